@@ -9,6 +9,7 @@ use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, unresolved};
+use super::look;
 use super::print::{self, millis};
 use super::run::find_group;
 use super::token;
@@ -169,6 +170,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
         lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
         lines.push(("its disk", found.disk_words(config)));
+        lines.extend(look::problem(config).map(|words| ("its jobs", words)));
         lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()

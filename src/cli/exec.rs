@@ -15,7 +15,7 @@ use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
-use super::log;
+use super::log::messages;
 use crate::admin::client::Recipient;
 use crate::admin::control::{self, Refused};
 use crate::config::{Config, node_name};
@@ -65,7 +65,7 @@ impl Exec {
         }
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
-        log::messages()?;
+        messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
         let end = self.attached(&config, name, &stopping)?;

@@ -12,6 +12,7 @@ use super::args::duration;
 use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
+use crate::core::settings::Quorum;
 use crate::exec::address::check::{self, Refused};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
@@ -31,6 +32,11 @@ pub struct JobArgs {
     /// How long CMD may take to end after TERM, when the node hands over or stops; then KILL.
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "job")]
     stop_after: Duration,
+
+    /// A program that is run whenever CMD has ended, also after kill -9 of electd: it ends what CMD began elsewhere, such
+    /// as a container. It is killed if it does not end in time.
+    #[arg(long, value_name = "PROG", requires = "command")]
+    cleanup: Option<PathBuf>,
 
     /// Whether CMD is started again when it ends by itself, after 1 s at first and 1 min at most.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "job")]
@@ -171,6 +177,8 @@ impl JobArgs {
             addresses: self.address.clone(),
             wait: self.wait,
             stop_after: self.stop_after,
+            cleanup: self.cleanup.clone(),
+            is_leased: config.quorum == Quorum::Majority && !config.trust_refused,
             restart,
             returns: returns || restart != Restart::Never,
             deadlines: Deadlines::of(config),

@@ -23,6 +23,7 @@ mod job;
 mod judge;
 mod leader;
 mod log;
+mod look;
 mod manual;
 mod member;
 mod merged;

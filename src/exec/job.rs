@@ -3,6 +3,7 @@
 //! its place if the guard is killed or frozen.
 
 use std::io::{self, Read, Write};
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
@@ -12,7 +13,7 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, after, never};
 use crossbeam::select;
 use log::{info, warn};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, pidfd_send_signal};
 
 use super::address::netlink::LIFETIME;
 use super::alarms::Alarms;
@@ -50,12 +51,23 @@ pub enum JobEnd {
     NoAddress,
 }
 
+/// What a guard left to this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Left {
+    /// Nothing: it has ended.
+    Nothing,
+    /// It ended itself by a signal, as it could not do all.
+    Something,
+    /// All, as it was killed: what it started, its addresses and the cleanup.
+    All,
+}
+
 /// One start of the command.
 pub struct Job<'a, L> {
     node: &'a L,
     plan: &'a Plan,
     leadership: &'a Leadership,
-    guard: Pid,
+    guard: Arc<OwnedFd>,
     line: UnixStream,
     alarms: Arc<Alarms>,
     news: Receiver<News>,
@@ -83,14 +95,14 @@ impl<'a, L: Leader> Job<'a, L> {
     ) -> io::Result<Job<'a, L>> {
         let begun = ready.filter(Ready::is_there).and_then(|ready| ready.begin(leadership).ok());
         let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership), Ok);
-        let Ready { guard, line, alarms, news } = begun?;
+        let Ready { guard, process, line, alarms, news } = begun?;
         let (epoch, number) = (leadership.epoch(), guard.as_raw_nonzero());
         info!("{} in epoch {epoch}, guard {number}", words(plan));
         Ok(Job {
             node,
             plan,
             leadership,
-            guard,
+            guard: process,
             line,
             alarms,
             news,
@@ -103,13 +115,12 @@ impl<'a, L: Leader> Job<'a, L> {
         })
     }
 
-    /// Until the guard has ended. Tells whether the guard died, and left what it started to this process; and
-    /// how the job ended.
+    /// Until the guard has ended. Tells what the guard left to this process, and how the job ended.
     pub fn watch(
         mut self,
         changes: &Receiver<Change>,
         stopping: &Receiver<()>,
-    ) -> io::Result<(bool, JobEnd)> {
+    ) -> io::Result<(Left, JobEnd)> {
         loop {
             self.tell();
             self.overrule();
@@ -139,7 +150,8 @@ impl<'a, L: Leader> Job<'a, L> {
     /// told; asks a guard with addresses whether it is alive.
     fn tell(&mut self) {
         let by = if self.node.is_gone() {
-            Some(now()) // as if the node were the guard's parent and had died
+            // As if the node were the guard's parent and had died.
+            Some(if self.plan.is_leased { Time(u64::MAX) } else { now() })
         } else if !self.leadership.is_valid() {
             Some(Time(u64::MAX)) // to be ended now, and killed when its alarm says so
         } else {
@@ -169,8 +181,8 @@ impl<'a, L: Leader> Job<'a, L> {
         }
         // This process may itself have been paused, and not have seen yet that the guard acted.
         if now() >= *self.late_since.get_or_insert(now()) + self.patience() / 4 {
+            let _ = pidfd_send_signal(&self.guard, Signal::KILL); // the kernel kills the command with it
             warn!("the guard of the job did not act in time: killing both");
-            let _ = kill_process(self.guard, Signal::KILL); // the kernel kills the command with it
             self.overruled = true;
         }
     }
@@ -213,7 +225,7 @@ impl<'a, L: Leader> Job<'a, L> {
         late.into_iter().chain(question).min()
     }
 
-    fn end(&self, status: ExitStatus) -> (bool, JobEnd) {
+    fn end(&self, status: ExitStatus) -> (Left, JobEnd) {
         let is_valid = self.leadership.is_valid();
         let ended = Ended {
             status,
@@ -222,13 +234,13 @@ impl<'a, L: Leader> Job<'a, L> {
             stopped: self.stopped && is_valid,
             has_command: !self.plan.command.is_empty(),
         };
-        let (guard_died, end) = ended.verdict();
+        let (left, end) = ended.verdict();
         match end {
             JobEnd::WithLeadership => info!("the job has ended, since the leadership does"),
             JobEnd::ByItself(code) => info!("the job ended by itself, with code {code}"),
             _ => {}
         }
-        (guard_died, end)
+        (left, end)
     }
 }
 
@@ -246,23 +258,23 @@ struct Ended {
 }
 
 impl Ended {
-    /// Whether the guard may have left something, and how the job ended.
-    fn verdict(self) -> (bool, JobEnd) {
+    /// What the guard left, and how the job ended.
+    fn verdict(self) -> (Left, JobEnd) {
         let signal = self.status.signal();
         match self.status.code().and_then(|code| u8::try_from(code).ok()) {
-            _ if signal == Some(NO_ADDRESS.as_raw()) => (true, JobEnd::NoAddress),
+            _ if signal == Some(NO_ADDRESS.as_raw()) => (Left::Something, JobEnd::NoAddress),
             _ if signal == Some(BY_DEADLINE.as_raw()) && self.stopped => {
-                (true, JobEnd::WithStop(128 + 15))
+                (Left::Something, JobEnd::WithStop(128 + 15))
             }
-            _ if signal == Some(BY_DEADLINE.as_raw()) => (true, JobEnd::WithLeadership),
+            _ if signal == Some(BY_DEADLINE.as_raw()) => (Left::Something, JobEnd::WithLeadership),
             _ if signal.is_some() && !self.told_to_end && !self.overruled => {
-                (true, JobEnd::GuardLost)
+                (Left::All, JobEnd::GuardLost)
             }
-            _ if signal.is_some() => (true, JobEnd::WithLeadership),
-            code if self.stopped => (false, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
+            _ if signal.is_some() => (Left::All, JobEnd::WithLeadership),
+            code if self.stopped => (Left::Nothing, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
             // Without a command, a guard ends for nothing else.
-            _ if self.told_to_end || !self.has_command => (false, JobEnd::WithLeadership),
-            code => (false, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
+            _ if self.told_to_end || !self.has_command => (Left::Nothing, JobEnd::WithLeadership),
+            code => (Left::Nothing, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
         }
     }
 }
@@ -290,22 +302,22 @@ mod tests {
     fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
         let by_deadline = BY_DEADLINE.as_raw();
         // The leadership was renewed just when TERM was due.
-        assert_eq!(leading(by_deadline).verdict(), (true, JobEnd::WithLeadership));
+        assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::WithLeadership));
         let stopped = Ended { stopped: true, ..leading(by_deadline) };
-        assert_eq!(stopped.verdict(), (true, JobEnd::WithStop(143)));
+        assert_eq!(stopped.verdict(), (Left::Something, JobEnd::WithStop(143)));
     }
 
     #[test]
     fn the_code_of_a_command_counts_where_nobody_ended_it() {
         let code = 3;
-        assert_eq!(leading(code << 8).verdict(), (false, JobEnd::ByItself(3)));
+        assert_eq!(leading(code << 8).verdict(), (Left::Nothing, JobEnd::ByItself(3)));
         let told = Ended { told_to_end: true, ..leading(code << 8) };
-        assert_eq!(told.verdict(), (false, JobEnd::WithLeadership));
+        assert_eq!(told.verdict(), (Left::Nothing, JobEnd::WithLeadership));
         let stopped = Ended { told_to_end: true, stopped: true, ..leading(code << 8) };
-        assert_eq!(stopped.verdict(), (false, JobEnd::WithStop(3)));
+        assert_eq!(stopped.verdict(), (Left::Nothing, JobEnd::WithStop(3)));
         let killed = Signal::KILL.as_raw();
-        assert_eq!(leading(killed).verdict(), (true, JobEnd::GuardLost));
+        assert_eq!(leading(killed).verdict(), (Left::All, JobEnd::GuardLost));
         let overruled = Ended { overruled: true, ..leading(killed) };
-        assert_eq!(overruled.verdict(), (true, JobEnd::WithLeadership));
+        assert_eq!(overruled.verdict(), (Left::All, JobEnd::WithLeadership));
     }
 }

@@ -18,6 +18,10 @@ pub struct Plan {
     pub wait: Option<Duration>,
     /// The time from TERM to KILL in a clean handover.
     pub stop_after: Duration,
+    /// The program that is run whenever the command has ended.
+    pub cleanup: Option<PathBuf>,
+    /// Another member leads only once the lease has ended, even if this process has died.
+    pub is_leased: bool,
     /// Whether a command that ended by itself is started again.
     pub restart: Restart,
     /// Whether the command is run again after it was ended for its leadership.

@@ -16,11 +16,12 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
-use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, kill_process, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 
 use super::alarms::{Alarm, Alarms};
-use super::guard::{GUARD, SEPARATOR};
+use super::guard::GUARD;
+use super::guard::task::Task;
 use super::order::Begin;
 use super::plan::Plan;
 use crate::node::leadership::Leadership;
@@ -37,8 +38,10 @@ const LINE: i32 = 1010;
 
 /// A guard that has begun nothing yet.
 pub struct Ready {
-    /// Its process.
+    /// The number of its process.
     pub guard: Pid,
+    /// Its process, which may end at any time and leave its number to another.
+    pub process: Arc<OwnedFd>,
     /// On this electd tells it to begin, and to end.
     pub line: UnixStream,
     /// By these it acts once it has begun.
@@ -63,10 +66,7 @@ impl Ready {
         let mut command = Command::new("/proc/self/exe");
         command
             .arg(GUARD)
-            .arg(&plan.lock)
-            .args(plan.addresses.iter().map(ToString::to_string))
-            .arg(SEPARATOR)
-            .args(&plan.command)
+            .args(Task::of(plan).arguments())
             .env("ELECTD_CLUSTER", &plan.cluster)
             .env("ELECTD_NODE", &plan.node)
             .env("ELECTD_LEADER", &plan.node)
@@ -78,7 +78,8 @@ impl Ready {
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         line.set_nonblocking(true)?; // a frozen guard delays no other process
         let guard = Pid::from_child(&child);
-        Ok(Ready { guard, line, news: watch(child, &alarms)?, alarms })
+        let process = Arc::new(pidfd_open(guard, PidfdFlags::empty())?);
+        Ok(Ready { guard, line, news: watch(child, &process, &alarms)?, process, alarms })
     }
 
     /// Whether it still runs; another process may have killed it.
@@ -99,7 +100,7 @@ impl Ready {
     pub fn dismiss(self) {
         drop(self.line);
         if self.news.recv_timeout(PATIENCE).is_err() {
-            let _ = kill_process(self.guard, Signal::KILL); // it stands still, and has begun nothing
+            let _ = pidfd_send_signal(&self.process, Signal::KILL); // it stands still, and has begun nothing
             let _ = self.news.recv_timeout(PATIENCE);
         }
     }
@@ -111,10 +112,13 @@ fn group_with_terminal() -> Option<Pid> {
 }
 
 /// Waits for the guard, and for the alarm that it is late, in a thread of its own.
-fn watch(mut guard: Child, alarms: &Arc<Alarms>) -> io::Result<Receiver<News>> {
+fn watch(
+    mut guard: Child,
+    process: &Arc<OwnedFd>,
+    alarms: &Arc<Alarms>,
+) -> io::Result<Receiver<News>> {
     let (news, heard) = bounded(2); // that it is late once, and that it has ended
-    let (process, alarms) =
-        (pidfd_open(Pid::from_child(&guard), PidfdFlags::empty())?, Arc::clone(alarms));
+    let (process, alarms) = (Arc::clone(process), Arc::clone(alarms));
     let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
     builder.spawn(move || {
         while !has_ended(&process, &alarms.late, &news) {}

@@ -11,8 +11,9 @@ use crossbeam::select;
 use log::{error, warn};
 
 use super::address::netlink::remove_left;
+use super::cleanup;
 use super::deadlines::Deadlines;
-use super::job::{Job, JobEnd};
+use super::job::{Job, JobEnd, Left};
 use super::leader::Leader;
 use super::plan::{End, Plan, Restart};
 use super::ready::Ready;
@@ -168,13 +169,18 @@ fn run_once<L: Leader>(
     let job = Job::start(node, plan, &leadership, ready.take());
     let ended = job.and_then(|job| job.watch(changes, stopping));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
-    if ended.as_ref().is_ok_and(|(guard_died, _)| *guard_died) {
+    let left = ended.as_ref().map_or(Left::Nothing, |(left, _)| *left);
+    if left != Left::Nothing {
         end_orphans();
         if let Err(error) = remove_left(&plan.addresses) {
             error!(
                 "cannot remove the addresses that the guard left: {error}; the kernel does soon"
             );
         }
+    }
+    if left == Left::All && plan.cleanup.is_some() {
+        cleanup::run(plan, &leadership);
+        end_orphans();
     }
     tree::adopt_orphans(false)?;
     drop(hold);
@@ -184,8 +190,9 @@ fn run_once<L: Leader>(
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
 /// one that its rank comes from, are spared.
 fn end_orphans() {
-    let left = tree::kill_all(GONE, tree::is_helper, |_, _| ());
-    if !left.is_empty() {
-        error!("{}", tree::undead(&left));
+    match tree::kill_all(GONE, tree::is_helper, |_, _| ()) {
+        Ok(left) if left.is_empty() => {}
+        Ok(left) => error!("{}", tree::undead(&left)),
+        Err(error) => error!("what the guard left may still run: {error}"),
     }
 }

@@ -1,52 +1,200 @@
 //! The processes below this one, whatever process groups and sessions they moved to.
 //!
-//! A process whose parent ends becomes a child of the nearest subreaper above it. So a subreaper finds all that
-//! it started, directly or not, by following parents.
+//! A process whose parent ends becomes a child of the nearest subreaper above it. So a subreaper finds all that it
+//! started, directly or not, from parents to children. The kernel lists the children of each thread
+//! (`/proc/PID/task/TID/children`): a walk takes as long as there are processes below this one, however many the host
+//! has. Only a kernel without these lists makes us read the parent of every process of the host.
+//!
+//! The number of a process may be another's by the time it is signalled. So a walk opens a pidfd of each process, and
+//! checks then that this is still the child that was listed.
 
+use std::collections::{HashMap, VecDeque};
 use std::fs;
-use std::io;
-use std::thread;
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{
-    Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, set_child_subreaper, wait, waitpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, WaitOptions, WaitStatus, getpgid, getpid,
+    pidfd_open, pidfd_send_signal, set_child_subreaper, wait, waitid, waitpid,
 };
+use rustix::time::Timespec;
 
 use crate::rank::HELPER;
+
+/// The list of the children of the thread that reads it.
+const LIST: &str = "/proc/thread-self/children";
+
+/// Between two rounds of KILL, if none of the killed processes ends sooner.
+const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// Makes this process the one that adopts what is orphaned below it, or ends that.
 pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
     Ok(set_child_subreaper(adopt.then(getpid))?)
 }
 
-/// All processes below this one.
-pub fn descendants() -> Vec<Pid> {
-    let parents: Vec<(Pid, Pid)> = processes();
-    let mut found = Vec::new();
-    let mut new = vec![getpid()];
-    while let Some(parent) = new.pop() {
-        for (child, _) in parents.iter().filter(|(_, above)| *above == parent) {
-            if !found.contains(child) {
-                found.push(*child);
-                new.push(*child);
+/// A process below this one.
+struct Found {
+    pid: Pid,
+    process: OwnedFd,
+    /// It is a child of this process.
+    is_own: bool,
+}
+
+/// What a walk does after a process.
+enum Next {
+    /// It goes on, and below this process too.
+    Below,
+    /// It goes on, but not below this process.
+    Beside,
+    /// It ends.
+    Stop,
+}
+
+/// Visits the processes below this one, parents first.
+///
+/// # Errors
+/// When the processes cannot be listed: there may be some.
+fn walk(mut visit: impl FnMut(&Found) -> Next) -> io::Result<()> {
+    let lists = Lists::open()?;
+    let own = getpid();
+    let mut parents = VecDeque::from([own]);
+    while let Some(parent) = parents.pop_front() {
+        for pid in lists.children(parent, parent == own)? {
+            match Found::find(pid, parent, parent == own)? {
+                Find::Found(found) => match visit(&found) {
+                    Next::Below => parents.push_back(pid),
+                    Next::Beside => {}
+                    Next::Stop => return Ok(()),
+                },
+                Find::Gone => {}
+                Find::Moved => break,
             }
         }
     }
-    found
+    Ok(())
 }
 
-/// Every process of this machine with its parent, those included that ended and were not reaped.
-fn processes() -> Vec<(Pid, Pid)> {
-    let Ok(entries) = fs::read_dir("/proc") else { return Vec::new() };
-    let pid =
-        |entry: fs::DirEntry| entry.file_name().to_str()?.parse().ok().and_then(Pid::from_raw);
-    let known = |pid: Pid| {
-        let (_, rest) = stat(pid)?;
-        let parent = rest.split(' ').nth(1)?.parse().ok().and_then(Pid::from_raw)?;
-        Some((pid, parent))
+/// The outcome of the search for a process that was listed as a child.
+enum Find {
+    Found(Found),
+    /// It has ended.
+    Gone,
+    /// It has another parent, as its own has ended: it and its siblings are listed as children of ours by now.
+    Moved,
+}
+
+impl Found {
+    fn find(pid: Pid, parent: Pid, is_own: bool) -> io::Result<Find> {
+        let process = match pidfd_open(pid, PidfdFlags::empty()) {
+            Ok(process) => process,
+            // The number is free, or that of a thread.
+            Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(Find::Gone),
+            Err(error) => return Err(error.into()),
+        };
+        if is_own {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            let is_there = waitid(WaitId::PidFd(process.as_fd()), look).is_ok();
+            return Ok(if is_there {
+                Find::Found(Found { pid, process, is_own })
+            } else {
+                Find::Gone
+            });
+        }
+        Ok(match parent_of(pid) {
+            Some(now) if now == parent => Find::Found(Found { pid, process, is_own }),
+            Some(_) => Find::Moved,
+            None => Find::Gone,
+        })
+    }
+
+    fn send(&self, signal: Signal) {
+        let _ = pidfd_send_signal(&self.process, signal); // it may have ended
+    }
+}
+
+/// Where a walk finds the children of a process.
+enum Lists {
+    /// The kernel's own.
+    OfKernel,
+    /// All processes of this host by their parents.
+    Read(HashMap<Pid, Vec<Pid>>),
+}
+
+impl Lists {
+    fn open() -> io::Result<Lists> {
+        if Path::new(LIST).exists() { Ok(Lists::OfKernel) } else { Lists::read() }
+    }
+
+    /// From the parent of every process of this host, those included that ended and were not reaped.
+    fn read() -> io::Result<Lists> {
+        let mut lists: HashMap<Pid, Vec<Pid>> = HashMap::new();
+        for pid in numbers("/proc")? {
+            if let Some(parent) = parent_of(pid) {
+                lists.entry(parent).or_default().push(pid);
+            }
+        }
+        Ok(Lists::Read(lists))
+    }
+
+    /// The children of a process, those included that ended and were not reaped.
+    fn children(&self, of: Pid, is_own: bool) -> io::Result<Vec<Pid>> {
+        let listed = match self {
+            Lists::OfKernel => listed(of),
+            Lists::Read(lists) => Ok(lists.get(&of).cloned().unwrap_or_default()),
+        };
+        match listed {
+            // It has ended, or may hide what is below it until it ends.
+            Err(error) if !is_own && is_hidden(&error) => Ok(Vec::new()),
+            listed => listed,
+        }
+    }
+}
+
+fn is_hidden(error: &io::Error) -> bool {
+    error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+        || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
+}
+
+/// The children of all threads of a process.
+fn listed(of: Pid) -> io::Result<Vec<Pid>> {
+    let threads = format!("/proc/{}/task", of.as_raw_nonzero());
+    let mut children = Vec::new();
+    for thread in numbers(&threads)? {
+        let list = fs::read_to_string(format!("{threads}/{}/children", thread.as_raw_nonzero()));
+        match list {
+            Ok(list) => children.extend(list.split_ascii_whitespace().filter_map(number)),
+            // The thread has ended, and its children are another's.
+            Err(error) if is_hidden(&error) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(children)
+}
+
+/// The entries of a folder that are numbers of processes or threads.
+fn numbers(folder: &str) -> io::Result<Vec<Pid>> {
+    let unread = |error: io::Error| {
+        io::Error::new(error.kind(), format!("cannot look for processes in {folder}: {error}"))
     };
-    entries.flatten().filter_map(pid).filter_map(known).collect()
+    let mut found = Vec::new();
+    for entry in fs::read_dir(folder).map_err(unread)? {
+        found.extend(entry.map_err(unread)?.file_name().to_str().and_then(number));
+    }
+    Ok(found)
+}
+
+fn number(word: &str) -> Option<Pid> {
+    word.parse().ok().and_then(Pid::from_raw)
+}
+
+/// The parent of a process, if it is there.
+fn parent_of(pid: Pid) -> Option<Pid> {
+    let (_, rest) = stat(pid)?;
+    number(rest.split(' ').nth(1)?)
 }
 
 /// The number and, in a bracket that stays open, the name of a process; and the fields behind them: its state, its parent and more. None if it is gone.
@@ -57,11 +205,28 @@ fn stat(pid: Pid) -> Option<(String, String)> {
     Some((name.to_owned(), rest.to_owned()))
 }
 
-/// Sends a signal to all of these.
-pub fn signal(all: &[Pid], signal: Signal) {
-    for pid in all {
-        let _ = kill_process(*pid, signal); // it may have ended
-    }
+/// How long it takes to find all processes below this one, with as few of them as there are now.
+///
+/// # Errors
+/// When they cannot be listed.
+pub fn cost_of_a_walk() -> io::Result<Duration> {
+    let begin = Instant::now();
+    walk(|_| Next::Below)?;
+    Ok(begin.elapsed())
+}
+
+/// Sends TERM to everything below this process, until it is enough. The members of this process group have got it
+/// already: for some programs a second one means to end without order.
+pub fn term_all(but: Pid, enough: impl Fn() -> bool) -> io::Result<()> {
+    walk(|found| {
+        if enough() {
+            return Next::Stop;
+        }
+        if getpgid(Some(found.pid)) != Ok(but) {
+            found.send(Signal::TERM);
+        }
+        Next::Below
+    })
 }
 
 /// Whether a process is a helper of electd, such as the program that its rank comes from, and no part of a job.
@@ -72,33 +237,66 @@ pub fn is_helper(pid: Pid) -> bool {
     environment.is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == entry.as_bytes()))
 }
 
-/// Kills everything below this process but those that are spared, until nothing is left or the time is over. Tells
-/// what is left. The next round finds what was forked meanwhile.
+/// Kills everything below this process but those that are spared, and what is below them, until nothing is left or
+/// the time is over. Tells what is left.
+///
+/// # Errors
+/// When the processes cannot be listed until the time is over: some may be left.
 pub fn kill_all(
     patience: Duration,
     spare: impl Fn(Pid) -> bool,
     mut ended: impl FnMut(Pid, WaitStatus),
-) -> Vec<Pid> {
+) -> io::Result<Vec<Pid>> {
     let begin = Instant::now();
+    let is_over = || begin.elapsed() > patience;
     loop {
-        let left: Vec<Pid> = descendants().into_iter().filter(|pid| !spare(*pid)).collect();
-        signal(&left, Signal::KILL);
-        for pid in &left {
-            if let Ok(Some((pid, status))) = waitpid(Some(*pid), WaitOptions::NOHANG) {
-                ended(pid, status);
-            }
+        let round = kill_once(&is_over, &spare, &mut ended);
+        if is_over() || round.as_ref().is_ok_and(|(left, _)| left.is_empty()) {
+            return round.map(|(left, _)| left);
         }
-        if left.is_empty() || begin.elapsed() > patience {
-            return left;
-        }
-        thread::yield_now();
+        // What is killed needs the processor more than this process does.
+        let first = round.ok().and_then(|(_, first)| first);
+        let mut fds: Vec<_> = first.iter().map(|first| PollFd::new(first, PollFlags::IN)).collect();
+        let _ = poll(&mut fds, Some(&ROUND));
     }
 }
 
-/// A sentence on processes that KILL did not end: each with its name, its state and what it waits for in the kernel.
+/// One round: the next one finds what was forked meanwhile, and what lost its parent by this one. Tells what is left,
+/// and has the first of that to be waited for.
+fn kill_once(
+    is_over: &impl Fn() -> bool,
+    spare: &impl Fn(Pid) -> bool,
+    ended: &mut impl FnMut(Pid, WaitStatus),
+) -> io::Result<(Vec<Pid>, Option<OwnedFd>)> {
+    let (mut left, mut first) = (Vec::new(), None);
+    walk(|found| {
+        if spare(found.pid) {
+            return Next::Beside;
+        }
+        if found.is_own
+            && let Ok(Some((pid, status))) = waitpid(Some(found.pid), WaitOptions::NOHANG)
+        {
+            ended(pid, status);
+            return Next::Beside;
+        }
+        found.send(Signal::KILL);
+        if left.is_empty() {
+            first = found.process.try_clone().ok();
+        }
+        left.push(found.pid);
+        if is_over() { Next::Stop } else { Next::Below }
+    })?;
+    Ok((left, first))
+}
+
+/// A sentence on processes that KILL did not end: each of the first with its name, its state and what it waits for in the
+/// kernel.
 pub fn undead(left: &[Pid]) -> String {
-    let each: Vec<String> = left.iter().map(|pid| describe(*pid)).collect();
-    format!("KILL did not end these processes of the job yet: {}", each.join(", "))
+    const SHOWN: usize = 8;
+    let each: Vec<String> = left.iter().take(SHOWN).map(|pid| describe(*pid)).collect();
+    let more = left.len().saturating_sub(SHOWN);
+    let more = if more > 0 { format!(", and {more} more") } else { String::new() };
+    format!("KILL did not end these processes of the job yet: {}{more}", each.join(", "))
 }
 
 fn describe(pid: Pid) -> String {
@@ -118,6 +316,11 @@ pub fn reap() -> Option<(Pid, WaitStatus)> {
     }
 }
 
+/// Whether this process has no child, by the word of the kernel: then nothing is below a subreaper.
+pub fn is_childless() -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    matches!(waitid(WaitId::All, look), Err(Errno::CHILD))
+}
 #[cfg(test)]
 mod tests {
     use std::io::Read;
@@ -135,6 +338,28 @@ mod tests {
         drop(child.stdin.take());
         child.wait().unwrap();
         assert!(undead(&[pid]).ends_with("(gone)"));
+    }
+
+    /// A process that starts another and waits for its stdin to end.
+    #[test]
+    fn both_kinds_of_lists_show_the_same_children() {
+        let mut parent = Command::new("sh");
+        parent.args(["-c", "cat & echo; read _"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut parent = parent.spawn().unwrap();
+        parent.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+        let pid = Pid::from_child(&parent);
+        let by_kernel = Lists::OfKernel.children(pid, false).unwrap();
+        assert_eq!(by_kernel.len(), 1, "{by_kernel:?}");
+        assert_eq!(Lists::read().unwrap().children(pid, false).unwrap(), by_kernel);
+        assert!(Lists::OfKernel.children(getpid(), true).unwrap().contains(&pid));
+        let found = |parent, is_own| Found::find(by_kernel[0], parent, is_own).unwrap();
+        assert!(matches!(found(pid, false), Find::Found(_)));
+        assert!(matches!(found(getpid(), false), Find::Moved), "it is the child of another");
+        assert!(matches!(found(getpid(), true), Find::Gone), "it is no child of ours");
+        drop(parent.stdin.take());
+        parent.wait().unwrap();
+        assert!(Lists::OfKernel.children(pid, false).unwrap().is_empty());
+        assert!(Lists::OfKernel.children(pid, true).is_err(), "it cannot be known");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use super::announce;
 use super::netlink::{LIFETIME, Netlink};
 use super::spec::Address;
 use crate::core::types::Time;
+use crate::exec::stderr::say;
 use crate::node::now;
 
 /// Between two renewals of the lifetime: two may fail before the kernel removes the address. With each goes an
@@ -76,7 +77,7 @@ impl Held {
                     return Err(not_held("keep", address, &error));
                 }
                 if !self.unheard {
-                    eprintln!("electd: cannot announce the address {address}: {error}");
+                    say(&format!("cannot announce the address {address}: {error}"));
                 }
                 failed = true;
             }
@@ -101,7 +102,7 @@ impl Held {
             for (address, index) in &self.addresses {
                 let was_there = self.netlink.renew(address, *index);
                 if !was_there.map_err(|error| not_held("keep", address, &error))? {
-                    eprintln!("electd: somebody removed the address {address}: it is added again");
+                    say(&format!("somebody removed the address {address}: it is added again"));
                 }
             }
             self.announce()?;
@@ -117,9 +118,9 @@ impl Held {
     fn release(&mut self) {
         for (address, index) in self.addresses.drain(..) {
             if let Err(error) = self.netlink.remove(&address, index) {
-                eprintln!(
-                    "electd: cannot remove the address {address}: {error}; the kernel does within {LIFETIME:?}"
-                );
+                say(&format!(
+                    "cannot remove the address {address}: {error}; the kernel does within {LIFETIME:?}"
+                ));
             }
         }
     }

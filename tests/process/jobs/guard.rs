@@ -1,6 +1,6 @@
 //! The guard alone, with alarms as electd gives them to it: the test is the electd that renews just at the deadline.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
@@ -22,11 +22,66 @@ use crate::support::{ensure, eventually};
 /// In nanoseconds.
 const LONG: u64 = 60_000_000_000;
 
-/// A guard of a command for the shell, what electd has of it, and the alarm of TERM.
-struct Guard {
+/// A guard of a command for the shell, and what electd has of it.
+pub struct Guard {
     process: Child,
-    _electd: UnixStream,
-    term: OwnedFd,
+    electd: Option<UnixStream>,
+    alarms: [OwnedFd; 2],
+}
+
+/// A command for the shell, and how its guard is started.
+pub struct Setup<'a> {
+    pub script: &'a str,
+    /// The alarms of TERM and KILL go off after this many nanoseconds.
+    pub alarms: [u64; 2],
+    pub cleanup: &'a str,
+    /// The longest time for the cleanup, in milliseconds.
+    pub limit: &'a str,
+    pub is_leased: bool,
+    /// What strace does with the calls of the guard alone.
+    pub strace: &'a [&'a str],
+}
+
+impl Setup<'_> {
+    pub fn of(script: &str) -> Setup<'_> {
+        let (cleanup, limit) = ("", "10000");
+        Setup { script, alarms: [LONG, LONG], cleanup, limit, is_leased: true, strace: &[] }
+    }
+
+    pub fn start(&self, folder: &Path) -> Guard {
+        self.start_with(folder, self.alarms.map(alarm))
+    }
+
+    /// The order to begin is there from the start.
+    fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
+        let (electd, far) = UnixStream::pair().unwrap();
+        let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        let given = [alarms[0].as_fd(), alarms[1].as_fd()];
+        assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
+        sendmsg(&electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
+        let electd_program = env!("CARGO_BIN_EXE_electd");
+        let mut command =
+            Command::new(if self.strace.is_empty() { electd_program } else { "strace" });
+        if !self.strace.is_empty() {
+            command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
+        }
+        let kind = if self.is_leased { "leased" } else { "unleased" };
+        command.arg("guard").arg(folder.join("job.lock")).args([kind, self.limit, self.cleanup]);
+        command.args(["--", "sh", "-c", self.script]).current_dir(folder);
+        command.stdin(Stdio::from(OwnedFd::from(far)));
+        let out = File::create(folder.join("stderr")).unwrap();
+        let process = command.stderr(out).spawn().unwrap();
+        Guard { process, electd: Some(electd), alarms }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.process.kill(); // only a failed test leaves one
+        let _ = self.process.wait();
+    }
 }
 
 /// Sets an alarm to go off after this many nanoseconds.
@@ -45,43 +100,49 @@ fn alarm(nanos: u64) -> OwnedFd {
 }
 
 impl Guard {
-    /// The order to begin is there from the start, with an alarm of TERM that then goes off; KILL is
-    /// due in a minute.
-    fn start(folder: &Path, script: &str, term: OwnedFd) -> Guard {
-        let (electd, far) = UnixStream::pair().unwrap();
-        let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
-        let kill = alarm(LONG);
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        let given = [term.as_fd(), kill.as_fd()];
-        assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
-        sendmsg(&electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
-        let process = Command::new(env!("CARGO_BIN_EXE_electd"))
-            .arg("guard")
-            .arg(folder.join("job.lock"))
-            .args(["--", "sh", "-c", script])
-            .current_dir(folder)
-            .stdin(Stdio::from(OwnedFd::from(far)))
-            .spawn()
-            .unwrap();
-        Guard { process, _electd: electd, term }
+    pub fn end(&mut self) -> ExitStatus {
+        eventually("the guard ends", || {
+            self.process.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
+        })
     }
 
-    fn end(&mut self) -> ExitStatus {
-        self.process.wait().unwrap()
+    /// electd is killed: its end of the connection is closed.
+    fn orphan(&mut self) {
+        self.electd = None;
     }
+
+    pub fn term(&self, nanos: u64) {
+        set(&self.alarms[0], nanos);
+    }
+
+    pub fn kill(&self, nanos: u64) {
+        set(&self.alarms[1], nanos);
+    }
+}
+
+/// Waits until this file of the folder is there.
+fn until(folder: &Path, file: &str) {
+    eventually(&format!("{file} is there"), || {
+        ensure(folder.join(file).exists(), || {
+            fs::read_to_string(folder.join("stderr")).unwrap_or_default()
+        })
+    });
+}
+
+fn text(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap_or_default()
 }
 
 #[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     let folder = tempfile::tempdir().unwrap();
     let script = "trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
-        while :; do sleep 0.01; done";
-    let mut guard = Guard::start(folder.path(), script, alarm(300_000_000));
-    eventually("TERM is there", || {
-        ensure(folder.path().join("termed").exists(), || "not yet".to_owned())
-    });
-    set(&guard.term, LONG);
+        touch ready; while :; do sleep 0.01; done";
+    let mut guard = Setup::of(script).start(folder.path());
+    until(folder.path(), "ready");
+    guard.term(1);
+    until(folder.path(), "termed");
+    guard.term(LONG);
     fs::write(folder.path().join("renewed"), "").unwrap();
     let ended = guard.end();
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
@@ -90,7 +151,7 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
 #[story]
 fn the_code_of_a_command_that_ends_by_itself_is_told() {
     let folder = tempfile::tempdir().unwrap();
-    let mut guard = Guard::start(folder.path(), "exit 3", alarm(LONG));
+    let mut guard = Setup::of("exit 3").start(folder.path());
     assert_eq!(guard.end().code(), Some(3));
 }
 
@@ -98,11 +159,12 @@ fn the_code_of_a_command_that_ends_by_itself_is_told() {
 fn a_guard_that_begins_late_goes_by_the_last_renewal() {
     let folder = tempfile::tempdir().unwrap();
     let script = "touch ran; exit 3";
-    let term = alarm(1);
-    let guard = Guard::start(folder.path(), script, term.try_clone().unwrap());
+    let alarms = [alarm(1), alarm(LONG)];
+    let same = || [0, 1].map(|at: usize| alarms[at].try_clone().unwrap());
+    let guard = Setup::of(script).start_with(folder.path(), same());
     assert_late(guard, folder.path());
-    set(&term, LONG);
-    let mut guard = Guard::start(folder.path(), script, term);
+    set(&alarms[0], LONG);
+    let mut guard = Setup::of(script).start_with(folder.path(), same());
     let ended = guard.end();
     assert_eq!(ended.code(), Some(3), "{ended:?}");
 }
@@ -111,4 +173,155 @@ fn assert_late(mut guard: Guard, folder: &Path) {
     let ended = guard.end();
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
     assert!(!folder.join("ran").exists());
+}
+
+/// A command of three processes, each of which writes one line for each TERM and does not end: its own, one in its process
+/// group, and one that left that and lost its parent.
+const THREE: &str =
+    "note() { trap \"echo >>$1.termed\" TERM; touch $1.ready; while :; do sleep 0.01; done; }
+    note group & (setsid sh -c \"$(cat astray)\" &) ; note own";
+const ASTRAY: &str =
+    "trap 'echo >>astray.termed' TERM; touch astray.ready; while :; do sleep 0.01; done";
+
+/// Starts it, and waits until all three are there.
+fn three(folder: &Path, setup: &Setup<'_>) -> Guard {
+    fs::write(folder.join("astray"), ASTRAY).unwrap();
+    let guard = setup.start(folder);
+    for name in ["own", "group", "astray"] {
+        until(folder, &format!("{name}.ready"));
+    }
+    guard
+}
+
+/// Whether this process can be traced. It says so if not.
+fn can_trace() -> bool {
+    let can = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if !can {
+        println!("skipped: there is no strace");
+    }
+    can
+}
+
+/// And no other process of the host is looked at, however many there are.
+#[story]
+fn the_first_signals_come_before_any_look_at_processes() {
+    if !can_trace() {
+        return;
+    }
+    for (signal, alarm) in [("SIGTERM", 0), ("SIGKILL", 1)] {
+        let folder = tempfile::tempdir().unwrap();
+        let strace = ["-e", "trace=open,openat,kill,pidfd_send_signal"];
+        let mut guard = three(folder.path(), &Setup { strace: &strace, ..Setup::of(THREE) });
+        set(&guard.alarms[alarm], 1);
+        if alarm == 0 {
+            for name in ["own", "group", "astray"] {
+                until(folder.path(), &format!("{name}.termed"));
+            }
+            guard.kill(1);
+        }
+        guard.end();
+        let calls = text(folder.path(), "calls");
+        let (before, _) =
+            calls.split_once(signal).unwrap_or_else(|| panic!("no {signal}: {calls}"));
+        assert!(!before.contains("/task"), "before {signal}: {before}");
+        assert!(!calls.contains("\"/proc\""), "all processes were looked at: {calls}");
+    }
+}
+
+/// Each of the two ways of TERM reaches what the other does not, and no process gets it twice.
+#[story]
+fn term_reaches_the_group_and_what_left_it_once_each() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guard = three(folder.path(), &Setup::of(THREE));
+    guard.term(1);
+    for name in ["own", "group", "astray"] {
+        until(folder.path(), &format!("{name}.termed"));
+    }
+    guard.kill(1);
+    guard.end();
+    for name in ["own", "group", "astray"] {
+        assert_eq!(text(folder.path(), &format!("{name}.termed")), "\n", "{name}");
+    }
+}
+
+/// The lock is held as long as anything of the command may run: that no process can be seen does not mean that none is
+/// left.
+#[story]
+fn a_guard_that_cannot_look_signals_the_group_and_waits_for_the_rest() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let strace = ["-e", "trace=getdents64", "-e", "inject=getdents64:error=EIO"];
+    let mut guard = three(folder.path(), &Setup { strace: &strace, ..Setup::of(THREE) });
+    guard.term(1);
+    for name in ["own", "group"] {
+        until(folder.path(), &format!("{name}.termed"));
+    }
+    let lines = |name: &str| text(folder.path(), name).lines().count();
+    guard.kill(1);
+    let astray = eventually("only what left the group is left, unseen", || {
+        let left = processes_in(folder.path());
+        if let [astray] = left[..] { Ok(astray) } else { Err(format!("{left:?}")) }
+    });
+    assert_eq!(lines("astray.termed"), 0);
+    let said = text(folder.path(), "stderr");
+    assert!(said.contains("cannot look for processes in /proc"), "{said}");
+    let lock = File::open(folder.path().join("job.lock")).unwrap();
+    assert!(lock.try_lock().is_err(), "the job may run, and its lock is free");
+    assert!(guard.process.try_wait().unwrap().is_none());
+    kill_process(astray, Signal::KILL).unwrap();
+    assert_eq!(guard.end().signal(), Some(Signal::USR1.as_raw()));
+}
+
+/// The shells that work in this folder.
+fn processes_in(folder: &Path) -> Vec<Pid> {
+    let pids = fs::read_dir("/proc").unwrap().flatten();
+    let pids = pids.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    let is_shell = |pid: &i32| {
+        let works_in = fs::read_link(format!("/proc/{pid}/cwd")).is_ok_and(|cwd| cwd == folder);
+        works_in && fs::read_to_string(format!("/proc/{pid}/comm")).is_ok_and(|name| name == "sh\n")
+    };
+    pids.filter(is_shell).filter_map(Pid::from_raw).collect()
+}
+
+/// Orphans of a command that runs for long do not pile up.
+#[story]
+fn what_the_command_orphans_is_reaped_while_it_runs() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "for i in 1 2 3 4 5; do (sleep 0.01 &); done; touch ready; exec sleep 1000";
+    let mut guard = Setup::of(script).start(folder.path());
+    until(folder.path(), "ready");
+    let own = Pid::from_child(&guard.process);
+    eventually("only the command is left", || {
+        let left = super::children(own).count();
+        ensure(left == 1, || format!("{left} children"))
+    });
+    guard.kill(1);
+    guard.end();
+}
+
+/// Neither alarm has gone off: electd is gone, and the lease is not over yet.
+#[story]
+fn a_command_gets_term_before_kill_when_electd_is_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guard = three(folder.path(), &Setup::of(THREE));
+    guard.orphan();
+    for name in ["own", "group", "astray"] {
+        until(folder.path(), &format!("{name}.termed"));
+    }
+    assert!(guard.process.try_wait().unwrap().is_none(), "KILL comes with its alarm");
+    guard.kill(1);
+    guard.end();
+    assert!(processes_in(folder.path()).is_empty());
+}
+
+/// Another member may lead at any moment.
+#[story]
+fn a_command_without_a_lease_is_killed_at_once_when_electd_is() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guard = three(folder.path(), &Setup { is_leased: false, ..Setup::of(THREE) });
+    guard.orphan();
+    guard.end();
+    assert!(processes_in(folder.path()).is_empty());
 }

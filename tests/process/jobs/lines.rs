@@ -113,6 +113,18 @@ impl Lines {
         runs.len()
     }
 
+    /// How long no command wrote before the next one did, in milliseconds: below zero, two ran at once.
+    pub fn gaps(&self) -> String {
+        self.read();
+        let known = self.known.borrow();
+        let mut spans: Vec<&Span> = known.runs.values().collect();
+        spans.sort_by_key(|span| span.first);
+        let gap = |pair: &[&Span]| (pair[1].first as f64 - pair[0].last as f64) / 1e6;
+        let mut gaps: Vec<f64> = spans.windows(2).map(gap).collect();
+        gaps.sort_by(f64::total_cmp);
+        format!("gaps: {gaps:.1?} ms")
+    }
+
     /// Nothing of any command is left, or soon will be.
     #[track_caller]
     pub fn assert_nobody_writes(&self) {

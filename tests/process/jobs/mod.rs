@@ -4,6 +4,7 @@
 mod attached;
 mod bad;
 mod clocks;
+mod crowd;
 mod ending;
 mod guard;
 mod lines;

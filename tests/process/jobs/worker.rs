@@ -2,11 +2,13 @@
 //! file for all. It is this test program itself, started with the name of one "test".
 
 use std::env;
+use std::fmt::Display;
 use std::fs::File;
 use std::io::Write;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
 
 use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, waitpid};
 use rustix::time::{ClockId, clock_gettime};
@@ -28,6 +30,10 @@ pub const POLITE: &str = "polite";
 pub const STUBBORN: &str = "stubborn";
 /// Leaves its process group, its session and its parent, and does not end at TERM either.
 pub const ASTRAY: &str = "astray";
+/// Has many processes below it, and one that left all as above. Does not end at TERM either.
+pub const CROWD: &str = "crowd";
+/// The variable that says how many.
+pub const MEMBERS: &str = "ELECTD_TEST_JOB_MEMBERS";
 /// The first line of a command.
 pub const BEGIN: &str = "begin";
 /// Its further lines.
@@ -57,6 +63,12 @@ fn is_what_the_nodes_run() {
             start(CHILD);
             lines.write_on(false);
         }
+        CROWD => {
+            let mut lines = Writer::of(&file);
+            lines.write(BEGIN);
+            thread::spawn(move || gather(&file));
+            lines.write_on(false);
+        }
         CHILD => {
             setsid().unwrap();
             start(GRANDCHILD); // and ends, so that no process below the guard is its parent
@@ -71,6 +83,23 @@ fn is_what_the_nodes_run() {
             lines.write_on(manner == POLITE);
         }
     }
+}
+
+/// Starts many processes, and tells by a file when all are there.
+#[expect(clippy::zombie_processes, reason = "they end with this process")]
+fn gather(file: &str) {
+    start(CHILD);
+    for _ in 0..env::var(MEMBERS).unwrap().parse().unwrap() {
+        let mut idle = Command::new("sleep");
+        idle.arg("100000").stdin(Stdio::null()).stdout(Stdio::null()).spawn().unwrap();
+    }
+    let [node, epoch] = ["ELECTD_NODE", "ELECTD_EPOCH"].map(|name| env::var(name).unwrap());
+    File::create(full(file, &node, epoch)).unwrap();
+}
+
+/// The file that is there once all processes of a command are.
+pub fn full(file: &str, node: &str, epoch: impl Display) -> String {
+    format!("{file}.{node}.{epoch}")
 }
 
 /// A process of this session that runs this command, and gets what the command leaves behind when it dies: the

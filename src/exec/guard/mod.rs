@@ -1,0 +1,120 @@
+//! The guard: a process between electd and the command that electd runs while it leads. It holds the addresses, too.
+//!
+//! It is started as `electd guard` with its task ([`task`]) as arguments and a connection to electd as its stdin,
+//! usually before the node leads: it starts the process that becomes the command (`guarded.rs`), and waits. The
+//! first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`); without an order it ends
+//! and has done nothing. electd postpones the alarms as long as the leadership is renewed, and the guard
+//! sleeps. The guard ends the command ([`work`]) when an alarm goes off, so that it does not depend on an electd
+//! that runs or answers, when a later order says that the leadership ends, and when the connection ends, since electd
+//! has ended then. It ends with the command's exit code as soon as no process of the command is left. TERM,
+//! INT, QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen
+//! guard whose electd has died.
+//!
+//! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
+//! look at `/proc`, and the guard says nothing that its stderr does not take at once.
+//!
+//! The guard adds the addresses before the command begins, and removes them when no process of the
+//! command is left, or when none should be left, if KILL does not end one. A guard without a command
+//! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
+
+pub mod task;
+mod work;
+
+use std::ffi::OsString;
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use rustix::io::Errno;
+use rustix::process::Signal;
+use signal_hook::low_level::emulate_default_handler;
+use thiserror::Error;
+
+use super::address::held::NotHeld;
+use super::guarded::{GUARDED, become_command};
+use super::stderr::say;
+use super::tree;
+use task::Task;
+use work::Guard;
+
+/// The hidden argument that makes `electd` a guard.
+pub const GUARD: &str = "guard";
+
+/// How long a killed process may take to be gone before the guard reports that and keeps trying.
+const GONE: Duration = Duration::from_secs(5);
+
+/// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
+pub const NO_ADDRESS: Signal = Signal::USR2;
+
+/// A guard that ended its job by a deadline, without having been told to, ends itself by this signal.
+/// electd cannot derive that from the clock, since it may renew the leadership at that very moment.
+pub const BY_DEADLINE: Signal = Signal::USR1;
+
+/// Why a guard gave up.
+#[derive(Debug, Error)]
+enum Failed {
+    #[error("{0}")]
+    Address(#[from] NotHeld),
+    #[error("the guard of the job failed: {0}")]
+    Guard(#[from] io::Error),
+    #[error("the leadership ended before the job began")]
+    Late,
+}
+
+/// How a job ended.
+enum Ended {
+    /// With this code of the command.
+    With(u8),
+    /// By TERM or KILL, as the leadership was not renewed in time.
+    ByDeadline,
+}
+
+impl From<Errno> for Failed {
+    fn from(error: Errno) -> Failed {
+        Failed::Guard(error.into())
+    }
+}
+
+/// Runs this process as a guard, or as what becomes a command, if it was started as one.
+#[must_use]
+pub fn if_asked() -> Option<ExitCode> {
+    let mut arguments = std::env::args_os().skip(1);
+    let word = arguments.next()?;
+    if word == GUARD {
+        Some(guard(arguments.collect()))
+    } else if word == GUARDED {
+        Some(become_command(arguments.collect()))
+    } else {
+        None
+    }
+}
+
+fn guard(arguments: Vec<OsString>) -> ExitCode {
+    match try_guard(arguments) {
+        Ok(Ended::With(code)) => ExitCode::from(code),
+        Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),
+        Err(error) => {
+            // At most what waits to become the command is there, which has begun nothing.
+            let _ = tree::kill_all(GONE, |_| false, |_, _| ());
+            say(&error.to_string());
+            match error {
+                Failed::Address(_) => end_by(NO_ADDRESS),
+                Failed::Late => end_by(BY_DEADLINE),
+                Failed::Guard(_) => ExitCode::from(70),
+            }
+        }
+    }
+}
+
+/// Ends this process.
+fn end_by(signal: Signal) -> ExitCode {
+    let _ = emulate_default_handler(signal.as_raw());
+    ExitCode::from(70) // not reached
+}
+
+fn try_guard(arguments: Vec<OsString>) -> Result<Ended, Failed> {
+    match Guard::start(Task::read(arguments)?)? {
+        Some(guard) => guard.run(),
+        None => Ok(Ended::With(0)),
+    }
+}

@@ -1,0 +1,361 @@
+//! The guard at work: it waits, ends the command in time, cleans up after it, and ends when nothing of it is left.
+//!
+//! With a cleanup the command has half of the time between TERM and KILL, so that the cleanup has the rest.
+
+use std::fs::File;
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::thread;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitStatus, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
+};
+use rustix::time::Timespec;
+use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+
+use super::super::address::held::Held;
+use super::super::alarms::Alarm;
+use super::super::cleanup;
+use super::super::guarded::Waiting;
+use super::super::order::{Begin, Order};
+use super::super::{lock, signals, tree};
+use super::task::Task;
+use super::{Ended, Failed, GONE, say};
+use crate::core::types::Time;
+use crate::node::now;
+
+/// So many children are reaped between two looks at the alarms.
+const REAPED: usize = 256;
+
+/// Between two looks at what KILL did not end, and /proc does not show.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// The command's own process.
+struct Running {
+    pid: Pid,
+    process: OwnedFd,
+}
+
+impl Running {
+    /// Signals this process and its process group, by two calls that need no look at anything else. It must not have
+    /// been reaped: its number names the group.
+    fn send(&self, signal: Signal) {
+        let _ = kill_process_group(self.pid, signal);
+        // It is in another group on a terminal. A second TERM would mean to end without order.
+        if signal == Signal::KILL || getpgid(Some(self.pid)) != Ok(self.pid) {
+            let _ = pidfd_send_signal(&self.process, signal);
+        }
+    }
+}
+
+/// A guard whose node leads.
+pub(super) struct Guard {
+    task: Task,
+    epoch: u64,
+    /// None once electd has ended.
+    electd: Option<UnixStream>,
+    /// Until this process ends, no other process of this member starts.
+    _lock: File,
+    term: Alarm,
+    kill: Alarm,
+    /// When the addresses are to be tended, or an end is due that no shared alarm tells.
+    own: Alarm,
+    /// Something is to be read if a child has ended.
+    children: UnixStream,
+    /// The leadership is to end: KILL comes then at the latest.
+    ordered: Option<Time>,
+    /// None where none are asked for: the unit of a service manager may forbid even to look.
+    addresses: Option<Held>,
+    /// After KILL, what is left of the command may keep the addresses for this long.
+    grace: Duration,
+    /// If there is a command, its own process, and how that ended.
+    command: Option<Running>,
+    ended: Option<u8>,
+    /// When TERM was sent.
+    termed: Option<Time>,
+    /// The process of the cleanup while it runs, and how it ended.
+    cleanup: Option<Pid>,
+    cleaned: Option<u8>,
+}
+
+impl Guard {
+    /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
+    /// begins the command. None if electd ended, or no longer needs this guard.
+    pub fn start(task: Task) -> Result<Option<Guard>, Failed> {
+        signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
+        let (children, tell) = UnixStream::pair()?;
+        children.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGCHLD, tell)?;
+        let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        tree::adopt_orphans(true)?;
+        let is_empty = task.command.is_empty();
+        let waiting = if is_empty { None } else { Some(Waiting::start(&task.command)?) };
+        let Some((begin, [term, kill])) = Begin::receive(&electd)? else {
+            if let Some(waiting) = waiting {
+                waiting.dismiss();
+            }
+            return Ok(None);
+        };
+        let lock = lock::take(&task.lock)?;
+        electd.set_nonblocking(true)?;
+        // This process may have begun late, and the leadership have been renewed meanwhile.
+        if term.is_due()? {
+            return Err(Failed::Late);
+        }
+        // A process that finds the lock free after the death of electd relies on it that no command
+        // begins.
+        if is_closed(&electd)? {
+            return Err(io::Error::other("electd ended before the job began").into());
+        }
+        let addresses =
+            if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
+        // To take the lock and to add addresses may take as long as the disk and the kernel like.
+        if term.is_due()? {
+            return Err(Failed::Late);
+        }
+        let grace = kill.left()?.saturating_sub(term.left()?) / 2;
+        let pid = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
+        let running =
+            |pid| Ok::<_, Errno>(Running { pid, process: pidfd_open(pid, PidfdFlags::empty())? });
+        let command = pid.map(running).transpose()?;
+        Ok(Some(Guard {
+            task,
+            epoch: begin.epoch,
+            electd: Some(electd),
+            _lock: lock,
+            term,
+            kill,
+            own: Alarm::new()?,
+            children,
+            ordered: None,
+            addresses,
+            grace,
+            command,
+            ended: None,
+            termed: None,
+            cleanup: None,
+            cleaned: None,
+        }))
+    }
+
+    /// Until nothing of the command is left. Tells how it ended.
+    pub fn run(mut self) -> Result<Ended, Failed> {
+        let forced = self.serve();
+        let told = self.ordered.is_some();
+        let code = self.finish();
+        Ok(if forced? && !told { Ended::ByDeadline } else { Ended::With(code) })
+    }
+
+    /// Until the command has ended, or is to be killed. Tells whether it did not end by itself.
+    fn serve(&mut self) -> Result<bool, Failed> {
+        loop {
+            self.take_orders();
+            // The signals come before all that takes its time.
+            let is_over = self.limit_of_command()? <= now();
+            let is_idle = self.command.is_none() && self.ordered.is_some();
+            if is_over || is_idle {
+                return Ok(self.termed.is_some() || is_over);
+            }
+            let is_due = self.ordered.is_some() || self.term.is_due()?;
+            if is_due && self.termed.is_none() && self.command.is_some() {
+                self.terminate();
+                continue;
+            }
+            let all_reaped = self.reap();
+            if self.ended.is_some() {
+                return Ok(self.termed.is_some());
+            }
+            self.addresses.as_mut().map_or(Ok(()), Held::tend)?;
+            if all_reaped {
+                let due = self.termed.map(|_| self.limit_of_command()).transpose()?;
+                self.wait(due)?;
+            }
+        }
+    }
+
+    /// KILL comes then, as far as is known now.
+    fn limit(&self) -> Result<Time, Errno> {
+        let alarm = now() + self.kill.left()?;
+        Ok(self.ordered.map_or(alarm, |ordered| ordered.min(alarm)))
+    }
+
+    /// The command is killed then, as far as is known now.
+    fn limit_of_command(&self) -> Result<Time, Errno> {
+        let limit = self.limit()?;
+        Ok(match self.termed {
+            Some(termed) if self.has_cleanup() => termed + limit.since(termed) / 2,
+            _ => limit,
+        })
+    }
+
+    fn has_cleanup(&self) -> bool {
+        !self.task.cleanup.as_os_str().is_empty()
+    }
+
+    /// Takes what electd says.
+    fn take_orders(&mut self) {
+        while let Some(electd) = &mut self.electd {
+            let mut bytes = [0; Order::LENGTH];
+            let kill = match electd.read(&mut bytes) {
+                Ok(Order::LENGTH) => {
+                    let _ = electd.write(&[0]); // the answer
+                    match Order::read(&bytes) {
+                        Order::End { kill } => kill,
+                        Order::Answer => continue,
+                    }
+                }
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return,
+                Ok(_) | Err(_) => {
+                    self.electd = None; // it has ended
+                    if self.task.is_leased { Time(u64::MAX) } else { now() }
+                }
+            };
+            self.ordered = Some(self.ordered.map_or(kill, |before| before.min(kill)));
+        }
+    }
+
+    /// Sends TERM to all of the command, and gives up when KILL is due.
+    fn terminate(&mut self) {
+        self.termed = Some(now());
+        let Some(command) = &self.command else { return };
+        command.send(Signal::TERM);
+        let enough = || self.limit_of_command().is_ok_and(|limit| limit <= now());
+        if let Err(error) = tree::term_all(command.pid, enough) {
+            say(&format!("TERM reached the process group of the command alone: {error}"));
+        }
+    }
+
+    /// Takes note of children that have ended: the command, the cleanup, and orphans that they left. Tells whether these
+    /// were all.
+    fn reap(&mut self) -> bool {
+        while self.children.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+        for _ in 0..REAPED {
+            let Some((pid, status)) = tree::reap() else { return true };
+            self.has_ended(pid, status);
+        }
+        false
+    }
+
+    fn has_ended(&mut self, pid: Pid, status: WaitStatus) {
+        if self.command.as_ref().is_some_and(|command| command.pid == pid) {
+            self.ended = Some(code(status));
+        }
+        if self.cleanup == Some(pid) {
+            self.cleaned = Some(code(status));
+        }
+    }
+
+    /// Kills all that is left of the command, cleans up, and removes the addresses. Tells the exit code of the command.
+    fn finish(&mut self) -> u8 {
+        if let Some(command) = self.command.as_ref().filter(|_| self.ended.is_none()) {
+            command.send(Signal::KILL);
+        }
+        if self.command.is_some() && self.has_cleanup() {
+            let _ = self.kill_left(self.grace); // what is left then is killed again below
+            self.clean_up();
+        }
+        let _ = self.kill_left(self.grace);
+        self.addresses = None;
+        let mut told = false;
+        while !tree::is_childless() {
+            let left = self.kill_left(GONE);
+            if tree::is_childless() {
+                break;
+            }
+            if !told {
+                say(&left.as_ref().map_or_else(ToString::to_string, |left| tree::undead(left)));
+                told = true;
+            }
+            thread::sleep(PAUSE);
+        }
+        let none = if self.command.is_some() { 128 + 9 } else { 0 };
+        self.ended.unwrap_or(none)
+    }
+
+    /// Kills all that is left, for at most this time. Tells what is left then.
+    fn kill_left(&mut self, patience: Duration) -> io::Result<Vec<Pid>> {
+        let mut ended = Vec::new();
+        let left = tree::kill_all(patience, |_| false, |pid, status| ended.push((pid, status)));
+        ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
+        while !self.reap() {}
+        left
+    }
+
+    /// Runs the program that ends what the command began elsewhere, until it has ended or KILL has come.
+    fn clean_up(&mut self) {
+        let (begin, program) = (now(), self.task.cleanup.display().to_string());
+        match cleanup::start(&self.task.cleanup, self.epoch) {
+            Ok(pid) => self.cleanup = Some(pid),
+            Err(error) => return say(&format!("cannot run the cleanup {program}: {error}")),
+        }
+        let in_time = self.await_cleanup(begin);
+        if let (false, Some(pid)) = (in_time, self.cleanup.filter(|_| self.cleaned.is_none())) {
+            let _ = kill_process_group(pid, Signal::KILL);
+        }
+        match self.cleaned {
+            Some(0) => {}
+            Some(code) => say(&format!("the cleanup {program} failed, with code {code}")),
+            None => {
+                let after = now().since(begin);
+                say(&format!("the cleanup {program} did not end in time: killed after {after:?}"));
+            }
+        }
+    }
+
+    /// Whether the cleanup has ended before it is to be killed.
+    fn await_cleanup(&mut self, begin: Time) -> bool {
+        loop {
+            self.take_orders();
+            let longest = begin + self.task.limit;
+            let limit = self.limit().map_or(begin, |limit| limit.min(longest)) + self.grace;
+            while !self.reap() {}
+            if self.cleaned.is_some() || limit <= now() {
+                return self.cleaned.is_some();
+            }
+            if let Some(Err(error)) = self.addresses.as_mut().map(Held::tend) {
+                say(&error.to_string());
+                self.addresses = None;
+            }
+            if self.wait(Some(limit)).is_err() {
+                return false;
+            }
+        }
+    }
+
+    /// Until electd says something, a child ends, the addresses are to be tended, TERM or KILL is due, or it is this time.
+    fn wait(&self, due: Option<Time>) -> io::Result<()> {
+        let tend = self.addresses.as_ref().map(Held::due);
+        let due = self.ordered.filter(|at| *at > now()).into_iter().chain(tend).chain(due).min();
+        if let Some(due) = due {
+            self.own.set(due)?;
+        }
+        let term = (self.termed.is_none() && self.command.is_some()).then_some(&self.term);
+        let kill = (!self.kill.is_due()?).then_some(&self.kill);
+        let alarms = [kill, term, due.map(|_| &self.own)].into_iter().flatten();
+        let mut fds = vec![PollFd::new(&self.children, PollFlags::IN)];
+        fds.extend(self.electd.iter().map(|electd| PollFd::new(electd, PollFlags::IN)));
+        fds.extend(alarms.map(|alarm| PollFd::new(alarm, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}
+
+/// Whether the other end of this connection is closed.
+fn is_closed(electd: &UnixStream) -> io::Result<bool> {
+    let mut fds = [PollFd::new(electd, PollFlags::empty())];
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    Ok(fds[0].revents().contains(PollFlags::HUP))
+}
+
+/// The exit code as a shell tells it.
+fn code(status: WaitStatus) -> u8 {
+    let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
+    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
+}
