@@ -107,7 +107,7 @@ impl Guard {
     }
 
     /// electd is killed: its end of the connection is closed.
-    fn orphan(&mut self) {
+    pub fn orphan(&mut self) {
         self.electd = None;
     }
 
@@ -121,7 +121,7 @@ impl Guard {
 }
 
 /// Waits until this file of the folder is there.
-fn until(folder: &Path, file: &str) {
+pub fn until(folder: &Path, file: &str) {
     eventually(&format!("{file} is there"), || {
         ensure(folder.join(file).exists(), || {
             fs::read_to_string(folder.join("stderr")).unwrap_or_default()
@@ -129,7 +129,7 @@ fn until(folder: &Path, file: &str) {
     });
 }
 
-fn text(folder: &Path, file: &str) -> String {
+pub fn text(folder: &Path, file: &str) -> String {
     fs::read_to_string(folder.join(file)).unwrap_or_default()
 }
 

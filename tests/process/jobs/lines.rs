@@ -136,6 +136,19 @@ impl Lines {
     }
 }
 
+impl Lines {
+    /// The processes of the command of this epoch.
+    pub fn processes_of(&self, epoch: u64) -> Vec<String> {
+        let entry = format!("ELECTD_EPOCH={epoch}\0");
+        let mut all = processes_with(&self.file());
+        all.retain(|path| {
+            let environment = fs::read(format!("{path}/environ")).unwrap_or_default();
+            String::from_utf8_lossy(&environment).contains(&entry)
+        });
+        all
+    }
+}
+
 /// The processes that have this in their environment.
 fn processes_with(value: &str) -> Vec<String> {
     let entries = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());

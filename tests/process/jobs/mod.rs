@@ -3,8 +3,11 @@
 
 mod attached;
 mod bad;
+mod cleanup;
 mod clocks;
 mod crowd;
+mod crowd;
+mod defences;
 mod ending;
 mod guard;
 mod lines;

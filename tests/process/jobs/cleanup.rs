@@ -1,0 +1,171 @@
+//! A program that ends what the command began elsewhere, where no guard finds it: whatever ended the command, it runs to its
+//! end, and not beyond the deadline.
+//!
+//! The command is like `docker run`: it asks a server, which is not below it, to start the work, and waits.
+
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process, kill_process_group};
+use story::story;
+
+use super::guard::{Guard, Setup, text, until};
+use super::{command_of, only_child};
+use crate::support::{Cluster, ensure, eventually};
+
+/// A second, in nanoseconds.
+const SECOND: u64 = 1_000_000_000;
+
+/// Writes a program for the shell into the folder.
+fn program(folder: &Path, name: &str, script: &str) -> String {
+    let path = folder.join(name);
+    fs::write(&path, format!("#!/bin/sh\ncd {}\n{script}\n", folder.display())).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    path.display().to_string()
+}
+
+/// Starts the work, and stops it, as it is asked to by files.
+struct Server(Child);
+
+impl Server {
+    fn start(folder: &Path) -> Server {
+        use std::os::unix::process::CommandExt;
+        let script = "while :; do
+            if [ -e start ]; then rm start; sleep 100000 & work=$!; echo >working; fi
+            if [ -e stop ]; then kill -9 $work; rm -f working stop; fi
+            sleep 0.01; done";
+        let mut server = Command::new("sh");
+        server.args(["-c", script]).current_dir(folder).process_group(0).stdin(Stdio::null());
+        Server(server.spawn().unwrap())
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = kill_process_group(Pid::from_child(&self.0), Signal::KILL);
+        let _ = self.0.wait();
+    }
+}
+
+/// Asks the server to start, and waits as the client of a container does.
+const CLIENT: &str = "touch start; until [ -e working ]; do sleep 0.01; done; touch ready; ";
+/// Asks it to stop, and waits until it has.
+const STOP: &str =
+    "echo $ELECTD_EPOCH >>epochs; touch stop; while [ -e working ]; do sleep 0.01; done";
+
+#[story]
+fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
+    let ends: [(&str, &str, fn(&mut Guard)); 4] = [
+        ("by itself", "exit 3", |_| ()),
+        ("electd is killed", "exec sleep 100000", Guard::orphan),
+        ("KILL is due", "trap '' TERM; while :; do sleep 0.1; done", |guard| {
+            guard.kill(2 * SECOND);
+            guard.term(1);
+        }),
+        ("TERM is due", "exec sleep 100000", |guard| guard.term(1)),
+    ];
+    for (what, then, end) in ends {
+        let folder = tempfile::tempdir().unwrap();
+        let _server = Server::start(folder.path());
+        let cleanup = program(folder.path(), "cleanup", STOP);
+        let script = format!("{CLIENT}{then}");
+        let setup = Setup { cleanup: &cleanup, ..Setup::of(&script) };
+        let mut guard = setup.start(folder.path());
+        until(folder.path(), "ready");
+        end(&mut guard);
+        let ended = guard.end();
+        assert!(!folder.path().join("working").exists(), "{what}: {ended:?}");
+        assert_eq!(text(folder.path(), "epochs"), "7\n", "{what}");
+        assert_eq!(text(folder.path(), "stderr"), "", "{what}");
+        assert_eq!(ended.code() == Some(3), then == "exit 3", "{what}: {ended:?}");
+    }
+}
+
+/// The lock is held until it has ended, and it is killed in time with all that it started; both are said. The code of the
+/// command is told all the same.
+#[story]
+fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
+    let hangs = "trap '' TERM; (setsid sleep 100000 &); touch cleans; while :; do sleep 0.01; done";
+    for (script, said) in [
+        (hangs, "did not end in time: killed after"),
+        ("touch cleans; exit 4", "failed, with code 4"),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let cleanup = program(folder.path(), "cleanup", script);
+        let mut guard = Setup { cleanup: &cleanup, ..Setup::of("exit 3") }.start(folder.path());
+        until(folder.path(), "cleans");
+        if script == hangs {
+            let lock = File::open(folder.path().join("job.lock")).unwrap();
+            assert!(lock.try_lock().is_err(), "the cleanup runs, and the lock is free");
+            guard.kill(1);
+        }
+        assert_eq!(guard.end().code(), Some(3));
+        let told = text(folder.path(), "stderr");
+        assert!(told.contains(&format!("electd: the cleanup {cleanup} {said}")), "{told}");
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup { cleanup: "/no/such/program", ..Setup::of("exit 3") };
+    assert_eq!(setup.start(folder.path()).end().code(), Some(3));
+    let told = text(folder.path(), "stderr");
+    assert!(told.contains("cannot run the cleanup /no/such/program: No such file"), "{told}");
+}
+
+/// No alarm goes off while the leadership is renewed.
+#[story]
+fn a_cleanup_gets_as_long_as_a_command_gets_to_stop() {
+    let folder = tempfile::tempdir().unwrap();
+    let cleanup = program(folder.path(), "cleanup", "exec sleep 100000");
+    let setup = Setup { cleanup: &cleanup, limit: "100", ..Setup::of("exit 3") };
+    let mut guard = setup.start(folder.path());
+    guard.term(6 * SECOND);
+    guard.kill(6 * SECOND);
+    guard.term(600 * SECOND);
+    guard.kill(600 * SECOND);
+    assert_eq!(guard.end().code(), Some(3));
+    let told = text(folder.path(), "stderr");
+    assert!(told.contains("did not end in time: killed after"), "{told}");
+}
+
+/// electd does in the place of a killed guard what that would have done.
+#[story]
+fn a_killed_guards_cleanup_is_run_by_electd() {
+    let cluster = Cluster::prepare(1, super::with_majority);
+    let folder = cluster.file().parent().unwrap().to_path_buf();
+    let cleanup = program(&folder, "cleanup", "echo $ELECTD_NODE $ELECTD_EPOCH >>cleaned");
+    let node = cluster.node(1);
+    let epoch = folder.join("epoch").display().to_string();
+    let script = format!("echo $ELECTD_EPOCH >{epoch}; exec sleep 100000");
+    node.start_with(&["--cleanup", &cleanup, "--", "sh", "-c", &script]);
+    let guard = eventually("the command runs", || {
+        let guard = only_child(node.pid()).ok_or("no guard")?;
+        command_of(guard).ok_or("no command")?;
+        ensure(text(&folder, "epoch").ends_with('\n'), || "it begins".to_owned()).map(|()| guard)
+    });
+    let epoch = text(&folder, "epoch");
+    kill_process(guard, Signal::KILL).unwrap();
+    eventually("it is cleaned up", || {
+        let cleaned = text(&folder, "cleaned");
+        let first = format!("node-1 {epoch}");
+        ensure(cleaned.starts_with(&first), || format!("{cleaned:?}, not {first:?}"))
+    });
+}
+
+/// With `exec` too, and when the node's electd is killed.
+#[story]
+fn the_cleanup_of_an_exec_runs_when_the_node_is_killed() {
+    let cluster = Cluster::start_with(1, super::with_majority);
+    cluster.agree_on(1);
+    let folder = cluster.file().parent().unwrap().to_path_buf();
+    let cleanup = program(&folder, "cleanup", "echo >>cleaned");
+    let ready = folder.join("ready").display().to_string();
+    let script = format!("trap 'exit 0' TERM; touch {ready}; while :; do sleep 0.01; done");
+    let options = ["--cleanup", &cleanup, "--", "sh", "-c", &script];
+    let mut exec = super::attached::exec(&cluster, 1, &options).spawn().unwrap();
+    until(&folder, "ready");
+    cluster.node(1).kill_9();
+    let ended =
+        eventually("exec ends", || exec.try_wait().unwrap().ok_or_else(|| "it runs".to_owned()));
+    assert_eq!(text(&folder, "cleaned"), "\n", "{ended:?}");
+}
