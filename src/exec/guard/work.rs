@@ -187,7 +187,12 @@ impl Guard {
     fn limit_of_command(&self) -> Result<Time, Errno> {
         let limit = self.limit()?;
         Ok(match self.termed {
-            Some(termed) if self.has_cleanup() => termed + limit.since(termed) / 2,
+            Some(termed) if self.has_cleanup() => {
+                // As long as the leadership is renewed, its alarm is no limit that comes nearer.
+                let half = self.ordered.map(|ordered| termed + ordered.since(termed) / 2);
+                let alarm = now() + self.kill.left()?.saturating_sub(self.grace);
+                half.map_or(alarm, |half| half.min(alarm))
+            }
             _ => limit,
         })
     }
@@ -215,6 +220,9 @@ impl Guard {
                     if self.task.is_leased { Time(u64::MAX) } else { now() }
                 }
             };
+            // The alarm is not postponed any more.
+            let last = now() + self.kill.left().unwrap_or_default();
+            let kill = if kill == Time(u64::MAX) { last } else { kill };
             self.ordered = Some(self.ordered.map_or(kill, |before| before.min(kill)));
         }
     }

@@ -61,7 +61,7 @@ fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
         ("by itself", "exit 3", |_| ()),
         ("electd is killed", "exec sleep 100000", Guard::orphan),
         ("KILL is due", "trap '' TERM; while :; do sleep 0.1; done", |guard| {
-            guard.kill(2 * SECOND);
+            guard.kill(3 * SECOND);
             guard.term(1);
         }),
         ("TERM is due", "exec sleep 100000", |guard| guard.term(1)),
@@ -71,7 +71,9 @@ fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
         let _server = Server::start(folder.path());
         let cleanup = program(folder.path(), "cleanup", STOP);
         let script = format!("{CLIENT}{then}");
-        let setup = Setup { cleanup: &cleanup, ..Setup::of(&script) };
+        // After KILL there are two seconds more.
+        let alarms = [60 * SECOND, 64 * SECOND];
+        let setup = Setup { cleanup: &cleanup, alarms, ..Setup::of(&script) };
         let mut guard = setup.start(folder.path());
         until(folder.path(), "ready");
         end(&mut guard);
@@ -126,6 +128,26 @@ fn a_cleanup_gets_as_long_as_a_command_gets_to_stop() {
     assert_eq!(guard.end().code(), Some(3));
     let told = text(folder.path(), "stderr");
     assert!(told.contains("did not end in time: killed after"), "{told}");
+}
+
+/// The time that a leader gives its command to stop may be far longer than a lease, which is renewed meanwhile.
+#[story]
+fn a_command_with_a_cleanup_may_take_longer_to_stop_than_a_lease() {
+    let cluster = Cluster::prepare(1, super::crowd::short);
+    let folder = cluster.file().parent().unwrap().to_path_buf();
+    let cleanup = program(&folder, "cleanup", "[ -e stopped ] && echo >>cleaned");
+    let (ready, stopped) = (folder.join("ready"), folder.join("stopped"));
+    let (ready, stopped) = (ready.display(), stopped.display());
+    let script = format!(
+        "trap 'sleep 1; touch {stopped}; exit 0' TERM; touch {ready}; while :; do sleep 0.01; done"
+    );
+    let node = cluster.node(1);
+    let options = ["--cleanup", &cleanup, "--stop-after", "60s", "--", "sh", "-c", &script];
+    node.start_with(&options);
+    until(&folder, "ready");
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    assert_eq!(text(&folder, "cleaned"), "\n", "{}", node.log_tail(10));
 }
 
 /// electd does in the place of a killed guard what that would have done.

@@ -6,7 +6,6 @@ mod bad;
 mod cleanup;
 mod clocks;
 mod crowd;
-mod crowd;
 mod defences;
 mod ending;
 mod guard;
