@@ -17,31 +17,25 @@
 //! command is left, or when none should be left, if KILL does not end one. A guard without a command
 //! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
 
+mod ends;
 pub mod task;
 mod work;
 
 use std::ffi::OsString;
-use std::io;
 use std::process::ExitCode;
-use std::time::Duration;
 
-use rustix::io::Errno;
 use rustix::process::Signal;
 use signal_hook::low_level::emulate_default_handler;
-use thiserror::Error;
 
-use super::address::held::NotHeld;
 use super::guarded::{GUARDED, become_command};
 use super::stderr::say;
 use super::tree;
+use ends::{Ended, Failed, GONE};
 use task::Task;
 use work::Guard;
 
 /// The hidden argument that makes `electd` a guard.
 pub const GUARD: &str = "guard";
-
-/// How long a killed process may take to be gone before the guard reports that and keeps trying.
-const GONE: Duration = Duration::from_secs(5);
 
 /// A guard that cannot hold its addresses ends by this signal: every exit code may be the command's.
 pub const NO_ADDRESS: Signal = Signal::USR2;
@@ -49,31 +43,6 @@ pub const NO_ADDRESS: Signal = Signal::USR2;
 /// A guard that ended its job by a deadline, without having been told to, ends itself by this signal.
 /// electd cannot derive that from the clock, since it may renew the leadership at that very moment.
 pub const BY_DEADLINE: Signal = Signal::USR1;
-
-/// Why a guard gave up.
-#[derive(Debug, Error)]
-enum Failed {
-    #[error("{0}")]
-    Address(#[from] NotHeld),
-    #[error("the guard of the job failed: {0}")]
-    Guard(#[from] io::Error),
-    #[error("the leadership ended before the job began")]
-    Late,
-}
-
-/// How a job ended.
-enum Ended {
-    /// With this code of the command.
-    With(u8),
-    /// By TERM or KILL, as the leadership was not renewed in time.
-    ByDeadline,
-}
-
-impl From<Errno> for Failed {
-    fn from(error: Errno) -> Failed {
-        Failed::Guard(error.into())
-    }
-}
 
 /// Runs this process as a guard, or as what becomes a command, if it was started as one.
 #[must_use]

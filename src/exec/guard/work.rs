@@ -22,9 +22,10 @@ use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::Waiting;
 use super::super::order::{Begin, Order};
+use super::super::stderr::say;
 use super::super::{lock, signals, tree};
+use super::ends::{Ended, Failed, GONE};
 use super::task::Task;
-use super::{Ended, Failed, GONE, say};
 use crate::core::types::Time;
 use crate::node::now;
 
