@@ -49,6 +49,9 @@ impl Drop for Server {
     }
 }
 
+/// A cause for the command to end.
+type End = fn(&mut Guard);
+
 /// Asks the server to start, and waits as the client of a container does.
 const CLIENT: &str = "touch start; until [ -e working ]; do sleep 0.01; done; touch ready; ";
 /// Asks it to stop, and waits until it has.
@@ -57,7 +60,7 @@ const STOP: &str =
 
 #[story]
 fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
-    let ends: [(&str, &str, fn(&mut Guard)); 4] = [
+    let ends: [(&str, &str, End); 4] = [
         ("by itself", "exit 3", |_| ()),
         ("electd is killed", "exec sleep 100000", Guard::orphan),
         ("KILL is due", "trap '' TERM; while :; do sleep 0.1; done", |guard| {
