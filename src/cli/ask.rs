@@ -317,6 +317,7 @@ pub mod tests {
             status: "alive".to_owned(),
             rtt_ms: None,
             passed_over: None,
+            failed_dial: None,
             rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
         }
     }

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, Output, OutputArgs};
 use super::error::CliError;
 use super::exit::Exit;
-use super::hosts::{Unresolved, unresolved};
+use super::hosts::{Unresolved, hidden, unresolved};
 use super::look;
 use super::print::{self, millis};
 use super::run::find_group;
@@ -32,7 +32,7 @@ use crate::store::measure;
 /// node has stored, it says how. It checks the certificates of `tls`, of this node and of all members whose files are
 /// on this host. State of this node under another name is an error, as it is for `run`. It makes a few durable writes
 /// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind. It looks up the
-/// host names of the other members.
+/// host names of the members, and warns if that of this node means loopback on its host.
 ///
 /// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
 /// code is then 78.
@@ -77,6 +77,7 @@ impl Check {
             sample: ranked::sample(&config, node),
             health: checked::check(&config, node),
             unresolved: unresolved(&config, node),
+            hidden: hidden(&config, node),
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
@@ -94,6 +95,8 @@ struct Found<'c> {
     health: Option<Finding>,
     /// The other members that it cannot dial.
     unresolved: Vec<Unresolved<'c>>,
+    /// Why the others cannot dial it, as far as this host knows.
+    hidden: Option<String>,
     /// How long a durable write takes where its state is, or why that cannot be measured.
     disk: Result<Duration, String>,
 }
@@ -171,6 +174,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
         lines.push(("its disk", found.disk_words(config)));
         lines.extend(look::problem(config).map(|words| ("its jobs", words)));
+        lines.extend(found.hidden.iter().map(|why| ("its address", format!("WARNING: {why}"))));
         lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
     }
     lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
@@ -335,6 +339,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
             "failure": health.failure,
         })),
         "unresolved": found.map(|found| found.unresolved.iter().map(Unresolved::object).collect::<Vec<_>>()),
+        "hidden": found.and_then(|found| found.hidden.as_ref()),
         "tls": config.members.iter().any(|member| member.tls.is_some()),
         "certificates": certificates.iter().map(|judged| json!({
             "member": judged.member,

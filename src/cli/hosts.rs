@@ -37,6 +37,14 @@ impl Unresolved<'_> {
     }
 }
 
+/// Why the others cannot dial this member, if its address means loopback on this host and theirs are elsewhere.
+pub fn hidden(config: &Config, own: &MemberConfig) -> Option<String> {
+    let others = config.members.iter().filter(|member| member.id != own.id);
+    let others: Vec<_> =
+        others.map(|member| (member.name.clone(), member.address.clone())).collect();
+    net::OwnAddress::new(&own.listen, &own.address).hidden(&others, PATIENCE)
+}
+
 /// The members besides this one whose addresses do not resolve here.
 pub fn unresolved<'c>(config: &'c Config, own: &MemberConfig) -> Vec<Unresolved<'c>> {
     let others = || config.members.iter().filter(|member| member.id != own.id);

@@ -6,9 +6,10 @@ use std::io::{self, Read};
 use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::Args;
-use log::{error, info};
+use log::{error, info, warn};
 use rustix::fs::OFlags;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
@@ -29,6 +30,7 @@ use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
 use crate::exec::{orphans, signals};
+use crate::net;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
@@ -83,6 +85,12 @@ impl Run {
     }
 }
 
+/// How long the name service has to answer, so that a signal is not kept waiting.
+const NAMES: Duration = Duration::from_millis(500);
+
+/// The pause between two questions to it.
+const PAUSE: Duration = Duration::from_millis(200);
+
 /// Runs the node until a signal ends it.
 fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
@@ -91,6 +99,9 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let group = find_group(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
+    if !await_names(config, name, &mut signals) {
+        return Ok(());
+    }
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
     run.job.check()?;
@@ -153,12 +164,33 @@ impl From<StartError> for CliError {
             | StartError::Bootstrapped { .. } => Exit::Usage,
             StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
-            StartError::Listen { .. } => Exit::Listen,
+            StartError::Listen { .. } | StartError::Hidden { .. } => Exit::Listen,
             StartError::Removed { .. } => Exit::Removed,
             StartError::Thread(_) => Exit::Internal,
         };
         CliError::new(exit, error)
     }
+}
+
+/// Waits until the own addresses of this member resolve, as those of peers are waited for: a host may start this node
+/// before its network. False if a signal ends the node meanwhile.
+fn await_names(config: &Config, name: &str, signals: &mut Endings) -> bool {
+    let Some(own) = config.member(name) else { return true }; // the start says so
+    let mut places = vec![own.listen.as_str()];
+    places.extend(own.admin.as_deref());
+    for place in places {
+        let mut is_told = false;
+        while let Some(error) = net::look_up(&[place], NAMES).remove(0) {
+            if signals.have_ended() {
+                return false;
+            }
+            if !std::mem::replace(&mut is_told, true) {
+                warn!(event = "unresolved"; "{place}, an address of {name}, does not resolve here: {error}; {name} starts when it does");
+            }
+            std::thread::sleep(PAUSE);
+        }
+    }
+    true
 }
 
 /// Binds the admin address, if this member has one.
@@ -251,6 +283,11 @@ impl Endings {
         }
         ctrlc::set_handler(move || handle.close())
             .map_err(|error| CliError::new(Exit::Internal, error))
+    }
+
+    /// Whether a signal has ended the node.
+    fn have_ended(&mut self) -> bool {
+        self.0.pending().any(|signal| signal != SIGHUP) || self.0.handle().is_closed()
     }
 
     /// Waits for a signal that ends the node; calls this for each HUP until then.

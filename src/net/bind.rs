@@ -1,11 +1,12 @@
 //! Listening sockets, for members and for HTTP.
 
 use std::io::{self, ErrorKind};
-use std::net::{SocketAddr, TcpListener, ToSocketAddrs};
+use std::net::{SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::descriptors;
+use super::places::look_up;
 
 /// Newcomers that the kernel holds for us. With std's 128, a crowd of strangers makes the kernel
 /// drop the dial of a member too, which then waits a second before it tries again.
@@ -16,9 +17,14 @@ const BACKLOG: i32 = 4096;
 /// # Errors
 /// When the address cannot be resolved or is taken.
 pub fn listen(address: &str) -> io::Result<TcpListener> {
+    listen_on_any(&look_up(address)?)
+}
+
+/// Listens on the first of these that can be listened on.
+pub(super) fn listen_on_any(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
-    for address in address.to_socket_addrs()? {
-        match listen_on(address) {
+    for address in addresses {
+        match listen_on(*address) {
             Ok(listener) => return Ok(listener),
             Err(error) => failure = error,
         }

@@ -1,8 +1,10 @@
-//! Counts of what was sent, received and dropped, for the status.
+//! Counts of what was sent, received and dropped, and the dials that failed, for the status.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::dials::Dials;
 use crate::core::message::Kind;
+use crate::core::types::NodeId;
 use crate::tls::Cause;
 
 /// The messages and connections that a node can drop, each with the reason.
@@ -36,6 +38,7 @@ pub struct Counters {
     received: [AtomicU64; Kind::ALL.len()],
     dropped: [AtomicU64; DROPS.len()],
     refused: [AtomicU64; Cause::ALL.len()],
+    pub(super) dials: Dials,
 }
 
 impl Counters {
@@ -55,6 +58,11 @@ impl Counters {
 
     pub(super) fn refused(&self, cause: Cause) {
         self.refused[cause as usize].fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Why the last dial of this peer failed; none if it is connected, or was not dialed yet.
+    pub fn failed_dial(&self, peer: NodeId) -> Option<String> {
+        self.dials.failed(peer)
     }
 
     /// Each cause to refuse a connection before its hello, with its count.

@@ -4,9 +4,8 @@
 //! oldest of them goes; the newest is never refused.
 
 use std::io;
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
@@ -15,6 +14,7 @@ use socket2::{SockRef, TcpKeepalive};
 
 use super::inbound::Reception;
 use super::knock::Gate;
+use super::own::OwnListener;
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome simultaneously.
@@ -28,32 +28,26 @@ const MOST_LEAVING: usize = 16;
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
 pub struct Listener {
-    socket: Arc<TcpListener>,
-    stopping: Arc<AtomicBool>,
+    socket: OwnListener,
     thread: JoinHandle<()>,
 }
 
 impl Listener {
-    pub fn start(socket: TcpListener, reception: Reception) -> io::Result<Listener> {
-        // One descriptor only: a copy would keep the socket alive until it is closed too.
-        let socket = Arc::new(socket);
-        let stopping = Arc::new(AtomicBool::new(false));
+    pub fn start(socket: OwnListener, reception: Reception) -> io::Result<Listener> {
         let mut acceptor = Acceptor {
             socket: socket.clone(),
-            stopping: stopping.clone(),
             reception: Arc::new(reception),
             readers: Vec::new(),
             last: 0,
         };
         let builder = thread::Builder::new().name("listener".to_owned());
         let thread = builder.spawn(move || acceptor.run())?;
-        Ok(Listener { socket, stopping, thread })
+        Ok(Listener { socket, thread })
     }
 
     /// Stops accepting, closes all connections and joins their readers.
     pub fn stop(self) {
-        self.stopping.store(true, Ordering::Relaxed);
-        let _ = SockRef::from(&*self.socket).shutdown(Shutdown::Both); // wakes accept
+        self.socket.stop(); // wakes accept
         if self.thread.join().is_err() {
             warn!("the listener thread panicked");
         }
@@ -61,8 +55,7 @@ impl Listener {
 }
 
 struct Acceptor {
-    socket: Arc<TcpListener>,
-    stopping: Arc<AtomicBool>,
+    socket: OwnListener,
     reception: Arc<Reception>,
     /// Oldest first.
     readers: Vec<(Arc<Gate>, JoinHandle<()>)>,
@@ -71,12 +64,14 @@ struct Acceptor {
 
 impl Acceptor {
     fn run(&mut self) {
-        while !self.stopping.load(Ordering::Relaxed) {
-            match self.socket.accept() {
+        while let Some(socket) = self.socket.socket() {
+            match socket.accept() {
                 Ok((stream, _)) => self.receive(stream),
-                Err(_) if self.stopping.load(Ordering::Relaxed) => {}
+                Err(_) if !self.socket.is(&socket) => {} // it has stopped, or listens elsewhere
                 Err(error) => {
-                    warn!("cannot accept a connection: {error}");
+                    if self.socket.fails(&error) {
+                        warn!("cannot accept a connection: {error}");
+                    }
                     self.make_room(1);
                     thread::sleep(ACCEPT_PAUSE);
                 }

@@ -9,6 +9,7 @@ mod channel;
 mod counters;
 mod deadline;
 mod descriptors;
+mod dials;
 mod greeting;
 mod inbound;
 mod inbox;
@@ -16,6 +17,7 @@ mod knock;
 mod line;
 mod listener;
 mod outbound;
+mod own;
 mod patience;
 mod peers;
 mod places;
@@ -24,7 +26,6 @@ mod threads;
 mod writer;
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "cli")]
@@ -41,6 +42,7 @@ pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
 use knock::Knock;
 use listener::Listener;
 use outbound::Outbound;
+pub use own::{Other, OwnAddress, OwnListener};
 use patience::Patience;
 pub use peers::PeerAddress;
 use peers::Peers;
@@ -76,7 +78,7 @@ impl Net {
     /// # Errors
     /// When the system has no thread left.
     pub fn start(
-        socket: TcpListener,
+        socket: OwnListener,
         peers: Vec<PeerAddress>,
         failure: Duration,
         inbox: Inbox,
@@ -91,6 +93,7 @@ impl Net {
             places: places.clone(),
             security: security.clone(),
             refusals: refusals.clone(),
+            counters: counters.clone(),
         };
         let outbound = Outbound::start(&peers, &patience, shared, &counters, seed)?;
         let peers = Peers::new(peers);

@@ -214,6 +214,7 @@ mod tests {
             places: Places::default(),
             security: Security::new(None),
             refusals: Refusals::new(counters.clone(), |_, _| {}),
+            counters: counters.clone(),
         };
         let patience = Patience::new(Duration::from_secs(1));
         let peers = [peer(1), peer(2)];

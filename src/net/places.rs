@@ -51,6 +51,19 @@ impl Drop for Turn {
 /// A lookup of the addresses of host:port.
 type Lookup = fn(&str) -> io::Result<Vec<SocketAddr>>;
 
+/// Asks the resolver for the addresses of host:port. An IPv6 address may have a zone, such as `[fe80::1%eth0]:7101`.
+///
+/// # Errors
+/// When the host has no address, or the zone no interface.
+pub fn look_up(place: &str) -> io::Result<Vec<SocketAddr>> {
+    if let Some((host, port)) = place.strip_prefix('[').and_then(|rest| rest.split_once("]:"))
+        && let Ok(port) = port.parse::<u16>()
+    {
+        return (host, port).to_socket_addrs().map(Iterator::collect);
+    }
+    place.to_socket_addrs().map(Iterator::collect)
+}
+
 /// A question to the resolver, and its answer for all that wait for it.
 #[derive(Default)]
 struct Question {
@@ -63,7 +76,7 @@ type Answer = Result<Vec<SocketAddr>, (ErrorKind, String)>;
 
 impl Default for Places {
     fn default() -> Places {
-        Places::with(|name| name.to_socket_addrs().map(Iterator::collect))
+        Places::with(look_up)
     }
 }
 

@@ -17,8 +17,10 @@ use log::debug;
 use socket2::SockRef;
 
 use super::channel::Channel;
+use super::counters::Counters;
 use super::deadline::{Deadline, STEP, connect};
 use super::descriptors;
+use super::dials::{unanswered, unconnected, unresolved};
 use super::inbox::Inbox;
 use super::line::Backlog;
 use super::patience::Patience;
@@ -50,6 +52,7 @@ pub struct Surroundings {
     pub places: Places,
     pub security: Security,
     pub refusals: Refusals,
+    pub counters: Arc<Counters>,
 }
 
 pub struct Writer {
@@ -108,14 +111,15 @@ impl Writer {
                 Err(end) => end,
             };
             if matches!(end, End::Node) {
-                return;
+                break;
             }
             match self.rest(since, pause) {
                 Some(true) => pause = FIRST_PAUSE,
                 Some(false) => pause = (pause * 2).min(self.patience.failure()),
-                None => return,
+                None => break,
             }
         }
+        self.surroundings.counters.dials.forget(self.peer.id);
     }
 
     /// Waits out the back-off since then, jittered. Tells whether an order to dial ended it; none when the
@@ -137,8 +141,11 @@ impl Writer {
     fn open(&mut self) -> Result<Arc<Channel>, End> {
         let peer = self.peer.id;
         let Surroundings { inbox, places, .. } = &self.surroundings;
-        let addresses = places.resolve(&self.peer.address, self.patience.step())?;
+        let address = &self.peer.address;
+        let addresses = places.resolve(address, self.patience.step());
+        let addresses = addresses.inspect_err(|error| self.fails(unresolved(address, error)))?;
         let stream = connect(&addresses, self.patience.step()).inspect_err(|error| {
+            self.fails(unconnected(address, error));
             if error.kind() == ErrorKind::ConnectionRefused {
                 inbox.input(Input::Refused { peer });
             }
@@ -156,6 +163,7 @@ impl Writer {
         match self.ask(&stream, session.as_mut(), &hello)? {
             Reply::Welcome(welcome) => {
                 self.surroundings.places.note(peer, stream.peer_addr().ok());
+                self.surroundings.counters.dials.forget(peer);
                 // A reader may have asked for this name, and not waited for the answer.
                 self.surroundings.places.forget(&self.peer.address);
                 let channel = Arc::new(Channel::new(stream, session));
@@ -164,6 +172,7 @@ impl Writer {
                 Ok(channel)
             }
             Reply::Reject(reason) => {
+                self.surroundings.counters.dials.forget(peer); // the refusal says more
                 self.surroundings.inbox.input(Input::Rejected { peer, reason });
                 Err(End::Connection)
             }
@@ -181,11 +190,23 @@ impl Writer {
         })
     }
 
+    /// Notes why this dial led to no connection.
+    fn fails(&self, why: String) {
+        self.surroundings.counters.dials.note(self.peer.id, why);
+    }
+
     /// Tells of what is wrong with the peer, or with this node in its eyes.
     fn refuse(&self, fault: Option<Fault>) {
         match fault {
-            Some(fault) => self.surroundings.refusals.tell(Who::Member(self.peer.id), fault),
-            None => debug!("{} broke the TLS handshake off, or is too slow", self.peer.name),
+            Some(fault) => {
+                self.fails(fault.why.clone());
+                self.surroundings.refusals.tell(Who::Member(self.peer.id), fault);
+            }
+            None => {
+                debug!("{} broke the TLS handshake off, or is too slow", self.peer.name);
+                let slow = ErrorKind::TimedOut.into();
+                self.fails(unanswered("the TLS handshake", &slow));
+            }
         }
     }
 
@@ -198,20 +219,28 @@ impl Writer {
     ) -> Result<Reply, End> {
         let timed = Deadline::new(stream, self.patience.step());
         let mut secured = Secured::new(timed, session);
-        secured.write_all(hello)?;
+        let unheard = |error: &io::Error| self.fails(unanswered("the hello", error));
+        secured.write_all(hello).inspect_err(unheard)?;
         let mut payload = Vec::new();
         wire::read_frame(&mut secured, &mut payload).map_err(|error| {
             debug!("{} did not answer the hello: {error}", self.peer.name);
-            // With TLS it judges the certificate only now.
-            if let FrameError::Io(error) = error
-                && let Some(fault) = Session::fault(&error)
-            {
-                self.refuse(Some(fault));
+            match error {
+                // With TLS it judges the certificate only now.
+                FrameError::Io(error) => match Session::fault(&error) {
+                    Some(fault) => self.refuse(Some(fault)),
+                    None => unheard(&error),
+                },
+                FrameError::Closed | FrameError::TooLong(_) => {
+                    let why = "it takes connections, and ends them without an answer to the hello: look at its log";
+                    self.fails(why.to_owned());
+                }
             }
             End::Connection
         })?;
         wire::decode_reply(&payload).map_err(|error| {
             debug!("{} answered the hello with junk: {error}", self.peer.name);
+            let why = format!("what answers there is no electd of this kind: {error}");
+            self.fails(why);
             End::Connection
         })
     }

@@ -2,6 +2,8 @@
 //! and what an operator must know about the other members and of this node's disk. The thread "watch"
 //! logs all but the first.
 
+use std::collections::BTreeMap;
+
 use log::{info, warn};
 
 use super::history::Entry;
@@ -36,6 +38,8 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
     no_majority: bool,
+    /// What was logged last of the dials to each member that is silent.
+    dials: BTreeMap<String, String>,
 }
 
 impl Alerts {
@@ -54,8 +58,8 @@ impl Alerts {
         }
         // A thread that hangs cannot report that itself.
         let is_told_here = |found: &&Found| {
-            use ProblemKind::{Rank, Stalled, Storage};
-            matches!(found.kind, Storage | Rank | Stalled) || found.is_of_file()
+            use ProblemKind::{Address, Rank, Stalled, Storage};
+            matches!(found.kind, Address | Storage | Rank | Stalled) || found.is_of_file()
         };
         for found in began.iter().filter(is_told_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
@@ -66,7 +70,22 @@ impl Alerts {
             let with = about.map_or_else(String::new, |member| format!(" with {}", member.name));
             info!(event = "problem_over", kind = kind; "{kind}: no problem any more{with}");
         }
+        self.dials(status, is_settled);
         self.majority(status, is_settled);
+    }
+
+    /// Why silent members cannot be dialed: the first dial ends later than the silence is noticed, and what is wrong may
+    /// change.
+    fn dials(&mut self, status: &Status, is_settled: bool) {
+        let silent =
+            status.members.iter().filter(|member| is_settled && member.status == "suspected");
+        let now: BTreeMap<String, String> = silent
+            .filter_map(|member| Some((member.name.clone(), member.failed_dial.clone()?)))
+            .collect();
+        for (name, why) in now.iter().filter(|(name, why)| self.dials.get(*name) != Some(*why)) {
+            warn!(event = "dial_failed", member = name; "the dial to {name} fails: {why}");
+        }
+        self.dials = now;
     }
 
     /// With a majority: whether enough voters are left.

@@ -31,6 +31,14 @@ pub enum StartError {
         /// The system's error.
         source: io::Error,
     },
+    /// The address of this member means loopback on its own host, and others are on other hosts.
+    #[error("the others cannot dial {name}: {why}")]
+    Hidden {
+        /// Its name.
+        name: String,
+        /// What is wrong, and what to do.
+        why: String,
+    },
     /// A task was given, and the algorithm has none.
     #[error("a task is handed out by the algorithm \"halting\" only, and this cluster has \"{0}\"")]
     NoTask(&'static str),

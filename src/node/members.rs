@@ -7,7 +7,7 @@ use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::counting_members;
 use crate::core::settings::Quorum;
 use crate::core::types::NodeId;
-use crate::net::PeerAddress;
+use crate::net::{Other, PeerAddress};
 use crate::store::{Store, StoreError};
 
 /// The members of the file, which bootstrap a cluster.
@@ -33,6 +33,12 @@ pub(super) fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
         higher: member.id > own,
     };
     others.map(peer).collect()
+}
+
+/// The names and addresses of the others.
+pub(super) fn others(members: &MemberList, own: NodeId) -> Vec<Other> {
+    let others = members.iter().filter(|member| member.id != own);
+    others.map(|member| (member.name.clone(), member.address.clone())).collect()
 }
 
 /// How two lists differ, in words; none if they have the same members.

@@ -37,7 +37,6 @@ mod watch;
 mod words;
 
 use std::io;
-use std::net::TcpListener;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -47,7 +46,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
-use crate::net::{End, Inbox, Net, Refusals};
+use crate::net::{End, Inbox, Net, OwnListener, Refusals};
 use crate::store::{Store, Writer};
 use crate::tls::Security;
 
@@ -61,7 +60,7 @@ use election::Election;
 pub use error::StartError;
 use inbox::Event;
 pub use leading::{Lead, while_leading};
-use prepare::{accepted, listen, restore, settings};
+use prepare::{accepted, listen, own_address, restore, settings};
 use publish::Published;
 use ranked::Ranks;
 pub use running::NodeHandle;
@@ -165,6 +164,7 @@ impl Node {
             return Err(StartError::NoVote);
         }
         let certificates = Certificates::load(config, own)?;
+        let address = own_address(config, own)?;
         let mut settings = settings(config, own);
         settings.bootstrap = start.bootstrap;
         let (store, restored) = restore(config, own, &settings, task)?;
@@ -181,7 +181,7 @@ impl Node {
         let started = ranked::start(own, channel.0.clone(), &surroundings);
         let (sampler, sample) = started.map_err(StartError::Thread)?;
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
-        let socket = listen(&own.listen)?;
+        let socket = listen(own, address)?;
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
         let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
@@ -191,15 +191,20 @@ impl Node {
             config,
             core,
             store,
-            (socket, certificates.security()),
+            (socket.clone(), certificates.security()),
             channel,
             published,
         );
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
-        let watch =
-            Watch::start(handle.clone(), config.state_dir(name), edited, certificates.clone());
+        let watch = Watch::start(
+            handle.clone(),
+            socket,
+            config.state_dir(name),
+            edited,
+            certificates.clone(),
+        );
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);
@@ -360,7 +365,7 @@ fn start_threads(
     config: &Config,
     core: Core,
     store: Store,
-    (socket, security): (TcpListener, Security),
+    (socket, security): (OwnListener, Security),
     (event, events): (Sender<Event>, Receiver<Event>),
     published: Arc<Published>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {

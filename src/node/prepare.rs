@@ -1,7 +1,7 @@
 //! The steps of a start before its threads: settings, the durable state, the socket.
 
-use std::net::TcpListener;
 use std::sync::Arc;
+use std::time::Duration;
 
 use uuid::Uuid;
 
@@ -12,8 +12,11 @@ use crate::core::protocol::Protocols;
 use crate::core::restart::{Kept, NoStart, Restored, restart};
 use crate::core::settings::{AlgorithmKind, PowerOn, Settings};
 use crate::core::types::Task;
-use crate::net;
+use crate::net::{OwnAddress, OwnListener};
 use crate::store::{Record, Store};
+
+/// How long the name service has to answer at a start.
+const NAMES: Duration = Duration::from_secs(3);
 
 pub fn settings(config: &Config, own: &MemberConfig) -> Settings {
     Settings {
@@ -71,7 +74,17 @@ pub fn restore(
     Ok((store, restored))
 }
 
-pub fn listen(address: &str) -> Result<TcpListener, StartError> {
-    net::listen(address)
-        .map_err(|source| StartError::Listen { address: address.to_owned(), source })
+/// The address of this member, which the others can dial as far as this host knows.
+pub fn own_address(config: &Config, own: &MemberConfig) -> Result<OwnAddress, StartError> {
+    let address = OwnAddress::new(&own.listen, &own.address);
+    let others = members::others(&members::of_file(config), own.id);
+    match address.hidden(&others, NAMES) {
+        Some(why) => Err(StartError::Hidden { name: own.name.clone(), why }),
+        None => Ok(address),
+    }
+}
+
+pub fn listen(own: &MemberConfig, address: OwnAddress) -> Result<OwnListener, StartError> {
+    OwnListener::bind(address, NAMES)
+        .map_err(|source| StartError::Listen { address: own.listen.clone(), source })
 }

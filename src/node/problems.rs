@@ -16,6 +16,8 @@ pub enum ProblemKind {
     Rank,
     /// The health check of this node fails, so it is not eligible.
     Health,
+    /// The others cannot dial this node.
+    Address,
     /// A member does not answer.
     PeerDown,
     /// A member refuses this node, or this node a member.
@@ -46,6 +48,8 @@ impl ProblemKind {
 pub(super) struct Sight {
     /// Why the state cannot be written, in words.
     pub storage: Option<String>,
+    /// Why the others cannot dial this node, in words.
+    pub address: Option<String>,
     /// The refusals of the last moments.
     pub rejected: Vec<RejectionStatus>,
     /// Members with other timings, each with the difference in words.
@@ -127,6 +131,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         let text = "the election thread missed its turn, so this node counts itself as failed";
         add(ProblemKind::Stalled, "", text.to_owned());
     }
+    if let Some(why) = &sight.address {
+        add(ProblemKind::Address, "", why.clone());
+    }
     if sight.settled {
         if let Some(text) = margin(status) {
             add(ProblemKind::QuorumMargin, "", text);
@@ -173,12 +180,14 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
 
 /// A problem if a member does not answer, or is unreachable.
 fn down(member: &MemberStatus) -> Option<String> {
-    let MemberStatus { name, status, passed_over, .. } = member;
+    let MemberStatus { name, status, passed_over, failed_dial, .. } = member;
+    let dial =
+        failed_dial.as_ref().map_or_else(String::new, |why| format!("; the last dial: {why}"));
     match (status.as_str(), passed_over) {
-        ("alive", Some(why)) => Some(format!("{name} is passed over in elections: {why}")),
+        ("alive", Some(why)) => Some(format!("{name} is passed over in elections: {why}{dial}")),
         ("alive", None) => None,
         ("dead", _) => Some(format!("{name} is down: redial refused")),
-        _ => Some(format!("{name} is down: silent")),
+        _ => Some(format!("{name} is down: silent{dial}")),
     }
 }
 

@@ -284,6 +284,11 @@ impl Published {
         self.since_turn(clock::now()) < self.timing().failure
     }
 
+    /// This member.
+    pub fn own(&self) -> NodeId {
+        self.settings.id
+    }
+
     /// The members of the cluster.
     pub fn members(&self) -> Arc<MemberList> {
         self.snapshot.read().list.clone()

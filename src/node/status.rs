@@ -133,7 +133,7 @@ pub struct PauseStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, health, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
+    /// storage, rank, health, address, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
     pub kind: String,
     /// What is wrong, in words.
     pub text: String,
@@ -212,6 +212,9 @@ pub struct MemberStatus {
     /// Why elections pass the member over although this node hears it, in words; null if they do not.
     #[serde(default)]
     pub passed_over: Option<String>,
+    /// Why the last dial of this node to the member led to no connection, in words; null if they are connected.
+    #[serde(default)]
+    pub failed_dial: Option<String>,
     /// The value that the member is compared by.
     pub rank: RankStatus,
 }

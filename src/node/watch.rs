@@ -20,9 +20,11 @@ use super::clock::wall_clock_ms;
 use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{Keeper, Leaderships, load};
+use super::members::others;
 use super::problems::{Found, Problems, Sight};
 use super::publish::Published;
 use super::status::{ChangeStatus, Status};
+use crate::net::OwnListener;
 use crate::store;
 
 /// How often problems are looked for where nothing rings.
@@ -40,12 +42,13 @@ impl Watch {
     /// Starts the thread. The state of the node is in this folder.
     pub fn start(
         handle: NodeHandle,
+        socket: OwnListener,
         folder: PathBuf,
         edited: Edited,
         certificates: Certificates,
     ) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(handle, folder, edited, certificates)?;
+        let watcher = Watcher::new(handle, socket, folder, edited, certificates)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -63,6 +66,7 @@ impl Watch {
 /// The thread's data.
 struct Watcher {
     handle: NodeHandle,
+    socket: OwnListener,
     published: Arc<Published>,
     folder: PathBuf,
     edited: Edited,
@@ -80,6 +84,7 @@ struct Watcher {
 impl Watcher {
     fn new(
         handle: NodeHandle,
+        socket: OwnListener,
         folder: PathBuf,
         edited: Edited,
         certificates: Certificates,
@@ -89,6 +94,7 @@ impl Watcher {
         published.show_history(history.entries());
         Ok(Watcher {
             handle,
+            socket,
             published,
             keeper: Keeper::start(&folder)?,
             folder,
@@ -140,6 +146,8 @@ impl Watcher {
         let mut sight = self.published.sight();
         sight.storage =
             self.published.storage_trouble().or_else(|| store::want_of_room(&self.folder));
+        let (list, own) = (self.published.members(), self.published.own());
+        sight.address = self.socket.look(&others(&list, own));
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
         sight

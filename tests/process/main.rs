@@ -20,6 +20,7 @@ mod liars;
 mod logs;
 mod majority;
 mod members;
+mod names;
 mod partitions;
 mod pause;
 mod peer;

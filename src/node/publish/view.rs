@@ -131,6 +131,7 @@ impl Published {
         let rtt = |id| self.round_trips.latest(id).map(|time| time.as_secs_f64() * 1000.0);
         let status = |member: &Member| MemberStatus {
             rtt_ms: rtt(member.id),
+            failed_dial: self.counters.failed_dial(member.id),
             ..member_status(member, snapshot, self.settings.rank)
         };
         snapshot.list.iter().map(status).collect()
@@ -170,6 +171,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         eligible,
         status: status.name().to_owned(),
         rtt_ms: None,
+        failed_dial: None,
         passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
         rank: RankStatus { by: rank.name().to_owned(), value },
         id,

@@ -130,6 +130,11 @@ impl Network {
         ip(&["-n", &self.home(node), "address", "delete", address, "dev", "cable"]).unwrap();
     }
 
+    /// Gives a node's cable one more address.
+    pub fn add_address(&self, node: usize, address: &str) {
+        ip(&["-n", &self.home(node), "address", "add", address, "dev", "cable"]).unwrap();
+    }
+
     /// Cuts a node off, or takes it back: both ways, to and from all, at one instant.
     pub fn plug(&self, node: usize, plugged: bool) {
         all_of("bridge", &self.switch(), &plugging(node, plugged)).unwrap();

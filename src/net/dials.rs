@@ -1,0 +1,76 @@
+//! How far the last dial of each peer came that led to no connection, for those who ask why a peer does not answer.
+
+use std::collections::BTreeMap;
+use std::io::{self, ErrorKind};
+
+use parking_lot::Mutex;
+use rustix::io::Errno;
+
+use crate::core::types::NodeId;
+
+/// Why the last dial of each peer failed, with the remedy in words. A peer is in it as long as it is dialed in vain.
+#[derive(Debug, Default)]
+pub struct Dials(Mutex<BTreeMap<NodeId, String>>);
+
+impl Dials {
+    /// Why the last dial of this peer failed; none if it is connected, or was not dialed yet.
+    pub fn failed(&self, peer: NodeId) -> Option<String> {
+        self.0.lock().get(&peer).cloned()
+    }
+
+    pub(super) fn note(&self, peer: NodeId, why: String) {
+        self.0.lock().insert(peer, why);
+    }
+
+    /// A peer is connected, or is not dialed any more.
+    pub(super) fn forget(&self, peer: NodeId) {
+        self.0.lock().remove(&peer);
+    }
+}
+
+/// Why the name of a peer has no address.
+pub(super) fn unresolved(address: &str, error: &io::Error) -> String {
+    match error.kind() {
+        ErrorKind::TimedOut => {
+            format!("the name service does not tell the address of {address}: look at it")
+        }
+        _ => format!("{address} does not resolve here: {error}; correct it, or the name service"),
+    }
+}
+
+/// Why there is no connection to this address.
+pub(super) fn unconnected(address: &str, error: &io::Error) -> String {
+    match error.kind() {
+        _ if wants_descriptors(error) => want_of_descriptors(),
+        ErrorKind::ConnectionRefused => {
+            format!("{address} refuses connections: start it, or look at where it listens")
+        }
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => {
+            format!("nothing answers at {address}: look at its host, the network and the firewalls")
+        }
+        _ => format!("no connection to {address}: {error}"),
+    }
+}
+
+/// Why a peer, whose host took the connection, does not say a thing at this step.
+pub(super) fn unanswered(what: &str, error: &io::Error) -> String {
+    let how = match error.kind() {
+        ErrorKind::TimedOut | ErrorKind::WouldBlock => "is not answered".to_owned(),
+        _ => format!("fails: {error}"),
+    };
+    format!(
+        "it takes connections, and {what} {how}: look whether its process hangs, and whether large packets pass (the MTU)"
+    )
+}
+
+/// Whether the system refuses another file descriptor.
+pub(super) fn wants_descriptors(error: &io::Error) -> bool {
+    let code = error.raw_os_error();
+    [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
+}
+
+/// What to do about that.
+pub(super) fn want_of_descriptors() -> String {
+    "this node may not open more files, sockets included: raise its limit (LimitNOFILE= in the unit, or ulimit -n)"
+        .to_owned()
+}

@@ -1,0 +1,143 @@
+//! Members named by the names of their hosts, in networks and with an /etc/hosts of their own: a name that means
+//! loopback on its own host, one that does not resolve yet, and one that means another address later.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+
+use serde_json::{Value, json};
+use story::story;
+
+use crate::support::network::inside;
+use crate::support::{Cluster, Network, credentials, ensure, eventually};
+
+/// A host's own file for a node, which a test may change while the node runs.
+fn hosts(cluster: &Cluster, number: usize) -> PathBuf {
+    cluster.file().with_file_name(format!("hosts-{number}"))
+}
+
+/// Three hosts whose members have the names of their hosts, in this quorum; each has these lines in its /etc/hosts.
+fn scene(quorum: &str, lines: impl Fn(usize) -> String) -> Option<Cluster> {
+    if credentials::wanted() {
+        println!("skipped: a name is looked up before any handshake");
+        return None;
+    }
+    let cluster = Cluster::prepare_on(Network::of(3)?, |config: &mut Value| {
+        config["quorum"] = quorum.into();
+        for (at, member) in config["members"].as_array_mut().unwrap().iter_mut().enumerate() {
+            member["address"] = json!(format!("host-{}:7100", at + 1));
+        }
+    });
+    for (number, node) in (1..).zip(cluster.nodes()) {
+        let (file, program) = (hosts(&cluster, number), env!("CARGO_BIN_EXE_electd"));
+        fs::write(&file, lines(number)).unwrap();
+        let script = file.with_file_name(format!("electd-{number}"));
+        let bind = format!("mount --bind {} /etc/hosts && exec {program} \"$@\"", file.display());
+        fs::write(&script, format!("#!/bin/sh\nexec unshare -m sh -c '{bind}' sh \"$@\"\n"))
+            .unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+        *node.build.borrow_mut() = Some(script);
+    }
+    Some(cluster)
+}
+
+/// All hosts by their true addresses, but for those that are left out.
+fn true_addresses(but: &[usize]) -> String {
+    let line = |number| format!("10.0.0.{number} host-{number}\n");
+    (1..=3).filter(|number| !but.contains(number)).map(line).collect()
+}
+
+/// As Debian's installer writes it.
+fn debian(number: usize) -> String {
+    format!("127.0.1.1 host-{number}\n{}", true_addresses(&[number]))
+}
+
+#[story]
+fn a_name_that_means_loopback_on_its_own_host_is_refused() {
+    for quorum in ["none", "majority"] {
+        let Some(cluster) = scene(quorum, debian) else { return };
+        for (number, node) in (1..).zip(cluster.nodes()) {
+            node.start();
+            assert_eq!(node.exit_code(), 71, "{}", node.log());
+            let log = node.log();
+            let said = format!(
+                "host-{number}:7100 is 127.0.1.1 on this host, which no other host can dial"
+            );
+            assert!(log.contains(&said) && log.contains("\"listen\": \"0.0.0.0:7100\""), "{log}");
+            assert!(!node.state().join("state.json").exists(), "the node has started");
+        }
+    }
+}
+
+#[story]
+fn check_warns_of_a_name_that_means_loopback() {
+    let Some(cluster) = scene("none", debian) else { return };
+    let check = |number: usize| {
+        let node = cluster.node(number);
+        let mut command = std::process::Command::new(node.build.borrow().as_ref().unwrap());
+        command.args(["check", "--node", &node.name, "--config"]).arg(cluster.file());
+        let output = inside(node.home.as_ref().unwrap(), || command.output().unwrap());
+        String::from_utf8_lossy(&output.stdout).into_owned()
+    };
+    let said = "WARNING: host-1:7100 is 127.0.1.1 on this host, which no other host can dial";
+    assert!(check(1).contains(said), "{}", check(1));
+    fs::write(hosts(&cluster, 1), true_addresses(&[])).unwrap();
+    assert!(!check(1).contains("can dial"), "{}", check(1));
+}
+
+#[story]
+fn a_host_that_has_both_addresses_by_its_name_listens_on_the_one_that_others_dial() {
+    let both = |number: usize| format!("127.0.1.1 host-{number}\n{}", true_addresses(&[]));
+    let Some(cluster) = scene("majority", both) else { return };
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_on(3);
+}
+
+#[story]
+fn a_name_that_does_not_resolve_yet_is_waited_for() {
+    let Some(cluster) = scene("majority", |number| true_addresses(&[number])) else { return };
+    let node = cluster.node(1);
+    let waits = |node: &crate::support::Node| {
+        node.start();
+        eventually("it says that it waits", || {
+            let log = node.log();
+            ensure(log.contains("does not resolve here"), || log)
+        });
+    };
+    waits(node);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0, "{}", node.log());
+    cluster.nodes().iter().for_each(waits);
+    (1..=3).for_each(|number| fs::write(hosts(&cluster, number), true_addresses(&[])).unwrap());
+    cluster.agree_on(3);
+}
+
+#[story]
+fn a_node_listens_where_its_host_has_moved() {
+    let Some(cluster) = scene("majority", |_| true_addresses(&[])) else { return };
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_on(3);
+    let network = cluster.network();
+    network.remove_address(1, "10.0.0.1/24");
+    network.add_address(1, "10.0.0.51/24");
+    let said = "this node listens on 10.0.0.1, which this host does not have any more";
+    eventually("the node says that nobody can dial it", || {
+        let problems = cluster.status(1)?.problems;
+        let told =
+            problems.iter().any(|found| found.kind == "address" && found.text.contains(said));
+        ensure(told, || format!("{problems:?}"))
+    });
+    let moved = format!("10.0.0.51 host-1\n{}", true_addresses(&[1]));
+    (1..=3).for_each(|number| fs::write(hosts(&cluster, number), &moved).unwrap());
+    eventually("the node listens there", || {
+        let log = cluster.node(1).log();
+        ensure(log.contains("host-1:7100 means 10.0.0.51 now"), || log)
+    });
+    cluster.agree_on(3);
+    eventually("all is well again", || {
+        let problems: Vec<_> = (1..=3).map(|n| cluster.status(n).map(|it| it.problems)).collect();
+        ensure(problems.iter().all(|it| it.as_ref().is_ok_and(Vec::is_empty)), || {
+            format!("{problems:?}")
+        })
+    });
+}
