@@ -40,7 +40,8 @@ impl Guarantee {
         let mut guarantee = match quorum {
             Quorum::None => Guarantee {
                 sentences,
-                worst_failover: worst,
+                worst_failover: worst
+                    .map(|worst| worst + bounds::dialing_anew(algorithm, timing, members)),
                 proven_failover: (others && trust_refused).then(proven),
                 dual_leader_window: others.then(|| bounds::dual_leader_window(timing)),
             },
@@ -54,7 +55,8 @@ impl Guarantee {
         if quorum == Quorum::Majority {
             guarantee.sentences.push(spare(roles));
         }
-        let further = bounds::further_death(algorithm, timing);
+        let anew = if quorum == Quorum::None { timing.t1() } else { Duration::ZERO };
+        let further = bounds::further_death(algorithm, timing) + anew;
         let figures = match guarantee.worst_failover {
             Some(worst) => guarantee.figures(worst, further, trust_refused),
             None if candidates(roles) > 1 => {

@@ -42,6 +42,15 @@ impl State {
         }
     }
 
+    /// Whether a peer has a connection to this member on which it was silent for `failure`. If it dials again without
+    /// having ended that one, the network has lost that connection, and perhaps that of this member to it as well.
+    fn is_idle(&self, peer: NodeId, now: Time) -> bool {
+        let failure = self.settings.timing.failure;
+        let is_idle =
+            |peer: &Peer| peer.lines.inbound().is_some() && !peer.heard_within(failure, now);
+        self.detector.get(peer).is_some_and(is_idle)
+    }
+
     /// The number that distinguishes this process from another with its id, for one peer. Each peer gets another
     /// number, and cannot find that of any other: so a process that was greeted under a false name cannot pretend to
     /// be the member that greeted it.
@@ -84,15 +93,17 @@ impl Turn<'_> {
         if state.detector.get(peer).is_none() {
             self.learn(peer, hello.view.epoch, &hello.list);
         }
+        let replaces_idle = self.cx.state.is_idle(peer, self.cx.now);
         self.close_inbound(peer);
         let met_before = self.meet(&hello);
         self.cx.state.detector.change(peer, |peer| peer.lines.accept(connection, address));
         let outbound = self.cx.state.detector.is_within_reach(peer);
-        if outbound && met_before != Met::Known {
+        let doubted = met_before != Met::Known || replaces_idle;
+        if outbound && doubted {
             self.cx.state.detector.change(peer, |peer| peer.lines.set_up(false));
             self.cx.out.push(Output::Disconnect { peer });
         }
-        if !outbound || met_before != Met::Known {
+        if !outbound || doubted {
             self.cx.out.push(Output::Dial { peer });
         }
         let welcome = self.cx.state.own_hello(self.cx.now, peer);
@@ -202,11 +213,9 @@ impl Turn<'_> {
             return;
         }
         self.cx.state.detector.change(peer, |peer| {
-            peer.lines.end();
             peer.forget_hearing();
         });
-        self.cx.out.push(Output::Disconnect { peer });
-        self.cx.out.push(Output::Dial { peer });
+        self.cx.redial(peer);
     }
 
     /// Notes the content of a hello or a welcome.

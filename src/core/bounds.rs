@@ -52,6 +52,23 @@ pub fn election(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Du
     }
 }
 
+/// What mode none adds to [`worst_failover`]: members that died silently with the leader were not heard for `failure`
+/// by those that elect, so that they are dialed anew before their silence counts, and asked for T1 more.
+///
+/// - *Bully*: all together.
+/// - *Halting*: one after another, and those that rank lower together.
+/// - *Ring*: none; it finds them one after another, see [`further_death`].
+///
+/// For the same reason each further death takes T1 more.
+pub fn dialing_anew(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    let others = members.saturating_sub(1);
+    match algorithm {
+        AlgorithmKind::Bully if others > 1 => timing.t1(),
+        AlgorithmKind::Halting => timing.t1() * count(others.saturating_sub(1)),
+        AlgorithmKind::Bully | AlgorithmKind::Ring => Duration::ZERO,
+    }
+}
+
 /// The growth of [`worst_failover`] for each member that dies silently too, while it is being elected.
 ///
 /// - *Bully*: a member that got an ANSWER waits T2 from the start of its election and then starts again,

@@ -122,6 +122,33 @@ impl Context<'_> {
         number
     }
 
+    /// Without a majority: dials those of these members anew that were not heard for `failure` before this member began
+    /// to wait for them. Whatever is between the two hosts, such as a firewall, may have forgotten a connection on which
+    /// nothing was sent, so that silence proves nothing yet: both members would win in one epoch. Returns whether it waits
+    /// for them T1 more; for each once.
+    pub fn dials_anew(&mut self, timer: Timer, members: &BTreeSet<NodeId>, began: Time) -> bool {
+        let failure = self.state.settings.timing.failure;
+        let was_idle =
+            |peer: &Peer| peer.counts() && peer.lines.is_up() && !peer.heard_within(failure, began);
+        let idle = members.iter().filter(|id| self.state.detector.get(**id).is_some_and(was_idle));
+        let idle: Vec<NodeId> = idle.copied().collect();
+        if self.state.needs_majority() || idle.is_empty() {
+            return false;
+        }
+        idle.into_iter().for_each(|peer| self.redial(peer));
+        let due = self.now + self.state.settings.timing.t1();
+        let earlier = self.state.timers.due(timer).filter(|armed| *armed > self.now);
+        self.state.timers.arm(timer, earlier.map_or(due, |armed| armed.min(due)));
+        true
+    }
+
+    /// Ends both connections with a peer, and dials it anew.
+    pub fn redial(&mut self, peer: NodeId) {
+        self.state.detector.change(peer, |peer| peer.lines.end());
+        self.out.push(Output::Disconnect { peer });
+        self.out.push(Output::Dial { peer });
+    }
+
     /// Suspects members that did not answer within T1, or could not be asked for even longer.
     pub fn suspect_unheard(&mut self, members: &BTreeSet<NodeId>, since: Time) {
         for id in members {

@@ -3,7 +3,7 @@
 //! With a majority a leader leads for as long as enough voters are bound by what they promised. A voter promises its vote
 //! when it takes a heartbeat, and the leader counts from when it sent that.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -301,9 +301,19 @@ impl Turn<'_> {
             self.cx.state.timers.arm(Timer::Silence, due);
         }
         for id in silent {
-            self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+            if !self.is_in_doubt(id) {
+                self.lose(id, Liveness::Suspected, Reason::LeaderSuspected(id));
+            }
         }
         self.look_for_leader_that_gave_up();
+    }
+
+    /// Whether the silence of the member that the algorithm watches proves nothing yet: it is dialed anew.
+    fn is_in_doubt(&mut self, id: NodeId) -> bool {
+        let watched = self.cx.state.course.watched().filter(|(watched, _)| *watched == id);
+        watched.is_some_and(|(_, since)| {
+            self.cx.dials_anew(Timer::Silence, &BTreeSet::from([id]), since)
+        })
     }
 
     /// A leader that speaks and sends no heartbeat for `failure` does not lead any more, and its word about that was

@@ -14,7 +14,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, RecvTimeoutError};
 use crossbeam::select;
 use log::debug;
-use socket2::SockRef;
+use socket2::{SockRef, TcpKeepalive};
 
 use super::channel::Channel;
 use super::counters::Counters;
@@ -34,6 +34,9 @@ use crate::wire::{self, Frame, FrameError, Reply};
 
 /// The first pause between two dials; it doubles up to `failure`.
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
+
+/// The least time between two probes of a connection on which nothing is sent.
+const PROBE: Duration = Duration::from_secs(1);
 
 /// An order of the election thread to a writer.
 pub enum Control {
@@ -152,7 +155,7 @@ impl Writer {
         })?;
         let stream = descriptors::of_connection(stream, self.peer.place);
         stream.set_nodelay(true)?;
-        SockRef::from(&stream).set_tcp_user_timeout(Some(self.patience.failure().max(STEP)))?;
+        self.watch(&stream)?;
         let mut session = self.shake_hands(&stream)?;
         self.attempt += 1;
         let attempt = self.attempt;
@@ -177,6 +180,16 @@ impl Writer {
                 Err(End::Connection)
             }
         }
+    }
+
+    /// Has the kernel end a connection on which nothing arrives any more: what was sent within `failure`, and also one
+    /// that is idle, as a firewall on the way may have forgotten it. The kernel counts idle time in seconds.
+    fn watch(&self, stream: &TcpStream) -> io::Result<()> {
+        let failure = self.patience.failure();
+        let probes = TcpKeepalive::new().with_time(failure.max(PROBE)).with_interval(PROBE);
+        let socket = SockRef::from(stream);
+        socket.set_tcp_keepalive(&probes)?;
+        socket.set_tcp_user_timeout(Some(failure.max(STEP)))
     }
 
     /// With TLS: the handshake, with this member only.

@@ -26,10 +26,11 @@ use crate::core::{Core, Phase};
 /// may have answered and died, or the ring has yet to find it dead.
 fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
     let failover = bounds::worst_failover(algorithm, &TIMING, members);
-    let further = bounds::further_death(algorithm, &TIMING);
+    let further = bounds::further_death(algorithm, &TIMING) + TIMING.t1(); // it may be dialed anew
     let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
     let deaths = u32::try_from(members).unwrap_or(u32::MAX);
-    connected + failover.unwrap_or(TIMING.failure) + further * deaths
+    let anew = bounds::dialing_anew(algorithm, &TIMING, members);
+    connected + anew + failover.unwrap_or(TIMING.failure) + further * deaths
 }
 
 /// The time that faults beyond the model add: late messages arrive. A member notices a broken

@@ -84,7 +84,8 @@ fn survivors_that_time_out_at_once_take_9n_less_16_messages() {
 fn silent_deaths_are_over_within_the_bound() {
     for n in 3..=9 {
         let bound = bounds::worst_failover(AlgorithmKind::Halting, &TIMING, n);
-        let bound = bound.expect("others are left") + TIMING.message;
+        let anew = bounds::dialing_anew(AlgorithmKind::Halting, &TIMING, n);
+        let bound = bound.expect("others are left") + anew + TIMING.message;
         for survivors in 1..n {
             let scenario = halting(n, (1..=survivors).collect(), (survivors + 1..=n).collect());
             for outcome in runs(&scenario) {

@@ -55,6 +55,7 @@ impl Election for Bully {
 
     fn expire(&mut self, cx: &mut Context, timer: Timer) {
         match timer {
+            Timer::Answer if cx.dials_anew(timer, &self.unheard(), self.started) => {}
             Timer::Answer => {
                 cx.suspect_unheard(&self.asked, self.started);
                 self.win_unless_unasked(cx, Reason::NoAnswer);
@@ -172,6 +173,11 @@ impl Bully {
         if let Some(best) = best.filter(|_| cx.state.phase() == Phase::Waiting) {
             cx.pass_over(best.id, cx.state.settings.timing.t2());
         }
+    }
+
+    /// The members that were asked, and have not said that they rank lower.
+    fn unheard(&self) -> BTreeSet<NodeId> {
+        self.asked.difference(&self.lower).copied().collect()
     }
 
     /// Whether all members that were asked are suspected or dead, or said that they rank lower, and this member has

@@ -1,6 +1,7 @@
 //! Real partitions: five processes in network namespaces, on a switch whose links are cut and
 //! restored. Needs root and `ip`; elsewhere every test says so and passes.
 
+mod forgotten;
 mod halfopen;
 mod majority;
 mod none;

@@ -7,6 +7,7 @@ mod bully;
 mod fitness;
 mod halting;
 mod hollow;
+mod idle;
 mod majority;
 mod margin;
 mod members;

@@ -244,6 +244,11 @@ impl Halting {
     pub(super) fn unanswered(&mut self, cx: &mut Context) {
         let silent = std::mem::take(&mut self.organized.awaited);
         match self.organized.step {
+            Step::Asking | Step::Halting
+                if cx.dials_anew(Timer::Answer, &silent, self.organized.started) =>
+            {
+                self.organized.awaited = silent;
+            }
             Step::Asking | Step::Halting => {
                 cx.suspect_unheard(&silent, self.organized.started);
                 self.go_on(cx);
