@@ -13,6 +13,8 @@ pub enum Exit {
     Unknown,
     /// The stored state is damaged or of a newer format.
     State,
+    /// A file that the node needs cannot be read: its file system may be mounted later.
+    Unread,
     /// No node answers.
     Unavailable,
     /// A defect in electd.
@@ -43,6 +45,7 @@ impl Exit {
             Exit::Usage => 2,
             Exit::Unknown => 3,
             Exit::State => 65,
+            Exit::Unread => 66,
             Exit::Unavailable => 69,
             Exit::Internal => 70,
             Exit::Listen => 71,

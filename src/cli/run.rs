@@ -75,7 +75,9 @@ impl Run {
     pub fn run(self) -> Result<(), CliError> {
         outlive::start();
         let signals = Endings::hear()?;
-        let config = self.config.load()?;
+        let config = self.config.load().map_err(|errors| {
+            if errors.is_unread() { CliError::new(Exit::Unread, errors) } else { errors.into() }
+        })?;
         let name = node_name(&config, self.config.node().as_deref())?;
         let journal = self.log.start(&config.cluster, name)?;
         fail_stop(journal.clone());
@@ -95,7 +97,7 @@ const PAUSE: Duration = Duration::from_millis(200);
 fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     signals.watch()?;
-    let token = Token::new(token::configured(config)?);
+    let token = Token::new(token::of_node(config)?);
     let group = find_group(config)?;
     let task = run.task.as_deref().map(read_task).transpose()?;
     let start = Start { task, bootstrap: run.bootstrap };
@@ -157,6 +159,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
 impl From<StartError> for CliError {
     fn from(error: StartError) -> CliError {
         let exit = match &error {
+            StartError::Tls(file) if file.is_unread => Exit::Unread,
             StartError::NoMember(_) | StartError::Tls(_) => Exit::Config,
             StartError::NoTask(_)
             | StartError::TaskTooLong(_)

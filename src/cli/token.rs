@@ -17,7 +17,16 @@ const LONGEST: usize = 4096;
 /// # Errors
 /// If that file cannot be read, or has no token that a header can hold.
 pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
-    let read = |file| read("admin_token_file", file, Exit::Config);
+    let read = |file| read("admin_token_file", file, (Exit::Config, Exit::Config));
+    config.admin_token_file.as_deref().map(read).transpose()
+}
+
+/// The same, for a node that starts: a file that cannot be read may be there later.
+///
+/// # Errors
+/// If that file cannot be read, or has no token that a header can hold.
+pub fn of_node(config: &Config) -> Result<Option<String>, CliError> {
+    let read = |file| read("admin_token_file", file, (Exit::Unread, Exit::Config));
     config.admin_token_file.as_deref().map(read).transpose()
 }
 
@@ -26,10 +35,11 @@ pub fn configured(config: &Config) -> Result<Option<String>, CliError> {
 /// # Errors
 /// If that file cannot be read, or has no token that a header can hold.
 pub fn named(flag: &str, file: &Path) -> Result<String, CliError> {
-    read(flag, file, Exit::Usage)
+    read(flag, file, (Exit::Usage, Exit::Usage))
 }
 
-fn read(what: &str, file: &Path, exit: Exit) -> Result<String, CliError> {
+/// The exit codes are for a file that cannot be read, and for what is no token.
+fn read(what: &str, file: &Path, (unread, wrong): (Exit, Exit)) -> Result<String, CliError> {
     let shown = file.display();
     let mut bytes = Vec::new();
     // With room for what may surround a token; the file may be a device.
@@ -37,9 +47,9 @@ fn read(what: &str, file: &Path, exit: Exit) -> Result<String, CliError> {
     let read = File::open(file).and_then(|file| file.take(most).read_to_end(&mut bytes));
     read.map_err(|error| {
         let why = format!("cannot read {what} {shown}: {error}; name a file that you may read");
-        CliError::new(exit, why)
+        CliError::new(unread, why)
     })?;
-    judge(&bytes).map_err(|why| CliError::new(exit, format!("{what} {shown}{why}")))
+    judge(&bytes).map_err(|why| CliError::new(wrong, format!("{what} {shown}{why}")))
 }
 
 /// The token in the content of a file, without the end of its line.

@@ -31,6 +31,12 @@ impl ConfigErrors {
         ConfigErrors { file: file.to_owned(), problems: vec![problem] }
     }
 
+    /// Whether the file could not be read at all.
+    #[must_use]
+    pub fn is_unread(&self) -> bool {
+        self.problems.iter().any(|problem| problem.position.is_none() && problem.key.is_empty())
+    }
+
     fn lines(&self) -> String {
         let file = self.file.display();
         let lines: Vec<String> =

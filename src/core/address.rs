@@ -5,7 +5,7 @@
 
 use std::fmt;
 
-use ::core::net::{IpAddr, Ipv4Addr, SocketAddrV6};
+use ::core::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddrV6};
 
 /// An address in the form in which two are compared.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -19,6 +19,8 @@ enum Host {
     V4(Ipv4Addr),
     /// With its scope, and port 0.
     V6(SocketAddrV6),
+    /// A link-local address, and the interface of this host that leads there.
+    OnLink(Ipv6Addr, String),
     /// In lower case, without the dot of the root at its end.
     Name(String),
 }
@@ -71,7 +73,7 @@ impl HostPort {
         match &self.host {
             Host::V4(ip) => ip.is_unspecified(),
             Host::V6(at) => at.ip().is_unspecified(),
-            Host::Name(_) => false,
+            Host::Name(_) | Host::OnLink(..) => false,
         }
     }
 
@@ -95,6 +97,7 @@ impl fmt::Display for HostPort {
         match &self.host {
             Host::V4(ip) => write!(f, "{ip}:{}", self.port),
             Host::V6(at) => SocketAddrV6::new(*at.ip(), self.port, 0, at.scope_id()).fmt(f),
+            Host::OnLink(ip, zone) => write!(f, "[{ip}%{zone}]:{}", self.port),
             Host::Name(name) => write!(f, "{name}:{}", self.port),
         }
     }
@@ -108,7 +111,7 @@ fn parse_port(text: &str) -> Option<u16> {
 
 fn parse_host(text: &str) -> Option<Host> {
     if text.starts_with('[') {
-        return format!("{text}:0").parse().ok().map(Host::V6);
+        return format!("{text}:0").parse().ok().map(Host::V6).or_else(|| on_link(text));
     }
     if let Ok(IpAddr::V4(ip)) = text.parse() {
         return Some(Host::V4(ip));
@@ -119,6 +122,17 @@ fn parse_host(text: &str) -> Option<Host> {
     let numeric = last.bytes().all(|b| b.is_ascii_digit());
     let valid = name.len() <= 253 && !numeric && name.split('.').all(is_label);
     valid.then(|| Host::Name(name.to_ascii_lowercase()))
+}
+
+/// A link-local address with the name of an interface, such as `[fe80::1%eth0]`.
+fn on_link(text: &str) -> Option<Host> {
+    let (ip, zone) = text.strip_prefix('[')?.strip_suffix(']')?.split_once('%')?;
+    let ip: Ipv6Addr = ip.parse().ok()?;
+    // As long as the system lets the name of an interface be; a number is read as the interface's number.
+    let named = (1..=15).contains(&zone.len())
+        && zone.bytes().all(|b| b.is_ascii_alphanumeric() || b"._-@".contains(&b))
+        && !zone.bytes().all(|b| b.is_ascii_digit());
+    (ip.is_unicast_link_local() && named).then(|| Host::OnLink(ip, zone.to_owned()))
 }
 
 /// A part of a host name. The underscore is not in the standard, but common.
@@ -139,6 +153,8 @@ mod tests {
         for text in ["127.0.0.1:7101", "[::1]:7101", "localhost:1", "db-1.example.com:65535"] {
             assert_eq!(HostPort::parse(text).unwrap().to_string(), text);
         }
+        let link = "[fe80::1%eth0.7]:7101";
+        assert_eq!(HostPort::parse(link).unwrap().to_string(), link);
         for text in ["[fe80::1%3]:7101", "my_host:80", "3com.example:80"] {
             assert!(HostPort::parse(text).is_ok(), "{text}");
         }
@@ -169,6 +185,9 @@ mod tests {
             (":7101", "has no valid host"),
             ("[]:7101", "has no valid host"),
             ("[::1:7101", "has no valid host"),
+            ("[2001:db8::1%eth0]:7101", "has no valid host"),
+            ("[fe80::1%]:7101", "has no valid host"),
+            ("[fe80::1%eth 0]:7101", "has no valid host"),
             ("[127.0.0.1]:7101", "has no valid host"),
             ("300.1.1.1:7101", "has no valid host"),
             ("a b:7101", "has no valid host"),

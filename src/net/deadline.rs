@@ -5,6 +5,8 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+use socket2::SockRef;
+
 /// No step of a connection's set-up or end takes longer, so that a node stops within a second.
 pub const STEP: Duration = Duration::from_millis(400);
 
@@ -69,9 +71,7 @@ pub fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStrea
     let mut failure = None;
     let share = limit / u32::try_from(addresses.len().max(1)).unwrap_or(u32::MAX);
     for address in addresses {
-        let dialed = TcpStream::connect_timeout(address, share);
-        let refused = || io::Error::from(io::ErrorKind::ConnectionRefused);
-        match dialed.and_then(|s| if is_own_echo(&s) { Err(refused()) } else { Ok(s) }) {
+        match TcpStream::connect_timeout(address, share).and_then(unless_own_echo) {
             Ok(stream) => return Ok(stream),
             Err(error) if failure.is_none() || error.kind() != io::ErrorKind::ConnectionRefused => {
                 failure = Some(error);
@@ -83,7 +83,32 @@ pub fn connect(addresses: &[SocketAddr], limit: Duration) -> io::Result<TcpStrea
 }
 
 /// A dial to a free port of the ephemeral range can meet itself (TCP's simultaneous open): then no
-/// process listens there.
-fn is_own_echo(stream: &TcpStream) -> bool {
-    matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(peer)) if own == peer)
+/// process listens there. It ends without a trace: otherwise the system would keep the port for a minute, and the
+/// process that is dialed could not listen on it.
+fn unless_own_echo(stream: TcpStream) -> io::Result<TcpStream> {
+    if !matches!((stream.local_addr(), stream.peer_addr()), (Ok(own), Ok(peer)) if own == peer) {
+        return Ok(stream);
+    }
+    SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+    Err(io::ErrorKind::ConnectionRefused.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    #[test]
+    fn a_dial_that_meets_itself_is_refused_and_leaves_the_port_free() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let any: SocketAddr = "127.0.0.1:0".parse().unwrap();
+        socket.bind(&any.into()).unwrap();
+        let own = socket.local_addr().unwrap();
+        socket.connect(&own).unwrap();
+        let ended = unless_own_echo(socket.into()).unwrap_err();
+        assert_eq!(ended.kind(), io::ErrorKind::ConnectionRefused);
+        let own = own.as_socket().unwrap().to_string();
+        crate::net::listen(&own).expect("whoever is dialed there can start");
+    }
 }

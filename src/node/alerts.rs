@@ -70,19 +70,21 @@ impl Alerts {
             let with = about.map_or_else(String::new, |member| format!(" with {}", member.name));
             info!(event = "problem_over", kind = kind; "{kind}: no problem any more{with}");
         }
-        self.dials(status, is_settled);
+        self.dials(began, status, is_settled);
         self.majority(status, is_settled);
     }
 
     /// Why silent members cannot be dialed: the first dial ends later than the silence is noticed, and what is wrong may
     /// change.
-    fn dials(&mut self, status: &Status, is_settled: bool) {
+    fn dials(&mut self, began: &[Found], status: &Status, is_settled: bool) {
         let silent =
             status.members.iter().filter(|member| is_settled && member.status == "suspected");
         let now: BTreeMap<String, String> = silent
             .filter_map(|member| Some((member.name.clone(), member.failed_dial.clone()?)))
             .collect();
-        for (name, why) in now.iter().filter(|(name, why)| self.dials.get(*name) != Some(*why)) {
+        let is_said = |why: &str| began.iter().any(|found| found.text.contains(why));
+        let news = now.iter().filter(|(name, why)| self.dials.get(*name) != Some(*why));
+        for (name, why) in news.filter(|(_, why)| !is_said(why)) {
             warn!(event = "dial_failed", member = name; "the dial to {name} fails: {why}");
         }
         self.dials = now;

@@ -51,7 +51,7 @@ impl Certificates {
         let Some(files) = own.tls.clone() else { return Ok(Certificates::default()) };
         let (cluster, name) = (config.cluster.clone(), own.name.clone());
         let stamp = files.stamp();
-        let credentials = Credentials::load(&files, &cluster, &name)?;
+        let credentials = Credentials::load_early(&files, &cluster, &name)?;
         let security = Security::new(Some(credentials));
         let files = Mutex::new(Watched { files, read: stamp, seen: stamp, failure: None });
         Ok(Certificates(Some(Arc::new(Kept { cluster, name, security, files }))))
@@ -62,6 +62,9 @@ impl Certificates {
         let Some(kept) = &self.0 else { return };
         if let Some(credentials) = kept.security.now() {
             info!(event = "certificate"; "members connect over TLS: this one shows certificate {}", credentials.summary());
+            if let Some(why) = too_early(&credentials) {
+                warn!(event = "certificate"; "{why}");
+            }
         }
         if let Some(exposed) = kept.files.lock().files.exposed() {
             warn!(event = "certificate"; "{exposed}");
@@ -111,8 +114,10 @@ impl Certificates {
             watched.failure = kept.read(&watched.files).err();
         }
         let failure = watched.failure.clone().map(|why| ("its files", why));
-        let end = kept.security.now().and_then(|credentials| ending(credentials.end()));
-        failure.into_iter().chain(end.map(|end| ("its end", end))).collect()
+        let shown = kept.security.now();
+        let begin = shown.as_deref().and_then(too_early).map(|why| ("its begin", why));
+        let end = shown.and_then(|credentials| ending(credentials.end()));
+        failure.into_iter().chain(begin).chain(end.map(|end| ("its end", end))).collect()
     }
 }
 
@@ -132,6 +137,12 @@ impl Kept {
         info!(event = "certificate"; "new connections use certificate {}", credentials.summary());
         self.security.replace(credentials);
     }
+}
+
+/// A sentence if certificates are not valid yet.
+fn too_early(credentials: &Credentials) -> Option<String> {
+    let why = credentials.not_begun()?;
+    Some(format!("no connection works yet, as the certificate {why}"))
 }
 
 /// A sentence if certificates end soon.

@@ -25,6 +25,20 @@ impl Credentials {
         Err(BadFile::new("tls.ca", &files.ca, ABSENT))
     }
 
+    /// Refuses: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn load_early(files: &Files, cluster: &str, name: &str) -> Result<Credentials, BadFile> {
+        Credentials::load(files, cluster, name)
+    }
+
+    /// A sentence if they are not valid yet.
+    #[must_use]
+    pub fn not_begun(&self) -> Option<String> {
+        match self.0 {}
+    }
+
     /// Which certificate it is.
     #[must_use]
     pub fn summary(&self) -> &str {

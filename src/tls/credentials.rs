@@ -2,6 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Duration;
 
 use jiff::Timestamp;
 use rustls::client::Resumption;
@@ -29,22 +30,37 @@ pub struct Credentials {
     #[cfg_attr(not(feature = "http"), expect(dead_code))]
     pub(super) admin: Arc<ServerConfig>,
     pub(super) cluster: String,
+    begin: Timestamp,
     end: Timestamp,
     summary: String,
 }
 
 impl Credentials {
-    /// Reads and judges the files of a member.
+    /// Reads and judges the files of a member, which have to be valid now.
     ///
     /// # Errors
     /// With what is wrong with the first file that cannot be used.
     pub fn load(files: &Files, cluster: &str, name: &str) -> Result<Credentials, BadFile> {
+        let found = Credentials::load_early(files, cluster, name)?;
+        match found.not_begun() {
+            Some(why) => Err(BadFile::new("tls.cert", &files.cert, why)),
+            None => Ok(found),
+        }
+    }
+
+    /// The same, for a start: a host may have no time yet, so that the certificate may begin in what is its future. It
+    /// is judged as of then.
+    ///
+    /// # Errors
+    /// With what is wrong with the first file that cannot be used.
+    pub fn load_early(files: &Files, cluster: &str, name: &str) -> Result<Credentials, BadFile> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let (authorities, roots) = authorities(&files.ca)?;
         let chain = certificates("tls.cert", &files.cert)?;
         let bad_cert = |what: String| BadFile::new("tls.cert", &files.cert, what);
         judge_member(&chain[0], cluster, name).map_err(|fault| bad_cert(fault.why))?;
-        let end = judge_chain(&provider, &roots, &authorities, &chain).map_err(bad_cert)?;
+        let (begin, end) =
+            judge_chain(&provider, &roots, &authorities, &chain).map_err(bad_cert)?;
         let key = private_key(&files.key)?;
         let bad_key = |what: String| BadFile::new("tls.key", &files.key, what);
         let signer = provider.key_provider.load_private_key(key.clone_key());
@@ -63,13 +79,22 @@ impl Credentials {
         let (client, server, admin) = configs(provider, roots, cluster, chain.clone(), key)
             .map_err(|error| bad_cert(format!("cannot be used: {error}")))?;
         let summary = format!("{}, which ends on {end}; trusted: {trusted}", serial(&chain[0]));
-        Ok(Credentials { client, server, admin, cluster: cluster.to_owned(), end, summary })
+        Ok(Credentials { client, server, admin, cluster: cluster.to_owned(), begin, end, summary })
     }
 
     /// Which certificate it is, by its serial number, and how many authorities are trusted.
     #[must_use]
     pub fn summary(&self) -> &str {
         &self.summary
+    }
+
+    /// A sentence if they are not valid yet by the clock of this host.
+    #[must_use]
+    pub fn not_begun(&self) -> Option<String> {
+        let begin = self.begin;
+        (begin > Timestamp::now()).then(|| {
+            format!("begins on {begin}: correct the clock of this host, or the certificate")
+        })
     }
 
     /// When the first of them ends: the certificate, one between it and the authority, or the authority's own.
@@ -133,22 +158,28 @@ pub(super) fn private_key(file: &Path) -> Result<PrivateKeyDer<'static>, BadFile
     })
 }
 
-/// Whether other members would take this certificate. Gives when the first of all that they look at ends.
+/// Whether other members would take this certificate, now or once it begins. Gives when it does, and when the first of
+/// all that they look at ends.
 fn judge_chain(
     provider: &CryptoProvider,
     roots: &RootCertStore,
     authorities: &[CertificateDer],
     chain: &[CertificateDer],
-) -> Result<Timestamp, String> {
+) -> Result<(Timestamp, Timestamp), String> {
     let leaf =
         EndEntityCert::try_from(&chain[0]).map_err(|error| format!("cannot be read: {error}"))?;
     let algorithms = provider.signature_verification_algorithms.all;
+    let begins = chain.iter().filter_map(|certificate| Some(validity(certificate)?.0));
+    let begin = begins.max().unwrap_or(Timestamp::UNIX_EPOCH);
+    let judged = Duration::from_secs(u64::try_from(begin.as_second()).unwrap_or(0));
+    let judged =
+        UnixTime::since_unix_epoch(judged.max(Duration::from_secs(UnixTime::now().as_secs())));
     let mut anchor = None;
     for (usage, purpose) in
         [(KeyUsage::client_auth(), "clientAuth"), (KeyUsage::server_auth(), "serverAuth")]
     {
-        let (anchors, now) = (&roots.roots, UnixTime::now());
-        let path = leaf.verify_for_usage(algorithms, anchors, &chain[1..], now, usage, None, None);
+        let (anchors, more) = (&roots.roots, &chain[1..]);
+        let path = leaf.verify_for_usage(algorithms, anchors, more, judged, usage, None, None);
         anchor = Some(path.map_err(|error| refusal(&error, purpose))?.anchor().subject.to_vec());
     }
     let signed = authorities.iter().filter(|authority| {
@@ -159,7 +190,8 @@ fn judge_chain(
     let authority = signed.filter_map(|authority| Some(validity(authority)?.1)).max();
     let ends =
         chain.iter().filter_map(|certificate| Some(validity(certificate)?.1)).chain(authority);
-    ends.min().ok_or_else(|| "does not tell when it ends".to_owned())
+    let end = ends.min().ok_or_else(|| "does not tell when it ends".to_owned())?;
+    Ok((begin, end))
 }
 
 /// Why the other members would not take it.
@@ -168,12 +200,6 @@ fn refusal(error: &webpki::Error, purpose: &str) -> String {
     match error {
         webpki::Error::CertExpired { not_after, .. } => {
             format!("ended on {}: renew it", at(*not_after))
-        }
-        webpki::Error::CertNotValidYet { not_before, .. } => {
-            format!(
-                "begins on {}: correct the clock of this host, or the certificate",
-                at(*not_before)
-            )
         }
         webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
             "is signed by no authority in tls.ca: give the one that signed it".to_owned()

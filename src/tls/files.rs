@@ -41,11 +41,13 @@ pub struct BadFile {
     pub file: PathBuf,
     /// What is wrong with it, and what to do.
     pub what: String,
+    /// Whether it could not be read at all: its file system may be there later.
+    pub is_unread: bool,
 }
 
 impl BadFile {
     pub(super) fn new(key: &'static str, file: &Path, what: impl Into<String>) -> BadFile {
-        BadFile { key, file: file.to_owned(), what: what.into() }
+        BadFile { key, file: file.to_owned(), what: what.into(), is_unread: false }
     }
 }
 
@@ -84,7 +86,7 @@ pub(super) fn read(key: &'static str, file: &Path) -> Result<Vec<u8>, BadFile> {
     let bytes = read().map_err(|error| {
         let what =
             format!("cannot be read: {error}; name a file that the user of the node may read");
-        BadFile::new(key, file, what)
+        BadFile { is_unread: true, ..BadFile::new(key, file, what) }
     })?;
     if bytes.len() as u64 > LARGEST {
         return Err(BadFile::new(key, file, "is larger than 1 MiB: name a file in PEM"));

@@ -255,3 +255,44 @@ fn a_full_disk() {
     assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
     cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }
+
+#[story]
+fn a_node_that_may_open_no_more_files_says_so_instead_of_calling_the_others_silent() {
+    let cluster = Cluster::prepare(6, watchful);
+    cluster.node(1).descriptors.set(Some(24));
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_among(&[2, 3, 4, 5, 6], 6);
+    let said = "this node may not open more files, sockets included: raise its limit (LimitNOFILE= in the unit";
+    eventually("node-1 tells the true cause", || {
+        let log = cluster.node(1).log();
+        ensure(log.contains(said), || log)
+    });
+}
+
+/// A member whose address takes connections and says nothing, as with a hole in the MTU; and one that nothing answers.
+#[story]
+fn a_member_that_does_not_answer_is_told_with_the_step_at_which_it_does_not() {
+    let cluster = Cluster::prepare(3, watchful);
+    let silent = std::net::TcpListener::bind(cluster.node(1).address).unwrap();
+    [2, 3].iter().for_each(|number| cluster.node(*number).start());
+    cluster.agree_among(&[2, 3], 3);
+    let step = if cluster.config()["members"][0].get("tls").is_some() {
+        "the TLS handshake"
+    } else {
+        "the hello"
+    };
+    let words = format!(
+        "node-1 is down: silent; the last dial: it takes connections, and {step} is not answered"
+    );
+    let log = format!("it takes connections, and {step} is not answered");
+    seen(&cluster, 3, "peer_down", &words, &log);
+    let failed = cluster.status(3).unwrap().members[0].failed_dial.clone();
+    assert!(failed.is_some_and(|why| why.contains("large packets pass")));
+    drop(silent);
+    cluster.node(1).start();
+    cluster.agree_on(3);
+    eventually("node-3 has dialed it", || {
+        let failed = cluster.status(3)?.members[0].failed_dial.clone();
+        ensure(failed.is_none(), || format!("{failed:?}"))
+    });
+}

@@ -150,6 +150,27 @@ fn a_port_in_use_is_refused() {
     cluster.agree_on(1);
 }
 
+/// A mount may come later than a node: the unit starts it again after 66, but not after 78.
+#[story]
+fn a_file_that_is_not_there_yet_is_no_wrong_configuration() {
+    let cluster = Cluster::prepare(1, |config| {
+        config["admin_token_file"] = "mount/token".into();
+    });
+    let (code, words) = failed_start(cluster.node(1));
+    assert_eq!(code, 66, "{words}");
+    assert!(words.contains("admin_token_file") && words.contains("No such file"), "{words}");
+    let moved = cluster.file().with_extension("moved");
+    fs::rename(cluster.file(), &moved).unwrap();
+    let (code, words) = failed_start(cluster.node(1));
+    assert_eq!(code, 66, "{words}");
+    assert!(words.contains("cluster.json: cannot be read: No such file"), "{words}");
+    fs::rename(&moved, cluster.file()).unwrap();
+    fs::create_dir(cluster.file().with_file_name("mount")).unwrap();
+    fs::write(cluster.file().with_file_name("mount/token"), "secret\n").unwrap();
+    cluster.node(1).start();
+    cluster.agree_on(1);
+}
+
 /// Starts a node on this state file: it must end with 65, name the file, and not touch it.
 #[track_caller]
 fn state_is_refused(content: &str, reason: &str) {

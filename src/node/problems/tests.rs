@@ -111,6 +111,7 @@ fn each_kind_has_its_words() {
     status.members[1].passed_over = Some("heard, but cannot be dialed".to_owned());
     let sight = Sight {
         storage: Some("no space".to_owned()),
+        address: Some("it means loopback".to_owned()),
         rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
         certificate: vec![("its end", "the certificate ends".to_owned())],
@@ -121,6 +122,7 @@ fn each_kind_has_its_words() {
     let all = [
         "storage",
         "stalled",
+        "address",
         "peer_down",
         "rejected",
         "rank",

@@ -317,6 +317,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         status: "alive".to_owned(),
         rtt_ms: None,
         passed_over: None,
+        failed_dial: None,
         rank: RankStatus { by: "id".to_owned(), value: Value::Null },
     }
 }

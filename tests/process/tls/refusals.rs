@@ -26,7 +26,7 @@ fn tells(node: &Node, words: &str) {
 }
 
 /// A cluster that trusts a forge too, so that what it signs is refused for what it says alone.
-fn trusting(forge: &Forge) -> Cluster {
+pub fn trusting(forge: &Forge) -> Cluster {
     let cluster = Cluster::prepare(3, secured);
     for node in cluster.nodes() {
         let trusted = [cluster.certificates().authority.certificate(), &forge.certificate].concat();

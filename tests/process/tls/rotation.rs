@@ -2,9 +2,12 @@
 
 use electd::node::status::Problem;
 use electd::tls::make::Authority;
+use rcgen::date_time_ymd;
 use story::story;
 
+use super::refusals::trusting;
 use super::secured;
+use super::stranger::Forge;
 use crate::support::{Cluster, Node, ensure, eventually};
 
 /// Waits until this node has taken new files this many times since its start.
@@ -99,4 +102,41 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
             .contains("electd_certificate_expiry_timestamp_seconds 1")
     );
     assert_eq!(cluster.agree_on(3), epoch);
+}
+
+/// A host whose clock is not set yet, as at its boot: to it the certificate begins in the future.
+#[story]
+fn a_certificate_that_is_not_valid_yet_is_a_problem_and_no_reason_to_stay_down() {
+    let forge = Forge::new("forge");
+    let cluster = trusting(&forge);
+    let early = |number: usize| {
+        let name = format!("node-{number}");
+        forge.sign("test", &name, |cert| cert.not_before = date_time_ymd(2999, 1, 1))
+    };
+    let authority = cluster.certificates().authority.certificate();
+    cluster.agree_on(3);
+    let node = cluster.node(1);
+    node.kill_9();
+    cluster.certificates().put("node-1", &[authority, &forge.certificate], &early(1));
+    node.start();
+    let begins = "begins on 2999-01-01T00:00:00Z: correct the clock of this host";
+    eventually("node-1 runs, and tells what is wrong", || {
+        let problems = cluster.status(1)?.problems;
+        let is_it = |found: &Problem| found.kind == "certificate" && found.text.contains(begins);
+        ensure(problems.iter().any(is_it), || format!("{problems:?}"))?;
+        ensure(node.log().contains(begins), || node.log_tail(10))
+    });
+    cluster.agree_among(&[2, 3], 3);
+    cluster.certificates().issue("node-1");
+    cluster.agree_on(3);
+    // While a node runs, such a certificate does not take the place of one that is valid.
+    let taken = node.log().matches("new connections use certificate").count();
+    cluster.certificates().put("node-1", &[authority, &forge.certificate], &early(1));
+    eventually("node-1 keeps the one that it has", || {
+        let problems = cluster.status(1)?.problems;
+        let kept = |found: &Problem| found.text.contains("goes on with those that it read before");
+        ensure(problems.iter().any(kept), || format!("{problems:?}"))
+    });
+    assert_eq!(node.log().matches("new connections use certificate").count(), taken);
+    cluster.agree_on(3);
 }
