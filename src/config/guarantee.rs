@@ -178,7 +178,7 @@ mod tests {
     fn the_words_hold_the_figures() {
         let guarantee = of(AlgorithmKind::Bully, 5, true);
         let text = guarantee.text();
-        for figure in ["within 700ms", "600ms more", "within 200ms", "at most 800ms"] {
+        for figure in ["within 800ms", "700ms more", "within 200ms", "at most 800ms"] {
             assert!(text.contains(figure), "{figure} in {text}");
         }
         let ring = of(AlgorithmKind::Ring, 5, true).text();
