@@ -256,19 +256,6 @@ fn a_full_disk() {
     cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }
 
-#[story]
-fn a_node_that_may_open_no_more_files_says_so_instead_of_calling_the_others_silent() {
-    let cluster = Cluster::prepare(6, watchful);
-    cluster.node(1).descriptors.set(Some(24));
-    cluster.nodes().iter().for_each(|node| node.start());
-    cluster.agree_among(&[2, 3, 4, 5, 6], 6);
-    let said = "this node may not open more files, sockets included: raise its limit (LimitNOFILE= in the unit";
-    eventually("node-1 tells the true cause", || {
-        let log = cluster.node(1).log();
-        ensure(log.contains(said), || log)
-    });
-}
-
 /// A member whose address takes connections and says nothing, as with a hole in the MTU; and one that nothing answers.
 #[story]
 fn a_member_that_does_not_answer_is_told_with_the_step_at_which_it_does_not() {
