@@ -3,13 +3,12 @@
 use clap::Args;
 use serde_json::json;
 
-use crate::node::history::Entry;
 use crate::node::moment;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
-use super::merged::merge;
+use super::merged::{Led, merge};
 use super::print;
 use super::transition::now;
 use super::watch;
@@ -17,10 +16,11 @@ use super::watch;
 /// Show which member led from when to when, why that changed, and for how long nobody led.
 ///
 /// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and their answers are
-/// merged: a leadership begins when the first node knew it, and ends when the last node did not know it any more; with
-/// "majority", and for a node that was frozen, at the latest when the next epoch begins. The reason comes from the node
-/// that tells most: an operator's order before what befell the leader, and that before a mere handover. How long nobody
-/// led comes from the node that led next, if it answers.
+/// merged: a leadership begins when the first node knew it, and ends when the last node heard the leader last; with
+/// "majority" at the latest when the next epoch begins. The reason comes from the node that tells most: an operator's
+/// order before what befell the leader, and that before a mere handover. A node that missed the leadership before says
+/// nothing of its end. How long nobody led is the shortest time that a node saw between two leaderships; it is unknown if no
+/// node saw the first one end, as after a power cut.
 ///
 /// Exit codes: 0 done; 69 no node answers.
 #[derive(Args, Debug)]
@@ -74,23 +74,50 @@ fn by_majority(asked: &Asked) -> bool {
     asked.answer.as_ref().is_ok_and(|status| status.quorum == "majority")
 }
 
-/// For how long nobody led in total, except for the time before a start.
-fn leaderless(merged: &[Entry]) -> u64 {
-    merged.iter().filter(|led| led.cause != "start").map(|led| led.leaderless_ms).sum()
+/// For how long nobody led in total, as far as that is known.
+fn leaderless(merged: &[Led]) -> u64 {
+    merged.iter().filter_map(|led| led.leaderless_ms).sum()
+}
+
+/// How many leaderships began after a time without a leader of which nobody knows the length.
+fn unknown(merged: &[Led]) -> usize {
+    merged.iter().filter(|led| led.before.is_some() && led.leaderless_ms.is_none()).count()
 }
 
 /// For programs.
-fn document(merged: &[Entry]) -> serde_json::Value {
-    json!({ "leaderships": merged, "leaderless_ms": leaderless(merged) })
+fn document(merged: &[Led]) -> serde_json::Value {
+    json!({
+        "leaderships": merged, "leaderless_ms": leaderless(merged), "leaderless_unknown": unknown(merged)
+    })
+}
+
+/// How long nobody led before this leadership.
+fn gap(led: &Led) -> String {
+    match (&led.before, led.leaderless_ms) {
+        (_, Some(ms)) => print::length(ms),
+        (Some(_), None) => "unknown".to_owned(),
+        (None, None) => "-".to_owned(),
+    }
+}
+
+/// For how long nobody led in all, in words.
+fn total(merged: &[Led]) -> String {
+    let known = print::length(leaderless(merged));
+    let nobody_saw = match unknown(merged) {
+        0 => return format!("{known} in all"),
+        1 => "once".to_owned(),
+        times => format!("{times} times"),
+    };
+    format!("at least {known}; {nobody_saw} for a time that is unknown, as no node saw its begin")
 }
 
 /// For people.
-fn text(merged: &[Entry], now_ms: u64) -> String {
+fn text(merged: &[Led], now_ms: u64) -> String {
     if merged.is_empty() {
         return "no node knows of a leader in that time\n".to_owned();
     }
     let header = ["LEADER", "EPOCH", "FROM", "UNTIL", "FOR", "NOBODY BEFORE", "BECAUSE"];
-    let row = |led: &Entry| {
+    let row = |led: &Led| {
         let end = if led.lasts { Some(now_ms) } else { led.until_ms };
         let lasted = end.map(|end| print::length(end.saturating_sub(led.since_ms)));
         let until = match (led.lasts, led.until_ms) {
@@ -104,21 +131,21 @@ fn text(merged: &[Entry], now_ms: u64) -> String {
             moment(led.since_ms),
             until,
             lasted.unwrap_or_else(|| "-".to_owned()),
-            print::length(led.leaderless_ms),
+            gap(led),
             led.reason.clone(),
         ]
     };
     let table = print::table(&header, merged.iter().map(row));
     let count = merged.len();
-    let total = print::length(leaderless(merged));
     let noun = if count == 1 { "leadership" } else { "leaderships" };
-    format!("{table}\n{count} {noun}; between them nobody led for {total} in all\n")
+    format!("{table}\n{count} {noun}; between them nobody led for {}\n", total(merged))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::merged::tests::{entry, told};
+    use crate::node::history::Entry;
 
     #[test]
     fn nodes_that_saw_the_same_are_merged() {
@@ -165,6 +192,15 @@ mod tests {
         assert!(text(&merge(&[told("a", vec![killed])], true), 9).contains("not seen"));
         let one = merge(&[told("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
         assert!(text(&one, 9).contains("1 leadership; "));
+        let again = entry("c", 2, 9000, None, "start");
+        let dark = merge(
+            &[told("a", vec![Entry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again])],
+            true,
+        );
+        let shown = text(&dark, 10_000);
+        let words = "between them nobody led for at least 0 ms; once for a time that is unknown";
+        assert!(shown.contains(words) && shown.contains("  unknown  "), "{shown}");
+        assert_eq!(document(&dark)["leaderships"][1]["leaderless_ms"], serde_json::Value::Null);
         assert_eq!(text(&[], 9), "no node knows of a leader in that time\n");
     }
 }

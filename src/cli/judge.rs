@@ -171,6 +171,7 @@ mod tests {
             epoch: 0,
             reason: reason.to_owned(),
             cause: cause.to_owned(),
+            silent_ms: 0,
         };
         let changes = vec![
             change(1, "isolated", "no majority of the voters answers"),

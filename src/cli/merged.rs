@@ -1,105 +1,143 @@
-//! The leaderships that several nodes tell, as one list: for `electd history`.
+//! The leaderships that several nodes tell, as one list: for `electd history` and `electd status`, so that both say the
+//! same.
 
 use std::collections::BTreeMap;
 
-use crate::node::history::{Entry, History as Told};
+use serde::Serialize;
+
+use crate::node::history::{Entry, History as Told, Tells};
+
+/// A leadership, as all nodes together know it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Led {
+    pub leader: String,
+    pub epoch: u64,
+    /// When the first node knew it, in milliseconds since the Unix epoch, as is the end.
+    pub since_ms: u64,
+    /// When the last node heard the leader last; none while it lasts, and if no node saw the end.
+    pub until_ms: Option<u64>,
+    pub lasts: bool,
+    /// The leader before; none if no node knows one.
+    pub before: Option<String>,
+    /// Why the leadership before ended.
+    pub cause: String,
+    /// The same in words.
+    pub reason: String,
+    /// For how long nobody led before; none if no node knows the leadership before, or saw how that ended.
+    pub leaderless_ms: Option<u64>,
+}
+
+/// What one node knows of a leadership.
+#[derive(Clone, Copy)]
+pub struct Seen<'a> {
+    node: &'a str,
+    entry: &'a Entry,
+    /// The leadership before, if the node saw that: its epoch and leader.
+    before: Option<(u64, &'a str)>,
+}
+
+impl<'a> Seen<'a> {
+    pub fn by(node: &'a str, entry: &'a Entry) -> Seen<'a> {
+        let epoch = entry.before_epoch.unwrap_or_default();
+        Seen { node, entry, before: entry.before.as_deref().map(|before| (epoch, before)) }
+    }
+
+    /// The same of a node of an earlier version, which does not tell the epoch before; that entry may precede this one.
+    fn after(self, last: Option<&'a Entry>) -> Seen<'a> {
+        let is_old = self.entry.before_epoch.is_none() && self.entry.before.is_some();
+        let before = last.filter(|_| is_old).map(|last| (last.epoch, last.leader.as_str()));
+        Seen { before: before.or(self.before), ..self }
+    }
+}
 
 /// One leadership for each leader and epoch, in order of time. `one_at_a_time` says that the cluster elects by a
 /// majority.
-pub fn merge(told: &[Told], one_at_a_time: bool) -> Vec<Entry> {
-    let mut merged: BTreeMap<(u64, &str), Merged> = BTreeMap::new();
+pub fn merge(told: &[Told], one_at_a_time: bool) -> Vec<Led> {
+    let mut seen: BTreeMap<(u64, &str), Vec<Seen<'_>>> = BTreeMap::new();
     for Told { node, leaderships } in told {
-        for (at, entry) in leaderships.iter().enumerate() {
-            let led = merged.entry((entry.epoch, &entry.leader));
-            let led = led.or_insert_with(|| Merged::of(entry));
-            let is_late = leaderships.get(at + 1).is_some_and(|next| next.cause == "stalled");
-            led.take(node, entry, is_late);
+        let before = std::iter::once(None).chain(leaderships.iter().map(Some));
+        for (entry, before) in leaderships.iter().zip(before) {
+            let told = Seen::by(node, entry).after(before);
+            seen.entry((entry.epoch, &entry.leader)).or_default().push(told);
         }
     }
-    let begins: Vec<(u64, u64)> =
-        merged.iter().map(|((epoch, _), led)| (*epoch, led.entry.since_ms)).collect();
-    let next = |epoch: u64| {
-        begins.iter().filter(|(later, _)| *later > epoch).map(|(_, since_ms)| *since_ms).min()
-    };
-    let closed = |led: Merged| {
-        let next = next(led.entry.epoch);
-        led.close(next, one_at_a_time)
-    };
-    let mut merged: Vec<Entry> = merged.into_values().map(closed).collect();
+    let mut merged: Vec<Led> = Vec::new();
+    for ((epoch, _), seen) in &seen {
+        let before = merged.iter().rev().find(|led| led.epoch < *epoch);
+        let known = before.map(|led| (led.epoch, led.leader.clone()));
+        let known = known.as_ref().map(|(epoch, leader)| (*epoch, leader.as_str()));
+        let mut led = Led::of(seen, known);
+        let next_ms = led.since_ms;
+        for earlier in merged.iter_mut().filter(|_| one_at_a_time) {
+            earlier.end_by(next_ms, *epoch);
+        }
+        if let Some(before) = merged.iter().rev().find(|led| led.epoch < *epoch) {
+            led.fit(before, one_at_a_time);
+        }
+        merged.push(led);
+    }
     merged.sort_by_key(|led| (led.since_ms, led.epoch));
     merged
 }
 
-/// A leadership, as far as the nodes have been heard.
-struct Merged {
-    entry: Entry,
-    /// The last end that a node noted late: after it had been frozen.
-    late: Option<u64>,
-    /// How well those know that told why it began, and how long nobody had led.
-    knows: (u8, bool),
-    knows_gap: u8,
-}
-
-impl Merged {
-    fn of(entry: &Entry) -> Merged {
-        let entry = Entry { until_ms: None, ..entry.clone() };
-        Merged { entry, late: None, knows: (0, false), knows_gap: 0 }
-    }
-
-    /// Adds what this node knows of it.
-    fn take(&mut self, node: &str, known: &Entry, is_late: bool) {
-        let led = &mut self.entry;
-        led.since_ms = led.since_ms.min(known.since_ms);
-        led.lasts |= known.lasts;
-        let until = if is_late { &mut self.late } else { &mut led.until_ms };
-        *until = (*until).max(known.until_ms);
-        let is_new_leader = known.leader == node;
-        let knows = (telling(&known.cause), is_new_leader);
-        if knows > self.knows {
-            self.knows = knows;
-            led.before.clone_from(&known.before);
-            led.cause.clone_from(&known.cause);
-            let of_itself = known.before.as_deref() == Some(node);
-            let reason = &known.reason;
-            led.reason = if of_itself { format!("{node}: {reason}") } else { reason.clone() };
-        }
-        let knows_gap = if known.cause == "start" { 0 } else { 1 + u8::from(is_new_leader) };
-        if knows_gap > self.knows_gap {
-            self.knows_gap = knows_gap;
-            led.leaderless_ms = known.leaderless_ms;
+impl Led {
+    /// The leadership that all of these tell; `before` is one that other nodes may know to precede it.
+    ///
+    /// A node that missed the leadership before says nothing of how that ended. Of the others, each heard that leader
+    /// last at its end or earlier, and the next at its begin or later: so the shortest time without a leader is right.
+    /// Clocks of different hosts are not compared.
+    pub fn of(seen: &[Seen<'_>], before: Option<(u64, &str)>) -> Led {
+        let entries = || seen.iter().map(|seen| seen.entry);
+        let before = seen.iter().filter_map(|seen| seen.before).chain(before).max();
+        let know = || seen.iter().filter(|seen| seen.before == before && before.is_some());
+        let tells =
+            |seen: &&Seen<'_>| (Tells::by(&seen.entry.cause), seen.entry.leader == seen.node);
+        let (cause, reason) = match (know().max_by_key(tells), before) {
+            (Some(Seen { node, entry, .. }), Some((_, leader))) if *node == leader => {
+                (entry.cause.clone(), format!("{node}: {}", entry.reason))
+            }
+            (Some(Seen { entry, .. }), _) => (entry.cause.clone(), entry.reason.clone()),
+            (None, Some((_, leader))) => (
+                "unknown".to_owned(),
+                format!("no node that answers saw how {leader} ceased to lead"),
+            ),
+            (None, None) => ("start".to_owned(), "no leader was known before".to_owned()),
+        };
+        let first = entries().map(|entry| entry.since_ms).min();
+        let lasts = entries().any(|entry| entry.lasts);
+        Led {
+            leader: seen.first().map(|seen| seen.entry.leader.clone()).unwrap_or_default(),
+            epoch: seen.first().map(|seen| seen.entry.epoch).unwrap_or_default(),
+            since_ms: first.unwrap_or_default(),
+            until_ms: entries().filter_map(|entry| entry.until_ms).max().filter(|_| !lasts),
+            lasts,
+            before: before.map(|(_, leader)| leader.to_owned()),
+            cause,
+            reason,
+            leaderless_ms: know().map(|seen| seen.entry.leaderless_ms).min(),
         }
     }
 
-    /// Ends it, at the latest when the next epoch begins, as far as its nodes cannot have known better. With a
-    /// majority the leadership was over by then: the lease of the old leader ends before another can win, and a
-    /// follower that was cut off notices it later. Without one two members may really have led at once, which is to
-    /// be seen; but a leader that was frozen led nobody, and notes its end only when it wakes.
-    fn close(self, next: Option<u64>, one_at_a_time: bool) -> Entry {
-        let Merged { mut entry, late, .. } = self;
-        let bound = next.map(|next| next.max(entry.since_ms));
-        let before_next = |end: u64| bound.map_or(end, |bound| end.min(bound));
-        entry.until_ms = entry.until_ms.max(late.map(before_next));
-        if one_at_a_time && bound.is_some() {
-            entry.until_ms = if entry.lasts { bound } else { entry.until_ms.map(before_next) };
-            entry.lasts = false;
+    /// With a majority this leadership was over when the next began: the lease of the old leader ends before another
+    /// can win, and a follower that was cut off notices it later.
+    fn end_by(&mut self, next_ms: u64, epoch: u64) {
+        let bound = next_ms.max(self.since_ms);
+        if self.epoch < epoch {
+            let end = if self.lasts { Some(bound) } else { self.until_ms };
+            (self.until_ms, self.lasts) = (end.map(|end| end.min(bound)), false);
         }
-        if entry.lasts {
-            entry.until_ms = None;
-        }
-        entry
     }
-}
 
-/// How much the cause of a leadership tells: why the old leader itself gave up most, such as the order of an operator;
-/// that somebody announced an election or handed over little, as that has a cause of its own, which another node may
-/// know; and a start nothing.
-fn telling(cause: &str) -> u8 {
-    match cause {
-        "start" => 0,
-        "joined" | "leader_released" | "leader_gave_up" | "announced" | "storing" | "overruled"
-        | "halted_by" => 1,
-        "resigned" | "drained" | "switched_over" | "unhealthy" | "removed" | "stopped" => 3,
-        _ => 2,
+    /// Says of the time before what follows from the leadership before: without a majority that may have ended later;
+    /// and if no node saw both, the end of the one and the begin of the other are known all the same.
+    fn fit(&mut self, before: &Led, one_at_a_time: bool) {
+        let since = self.since_ms;
+        let overlaps = before.lasts || before.until_ms.is_some_and(|until| until >= since);
+        if overlaps && !one_at_a_time {
+            self.leaderless_ms = Some(0);
+        } else if self.leaderless_ms.is_none() {
+            self.leaderless_ms = before.until_ms.map(|until| since.saturating_sub(until));
+        }
     }
 }
 
@@ -107,7 +145,7 @@ fn telling(cause: &str) -> u8 {
 pub mod tests {
     use super::*;
 
-    /// A leadership as a node tells it; without an end it lasts.
+    /// A leadership as a node tells it, after c led in epoch 1, if it did not start then; without an end it lasts.
     pub fn entry(
         leader: &str,
         epoch: u64,
@@ -121,7 +159,8 @@ pub mod tests {
             since_ms,
             until_ms,
             lasts: until_ms.is_none(),
-            before: None,
+            before: (cause != "start").then(|| "c".to_owned()),
+            before_epoch: (cause != "start").then_some(1),
             cause: cause.to_owned(),
             reason: format!("{cause} by {since_ms}"),
             leaderless_ms: since_ms % 100,
@@ -133,7 +172,7 @@ pub mod tests {
         Told { node: node.to_owned(), leaderships }
     }
 
-    fn spans(merged: &[Entry]) -> Vec<(&str, u64, Option<u64>)> {
+    fn spans(merged: &[Led]) -> Vec<(&str, u64, Option<u64>)> {
         merged.iter().map(|led| (led.leader.as_str(), led.since_ms, led.until_ms)).collect()
     }
 
@@ -141,10 +180,10 @@ pub mod tests {
     fn a_leader_that_was_frozen_does_not_lead_beside_the_next() {
         let first = |until| entry("c", 1, 1000, Some(until), "start");
         let follower = told("a", vec![first(2000), entry("b", 2, 2300, None, "leader_suspected")]);
-        let frozen = told("c", vec![first(9000), entry("b", 2, 9005, None, "stalled")]);
+        let frozen = told("c", vec![first(2100), entry("b", 2, 9005, None, "stalled")]);
         for one_at_a_time in [true, false] {
             let merged = merge(&[follower.clone(), frozen.clone()], one_at_a_time);
-            assert_eq!(spans(&merged), [("c", 1000, Some(2300)), ("b", 2300, None)]);
+            assert_eq!(spans(&merged), [("c", 1000, Some(2100)), ("b", 2300, None)]);
         }
     }
 
@@ -168,11 +207,8 @@ pub mod tests {
 
     #[test]
     fn the_node_that_tells_most_is_believed() {
-        let led = |cause: &str| Entry {
-            before: Some("c".to_owned()),
-            reason: cause.to_owned(),
-            ..entry("b", 2, 2042, None, cause)
-        };
+        let led =
+            |cause: &str| Entry { reason: cause.to_owned(), ..entry("b", 2, 2042, None, cause) };
         let cause = |nodes: [(&str, &str); 3]| {
             let nodes = nodes.map(|(node, cause)| told(node, vec![led(cause)]));
             merge(&nodes, true)[0].reason.clone()
@@ -183,5 +219,69 @@ pub mod tests {
         assert_eq!(cause(nodes), "c: drained", "it speaks of itself");
         let nodes = [("a", "leader_suspected"), ("b", "leader_dead"), ("c", "start")];
         assert_eq!(cause(nodes), "leader_dead", "the new leader knows best");
+    }
+
+    /// How long nobody led before each leadership, and why.
+    fn gaps(merged: &[Led]) -> Vec<(Option<u64>, &str)> {
+        merged.iter().map(|led| (led.leaderless_ms, led.cause.as_str())).collect()
+    }
+
+    /// Member b was cut off while c led on, and then won; a knew c to the end.
+    #[test]
+    fn nobody_led_for_the_shortest_time_that_a_node_saw() {
+        let led =
+            |since, gap, cause| Entry { leaderless_ms: gap, ..entry("b", 2, since, None, cause) };
+        let of = |until, next| vec![entry("c", 1, 1000, Some(until), "start"), next];
+        let a = told("a", of(8000, led(8020, 20, "leader_dead")));
+        let b = told("b", of(2000, led(8147, 6147, "leader_suspected")));
+        let gaps = |nodes: &[Told]| merge(nodes, true)[1].leaderless_ms;
+        assert_eq!(gaps(&[a.clone(), b.clone()]), Some(20));
+        assert_eq!(gaps(&[b]), Some(6147), "nobody knows better");
+        assert_eq!(gaps(&[a]), Some(20));
+    }
+
+    #[test]
+    fn a_node_that_missed_a_leadership_says_nothing_of_its_end() {
+        let third = |cause: &str, (before, epoch): (&str, u64), gap| Entry {
+            before: Some(before.to_owned()),
+            before_epoch: Some(epoch),
+            leaderless_ms: gap,
+            ..entry("c", 3, 8100, None, cause)
+        };
+        let first = entry("c", 1, 1000, Some(2000), "start");
+        let second = entry("b", 2, 2500, Some(8090), "leader_suspected");
+        let a = vec![first.clone(), second, third("leader_dead", ("b", 2), 10)];
+        let c = vec![first, third("stalled", ("c", 1), 6100)];
+        let nodes = [told("a", a), told("c", c)];
+        let merged = merge(&nodes, true);
+        assert_eq!(gaps(&merged)[2], (Some(10), "leader_dead"));
+        assert_eq!(merged[2].before.as_deref(), Some("b"));
+        let last = nodes.iter().map(|one| Seen::by(&one.node, one.leaderships.last().unwrap()));
+        let led = Led::of(&last.collect::<Vec<_>>(), None);
+        assert_eq!(led, merged[2], "`status` says the same");
+    }
+
+    #[test]
+    fn a_time_of_which_nobody_saw_the_begin_is_unknown() {
+        let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
+        let again = entry("c", 2, 9000, None, "start");
+        let nodes = ["a", "c"].map(|node| told(node, vec![killed.clone(), again.clone()]));
+        let merged = merge(&nodes, true);
+        assert_eq!(gaps(&merged), [(None, "start"), (None, "unknown")]);
+        assert_eq!(merged[1].reason, "no node that answers saw how c ceased to lead");
+        let stopped = entry("c", 1, 1000, Some(3000), "start");
+        let both = [told("a", vec![stopped]), told("b", vec![again])];
+        assert_eq!(gaps(&merge(&both, true))[1].0, Some(6000), "one saw the end, one the begin");
+    }
+
+    /// An earlier version does not tell the epoch before.
+    #[test]
+    fn entries_of_an_earlier_version_follow_the_one_that_precedes_them() {
+        let mut next = entry("b", 2, 2042, None, "leader_dead");
+        next.before_epoch = None;
+        let first = entry("c", 1, 1000, Some(2000), "start");
+        let merged = merge(&[told("a", vec![first, next.clone()])], true);
+        assert_eq!(gaps(&merged)[1], (Some(42), "leader_dead"));
+        assert_eq!(Led::of(&[Seen::by("a", &next)], None).leaderless_ms, Some(42));
     }
 }

@@ -159,6 +159,7 @@ mod tests {
             epoch: 6,
             reason: "resigned".to_owned(),
             cause: String::new(),
+            silent_ms: 0,
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, leader_of, leads, newest_leader};
 use super::judge::judge;
+use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
 
@@ -96,24 +97,26 @@ fn round_trip(id: &str, all: &[Asked]) -> String {
     time.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
 }
 
-/// Since when the leader leads and why its predecessor stopped, as the leader or another node knows.
+/// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
 fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let told = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
     let of_it = told.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
-    // A node that was started under this leader knows neither.
-    let (_, led) = of_it.max_by_key(|(status, led)| (led.cause != "start", leads(status)))?;
+    let seen: Vec<Seen<'_>> = of_it.map(|(status, led)| Seen::by(&status.node.name, led)).collect();
+    if seen.is_empty() {
+        return None;
+    }
+    let led = Led::of(&seen, None);
     let lasts = print::length(now().saturating_sub(led.since_ms));
     let begin = format!("since {} ({lasts})", moment(led.since_ms));
-    Some(match (&led.before, led.cause.as_str()) {
-        (_, "start") => format!("{begin}; no node that answers saw the one before"),
-        (Some(before), _) => format!(
+    Some(match (&led.before, led.leaderless_ms) {
+        (Some(before), Some(gap)) => format!(
             "{begin}; before it {before} led: {}; nobody led for {}",
             led.reason,
-            print::length(led.leaderless_ms)
+            print::length(gap)
         ),
-        (None, _) => format!("{begin}: {}", led.reason),
+        _ => format!("{begin}; no node that answers saw the one before"),
     })
 }
 
@@ -146,6 +149,7 @@ mod tests {
             until_ms: None,
             lasts: true,
             before: Some("c".to_owned()),
+            before_epoch: Some(6),
             cause: "leader_dead".to_owned(),
             reason: "leader c is dead: redial refused".to_owned(),
             leaderless_ms: 12,

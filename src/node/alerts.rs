@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use log::{info, warn};
 
-use super::history::Entry;
+use super::history::{Entry, Tells};
 use super::problems::{Found, ProblemKind, voters};
 use super::status::Status;
 use crate::config::{Config, MemberConfig};
@@ -115,21 +115,15 @@ fn is_told_elsewhere(kind: ProblemKind) -> bool {
     matches!(kind, Health | PeerDown | QuorumMargin)
 }
 
-/// Logs that this node leads: the story of a failover in one line.
+/// Logs that this node leads: the story of a failover in one line, in the words of the history. How the last leadership
+/// ended is left out if this node does not know it.
 pub(super) fn leads(entry: &Entry, node: &str) {
     let Entry { before, epoch, cause, reason, leaderless_ms, .. } = entry;
-    let why = match cause.as_str() {
-        "leader_dead" => "connection lost, redial refused",
-        "leader_disconnected" => "connection lost",
-        "leader_suspected" => "silent",
-        "leader_released" | "taking_over" | "outranks" => "handed over",
-        "leader_restarted" => "restarted",
-        "leader_removed" => "removed from the cluster",
-        _ => reason,
-    };
+    let is_known = Tells::by(cause) > Tells::Little || cause == "leader_released";
+    let why = if is_known { format!(" ({reason})") } else { String::new() };
     let how = match before.as_deref() {
-        Some(before) if before == node => format!("it had led before ({why})"),
-        Some(before) => format!("took over from {before} ({why})"),
+        Some(before) if before == node => format!("it had led before{why}"),
+        Some(before) => format!("took over from {before}{why}"),
         None => "no leader was known since its start".to_owned(),
     };
     info!(

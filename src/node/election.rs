@@ -272,7 +272,7 @@ impl Election {
         self.published.tidings.update(&self.core, now);
         let (core, log) = (&self.core, &self.log);
         let answers = self.published.carry_on(|snapshot| {
-            log.iter().for_each(|change| snapshot.changed(change));
+            log.iter().for_each(|change| snapshot.changed(change, core, now));
             snapshot.update(core, now)
         });
         for change in &self.log {

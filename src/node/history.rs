@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use entry::Entry;
+pub use entry::{Entry, Tells};
 
 use super::status::ChangeStatus;
 
@@ -43,8 +43,8 @@ pub struct History {
 #[derive(Debug)]
 pub(super) struct Leaderships {
     current: Option<(String, u64)>,
-    /// The leader before the current one; while nobody leads, the last leader.
-    before: Option<String>,
+    /// The leadership before the current one; while nobody leads, the last one.
+    before: Option<(String, u64)>,
     lost: Option<Lost>,
     /// Oldest first.
     entries: Vec<Entry>,
@@ -53,7 +53,7 @@ pub(super) struct Leaderships {
 /// How the last leadership ended.
 #[derive(Clone, Debug)]
 struct Lost {
-    /// When, in milliseconds since the Unix epoch.
+    /// When this node last heard the leader, in milliseconds since the Unix epoch.
     at_ms: u64,
     cause: String,
     reason: String,
@@ -76,10 +76,8 @@ impl Leaderships {
     /// Takes the next change; gives the leadership that begins with it.
     pub fn change(&mut self, change: &ChangeStatus) -> Option<Entry> {
         let Some(leader) = change.leader.clone() else {
-            if let Some((leader, _)) = self.current.take() {
-                self.before = Some(leader);
-                self.lost = Some(Lost::by(change));
-                self.end(change.at_ms);
+            if let Some(before) = self.current.take() {
+                self.lose(before, change);
             }
             return None;
         };
@@ -88,14 +86,14 @@ impl Leaderships {
         if self.current == now {
             return None;
         }
-        if let Some((before, _)) = std::mem::replace(&mut self.current, now) {
-            self.before = Some(before);
-            self.end(at_ms);
-        }
         // If a leader follows another directly, this change itself caused that.
+        if let Some(before) = std::mem::replace(&mut self.current, now) {
+            self.lose(before, change);
+        }
         let Lost { at_ms: since, cause, reason } =
             self.lost.take().unwrap_or_else(|| Lost::by(change));
-        let (before, leaderless_ms) = (self.before.clone(), at_ms.saturating_sub(since));
+        let (before, before_epoch) = self.before.clone().unzip();
+        let leaderless_ms = at_ms.saturating_sub(since);
         let (since_ms, until_ms, lasts) = (at_ms, None, true);
         let entry = Entry {
             leader,
@@ -104,6 +102,7 @@ impl Leaderships {
             until_ms,
             lasts,
             before,
+            before_epoch,
             cause,
             reason,
             leaderless_ms,
@@ -112,11 +111,15 @@ impl Leaderships {
         Some(entry)
     }
 
-    /// This node no longer knows the last leadership.
-    fn end(&mut self, at_ms: u64) {
+    /// This node no longer knows the last leadership. Its end, and the time without a leader, begin when this node
+    /// heard the leader last: a frozen leader leads nobody, long before it is suspected.
+    fn lose(&mut self, leadership: (String, u64), change: &ChangeStatus) {
+        let mut lost = Lost::by(change);
         if let Some(last) = self.entries.last_mut() {
-            (last.until_ms, last.lasts) = (Some(at_ms), false);
+            lost.at_ms = lost.at_ms.max(last.since_ms);
+            (last.until_ms, last.lasts) = (Some(lost.at_ms), false);
         }
+        (self.before, self.lost) = (Some(leadership), Some(lost));
     }
 
     /// Adds a leadership, or continues the last one if this node had only lost contact with it.
@@ -145,9 +148,9 @@ impl Leaderships {
 
 impl Lost {
     fn by(change: &ChangeStatus) -> Lost {
-        let ChangeStatus { at_ms, cause, reason, .. } = change;
+        let ChangeStatus { at_ms, silent_ms, cause, reason, .. } = change;
         let reason = reason.chars().take(LONGEST).collect();
-        Lost { at_ms: *at_ms, cause: cause.clone(), reason }
+        Lost { at_ms: at_ms.saturating_sub(*silent_ms), cause: cause.clone(), reason }
     }
 }
 

@@ -292,4 +292,8 @@ pub struct ChangeStatus {
     /// Why, as one word for programs, such as leader_dead.
     #[serde(default)]
     pub cause: String,
+    /// For how long this node had not heard the leader before, or had stood still, in milliseconds; 0 if it heard that
+    /// leader until this change.
+    #[serde(default)]
+    pub silent_ms: u64,
 }

@@ -23,9 +23,8 @@ fn a_failover_is_told_as_a_story() {
     cluster.node(3).kill_9();
     let next = cluster.agree_on(2);
     assert!(next > epoch);
-    let told = cluster
-        .node(2)
-        .until_logged(&[&format!(" leads in epoch {next}: took over from node-3 (")]);
+    let told =
+        cluster.node(2).until_logged(&[&format!(" leads in epoch {next}: took over from node-3")]);
     assert!(told.ends_with(" ms without a leader"), "{told}");
     let down =
         ["WARN", "voter node-3 is down: ", "; 2 of 3 voters left, no further failure tolerated"];

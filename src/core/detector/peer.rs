@@ -128,7 +128,8 @@ impl Peer {
         Some(Timing { heartbeat, failure, message, lease }.t2())
     }
 
-    pub(in crate::core) fn heard(&self) -> Option<Time> {
+    /// When this process of it was last heard.
+    pub(crate) fn heard(&self) -> Option<Time> {
         self.heard
     }
 

@@ -11,17 +11,57 @@ pub struct Entry {
     pub epoch: u64,
     /// When it became known, in milliseconds since the Unix epoch.
     pub since_ms: u64,
-    /// When this node no longer knew it; null while it does, and if this node did not see the end.
+    /// When this node heard it last; null while it knows it, and if this node did not see the end.
     pub until_ms: Option<u64>,
     /// Whether this node knows it still.
     pub lasts: bool,
     /// The previous leader; null if this is the first leader since the node's start.
     pub before: Option<String>,
+    /// The epoch of the previous leader, with the same exception.
+    #[serde(default)]
+    pub before_epoch: Option<u64>,
     /// Why the previous leadership ended, as one word; "start" for the first leadership since the
     /// node's start.
     pub cause: String,
     /// The same in words.
     pub reason: String,
-    /// For how long this node knew no leader before, in milliseconds.
+    /// For how long this node had heard no leader before, in milliseconds; for the first leadership since the node's
+    /// start, since that.
     pub leaderless_ms: u64,
+}
+
+/// How well a change of this cause tells why a leadership ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Tells {
+    /// The node that tells it did not see the end.
+    Nothing,
+    /// What this node did then: another caused it, and may know why.
+    Little,
+    /// What befell the leader.
+    Fate,
+    /// Why the leader itself gave up, such as the order of an operator.
+    Order,
+}
+
+impl Tells {
+    /// Of a cause, as one word.
+    pub fn by(cause: &str) -> Tells {
+        match cause {
+            "start" => Tells::Nothing,
+            "resigned" | "drained" | "switched_over" | "unhealthy" | "removed" | "stopped" => {
+                Tells::Order
+            }
+            "leader_dead"
+            | "leader_suspected"
+            | "leader_disconnected"
+            | "leader_removed"
+            | "leader_restarted"
+            | "lease_ended"
+            | "stalled"
+            | "preempted"
+            | "taking_over"
+            | "outranks" => Tells::Fate,
+            _ => Tells::Little,
+        }
+    }
 }

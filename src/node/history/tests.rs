@@ -13,6 +13,7 @@ fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeSt
         epoch,
         reason: String::new(),
         cause: cause.to_owned(),
+        silent_ms: 0,
     }
 }
 
@@ -91,4 +92,19 @@ fn a_damaged_history_is_put_aside_and_begins_anew() {
         assert_eq!((aside.as_str(), file.exists()), (damage, false));
     }
     assert_eq!(load(folder.path()), [], "and no file is no damage");
+}
+
+#[test]
+fn a_leader_led_until_it_was_heard_last() {
+    let mut known = Leaderships::new(0, Vec::new());
+    known.change(&change(1000, Some("c"), 1, "announced"));
+    let silent = ChangeStatus { silent_ms: 480, ..change(3000, None, 1, "joined") };
+    known.change(&silent);
+    assert_eq!(spans(&known), [("c".into(), 1000, Some(2520))]);
+    assert_eq!(known.leaderless_since(), Some(2520));
+    let next = known.change(&change(3005, Some("b"), 2, "highest")).unwrap();
+    assert_eq!((next.leaderless_ms, next.before_epoch), (485, Some(1)));
+    let stood = ChangeStatus { silent_ms: 9000, ..change(3100, Some("a"), 3, "announced") };
+    assert_eq!(known.change(&stood).unwrap().leaderless_ms, 95);
+    assert_eq!(spans(&known)[1], ("b".into(), 3005, Some(3005)), "not before its begin");
 }

@@ -3,9 +3,11 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::time::Duration;
 
 use crate::core::membership::MemberList;
 use crate::core::settings::{AlgorithmKind, Settings};
+use crate::core::types::NodeId;
 use crate::core::{NodeStatus, Phase, Reason, Transition};
 use crate::node::status::ChangeStatus;
 
@@ -24,19 +26,33 @@ struct Noted {
     /// In milliseconds since the Unix epoch.
     at_ms: u64,
     change: Transition,
+    /// For how long the leader before had been silent by then.
+    silent: Duration,
     /// As the list was before: who was removed by this is known by name.
     members: Arc<MemberList>,
 }
 
 impl Changes {
-    /// Adds the latest, which happened at this moment, in milliseconds since the Unix epoch.
-    pub fn add(&mut self, change: Transition, members: Arc<MemberList>, at_ms: u64) {
+    /// The leader that the latest change left.
+    pub fn leader(&self) -> Option<NodeId> {
+        self.0.back().and_then(|last| last.change.leader)
+    }
+
+    /// Adds the latest, which happened at this moment, in milliseconds since the Unix epoch; the leader before had been
+    /// silent for this long.
+    pub fn add(
+        &mut self,
+        change: Transition,
+        members: Arc<MemberList>,
+        at_ms: u64,
+        silent: Duration,
+    ) {
         let number = self.0.back().map_or(0, |last| last.number) + 1;
         let kept = Arc::make_mut(&mut self.0);
         if kept.len() == KEPT {
             kept.pop_front();
         }
-        kept.push_back(Arc::new(Noted { number, at_ms, change, members }));
+        kept.push_back(Arc::new(Noted { number, at_ms, change, silent, members }));
     }
 
     /// The changes in words.
@@ -47,7 +63,7 @@ impl Changes {
 
 impl Noted {
     fn status(&self, settings: &Settings) -> ChangeStatus {
-        let Noted { number, at_ms, change, members } = self;
+        let Noted { number, at_ms, change, silent, members } = self;
         ChangeStatus {
             number: *number,
             at_ms: *at_ms,
@@ -58,6 +74,7 @@ impl Noted {
             epoch: change.epoch.0,
             reason: change.reason.sentence(members),
             cause: cause(&change.reason),
+            silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),
         }
     }
 }

@@ -1,13 +1,14 @@
 //! One state of a node, as its readers see it: what the election thread keeps up to date, and copies for them.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::changes::Changes;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::settings::Timing;
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task, Time};
-use crate::core::{Core, Phase, Split, Transition};
+use crate::core::{Core, Phase, Reason, Split, Transition};
 use crate::node::clock;
 use crate::node::rejections::Rejections;
 use crate::node::words;
@@ -132,9 +133,21 @@ impl Snapshot {
         };
     }
 
-    /// Adds a change of state to the latest ones.
-    pub fn changed(&mut self, change: &Transition) {
+    /// Adds a change of state, after which the core is as given, to the latest ones.
+    pub fn changed(&mut self, change: &Transition, core: &Core, now: Time) {
+        let silent = self.silent(change, core, now);
         // The list as it was before this turn: who was just removed is known by name.
-        self.changes.add(change.clone(), self.list.clone(), clock::wall_clock_ms());
+        self.changes.add(change.clone(), self.list.clone(), clock::wall_clock_ms(), silent);
+    }
+
+    /// For how long this node had not heard the leader that it named before this change, if that is longer than the
+    /// leader is silent between two heartbeats; or for how long this node itself had stood still.
+    fn silent(&self, change: &Transition, core: &Core, now: Time) -> Duration {
+        if let Reason::Stalled(time) = change.reason {
+            return time;
+        }
+        let before = self.changes.leader().and_then(|leader| core.detector().get(leader));
+        let silent = before.and_then(|leader| Some(now.since(leader.heard()?))).unwrap_or_default();
+        if silent > core.settings().timing.heartbeat * 2 { silent } else { Duration::ZERO }
     }
 }
