@@ -1,11 +1,17 @@
 //! Arguments that several commands share, to be flattened into theirs.
 
+use std::env::VarError;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use super::error::CliError;
+use super::exit::Exit;
 use crate::config::{self, Config, ConfigErrors, with_unit};
+
+/// The variables of the environment that are read as text.
+const READ: [&str; 4] = ["ELECTD_NODE", "ELECTD_ADMIN", "ELECTD_LOG_FORMAT", "RUST_LOG"];
 
 const DEFAULT_CONFIG: &str = "/etc/electd/cluster.json";
 
@@ -30,8 +36,8 @@ impl ConfigArgs {
     /// # Errors
     /// With all problems of the file.
     pub fn load(&self) -> Result<Config, ConfigErrors> {
-        let from_environment = || variable("ELECTD_CONFIG").map(PathBuf::from);
-        let path = self.config.clone().or_else(from_environment);
+        let named = std::env::var_os("ELECTD_CONFIG").filter(|path| !path.is_empty());
+        let path = self.config.clone().or_else(|| named.map(PathBuf::from));
         config::load(&path.unwrap_or_else(|| DEFAULT_CONFIG.into()))
     }
 
@@ -72,6 +78,18 @@ pub fn patience(text: &str) -> Result<Duration, String> {
 /// A variable of the environment; an empty one counts as none.
 pub fn variable(name: &str) -> Option<String> {
     std::env::var(name).ok().filter(|value| !value.is_empty())
+}
+
+/// Checks that the variables of the environment that electd reads are text. A path may be any bytes.
+///
+/// # Errors
+/// With this code, and the first one that is not UTF-8, which would count as none.
+pub fn check_environment(exit: Exit) -> Result<(), CliError> {
+    let is_wrong = |name: &str| matches!(std::env::var(name), Err(VarError::NotUnicode(_)));
+    let Some(name) = READ.into_iter().find(|name| is_wrong(name)) else { return Ok(()) };
+    let value = std::env::var_os(name).unwrap_or_default();
+    let what = format!("{name}={value:?} is not UTF-8 text: set it again, or unset it");
+    Err(CliError::new(exit, what))
 }
 
 /// The format of results.

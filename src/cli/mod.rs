@@ -118,7 +118,7 @@ pub fn main() -> ExitCode {
     }
     survive_signals();
     let outcome = match Cli::try_parse() {
-        Ok(cli) => cli.command.run(),
+        Ok(cli) => args::check_environment(usage_exit()).and_then(|()| cli.command.run()),
         Err(error) => usage(&error),
     };
     match outcome {
@@ -157,9 +157,13 @@ fn usage(error: &clap::Error) -> Result<(), CliError> {
     if !error.use_stderr() {
         return Ok(());
     }
-    // A monitoring system takes 2 for an outage, but a wrong command line is none.
-    let is_health = std::env::args().nth(1).is_some_and(|command| command == "health");
-    Err(CliError::silent(if is_health { Exit::Unknown } else { Exit::Usage }))
+    Err(CliError::silent(usage_exit()))
+}
+
+/// The exit code of a wrong command line or environment. A monitoring system takes 2 for an outage, and this is none.
+fn usage_exit() -> Exit {
+    let is_health = std::env::args_os().nth(1).is_some_and(|command| command == "health");
+    if is_health { Exit::Unknown } else { Exit::Usage }
 }
 
 #[cfg(test)]

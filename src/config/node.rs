@@ -16,14 +16,28 @@ pub enum NodeNameError {
     /// No name was given, and none follows from the host.
     #[error(
         "which member is this? None is called like this host (\"{host}\"): \
-         name one of {members} with --node or ELECTD_NODE"
+         name one of {members} with --node or ELECTD_NODE{}", of_state(.stored)
     )]
     Unnamed {
         /// The name of this host.
         host: String,
         /// The names that there are.
         members: String,
+        /// The members whose state is on this host.
+        stored: Vec<String>,
     },
+}
+
+/// That this host may have been renamed, as it has the state of these members.
+fn of_state(stored: &[String]) -> String {
+    match stored {
+        [] => String::new(),
+        stored => format!(
+            "; the state of {} is on this host: if the host was renamed, name that member with --node, ELECTD_NODE or \
+             the file's `node`",
+            stored.join(", ")
+        ),
+    }
 }
 
 /// The name of this process's member: the one that was given, then the file's `node`, then the member
@@ -41,13 +55,15 @@ pub enum NodeNameError {
 /// With the names of all members.
 pub fn node_name<'c>(config: &'c Config, given: Option<&str>) -> Result<&'c str, NodeNameError> {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    choose(config, given, &host)
+    let is_stored = |name: &str| config.state_dir(name).is_dir();
+    choose(config, given, &host, is_stored)
 }
 
 fn choose<'c>(
     config: &'c Config,
     given: Option<&str>,
     host: &str,
+    is_stored: impl Fn(&str) -> bool,
 ) -> Result<&'c str, NodeNameError> {
     let member = |name: &str| config.member(name).map(|member| member.name.as_str());
     let members = || {
@@ -60,9 +76,10 @@ fn choose<'c>(
     }
     // Some hosts are called by their full name, and members seldom are.
     let short = host.split('.').next().unwrap_or(host);
-    member(host)
-        .or_else(|| member(short))
-        .ok_or_else(|| NodeNameError::Unnamed { host: host.to_owned(), members: members() })
+    let names = config.members.iter().map(|member| &member.name);
+    let stored: Vec<String> = names.filter(|name| is_stored(name)).cloned().collect();
+    let unnamed = || NodeNameError::Unnamed { host: host.to_owned(), members: members(), stored };
+    member(host).or_else(|| member(short)).ok_or_else(unnamed)
 }
 
 #[cfg(test)]
@@ -81,17 +98,27 @@ mod tests {
     #[test]
     fn the_flag_comes_before_the_file_and_the_file_before_the_host() {
         let file = config(Some("node-2"));
-        assert_eq!(choose(&file, Some("node-3"), "node-1"), Ok("node-3"));
-        assert_eq!(choose(&file, None, "node-1"), Ok("node-2"));
-        assert_eq!(choose(&config(None), None, "node-1"), Ok("node-1"));
-        assert_eq!(choose(&config(None), None, "node-1.example.com"), Ok("node-1"));
+        let fresh = |_: &str| false;
+        assert_eq!(choose(&file, Some("node-3"), "node-1", fresh), Ok("node-3"));
+        assert_eq!(choose(&file, None, "node-1", fresh), Ok("node-2"));
+        assert_eq!(choose(&config(None), None, "node-1", fresh), Ok("node-1"));
+        assert_eq!(choose(&config(None), None, "node-1.example.com", fresh), Ok("node-1"));
+    }
+
+    #[test]
+    fn a_renamed_host_is_told_whose_state_it_has() {
+        let of_3 = |name: &str| name == "node-3";
+        let error = choose(&config(None), None, "laptop", of_3).unwrap_err().to_string();
+        let hint = "the state of node-3 is on this host: if the host was renamed, name that member";
+        assert!(error.contains(hint), "{error}");
     }
 
     #[test]
     fn without_a_member_the_error_lists_them() {
-        let error = choose(&config(None), None, "laptop").unwrap_err().to_string();
+        let error = choose(&config(None), None, "laptop", |_| false).unwrap_err().to_string();
         assert!(error.contains("laptop") && error.contains("node-1, node-2, node-3"), "{error}");
-        let error = choose(&config(None), Some("node-9"), "node-1").unwrap_err().to_string();
+        let error =
+            choose(&config(None), Some("node-9"), "node-1", |_| false).unwrap_err().to_string();
         assert!(error.contains("\"node-9\"") && error.contains("node-1, node-2"), "{error}");
     }
 }

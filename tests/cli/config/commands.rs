@@ -1,6 +1,8 @@
 //! `check` and `init` as users run them.
 
+use std::ffi::OsStr;
 use std::fs;
+use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::process::Stdio;
 
@@ -68,6 +70,30 @@ fn a_node_is_a_member_and_the_flag_beats_the_environment() {
     };
     assert_eq!(node(&[]), "node-2");
     assert_eq!(node(&["--node", "node-1"]), "node-1");
+}
+
+#[test]
+fn an_environment_that_is_no_text_is_an_error_and_a_path_may_be_any_bytes() {
+    let file = ConfigFile::new(GOOD);
+    let strange = OsStr::from_bytes(b"n\xffde");
+    for (name, args, code) in [
+        ("ELECTD_NODE", &["check"][..], 2),
+        ("ELECTD_ADMIN", &["status"], 2),
+        ("RUST_LOG", &["run"], 2),
+        ("ELECTD_NODE", &["health"], 3),
+    ] {
+        let output = command(args).env("ELECTD_CONFIG", &file.path).env(name, strange).output();
+        let output = output.unwrap();
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(
+            stderr(&output).contains(&format!("{name}=\"n\\xFFde\" is not UTF-8")),
+            "{output:?}"
+        );
+    }
+    let copy = file.path.with_file_name(strange);
+    std::fs::copy(&file.path, &copy).unwrap();
+    let output = command(&["check"]).env("ELECTD_CONFIG", copy).output().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
 }
 
 #[test]
