@@ -167,6 +167,8 @@ impl JobArgs {
     /// The plan of the job, with this lock while anything of it runs. If it `returns`, it starts again after it was
     /// ended with a leadership, even if it is not started again when it ends by itself.
     pub fn plan(&self, config: &Config, name: &str, lock: PathBuf, returns: bool) -> Plan {
+        // `run` hands over by default, and `exec` does not.
+        let default = if returns { Then::Resign } else { Then::Exit };
         let restart = match self.restart {
             RestartArg::Never => Restart::Never,
             RestartArg::OnFailure => Restart::OnFailure,
@@ -180,6 +182,7 @@ impl JobArgs {
             cleanup: self.cleanup.clone(),
             is_leased: config.quorum == Quorum::Majority && !config.trust_refused,
             restart,
+            moves: self.then.unwrap_or(default) == Then::Resign,
             returns: returns || restart != Restart::Never,
             deadlines: Deadlines::of(config),
             lock,

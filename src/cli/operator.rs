@@ -27,7 +27,8 @@ pub enum Operator {
 ///
 /// A leader hands over first, and the command ends after that: what ran for the leader has ended then. The member
 /// keeps voting and following. The command is refused for a leader that nobody could succeed; a leader hears of a
-/// drained follower with the next heartbeat.
+/// drained follower with the next heartbeat. A member that is drained already keeps the end and the reason that a further
+/// order does not give. The time of --for runs on whatever the wall clock is set to.
 ///
 /// Exit codes: 0 done; 1 refused; 69 the node does not answer.
 #[derive(Args, Debug)]

@@ -1,14 +1,15 @@
 //! The orders of operators that are in force, in words: a pause, a switchover, drained members, and members that
 //! resigned. For `status` and `health`, which say the same of one node and of all.
 
-use crate::node::status::{DrainStatus, MemberStatus, PauseStatus, Status};
+use crate::node::status::{DrainStatus, MemberStatus, PauseStatus, Status, TakeoverStatus};
 
 use super::ask::{Asked, leads};
 
 /// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
 pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
     let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain)));
-    of_cluster(status).chain(drained).collect()
+    let takeover = takeover(status).map(|words| ("takeover", words));
+    of_cluster(status).chain(drained).chain(takeover).collect()
 }
 
 /// The orders that all nodes together know, a line each. They keep a cluster from what its operator may expect of it,
@@ -24,6 +25,7 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
         Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?)))
     }));
     lines.extend(answers().filter_map(resigned));
+    lines.extend(answers().filter_map(|one| Some(format!("takeover: {}", takeover(one)?))));
     let unheard = latest.into_iter().flat_map(|latest| unheard(latest, asked));
     lines.extend(unheard);
     lines
@@ -52,6 +54,13 @@ fn end(until: &Option<String>) -> String {
     until.as_ref().map(|until| format!(" until {until}")).unwrap_or_default()
 }
 
+/// The takeover that this node waits for: from whom, when, and why not yet.
+pub fn takeover(status: &Status) -> Option<String> {
+    let TakeoverStatus { from, at, why } = status.takeover.as_ref()?;
+    let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+    Some(format!("{} is to take over from {from}{at}: {why}", status.node.name))
+}
+
 /// That this node resigned and is not eligible since. A node that is ineligible for another reason says so as a
 /// problem or as a drain, or will be eligible in a moment.
 fn resigned(status: &Status) -> Option<String> {
@@ -59,7 +68,8 @@ fn resigned(status: &Status) -> Option<String> {
     let handed_over = status.changes.iter().any(|change| change.cause == "resigned");
     let fit = status.health.as_ref().is_none_or(|health| health.healthy);
     let ranked = !status.rank_source.starts_with("none: ");
-    let by_order = may_lead_by_role(own) && handed_over && fit && ranked && status.drain.is_none();
+    let told = status.drain.is_some() || status.failure.is_some();
+    let by_order = may_lead_by_role(own) && handed_over && fit && ranked && !told;
     let name = &status.node.name;
     by_order.then(|| {
         format!("not eligible: {name} (resigned; `electd undrain --node {name}` ends that)")
@@ -74,7 +84,7 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
     let members = latest.members.iter().filter(|member| may_lead_by_role(member));
     let silent = members.filter(move |member| member.status == "alive" && !answers(&member.id));
     silent.map(|member| {
-        let why = "drained, resigned, unhealthy or without a rank: `electd status` on its host says which";
+        let why = "drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host says which";
         format!("not eligible: {} ({why})", member.name)
     })
 }

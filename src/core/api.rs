@@ -41,6 +41,9 @@ pub enum Input {
     Sampled { value: Option<i64> },
     /// The health check passed or failed as many times in a row as its settings ask for.
     Checked { healthy: bool },
+    /// What this member runs while it leads failed: it hands over if another can lead, and is eligible again when no
+    /// other is, or when it is undrained.
+    StandBack,
     /// The configuration was read again: the member uses these timings, which fit together, from now on.
     Timed { timing: Timing },
     /// All records up to this number are durable.

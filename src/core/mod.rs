@@ -63,7 +63,7 @@ use membership::MemberList;
 use message::View;
 use planted::Fault;
 use restart::Restored;
-use settings::{PowerOn, Settings};
+use settings::{PowerOn, Preempt, Settings};
 use state::State;
 use timer::Timer;
 use turn::Turn;
@@ -217,6 +217,18 @@ impl Core {
     /// The member that an operator chose to lead, whatever its rank, as far as this member knows.
     pub fn chosen(&self) -> Option<NodeId> {
         self.state.chosen()
+    }
+
+    /// The leader that this member is to take over from, and when it may ask that leader to hand over; none if it does not
+    /// rank above the leader, or may not preempt it.
+    pub fn takeover(&self) -> Option<(NodeId, Option<Time>)> {
+        let due = match self.state.preempt() {
+            Preempt::Never => return None,
+            Preempt::Always => None,
+            Preempt::After(after) => self.state.eligibility.due(after),
+        };
+        let leader = self.state.leader_to_preempt().filter(|_| self.phase() == Phase::Following)?;
+        Some((leader.id, due))
     }
 
     /// The value of this member's own rank, even while it reports the greatest rank as the chosen member.

@@ -32,6 +32,16 @@ impl Turn<'_> {
         self.take_what_changed();
     }
 
+    /// The job of this member failed: the member is eligible again when it is needed, as if it had resigned. A leader that
+    /// nobody could succeed leads on. The caller repeats this if an election was in progress.
+    pub fn stand_back(&mut self) {
+        if self.cx.state.leads() {
+            let _ = self.resign(None); // refused if nobody could succeed it
+        } else if !self.cx.state.elects() {
+            self.cx.state.eligibility.resign();
+        }
+    }
+
     /// An operator drains this member.
     pub fn drain(&mut self, drain: Drain) -> Carried {
         let state = &self.cx.state;

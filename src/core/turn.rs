@@ -38,6 +38,7 @@ impl Turn<'_> {
             }
             Input::Sampled { value } => self.sampled(value),
             Input::Checked { healthy } => self.checked(healthy),
+            Input::StandBack => self.stand_back(),
             Input::Timed { timing } => self.retime(timing),
             Input::Persisted { number } => self.persisted(number),
             Input::JobStarted { stops_within } => self.cx.state.endings.job.start(stops_within),

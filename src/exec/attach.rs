@@ -198,8 +198,9 @@ impl Serving<'_> {
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
         let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
-        let clock = Some(clock::own());
-        words::write(self.stream, &FromNode::Welcome { lock: name, addresses, clock })?;
+        let (clock, takes_failures) = (Some(clock::own()), true);
+        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures };
+        words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
         let (sender, lines) = bounded(LINES);
@@ -253,6 +254,10 @@ impl Serving<'_> {
             FromExec::Ended => {
                 self.hold = None;
                 Ok(())
+            }
+            FromExec::Failed { reason } => {
+                node.stand_back(reason);
+                words::write(self.stream, &FromNode::Resigned(None))
             }
             FromExec::Resign => {
                 let done = node.command(Command::Resign { to: None }, RESIGN);

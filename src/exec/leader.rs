@@ -27,6 +27,9 @@ pub trait Leader {
     /// Has it hand over, if another can lead.
     fn hand_over(&self);
 
+    /// Has it lead only if no other can, for a time, as its job failed in this way.
+    fn stand_back(&self, reason: &str);
+
     /// Whether it has ended, so that it never leads again.
     fn is_gone(&self) -> bool;
 }
@@ -50,6 +53,10 @@ impl Leader for NodeHandle {
         if let Err(error) = self.command(Command::Resign { to: None }, Duration::from_secs(1)) {
             warn!("this node leads on: {error}");
         }
+    }
+
+    fn stand_back(&self, reason: &str) {
+        self.stand_back(reason);
     }
 
     fn is_gone(&self) -> bool {

@@ -24,6 +24,8 @@ pub struct Plan {
     pub is_leased: bool,
     /// Whether a command that ended by itself is started again.
     pub restart: Restart,
+    /// Whether the leadership moves on when the command has ended by itself.
+    pub moves: bool,
     /// Whether the command is run again after it was ended for its leadership.
     pub returns: bool,
     /// When a job is ended if the leadership is not renewed, where the node does not say for how long a renewal is good.

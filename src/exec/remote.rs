@@ -34,6 +34,10 @@ pub struct Remote {
     resigned: Receiver<Option<String>>,
     /// The name of the lock that the guard takes, in the state folder.
     pub lock: String,
+    /// Whether the node knows what to do if a command fails.
+    takes_failures: bool,
+    /// Whether the node stands back since the last command, and so has handed over.
+    stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
     pub addresses: Vec<Address>,
 }
@@ -81,7 +85,9 @@ impl Remote {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock, addresses, clock }) = words::read(&mut lines)? else {
+        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures }) =
+            words::read(&mut lines)?
+        else {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
         let own = clock::own();
@@ -95,6 +101,7 @@ impl Remote {
             tidings: Tidings::default(),
             gone: AtomicBool::new(false),
         });
+        let stands_back = AtomicBool::new(false);
         // The first state of the node is known before the first question.
         take(words::read(&mut lines)?, &shared.tidings);
         shared.stream.lock().set_read_timeout(None)?;
@@ -106,7 +113,7 @@ impl Remote {
             own.tidings.show(None);
             own.tidings.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, addresses })
+        Ok(Remote { shared, held, resigned, lock, takes_failures, stands_back, addresses })
     }
 }
 
@@ -167,6 +174,7 @@ impl Leader for Remote {
     }
 
     fn hold(&self, most: Duration) -> Option<RemoteHold> {
+        self.stands_back.store(false, Ordering::SeqCst);
         let most_ms = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         while self.held.try_recv().is_ok() {} // an answer that came too late
         self.shared.say(&FromExec::Hold { most_ms });
@@ -175,12 +183,25 @@ impl Leader for Remote {
     }
 
     fn hand_over(&self) {
+        if self.stands_back.load(Ordering::SeqCst) {
+            return; // or the next leader would hand over in its place
+        }
         while self.resigned.try_recv().is_ok() {} // an answer that came too late
         self.shared.say(&FromExec::Resign);
         match self.resigned.recv_timeout(ANSWER) {
             Ok(None) => {}
             Ok(Some(why)) => warn!("the node leads on: {why}"),
             Err(_) => warn!("the node did not say whether it hands over"),
+        }
+    }
+
+    fn stand_back(&self, reason: &str) {
+        if self.takes_failures {
+            self.stands_back.store(true, Ordering::SeqCst);
+            self.shared.say(&FromExec::Failed { reason: reason.to_owned() });
+            let _ = self.resigned.recv_timeout(ANSWER); // this process may end now
+        } else {
+            self.hand_over();
         }
     }
 

@@ -23,6 +23,9 @@ use crate::node::leadership::{Change, Leadership};
 /// The shortest and the longest wait before a command is started again.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
+/// A command that fails within this time has failed soon after its start: perhaps it cannot run on this host.
+const SOON: Duration = Duration::from_secs(60);
+
 /// Until the leadership is looked at again that could not be held, or would have ended the job at once, as it is about
 /// to end.
 const NOT_HELD: Duration = Duration::from_millis(20);
@@ -54,6 +57,7 @@ fn run_until(
     let changes = node.changes();
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
     let (mut back_off, mut has_run) = (BACK_OFF.0, false);
+    let mut failures = 0_u32;
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (&changes, stopping), give_up) {
             return match end {
@@ -99,6 +103,12 @@ fn run_until(
             (JobEnd::ByItself(0), Restart::OnFailure) | (_, Restart::Never) => false,
             (_, Restart::OnFailure | Restart::Always) => true,
         };
+        let failed = failed_soon(end, began);
+        failures = failed.map_or(0, |_| failures + 1);
+        // If it is to be started again here, then once before another host is to try.
+        if let Some(code) = failed.filter(|_| plan.moves && failures > u32::from(again)) {
+            node.stand_back(&format!("code {code} after {:.1?}", began.elapsed()));
+        }
         if let (JobEnd::ByItself(code), false) = (end, again) {
             return End::Command(code);
         }
@@ -107,6 +117,14 @@ fn run_until(
         if stopping.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
             return End::Stopped(None);
         }
+    }
+}
+
+/// The code of a command that began then and failed soon after that.
+fn failed_soon(end: JobEnd, began: Instant) -> Option<u8> {
+    match end {
+        JobEnd::ByItself(code @ 1..) if began.elapsed() < SOON => Some(code),
+        _ => None,
     }
 }
 

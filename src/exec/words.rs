@@ -29,6 +29,9 @@ pub enum FromNode {
         /// The name of the node's clock ([`super::clock`]). An older node does not say so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<String>,
+        /// Whether the node takes [`FromExec::Failed`]. An older node does not.
+        #[serde(default)]
+        takes_failures: bool,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -46,7 +49,7 @@ pub enum FromNode {
     Ending,
     /// The answer to [`FromExec::Hold`]: whether the leadership waits for the command.
     Held(bool),
-    /// The answer to [`FromExec::Resign`]: why the node keeps leading, or nothing.
+    /// The answer to [`FromExec::Resign`], and to [`FromExec::Failed`]: why the node keeps leading, or nothing.
     Resigned(Option<String>),
 }
 
@@ -63,6 +66,11 @@ pub enum FromExec {
     Ended,
     /// The node is to hand over.
     Resign,
+    /// The command failed soon after its start: the node is to lead only if no other can, for a time.
+    Failed {
+        /// How, in words.
+        reason: String,
+    },
 }
 
 /// Writes a line.
@@ -95,11 +103,13 @@ mod tests {
                 lock: "exec-1.lock".to_owned(),
                 addresses: Vec::new(),
                 clock: None,
+                takes_failures: false,
             },
             FromNode::Welcome {
                 lock: "exec-2.lock".to_owned(),
                 addresses: vec!["a".to_owned()],
                 clock: Some("time:[1]".to_owned()),
+                takes_failures: true,
             },
             FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
             FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },

@@ -87,6 +87,7 @@ impl Command {
         self,
         members: &MemberList,
         leader: Option<NodeId>,
+        drained: Option<Drain>,
     ) -> Result<Option<core::Command>, CommandError> {
         let id = |name: &str| named(name, members);
         let since = wall_clock_ms();
@@ -106,7 +107,8 @@ impl Command {
             }
             Command::Drain { length, reason } => {
                 may_be_told(&reason)?;
-                core::Command::Drain(Drain { since, until: until(length), reason })
+                let drain = Drain { since, until: until(length), reason };
+                core::Command::Drain(over(drained, drain))
             }
             Command::Undrain => core::Command::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
@@ -115,6 +117,13 @@ impl Command {
             Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
         }))
     }
+}
+
+/// The drain of a member that may be drained already: what the new order does not say stays as it was.
+fn over(known: Option<Drain>, new: Drain) -> Drain {
+    let Some(known) = known else { return new };
+    let reason = if new.reason.is_empty() { known.reason } else { new.reason };
+    Drain { since: known.since, until: new.until.or(known.until), reason }
 }
 
 /// The member of this name.

@@ -207,6 +207,7 @@ impl Election {
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
             Event::Checked { healthy } => Some(Input::Checked { healthy }),
+            Event::StandBack => Some(Input::StandBack),
             Event::Held { .. } | Event::Timed { .. } => None, // taken before
             Event::Unheld { number } => {
                 let last = self.holds.remove(&number).is_some() && self.holds.is_empty();

@@ -22,6 +22,8 @@ pub enum Event {
     Sampled(rank::Outcome),
     /// Whether the health check finds this member healthy.
     Checked { healthy: bool },
+    /// The job of this member failed: it is to lead only if no other can.
+    StandBack,
     /// The configuration was read again: the thread takes these timings, and reports that.
     Timed { timing: Timing, done: Sender<()> },
     /// A command.

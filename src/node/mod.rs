@@ -6,12 +6,14 @@ pub mod certificates;
 pub mod checked;
 mod clock;
 mod command;
+mod countdown;
 pub mod edited;
 mod election;
 mod error;
 pub mod events;
 #[doc(hidden)]
 pub mod example;
+mod failures;
 mod fanout;
 pub mod handle;
 mod handshakes;
@@ -187,6 +189,10 @@ impl Node {
         let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
         surroundings.set_published(published.clone());
         published.secure(certificates.security());
+        published.failures.open(&config.state_dir(name));
+        if published.failures.present().is_some() {
+            let _ = channel.0.try_send(Event::StandBack); // the first event of an empty queue, before any hello
+        }
         let started = start_threads(
             config,
             core,

@@ -4,7 +4,7 @@
 use jiff::Timestamp;
 use strum::{IntoStaticStr, VariantArray};
 
-use super::status::{HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
+use super::status::{FailureStatus, HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
 
 /// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
@@ -18,6 +18,8 @@ pub enum ProblemKind {
     Health,
     /// The others cannot dial this node.
     Address,
+    /// The job of this node failed, so it leads only if no other can.
+    Job,
     /// A member does not answer.
     PeerDown,
     /// A member refuses this node, or this node a member.
@@ -153,6 +155,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     if let Some(text) = status.health.as_ref().and_then(|health| unhealthy(health, sight.settled)) {
         add(ProblemKind::Health, "", text);
     }
+    if let Some(failure) = &status.failure {
+        add(ProblemKind::Job, "", failed(failure));
+    }
     for (about, text) in &sight.certificate {
         add(ProblemKind::Certificate, about, text.clone());
     }
@@ -176,6 +181,16 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
         None => is_settled
             .then(|| "no health check has ended yet, so this node is not eligible".to_owned()),
     }
+}
+
+/// That the job of this node failed, and what follows from that.
+fn failed(failure: &FailureStatus) -> String {
+    let FailureStatus { until, count, reason, .. } = failure;
+    let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
+    format!(
+        "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can; \
+         `electd undrain` ends that"
+    )
 }
 
 /// A problem if a member does not answer, or is unreachable.

@@ -14,6 +14,7 @@ use std::time::Duration;
 
 use super::clock;
 use super::events::EventLog;
+use super::failures::Failures;
 use super::handle::{CommandError, Outcome};
 use super::handshakes::Handshakes;
 use super::history::Entry;
@@ -23,11 +24,11 @@ use super::round_trips::RoundTrips;
 use super::status::{HealthStatus, Problem};
 use super::tally::Tally;
 use super::words;
-use crate::core::Core;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
+use crate::core::{Core, Phase};
 use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
@@ -36,7 +37,7 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
-use snapshot::Snapshot;
+use snapshot::{Known, Snapshot};
 
 /// Called when this member was removed.
 type Call = Box<dyn Fn() + Send + Sync>;
@@ -75,6 +76,8 @@ pub struct Published {
     pub round_trips: RoundTrips,
     /// The refusals before a hello.
     pub handshakes: Handshakes,
+    /// The failures of this node's job.
+    pub failures: Failures,
     security: OnceLock<Security>,
     /// The longest that anybody asked to hold it, in nanoseconds.
     longest_hold: AtomicU64,
@@ -109,6 +112,7 @@ impl Published {
             tidings: Tidings::default(),
             round_trips: RoundTrips::default(),
             handshakes: Handshakes::new(core.members().clone()),
+            failures: Failures::default(),
             security: OnceLock::new(),
             longest_hold: AtomicU64::new(0),
         }
@@ -143,6 +147,16 @@ impl Published {
     /// Why an operator keeps this node from leading.
     pub fn drain(&self) -> Option<Drain> {
         self.snapshot.read().drain.clone()
+    }
+
+    /// Whether this member is eligible and neither leads nor elects, while another member could lead.
+    pub fn could_stand_back(&self) -> bool {
+        let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
+        let idle = snapshot.phase == Phase::Following;
+        let may_lead = |known: &&Known| known.eligible && known.status == Liveness::Alive;
+        let (own, others): (Vec<&Known>, Vec<&Known>) =
+            snapshot.members.iter().filter(may_lead).partition(|known| known.id == own);
+        idle && !own.is_empty() && !others.is_empty()
     }
 
     /// Whether the cluster is paused.

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::bounded;
 
 use super::NodeHandle;
-use super::clock::wall_clock_ms;
+use super::countdown::Countdown;
+use super::failures::Failure;
 use super::handle::CommandError;
 use super::inbox::{Event, Order};
 use super::running::unanswered;
@@ -26,6 +27,14 @@ const AFTER_HOLD: Duration = Duration::from_secs(2);
 
 /// The interval of looking who leads.
 const LOOK: Duration = Duration::from_millis(5);
+
+/// What is left of the orders that end by themselves.
+#[derive(Debug, Default)]
+pub(super) struct Left {
+    drain: Countdown,
+    pause: Countdown,
+    failure: Countdown,
+}
 
 impl NodeHandle {
     /// Has the core carry a command out, and waits for the end of a leadership that the command ends.
@@ -48,20 +57,35 @@ impl NodeHandle {
         Ok(done)
     }
 
-    /// Lets this member lead again if its drain is over by now. Does not wait: the caller tries again.
-    pub(super) fn end_drain(&self) {
-        let until = self.published.drain().and_then(|drain| drain.until);
-        if until.is_some_and(|until| until <= wall_clock_ms()) {
+    /// Ends the orders that are over by now: a drain of this node, a pause of the cluster if this node leads it, and the
+    /// time in which this node stands back. Does not wait: the caller tries again.
+    pub(super) fn end_orders(&self, left: &mut Left) {
+        let drain = self.published.drain();
+        let drained = drain.as_ref().and_then(|drain| Some((drain.since, drain.until?)));
+        if drained.is_some_and(|(since, until)| left.drain.is_over(since, until)) {
             self.try_order(Command::Undrain);
+        }
+        let pause = self.published.pause();
+        let until = pause.until.filter(|_| pause.paused);
+        let is_over = until.is_some_and(|until| left.pause.is_over(pause.since, until));
+        if is_over && self.leadership().is_some() {
+            self.try_order(Command::EndPause { version: pause.version });
+        }
+        if let Some(failure) = self.published.failures.present() {
+            self.stand_back_until(&failure, drain.is_some(), left);
         }
     }
 
-    /// Resumes the cluster if this node leads it and its pause is over by now. Does not wait: the caller tries again.
-    pub(super) fn end_pause(&self) {
-        let pause = self.published.pause();
-        let is_over = pause.until.is_some_and(|until| until <= wall_clock_ms());
-        if pause.paused && is_over && self.leadership().is_some() {
-            self.try_order(Command::EndPause { version: pause.version });
+    /// Until the time is over, a member that was needed meanwhile stands back again, unless it leads. A drained member
+    /// is not eligible anyway, and undraining it ends both.
+    fn stand_back_until(&self, failure: &Failure, is_drained: bool, left: &mut Left) {
+        if left.failure.is_over(failure.since_ms, failure.until_ms) {
+            self.published.failures.end();
+            if !is_drained {
+                self.try_order(Command::Undrain);
+            }
+        } else if self.published.could_stand_back() {
+            let _ = self.events.try_send(Event::StandBack);
         }
     }
 

@@ -174,6 +174,16 @@ impl Drop for Hold {
 }
 
 impl NodeHandle {
+    /// The job of this node failed soon after its start: the node hands over, and leads only if no other can, for a time
+    /// that doubles with each failure. Waits for the disk.
+    #[cfg(feature = "cli")]
+    pub(crate) fn stand_back(&self, reason: &str) {
+        let failure = self.published.failures.add(reason);
+        let _ = self.events.send_timeout(Event::StandBack, Duration::from_secs(1)); // the watch repeats it
+        self.published.failures.store(&failure);
+        self.published.ring();
+    }
+
     /// The timings in force: those of the start, or of the last reload.
     ///
     /// ```
@@ -304,13 +314,23 @@ impl Handle for NodeHandle {
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
-        let members = self.published.members();
-        let Some(order) = command.for_core(&members, self.published.leader())? else {
+        let (members, drained) = (self.published.members(), self.published.drain());
+        let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?
+        else {
             return self.published.reload();
         };
         let names = after(&members, &order);
         let act = words::act(&order);
+        let again = drained.and_then(|_| words::drained_again(&order)).unwrap_or_default();
         match self.carry_out(order, timeout)? {
+            Ok(Done::Undrained) => {
+                self.published.failures.clear();
+                Ok(Outcome::of(&Done::Undrained, &names))
+            }
+            Ok(done @ Done::Drained { .. }) => {
+                let Outcome { sentence, successor } = Outcome::of(&done, &names);
+                Ok(Outcome { sentence: sentence + &again, successor })
+            }
             Ok(Done::Leads(id)) => {
                 Ok(Outcome::plain(words::leads_already(&names.name(id), &self.status())))
             }

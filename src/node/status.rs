@@ -57,6 +57,12 @@ pub struct Status {
     /// Why an operator keeps this node from leading; null if none does.
     #[serde(default)]
     pub drain: Option<DrainStatus>,
+    /// Why this node leads only if no other can: what it ran failed soon after its start. Null if it does not stand back.
+    #[serde(default)]
+    pub failure: Option<FailureStatus>,
+    /// The takeover that this node waits for; null if it does not rank above the leader, or may not preempt it.
+    #[serde(default)]
+    pub takeover: Option<TakeoverStatus>,
     /// Since when the cluster is paused, as far as this node knows; null if it is not.
     #[serde(default)]
     pub pause: Option<PauseStatus>,
@@ -119,6 +125,30 @@ pub struct DrainStatus {
     pub reason: String,
 }
 
+/// That a node stands back, as its job failed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FailureStatus {
+    /// When it failed last, such as `2026-11-22T10:58:33.123Z`.
+    pub since: String,
+    /// Until when the node stands back.
+    pub until: String,
+    /// How many failures came one after another.
+    pub count: u32,
+    /// How it failed, in words.
+    pub reason: String,
+}
+
+/// That a member is to take over from a leader that ranks below it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TakeoverStatus {
+    /// The name of the leader.
+    pub from: String,
+    /// When the member asks that leader to hand over, such as `2026-11-22T10:58:33.123Z`; null if it asks already.
+    pub at: Option<String>,
+    /// Why that has not happened yet, in words.
+    pub why: String,
+}
+
 /// That the cluster is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseStatus {
@@ -133,7 +163,7 @@ pub struct PauseStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, health, address, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
+    /// storage, rank, health, address, job, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
     pub kind: String,
     /// What is wrong, in words.
     pub text: String,

@@ -23,6 +23,7 @@ use super::history::{Keeper, Leaderships, load};
 use super::members::others;
 use super::problems::{Found, Problems, Sight};
 use super::publish::Published;
+use super::release::Left;
 use super::status::{ChangeStatus, Status};
 use crate::net::OwnListener;
 use crate::store;
@@ -79,6 +80,7 @@ struct Watcher {
     told: u64,
     /// Which members answered at the last look.
     alive: BTreeMap<String, bool>,
+    left: Left,
 }
 
 impl Watcher {
@@ -105,6 +107,7 @@ impl Watcher {
             history,
             told: 0,
             alive: BTreeMap::new(),
+            left: Left::default(),
         })
     }
 
@@ -123,8 +126,7 @@ impl Watcher {
     }
 
     fn look(&mut self) {
-        self.handle.end_drain();
-        self.handle.end_pause();
+        self.handle.end_orders(&mut self.left);
         let sight = self.sight();
         let status = self.published.status();
         let (began, over) = self.problems.look(&status, &sight);

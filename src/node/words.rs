@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use super::clock::moment;
 use super::handle::CommandError;
 use super::status::Status;
 use crate::core::detector::Peer;
 use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Forwarded, Refusal, Rejection};
-use crate::core::types::{Incarnation, NodeId, Task};
+use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Command, Core, Split};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
@@ -97,6 +98,26 @@ pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
          than half of the voters with --bootstrap",
         names.join(", ")
     )
+}
+
+/// What holds after an order to drain a member that was drained already: what the order did not say stays.
+pub fn drained_again(order: &Command) -> Option<String> {
+    let Command::Drain(Drain { since, until, reason }) = order else { return None };
+    let until = until.map_or_else(|| "`electd undrain`".to_owned(), moment);
+    let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
+    let since = moment(*since);
+    Some(format!("; it was drained already, since {since}, and stays so until {until}{reason}"))
+}
+
+/// Why this member, which ranks above the leader, has not taken over yet.
+pub fn waits_to_take_over(preempt: &str, waits: bool) -> String {
+    if waits {
+        format!(
+            "preempt {preempt}: until then it has not been eligible for long enough without a break"
+        )
+    } else {
+        "it asks for that, and the leader or the voters have not agreed yet".to_owned()
+    }
 }
 
 /// A meeting of two leaders.

@@ -52,7 +52,17 @@ fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     cluster.agree_on(2);
     assert_eq!(cluster.status(2).unwrap().drain, None);
 
-    done(&at_node(&cluster, &["drain"], "node-1"));
+    done(&at_node(&cluster, &["drain", "--for", "1h", "--reason", "new disk"], "node-1"));
+    let first = cluster.status(1).unwrap().drain.unwrap();
+    let said = done(&at_node(&cluster, &["drain"], "node-1"));
+    assert!(
+        said.contains("it was drained already, since ") && said.contains(": new disk"),
+        "{said}"
+    );
+    assert_eq!(cluster.status(1).unwrap().drain.as_ref(), Some(&first), "nothing is dropped");
+    done(&at_node(&cluster, &["drain", "--reason", "new fan"], "node-1"));
+    let last = cluster.status(1).unwrap().drain.unwrap();
+    assert_eq!((&*last.reason, last.until), ("new fan", first.until));
     eventually("the leader hears that node-1 is not eligible", || {
         ensure(!cluster.status(2)?.members[0].eligible, || "not yet".to_owned())
     });

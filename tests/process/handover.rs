@@ -2,8 +2,11 @@
 
 use electd::core::settings::AlgorithmKind;
 
-use crate::support::{Cluster, Node, done, electd, for_each_algorithm, has_joined, watchful};
+use crate::support::{
+    Cluster, Node, done, electd, eventually, for_each_algorithm, has_joined, watchful,
+};
 use serde_json::{Value, json};
+use story::story;
 
 for_each_algorithm! {
     a_leader_that_is_told_to_stop_hands_over_and_ends,
@@ -137,4 +140,21 @@ fn an_election_that_is_asked_for_ends_with_the_same_leader(algorithm: AlgorithmK
 
     assert_eq!(cluster.node(3).post("/elections", "{}").unwrap().code, 200);
     assert!(cluster.agree_on(3) > second, "the leader itself runs a new round");
+}
+
+#[story]
+fn a_takeover_that_is_due_later_is_shown_with_its_time() {
+    let cluster = Cluster::prepare(2, |config: &mut Value| {
+        config["preempt"] = json!({"after": "1h"});
+    });
+    cluster.node(1).start();
+    cluster.agree_on(1);
+    cluster.node(2).start();
+    cluster.agree_on(1);
+    let takeover = eventually("node-2 waits", || {
+        cluster.status(2)?.takeover.filter(|it| it.at.is_some()).ok_or("not yet".to_owned())
+    });
+    assert!(takeover.from == "node-1" && takeover.why.contains("preempt after"), "{takeover:?}");
+    let shown = done(&electd(&cluster, &["status"]));
+    assert!(shown.contains("\ntakeover: node-2 is to take over from node-1 at 20"), "{shown}");
 }

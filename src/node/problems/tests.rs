@@ -108,6 +108,12 @@ fn each_kind_has_its_words() {
     status.rank_source = "none: the program is missing".to_owned();
     let failure = Some("`check` exited with code 1: no disk".to_owned());
     status.health = Some(HealthStatus { failure, ..HealthStatus::default() });
+    status.failure = Some(FailureStatus {
+        since: String::new(),
+        until: "then".to_owned(),
+        count: 3,
+        reason: "code 1".to_owned(),
+    });
     status.members[1].passed_over = Some("heard, but cannot be dialed".to_owned());
     let sight = Sight {
         storage: Some("no space".to_owned()),
@@ -127,6 +133,7 @@ fn each_kind_has_its_words() {
         "rejected",
         "rank",
         "health",
+        "job",
         "certificate",
         "config_differs",
         "config_differs",

@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub pause: Pause,
     /// The member that an operator chose to lead, whatever its rank.
     pub switchover: Option<NodeId>,
+    /// The leader that this member is to take over from, and when it may, in milliseconds since the Unix epoch.
+    pub(super) takeover: Option<(NodeId, Option<u64>)>,
     pub(super) changes: Changes,
     pub rejections: Rejections,
     /// The timings that count.
@@ -78,6 +80,7 @@ impl Snapshot {
             drain: None,
             pause: Pause::default(),
             switchover: None,
+            takeover: None,
             changes: Changes::default(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
@@ -100,6 +103,8 @@ impl Snapshot {
         self.timing = core.settings().timing;
         self.pause = *core.pause();
         self.switchover = core.chosen();
+        self.takeover =
+            core.takeover().map(|(from, due)| (from, self.moment_of_takeover(due, now)));
         self.task.clone_from(core.task());
         // A chosen member shows the greatest there is, and not its own.
         let value = |rank: Rank| Some(rank.value).filter(|v| ![i64::MIN, i64::MAX].contains(v));
@@ -123,6 +128,14 @@ impl Snapshot {
         self.members.clear();
         self.members.extend(others.chain([own]));
         !same
+    }
+
+    /// When the wall clock shows a time that is due; what was computed before stays, as long as the clock agrees with it.
+    fn moment_of_takeover(&self, due: Option<Time>, now: Time) -> Option<u64> {
+        let due = due.filter(|due| *due > now)?;
+        let moment = clock::after(clock::wall_clock_ms(), due.since(now));
+        let known = self.takeover.and_then(|(_, known)| known);
+        Some(known.filter(|known| known.abs_diff(moment) < 100).unwrap_or(moment))
     }
 
     /// Notes where a sample of the own rank came from.

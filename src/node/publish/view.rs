@@ -15,12 +15,14 @@ use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::types::{Pause, Role, Time};
 use crate::core::{Phase, Split};
 use crate::node::clock;
+use crate::node::failures::Failure;
 use crate::node::members::against_file;
 use crate::node::problems::tolerated;
 use crate::node::status::{
-    DrainStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef, OtherLeader,
-    PartitionStatus, PauseStatus, RankStatus, Status,
+    DrainStatus, FailureStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef,
+    OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status, TakeoverStatus,
 };
+use crate::node::words;
 
 impl Published {
     fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {
@@ -70,6 +72,12 @@ impl Published {
                 since: clock::moment(drain.since),
                 until: drain.until.map(clock::moment),
                 reason: drain.reason.clone(),
+            }),
+            failure: self.failures.present().map(failure_status),
+            takeover: snapshot.takeover.filter(|_| !stalled).map(|(from, at)| TakeoverStatus {
+                from: list.name(from),
+                at: at.map(clock::moment),
+                why: words::waits_to_take_over(&settings.preempt.to_string(), at.is_some()),
             }),
             pause: pause_status(&snapshot.pause),
             switchover: snapshot.switchover.map(|id| list.name(id)),
@@ -147,6 +155,11 @@ impl Published {
 
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+fn failure_status(failure: Failure) -> FailureStatus {
+    let Failure { count, since_ms, until_ms, reason } = failure;
+    FailureStatus { since: clock::moment(since_ms), until: clock::moment(until_ms), count, reason }
 }
 
 fn pause_status(pause: &Pause) -> Option<PauseStatus> {

@@ -8,6 +8,7 @@ mod clocks;
 mod crowd;
 mod defences;
 mod ending;
+mod failing;
 mod guard;
 mod lines;
 mod orphans;

@@ -65,6 +65,25 @@ fn the_last_that_may_lead_is_not_drained() {
 }
 
 #[test]
+fn a_member_whose_job_failed_hands_over_and_leads_again_only_if_it_is_needed_or_undrained() {
+    let mut p5 = leader(None);
+    assert!(releases(&p5.take(Input::StandBack)));
+    assert!(!p5.core.is_eligible());
+    p5.take(Input::Command { id: CommandId(8), command: Command::Undrain });
+    assert!(p5.core.is_eligible());
+
+    let mut started = Process::with(settings(AlgorithmKind::Bully, 5)).0;
+    started.take(Input::StandBack);
+    assert!(!started.core.is_eligible(), "from its start on");
+
+    let mut alone = leader(None);
+    (1..5).for_each(|other| _ = alone.loses(other));
+    alone.take(Input::StandBack);
+    assert_eq!(alone.core.phase(), Phase::Leading, "nobody could succeed it");
+    assert!(alone.core.is_eligible());
+}
+
+#[test]
 fn a_member_whose_check_has_not_passed_yet_is_not_eligible() {
     let health = Some(Alone::Lead);
     let mut p5 = Process::with(Settings { health, ..settings(AlgorithmKind::Bully, 5) }).0;

@@ -1,0 +1,178 @@
+//! Failures of the job that this node runs while it leads: after each, the node stands back for a while, twice as long each
+//! time. That is kept in a file of its own, over restarts: an earlier version of electd ignores it.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+use std::time::Duration;
+
+use atomic_write_file::AtomicWriteFile;
+use atomic_write_file::unix::OpenOptionsExt as _;
+use log::{info, warn};
+use parking_lot::Mutex;
+use serde::{Deserialize, Serialize};
+
+use super::clock::{after, moment, wall_clock_ms};
+use crate::limits::shown;
+
+const FILE: &str = "failures.json";
+
+/// How long the node stands back after the first failure, and at most.
+const FIRST: Duration = Duration::from_secs(30);
+const MOST_DOUBLINGS: u32 = 6;
+
+/// A failure that comes this long after the node stood back is a first one again.
+const FORGIVEN: Duration = Duration::from_secs(3600);
+
+/// The greatest length of a reason in characters, and of the file in bytes.
+const LONGEST: usize = 200;
+const LARGEST: u64 = 4096;
+
+/// That the job of this node failed soon after its start.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Failure {
+    /// How many failures came one after another.
+    pub count: u32,
+    /// When it failed, in milliseconds since 1970.
+    pub since_ms: u64,
+    /// Until when the node stands back.
+    pub until_ms: u64,
+    /// How it failed, in words.
+    pub reason: String,
+}
+
+/// The failures of this node.
+#[derive(Debug, Default)]
+pub struct Failures {
+    path: OnceLock<PathBuf>,
+    known: Mutex<Known>,
+}
+
+#[derive(Debug, Default)]
+struct Known {
+    /// The last failure, by which the next is counted.
+    last: Option<Failure>,
+    /// Whether the node stands back because of it.
+    stands_back: bool,
+}
+
+impl Failures {
+    /// Reads what an earlier start left in the state folder.
+    pub(super) fn open(&self, folder: &Path) {
+        let path = folder.join(FILE);
+        let last = read(&path).unwrap_or_else(|error| {
+            warn!(event = "problem"; "the failures of the job in {} cannot be read, and are forgotten: {error}", path.display());
+            None
+        });
+        let stands_back = last.as_ref().is_some_and(|last| last.until_ms > wall_clock_ms());
+        *self.known.lock() = Known { last, stands_back };
+        let _ = self.path.set(path); // a node has one folder
+    }
+
+    /// The failure because of which the node stands back.
+    pub fn present(&self) -> Option<Failure> {
+        let known = self.known.lock();
+        known.last.clone().filter(|_| known.stands_back)
+    }
+
+    /// The job failed: the node stands back from now on. [`Failures::store`] is to follow.
+    pub(super) fn add(&self, reason: &str) -> Failure {
+        let mut known = self.known.lock();
+        let failure = next(known.last.as_ref(), wall_clock_ms(), reason);
+        warn!(
+            event = "problem", kind = "job";
+            "the job failed soon after its start ({}): this node leads only if no other can, until {}, or `electd undrain`",
+            failure.reason, moment(failure.until_ms)
+        );
+        *known = Known { last: Some(failure.clone()), stands_back: true };
+        failure
+    }
+
+    /// Keeps this over restarts. Waits for the disk.
+    pub(super) fn store(&self, failure: &Failure) {
+        if let Err(error) = self.path.get().map_or(Ok(()), |path| write(path, failure)) {
+            warn!(event = "problem", kind = "job"; "this cannot be stored, and is forgotten at a restart: {error}");
+        }
+    }
+
+    /// The node has stood back for long enough. The next failure is counted on.
+    pub(super) fn end(&self) {
+        self.known.lock().stands_back = false;
+    }
+
+    /// An operator has the node forget all failures.
+    pub(super) fn clear(&self) {
+        let known = std::mem::take(&mut *self.known.lock());
+        if known.last.is_some() {
+            info!(event = "problem_over", kind = "job"; "the failures of the job are forgotten");
+            let _ = self.path.get().map(fs::remove_file); // it need not be there
+        }
+    }
+}
+
+/// The failure that follows the last one.
+fn next(last: Option<&Failure>, now_ms: u64, reason: &str) -> Failure {
+    let counts = |last: &&Failure| now_ms < after(last.until_ms, FORGIVEN);
+    let count = last.filter(counts).map_or(0, |last| last.count).saturating_add(1);
+    let length = FIRST * (1 << (count - 1).min(MOST_DOUBLINGS));
+    let reason = shown(reason, LONGEST);
+    Failure { count, since_ms: now_ms, until_ms: after(now_ms, length), reason }
+}
+
+fn read(path: &Path) -> io::Result<Option<Failure>> {
+    let file = match fs::File::open(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        file => file?,
+    };
+    let mut text = String::new();
+    file.take(LARGEST).read_to_string(&mut text)?;
+    Ok(Some(serde_json::from_str(&text)?))
+}
+
+fn write(path: &Path, failure: &Failure) -> io::Result<()> {
+    let mut file = AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(path)?;
+    file.write_all(&serde_json::to_vec(failure)?)?;
+    file.commit()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_stands_back_twice_as_long_each_time_until_it_is_forgiven() {
+        let first = next(None, 1000, "code 1");
+        assert_eq!((first.count, first.until_ms), (1, 31_000));
+        let second = next(Some(&first), 32_000, "code 1");
+        assert_eq!((second.count, second.until_ms), (2, 92_000));
+        let long = (0..99).fold(second.clone(), |last, _| next(Some(&last), last.until_ms, ""));
+        assert_eq!(long.until_ms - long.since_ms, 30_000 * 64, "at most");
+        assert_eq!(next(Some(&second), 92_000 + 3_600_000, "").count, 1);
+        assert_eq!(next(Some(&second), 1, "").count, 3, "the clock was set back");
+    }
+
+    #[test]
+    fn a_restart_knows_the_failures_and_undraining_forgets_them() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = || {
+            let failures = Failures::default();
+            failures.open(folder.path());
+            failures
+        };
+        assert_eq!(opened().present(), None);
+        let add = |to: &Failures, reason| to.store(&to.add(reason));
+        add(&opened(), "code 1");
+        let again = opened();
+        assert_eq!(again.present().map(|failure| failure.count), Some(1));
+        again.end();
+        assert_eq!(again.present(), None);
+        add(&again, "code 2");
+        assert_eq!(opened().present().map(|failure| failure.count), Some(2));
+        again.clear();
+        assert_eq!((again.present(), opened().present()), (None, None));
+        fs::write(folder.path().join(FILE), "{").unwrap();
+        assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
+    }
+}
