@@ -13,6 +13,7 @@ mod error;
 pub mod events;
 #[doc(hidden)]
 pub mod example;
+#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program runs jobs"))]
 mod failures;
 mod fanout;
 pub mod handle;
