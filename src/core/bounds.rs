@@ -115,6 +115,25 @@ pub fn voting(timing: &Timing) -> Duration {
     timing.message * 4 + again
 }
 
+/// With a majority: what a failover may take longer while a member comes and goes, as its neighbours need not agree
+/// about that: a member that was restarted itself has not seen it.
+///
+/// - *Bully*: one waits T2, and a little more, for a member that others pass over, and then begins anew; twice, as one
+///   is passed over after that.
+/// - *Halting*: no member is passed over for that reason.
+/// - *Ring*: members that order the candidates in other ways stop each other's ballots, until they ask the voters
+///   without a lap, after three runs that failed, one after the other.
+pub fn disagreement(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
+    match algorithm {
+        AlgorithmKind::Bully => (timing.t2() + timing.message + timing.t1()) * 2,
+        AlgorithmKind::Halting => Duration::ZERO,
+        AlgorithmKind::Ring => ring_patience(timing, members) * (VAIN_RUNS + 1),
+    }
+}
+
+/// Ring: for so many times its patience a member lets runs fail.
+pub const VAIN_RUNS: u32 = 3;
+
 /// The repetition of a pre-vote that came too early.
 fn retry(timing: &Timing) -> Duration {
     timing.message / 8 + timing.message * 2
@@ -200,6 +219,8 @@ mod tests {
         assert_eq!(convergence, [1000, 1400, 1550].map(ms));
         assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
         assert_eq!(voting(&DEFAULT), ms(200));
+        let more = AlgorithmKind::ALL.map(|algorithm| disagreement(algorithm, &DEFAULT, 5));
+        assert_eq!(more, [1100, 0, 4800].map(ms));
         let long = Timing { lease: ms(500), ..DEFAULT };
         assert_eq!(voting(&long), ms(200 + 50 + 100) + ms(50) / 8);
         assert_eq!(promised_failover(Bully, &DEFAULT, 5), ms(450 + 100 + 100 + 50) + ms(50) / 8);

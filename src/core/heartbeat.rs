@@ -293,7 +293,9 @@ impl Turn<'_> {
             true => state.detector.iter().map(|peer| (peer.id(), since)).collect(),
             false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
         };
-        watched.extend(state.course.watched());
+        if let Some((id, since)) = state.course.watched() {
+            watched.entry(id).or_insert(since); // the silence of the last leader counts from before
+        }
         watched.extend(state.leader_to_store().map(|leader| (leader, state.course.since())));
         watched.values_mut().for_each(|since| *since = (*since).max(state.course.retimed()));
         let (silent, again) = state.detector.silent(watched, failure, self.cx.now);

@@ -204,6 +204,16 @@ impl Core {
         self.state.is_eligible()
     }
 
+    /// Whether this member is not eligible because its disk or its voters do not respond.
+    pub fn is_out_of_reach(&self) -> bool {
+        self.state.candidacy.is_out_of_reach()
+    }
+
+    /// The number of the last question that this member asked the voters.
+    pub fn last_question(&self) -> u64 {
+        self.state.candidacy.last_question()
+    }
+
     /// Why an operator keeps this member from leading, if one does.
     pub fn drain(&self) -> Option<&Drain> {
         self.state.eligibility.drain()

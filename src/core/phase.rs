@@ -175,8 +175,11 @@ pub enum Reason {
     BallotLost,
     /// With a majority: enough voters would vote for this member.
     MajorityAgrees,
-    /// With a majority: not enough voters agree; most are bound to a leader for this time.
+    /// With a majority: so many voters are bound to a leader for this time that the others are too few.
     NoMajority(Duration),
+    /// With a majority: too few voters would vote for this member, whether bound to a leader or not; they may after
+    /// this time.
+    Refused(Duration),
     /// With a majority: too few voters answer.
     Isolated,
     /// With a majority: this member's store was empty, and it has not met these voters.

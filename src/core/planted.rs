@@ -151,6 +151,8 @@ faults! {
         "A leader goes by the rank that it was elected with, however its attribute changes.";
     ChoiceUncleared "jobs-choice-uncleared": "bully majority jobs" 1_098,
         "A leader whose switchover was cleared leads on, whoever ranks higher.";
+    AnswersUnheard "majority-answers-unheard": "bully majority all" 2,
+        "A question that ended by its answers counts as unanswered, unless a majority answered.";
     FileWins "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
     AskedOnce "majority-asked-once": "slow" 0,

@@ -24,9 +24,6 @@ use super::types::NodeId;
 /// A peer that went away twice within so many times `failure` comes and goes.
 pub const STEADY: u32 = 16;
 
-/// For so many times `failure` the voters wait for a steady candidate, and for as long not.
-const PATIENCE: u32 = 4;
-
 /// A peer that is silent for this many times `failure` counts as gone, and not as one that speaks rarely.
 const RAREST: u32 = 4;
 
@@ -128,15 +125,13 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this voter waits for another candidate than this one, which comes and goes: a steady member may lead,
-    /// itself or a third. Without a leader any member may every other time: it may be the only one that can.
-    pub fn waits_for_steadier(&self, candidate: NodeId) -> bool {
-        let (state, patience) = (&self.state, self.state.settings.timing.failure * PATIENCE);
-        let leaderless = state.course.leaderless().map_or(Duration::ZERO, |at| self.now.since(at));
-        let turn = leaderless.as_nanos() / patience.as_nanos().max(1);
+    /// Whether this voter prefers the leader that it has, or a steady candidate, to one that comes and goes. Without a
+    /// leader any member may: the voters need not agree about which of them come and go, and would wait for each other.
+    pub fn prefers_steadier(&self, candidate: NodeId) -> bool {
+        let state = &self.state;
         let others = || state.eligible().any(|peer| !peer.is_unsteady());
         self.comes_and_goes(candidate)
-            && turn.is_multiple_of(2)
+            && state.course.leaderless().is_none()
             && (state.is_eligible() || others())
     }
 

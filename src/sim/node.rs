@@ -316,6 +316,11 @@ impl Disk {
         self.durable.vote.map_or(Duration::ZERO, |vote| vote.promised)
     }
 
+    /// Whether nothing is being written, and its voter knows the state of the cluster.
+    pub fn is_idle_and_informed(&self) -> bool {
+        self.writing.is_none() && self.durable.vote.is_some_and(|vote| vote.informed)
+    }
+
     /// Takes a record. Tells whether the disk is free and starts to write it.
     pub fn write(&mut self, number: u64, record: Durable) -> bool {
         let free = self.writing.is_none();

@@ -31,6 +31,7 @@ impl World {
         let (epoch, kept) = (disk.epoch(), disk.kept());
         let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
         let promised = self.nodes[node].disk.promised();
+        self.questions.started(node);
         self.checker.starts(now, node, (epoch, kept, promised));
         self.forget_job(node);
         self.say(node, || {
@@ -115,14 +116,18 @@ impl World {
     fn tells(&mut self, node: usize, to: NodeId, message: &Message) {
         let Some(at) = self.place(to) else { return };
         let (from, turned) = ((node, self.id(node)), self.nodes[node].turned);
-        self.checker.tells(self.now, Word { from, to: (at, to), message, turned });
+        let word = Word { from, to: (at, to), message, turned };
+        self.questions.tells(&word);
+        self.checker.tells(self.now, word);
     }
 
     /// Notes what a process is about to take.
     pub(super) fn hears(&mut self, node: usize, from: usize, message: &Message) {
         let turned = self.nodes[node].local(self.now);
         let (from, to) = ((from, self.id(from)), (node, self.id(node)));
-        self.checker.hears(Word { from, to, message, turned });
+        let word = Word { from, to, message, turned };
+        self.questions.hears(&word);
+        self.checker.hears(word);
     }
 
     /// Whether an election is not over before this has arrived. A coordinator's regular check of the
@@ -172,6 +177,9 @@ impl World {
             Some(What::Becomes { phase: change.to, label: narrator.phase(change) })
         });
         let Some(core) = &self.nodes[node].core else { return };
+        let turned = self.nodes[node].turned;
+        let judged = self.questions.changed(node, turned, &change.reason, core);
+        self.checker.judged(self.now, node, judged);
         self.checker.changed(self.now, node, core, change, &self.nodes);
         self.look_at_handover(node, change);
         self.look_at_choice(node, change);
@@ -205,6 +213,10 @@ impl World {
     /// Checks the invariants of a node that was just told something.
     pub(super) fn check(&mut self, node: usize) {
         if let Some(core) = &self.nodes[node].core {
+            let Node { turned, disk, .. } = &self.nodes[node];
+            let ready = disk.is_idle_and_informed();
+            let judged = self.questions.look(node, *turned, core, ready);
+            self.checker.judged(self.now, node, judged);
             self.checker.look(self.now, node, core, &self.nodes);
         }
     }

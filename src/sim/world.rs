@@ -15,6 +15,7 @@ use super::guards::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::Network;
 use super::node::{Death, Node};
+use super::questions::Questions;
 use super::setup::{Delays, Setup, TIMING};
 use super::terrain::Terrain;
 use super::uptime::Uptime;
@@ -65,6 +66,7 @@ pub(super) struct World {
     /// Room for what a process answers, kept from one input to the next.
     outputs: Vec<Output>,
     pub checker: Checker,
+    pub questions: Questions,
     /// How many messages of each kind were sent.
     pub sent: Counts,
     /// How many of an election's messages are on their way.
@@ -135,6 +137,7 @@ impl World {
             steps: 0,
             outputs: Vec::new(),
             checker: Checker::new(&setup),
+            questions: Questions::new(size),
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),

@@ -61,7 +61,7 @@ impl Reason {
             Reason::BallotBack => "its ballot came back".into(),
             Reason::BallotLost => "the ballot was lost".into(),
             Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
-            Reason::NoMajority(wait) => bound_for(*wait),
+            Reason::NoMajority(wait) | Reason::Refused(wait) => self.denied_for(*wait),
             Reason::Isolated => "no majority of the voters answers".into(),
             Reason::Uninformed(unmet) => format!(
                 "its store is empty and it has not met {}: a first start needs every voter to meet every \
@@ -79,12 +79,17 @@ impl Reason {
             Reason::Removed => "removed from the cluster".into(),
         }
     }
-}
 
-/// The reason in words when no majority of the voters agrees.
-fn bound_for(wait: Duration) -> String {
-    match wait {
-        Duration::ZERO => "no majority of the voters agrees yet".into(),
-        wait => format!("a majority of the voters is bound for {} ms more", wait.as_millis()),
+    /// The reason in words when too few voters agree for this time.
+    fn denied_for(&self, wait: Duration) -> String {
+        let ms = wait.as_millis();
+        match self {
+            Reason::Refused(Duration::ZERO) => "too few of the voters would vote for it".into(),
+            Reason::Refused(_) => {
+                format!("too few of the voters would vote for it; it asks again in {ms} ms")
+            }
+            _ if wait.is_zero() => "no majority of the voters agrees yet".into(),
+            _ => format!("too many of the voters are bound to a leader for {ms} ms more"),
+        }
     }
 }

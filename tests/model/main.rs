@@ -2,6 +2,7 @@
 //! that are broken on purpose. See tests/README.md.
 
 mod exhaustive;
+mod failovers;
 mod halting;
 mod hostile;
 mod member;

@@ -141,6 +141,11 @@ impl Candidacy {
         self.questions
     }
 
+    /// The number of the last question to the voters.
+    pub fn last_question(&self) -> u64 {
+        self.questions
+    }
+
     /// The last question to the voters, unless this member needs no answer any more.
     pub(super) fn question(&self) -> Option<&Question> {
         match &self.inquiry {

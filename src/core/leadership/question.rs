@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::lease::Lease;
 use crate::core::message::{Opinion, View};
+use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// The kind of question.
@@ -127,7 +128,8 @@ impl Question {
         Lease::new(self.sent, self.length, self.answers.yes.iter().copied())
     }
 
-    /// Whether so many of the voters that can answer disagreed that the rest is no majority.
+    /// Whether so many voters disagreed that those that agree or may still answer are too few, where so many voters
+    /// have answered or may.
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
             Purpose::Preempt(_) => self.answers.no.len() - self.answers.yes_if.len(),
@@ -136,22 +138,82 @@ impl Question {
         against + majority > voters
     }
 
-    /// Whether too few voters agree, even if no promise bound any.
-    pub fn is_opposed(&self, majority: usize) -> bool {
-        self.answers.yes.len() + self.answers.bound.len() < majority
+    /// Whether it failed by what the voters answered, and not because too few of them did.
+    pub fn is_heard(&self, majority: usize, voters: usize) -> bool {
+        self.has_answers_of(majority)
+            || self.is_hopeless(majority, voters) && !Fault::AnswersUnheard.is_planted()
     }
 
-    /// Whether enough voters answered.
-    pub fn is_heard(&self, majority: usize) -> bool {
-        self.answers.yes.len() + self.answers.no.len() >= majority
+    /// Whether this many voters have answered.
+    pub fn has_answers_of(&self, voters: usize) -> bool {
+        self.answered() >= voters
     }
 
-    /// How long to wait before enough voters may agree.
+    fn answered(&self) -> usize {
+        self.answers.yes.len() + self.answers.no.len()
+    }
+
+    /// Whether too few voters agree, even if no promise bound any. If the answers ended the question, the voters that
+    /// have not answered yet may agree; if its time is over, they do not.
+    pub fn is_opposed(&self, majority: usize, voters: usize) -> bool {
+        let may_agree = if self.is_hopeless(majority, voters) { voters } else { self.answered() };
+        let against = self.answers.no.len() - self.answers.bound.len();
+        against + majority > may_agree
+    }
+
+    /// How long to wait before enough voters may agree, as far as they have answered.
     pub fn wait(&self, majority: usize, now: Time) -> Duration {
         let mut free: Vec<Time> = self.answers.no.values().copied().collect();
         free.sort_unstable();
-        let missing = majority.saturating_sub(self.answers.yes.len());
+        let missing = majority.saturating_sub(self.answers.yes.len()).min(free.len());
         let last = missing.checked_sub(1).and_then(|at| free.get(at));
         last.map_or(Duration::ZERO, |last| last.since(now))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use uuid::Uuid;
+
+    const WAIT: Duration = Duration::from_millis(300);
+
+    /// A pre-vote that so many voters answered.
+    fn answered(yes: usize, bound: usize, refuse: usize) -> Question {
+        let sent = (Time(0), Duration::ZERO);
+        let mut question = Question::new(Purpose::Win, Stage::PreVote, Epoch(2), 1, sent);
+        let promise = Opinion::YesIf { released: Epoch(1), wait: WAIT };
+        let said = [(yes, Opinion::Yes), (bound, promise), (refuse, Opinion::No { wait: WAIT })];
+        let said = said.into_iter().flat_map(|(times, says)| std::iter::repeat_n(says, times));
+        for (voter, says) in said.enumerate() {
+            question.hear(NodeId(Uuid::from_u128(voter as u128)), says, Time(0));
+        }
+        question
+    }
+
+    #[test]
+    fn a_question_that_ended_by_its_answers_was_heard_with_any_number_of_voters() {
+        for voters in 2..=9 {
+            let majority = voters / 2 + 1;
+            let against = voters - majority + 1;
+            for yes in 0..=voters - against {
+                let bound = answered(yes, against, 0);
+                assert!(bound.is_hopeless(majority, voters) && bound.is_heard(majority, voters));
+                assert!(!bound.is_opposed(majority, voters), "promises bind them");
+                assert_eq!(bound.wait(majority, Time(0)), WAIT, "{voters} voters, {yes} agree");
+                let refused = answered(yes, 0, against);
+                assert!(refused.is_opposed(majority, voters), "no promise binds them");
+            }
+            let silent = answered(majority - 1, 0, 0);
+            assert!(!silent.is_heard(majority, voters), "nobody else answered");
+            assert!(silent.is_opposed(majority, voters), "nor agreed in time");
+        }
+    }
+
+    #[test]
+    fn voters_that_have_not_answered_yet_may_agree() {
+        let question = answered(0, 2, 1);
+        assert!(question.is_hopeless(3, 5) && !question.is_opposed(3, 5));
+        assert!(answered(2, 0, 1).is_opposed(3, 5), "the time of two voters is over");
     }
 }

@@ -34,14 +34,14 @@ impl State {
     }
 
     /// How many voters have answered a candidate, or may. Once it has answers from a majority, it does not wait for
-    /// voters that are proved dead.
+    /// voters that are suspected or dead.
     fn can_say(&self, question: &Question) -> usize {
-        if !question.is_heard(self.majority()) {
+        if !question.has_answers_of(self.majority()) {
             return self.voters();
         }
-        let dead = |id| self.detector.get(id).is_some_and(|peer| peer.is_proved_dead());
+        let gone = |id| self.detector.get(id).is_some_and(|peer| !peer.alive());
         let voters = self.membership.list().voters();
-        voters.filter(|id| question.has_heard(*id) || !dead(*id)).count()
+        voters.filter(|id| question.has_heard(*id) || !gone(*id)).count()
     }
 }
 
@@ -194,9 +194,10 @@ impl Turn<'_> {
         let state = &*self.cx.state;
         let Some(question) = state.candidacy.question() else { return };
         let (majority, now, purpose) = (state.majority(), self.cx.now, question.purpose);
-        let (wait, heard) = (question.wait(majority, now), question.is_heard(majority));
+        let voters = state.can_say(question);
+        let (wait, heard) = (question.wait(majority, now), question.is_heard(majority, voters));
         let uninformed = question.uninformed(majority, state.voters());
-        let opposed = question.is_opposed(majority);
+        let opposed = question.is_opposed(majority, voters);
         let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
         if question.stage == Stage::Vote && !heard {
             self.cx.note_vain_votes();
@@ -215,6 +216,7 @@ impl Turn<'_> {
                         Reason::Uninformed(self.cx.state.unmet_voters())
                     }
                     Some(voters) => Reason::VotersUninformed(voters),
+                    None if heard && opposed => Reason::Refused(wait),
                     None if heard => Reason::NoMajority(wait),
                     None => Reason::Isolated,
                 };

@@ -123,11 +123,18 @@ impl Turn<'_> {
         // nothing.
         let failure = self.cx.state.settings.timing.failure;
         let waits = self.cx.state.records.stand_still(failure, self.cx.now)
-            || self.cx.waits_for_steadier(from)
             || self.algorithm.get().would_refuse(&self.cx, from)
             || !self.cx.may_promise(self.cx.lease_of(from)); // it would be denied the vote, too
         let opinion = match waits {
             true => Opinion::No { wait: failure },
+            false if self.cx.prefers_steadier(from) => {
+                // Until the promise to the present leader is over, which that leader may not release for it.
+                match self.cx.judge(from, epoch, list) {
+                    Opinion::Yes => Opinion::No { wait: failure },
+                    Opinion::YesIf { wait, .. } => Opinion::No { wait },
+                    no => no,
+                }
+            }
             false => self.cx.judge(from, epoch, list),
         };
         let epoch = self.cx.greatest_epoch();

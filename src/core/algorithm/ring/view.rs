@@ -9,9 +9,6 @@ use crate::core::message::Candidate;
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
-/// For how many times its patience a member lets runs fail.
-const VAIN_RUNS: u128 = 3;
-
 /// This member as a candidate.
 pub(super) fn own(cx: &Context) -> Candidate {
     let (eligible, rank) = (cx.state.is_eligible(), cx.state.rank());
@@ -91,7 +88,7 @@ pub(super) fn asks_without_lap(cx: &Context) -> bool {
         return false;
     }
     let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
-    let Some(turn) = patiences.checked_sub(VAIN_RUNS) else { return false };
+    let Some(turn) = patiences.checked_sub(u128::from(bounds::VAIN_RUNS)) else { return false };
     let above = |peer: &&Peer| peer.counts() && cx.state.is_peer_above(peer);
     let place = cx.state.detector.iter().filter(above).count();
     turn % cx.state.membership.list().iter().len() as u128 == place as u128
