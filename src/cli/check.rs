@@ -361,6 +361,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         "guarantee": guarantee.text(),
         "worst_failover_ms": guarantee.worst_failover.map(millis),
         "proven_failover_ms": guarantee.proven_failover.map(millis),
+        "unsteady_adds_ms": guarantee.unsteady.map(millis),
         "dual_leader_window_ms": guarantee.dual_leader_window.map(millis),
     })
 }

@@ -15,6 +15,8 @@ pub struct Guarantee {
     pub worst_failover: Option<Duration>,
     /// The same after one whose process ended on a live host; none where that proves nothing.
     pub proven_failover: Option<Duration>,
+    /// How much longer each of these may take while a member comes and goes; none where that changes nothing.
+    pub unsteady: Option<Duration>,
     /// How long two leaders can coexist once a partition healed; none where there never are two.
     pub dual_leader_window: Option<Duration>,
 }
@@ -35,6 +37,7 @@ impl Guarantee {
         let worst = bounds::worst_failover(algorithm, timing, members).filter(|_| others);
         let proven = || bounds::proven_failover(algorithm, timing, members);
         let promised = || bounds::promised_failover(algorithm, timing, members);
+        let more = bounds::disagreement(algorithm, timing, members);
         let sentences = words(quorum, roles, trust_refused);
         let sentences = sentences.iter().map(|&sentence| sentence.to_owned()).collect();
         let mut guarantee = match quorum {
@@ -43,12 +46,14 @@ impl Guarantee {
                 worst_failover: worst
                     .map(|worst| worst + bounds::dialing_anew(algorithm, timing, members)),
                 proven_failover: (others && trust_refused).then(proven),
+                unsteady: None,
                 dual_leader_window: others.then(|| bounds::dual_leader_window(timing)),
             },
             Quorum::Majority => Guarantee {
                 sentences,
                 worst_failover: worst.map(|worst| worst + bounds::voting(timing)),
                 proven_failover: others.then(promised),
+                unsteady: others.then_some(more).filter(|more| !more.is_zero()),
                 dual_leader_window: None,
             },
         };
@@ -66,6 +71,13 @@ impl Guarantee {
         };
         guarantee.sentences.extend(figures);
         guarantee
+    }
+
+    /// The longest time without a leader after one died silently, while a member comes and goes or not.
+    #[must_use]
+    pub fn longest_failover(&self, unsteady: bool) -> Option<Duration> {
+        let more = self.unsteady.filter(|_| unsteady).unwrap_or_default();
+        self.worst_failover.map(|worst| worst + more)
     }
 
     /// All sentences as one text.
@@ -90,6 +102,11 @@ impl Guarantee {
                     }
                     None => "; one that stops in order hands over at once",
                 }
+            ));
+        }
+        if let Some(more) = self.unsteady {
+            figures.push(format!(
+                "Each takes up to {more:?} more after another member went away twice within a short time."
             ));
         }
         if let Some(window) = self.dual_leader_window {
@@ -202,6 +219,10 @@ mod tests {
         assert!(single.contains("without 1 of the 1 voters: it may not fail"), "{single}");
         let five = [Role::Member, Role::Member, Role::Witness, Role::Observer, Role::Observer];
         let text = of(&five).text();
+        assert!(text.contains("up to 1.1s more after another member went away twice"), "{text}");
+        let (worst, more) = (of(&five).worst_failover, of(&five).unsteady);
+        assert_eq!(of(&five).longest_failover(false), worst);
+        assert_eq!(of(&five).longest_failover(true), worst.zip(more).map(|(a, b)| a + b));
         assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");
         assert!(text.contains("within 900ms") && text.contains("within 706.25ms;"), "{text}");
     }

@@ -65,6 +65,9 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
     }
 }
 
+/// The reason to pass over a peer that went away twice in a short time.
+pub const UNSTEADY: &str = "comes and goes";
+
 /// Why elections pass over this peer although it is heard, if they do.
 pub fn passed_over(core: &Core, peer: &Peer) -> Option<&'static str> {
     if !peer.alive() {
@@ -74,7 +77,7 @@ pub fn passed_over(core: &Core, peer: &Peer) -> Option<&'static str> {
     } else if peer.is_passed_over() {
         Some("was to lead and did not")
     } else if core.comes_and_goes(peer) {
-        Some("comes and goes")
+        Some(UNSTEADY)
     } else {
         None
     }

@@ -90,6 +90,11 @@ impl Snapshot {
         snapshot
     }
 
+    /// Whether a member comes and goes.
+    pub fn is_unsteady(&self) -> bool {
+        self.members.iter().any(|known| known.passed_over == Some(words::UNSTEADY))
+    }
+
     /// Takes over the present state of the core. Returns whether a member began or ceased to answer.
     pub fn update(&mut self, core: &Core, now: Time) -> bool {
         self.phase = core.phase();

@@ -66,7 +66,7 @@ impl Published {
             lease_remaining_ms: lease.map(millis),
             durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
-            worst_failover_ms: guarantee.worst_failover.map(millis),
+            worst_failover_ms: guarantee.longest_failover(snapshot.is_unsteady()).map(millis),
             differs_from_file: against_file(list, &self.file.read(), settings.quorum),
             drain: snapshot.drain.as_ref().map(|drain| DrainStatus {
                 since: clock::moment(drain.since),
