@@ -6,6 +6,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
+use super::crowded;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
@@ -158,6 +159,8 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         let all = config.members.len();
         lines.push(("health", format!("{checked} of {all} members have a health check")));
     }
+    let addresses = config.members.iter().map(|member| member.address.as_str());
+    lines.extend(crowded::words(addresses).map(|warning| ("hosts", warning)));
     if let Some(node) = node {
         let state = config.state_dir(&node.name);
         lines.push(("node", format!("{}, its state in {}", node.name, state.display())));

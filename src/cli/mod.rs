@@ -12,6 +12,7 @@ pub mod args;
 mod ask;
 mod certificates;
 mod check;
+mod crowded;
 pub mod error;
 mod exec;
 pub mod exit;
