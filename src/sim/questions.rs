@@ -118,6 +118,7 @@ impl Questions {
         let withdraws = seen.out_of_reach && !before && idle_and_informed && !lost_its_lease;
         let Some(question) = seen.last_of(core) else { return Ok(()) };
         let is_open = question.is_open(now, core.settings().timing);
+        let withdraws = withdraws && question.at < now; // or because of the question before
         match withdraws && is_open && !question.may_be_refused(core) {
             true => {
                 Err("is not eligible, as if the voters were silent, before they answered".into())
