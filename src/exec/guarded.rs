@@ -13,11 +13,10 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::process::{
-    Pid, Signal, getpid, getppid, kill_process, set_parent_process_death_signal, setpgid,
-};
+use rustix::process::{Pid, Signal, getpid, kill_process, setpgid};
 
 use super::order::Begin;
+use super::parent;
 
 /// The hidden argument that makes `electd` the process that becomes the command.
 pub const GUARDED: &str = "guarded";
@@ -66,9 +65,7 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     let guard =
         arguments.first().and_then(|word| word.to_str()?.parse().ok()).and_then(Pid::from_raw);
     let [program, rest @ ..] = &command[..] else { return ExitCode::from(70) };
-    let bound = set_parent_process_death_signal(Some(Signal::KILL));
-    // It may have died before that was so.
-    if bound.is_err() || guard.is_none() || getppid() != guard {
+    if parent::end_with(guard).is_err() {
         return ExitCode::from(70);
     }
     let mut told = [0; Begin::LENGTH];

@@ -27,6 +27,7 @@ pub mod leader;
 pub mod lock;
 mod order;
 pub mod orphans;
+pub mod parent;
 pub mod plan;
 mod ready;
 pub mod remote;
