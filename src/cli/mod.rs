@@ -13,6 +13,7 @@ mod ask;
 mod certificates;
 mod check;
 mod crowded;
+mod demo;
 pub mod error;
 mod exec;
 pub mod exit;
@@ -22,6 +23,7 @@ mod hosts;
 mod init;
 mod job;
 mod judge;
+mod keyboard;
 mod leader;
 mod log;
 mod look;
@@ -64,6 +66,7 @@ struct Cli {
 
 const AFTER_HELP: &str = "\
 Try it:
+  electd demo                                  five nodes on this machine: kill one, and see who leads
   electd init --nodes 3 --out cluster.json     write a cluster of three on this machine
   electd check --config cluster.json           what it guarantees, and how fast
 
@@ -75,6 +78,7 @@ cannot be read; 69 no node answers; 70 internal; 71 cannot listen or have an --a
 enum Command {
     Run(run::Run),
     Exec(exec::Exec),
+    Demo(demo::Demo),
     Check(check::Check),
     Init(init::Init),
     Status(status::Status),
@@ -95,6 +99,7 @@ impl Command {
         match self {
             Command::Run(run) => run.run(),
             Command::Exec(exec) => exec.run(),
+            Command::Demo(demo) => demo.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
             Command::Status(status) => status.run(),

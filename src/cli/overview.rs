@@ -12,10 +12,14 @@ use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
 
+/// The columns of the table, and the places of two.
+pub const HEADER: [&str; 7] = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
+pub const STATE: usize = 1;
+pub const NOTE: usize = 6;
+
 /// All nodes, for people: a row each, the problems, and the leaders that led simultaneously.
 pub fn overview(asked: &[Asked], verbose: bool) -> String {
-    let header = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
-    let mut text = print::table(&header, asked.iter().map(|node| row(node, asked)));
+    let mut text = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let judgement = judge(asked);
     let _ = writeln!(text, "\n{}", judgement.summary());
     if let Some(since) = since(asked) {
@@ -39,7 +43,8 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     text
 }
 
-fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
+/// The row of this node in the table of all.
+pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
     let name = asked.name().to_owned();
     match &asked.answer {
         Ok(status) => vec![

@@ -40,9 +40,23 @@ pub fn message(text: &str) {
 /// wrapped.
 #[must_use]
 pub fn table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    table_within(screen::width(), header, rows)
+}
+
+/// The same, with each row on a line, however long that is.
+#[must_use]
+pub fn long_table(header: &[&str], rows: impl IntoIterator<Item = Vec<String>>) -> String {
+    table_within(None, header, rows)
+}
+
+fn table_within(
+    width: Option<u16>,
+    header: &[&str],
+    rows: impl IntoIterator<Item = Vec<String>>,
+) -> String {
     let mut table = Table::new();
     table.load_style(presets::NOTHING).set_header(header.iter().copied()).add_rows(rows);
-    if let Some(width) = screen::width() {
+    if let Some(width) = width {
         table.set_content_arrangement(ContentArrangement::Dynamic).set_width(width);
     }
     for column in table.column_iter_mut() {

@@ -11,6 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use log::{error, info, warn};
 use rustix::fs::OFlags;
+use rustix::process::Pid;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
@@ -29,7 +30,7 @@ use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
-use crate::exec::{orphans, signals};
+use crate::exec::{orphans, parent, signals};
 use crate::net;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
@@ -63,6 +64,10 @@ pub struct Run {
     #[arg(long)]
     bootstrap: bool,
 
+    /// The process that started this one, if the node is to end with it.
+    #[arg(long, value_name = "PID", hide = true)]
+    parent: Option<i32>,
+
     #[command(flatten)]
     log: LogArgs,
 
@@ -73,6 +78,10 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let Some(parent) = self.parent {
+            let tied = parent::end_with(Pid::from_raw(parent));
+            tied.map_err(|error| CliError::new(Exit::Internal, error))?;
+        }
         outlive::start();
         let signals = Endings::hear()?;
         let config = self.config.load().map_err(|errors| {

@@ -28,6 +28,11 @@ pub fn width() -> Option<u16> {
     Some(size.ws_col).filter(|columns| *columns > 0)
 }
 
+/// How many lines stdout shows, if it is a terminal.
+pub fn height() -> u16 {
+    tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row)
+}
+
 /// The text with colours, if stdout is a terminal that shows them, and NO_COLOR does not forbid it.
 pub fn painted(text: &str) -> String {
     match AutoStream::choice(&io::stdout()) {
@@ -75,8 +80,7 @@ impl Screen {
     /// # Errors
     /// If stdout is closed.
     pub fn draw(&mut self, text: &str) -> Result<(), CliError> {
-        let rows = tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row);
-        write(frame(&painted(text), rows.into()).as_bytes())
+        write(frame(&painted(text), height().into()).as_bytes())
     }
 }
 

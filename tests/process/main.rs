@@ -6,6 +6,7 @@ mod addresses;
 mod chaos;
 mod cluster;
 mod control;
+mod demo;
 mod drain;
 mod freeze;
 mod handover;

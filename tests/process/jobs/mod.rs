@@ -16,7 +16,7 @@ mod ready;
 mod renewal;
 mod several;
 mod signals;
-mod terminal;
+pub mod terminal;
 mod worker;
 
 use std::collections::BTreeMap;

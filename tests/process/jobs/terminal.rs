@@ -11,6 +11,7 @@ use std::thread;
 
 use rustix::process::setsid;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 use signal_hook::consts::{SIGHUP, SIGINT};
 use story::story;
 
@@ -23,17 +24,20 @@ const COMMAND: &str = "ELECTD_TEST_SESSION";
 const BACKGROUND: &str = "ELECTD_TEST_BACKGROUND";
 
 /// A terminal, and a session on it that runs one command.
-struct Terminal {
+pub struct Terminal {
     keyboard: File,
     screen: Arc<Mutex<String>>,
     session: Child,
 }
 
 impl Terminal {
-    fn run(command: &Command, background: bool) -> Terminal {
-        let keyboard = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    pub fn run(command: &Command, background: bool) -> Terminal {
+        let keyboard =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
         grantpt(&keyboard).unwrap();
         unlockpt(&keyboard).unwrap();
+        let size = Winsize { ws_row: 40, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+        tcsetwinsize(&keyboard, size).unwrap();
         let name = ptsname(&keyboard, Vec::new()).unwrap().into_string().unwrap();
         let words = [command.get_program()].into_iter().chain(command.get_args());
         let words: Vec<&str> = words.map(|word| word.to_str().unwrap()).collect();
@@ -57,23 +61,37 @@ impl Terminal {
         Terminal { keyboard, screen, session }
     }
 
-    fn types(&mut self, keys: &str) {
+    pub fn types(&mut self, keys: &str) {
         self.keyboard.write_all(keys.as_bytes()).unwrap();
     }
 
     #[track_caller]
-    fn shows(&self, words: &str) {
+    pub fn shows(&self, words: &str) {
         eventually(&format!("the terminal shows {words:?}"), || {
             let screen = self.screen.lock().unwrap().clone();
             ensure(screen.contains(words), || screen)
         });
     }
 
-    fn code(mut self) -> Option<i32> {
+    /// Whether it gives whole lines, and shows what is typed.
+    pub fn is_cooked(&self) -> bool {
+        let modes = tcgetattr(&self.keyboard).unwrap().local_modes;
+        modes.contains(LocalModes::ICANON | LocalModes::ECHO | LocalModes::ISIG)
+    }
+
+    pub fn code(mut self) -> Option<i32> {
         eventually("electd exec ends", || {
             let ended = self.session.try_wait().unwrap();
             ended.map(|status| status.code()).ok_or_else(|| self.screen.lock().unwrap().clone())
         })
+    }
+}
+
+/// The kernel hangs up when the session has ended, as it does when the window of a terminal is closed.
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        let _ = self.session.kill();
+        let _ = self.session.wait();
     }
 }
 

@@ -1,0 +1,72 @@
+//! The keeper: a process that outlives the demo and cleans up after it, whatever ended it, KILL too.
+//!
+//! It is started as `electd demo --keeper [FOLDER]` with a pipe from the demo as its stdin. When the pipe ends, so has the
+//! demo, and the kernel ends the nodes with it. It has no part in the signals of the terminal.
+
+use std::fs;
+use std::io::{self, ErrorKind};
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use nix::sys::signal::SigSet;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::keyboard;
+
+/// How long killed nodes may still write into the folder.
+const PATIENCE: Duration = Duration::from_secs(10);
+const PAUSE: Duration = Duration::from_millis(20);
+
+/// The keeper of a running demo. Dropping it has it clean up, and waits for that.
+pub struct Keeper(Child);
+
+impl Keeper {
+    /// Starts it, with the folder that it is to remove.
+    pub fn start(folder: Option<&Path>) -> Result<Keeper, CliError> {
+        let mut command = this_program();
+        command.args(["demo", "--keeper"]).args(folder).process_group(0);
+        let child = command.stdin(Stdio::piped()).spawn();
+        let internal = |error| {
+            CliError::new(
+                Exit::Internal,
+                format_args!("cannot start the keeper of the demo: {error}"),
+            )
+        };
+        child.map(Keeper).map_err(internal)
+    }
+}
+
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        drop(self.0.stdin.take());
+        let _ = self.0.wait();
+    }
+}
+
+/// The program that this process runs, by its own path, so that others see its name; or if the file was replaced
+/// meanwhile, by the kernel's.
+pub fn this_program() -> Command {
+    let own = std::env::current_exe().ok().filter(|path| path.exists());
+    let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
+    command.arg0("electd");
+    command
+}
+
+/// Waits for the end of the demo; then makes the terminal as it was, and removes the folder.
+pub fn keep(folder: Option<&Path>) {
+    // One of them, TTOU, would stop a process in the background that changes the terminal.
+    let _ = SigSet::all().thread_block();
+    let _ = io::copy(&mut io::stdin(), &mut io::sink());
+    keyboard::cooked();
+    let begin = Instant::now();
+    while let Some(Err(error)) = folder.map(fs::remove_dir_all)
+        && error.kind() != ErrorKind::NotFound
+        && begin.elapsed() < PATIENCE
+    {
+        thread::sleep(PAUSE);
+    }
+}

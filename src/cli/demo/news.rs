@@ -1,0 +1,119 @@
+//! The news of a demo, and the threads that bring them. Each ends with the process, or when nobody takes its news.
+
+use std::io::{self, BufRead, BufReader, Read};
+use std::process::ChildStdout;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::Sender;
+use serde_json::json;
+use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::admin::client::{Client, Order, Recipient};
+use crate::cli::ask::Asked;
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::target::target;
+use crate::config::Config;
+
+/// The pause between two questions to a node.
+const PAUSE: Duration = Duration::from_millis(100);
+/// The longest line of a job that is shown as one.
+const LINE: u64 = 1000;
+
+/// What happened.
+pub enum News {
+    /// A key was pressed.
+    Key(u8),
+    /// The node at this place of the configuration was asked.
+    Asked(usize, Box<Asked>),
+    /// What there is to say, such as a line of a job.
+    Line(String),
+    /// The demo is to end.
+    End,
+}
+
+/// How long the demo may take to end after a signal.
+const LAST: Duration = Duration::from_secs(10);
+
+/// TERM, QUIT and HUP end the demo. If a terminal that takes no output holds it up, this process alone ends, and the
+/// keeper and the kernel do the rest.
+pub fn watch_signals(news: Sender<News>) -> Result<(), CliError> {
+    let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP]);
+    let mut signals = signals.map_err(|error| CliError::new(Exit::Internal, error))?;
+    spawn("signals", move || {
+        let _ = signals.forever().next();
+        let _ = news.send_timeout(News::End, LAST);
+        thread::sleep(LAST);
+        std::process::exit(Exit::Done.code().into());
+    })
+}
+
+/// Tells each key that is pressed; the demo ends with the terminal.
+pub fn read_keys(news: Sender<News>) -> Result<(), CliError> {
+    spawn("keys", move || {
+        for key in io::stdin().lock().bytes().map_while(Result::ok) {
+            if news.send(News::Key(key)).is_err() {
+                return;
+            }
+        }
+        let _ = news.send(News::End);
+    })
+}
+
+/// Asks each node again and again, each in its own time: one may be frozen.
+pub fn ask_all(config: &Arc<Config>, client: &Client, news: &Sender<News>) -> Result<(), CliError> {
+    for (place, member) in config.members.iter().enumerate() {
+        let (config, member, client, news) =
+            (config.clone(), member.clone(), client.clone(), news.clone());
+        spawn(&format!("ask-{}", member.name), move || {
+            loop {
+                let target = target(&config, &member);
+                let answer = target.status(&client);
+                if news.send(News::Asked(place, Box::new(Asked { target, answer }))).is_err() {
+                    return;
+                }
+                thread::sleep(PAUSE);
+            }
+        })?;
+    }
+    Ok(())
+}
+
+/// Tells what the job of this node prints.
+pub fn read_job(name: &str, stdout: ChildStdout, news: Sender<News>) -> Result<(), CliError> {
+    let name = name.to_owned();
+    spawn(&format!("job-{name}"), move || {
+        let mut stdout = BufReader::new(stdout);
+        let mut line = Vec::new();
+        while let Ok(1..) = stdout.by_ref().take(LINE).read_until(b'\n', &mut line) {
+            let text = String::from_utf8_lossy(&line);
+            if news.send(News::Line(format!("{name} prints: {}", text.trim_end()))).is_err() {
+                return;
+            }
+            line.clear();
+        }
+    })
+}
+
+/// Has the leader hand over. That may take as long as its job takes to end.
+pub fn resign(leader: Recipient<'_>, client: &Client, news: Sender<News>) -> Result<(), CliError> {
+    let [address, cluster, id] = [leader.address, leader.cluster, leader.id].map(str::to_owned);
+    let client = client.clone();
+    spawn("resign", move || {
+        let order = Order::post("resign", &json!({})).ending_a_leadership();
+        let to = Recipient { address: &address, cluster: &cluster, id: &id };
+        let words = match client.command(to, &order) {
+            Ok(achieved) => achieved.result,
+            Err(error) => error.to_string(),
+        };
+        let _ = news.send(News::Line(words));
+    })
+}
+
+fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
+    let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
+    thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
+}

@@ -1,0 +1,211 @@
+//! The processes of a demo: one for each node.
+
+use std::ffi::OsString;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom};
+use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crossbeam::channel::Sender;
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+use super::keeper::this_program;
+use super::news::{self, News};
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+
+/// How long a node may take to end in order before it is killed.
+const GRACE: Duration = Duration::from_secs(5);
+const PAUSE: Duration = Duration::from_millis(5);
+/// The end of a log that is read.
+const TAIL: u64 = 4096;
+
+/// The state of a process.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Condition {
+    /// It runs.
+    Runs,
+    /// It was stopped by a signal, and can be continued.
+    Frozen,
+    /// It was told to end, and will be started again; at this time it is killed.
+    Restarts(Instant),
+    /// It has ended in this way.
+    Ended(String),
+}
+
+/// How the nodes are started.
+pub struct Recipe {
+    /// Their configuration.
+    pub file: PathBuf,
+    /// The folder of their logs.
+    pub logs: PathBuf,
+    /// The command to run while they lead; empty if there is none.
+    pub job: Vec<OsString>,
+    /// Where the lines of the job are told.
+    pub news: Sender<News>,
+}
+
+/// A node. Dropping it kills the process.
+pub struct Node {
+    name: String,
+    child: Child,
+    condition: Condition,
+}
+
+impl Node {
+    /// Starts the node of this name.
+    pub fn start(name: &str, recipe: &Recipe) -> Result<Node, CliError> {
+        let failed = |error: io::Error| {
+            CliError::new(Exit::Internal, format_args!("cannot start {name}: {error}"))
+        };
+        let log = OpenOptions::new().create(true).append(true).open(log(name, recipe));
+        let mut command = this_program();
+        command.args(["run", "--parent", &getpid().as_raw_nonzero().to_string(), "--node", name]);
+        command.arg("--config").arg(&recipe.file).stdin(Stdio::null()).stdout(Stdio::null());
+        // In a group of its own: the signals of the terminal are for the demo.
+        command.stderr(log.map_err(failed)?).process_group(0);
+        if !recipe.job.is_empty() {
+            command.arg("--").args(&recipe.job).stdout(Stdio::piped());
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        if let Some(stdout) = child.stdout.take() {
+            news::read_job(name, stdout, recipe.news.clone())?;
+        }
+        Ok(Node { name: name.to_owned(), child, condition: Condition::Runs })
+    }
+
+    /// The state of its process.
+    pub fn condition(&self) -> &Condition {
+        &self.condition
+    }
+
+    /// Kills it; what there is to say comes when it has ended.
+    pub fn kill(&mut self) -> Option<String> {
+        let _ = self.child.kill(); // it may have ended
+        matches!(self.condition, Condition::Ended(_)).then(|| self.is_down())
+    }
+
+    /// Freezes it, or thaws it. Returns what it did.
+    pub fn freeze_or_thaw(&mut self) -> Option<String> {
+        let name = &self.name;
+        let (next, signal, words) = match self.condition {
+            Condition::Runs => (Condition::Frozen, Signal::STOP, "frozen; f thaws it"),
+            Condition::Frozen => (Condition::Runs, Signal::CONT, "thawed"),
+            Condition::Restarts(_) => return None,
+            Condition::Ended(_) => return Some(self.is_down()),
+        };
+        let words = format!("{name} is {words}");
+        self.condition = next;
+        self.signal(signal);
+        Some(words)
+    }
+
+    fn is_down(&self) -> String {
+        format!("{} does not run: r starts it", self.name)
+    }
+
+    /// Has it end in order, to be started again; one that has ended is started immediately.
+    pub fn restart(&mut self, recipe: &Recipe) -> Result<Option<String>, CliError> {
+        if matches!(self.condition, Condition::Ended(_)) {
+            return self.start_again(recipe).map(Some);
+        }
+        self.end_in_order();
+        self.condition = Condition::Restarts(Instant::now() + GRACE);
+        Ok(Some(format!("{} is told to end (TERM), and starts again then", self.name)))
+    }
+
+    fn start_again(&mut self, recipe: &Recipe) -> Result<String, CliError> {
+        *self = Node::start(&self.name, recipe)?;
+        Ok(format!("{} starts again", self.name))
+    }
+
+    /// Looks whether it has ended. Returns what there is to say then.
+    pub fn look(&mut self, recipe: &Recipe) -> Result<Option<String>, CliError> {
+        if matches!(self.condition, Condition::Ended(_)) {
+            return Ok(None);
+        }
+        let ended = self.child.try_wait().ok().flatten();
+        match (ended, &self.condition) {
+            (Some(_), Condition::Restarts(_)) => self.start_again(recipe).map(Some),
+            (Some(status), _) => {
+                let words = how(status, &log(&self.name, recipe));
+                self.condition = Condition::Ended(words.clone());
+                Ok(Some(format!("{} {words}", self.name)))
+            }
+            (None, Condition::Restarts(due)) if *due <= Instant::now() => {
+                self.kill();
+                Ok(None)
+            }
+            (None, _) => Ok(None),
+        }
+    }
+
+    fn end_in_order(&mut self) {
+        self.signal(Signal::TERM);
+        self.signal(Signal::CONT); // it may be frozen
+    }
+
+    fn runs(&mut self) -> bool {
+        matches!(self.child.try_wait(), Ok(None))
+    }
+
+    fn signal(&mut self, signal: Signal) {
+        // Once it was waited for, its number may be another's.
+        if self.runs() {
+            let _ = kill_process(Pid::from_child(&self.child), signal);
+        }
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// Ends all nodes in order, at the same time, and kills those that take too long.
+pub fn end(mut nodes: Vec<Node>) {
+    nodes.iter_mut().for_each(Node::end_in_order);
+    let deadline = Instant::now() + GRACE;
+    while nodes.iter_mut().any(Node::runs) && Instant::now() < deadline {
+        thread::sleep(PAUSE);
+    }
+}
+
+fn log(name: &str, recipe: &Recipe) -> PathBuf {
+    recipe.logs.join(format!("{name}.log"))
+}
+
+/// How a node ended, and its last words if it ended by itself.
+fn how(status: ExitStatus, log: &Path) -> String {
+    match (status.code(), status.signal()) {
+        (_, Some(9)) => "was killed; r starts it again".to_owned(),
+        (Some(0), _) => "has ended; r starts it again".to_owned(),
+        (Some(code), _) => format!("has ended with {code}: {}", last_line(log)),
+        _ => format!("has ended: {status}"),
+    }
+}
+
+fn last_line(log: &Path) -> String {
+    let read = || {
+        let mut file = File::open(log)?;
+        let length = file.metadata()?.len();
+        file.seek(SeekFrom::Start(length.saturating_sub(TAIL)))?;
+        let mut bytes = Vec::new();
+        file.take(TAIL).read_to_end(&mut bytes)?;
+        Ok(String::from_utf8_lossy(&bytes).lines().last().unwrap_or_default().to_owned())
+    };
+    read().unwrap_or_else(|error: io::Error| format!("its log cannot be read: {error}"))
+}
+
+/// Makes the folder of the logs.
+pub fn make_folder(folder: &Path) -> Result<(), CliError> {
+    fs::create_dir_all(folder).map_err(|error| {
+        let what = format_args!("cannot create {}: {error}", folder.display()).to_string();
+        CliError::new(Exit::DataDir, what)
+    })
+}

@@ -1,0 +1,176 @@
+//! A demo as it is drawn on a terminal: the table of `electd status`, a line each, then the keys, then what happened.
+
+use super::nodes::Condition;
+use crate::admin::client::ClientError;
+use crate::cli::ask::Asked;
+use crate::cli::judge::judge;
+use crate::cli::overview;
+use crate::cli::print;
+use crate::node::status::Status;
+
+/// The keys, as the terminal shows them.
+const KEYS: &str = "k kill   f freeze, thaw   r restart   s the leader resigns   q quit";
+
+/// How far the next lines of a line that is too long are indented, less the space between words: below its text.
+const INDENT: usize = 10;
+
+/// What is drawn.
+pub struct Picture<'a> {
+    /// What this is, a line each.
+    pub title: &'a [String],
+    /// The answers of the nodes.
+    pub asked: &'a [Asked],
+    /// The states of their processes.
+    pub conditions: &'a [Condition],
+    /// The place of the node that a digit chose.
+    pub chosen: Option<usize>,
+    /// What happened, oldest first.
+    pub lines: &'a [String],
+}
+
+impl Picture<'_> {
+    /// As text, with lines no longer and no more than this.
+    pub fn text(&self, width: usize, height: usize) -> String {
+        let judgement = judge(self.asked);
+        let mut above = self.title.to_vec();
+        above.push(String::new());
+        above.extend(self.table().lines().map(|line| cut(line, width)));
+        above.push(String::new());
+        above.push(judgement.summary());
+        above.extend(judgement.orders);
+        above.extend([String::new(), self.whom(), KEYS.to_owned(), String::new()]);
+        let mut text: Vec<String> = above.iter().flat_map(|line| wrapped(line, width)).collect();
+        let happened: Vec<String> =
+            self.lines.iter().flat_map(|line| wrapped(line, width)).collect();
+        let room = height.saturating_sub(text.len());
+        text.extend_from_slice(&happened[happened.len().saturating_sub(room)..]);
+        text.iter().map(|line| format!("{line}\n")).collect()
+    }
+
+    fn table(&self) -> String {
+        let rows = self.asked.iter().zip(self.conditions).enumerate();
+        let rows = rows.map(|(place, (asked, condition))| {
+            let mut row = overview::row(asked, self.asked);
+            if let Some((state, note)) = told(condition, &asked.answer) {
+                (row[overview::STATE], row[overview::NOTE]) = (state.to_owned(), note);
+            }
+            let mark = if self.chosen == Some(place) { ">" } else { " " };
+            row.insert(0, format!("{mark}{}", place + 1));
+            row
+        });
+        let header = [&[""][..], &overview::HEADER].concat();
+        print::long_table(&header, rows)
+    }
+
+    /// The node that the keys are for.
+    fn whom(&self) -> String {
+        let count = self.asked.len().min(9);
+        match self.chosen.and_then(|place| self.asked.get(place)) {
+            Some(chosen) => {
+                format!("keys for {} (1-{count} choose, 0 is who leads):", chosen.name())
+            }
+            None => format!("keys for the leader (1-{count} choose another node):"),
+        }
+    }
+}
+
+/// The state of a process that does not run as usual or has not been heard yet, and what there is to say of it.
+fn told(
+    condition: &Condition,
+    answer: &Result<Status, ClientError>,
+) -> Option<(&'static str, String)> {
+    match condition {
+        Condition::Runs if *answer == Err(ClientError::NotServed) => {
+            Some(("starting", String::new()))
+        }
+        Condition::Runs => None,
+        Condition::Frozen => Some(("frozen", "f thaws it".to_owned())),
+        Condition::Restarts(_) => Some(("ending", "it starts again then".to_owned())),
+        Condition::Ended(how) => Some(("down", how.clone())),
+    }
+}
+
+/// The line as far as it fits.
+fn cut(line: &str, width: usize) -> String {
+    if line.chars().count() <= width {
+        return line.to_owned();
+    }
+    let kept = line.chars().take(width.saturating_sub(1));
+    kept.chain(['…']).collect()
+}
+
+/// The line as lines that fit, broken between words where there are any; without characters that would move the cursor.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    let mut rest: Vec<char> = line.chars().map(shown).collect();
+    let mut lines = Vec::new();
+    while rest.len() > width.max(2 * INDENT) {
+        let room = &rest[..=width.max(2 * INDENT)];
+        let word = room.iter().rposition(|c| *c == ' ').filter(|at| *at > INDENT);
+        let next = rest.split_off(word.unwrap_or(room.len() - 1));
+        lines.push(rest.into_iter().collect());
+        rest = [vec![' '; INDENT], next].concat();
+    }
+    lines.push(rest.into_iter().collect());
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+
+    fn text(height: usize, chosen: Option<usize>) -> String {
+        let lines: Vec<String> = (1..=20).map(|number| format!("line {number}")).collect();
+        let asked = [following("node-1", Some(("node-2", 7))), silent("node-2")];
+        let conditions =
+            [Condition::Runs, Condition::Ended("was killed; r starts it again".to_owned())];
+        let title = ["a title that is far longer than any terminal is wide: ".repeat(3)];
+        let picture = Picture {
+            title: &title,
+            asked: &asked,
+            conditions: &conditions,
+            chosen,
+            lines: &lines,
+        };
+        picture.text(80, height)
+    }
+
+    #[test]
+    fn it_fits_the_terminal_and_ends_with_the_latest_line() {
+        for height in [14, 24, 100] {
+            let text = text(height, None);
+            assert!(text.lines().count() <= height.max(11), "{text}");
+            assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+            assert!(text.ends_with("line 20\n"), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_row_says_what_became_of_the_process_and_which_node_is_chosen() {
+        let shown = text(24, Some(1));
+        let row = |name: &str| shown.lines().find(|line| line.contains(name)).unwrap().to_owned();
+        assert!(row(" 1  node-1").contains("following"), "{shown}");
+        assert!(row(">2  node-2").contains("down   "), "{shown}");
+        assert!(row(">2  node-2").contains("was killed"), "{shown}");
+        assert!(shown.contains("keys for node-2"), "{shown}");
+        assert!(text(24, None).contains("keys for the leader"));
+    }
+
+    #[test]
+    fn a_long_line_goes_on_below_its_text() {
+        let line = "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection to leader node-5";
+        let expected = [
+            "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection",
+            "           to leader node-5",
+        ];
+        assert_eq!(wrapped(line, 80), expected);
+        assert_eq!(wrapped(&"x".repeat(100), 80).concat().replace(' ', ""), "x".repeat(100));
+        assert_eq!(cut("abcdef", 4), "abc…");
+    }
+
+    #[test]
+    fn what_a_job_prints_moves_no_cursor() {
+        assert_eq!(wrapped("a\u{1b}[2Jb\tc", 80), ["a [2Jb c"]);
+    }
+}
