@@ -13,7 +13,7 @@ DESTDIR ?=
 # The output of `electd --version`: the version, and the commit if git knows it.
 VERSION := $(shell sed -n 's/^version = "\(.*\)"/\1/p' Cargo.toml | head -n 1)
 COMMIT  := $(shell git rev-parse --short HEAD 2>/dev/null)
-build install run-cluster run-node run-job: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
+build install: export ELECTD_VERSION := $(VERSION)$(if $(COMMIT), ($(COMMIT)))
 
 .DEFAULT_GOAL := help
 # The folders of `make install`.
@@ -89,24 +89,30 @@ lint: rust-tools ## check the format, clippy and the documentation, without a wa
 fmt: rust-tools ## format the code
 	$(CARGO) fmt
 
-run-cluster: build ## start the nodes of conf/cluster.json: make run-cluster [ALGORITHM=ring]
-	$(CARGO) run --release --quiet --example cluster -- $(CONFIG) $(ALGORITHM)
+# What a newcomer waits for: the build that takes least. The tests use its libraries, too.
+DEMO = $(CARGO) run --bin electd --
 
-run-node: build ## start one node: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
+run-cluster: cargo ## run the nodes of conf/cluster.json, to watch and to disturb: make run-cluster [ALGORITHM=ring]
+	@$(DEMO) demo --config $(CONFIG) $(if $(ALGORITHM),--algorithm $(ALGORITHM))
+
+run-node: cargo ## start one node: make run-node NODE=node-1 [CONFIG=conf/cluster.json]
 	@test -n "$(NODE)" || { echo "which node? make run-node NODE=node-1" >&2; exit 2; }
-	$(CARGO) run --release --quiet --bin electd -- run --config $(CONFIG) --node $(NODE)
+	$(DEMO) run --config $(CONFIG) --node $(NODE)
+
+# A job that tells where it begins, and where it is asked to end.
+JOB = echo "begins on $$ELECTD_NODE in epoch $$ELECTD_EPOCH"; trap "echo ends; exit" TERM; while :; do sleep 0.1; done
+
+run-job: cargo ## run a job on one of three nodes: kill the leader by k, and see the job move
+	@$(DEMO) demo --nodes 3 -- sh -c '$(JOB)'
 
 # The tools of tests/model take their settings from the environment.
 TOOL = $(CARGO) test --profile model --test model
-
-sim: export SEEDS := $(SEEDS)
-run-job: build ## run a job on one of three nodes, and see it move when the leader is killed
-	@sh examples/run-job.sh target/release/electd
 
 jepsen: export MINUTES := $(MINUTES)
 jepsen: cargo ## harm clusters of real processes in network namespaces at random, as root: make jepsen [MINUTES=10] [SEED=1]
 	$(CARGO) test --test jepsen
 
+sim: export SEEDS := $(SEEDS)
 sim: cargo ## simulate SEEDS runs with faults, of each kind: make sim [SEEDS=1000]
 	$(TOOL) -- --ignored --nocapture sweep::
 
