@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use story::story;
 use tempfile::TempDir;
 
-use crate::support::{Cluster, ensure, eventually, patient, watchful};
+use crate::support::{Cluster, Finished, ensure, eventually, patient, watchful};
 
 /// A check that fails while the member is ill, which the test decides.
 struct Ward(TempDir);
@@ -193,7 +193,7 @@ fn a_reload_takes_another_check_and_names_what_needs_a_restart() {
         fs::write(cluster.file(), config.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
         command.args(["reload", "--node", "node-1", "--config"]).arg(cluster.file());
-        let output = command.env_remove("ELECTD_ADMIN").output().unwrap();
+        let output = command.env_remove("ELECTD_ADMIN").finished();
         String::from_utf8(output.stdout).unwrap()
     };
     let check = |alone: &str| json!({"command": ["true"], "every": "1s", "alone": alone});

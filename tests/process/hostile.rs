@@ -86,7 +86,7 @@ fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
 
     let crowd = Crowd::of(&MANNERS, &[leader.admin], HOARDERS, PATIENCE);
     let mut most_open = 0;
-    while crowd.rounds() < 40 {
+    eventually("the crowd goes on", || {
         let answer = leader.get("/leader").unwrap();
         assert_eq!(answer.code, 200, "{answer:?}");
         let grown = leader.figure("VmRSS").saturating_sub(lean);
@@ -96,7 +96,8 @@ fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
             ensure(leader.threads("") == threads, || format!("{:?}", leader.threads("")))
         });
         most_open = most_open.max(crowd.open());
-    }
+        ensure(crowd.rounds() >= 40, || format!("round {}", crowd.rounds()))
+    });
     assert!(most_open > HOARDERS as u64 / 2, "the crowd was there: {most_open}");
     drop(crowd);
     assert_eq!(cluster.agree_on(3), epoch);
@@ -236,7 +237,9 @@ fn a_crowd_of_strangers_on_the_peer_port_moves_no_leadership_and_a_killed_leader
         for node in cluster.nodes() {
             assert!(node.figure("Threads") <= MOST_THREADS, "{}", node.name);
         }
-        rounds = crowd.rounds();
+        rounds = eventually("the crowd goes on", || {
+            ensure(crowd.rounds() > rounds, || format!("round {rounds}")).map(|()| crowd.rounds())
+        });
     }
     leader.kill_9();
     assert!(cluster.agree_on(2) > epoch);

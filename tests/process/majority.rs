@@ -4,7 +4,7 @@
 use std::fs;
 
 use crate::support::{
-    Cluster, ensure, eventually, for_each_algorithm, the_highest_comes_back, watchful,
+    Cluster, Finished, ensure, eventually, for_each_algorithm, the_highest_comes_back, watchful,
 };
 use electd::core::settings::AlgorithmKind;
 use serde_json::Value;
@@ -249,8 +249,7 @@ fn an_edited_file_makes_no_second_majority() {
     let check = std::process::Command::new(env!("CARGO_BIN_EXE_electd"))
         .args(["check", "--node", "node-1", "--config"])
         .arg(cluster.file())
-        .output()
-        .unwrap();
+        .finished();
     let text = String::from_utf8(check.stdout).unwrap();
     assert!(text.contains("with node-4, node-5"), "{text}");
     // The two are no majority, whatever their file says.

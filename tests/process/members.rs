@@ -6,7 +6,7 @@ use std::thread;
 use electd::admin::control;
 use story::story;
 
-use crate::support::{self, Cluster, Node, ensure, eventually, for_each_algorithm};
+use crate::support::{self, Cluster, Finished, Node, ensure, eventually, for_each_algorithm};
 use electd::core::settings::AlgorithmKind;
 use serde_json::{Value, json};
 
@@ -199,8 +199,7 @@ fn a_restart_of_all_with_the_old_file_keeps_the_list(algorithm: AlgorithmKind) {
         let check = Command::new(env!("CARGO_BIN_EXE_electd"))
             .args(["check", "--node", "node-4", "--config"])
             .arg(cluster.file())
-            .output()
-            .unwrap();
+            .finished();
         let text = String::from_utf8(check.stdout).unwrap(); // its file lists two
         assert!(text.contains("is with node-2, node-3"), "{text}");
     }
@@ -224,8 +223,7 @@ fn member(by: &Node, arguments: &[&str]) -> (i32, String) {
     let command = Command::new(env!("CARGO_BIN_EXE_electd"))
         .args(["member", action, "--admin", &control::address(&by.state())])
         .args(rest)
-        .output()
-        .unwrap();
+        .finished();
     let text = [command.stdout, command.stderr].concat();
     (command.status.code().unwrap(), String::from_utf8(text).unwrap())
 }
@@ -291,11 +289,8 @@ fn the_command_line_removes_one_after_the_other() {
     cluster.agree_on(4);
     for name in ["node-1", "node-2"] {
         let args = ["member", "remove", name, "--config"];
-        let removed = Command::new(env!("CARGO_BIN_EXE_electd"))
-            .args(args)
-            .arg(cluster.file())
-            .output()
-            .unwrap();
+        let removed =
+            Command::new(env!("CARGO_BIN_EXE_electd")).args(args).arg(cluster.file()).finished();
         let text = String::from_utf8([removed.stdout, removed.stderr].concat()).unwrap();
         assert_eq!(text.trim(), format!("{name} is removed from the cluster"));
     }

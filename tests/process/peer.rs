@@ -9,7 +9,7 @@ use std::net::TcpListener;
 
 use crate::support::impostor::{self, read};
 use crate::support::link::{Guise, Link};
-use crate::support::{Cluster, ensure, eventually};
+use crate::support::{Cluster, accept, ensure, eventually};
 use serde_json::{Value, json};
 use story::story;
 
@@ -38,7 +38,7 @@ impl Scene {
     fn heard_hello(&self) -> (Link, Value) {
         let guise = Guise::of(&self.cluster, 1);
         loop {
-            let (stream, _) = self.listener.accept().unwrap();
+            let stream = accept(&self.listener);
             // It gives a dial up that is not answered soon, and dials again.
             let Ok(mut stream) = guise.take(stream) else { continue };
             if let Ok(hello) = read(&mut stream) {
@@ -164,7 +164,10 @@ fn timings_told(highest: Option<u32>) -> u64 {
     write(&mut said, &welcome);
     assert!(read(&mut said).unwrap().get("welcome").is_some());
     let next_heartbeat = |stream: &mut Link| {
-        while read(stream).unwrap()["message"].get("heartbeat").is_none() {}
+        eventually("a heartbeat comes", || {
+            let message = read(stream).unwrap()["message"].take();
+            ensure(message.get("heartbeat").is_some(), || message.to_string())
+        });
     };
     next_heartbeat(&mut heard);
 

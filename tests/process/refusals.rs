@@ -7,7 +7,7 @@ use std::process::Command;
 use story::story;
 
 use crate::support::{
-    Cluster, Node, credentials, ensure, eventually, for_each_algorithm, has_joined,
+    Cluster, Finished, Node, credentials, ensure, eventually, for_each_algorithm, has_joined,
 };
 use serde_json::{Value, json};
 
@@ -203,7 +203,7 @@ fn electd(command: &str, config: &Value) -> (Option<i32>, String) {
     fs::write(&file, config.to_string()).unwrap();
     let mut process = Command::new(env!("CARGO_BIN_EXE_electd"));
     process.args([command, "--node", "node-1", "--config"]).arg(&file).env_remove("RUST_LOG");
-    let output = process.output().unwrap();
+    let output = process.finished();
     (output.status.code(), String::from_utf8(output.stderr).unwrap())
 }
 
@@ -212,7 +212,7 @@ fn a_level_of_the_log_that_does_not_exist_is_refused() {
     let cluster = Cluster::prepare(1, |_| {});
     let mut process = Command::new(env!("CARGO_BIN_EXE_electd"));
     process.args(["run", "--node", "node-1", "--config"]).arg(cluster.file());
-    let output = process.env("RUST_LOG", "debgu").output().unwrap();
+    let output = process.env("RUST_LOG", "debgu").finished();
     let said = String::from_utf8(output.stderr).unwrap();
     assert_eq!(output.status.code(), Some(2), "{said}");
     assert!(said.contains("\"debgu\" is no level: use error, warn, info"), "{said}");
@@ -227,8 +227,7 @@ fn a_check_warns_of_a_hook_that_is_not_there() {
         let check = Command::new(env!("CARGO_BIN_EXE_electd"))
             .args(["check", "--node", "node-1", "--config"])
             .arg(cluster.file())
-            .output()
-            .unwrap();
+            .finished();
         let said = String::from_utf8(check.stdout).unwrap();
         let warning = format!("WARNING: {program} is not on this host");
         assert_eq!(said.contains(&warning), warns, "{said}");

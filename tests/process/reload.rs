@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::support::enough::Enough;
-use crate::support::{Cluster, ensure, eventually, http};
+use crate::support::{Cluster, Finished, ensure, eventually, http};
 
 fn by_priority(config: &mut Value) {
     config["rank"] = json!({"by": "priority", "priority": 1});
@@ -26,7 +26,7 @@ fn write(cluster: &Cluster, change: impl FnOnce(&mut Value)) {
 fn reload(cluster: &Cluster, name: &str) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
     command.args(["reload", "--node", name, "--config"]).arg(cluster.file());
-    command.env_remove("ELECTD_ADMIN").output().unwrap()
+    command.env_remove("ELECTD_ADMIN").finished()
 }
 
 fn until_priority(cluster: &Cluster, number: usize, priority: i64) {

@@ -6,7 +6,7 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::process::Command;
 
-use crate::support::{self, Cluster, Node, ensure, eventually};
+use crate::support::{self, Cluster, Finished, Node, ensure, eventually};
 use serde_json::Value;
 use story::story;
 
@@ -183,12 +183,12 @@ fn how_long_durable_writes_take_is_shown_and_checked() {
         fs::write(cluster.file(), config.to_string()).unwrap();
         let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
         command.args(["check", "--node", "node-1", "--output", "json", "--config"]);
-        let output = command.arg(cluster.file()).output().unwrap();
+        let output = command.arg(cluster.file()).finished();
         let answer: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert!(answer["durable_write_ms"].as_f64().is_some_and(|ms| ms > 0.0), "{answer}");
         let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
         command.args(["check", "--node", "node-1", "--config"]).arg(cluster.file());
-        let said = String::from_utf8(command.output().unwrap().stdout).unwrap();
+        let said = String::from_utf8(command.finished().stdout).unwrap();
         (answer["disk_is_slow"] == true, said.contains("WARNING: a durable write takes"))
     };
     assert_eq!(check("1s"), (false, false));

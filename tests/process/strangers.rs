@@ -8,7 +8,7 @@ use std::thread;
 use crate::support::liar::Liar;
 use crate::support::link::Guise;
 use crate::support::stray::Stray;
-use crate::support::{self, Cluster, Node, ensure, eventually};
+use crate::support::{self, Cluster, Node, accept, ensure, eventually};
 use serde_json::{Value, json};
 use story::story;
 
@@ -153,7 +153,7 @@ fn one_reject_makes_no_member_leave() {
     let ids = [cluster.id(1), cluster.id(2)];
     let (guise, mut told) = (Guise::of(&cluster, 3), [false; 2]);
     while told != [true; 2] {
-        let (stream, _) = listener.accept().unwrap();
+        let stream = accept(&listener);
         // A dial may be given up amid its handshake.
         let Ok(stream) = guise.take(stream) else { continue };
         let mut stray = Stray::take(stream);

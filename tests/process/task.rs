@@ -3,7 +3,7 @@
 use std::fs;
 use std::process::Command;
 
-use crate::support::{Cluster, ensure, eventually};
+use crate::support::{Cluster, Finished, ensure, eventually};
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use story::story;
@@ -115,7 +115,7 @@ fn a_task_that_cannot_be_handed_out_starts_nothing() {
     let refused = |config: &str, task: &str| {
         let mut electd = Command::new(env!("CARGO_BIN_EXE_electd"));
         electd.args(["run", "--node", "node-1", "--config", config, "--task", task]);
-        let output = electd.env_remove("RUST_LOG").output().unwrap();
+        let output = electd.env_remove("RUST_LOG").finished();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{said}");
         said

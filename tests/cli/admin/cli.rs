@@ -3,17 +3,24 @@
 use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use electd::node::handle::CommandError;
 use electd::node::status::MemberStatus;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
+use socket2::{Domain, Socket, Type};
 
 use super::fake::{FakeNode, TOKEN, event, member, status};
+use super::pace::{PATIENCE, end_of, run_within};
 
-/// An address where no process listens.
+/// An address where no process listens: a socket that stays bound to it, and never listens, keeps it from all others.
 pub fn nobody() -> SocketAddr {
-    std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap()
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    std::mem::forget(socket);
+    address
 }
 
 /// A configuration whose members have these admin addresses.
@@ -66,8 +73,8 @@ pub fn electd(args: &[&str], name: &str) -> Command {
     command
 }
 
-pub fn run(mut command: Command) -> Output {
-    command.output().unwrap()
+pub fn run(command: Command) -> Output {
+    run_within(PATIENCE, command)
 }
 
 pub fn code(output: &Output) -> Option<i32> {
@@ -286,18 +293,23 @@ impl Drop for Watching {
     }
 }
 
-fn watch(server: SocketAddr) -> (Watching, BufReader<std::process::ChildStdout>) {
+fn watch(server: SocketAddr) -> (Watching, BufReader<ChildStdout>) {
     watching(electd(&["--admin", &server.to_string(), "--output", "json"], "watch"))
 }
 
-fn watching(mut command: Command) -> (Watching, BufReader<std::process::ChildStdout>) {
+fn watching(mut command: Command) -> (Watching, BufReader<ChildStdout>) {
     let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
     let lines = BufReader::new(child.stdout.take().unwrap());
     (Watching(child), lines)
 }
 
-fn next(lines: &mut impl BufRead) -> Value {
+fn next(lines: &mut BufReader<ChildStdout>) -> Value {
     let mut line = String::new();
+    if lines.buffer().is_empty() {
+        let bound = Timespec::try_from(PATIENCE).unwrap();
+        let heard = poll(&mut [PollFd::new(lines.get_ref(), PollFlags::IN)], Some(&bound));
+        assert_eq!(heard, Ok(1), "no line in {PATIENCE:?}");
+    }
     lines.read_line(&mut line).unwrap();
     serde_json::from_str(&line).unwrap()
 }
@@ -318,7 +330,7 @@ fn watch_tells_what_happens_until_interrupted() {
     assert_eq!(next(&mut lines)["kind"], "silent");
     let pid = rustix::process::Pid::from_child(&watching.0);
     rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+    assert_eq!(end_of(&mut watching.0).code(), Some(0));
 }
 
 /// They were added to the cluster since the file was written.
@@ -353,5 +365,5 @@ fn watch_ends_when_nobody_reads_it() {
     next(&mut lines);
     drop(lines);
     // Nothing happens in the cluster; it ends all the same.
-    assert_eq!(watching.0.wait().unwrap().code(), Some(0));
+    assert_eq!(end_of(&mut watching.0).code(), Some(0));
 }

@@ -7,7 +7,7 @@ use std::net::{SocketAddr, TcpStream};
 use socket2::SockRef;
 
 use super::fake::{FakeNode, Peer, event, get};
-use super::pace::pace;
+use super::pace::until;
 
 /// A stream of events after this one.
 fn listen(server: SocketAddr, headers: &str) -> Peer {
@@ -86,9 +86,7 @@ fn asked(server: SocketAddr) -> u16 {
 }
 
 fn until_there_is_a_place(server: SocketAddr) {
-    while asked(server) != 200 {
-        pace(20);
-    }
+    until("a place is free", || asked(server) == 200);
 }
 
 /// A client that asks for events and reads none.
@@ -106,9 +104,7 @@ fn a_reader_that_stops_reading_is_cut_and_another_is_not() {
     let server = node.serve();
     let mut reader = listen(server.local_addr(), "");
     let _deaf: Vec<TcpStream> = (0..31).map(|_| deaf(server.local_addr())).collect();
-    while asked(server.local_addr()) == 200 {
-        pace(20); // not all of them have been heard
-    }
+    until("all of them have been heard", || asked(server.local_addr()) != 200);
     (0..EVENTS).for_each(|_| node.tell(event(&"long".repeat(2000))));
     let ids: Vec<String> = (0..EVENTS).map(|_| next(&mut reader).0).collect();
     until_there_is_a_place(server.local_addr());

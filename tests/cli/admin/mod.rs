@@ -7,7 +7,7 @@ mod events;
 mod fake;
 mod limits;
 mod metrics;
-mod pace;
+pub mod pace;
 mod protocol;
 mod usage;
 mod views;

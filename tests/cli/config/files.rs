@@ -6,6 +6,8 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
+use crate::admin::pace::{PATIENCE, run_within};
+
 /// A valid file that the tests break in one place at a time.
 pub const GOOD: &str = r#"{
   "cluster": "demo",
@@ -20,7 +22,7 @@ pub const GOOD: &str = r#"{
 "#;
 
 pub fn electd(args: &[&str]) -> Output {
-    command(args).output().unwrap()
+    run_within(PATIENCE, command(args))
 }
 
 pub fn command(args: &[&str]) -> Command {

@@ -10,7 +10,7 @@ use story::story;
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
 use crate::support::network::inside;
-use crate::support::{Node, ensure, eventually};
+use crate::support::{Finished, Node, ensure, eventually};
 
 /// Addresses on an interface that may go.
 const EXTRA: [&str; 4] = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
@@ -82,7 +82,8 @@ fn exec_holds_the_addresses_of_a_node_that_runs_already() {
     scene.presence.assert_never_two();
     all.iter().for_each(|exec| kill_process(Pid::from_child(exec), Signal::TERM).unwrap());
     for exec in &mut all {
-        let code = exec.wait().unwrap().code();
+        let ended = || exec.try_wait().unwrap().ok_or_else(|| "it runs".to_owned());
+        let code = eventually("electd exec ends", ended).code();
         assert!(code == Some(0) || code == Some(128 + 15), "{code:?}");
     }
     scene.presence.until_gone();
@@ -96,7 +97,7 @@ fn exec_refuses_an_address_that_the_node_of_this_host_holds_while_it_leads() {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
     command.args(["exec", "--node", &follower.name, "--config"]).arg(scene.cluster.file());
     command.args(["--address", "10.0.0.99/32%cable", "--wait", "0s"]);
-    let Output { status, stderr, .. } = follower.at_home(|| command.output().unwrap());
+    let Output { status, stderr, .. } = follower.at_home(|| command.finished());
     let why = String::from_utf8_lossy(&stderr);
     assert_eq!(status.code(), Some(71), "{why}");
     let said = "--address 10.0.0.99/32%cable: the node that runs on this host has 10.0.0.99 itself while it leads";
@@ -180,7 +181,7 @@ fn refused(node: &Node, scene: &Scene, before: &[&str], more: &[&str]) -> Output
     let electd = [env!("CARGO_BIN_EXE_electd"), "run", "--node", &node.name, "--config"];
     let file = scene.cluster.file().display().to_string();
     let all = [before, &electd, &[&file], more].concat();
-    inside(node.home.as_ref().unwrap(), || Command::new(all[0]).args(&all[1..]).output().unwrap())
+    inside(node.home.as_ref().unwrap(), || Command::new(all[0]).args(&all[1..]).finished())
 }
 
 #[story]

@@ -11,7 +11,7 @@ use story::story;
 use super::lines::{Lines, Run};
 use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
 use super::{command_of, only_child, with_majority};
-use crate::support::{Cluster, ensure, eventually, http};
+use crate::support::{Cluster, Finished, ensure, eventually, http, readable};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
 pub struct Attached(pub Child);
@@ -39,6 +39,18 @@ impl Attached {
         let mut lines = BufReader::new(self.0.stderr.as_mut().unwrap()).lines();
         let told = lines.any(|line| line.unwrap().contains(words));
         assert!(told, "it ended, and did not say {words:?}");
+    }
+
+    /// Waits until the command has printed this.
+    #[track_caller]
+    fn hears(&mut self, words: &str) {
+        let stdout = self.0.stdout.as_mut().unwrap();
+        let mut heard = vec![0; words.len()];
+        for byte in &mut heard {
+            readable("the command prints something", stdout);
+            stdout.read_exact(std::slice::from_mut(byte)).unwrap();
+        }
+        assert_eq!(String::from_utf8_lossy(&heard), words);
     }
 
     pub fn code(&mut self) -> i32 {
@@ -72,7 +84,7 @@ fn outcome(output: &Output) -> (i32, String) {
 }
 
 fn run(cluster: &Cluster, number: usize, options: &[&str]) -> (i32, String) {
-    outcome(&exec(cluster, number, options).output().unwrap())
+    outcome(&exec(cluster, number, options).finished())
 }
 
 #[story]
@@ -97,7 +109,7 @@ fn every_end_has_its_code() {
     let text = std::fs::read_to_string(cluster.file()).unwrap();
     let other = cluster.file().with_file_name("other.json");
     std::fs::write(&other, text.replace("\"cluster\":\"test\"", "\"cluster\":\"other\"")).unwrap();
-    let output = exec_by(&other, "node-2", &["--", "true"]).output().unwrap();
+    let output = exec_by(&other, "node-2", &["--", "true"]).finished();
     let (code, told) = outcome(&output);
     assert!(code == 78 && told.contains("node-2 of cluster test"), "{code}: {told}");
     let node = cluster.node(2);
@@ -114,9 +126,9 @@ fn a_leadership_that_ends_ends_the_command() {
     cluster.agree_on(2);
     let wait = ["--", "sh", "-c", "echo begun; exec sleep 1000"];
     let mut lost = Attached(exec(&cluster, 2, &wait).stdout(Stdio::piped()).spawn().unwrap());
-    lost.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    lost.hears("begun");
     let mut told = Attached(exec(&cluster, 2, &wait).stdout(Stdio::piped()).spawn().unwrap());
-    told.0.stdout.as_mut().unwrap().read_exact(&mut [0; 5]).unwrap();
+    told.hears("begun");
     kill_process(told.pid(), Signal::TERM).unwrap();
     assert_eq!(told.code(), 143, "the command's own code");
     cluster.node(2).post("/resign", "").unwrap();
@@ -254,7 +266,7 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
     let begin = || {
         let mut exec = exec(&cluster, 3, &["--", "sh", "-c", &script]);
         let mut exec = Attached(exec.stdout(Stdio::piped()).spawn().unwrap());
-        exec.0.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+        exec.hears("\n");
         exec
     };
     let mut first = begin();

@@ -6,6 +6,7 @@ use std::path::PathBuf;
 use std::process::{Command, Output};
 
 use crate::support::Cluster;
+use crate::support::Finished;
 use story::story;
 
 #[story]
@@ -50,7 +51,7 @@ fn as_nobody(cluster: &Cluster, more: &[&str]) -> Output {
     let mut command = Command::new("setpriv");
     command.args(NOBODY).arg(cluster.file().with_file_name("electd")).arg(more[0]);
     command.arg("--config").arg(cluster.file()).args(["--node", "node-2"]).args(&more[1..]);
-    command.current_dir("/").output().unwrap()
+    command.current_dir("/").finished()
 }
 
 /// The folders above the socket are for the node's user alone until the node lets the group pass.

@@ -161,6 +161,7 @@ fn a_command_without_a_terminal_reads_nothing() {
     let mut exec = exec(&cluster, 1, &["--", "sh", "-c", "cat; exec readlink /proc/self/fd/0"]);
     let mut exec = exec.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
     exec.stdin.as_mut().unwrap().write_all(b"this is for electd\n").unwrap();
+    eventually("electd exec ends", || exec.try_wait().unwrap().ok_or_else(|| "it runs".to_owned()));
     let output = exec.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "/dev/null\n");
 }

@@ -8,6 +8,8 @@ use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use super::{DEADLINE, accept};
+
 /// Clients of a siege crowd a port this often; in between they hold on.
 pub const ROUND: Duration = Duration::from_millis(500);
 
@@ -181,12 +183,14 @@ fn client_hello() -> &'static [u8] {
         openssl.args(["s_client", "-tls1_3", "-connect", &address]);
         let quiet = openssl.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut openssl = quiet.spawn().expect("openssl is installed");
-        let mut stream = listener.accept().unwrap().0;
+        let mut stream = accept(&listener);
+        stream.set_read_timeout(Some(DEADLINE)).unwrap();
         let mut words = vec![0; 5];
         stream.read_exact(&mut words).unwrap();
         words.resize(5 + usize::from(words[3]) * 256 + usize::from(words[4]), 0);
         stream.read_exact(&mut words[5..]).unwrap();
         drop(stream);
+        let _ = openssl.kill(); // it may have ended
         openssl.wait().unwrap();
         words
     })

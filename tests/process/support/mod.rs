@@ -41,7 +41,7 @@ use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use command::{command, done, electd};
+pub use command::{Finished, command, done, electd};
 use credentials::{Certificates, secure};
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
@@ -50,7 +50,7 @@ pub use network::Network;
 pub use node::{Condition, Node};
 use places::{ascending_ids, own_host, own_places};
 use record::Record;
-pub use wait::{DEADLINE, breathe, ensure, eventually};
+pub use wait::{DEADLINE, accept, breathe, ensure, eventually, readable};
 
 /// A time of silence after which even a busy machine counts as gone.
 const PATIENT: &str = "5s";

@@ -1,7 +1,7 @@
 //! HTTPS on the admin addresses: the clients that it accepts, how the commands of electd use it, and
 //! what strangers can do to it.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::Value;
 use story::story;
 
-use crate::support::{Cluster, Node, ensure, eventually};
+use crate::support::{Cluster, Finished, Node, ensure, eventually, readable};
 
 /// A cluster whose admin addresses serve HTTPS.
 fn serving_https(n: usize) -> Cluster {
@@ -141,7 +141,7 @@ fn elsewhere(cluster: &Cluster, change: impl FnOnce(&mut Value), args: &[&str]) 
 #[track_caller]
 fn answered(command: impl Fn() -> Command) -> String {
     eventually("the command is done", || {
-        let output = command().output().unwrap();
+        let output = command().finished();
         ensure(output.status.success(), || format!("{output:?}"))?;
         Ok(String::from_utf8_lossy(&output.stdout).into_owned())
     })
@@ -170,7 +170,7 @@ fn every_command_speaks_https_and_commands_by_the_members_certificate() {
         }
     };
     eventually("the command is refused", || {
-        let refused = elsewhere(&cluster, keyless, &["resign"]).output().unwrap();
+        let refused = elsewhere(&cluster, keyless, &["resign"]).finished();
         assert!(!refused.status.success());
         let words = String::from_utf8_lossy(&refused.stderr).into_owned();
         ensure(words.contains("the certificate of a member"), || words)
@@ -193,7 +193,13 @@ fn watching_goes_over_https() {
     let cluster = serving_https(3);
     let mut watch = elsewhere(&cluster, |_| {}, &["watch"]);
     let mut watch = Watching(watch.stdout(Stdio::piped()).spawn().unwrap());
-    let mut lines = BufReader::new(watch.0.stdout.take().unwrap()).lines().map(Result::unwrap);
+    let mut lines = BufReader::new(watch.0.stdout.take().unwrap());
+    let mut lines = std::iter::from_fn(|| {
+        if lines.buffer().is_empty() {
+            readable("a line of the watch", lines.get_ref());
+        }
+        lines.by_ref().lines().next().map(Result::unwrap)
+    });
     assert!(lines.any(|line| line.contains("node-3")), "it tells the states at first");
     answered(|| elsewhere(&cluster, |_| {}, &["resign"]));
     assert!(

@@ -11,7 +11,7 @@ mod stranger;
 use std::process::Command;
 
 use crate::support::credentials::secure;
-use crate::support::{Cluster, done, electd, watchful};
+use crate::support::{Cluster, Finished, done, electd, watchful};
 use serde_json::Value;
 use story::story;
 
@@ -53,8 +53,7 @@ fn a_node_whose_certificate_cannot_be_used_does_not_start_and_says_why() {
         certificates.replace("node-1", "cert", cert);
         certificates.replace("node-1", "key", key);
         let mut run = Command::new(env!("CARGO_BIN_EXE_electd"));
-        let run = run.args(["run", "--node", "node-1", "--config"]).arg(cluster.file()).output();
-        let run = run.unwrap();
+        let run = run.args(["run", "--node", "node-1", "--config"]).arg(cluster.file()).finished();
         assert_eq!(run.status.code(), Some(78), "{run:?}");
         assert!(String::from_utf8_lossy(&run.stderr).contains(words), "{run:?}");
     }
