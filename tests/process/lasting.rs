@@ -1,10 +1,9 @@
 //! Clusters in which something stays broken have a leader all the same, and say what is broken.
 
 use std::fs;
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
+use crate::support::traced::Traced;
 use crate::support::{Cluster, Network, Node, ensure, eventually, for_each_algorithm, watchful};
 use electd::core::settings::AlgorithmKind;
 use electd::node::status::Status;
@@ -247,32 +246,10 @@ fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
     cluster.agree_on(3);
 }
 
-/// Makes each durable write of a process take this much longer, until it is dropped: strace holds up both of its
-/// syncs, that of the file and that of its folder.
-struct SlowDisk(Child);
-
-impl SlowDisk {
-    /// None where strace is missing, or may not look into the process.
-    fn of(node: &Node, longer: Duration) -> Option<SlowDisk> {
-        let inject = format!("inject=fsync:delay_enter={}", longer.as_micros() / 2);
-        let mut strace = Command::new("strace")
-            .args(["-f", "-e", "trace=fsync", "-e", &inject, "-o", "/dev/null", "-p"])
-            .arg(node.pid().as_raw_nonzero().to_string())
-            .stderr(Stdio::piped())
-            .spawn()
-            .ok()?;
-        let mut said = String::new();
-        BufReader::new(strace.stderr.take()?).read_line(&mut said).ok()?;
-        let slow = SlowDisk(strace);
-        said.contains(" attached").then_some(slow)
-    }
-}
-
-impl Drop for SlowDisk {
-    fn drop(&mut self) {
-        let _ = self.0.kill(); // the traced process resumes
-        let _ = self.0.wait();
-    }
+/// Makes each durable write of a process take this much longer: strace holds up both of its syncs, that of the file and
+/// that of its folder.
+fn slow_disk(node: &Node, longer: Duration) -> Option<Traced> {
+    Traced::node(node, &format!("fsync:delay_enter={}", longer.as_micros() / 2))
 }
 
 /// A vote is durable before the voter sends it, and so is the epoch of a candidate: with such disks
@@ -284,7 +261,7 @@ fn voters_with_slow_disks_have_a_leader_that_leads_on() {
         config["timing"] = json!({"failure": "1s"}); // a lease of 800 ms: a leader counts on 654 of them
     });
     let before = cluster.agree_on(3);
-    let slow = cluster.nodes()[..2].iter().map(|node| SlowDisk::of(node, SLOW));
+    let slow = cluster.nodes()[..2].iter().map(|node| slow_disk(node, SLOW));
     let Some(_disks) = slow.collect::<Option<Vec<_>>>() else {
         return eprintln!("not tested: strace is missing, or may not attach to a process");
     };

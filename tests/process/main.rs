@@ -3,6 +3,7 @@
 mod support;
 
 mod addresses;
+mod calls;
 mod chaos;
 mod cluster;
 mod control;
@@ -39,4 +40,5 @@ mod task;
 mod tls;
 mod unsteady;
 mod upgrade;
+mod views;
 mod watching;

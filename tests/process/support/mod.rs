@@ -26,6 +26,7 @@ pub mod pulse;
 mod record;
 pub mod recorder;
 pub mod stray;
+pub mod traced;
 mod wait;
 
 use std::cell::RefCell;
@@ -50,7 +51,7 @@ pub use network::Network;
 pub use node::{Condition, Node};
 use places::{ascending_ids, own_host, own_places};
 use record::Record;
-pub use wait::{DEADLINE, accept, breathe, ensure, eventually, readable};
+pub use wait::{DEADLINE, accept, breathe, ensure, eventually, readable, within};
 
 /// A time of silence after which even a busy machine counts as gone.
 const PATIENT: &str = "5s";
