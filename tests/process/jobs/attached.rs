@@ -9,8 +9,8 @@ use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::lines::{Lines, Run};
-use super::worker::{ASTRAY, FILE, MANNER, POLITE, STUBBORN, command, parent_of};
-use super::{command_of, only_child, with_majority};
+use super::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command, parent_of};
+use super::{Pairs, command_of, only_child, with_majority};
 use crate::support::{Cluster, Finished, ensure, eventually, http, readable};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
@@ -142,7 +142,7 @@ struct Beside {
     attached: [RefCell<Option<Attached>>; 3],
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     KillExec,
     KillGuard,
@@ -163,12 +163,11 @@ impl Beside {
     }
 
     fn attach(&self, number: usize) {
-        let manner = [POLITE, STUBBORN, ASTRAY][number - 1];
         let command = command();
         let options = ["--stop-after", "300ms", "--restart", "always", "--"].into_iter();
         let all: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
         let mut command = exec(&self.cluster, number, &all);
-        command.env(FILE, self.lines.file()).env(MANNER, manner).stdout(Stdio::null());
+        command.env(FILE, self.lines.file()).env(MANNER, DRAWN).stdout(Stdio::null());
         self.attached[number - 1].replace(Some(Attached(command.spawn().unwrap())));
     }
 
@@ -229,11 +228,16 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
         Fault::Freeze,
         Fault::KillGuard,
     ];
-    for fault in faults {
+    let rounds = faults.into_iter().cycle().take(faults.len() * MANNERS.len());
+    let (mut pairs, mut coming) = (Pairs::new(), faults.into_iter().cycle().skip(1));
+    for fault in rounds {
+        pairs.met(fault, beside.lines.manner(&before));
+        beside.lines.draw(pairs.rarest(coming.next().unwrap()));
         before = beside.suffer(fault, &before);
         beside.lines.assert_never_two();
     }
-    assert!(beside.lines.assert_never_two() > faults.len());
+    println!("{:?}", pairs.0);
+    assert!(beside.lines.assert_never_two() > faults.len() * MANNERS.len());
     let Beside { lines, attached, cluster } = beside;
     for exec in &attached {
         // A killed node leaves the lock of its last exec to the next one.

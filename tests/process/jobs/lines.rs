@@ -6,7 +6,7 @@ use std::fs::{self, File};
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 
-use super::worker::{BEGIN, END};
+use super::worker::{BEGIN, END, MANNERS, manner_file};
 use crate::support::{Cluster, ensure, eventually};
 
 /// One run of a command: of which node, and in which epoch.
@@ -22,6 +22,8 @@ struct Span {
     first: u64,
     last: u64,
     ended: bool,
+    /// How its command behaves, once it has said so.
+    manner: Option<&'static str>,
 }
 
 /// The lines read so far: each look reads only new ones, as a long test writes a hundred megabytes.
@@ -42,7 +44,26 @@ impl Lines {
     pub fn beside(cluster: &Cluster) -> Lines {
         let path = cluster.file().with_file_name("lines");
         fs::write(&path, "").unwrap();
-        Lines { path, known: RefCell::default() }
+        let lines = Lines { path, known: RefCell::default() };
+        lines.draw(MANNERS[0]);
+        lines
+    }
+
+    /// Has the commands that begin from now on behave like this, those whose manner is drawn.
+    pub fn draw(&self, manner: &str) {
+        // As a whole: a command that begins reads the one or the other.
+        let (file, new) = (manner_file(&self.file()), manner_file(&self.file()) + ".new");
+        fs::write(&new, manner).unwrap();
+        fs::rename(new, file).unwrap();
+    }
+
+    /// How the command of this run behaves.
+    pub fn manner(&self, run: &Run) -> &'static str {
+        eventually("a command says how it behaves", || {
+            self.read();
+            let manner = self.known.borrow().runs.get(run).and_then(|span| span.manner);
+            manner.ok_or_else(|| format!("{run:?} has not"))
+        })
     }
 
     /// Its path.
@@ -67,12 +88,14 @@ impl Lines {
             let run = Run { node: node.to_owned(), epoch };
             let span = known.runs.entry(run).or_insert_with(|| {
                 assert_eq!(what, BEGIN, "{line}");
-                Span { first: nanos, last: nanos, ended: false }
+                Span { first: nanos, last: nanos, ended: false, manner: None }
             });
             // If the leadership was renewed late, its command begins again in the same epoch.
             assert!(!span.ended || what == BEGIN, "after its end: {line}");
             let ended = what == END;
-            *span = Span { first: span.first.min(nanos), last: span.last.max(nanos), ended };
+            let manner = MANNERS.into_iter().find(|manner| *manner == what).or(span.manner);
+            *span =
+                Span { first: span.first.min(nanos), last: span.last.max(nanos), ended, manner };
         }
     }
 

@@ -1,7 +1,7 @@
 //! A command that runs on exactly one host: moved by each kind of failure, never on two hosts at one instant,
 //! and with nothing of it left over.
 
-mod attached;
+pub mod attached;
 mod bad;
 mod cleanup;
 mod clocks;
@@ -29,7 +29,7 @@ use story::story;
 
 use crate::support::{Cluster, Network, eventually};
 use lines::{Lines, Run};
-use worker::{ASTRAY, FILE, GRANDCHILD, MANNER, POLITE, STUBBORN, command};
+use worker::{DRAWN, FILE, GRANDCHILD, MANNER, MANNERS, command};
 
 /// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
 /// its electd is killed, for the lease. After the other faults the next member leads immediately,
@@ -90,14 +90,12 @@ impl Jobs {
         FAULTS.into_iter().filter(move |fault| *fault != Fault::Cut || can_be_cut)
     }
 
-    /// Each node runs a command of another manner.
     fn start_node(&self, number: usize) {
-        let manner = [POLITE, STUBBORN, ASTRAY][number - 1];
         let command = command();
         let options = ["--stop-after", "300ms", "--"].into_iter();
         let more: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
         let file = self.lines.file();
-        self.cluster.node(number).start_as(&more, &[(FILE, &file), (MANNER, manner)]);
+        self.cluster.node(number).start_as(&more, &[(FILE, &file), (MANNER, DRAWN)]);
     }
 
     fn number(&self, name: &str) -> usize {
@@ -242,11 +240,43 @@ fn children(parent: Pid) -> impl Iterator<Item = Pid> {
     pids.filter(is_child).filter_map(Pid::from_raw)
 }
 
+/// How often each fault has met each manner of a command. The manner of the next one is drawn so that all pairs occur: the
+/// order of the faults is given, and by the number of the node each would meet nearly always the same.
+pub struct Pairs<F>(BTreeMap<(F, &'static str), usize>);
+
+impl<F: Copy + Ord + std::fmt::Debug> Pairs<F> {
+    pub fn new() -> Pairs<F> {
+        Pairs(BTreeMap::new())
+    }
+
+    /// This fault meets a command of this manner.
+    pub fn met(&mut self, fault: F, manner: &'static str) {
+        *self.0.entry((fault, manner)).or_default() += 1;
+    }
+
+    /// The manner that this fault has met least often.
+    pub fn rarest(&self, fault: F) -> &'static str {
+        let count = |manner: &&str| self.0.get(&(fault, *manner)).copied().unwrap_or_default();
+        MANNERS.into_iter().min_by_key(count).unwrap()
+    }
+
+    /// Each of these faults has met each manner.
+    #[track_caller]
+    pub fn assert_all(&self, faults: impl Iterator<Item = F>) {
+        let all = faults.flat_map(|fault| MANNERS.map(|manner| (fault, manner)));
+        let missed: Vec<_> = all.filter(|pair| !self.0.contains_key(pair)).collect();
+        assert!(missed.is_empty(), "never met: {missed:?}; {:?}", self.0);
+    }
+}
+
 fn failovers(times: usize) {
     let jobs = Jobs::start();
     jobs.cluster.agree();
     let (mut leader, mut all) = (jobs.lines.runs_next(None), BTreeMap::<Fault, Vec<Took>>::new());
+    let (mut pairs, mut coming) = (Pairs::new(), jobs.faults().cycle().skip(1));
     for (number, fault) in jobs.faults().cycle().take(times).enumerate() {
+        pairs.met(fault, jobs.lines.manner(&leader));
+        jobs.lines.draw(pairs.rarest(coming.next().unwrap()));
         let (next, took) = jobs.suffer(fault, &leader);
         leader = next;
         all.entry(fault).or_default().push(took);
@@ -256,6 +286,10 @@ fn failovers(times: usize) {
         }
     }
     report(&all);
+    // A move by itself, on a busy machine, may take a command from the fault that it was drawn for.
+    if times >= 2 * FAULTS.len() * MANNERS.len() {
+        pairs.assert_all(jobs.faults());
+    }
     assert!(jobs.lines.assert_never_two() > times);
     jobs.end();
 }

@@ -24,12 +24,17 @@ pub const MANNER: &str = "ELECTD_TEST_JOB_MANNER";
 /// The variable with the arguments of the command that a parent runs, as JSON.
 const COMMAND: &str = "ELECTD_TEST_COMMAND";
 
+/// One of those below, as the file beside that of the lines says when the command begins: so a test decides which kind of
+/// command each of its faults meets.
+pub const DRAWN: &str = "drawn";
 /// Ends at TERM.
 pub const POLITE: &str = "polite";
 /// Does not.
 pub const STUBBORN: &str = "stubborn";
 /// Leaves its process group, its session and its parent, and does not end at TERM either.
 pub const ASTRAY: &str = "astray";
+/// Those that the failovers of a job draw from.
+pub const MANNERS: [&str; 3] = [POLITE, STUBBORN, ASTRAY];
 /// Has many processes below it, and one that left all as above. Does not end at TERM either.
 pub const CROWD: &str = "crowd";
 /// The variable that says how many.
@@ -56,10 +61,12 @@ pub fn command() -> Vec<String> {
 #[ignore = "a node of another test runs it"]
 fn is_what_the_nodes_run() {
     let (Ok(file), Ok(manner)) = (env::var(FILE), env::var(MANNER)) else { return };
+    let manner = if manner == DRAWN { drawn(&file) } else { manner };
     match manner.as_str() {
         ASTRAY => {
             let mut lines = Writer::of(&file);
             lines.write(BEGIN);
+            lines.write(ASTRAY);
             start(CHILD);
             lines.write_on(false);
         }
@@ -80,6 +87,7 @@ fn is_what_the_nodes_run() {
         manner => {
             let mut lines = Writer::of(&file);
             lines.write(BEGIN);
+            lines.write(manner);
             lines.write_on(manner == POLITE);
         }
     }
@@ -100,6 +108,15 @@ fn gather(file: &str) {
 /// The file that is there once all processes of a command are.
 pub fn full(file: &str, node: &str, epoch: impl Display) -> String {
     format!("{file}.{node}.{epoch}")
+}
+
+/// The file with the manner of the next command, beside that of the lines.
+pub fn manner_file(lines: &str) -> String {
+    format!("{lines}.manner")
+}
+
+fn drawn(lines: &str) -> String {
+    std::fs::read_to_string(manner_file(lines)).unwrap()
 }
 
 /// A process of this session that runs this command, and gets what the command leaves behind when it dies: the
