@@ -3,6 +3,7 @@
 mod support;
 
 mod addresses;
+mod bounds;
 mod calls;
 mod chaos;
 mod cluster;

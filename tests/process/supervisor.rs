@@ -3,8 +3,9 @@
 use std::io;
 use std::os::linux::net::SocketAddrExt;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
+use std::time::Duration;
 
-use crate::support::{Cluster, DEADLINE};
+use crate::support::{Cluster, DEADLINE, Held, ensure, watchful, within};
 use story::story;
 
 /// The socket of the service manager.
@@ -39,6 +40,15 @@ impl Manager {
         while other.send_to(b"STATUS=of another service", &self.path).is_ok() {}
     }
 
+    /// The next message, if one comes within this time.
+    fn hears_within(&self, time: Duration) -> Option<String> {
+        let mut buffer = [0; 4096];
+        self.socket.set_read_timeout(Some(time.max(Duration::from_millis(1)))).unwrap();
+        let heard = self.socket.recv(&mut buffer);
+        self.socket.set_read_timeout(Some(DEADLINE)).unwrap();
+        heard.ok().map(|length| String::from_utf8_lossy(&buffer[..length]).into_owned())
+    }
+
     /// Reads its messages up to this line. Returns all lines up to there.
     #[track_caller]
     fn hear(&self, wanted: &str) -> Vec<String> {
@@ -71,6 +81,25 @@ fn a_node_says_that_it_is_ready_where_it_stands_that_it_lives_and_that_it_stops(
     node.stop_term();
     manager.hear("STOPPING=1");
     assert_eq!(node.exit_code(), 0);
+}
+
+/// A watchdog that is fed by a node whose election thread hangs would never bite.
+#[story]
+fn a_node_whose_election_thread_hangs_gives_no_sign_of_life() {
+    let (cluster, manager) = (Cluster::prepare(1, watchful), Manager::new());
+    let node = cluster.node(1);
+    node.start_in(&[("NOTIFY_SOCKET", &manager.path), ("WATCHDOG_USEC", "200000")]);
+    manager.hear("WATCHDOG=1");
+    let held = Held::hold(node, "election");
+    within(Duration::from_secs(10), "it is not live", || {
+        let code = node.get("/livez")?.code;
+        ensure(code == 503, || code.to_string())
+    });
+    while manager.hears_within(Duration::ZERO).is_some() {} // what it said before
+    let said = manager.hears_within(Duration::from_secs(1)); // it was five times due
+    assert!(said.as_ref().is_none_or(|said| said.starts_with("STATUS=")), "{said:?}");
+    drop(held);
+    manager.hear("WATCHDOG=1");
 }
 
 #[story]

@@ -3,11 +3,12 @@
 
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
 
 use socket2::SockRef;
 
 use super::fake::{FakeNode, Peer, event, get};
-use super::pace::until;
+use super::pace::{until, within};
 
 /// A stream of events after this one.
 fn listen(server: SocketAddr, headers: &str) -> Peer {
@@ -86,7 +87,7 @@ fn asked(server: SocketAddr) -> u16 {
 }
 
 fn until_there_is_a_place(server: SocketAddr) {
-    until("a place is free", || asked(server) == 200);
+    within(Duration::from_secs(20), "a place is free", || asked(server) == 200);
 }
 
 /// A client that asks for events and reads none.

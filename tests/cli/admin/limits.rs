@@ -74,7 +74,8 @@ fn a_silent_client_is_let_go_after_a_second() {
     let mut peer = Peer::connect(server.local_addr());
     assert!(peer.is_closed(), "a client that said nothing is told nothing");
     let took = begun.elapsed();
-    assert!(took > Duration::from_millis(900), "{took:?}");
+    let second = Duration::from_millis(900)..Duration::from_secs(10);
+    assert!(second.contains(&took), "{took:?}");
 }
 
 #[test]

@@ -18,10 +18,16 @@ pub fn pace(milliseconds: u64) {
 
 /// Waits until this is so.
 #[track_caller]
-pub fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+pub fn until(what: &str, is_so: impl FnMut() -> bool) {
+    within(PATIENCE, what, is_so);
+}
+
+/// Waits until this is so, for this long at most.
+#[track_caller]
+pub fn within(bound: Duration, what: &str, mut is_so: impl FnMut() -> bool) {
     let begun = Instant::now();
     while !is_so() {
-        assert!(begun.elapsed() < PATIENCE, "not so in {PATIENCE:?}: {what}");
+        assert!(begun.elapsed() < bound, "not so in {bound:?}: {what}");
         pace(20);
     }
 }
