@@ -169,6 +169,27 @@ mod tests {
     }
 
     #[test]
+    fn each_key_that_a_reload_does_not_take_is_named() {
+        use crate::core::settings::{AlgorithmKind, Preempt};
+
+        let old = read(TEXT);
+        let named = |change: fn(&mut Config)| {
+            let mut new = old.clone();
+            change(&mut new);
+            needs_restart(&old, &new, "node-1")
+        };
+        assert_eq!(named(|new| new.cluster += "x"), ["cluster"]);
+        assert_eq!(named(|new| new.data_dir.push("x")), ["data_dir"]);
+        assert_eq!(named(|new| new.algorithm = AlgorithmKind::Ring), ["algorithm"]);
+        assert_eq!(named(|new| new.preempt = Preempt::Never), ["preempt"]);
+        assert_eq!(named(|new| new.trust_refused = !new.trust_refused), ["trust_refused"]);
+        assert_eq!(named(|new| new.control_group = Some("x".to_owned())), ["control_group"]);
+        assert_eq!(named(|new| new.admin_tls = !new.admin_tls), ["admin_tls"]);
+        assert_eq!(named(|new| new.members[0].admin = None), ["its listen or admin address"]);
+        assert_eq!(named(|new| new.members[0].listen += "0"), ["its listen or admin address"]);
+    }
+
+    #[test]
     fn of_a_health_check_only_what_is_done_alone_needs_a_restart() {
         let old = read(TEXT);
         let with = |health: &str| {

@@ -83,6 +83,10 @@ fn a_drain_that_makes_no_sense_is_refused_and_changes_nothing() {
         (vec!["drain", "--for=-1h"], "is no time"),
         (vec!["drain", "--for", "0s"], "\"0s\" is out of range: give 1ms to 87600h"),
         (vec!["drain", "--reason", "a\nb"], "no line breaks"),
+        (
+            vec!["drain", "--reason", &"x".repeat(201)],
+            "the reason has 201 bytes: give it at most 200",
+        ),
     ] {
         let refused = at_node(&cluster, &args, "node-1");
         assert_eq!(refused.status.code(), Some(2), "{refused:?}");

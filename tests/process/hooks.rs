@@ -32,8 +32,7 @@ fn count(node: &Node, result: &str) -> u64 {
 #[story]
 fn each_change_is_told_in_order_with_the_event_on_stdin() {
     let cluster = Cluster::prepare(2, |config| {
-        let script =
-            "echo \"$ELECTD_EVENT $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER\"; cat";
+        let script = "echo \"$ELECTD_CLUSTER $ELECTD_EVENT $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER\"; cat";
         config["hooks"] = hook(script, "30s");
     });
     let script =
@@ -47,7 +46,7 @@ fn each_change_is_told_in_order_with_the_event_on_stdin() {
     (1..=2).for_each(|number| cluster.node(number).start());
     let epoch = cluster.agree_on(2);
     let leader = cluster.node(2);
-    leader.until_logged(&[&format!("hook: leading node-2 node-2 {epoch}")]);
+    leader.until_logged(&[&format!("hook: test leading node-2 node-2 {epoch}")]);
 
     leader.kill_9();
     cluster.agree_on(1);

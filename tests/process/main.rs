@@ -20,6 +20,7 @@ mod impostor;
 mod jobs;
 mod lasting;
 mod liars;
+mod limits;
 mod logs;
 mod majority;
 mod members;

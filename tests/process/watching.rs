@@ -230,7 +230,7 @@ impl Watching {
 
     /// Reads lines until one is so; gives it.
     #[track_caller]
-    fn until(&mut self, is_so: impl Fn(&Value) -> bool) -> Value {
+    fn until(&mut self, mut is_so: impl FnMut(&Value) -> bool) -> Value {
         let mut read = Vec::new();
         while let Ok(line) = self.1.recv_timeout(PATIENCE) {
             let found = serde_json::from_str(&line).unwrap();
@@ -262,8 +262,16 @@ fn a_watch_goes_on_over_a_restart_and_misses_nothing() {
     assert_eq!(leads["epoch"], cluster.agree_on(2));
     cluster.node(1).kill_9();
     assert_eq!(watching.until(|line| line["kind"] == "member_down")["member"], "node-1");
+    let of_node_1 = |line: &Value| line["reason"].as_str().is_some_and(|it| it.contains("node-1"));
+    watching.until(|line| line["kind"] == "problem" && of_node_1(line));
     cluster.node(1).start();
-    assert_eq!(watching.until(|line| line["kind"] == "member_up")["member"], "node-1");
+    let (mut up, mut over) = (false, false); // in whatever order
+    watching.until(|line| {
+        up |= line["kind"] == "member_up" && line["member"] == "node-1";
+        over |= line["kind"] == "problem_over" && of_node_1(line);
+        assert!(line["kind"] != "problem_over" || of_node_1(line), "{line}");
+        up && over
+    });
 }
 
 #[story]

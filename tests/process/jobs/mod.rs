@@ -8,6 +8,7 @@ mod clocks;
 mod crowd;
 mod defences;
 mod ending;
+mod exits;
 mod failing;
 mod guard;
 mod lines;

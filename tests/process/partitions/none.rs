@@ -61,7 +61,14 @@ fn told(cluster: &Cluster, recorder: &Recorder) {
     eventually("one of them tells of the other", || {
         let mut met = Vec::new();
         for (teller, other) in [(4, "node-5"), (5, "node-4")] {
-            met.extend(cluster.status(teller)?.partition.filter(|met| met.other.name == other));
+            let status = cluster.status(teller)?;
+            met.extend(status.partition.filter(|met| met.other.name == other));
+            let told = met.last().is_none_or(|met| {
+                let epochs = [met.own_epoch, met.other.epoch];
+                met.healed_ms_ago < status.uptime_ms
+                    && epochs.iter().all(|epoch| *epoch <= status.epoch)
+            });
+            ensure(told, || format!("{met:?} in {}", status.epoch))?;
         }
         let long = met.iter().any(|met| u128::from(met.lasted_at_most_ms) >= least.as_millis());
         ensure(long, || format!("{met:?}; seen for {least:?}"))

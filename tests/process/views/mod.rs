@@ -107,6 +107,7 @@ fn agrees(cluster: &Cluster, number: usize) -> Result<(), String> {
             format!("node-{number}: {name} is {found:?}, not {value}")
         })?;
     }
+    counts(&before, &page, &status)?;
     let lease = figure(&page, "electd_lease_remaining_seconds");
     ensure(lease.is_some() == leads, || format!("node-{number}: a lease of {lease:?}"))?;
     let in_time = lease.is_none_or(|lease| (0.0..=0.8).contains(&lease));
@@ -114,6 +115,31 @@ fn agrees(cluster: &Cluster, number: usize) -> Result<(), String> {
     let shown = &status.leader.as_ref().map(|leader| (leader.name.clone(), leader.epoch));
     let told = shown.as_ref().is_none_or(|(_, epoch)| *epoch == status.epoch);
     ensure(told, || format!("node-{number}: {shown:?} in {}", status.epoch))
+}
+
+/// The counters of the page lie between those of a status before and of one after it.
+fn counts(before: &Status, page: &str, after: &Status) -> Result<(), String> {
+    let mut all: Vec<(String, u64, u64)> = Vec::new();
+    for (kind, first) in &before.messages {
+        let last = &after.messages[kind];
+        let name = |way| format!("electd_messages_total{{kind=\"{kind}\",direction=\"{way}\"}}");
+        all.push((name("sent"), first.sent, last.sent));
+        all.push((name("received"), first.received, last.received));
+    }
+    let (dropped, refused) = (&after.dropped, &after.refused);
+    all.extend(before.dropped.iter().map(|(queue, first)| {
+        (format!("electd_dropped_total{{queue=\"{queue}\"}}"), *first, dropped[queue])
+    }));
+    all.extend(before.refused.iter().map(|(cause, first)| {
+        (format!("electd_refused_total{{cause=\"{cause}\"}}"), *first, refused[cause])
+    }));
+    for (name, first, last) in all {
+        let found = figure(page, &name).ok_or_else(|| format!("no {name} in\n{page}"))?;
+        let between = (first as f64..=last as f64).contains(&found);
+        ensure(between, || format!("{name} is {found}, and {first} before and {last} after"))?;
+    }
+    let (first, last) = (before.uptime_ms, after.uptime_ms);
+    ensure(first <= last, || format!("up for {last} ms after {first} ms"))
 }
 
 /// What is shown of the members, but for how fast they answer.
@@ -214,4 +240,12 @@ fn all_is_well(cluster: &Cluster, after: &str) {
     let figures = &["electd_failures_tolerated 1", "electd_paused 0"];
     let ones = [follows(1, figures), follows(2, figures), leads(3, figures)];
     seen(cluster, &format!("well, after {after}"), &ones, &WELL);
+    let [follows, leads] = [1, 3].map(|number| cluster.status(number).unwrap());
+    let ways = |status: &Status, kind: &str| {
+        let count = &status.messages[kind];
+        (count.sent > 0, count.received > 0)
+    };
+    assert_eq!((ways(&leads, "heartbeat").0, ways(&follows, "heartbeat").1), (true, true));
+    assert_eq!((ways(&leads, "acknowledge").1, ways(&follows, "acknowledge").0), (true, true));
+    assert_eq!((leads.members[0].rtt_ms.is_some(), leads.members[2].rtt_ms), (true, None));
 }

@@ -18,6 +18,8 @@ fn states_of_nodes_that_are_gone() {
     let cluster = three();
     cluster.nodes().iter().for_each(|node| node.start());
     all_is_well(&cluster, "the start");
+    let only_followed = &cluster.status(1).unwrap().messages;
+    assert_eq!((only_followed["heartbeat"].sent, only_followed["acknowledge"].received), (0, 0));
 
     cluster.node(1).kill_9();
     let margin: &[&str] = &[
