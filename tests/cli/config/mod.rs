@@ -2,6 +2,7 @@
 
 mod certificates;
 mod commands;
+mod defaults;
 mod files;
 mod health;
 mod problems;
