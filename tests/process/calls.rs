@@ -86,6 +86,28 @@ fn a_state_is_on_the_disk_before_it_replaces_the_last_one_and_its_name_after_tha
     });
 }
 
+/// The kernel is to notice a host that is gone, and to hold back no small message: both ends of each connection say so.
+#[story]
+fn connections_between_members_are_set_up_on_both_sides() {
+    let cluster = Cluster::prepare(2, watchful);
+    let traced = cluster.node(1).trace_from_the_start("-e trace=setsockopt");
+    let Some(traces) = traced else { return };
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_on(2);
+    within(SOON, "its sockets are set up", || {
+        let mut of_threads = Vec::new();
+        for file in fs::read_dir(&traces).unwrap().flatten() {
+            of_threads.push(fs::read_to_string(file.path()).unwrap());
+        }
+        let one_says = |all: &[&str]| {
+            of_threads.iter().any(|calls| all.iter().all(|word| calls.contains(word)))
+        };
+        let dials = one_says(&["TCP_USER_TIMEOUT, [1000]", "TCP_NODELAY, [1]"]);
+        let accepts = one_says(&["SO_KEEPALIVE, [1]", "TCP_KEEPIDLE, [10]", "TCP_KEEPINTVL, [5]"]);
+        ensure(dials && accepts, || of_threads.concat())
+    });
+}
+
 /// Whichever step of a durable write fails: a vote that is not on the disk is not given, and the node says what is wrong.
 #[story]
 fn a_voter_whose_writes_fail_gives_no_vote_until_they_succeed() {

@@ -7,7 +7,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use electd::admin::control;
 use story::story;
@@ -135,7 +135,9 @@ fn a_node_ends_soon_whoever_holds_its_connections() {
     let silent = TcpStream::connect(node.address).unwrap();
     let mut deaf = TcpStream::connect(node.admin).unwrap();
     deaf.write_all(b"GET /events HTTP/1.1\r\nHost: n\r\n\r\n").unwrap();
-    let _again = accept(&hangs); // it is in the middle of a dial
+    let begun = Instant::now();
+    let _again = accept(&hangs); // it has given up one dial, and is in the middle of the next
+    assert!(begun.elapsed() < SOON, "after {:?}", begun.elapsed());
     node.stop_term();
     let code = within(SOON, "the node ends", || node.ended().ok_or_else(|| node.log_tail(5)));
     assert_eq!(code, 0);
