@@ -123,15 +123,15 @@ fn a_voter_whose_writes_fail_gives_no_vote_until_they_succeed() {
         cluster.node(3).kill_9();
         until_problem(&cluster, 1, "storage", Some("Input/output error"));
         assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 503);
-        // Node-2 has tried meanwhile: it is the vote that is missing.
-        eventually("node-2 tries in vain", || {
-            let changes = cluster.status(2)?.changes;
-            let known = changes.iter().rposition(|change| change.leader.is_some());
-            let since = &changes[known.map_or(0, |at| at + 1)..];
-            let tried = since.iter().filter(|change| change.to == "electing").count();
+        // Meanwhile node-1 awaits again and again that node-2 leads: it is the vote that is missing.
+        eventually("node-2 does not lead", || {
+            let [waits, changes] = [cluster.status(1)?.changes, cluster.status(2)?.changes];
             let leads = |it: &ChangeStatus| it.to == "leading" && it.epoch > epoch;
             assert!(!changes.iter().any(leads), "{failing}: {changes:?}");
-            ensure(tried >= 3, || format!("{changes:?}"))
+            let known = waits.iter().rposition(|change| change.leader.is_some());
+            let since = &waits[known.map_or(0, |at| at + 1)..];
+            let tried = since.iter().filter(|change| change.to == "electing").count();
+            ensure(tried >= 3, || format!("{waits:?}, {changes:?}"))
         });
         drop(traced);
         assert!(cluster.agree_on(2) > epoch, "{failing}");
