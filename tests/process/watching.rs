@@ -174,6 +174,12 @@ fn an_election_is_counted_with_its_reason_and_its_time() {
     assert!(figure("electd_store_write_seconds_count") >= 1.0);
     assert_eq!((figure("electd_is_leader"), figure("electd_peer_up{peer=\"node-2\"}")), (1.0, 0.0));
     let leaderless = figure("electd_leaderless_seconds_total");
+    let elections = figure("electd_election_duration_seconds_sum");
+    assert!(
+        (leaderless - elections).abs() < 0.001,
+        "{leaderless} s, and {elections} s of elections"
+    );
+    assert!(leaderless > 0.0, "nobody led before the first election");
     assert_eq!(figure("electd_leaderless_seconds_total"), leaderless, "somebody leads");
 }
 
