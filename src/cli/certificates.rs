@@ -7,6 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::error::CliError;
 use super::exit::Exit;
+use super::print;
+use crate::config;
 
 /// The folder of all of them, beside the file.
 const FOLDER: &str = "tls";
@@ -47,20 +49,30 @@ pub fn write<'m>(
     Ok(folder)
 }
 
-/// Replaces the certificate and the key of a member, by the authority whose key is in the folder beside this file.
+/// Replaces the certificate and the key of a member of this file, by the authority whose key is in the folder beside it.
 ///
 /// # Errors
 ///
-/// If the authority's files are not there or are damaged, or something cannot be written.
-pub fn renew(file: &Path, cluster: &str, member: &str) -> Result<PathBuf, CliError> {
+/// If the file lists no such member, the authority's files are not there or are damaged, or something cannot be written.
+pub fn renew(file: &Path, member: &str) -> Result<(), CliError> {
+    let config = config::load(file)?;
+    if config.member(member).is_none() {
+        let what = format!("{member} is no member of {}: add it to the file first", file.display());
+        return Err(CliError::new(Exit::Usage, what));
+    }
     let folder = file.with_file_name(FOLDER);
-    sign_anew(&folder, cluster, member).map_err(|error| {
+    let own = sign_anew(&folder, &config.cluster, member).map_err(|error| {
         let what = format!(
             "{member} gets no new certificate: {error}: put ca.pem and ca-key.pem of the cluster's authority into {}",
             folder.display()
         );
         CliError::new(Exit::Usage, what)
-    })
+    })?;
+    print::message(&format!(
+        "wrote {}: copy it to the host of {member}, beside the file; the node takes it within a second",
+        own.display()
+    ));
+    Ok(())
 }
 
 #[cfg(not(feature = "tls"))]

@@ -196,8 +196,9 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
         for signal in heard.forever() {
             if signal == orphans::SIGNAL {
                 orphans::reap();
-            } else if sender.take().is_some() {
-                told.store(signal, Ordering::SeqCst);
+            } else if let Some(sender) = sender.take() {
+                told.store(signal, Ordering::SeqCst); // before the channel closes
+                drop(sender);
             }
         }
     };

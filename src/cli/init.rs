@@ -160,7 +160,7 @@ impl Init {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if let (Some(member), Some(file)) = (&self.renew, &self.out) {
-            return renew(file, member);
+            return certificates::renew(file, member);
         }
         if let Some(file) = self.out.as_ref().filter(|file| self.if_absent && file.exists()) {
             print::message(&format!("{} exists, and is left as it is", file.display()));
@@ -296,21 +296,6 @@ impl NewMember {
              \"admin\": \"{admin}\"{role}{tls}}}"
         )
     }
-}
-
-/// Replaces the certificate and the key of a member of this file.
-fn renew(file: &Path, member: &str) -> Result<(), CliError> {
-    let config = config::load(file).map_err(|errors| CliError::new(Exit::Config, errors))?;
-    if config.member(member).is_none() {
-        let what = format!("{member} is no member of {}: add it to the file first", file.display());
-        return Err(CliError::new(Exit::Usage, what));
-    }
-    let folder = certificates::renew(file, &config.cluster, member)?;
-    print::message(&format!(
-        "wrote {0}: copy it to the host of {member}, beside the file; the node takes it within a second",
-        folder.display()
-    ));
-    Ok(())
 }
 
 /// node-1 to node-N on this machine.

@@ -219,7 +219,7 @@ mod tests {
         assert!(single.contains("without 1 of the 1 voters: it may not fail"), "{single}");
         let five = [Role::Member, Role::Member, Role::Witness, Role::Observer, Role::Observer];
         let text = of(&five).text();
-        assert!(text.contains("up to 1.1s more after another member went away twice"), "{text}");
+        assert!(text.contains("up to 2.1s more after another member went away twice"), "{text}");
         let (worst, more) = (of(&five).worst_failover, of(&five).unsteady);
         assert_eq!(of(&five).longest_failover(false), worst);
         assert_eq!(of(&five).longest_failover(true), worst.zip(more).map(|(a, b)| a + b));

@@ -115,8 +115,14 @@ pub fn voting(timing: &Timing) -> Duration {
     timing.message * 4 + again
 }
 
+/// For how long a voter without a leader denies its vote to a member that comes and goes, so that a steady one can be
+/// elected: the promises to the last leader run out, and an election takes its time.
+pub fn patience(timing: &Timing) -> Duration {
+    timing.failure * 2
+}
+
 /// With a majority: what a failover may take longer while a member comes and goes, as its neighbours need not agree
-/// about that: a member that was restarted itself has not seen it.
+/// about that: a member that was restarted itself has not seen it. Some may deny it their votes for [`patience`].
 ///
 /// - *Bully*: one waits T2, and a little more, for a member that others pass over, and then begins anew; twice, as one
 ///   is passed over after that.
@@ -125,9 +131,9 @@ pub fn voting(timing: &Timing) -> Duration {
 ///   without a lap, after three runs that failed, one after the other.
 pub fn disagreement(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     match algorithm {
-        AlgorithmKind::Bully => (timing.t2() + timing.message + timing.t1()) * 2,
+        AlgorithmKind::Bully => patience(timing) + (timing.t2() + timing.message + timing.t1()) * 2,
         AlgorithmKind::Halting => Duration::ZERO,
-        AlgorithmKind::Ring => ring_patience(timing, members) * (VAIN_RUNS + 1),
+        AlgorithmKind::Ring => patience(timing) + ring_patience(timing, members) * (VAIN_RUNS + 1),
     }
 }
 
@@ -220,7 +226,7 @@ mod tests {
         assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
         assert_eq!(voting(&DEFAULT), ms(200));
         let more = AlgorithmKind::ALL.map(|algorithm| disagreement(algorithm, &DEFAULT, 5));
-        assert_eq!(more, [1100, 0, 4800].map(ms));
+        assert_eq!(more, [2100, 0, 5800].map(ms));
         let long = Timing { lease: ms(500), ..DEFAULT };
         assert_eq!(voting(&long), ms(200 + 50 + 100) + ms(50) / 8);
         assert_eq!(promised_failover(Bully, &DEFAULT, 5), ms(450 + 100 + 100 + 50) + ms(50) / 8);

@@ -125,14 +125,23 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this voter prefers the leader that it has, or a steady candidate, to one that comes and goes. Without a
-    /// leader any member may: the voters need not agree about which of them come and go, and would wait for each other.
-    pub fn prefers_steadier(&self, candidate: NodeId) -> bool {
-        let state = &self.state;
+    /// For how long this voter prefers another to this candidate, which comes and goes: the leader that it has, or a steady
+    /// candidate, itself or a third; none if it does not. Without a leader it is patient once, as the voters need not agree
+    /// about which of them come and go, and would wait for each other.
+    pub fn prefers_steadier(&self, candidate: NodeId) -> Option<Duration> {
+        let (state, failure) = (&self.state, self.state.settings.timing.failure);
         let others = || state.eligible().any(|peer| !peer.is_unsteady());
-        self.comes_and_goes(candidate)
-            && state.course.leaderless().is_none()
-            && (state.is_eligible() || others())
+        if !self.comes_and_goes(candidate) || !(state.is_eligible() || others()) {
+            return None;
+        }
+        match state.course.leaderless() {
+            None => Some(failure),
+            Some(at) => {
+                let left =
+                    bounds::patience(&state.settings.timing).saturating_sub(self.now.since(at));
+                Some(left).filter(|left| !left.is_zero())
+            }
+        }
     }
 
     /// Whether a peer comes and goes beside a steady majority.

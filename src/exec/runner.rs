@@ -87,16 +87,9 @@ fn run_until(
             (JobEnd::WithLeadership, _) if plan.returns => continue,
             (JobEnd::WithLeadership, _) => return End::Lost,
             (lost @ (JobEnd::GuardLost | JobEnd::NoAddress), _) => {
-                let why = match lost {
-                    JobEnd::NoAddress => "the guard of the job cannot hold its addresses",
-                    _ => "the guard of the job was killed, and the job with it",
-                };
-                warn!("{why}: the node hands over");
-                node.hand_over();
-                match lost {
-                    _ if plan.returns => {}
-                    JobEnd::NoAddress => return End::NoAddress,
-                    _ => return End::Lost,
+                let end = hand_over(node, lost);
+                if !plan.returns {
+                    return end;
                 }
                 true
             }
@@ -118,6 +111,17 @@ fn run_until(
             return End::Stopped(None);
         }
     }
+}
+
+/// Has the node hand over, as this host cannot run the job. Tells what that means for one that does not return.
+fn hand_over(node: &impl Leader, lost: JobEnd) -> End {
+    let (why, end) = match lost {
+        JobEnd::NoAddress => ("the guard of the job cannot hold its addresses", End::NoAddress),
+        _ => ("the guard of the job was killed, and the job with it", End::Lost),
+    };
+    warn!("{why}: the node hands over");
+    node.hand_over();
+    end
 }
 
 /// The code of a command that began then and failed soon after that.

@@ -344,7 +344,10 @@ mod tests {
     #[test]
     fn both_kinds_of_lists_show_the_same_children() {
         let mut parent = Command::new("sh");
-        parent.args(["-c", "cat & echo; read _"]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        parent
+            .args(["-c", "exec 3<&0; cat <&3 & echo; read _"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped());
         let mut parent = parent.spawn().unwrap();
         parent.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
         let pid = Pid::from_child(&parent);

@@ -28,6 +28,7 @@ mod names;
 mod partitions;
 mod pause;
 mod peer;
+mod playbooks;
 mod problems;
 mod rank;
 mod refusals;

@@ -229,33 +229,6 @@ fn member(by: &Node, arguments: &[&str]) -> (i32, String) {
 }
 
 #[story]
-fn a_member_is_added_once_and_the_list_is_written_as_a_file() {
-    let (cluster, entries) = three_of(4, AlgorithmKind::Bully, "none");
-    let entry = |key| entries[3][key].as_str().unwrap();
-    let add = |address| {
-        let whole = ["add", "--if-absent", "--name", "node-4", "--address", address];
-        let own = ["--id", entry("id"), "--member-admin", entry("admin")];
-        member(cluster.node(1), &[&whole[..], &own].concat())
-    };
-    for result in ["belongs to the cluster now", "is a member already"] {
-        let (code, text) = add(entry("address"));
-        assert!(code == 0 && text.contains(result) && text.contains(entry("id")), "{code}: {text}");
-    }
-    assert_eq!(add("127.0.0.1:1").0, 1, "the name is another member's");
-    let mut list = Command::new(env!("CARGO_BIN_EXE_electd"));
-    list.args(["member", "list", "--output", "config", "--config"]).arg(cluster.file());
-    let text = support::done(&list.output().unwrap());
-    let written: Value = serde_json::from_str(&text).unwrap();
-    let file = std::fs::read_to_string(cluster.file()).unwrap();
-    let mut expected: Value = serde_json::from_str(&file).unwrap();
-    let members = expected["members"].as_array_mut().unwrap();
-    members.push(json!({
-        "name": "node-4", "id": entry("id"), "address": entry("address"), "admin": entry("admin"),
-    }));
-    assert_eq!(written, expected, "the file, with the new member");
-}
-
-#[story]
 fn the_command_line_adds_lists_and_removes() {
     let (cluster, _) = some_of(2, 2, AlgorithmKind::Bully, |_| {});
     let add = ["add", "--name", "node-9", "--address", "127.0.0.1:1", "--role", "observer"];

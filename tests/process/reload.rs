@@ -129,7 +129,7 @@ fn an_edited_file_is_a_problem_until_all_of_it_counts() {
 fn a_token_is_replaced_without_a_restart() {
     let cluster = Cluster::start_with(1, |config| config["admin_token_file"] = "token".into());
     let token = cluster.file().with_file_name("token");
-    assert_eq!(cluster.node(1).exit_code(), 78, "there is none yet");
+    assert_eq!(cluster.node(1).exit_code(), 66, "there is none yet");
     fs::write(&token, "first").unwrap();
     cluster.node(1).start();
     cluster.agree_on(1);

@@ -125,17 +125,15 @@ impl Turn<'_> {
         let waits = self.cx.state.records.stand_still(failure, self.cx.now)
             || self.algorithm.get().would_refuse(&self.cx, from)
             || !self.cx.may_promise(self.cx.lease_of(from)); // it would be denied the vote, too
-        let opinion = match waits {
-            true => Opinion::No { wait: failure },
-            false if self.cx.prefers_steadier(from) => {
+        let opinion = match self.cx.prefers_steadier(from) {
+            _ if waits => Opinion::No { wait: failure },
+            None => self.cx.judge(from, epoch, list),
+            Some(patience) => match self.cx.judge(from, epoch, list) {
+                Opinion::Yes => Opinion::No { wait: patience },
                 // Until the promise to the present leader is over, which that leader may not release for it.
-                match self.cx.judge(from, epoch, list) {
-                    Opinion::Yes => Opinion::No { wait: failure },
-                    Opinion::YesIf { wait, .. } => Opinion::No { wait },
-                    no => no,
-                }
-            }
-            false => self.cx.judge(from, epoch, list),
+                Opinion::YesIf { wait, .. } => Opinion::No { wait },
+                no => no,
+            },
         };
         let epoch = self.cx.greatest_epoch();
         // At a first start the question may come before the connection back to the candidate is up.

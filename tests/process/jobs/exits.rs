@@ -100,7 +100,7 @@ fn exec_ends_with_its_node() {
         });
     }
     eventually("the command runs", || {
-        let page = cluster.node(2).get("/metrics")?.body;
+        let page = cluster.node(2).metrics()?;
         ensure(page.contains("\nelectd_exec_running 1\n"), || page)
     });
     cluster.node(1).kill_9();

@@ -102,6 +102,6 @@ fn one_command_of_several_ends_alone() {
     leads_on(&cluster, 2, 5);
     assert!(lives(all[2].command));
     assert_eq!(cluster.agree_on(2), epoch);
-    let metrics = cluster.node(2).get("/metrics").unwrap().body;
+    let metrics = cluster.node(2).metrics().unwrap();
     assert!(metrics.contains("electd_exec_running 1\n"), "{metrics}");
 }

@@ -95,12 +95,7 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
         let found = problem()?;
         ensure(found.is_none(), || format!("{found:?}"))
     });
-    assert!(
-        node.get("/metrics")
-            .unwrap()
-            .body
-            .contains("electd_certificate_expiry_timestamp_seconds 1")
-    );
+    assert!(node.metrics().unwrap().contains("electd_certificate_expiry_timestamp_seconds 1"));
     assert_eq!(cluster.agree_on(3), epoch);
 }
 

@@ -73,7 +73,7 @@ fn figure(page: &str, name: &str) -> Option<f64> {
 /// What holds in every state: the figures say what the status says.
 fn agrees(cluster: &Cluster, number: usize) -> Result<(), String> {
     let node = cluster.node(number);
-    let (before, page) = (node.status()?, node.get("/metrics")?.body);
+    let (before, page) = (node.status()?, node.metrics()?);
     let status = node.status()?;
     // A figure may have changed between the two answers.
     let steady = (before.epoch, &before.state, &before.problems, before.failures_tolerated)
@@ -163,7 +163,7 @@ fn shows(cluster: &Cluster, one: &One) -> Result<(), String> {
     let codes = [code("/leader")?, code("/follower")?, code("/readyz")?, code("/livez")?];
     ensure(codes == one.codes, || format!("{}: {codes:?}, not {:?}", node.name, one.codes))?;
     agrees(cluster, one.node)?;
-    let page = node.get("/metrics")?.body;
+    let page = node.metrics()?;
     for line in one.figures {
         let found = page.lines().any(|found| found == *line);
         ensure(found, || format!("{}: no {line} in\n{page}", node.name))?;

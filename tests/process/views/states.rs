@@ -75,9 +75,8 @@ fn without_a_majority(cluster: &Cluster) {
         ensure(tried.iter().any(Result::is_ok), || format!("{tried:?}"))?;
         all_show(cluster, &outage)
     });
-    let leaderless = || {
-        figure(&cluster.node(3).get("/metrics").unwrap().body, "electd_leaderless_seconds_total")
-    };
+    let leaderless =
+        || figure(&cluster.node(3).metrics().unwrap(), "electd_leaderless_seconds_total");
     let before = leaderless();
     within(SOON, "the time without a leader grows", || {
         ensure(leaderless() > before, || format!("{before:?}"))
@@ -150,9 +149,9 @@ fn states_of_nodes_that_stand_still() {
     seen(&cluster, "a stalled leader", &[stalled, leads(2, down), follows(1, down)], &all);
     drop(held);
     all_is_well(&cluster, "a stalled leader");
-    let page = cluster.node(3).get("/metrics").unwrap().body;
+    let page = cluster.node(3).metrics().unwrap();
     assert!(figure(&page, "electd_stalls_total") >= Some(1.0), "{page}");
-    let page = cluster.node(2).get("/metrics").unwrap().body;
+    let page = cluster.node(2).metrics().unwrap();
     assert_eq!(figure(&page, "electd_stalls_total"), Some(0.0), "{page}");
 }
 

@@ -93,11 +93,17 @@ fn p4_that_follows_nobody() -> Process {
     p4
 }
 
-/// The others may wait for it, as they have not seen that it comes and goes.
+/// A steady member may be elected meanwhile. After that the others may wait for it, as they have not seen that it comes
+/// and goes.
 #[test]
-fn a_voter_without_a_leader_denies_it_nothing() {
+fn a_voter_without_a_leader_denies_it_its_vote_for_two_failure_times() {
     let mut p4 = p4_that_follows_nobody();
     p5_comes_and_goes(&mut p4, 2);
+    let Opinion::No { wait } = would(&mut p4, 5, 8) else { panic!("P3 may lead") };
+    assert!(wait <= TIMING.failure * 2, "{wait:?}");
+    p4.after(wait - Duration::from_nanos(1));
+    assert!(matches!(would(&mut p4, 5, 8), Opinion::No { .. }));
+    p4.after(Duration::from_nanos(1));
     assert_eq!(is_unsteady(&p4, 5), Some(true));
     assert_eq!(would(&mut p4, 5, 8), Opinion::Yes);
 }
