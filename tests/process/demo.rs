@@ -150,6 +150,13 @@ fn it_elects_and_obeys_its_keys_and_q_leaves_nothing() {
     eventually("the demo takes single keys", || {
         ensure(!terminal.is_cooked(), || "it takes lines".to_owned())
     });
+    // A node that has not heard of the leader could not say how its leadership ended.
+    eventually("all name it", || {
+        (1..=3).try_for_each(|number| {
+            let leader = cluster.node(number).status()?.leader;
+            ensure(leader.as_ref().is_some_and(|it| it.name == "node-3"), || format!("{leader:?}"))
+        })
+    });
     terminal.types("k");
     terminal.shows("node-3 was killed");
     terminal.shows("node-2 leads in epoch ");

@@ -22,7 +22,13 @@ pub fn with_members(file: &Path, members: &[MemberStatus]) -> Result<String, Str
         let entry = written.entries.iter().find(|(entry, _)| is_same(entry, member));
         entry.map_or_else(|| new_row(member), |(_, place)| text[place.clone()].to_owned())
     };
-    let rows = members.iter().map(row).collect::<Vec<_>>().join(",\n    ");
+    let place = |member: &&MemberStatus| {
+        let is_of = |(entry, _): &(Member, _)| entry.id.0.to_string() == member.id;
+        written.entries.iter().position(is_of).unwrap_or(usize::MAX)
+    };
+    let mut in_order: Vec<&MemberStatus> = members.iter().collect();
+    in_order.sort_by_key(place); // as in the file, new ones last
+    let rows = in_order.into_iter().map(row).collect::<Vec<_>>().join(",\n    ");
     let (before, after) = (&text[..written.list.start], &text[written.list.end..]);
     let text = format!("{before}[\n    {rows}\n  ]{after}");
     config::parse(&text, file).map_err(|errors| errors.to_string())?;

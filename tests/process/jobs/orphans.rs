@@ -9,7 +9,7 @@ use rustix::process::Pid;
 use serde_json::{Value, json};
 use story::story;
 
-use super::{children, command_of, only_child};
+use super::{children, only_child};
 use crate::support::{Cluster, Node, ensure, eventually};
 
 /// Leaves processes behind: one that is killed with its group, and two that end by themselves.
@@ -108,9 +108,8 @@ fn a_guard_reaps_what_its_command_leaves_while_the_command_runs() {
         ensure(file.exists(), || node.log_tail(9))
     });
     let guard = only_child(node.pid()).unwrap();
-    let command = command_of(guard).unwrap();
     eventually("the guard has no other child than the command", || {
         let children: Vec<Pid> = children(guard).collect();
-        ensure(children == [command], || format!("{children:?}"))
+        ensure(children.len() == 1, || format!("{children:?}"))
     });
 }
