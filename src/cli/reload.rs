@@ -16,6 +16,7 @@ use crate::exec::hooks::HooksHandle;
 use crate::node::certificates::Certificates;
 use crate::node::checked::Checks;
 use crate::node::edited::{Present, is_checked_otherwise, is_timed_otherwise, needs_restart};
+use crate::node::handle::CommandError::{self, Invalid};
 use crate::node::ranked::Ranks;
 use crate::node::{Node, NodeHandle};
 
@@ -92,23 +93,24 @@ impl Reloader {
     /// Reads the file again. Returns what took effect and what needs a restart, in words.
     ///
     /// # Errors
-    /// With all problems of the file; then nothing has changed.
-    pub fn reload(&self) -> Result<String, String> {
+    /// With all problems of the file, or if the node does not answer; then nothing has changed.
+    pub fn reload(&self) -> Result<String, CommandError> {
         let mut present = self.present.lock();
-        let found = self.arguments.load().map_err(|errors| errors.to_string())?;
-        let missing =
-            || format!("the file lists no member \"{}\" any more: nothing changed", self.name);
+        let found = self.arguments.load().map_err(|errors| Invalid(errors.to_string()))?;
+        let missing = || {
+            Invalid(format!("the file lists no member \"{}\" any more: nothing changed", self.name))
+        };
         let own = found.member(&self.name).ok_or_else(missing)?.clone();
-        let token = token::configured(&found).map_err(|error| error.message)?;
-        let certificates = self.certificates.prepare(&own)?;
+        let token = token::configured(&found).map_err(|error| Invalid(error.message))?;
+        let certificates = self.certificates.prepare(&own).map_err(Invalid)?;
         let restart = needs_restart(&present, &found, &self.name);
         let timed = is_timed_otherwise(&present, &found);
         if timed {
-            self.node.may_retime(&found.timing)?;
+            self.node.may_retime(&found.timing).map_err(Invalid)?;
         }
         let mut done = Vec::new();
         if timed {
-            self.node.retime(found.timing).map_err(|error| error.to_string())?;
+            self.node.retime(found.timing)?;
             present.timing = found.timing;
             done.push("timings");
         }
@@ -124,14 +126,14 @@ impl Reloader {
         if let Some(old) = old.filter(|old| same_kind && old.rank != own.rank) {
             self.ranks
                 .replace(&own)
-                .map_err(|error| format!("the rank cannot be changed: {error}"))?;
+                .map_err(|error| Invalid(format!("the rank cannot be changed: {error}")))?;
             old.rank = own.rank;
             done.push("rank");
         }
         if is_checked_otherwise(&present, &found, &self.name) {
             self.checks
                 .replace(own.health.as_ref())
-                .map_err(|error| format!("the health check cannot be changed: {error}"))?;
+                .map_err(|error| Invalid(format!("the health check cannot be changed: {error}")))?;
             done.push("health");
         }
         let old = present.members.iter_mut().find(|member| member.name == self.name);
@@ -144,7 +146,7 @@ impl Reloader {
         if let Some(old) = old.filter(|old| old.hooks != own.hooks) {
             self.hooks
                 .replace(own.hooks.clone())
-                .map_err(|error| format!("the hooks cannot be changed: {error}"))?;
+                .map_err(|error| Invalid(format!("the hooks cannot be changed: {error}")))?;
             old.hooks = own.hooks;
             done.push("hooks");
         }

@@ -16,7 +16,7 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, Sender, bounded};
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
-use rustix::process::{Pid, PidfdFlags, Signal, getpgrp, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 
 use super::alarms::{Alarm, Alarms};
@@ -108,7 +108,9 @@ impl Ready {
 
 /// The process group of this process, if that may read from the terminal which is its stdin.
 fn group_with_terminal() -> Option<Pid> {
-    Some(getpgrp()).filter(|own| tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == *own))
+    // A group outside the PID namespace of this process has no number here.
+    let own = Pid::from_raw(nix::unistd::getpgrp().as_raw())?;
+    tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == own).then_some(own)
 }
 
 /// Waits for the guard, and for the alarm that it is late, in a thread of its own.

@@ -61,6 +61,7 @@ pub(crate) use clock::moment;
 use edited::{Edited, Present};
 use election::Election;
 pub use error::StartError;
+use handle::CommandError;
 use inbox::Event;
 pub use leading::{Lead, while_leading};
 use prepare::{accepted, listen, own_address, restore, settings};
@@ -316,7 +317,10 @@ impl Node {
     /// assert_eq!(outcome.sentence, "nothing to change");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn on_reload(&self, call: impl Fn() -> Result<String, String> + Send + Sync + 'static) {
+    pub fn on_reload(
+        &self,
+        call: impl Fn() -> Result<String, CommandError> + Send + Sync + 'static,
+    ) {
         self.handle.published.on_reload(Box::new(call));
     }
 

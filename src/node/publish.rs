@@ -43,7 +43,7 @@ use snapshot::{Known, Snapshot};
 type Call = Box<dyn Fn() + Send + Sync>;
 
 /// Reads the configuration again.
-type Reload = Box<dyn Fn() -> Result<String, String> + Send + Sync>;
+type Reload = Box<dyn Fn() -> Result<String, CommandError> + Send + Sync>;
 
 /// Shared by the election thread and all readers.
 pub struct Published {
@@ -341,7 +341,7 @@ impl Published {
     pub fn reload(&self) -> Result<Outcome, CommandError> {
         let what = "this node was not started from a file";
         let call = self.on_reload.get().ok_or_else(|| CommandError::Refused(what.to_owned()))?;
-        call().map(Outcome::plain).map_err(CommandError::Invalid)
+        call().map(Outcome::plain)
     }
 
     /// Calls this when this member was removed, once or twice.
