@@ -4,7 +4,7 @@
 //! with it that go off when the leadership is not renewed in time ([`runner`]). The *guard* ([`guard`]) is the same
 //! binary in a process group of its own: it starts the command, passes TERM and KILL on, and ends all processes that
 //! the command left behind. The kernel kills the *command* when its guard dies. Beside the command, or instead of it,
-//! the guard holds addresses ([`address`]). After the command a cleanup ([`cleanup`]) may end what that began elsewhere.
+//! the guard holds addresses ([`address`]). After the command a cleanup (`cleanup.rs`) may end what that began elsewhere.
 //!
 //! `electd exec` does the same beside a node that another process runs: [`remote`] is its view of that node, and
 //! [`attach`] the node's side of it.

@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
 /// Signals that mean nothing to electd, and that would end it.
 const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];
 
-/// Keeps [`FOREIGN`] signals and these from ending this process.
+/// Keeps foreign signals and these from ending this process.
 ///
 /// # Errors
 /// When the system has no memory for a handler.

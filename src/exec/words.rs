@@ -26,7 +26,7 @@ pub enum FromNode {
         /// may hold. An older node omits them.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         addresses: Vec<String>,
-        /// The name of the node's clock ([`super::clock`]). An older node does not say so.
+        /// The name of the node's clock (`clock.rs`). An older node does not say so.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         clock: Option<String>,
         /// Whether the node takes [`FromExec::Failed`]. An older node does not.

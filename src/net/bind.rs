@@ -6,6 +6,7 @@ use std::net::{SocketAddr, TcpListener};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::descriptors;
+#[cfg(any(test, feature = "http"))]
 use super::places::look_up;
 
 /// Newcomers that the kernel holds for us. With std's 128, a crowd of strangers makes the kernel
@@ -16,6 +17,7 @@ const BACKLOG: i32 = 4096;
 ///
 /// # Errors
 /// When the address cannot be resolved or is taken.
+#[cfg(any(test, feature = "http"))]
 pub fn listen(address: &str) -> io::Result<TcpListener> {
     listen_on_any(&look_up(address)?)
 }

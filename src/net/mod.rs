@@ -34,6 +34,7 @@ use std::time::Instant;
 use crate::core::{Input, Output};
 use crate::tls::Security;
 
+#[cfg(any(test, feature = "http"))]
 pub use bind::listen;
 pub use counters::Counters;
 use greeting::Greeter;

@@ -4,7 +4,7 @@
 //! usually before the node leads: it starts the process that becomes the command (`guarded.rs`), and waits. The
 //! first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`); without an order it ends
 //! and has done nothing. electd postpones the alarms as long as the leadership is renewed, and the guard
-//! sleeps. The guard ends the command ([`work`]) when an alarm goes off, so that it does not depend on an electd
+//! sleeps. The guard ends the command (`work.rs`) when an alarm goes off, so that it does not depend on an electd
 //! that runs or answers, when a later order says that the leadership ends, and when the connection ends, since electd
 //! has ended then. It ends with the command's exit code as soon as no process of the command is left. TERM,
 //! INT, QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen
