@@ -210,7 +210,7 @@ impl Records {
         // The first reserve that waits stays: each restart of a peer may ask for a greater one, and none would ever be
         // durable.
         let is_reserve = |then: &Then| matches!(then, Then::Reserve(_));
-        let first = self.awaited_by(is_reserve).filter(|_| !Fault::ReservePutOff.is_planted());
+        let first = self.awaited_by(is_reserve);
         let stays = |record: u64, older: &Then| is_reserve(older) && Some(record) == first;
         self.waiting.retain(|(record, older)| !then.replaces(older) || stays(*record, older));
         self.waiting.push((record, then));

@@ -117,8 +117,6 @@ faults! {
         "What a leader published outlives its lease.";
     UnsteadyLeads "majority-unsteady-leads": "bully majority stay" 877,
         "A member that comes and goes is elected each time.";
-    ReservePutOff "stay-reserve-put-off": "ring majority stay" 14_621,
-        "A greater reserve of epochs puts off the one that the disk is about to write.";
     StaleVote "majority-stale-vote": "bully majority all" 10,
         "The vote of an earlier question counts.";
     StaleList "majority-stale-list": "bully majority all" 92,

@@ -1,5 +1,6 @@
 //! A host with so many processes that a look at all of them takes longer than what is left of a lease, and a command with
-//! so many below it.
+//! so many below it. `make test-crowd` runs these tests alone: others would fail beside them. `FREEZES`, `IDLE` and
+//! `MEMBERS` say how many.
 
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
@@ -95,14 +96,12 @@ fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
-/// `FREEZES=20 IDLE=15000 cargo test --release --test process jobs::crowd -- --ignored host`
 #[story]
 #[ignore = "long"]
 fn a_frozen_leaders_job_ends_in_time_on_a_crowded_host() {
     freezes(short, from_environment("FREEZES", 5), from_environment("IDLE", 15_000), 0);
 }
 
-/// `FREEZES=20 MEMBERS=6000 cargo test --release --test process jobs::crowd -- --ignored family`
 #[story]
 #[ignore = "long"]
 fn a_frozen_leaders_job_with_a_large_family_ends_in_time() {
