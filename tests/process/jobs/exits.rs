@@ -1,4 +1,4 @@
-//! Who is told to end, and with which code it ends: each signal, while a command runs and while none does; and the end of
+//! Signals that end a process of electd, and the codes it ends with: each signal, while a command runs and while none does; and the end of
 //! the node.
 
 use std::fs;
