@@ -23,11 +23,19 @@ Examples:
 pub struct Health {
     #[command(flatten)]
     nodes: NodeArgs,
+
+    /// Only ask the node of this host whether it lives, whatever it knows of a leader: 0 if it does, otherwise 1. For the
+    /// health check of a container: an orchestrator must not restart the voters of a cluster that has no leader.
+    #[arg(long)]
+    live: bool,
 }
 
 impl Health {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if self.live {
+            return self.ask_whether_it_lives();
+        }
         let targets = self.nodes.targets();
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
         let judgement = judge(&targets.ask(&targets.client(None)));
@@ -39,6 +47,22 @@ impl Health {
             Verdict::Unknown => Exit::Unknown,
         };
         Err(CliError::silent(exit))
+    }
+}
+
+impl Health {
+    fn ask_whether_it_lives(&self) -> Result<(), CliError> {
+        let targets = self.nodes.own()?;
+        let asked = targets.ask(&targets.client(None));
+        let dead = asked.iter().find_map(|asked| match &asked.answer {
+            Ok(status) if status.stalled => Some("its election thread hangs".to_owned()),
+            Ok(_) => None,
+            Err(error) => Some(error.to_string()),
+        });
+        match dead {
+            None => print::result("live\n"),
+            Some(why) => Err(CliError::new(Exit::No, format!("not live: {why}"))),
+        }
     }
 }
 

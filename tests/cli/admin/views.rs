@@ -1,8 +1,12 @@
 //! The views of a node: the bodies, and the codes that load balancers and probes rely on.
 
+use std::net::SocketAddr;
+use std::process::Command;
+
 use electd::node::status::{HaltingStatus, Problem, Status};
 use serde_json::json;
 
+use super::cli::nobody;
 use super::fake::{FakeNode, Peer, ask, get, status};
 
 /// The codes of /leader, /follower and /readyz, in this order.
@@ -158,4 +162,22 @@ fn queries_and_absolute_targets_name_the_same_path() {
     for target in ["/status?pretty=1", "http://node:7201/status", "/status#top"] {
         assert_eq!(get(server.local_addr(), target).code, 200, "{target}");
     }
+}
+
+/// The health check of a container restarts what it says is dead.
+#[test]
+fn a_node_without_a_leader_lives_and_one_that_hangs_does_not() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let live = |address: SocketAddr| {
+        let (mut electd, address) =
+            (Command::new(env!("CARGO_BIN_EXE_electd")), address.to_string());
+        let output = electd.args(["health", "--live", "--admin", &address]).output().unwrap();
+        output.status.code()
+    };
+    node.set(|state| state.status = status("waiting", None));
+    assert_eq!(live(server.local_addr()), Some(0));
+    node.set(|state| state.status.stalled = true);
+    assert_eq!(live(server.local_addr()), Some(1));
+    assert_eq!(live(nobody()), Some(1));
 }

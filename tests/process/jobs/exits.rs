@@ -1,5 +1,5 @@
-//! Signals that end a process of electd, and the codes it ends with: each signal, while a command runs and while none does; and the end of
-//! the node.
+//! Signals that end a process of electd, and its exit code: while a command runs, and while none does. And the end of the
+//! node.
 
 use std::fs;
 use std::process::{Child, Stdio};
