@@ -61,7 +61,6 @@ pub(crate) use clock::moment;
 use edited::{Edited, Present};
 use election::Election;
 pub use error::StartError;
-use handle::CommandError;
 use inbox::Event;
 pub use leading::{Lead, while_leading};
 use prepare::{accepted, listen, own_address, restore, settings};
@@ -319,7 +318,7 @@ impl Node {
     /// ```
     pub fn on_reload(
         &self,
-        call: impl Fn() -> Result<String, CommandError> + Send + Sync + 'static,
+        call: impl Fn() -> Result<String, handle::CommandError> + Send + Sync + 'static,
     ) {
         self.handle.published.on_reload(Box::new(call));
     }
