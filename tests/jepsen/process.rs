@@ -24,14 +24,18 @@ pub struct Process {
     /// How it may end: since the start of this program, and since its own start.
     always: &'static [End],
     expected: BTreeSet<End>,
+    started: Instant,
     /// It was told to end, and has to by then.
     until: Option<Instant>,
 }
 
+/// Until it has begun to listen to signals, one ends it, with nothing begun.
+const DEAF: Duration = Duration::from_secs(1);
+
 impl Process {
     pub fn new(title: String, always: &'static [End]) -> Process {
-        let (due, expected) = (Instant::now(), BTreeSet::new());
-        Process { title, child: None, due, always, expected, until: None }
+        let (now, expected) = (Instant::now(), BTreeSet::new());
+        Process { title, child: None, due: now, always, expected, started: now, until: None }
     }
 
     /// The number of the process, while it runs.
@@ -49,7 +53,7 @@ impl Process {
         spawn: impl FnOnce(&mut Command) -> std::io::Result<Child>,
     ) {
         let child = spawn(&mut command).unwrap_or_else(|error| panic!("{}: {error}", self.title));
-        self.child = Some(child);
+        (self.child, self.started) = (Some(child), Instant::now());
         self.expected = self.always.iter().copied().collect();
         self.until = None;
     }
@@ -72,6 +76,9 @@ impl Process {
     /// Tells it to end within a time.
     pub fn stop(&mut self, signal: Signal, patience: Duration) {
         if self.pid().is_some() {
+            if self.started.elapsed() < DEAF {
+                self.expect(-signal.as_raw());
+            }
             self.signal(signal);
             self.until = Some(Instant::now() + patience);
         }
