@@ -22,7 +22,7 @@ fn line(text: &str) -> String {
 fn start(line: &str) -> usize {
     let (mut in_string, mut escaped) = (false, false);
     for (at, byte) in line.bytes().enumerate() {
-        if !in_string && line[at..].starts_with("//") {
+        if !in_string && line.as_bytes()[at..].starts_with(b"//") {
             return at;
         }
         in_string ^= byte == b'"' && !escaped;
@@ -42,6 +42,12 @@ mod tests {
         assert_eq!(blanked.len(), text.len(), "offsets stay");
         let value: serde_json::Value = serde_json::from_str(&blanked).unwrap();
         assert_eq!(value, serde_json::json!({"a": "http://b", "d\\": "\"//"}));
+        let odd = "é \u{202e} // f";
+        assert_eq!(
+            super::blanked(odd),
+            "é \u{202e}     ",
+            "letters of several bytes outside a string"
+        );
         assert!(matches!(super::blanked("{}"), Cow::Borrowed("{}")));
     }
 }
