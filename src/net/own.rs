@@ -133,10 +133,7 @@ impl OwnListener {
 
     /// No connection could be accepted. Tells whether that is news.
     pub(super) fn fails(&self, error: &io::Error) -> bool {
-        let why = match wants_descriptors(error) {
-            true => want_of_descriptors(),
-            false => error.to_string(),
-        };
+        let why = if wants_descriptors(error) { want_of_descriptors() } else { error.to_string() };
         let why = format!("this node cannot accept connections: {why}");
         let last = self.0.failed.lock().replace((Instant::now(), why));
         last.is_none_or(|(at, _)| at.elapsed() >= LOOK)

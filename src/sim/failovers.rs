@@ -7,7 +7,7 @@ use super::faults::inflict;
 use super::links::PATIENCE;
 use super::node::Death;
 use super::plan::Fault;
-use super::settle::step;
+use super::settle::{pass, step};
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
 use crate::core::bounds;
@@ -150,13 +150,6 @@ fn await_leader(world: &mut World, last: usize, until: Time) -> Result<bool, Str
             return Ok(false);
         }
     }
-}
-
-fn pass(world: &mut World, time: Duration) -> Result<(), String> {
-    let until = world.now + time;
-    while step(world, until)? {}
-    world.now = until;
-    Ok(())
 }
 
 #[test]

@@ -98,10 +98,10 @@ impl Questions {
         if question.is_open(now, core.settings().timing) {
             return Err("says that no majority answers, while a majority may answer".into());
         }
-        match question.answers.len() >= majority {
-            true => Err("says that no majority answers, and a majority did".into()),
-            false => Ok(()),
+        if question.answers.len() >= majority {
+            return Err("says that no majority answers, and a majority did".into());
         }
+        Ok(())
     }
 
     /// A process has turned. Its disk is idle or not, and knows the state of the cluster or not.
@@ -119,12 +119,12 @@ impl Questions {
         let Some(question) = seen.last_of(core) else { return Ok(()) };
         let is_open = question.is_open(now, core.settings().timing);
         let withdraws = withdraws && question.at < now; // or because of the question before
-        match withdraws && is_open && !question.may_be_refused(core) {
-            true => {
-                Err("is not eligible, as if the voters were silent, before they answered".into())
-            }
-            false => Ok(()),
+        if withdraws && is_open && !question.may_be_refused(core) {
+            return Err(
+                "is not eligible, as if the voters were silent, before they answered".into()
+            );
         }
+        Ok(())
     }
 }
 

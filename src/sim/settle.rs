@@ -145,6 +145,14 @@ pub(super) fn step(world: &mut World, until: crate::core::types::Time) -> Result
     world.checker.breach.take().map_or(Ok(stepped), Err)
 }
 
+/// Runs the world for this long, as [`step`] does.
+pub(super) fn pass(world: &mut World, time: Duration) -> Result<(), String> {
+    let until = world.now + time;
+    while step(world, until)? {}
+    world.now = until;
+    Ok(())
+}
+
 /// Whether all live members of the newest list have it, and name one live leader, or none if no member
 /// is eligible.
 fn agree(world: &World, alive: &[(usize, &Core)]) -> bool {

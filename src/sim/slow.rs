@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::settle::step;
+use super::settle::pass;
 use super::setup::{Setup, TIMING};
 use super::world::World;
 use crate::core::settings::{AlgorithmKind, Quorum};
@@ -38,13 +38,6 @@ pub fn share(algorithm: AlgorithmKind, write: Duration, seed: u64) -> Result<u12
     pass(&mut world, TIMING.failure * 60)?;
     let now = world.now;
     Ok(world.uptime.take().map_or(0, |mut uptime| uptime.share(now)))
-}
-
-fn pass(world: &mut World, time: Duration) -> Result<(), String> {
-    let until = world.now + time;
-    while step(world, until)? {}
-    world.now = until;
-    Ok(())
 }
 
 #[test]
