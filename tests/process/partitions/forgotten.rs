@@ -70,7 +70,8 @@ fn forget(cluster: &Cluster, one: usize, other: usize) -> usize {
     both.len()
 }
 
-/// The ring is left out: neighbours probe each other, so that what a firewall forgets there is no idle connection.
+/// The ring is left out: neighbours probe each other, and one that is new leaves a ballot another way round. The rule for
+/// it is held in `tests/protocol/paper/idle.rs`.
 fn no_second_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm) else { return };
     let recorder = Recorder::of(cluster.nodes());

@@ -15,18 +15,22 @@ const BEATS: u64 = 6;
 
 /// P3 follows P5, and has heard nothing of the others for longer than `failure`. Then P5 dies.
 fn orphan(algorithm: AlgorithmKind) -> Process {
-    let mut p3 = Process::new(algorithm, 3);
+    orphaned(algorithm, 3)
+}
+
+fn orphaned(algorithm: AlgorithmKind, number: u8) -> Process {
+    let mut member = Process::new(algorithm, number);
     for message in comes_to_lead(algorithm, 1, rank(5)) {
-        p3.hears(5, message);
+        member.hears(5, message);
     }
-    assert_eq!(p3.leader(), Some(id(5)), "{algorithm:?}");
+    assert_eq!(member.leader(), Some(id(5)), "{algorithm:?}");
     for _ in 0..BEATS {
-        p3.after(TIMING.heartbeat);
-        p3.hears(5, coordinator(1, 5));
+        member.after(TIMING.heartbeat);
+        member.hears(5, coordinator(1, 5));
     }
-    p3.loses(5);
-    assert_eq!(p3.core.phase(), Phase::Electing, "{algorithm:?}");
-    p3
+    member.loses(5);
+    assert_eq!(member.core.phase(), Phase::Electing, "{algorithm:?}");
+    member
 }
 
 /// Lets T1 pass. Tells which members are dialed anew.
@@ -54,6 +58,24 @@ fn who_does_not_answer_is_dialed_anew_before_its_silence_counts() {
         let follows = (algorithm == AlgorithmKind::Bully).then_some(id(4)); // the other is halted first
         assert_eq!(p3.leader(), follows, "{algorithm:?}");
     }
+}
+
+/// P4 sent to P5, and P1 comes after that in the ring: the two become neighbours by the death between them.
+#[test]
+fn a_new_neighbour_in_the_ring_is_dialed_anew_before_it_is_left_out() {
+    let mut p4 = orphaned(AlgorithmKind::Ring, 4);
+    let ballots = |sent: &[(Vec<u8>, Message)]| {
+        let to_p1 = |(to, message): &&(Vec<u8>, Message)| {
+            *to == [1] && matches!(message, Message::Ballot(_))
+        };
+        sent.iter().filter(to_p1).count()
+    };
+    p4.now = p4.now + (TIMING.failure - TIMING.t1());
+    assert_eq!(dials_after_t1(&mut p4), [1]);
+    let sent = p4.meets(1);
+    assert_eq!(ballots(&sent), 1, "it gets the ballot again: {sent:?}");
+    p4.after(TIMING.t1());
+    assert_eq!(p4.core.phase(), Phase::Electing, "nobody leads without it");
 }
 
 #[test]
