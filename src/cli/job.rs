@@ -17,6 +17,7 @@ use crate::exec::address::check::{self, Refused};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::lock;
+use crate::exec::needs;
 use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
 use crate::node::NodeHandle;
@@ -116,11 +117,14 @@ impl JobArgs {
         self.command.is_empty() && self.address.is_empty()
     }
 
-    /// Whether this host can hold the addresses.
+    /// Whether this host can run the command and hold the addresses.
     ///
     /// # Errors
     /// With the reason why not.
     pub fn check(&self) -> Result<(), CliError> {
+        if !self.is_empty() {
+            needs::look().map_err(|unmet| CliError::new(Exit::Config, unmet))?;
+        }
         check::check(&self.address).map_err(|refused| {
             let exit = match refused {
                 Refused::Twice(_) => Exit::Usage,

@@ -25,6 +25,7 @@ pub mod hooks;
 mod job;
 pub mod leader;
 pub mod lock;
+pub mod needs;
 mod order;
 pub mod orphans;
 pub mod parent;

@@ -5,6 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
+use super::guard::can_trace;
 use crate::support::Cluster;
 use crate::support::Finished;
 use story::story;
@@ -23,6 +24,31 @@ fn run_ends_with_the_code_of_a_command_that_cannot_be_run_and_another_leads() {
         let said = format!("electd: cannot run \"{command}\": {why}");
         assert_eq!(log.matches(&said).count(), 1, "{log}");
         cluster.agree_on(1);
+    }
+}
+
+/// A call that fails, how, and what to do about it.
+const NEEDS: [(&str, &str, &str); 3] = [
+    ("pidfd_open", "EPERM", "seccomp"),
+    ("timerfd_create", "EPERM", "SystemCallFilter="),
+    ("pidfd_open", "ENOSYS", "Linux 5.4"),
+];
+
+/// At the start, and not only when the node leads.
+#[story]
+fn a_job_that_could_not_be_guarded_here_is_refused_with_the_call_and_the_remedy() {
+    if !can_trace() {
+        return;
+    }
+    let cluster = Cluster::prepare(1, |_| {});
+    for (call, how, remedy) in NEEDS {
+        let mut command = Command::new("strace");
+        command.args(["-qq", "-o", "/dev/null", "-e"]).arg(format!("inject={call}:error={how}"));
+        command.arg(env!("CARGO_BIN_EXE_electd")).arg("run").arg("--config").arg(cluster.file());
+        let output = command.args(["--node", "node-1", "--", "true"]).finished();
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(78), "{call}: {told}");
+        assert!(told.contains(&format!("{call} fails: ")) && told.contains(remedy), "{told}");
     }
 }
 

@@ -1,0 +1,92 @@
+//! What a job needs of the system, tried before anything relies on it: a node that finds only as the leader that it
+//! cannot guard its job would lead for nothing.
+
+use std::fmt;
+use std::io;
+
+use rustix::io::Errno;
+use rustix::process::{
+    PidfdFlags, Signal, child_subreaper, getpid, parent_process_death_signal, pidfd_open,
+};
+
+use super::alarms::Alarm;
+use super::tree;
+
+/// A call of the system that a guard needs and that fails here.
+#[derive(Debug)]
+pub struct Unmet {
+    call: &'static str,
+    error: io::Error,
+}
+
+impl std::error::Error for Unmet {}
+
+impl fmt::Display for Unmet {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Unmet { call, error, .. } = self;
+        write!(f, "no job can be guarded here, as {call} fails: {error}; {}", self.remedy())
+    }
+}
+
+impl Unmet {
+    fn remedy(&self) -> &'static str {
+        let refused = [Errno::PERM, Errno::ACCESS].map(|errno| Some(errno.raw_os_error()));
+        match self.error.raw_os_error() {
+            code if refused.contains(&code) => {
+                "have the filter of system calls allow it: the seccomp profile of the container, or SystemCallFilter= of \
+                 the unit"
+            }
+            code if code == Some(Errno::NOSYS.raw_os_error()) => "use Linux 5.4 or later",
+            code if code == Some(Errno::MFILE.raw_os_error()) => {
+                "allow more open files: LimitNOFILE= in the unit, or ulimit -n"
+            }
+            _ => "mount the file system of processes: mount -t proc proc /proc",
+        }
+    }
+}
+
+/// Tries each of them.
+///
+/// # Errors
+/// With the first that fails, and what to do about it.
+pub fn look() -> Result<(), Unmet> {
+    let tried: [(&str, io::Result<()>); 5] = [
+        (
+            "pidfd_open",
+            pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(io::Error::from),
+        ),
+        ("timerfd_create", Alarm::new().map(drop).map_err(io::Error::from)),
+        ("prctl(PR_GET_CHILD_SUBREAPER)", child_subreaper().map(drop).map_err(io::Error::from)),
+        (
+            "prctl(PR_GET_PDEATHSIG)",
+            parent_process_death_signal().map(drop::<Option<Signal>>).map_err(io::Error::from),
+        ),
+        (
+            "reading /proc",
+            std::fs::read_link("/proc/self/exe").and_then(|_| tree::cost_of_a_walk()).map(drop),
+        ),
+    ];
+    tried.into_iter().try_for_each(|(call, outcome)| outcome.map_err(|error| Unmet { call, error }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn all_that_a_guard_needs_is_here() {
+        look().unwrap();
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_remedy() {
+        let words = |errno: Errno| Unmet { call: "pidfd_open", error: errno.into() }.to_string();
+        assert!(
+            words(Errno::PERM).starts_with("no job can be guarded here, as pidfd_open fails: ")
+        );
+        assert!(words(Errno::PERM).contains("seccomp"));
+        assert!(words(Errno::NOSYS).contains("Linux 5.4"));
+        assert!(words(Errno::MFILE).contains("LimitNOFILE"));
+        assert!(words(Errno::NOENT).contains("mount -t proc"));
+    }
+}
