@@ -307,6 +307,16 @@ fn describe(pid: Pid) -> String {
     format!("{name}, state {state}, in {})", if waits.is_empty() { "?" } else { &waits })
 }
 
+/// The running children of this process, in words: the first of them, and whether there are others. None without any, or
+/// where they cannot be listed.
+pub fn left() -> Option<String> {
+    let children = Lists::open().and_then(|lists| lists.children(getpid(), true)).ok()?;
+    let is_running = |(_, rest): &(String, String)| !rest.starts_with('Z');
+    let mut running = children.into_iter().filter_map(stat).filter(is_running);
+    let (first, _) = running.next()?;
+    Some(format!("{first}){}", if running.next().is_some() { " and others" } else { "" }))
+}
+
 /// Takes note of a child that has ended, whichever it is. None if none has, or there are none.
 pub fn reap() -> Option<(Pid, WaitStatus)> {
     match wait(WaitOptions::NOHANG) {

@@ -264,11 +264,18 @@ impl Guard {
         if let Some(command) = self.command.as_ref().filter(|_| self.ended.is_none()) {
             command.send(Signal::KILL);
         }
+        let left = if self.ended.is_some() && self.termed.is_none() { tree::left() } else { None };
         if self.command.is_some() && self.has_cleanup() {
             let _ = self.kill_left(self.grace); // what is left then is killed again below
             self.clean_up();
         }
         let _ = self.kill_left(self.grace);
+        if let Some(left) = left {
+            say(&format!(
+                "the command has ended and left {left} behind: killed, as a job ends with its command; have the command \
+                 stay in the foreground for as long as its work lasts"
+            ));
+        }
         self.addresses = None;
         let mut told = false;
         while !tree::is_childless() {

@@ -155,6 +155,20 @@ fn the_code_of_a_command_that_ends_by_itself_is_told() {
     assert_eq!(guard.end().code(), Some(3));
 }
 
+/// The program of a service that goes into the background, as many do by default.
+#[story]
+fn what_a_command_leaves_in_the_background_is_told_and_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let script = "(setsid sh -c 'echo $$ >left; exec sleep 600' &); until [ -s left ]; do sleep 0.01; done; exit 3";
+    let mut guard = Setup::of(script).start(folder.path());
+    assert_eq!(guard.end().code(), Some(3));
+    let left = text(folder.path(), "left");
+    let told = text(folder.path(), "stderr");
+    let words = format!("the command has ended and left {} (", left.trim());
+    assert!(told.contains(&words) && told.contains("killed"), "{words}: {told}");
+    assert!(!Path::new(&format!("/proc/{}", left.trim())).exists());
+}
+
 #[story]
 fn a_guard_that_begins_late_goes_by_the_last_renewal() {
     let folder = tempfile::tempdir().unwrap();
@@ -194,7 +208,7 @@ fn three(folder: &Path, setup: &Setup<'_>) -> Guard {
 }
 
 /// Whether this process can be traced. It says so if not.
-fn can_trace() -> bool {
+pub fn can_trace() -> bool {
     let can = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
     if !can {
         println!("skipped: there is no strace");
