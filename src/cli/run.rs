@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::Args;
 use log::{error, info, warn};
 use rustix::fs::OFlags;
-use rustix::process::Pid;
+use rustix::process::{Pid, Resource, getrlimit};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
@@ -102,8 +102,29 @@ const NAMES: Duration = Duration::from_millis(500);
 /// The pause between two questions to it.
 const PAUSE: Duration = Duration::from_millis(200);
 
+/// The files that a node opens, sockets included: its own, and those for each member.
+const FILES: (u64, u64) = (32, 4);
+
+/// Whether this process may open the files that a node needs. Without them it would take its peers for silent, and its
+/// disk for broken.
+fn may_open_enough(config: &Config) -> Result<(), CliError> {
+    let needs = FILES.0 + FILES.1 * config.members.len() as u64;
+    match getrlimit(Resource::Nofile).current {
+        Some(limit) if limit < needs => Err(CliError::new(
+            Exit::Config,
+            format_args!(
+                "this process may open {limit} files, and a node of {} members needs {needs}: raise LimitNOFILE= in the \
+                 unit, or ulimit -n",
+                config.members.len()
+            ),
+        )),
+        _ => Ok(()),
+    }
+}
+
 /// Runs the node until a signal ends it.
 fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
+    may_open_enough(config)?;
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     signals.watch()?;
     let token = Token::new(token::of_node(config)?);

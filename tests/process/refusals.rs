@@ -253,3 +253,21 @@ fn a_config_that_is_wrong_starts_nothing() {
         }
     }
 }
+
+#[story]
+fn a_node_that_may_open_too_few_files_says_so_at_its_start() {
+    let cluster = Cluster::prepare(3, |_| {});
+    let node = cluster.node(1);
+    for few in [12, 24, 43] {
+        node.descriptors.set(Some(few));
+        node.start();
+        assert_eq!(node.exit_code(), 78, "{few}: {}", node.log_tail(5));
+        let told = format!("this process may open {few} files, and a node of 3 members needs 44");
+        let log = node.log();
+        assert!(log.contains(&told) && log.contains("LimitNOFILE="), "{log}");
+    }
+    node.descriptors.set(Some(44));
+    cluster.nodes().iter().for_each(Node::start);
+    cluster.agree_on(3);
+    assert!(!node.log().contains("Too many open files"), "{}", node.log_tail(20));
+}
