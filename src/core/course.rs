@@ -1,5 +1,8 @@
 //! The phase of a member, and the state that belongs to a phase and ends with it.
 
+use std::time::Duration;
+
+use super::damping::Damping;
 use super::leadership::lease::Lease;
 use super::membership::known::Asker;
 use super::message::View;
@@ -82,6 +85,8 @@ pub(super) struct Course {
     leaderless: Option<Time>,
     /// When discovery ends, unless all members are connected before.
     discovery_ends: Time,
+    /// How often it missed its turn.
+    stalls: Damping,
     /// A peer that it watches like a leader, and since when: the halter, or the neighbour in the ring.
     watched: Option<(NodeId, Time)>,
     /// Whether the last leader has to send heartbeats without being asked: this member follows it, or did until this
@@ -144,6 +149,13 @@ impl Course {
 
     pub fn discover_until(&mut self, end: Time) {
         self.discovery_ends = end;
+    }
+
+    /// It missed its turn, and discovers the others anew: for `failure`, and for longer each time. A member that is short of
+    /// the processor would otherwise keep it busy with connections and elections, and so miss its next turn too.
+    pub fn stalled(&mut self, failure: Duration, now: Time) {
+        self.stalls.again(failure, now);
+        self.discovery_ends = self.stalls.until();
     }
 
     /// The leader that was asked to hand over.

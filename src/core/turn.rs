@@ -221,10 +221,12 @@ impl Turn<'_> {
         let doubted = |peer: &Peer| !peer.heard_within(failure, now);
         let peer = self.cx.state.detector.get(id);
         let connected = peer.is_none_or(|peer| peer.lines.inbound().is_some() && !doubted(peer));
+        // A process that this member never met may run elsewhere: perhaps the address is wrong.
+        let met = peer.is_some_and(|peer| peer.incarnation().0 > 0);
         match redial {
             _ if connected => {}
             Redial::Accepted => {}
-            Redial::Refused if self.cx.state.settings.trust_refused => {
+            Redial::Refused if self.cx.state.settings.trust_refused && met => {
                 self.lose(id, Liveness::Dead, Reason::LeaderDead(id));
             }
             Redial::Refused | Redial::Failed => {
@@ -274,7 +276,7 @@ impl Turn<'_> {
         }
         self.cx.give_up(None);
         let failure = self.cx.state.settings.timing.failure;
-        self.cx.state.course.discover_until(self.cx.now + failure);
+        self.cx.state.course.stalled(failure, self.cx.now);
         for id in self.cx.state.detector.ids() {
             self.cx.state.detector.change(id, |peer| {
                 peer.lines.end();

@@ -1,7 +1,7 @@
 //! A member that finds a leader as it starts, and what it relies on when that leader no longer leads.
 
 use electd::core::Input;
-use electd::core::message::{Message, View};
+use electd::core::message::{Liveness, Message, View};
 use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::Epoch;
 
@@ -59,5 +59,21 @@ fn a_leader_that_says_hello_without_a_leader_leads_no_more() {
         let (connection, address) = (connection(5), String::new());
         p1.take(Input::Hello { connection, address, hello });
         assert_eq!(p1.leader().is_some(), follows);
+    }
+}
+
+/// Its address may mean something else here. Only the process that was met is gone if its address refuses.
+#[test]
+fn a_refusal_proves_the_death_of_no_process_that_was_never_met() {
+    for algorithm in AlgorithmKind::ALL {
+        let mut p3 = Process::alone(settings(algorithm, 3));
+        let status = |p3: &mut Process, peer| {
+            p3.take(Input::Refused { peer: id(peer) });
+            p3.core.detector().get(id(peer)).map(electd::core::detector::Peer::status)
+        };
+        assert_eq!(status(&mut p3, 4), Some(Liveness::Suspected), "{algorithm:?}");
+        p3.meets(5);
+        p3.loses(5);
+        assert_eq!(status(&mut p3, 5), Some(Liveness::Dead), "{algorithm:?}");
     }
 }

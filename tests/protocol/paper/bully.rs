@@ -131,6 +131,23 @@ fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Starting, None));
 }
 
+/// A member that is short of the processor does less each time: with its connections and elections it would keep the
+/// processor busy.
+#[test]
+fn a_member_that_misses_its_turn_again_looks_for_the_others_for_longer() {
+    let mut p5 = bully(5);
+    for failures in [1, 2, 4] {
+        p5.calls();
+        p5.after(TIMING.stall() + MOMENT);
+        assert_eq!(p5.core.phase(), Phase::Starting);
+        for _ in 0..failures {
+            assert_eq!(p5.core.phase(), Phase::Starting, "after {failures} stalls");
+            p5.after(TIMING.failure);
+        }
+        assert_eq!(p5.core.phase(), Phase::Leading, "after {failures} stalls");
+    }
+}
+
 /// Seed 002: "when the nodes in the system are initially turned on, they will automatically elect
 /// a coordinator and start operating, just as if they were recovering from a failure."
 #[test]
