@@ -33,7 +33,6 @@ mod merged;
 mod operator;
 mod order;
 mod orders;
-mod outlive;
 mod overview;
 pub mod print;
 mod reload;

@@ -20,7 +20,6 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::job::{self, Job, JobArgs};
 use super::log::{Journal, LogArgs};
-use super::outlive;
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
@@ -82,7 +81,6 @@ impl Run {
             let tied = parent::end_with(Pid::from_raw(parent));
             tied.map_err(|error| CliError::new(Exit::Internal, error))?;
         }
-        outlive::start();
         let signals = Endings::hear()?;
         let config = self.config.load().map_err(|errors| {
             if errors.is_unread() { CliError::new(Exit::Unread, errors) } else { errors.into() }

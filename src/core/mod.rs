@@ -142,11 +142,6 @@ impl Core {
         }
     }
 
-    /// The successor that this member named, if it gave up the greatest epoch that it knows.
-    pub fn successor(&self) -> Option<NodeId> {
-        self.state.gave_up().and_then(|(_, successor)| successor)
-    }
-
     /// The last other leader that this member met while it led; none since its start.
     pub fn split(&self) -> Option<Split> {
         self.state.endings.split()

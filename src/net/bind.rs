@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::descriptors;
 #[cfg(any(test, feature = "http"))]
 use super::places::look_up;
 
@@ -39,5 +38,5 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.set_reuse_address(true)?;
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
-    Ok(descriptors::of_listener(socket.into()))
+    Ok(socket.into())
 }

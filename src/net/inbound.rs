@@ -8,7 +8,6 @@ use std::io::{BufReader, ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
@@ -193,14 +192,10 @@ impl Reception {
         if gate.shut.load(Ordering::Relaxed) {
             return; // by ourselves
         }
-        if !self.is_next_after(peer) {
-            thread::yield_now(); // to who leads next, where several members share a machine
-        }
         let taken = self.redial(peer);
         let redial = taken.as_ref().map_or_else(|redial| *redial, |_| Redial::Accepted);
         gate.shut.store(true, Ordering::Relaxed); // below: the election thread has better to do
         self.inbox.input(Input::Ended { connection, peer, redial });
-        thread::yield_now(); // to the election: what is left here can wait
         gate.close();
         if let Ok(stream) = taken
             && let Some(_turn) = self.places.take_turn(peer, Step::Watch)
@@ -209,11 +204,6 @@ impl Reception {
         {
             self.inbox.input(Input::Refused { peer });
         }
-    }
-
-    /// Whether this process is the next to lead when that peer is gone, if all others live.
-    fn is_next_after(&self, peer: NodeId) -> bool {
-        self.peers.now().iter().all(|other| other.id == peer || !other.higher)
     }
 
     /// Dials a peer; the error says what happened if no process accepted the connection.

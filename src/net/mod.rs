@@ -8,7 +8,6 @@ mod bind;
 mod channel;
 mod counters;
 mod deadline;
-mod descriptors;
 mod dials;
 mod greeting;
 mod inbound;

@@ -204,8 +204,6 @@ mod tests {
             id: id(place as u128),
             name: place.to_string(),
             address: address.clone(),
-            place,
-            higher: true,
         };
         let (sender, _events) = unbounded::<Event>();
         let counters = Arc::new(Counters::default());

@@ -15,10 +15,6 @@ pub struct PeerAddress {
     pub name: String,
     /// host:port; a name is resolved at every dial.
     pub address: String,
-    /// Its place among all members by their ids, from the lowest.
-    pub place: usize,
-    /// Whether it ranks above this process, and so leads before it.
-    pub higher: bool,
 }
 
 /// The present members, shared by the election thread, which replaces them, and the readers. The

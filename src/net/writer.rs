@@ -8,7 +8,6 @@
 use std::io::{self, ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError};
@@ -19,7 +18,6 @@ use socket2::{SockRef, TcpKeepalive};
 use super::channel::Channel;
 use super::counters::Counters;
 use super::deadline::{Deadline, STEP, connect};
-use super::descriptors;
 use super::dials::{unanswered, unconnected, unresolved};
 use super::inbox::Inbox;
 use super::line::Backlog;
@@ -153,7 +151,6 @@ impl Writer {
                 inbox.input(Input::Refused { peer });
             }
         })?;
-        let stream = descriptors::of_connection(stream, self.peer.place);
         stream.set_nodelay(true)?;
         self.watch(&stream)?;
         let mut session = self.shake_hands(&stream)?;
@@ -319,7 +316,6 @@ impl Writer {
     fn close(&self, channel: &Channel) {
         self.backlog.close();
         self.surroundings.places.note(self.peer.id, None);
-        thread::yield_now(); // to the election that the end may have led to
         channel.close();
         self.surroundings.inbox.input(Input::Lost { peer: self.peer.id });
     }

@@ -16,7 +16,6 @@ use log::{info, warn};
 use super::clock;
 use super::inbox::{Event, Order};
 use super::leadership::Change;
-use super::linger;
 use super::members;
 use super::publish::Published;
 use super::story::Story;
@@ -32,10 +31,6 @@ use crate::store::{Record, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
 const BATCH: usize = 256;
-
-/// How long the thread "watch" is not woken after a change. Several members may share a machine with few
-/// processors: it would otherwise take one from a member that has yet to learn who leads.
-const COURTESY: Duration = Duration::from_millis(5);
 
 /// Everything that the election thread owns.
 pub struct Election {
@@ -64,8 +59,8 @@ pub struct Election {
     removed: bool,
     /// The member list as it was before this turn.
     members: Arc<MemberList>,
-    /// When the thread "watch" is woken for what it does not know yet.
-    ring_at: Option<Time>,
+    /// Whether the thread "watch" is to be woken at the end of this turn.
+    rings: bool,
 }
 
 impl Election {
@@ -95,7 +90,7 @@ impl Election {
             stopped: false,
             removed: false,
             members,
-            ring_at: None,
+            rings: false,
         }
     }
 
@@ -121,12 +116,12 @@ impl Election {
             if !waiting && self.core.deadline().is_some_and(|due| due <= clock::now()) {
                 self.turn(Input::Tick);
             }
-            self.ring(clock::now());
+            if std::mem::take(&mut self.rings) {
+                self.published.ring();
+            }
         }
         if self.removed {
             self.published.removed();
-        } else {
-            linger::await_successor(&self.core, &self.events);
         }
         self.published.ring();
         (self.net, self.store)
@@ -178,21 +173,7 @@ impl Election {
     fn timeout(&self) -> Duration {
         let alive = self.core.settings().timing.failure / 3;
         let now = clock::now();
-        let due = self.core.deadline().into_iter().chain(self.ring_at).min();
-        due.map_or(alive, |due| due.since(now).min(alive))
-    }
-
-    /// Wakes the thread "watch", if that is due.
-    fn ring(&mut self, now: Time) {
-        if self.ring_at.is_some_and(|at| at <= now) {
-            self.ring_at = None;
-            self.published.ring();
-        }
-    }
-
-    /// The thread "watch" is to look at something new.
-    fn ring_after(&mut self, now: Time) {
-        self.ring_at = self.ring_at.or(Some(now + COURTESY));
+        self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
     }
 
     fn input(&mut self, event: Event) -> Option<Input> {
@@ -283,7 +264,7 @@ impl Election {
             self.published.tidings.tell(&change_of(change));
         }
         if answers || !self.log.is_empty() {
-            self.ring_after(now);
+            self.rings = true;
         }
     }
 

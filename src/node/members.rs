@@ -22,15 +22,13 @@ pub(super) fn of_file(config: &Config) -> MemberList {
     MemberList::new(ListVersion::default(), members.collect())
 }
 
-/// The others, ranked by their ids: where something else ranks them this is a guess.
+/// Where the others are.
 pub(super) fn peers(members: &MemberList, own: NodeId) -> Vec<PeerAddress> {
-    let others = members.iter().enumerate().filter(|(_, member)| member.id != own);
-    let peer = |(place, member): (usize, &Member)| PeerAddress {
+    let others = members.iter().filter(|member| member.id != own);
+    let peer = |member: &Member| PeerAddress {
         id: member.id,
         name: member.name.clone(),
         address: member.address.clone(),
-        place,
-        higher: member.id > own,
     };
     others.map(peer).collect()
 }

@@ -22,7 +22,6 @@ pub mod history;
 mod inbox;
 pub mod leadership;
 mod leading;
-mod linger;
 pub mod members;
 mod prepare;
 pub mod problems;

@@ -79,8 +79,6 @@ impl<F: Fn(Result<u64, StoreError>)> Work<F> {
         let mut unsaved = None;
         loop {
             let open = self.wait(unsaved.is_some());
-            // To the election thread, which continues meanwhile and may bring a newer record.
-            thread::yield_now();
             let next = self.latest.pop().or(unsaved);
             unsaved = next.and_then(|(number, record)| self.save(number, record));
             if !open {

@@ -5,11 +5,10 @@ use std::net::SocketAddrV4;
 use std::time::{Duration, UNIX_EPOCH};
 
 use crate::support::{
-    Cluster, Held, Node, ensure, eventually, for_each_algorithm, has_joined,
-    the_highest_comes_back, watchful,
+    Cluster, Node, ensure, eventually, for_each_algorithm, has_joined, the_highest_comes_back,
+    watchful,
 };
 use electd::core::settings::AlgorithmKind;
-use rustix::process::{Signal, kill_process};
 use story::story;
 
 for_each_algorithm! {
@@ -134,25 +133,6 @@ fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
         cluster.nodes().iter().for_each(Node::start);
         let after = cluster.agree_on(3);
         assert!(after > before, "epoch {after} after {before}");
-    }
-}
-
-/// The kernel takes the memory of a killed process apart when the last of its threads ends, and that takes its time. The
-/// thread "memory" ends last, as a rule; here, for sure.
-#[story]
-fn the_others_hear_of_a_death_before_the_memory_of_the_dead_process_is_gone() {
-    let cluster = Cluster::start(3);
-    let before = cluster.agree_on(3);
-    let killed = cluster.node(3);
-    let memory = Held::at_its_end(killed, "memory");
-    kill_process(killed.pid(), Signal::KILL).unwrap();
-    let epoch = cluster.agree_among(&[1, 2], 2);
-    assert!(epoch > before);
-    assert!(memory.is_there(), "it was to be held");
-    for number in [1, 2] {
-        let changes = cluster.status(number).unwrap().changes;
-        let causes: Vec<_> = changes.iter().map(|change| change.cause.as_str()).collect();
-        assert!(!causes.contains(&"leader_suspected"), "node-{number} heard silence: {causes:?}");
     }
 }
 

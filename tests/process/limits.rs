@@ -145,23 +145,6 @@ fn a_node_ends_soon_whoever_holds_its_connections() {
     let _ = deaf.shutdown(Shutdown::Both);
 }
 
-/// A thread of the last priority with a table of its own, so that a kill closes the connections early.
-#[story]
-fn a_node_has_a_thread_that_outlives_the_others() {
-    let cluster = Cluster::start(1);
-    cluster.agree_on(1);
-    let node = cluster.node(1);
-    let thread = format!("/proc/{}/task/{}", node.pid().as_raw_nonzero(), node.thread("memory"));
-    within(SOON, "it has the last priority", || {
-        let stat = fs::read_to_string(format!("{thread}/stat")).unwrap();
-        let nice = stat.rsplit_once(") ").unwrap().1.split(' ').nth(16).unwrap().to_owned();
-        ensure(nice == "19", || nice)
-    });
-    let count = |folder: &str| fs::read_dir(format!("{folder}/fd")).unwrap().count();
-    let process = format!("/proc/{}", node.pid().as_raw_nonzero());
-    assert!(count(&thread) < count(&process), "it has a table of its own");
-}
-
 /// Load balancers and proxies close what is quiet; so a stream says something, and an idle connection ends.
 #[story]
 #[ignore = "long"]

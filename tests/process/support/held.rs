@@ -8,7 +8,7 @@ use nix::unistd::Pid;
 
 use super::Node;
 
-/// The thread runs, or ends, once this is dropped.
+/// The thread runs on once this is dropped.
 pub struct Held {
     thread: Pid,
     /// Its folder in /proc.
@@ -18,33 +18,18 @@ pub struct Held {
 impl Held {
     /// Holds it now.
     pub fn hold(node: &Node, thread: &str) -> Held {
-        let held = Held::seize(node, thread, Options::empty());
-        ptrace::interrupt(held.thread).unwrap();
-        held
-    }
-
-    /// Holds it as soon as it ends.
-    pub fn at_its_end(node: &Node, thread: &str) -> Held {
-        Held::seize(node, thread, Options::PTRACE_O_TRACEEXIT)
-    }
-
-    fn seize(node: &Node, thread: &str, options: Options) -> Held {
         let (pid, number) = (node.pid().as_raw_nonzero(), node.thread(thread));
         let thread = Pid::from_raw(i32::try_from(number).unwrap());
-        ptrace::seize(thread, options).unwrap();
+        ptrace::seize(thread, Options::empty()).unwrap();
+        ptrace::interrupt(thread).unwrap();
         Held { thread, folder: format!("/proc/{pid}/task/{number}").into() }
-    }
-
-    /// Whether the thread has not ended.
-    pub fn is_there(&self) -> bool {
-        self.folder.exists()
     }
 }
 
 impl Drop for Held {
     fn drop(&mut self) {
         let _ = ptrace::interrupt(self.thread); // it may have ended
-        while ptrace::detach(self.thread, None).is_err() && self.is_there() {
+        while ptrace::detach(self.thread, None).is_err() && self.folder.exists() {
             thread::yield_now(); // only a thread that has stopped can be let go
         }
     }
