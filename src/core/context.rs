@@ -317,7 +317,7 @@ impl Context<'_> {
         self.note_who_leads_instead(self.state.id());
         self.state.epochs.learn(View { epoch, leader: Some(self.state.rank()) });
         self.state.eligibility.leads();
-        self.state.candidacy.succeed(self.state.settings.algorithm);
+        self.state.candidacy.succeed();
         let switchover = self.state.course.switchover(); // of a leader that takes a greater epoch
         self.enter(Stage::Leading { beaten: self.now, lease: None, switchover }, reason);
         self.take_lease(epoch);

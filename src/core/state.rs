@@ -297,11 +297,6 @@ impl State {
         self.eligible().any(|peer| peer.id() == id)
     }
 
-    /// Whether this member or a third could lead without that peer.
-    pub(super) fn can_do_without(&self, id: NodeId) -> bool {
-        self.is_eligible() || self.eligible().any(|peer| peer.id() != id)
-    }
-
     /// The best of the others that could lead instead of this member.
     pub(super) fn best_other(&self) -> Option<NodeId> {
         let best = self.eligible().max_by_key(|peer| (!self.comes_and_goes(peer), peer.rank()));

@@ -16,7 +16,6 @@ use story::story;
 for_each_algorithm! {
     whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing,
     whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_electing,
-    whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing,
 }
 
 /// A liar's answer to a message: by its own id, the member that sent it, its epoch and the message.
@@ -103,32 +102,6 @@ fn elects(own: &str, ballot: &Value) -> Value {
     ballot
 }
 
-/// Answers each step of an election with a greater round of its own. Otherwise as above.
-fn calls_greater_rounds(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
-    let next = |round: &Value| round.as_u64().map(|round| round + 1);
-    let mut says = there_and_no_more(own, from, epoch, message);
-    if let Some(round) = next(&message["election"]["round"]) {
-        says.push((epoch, json!({"election": {"round": round}})));
-    }
-    let asks = message.get("are_you_there").or_else(|| message.get("halt"));
-    if let Some(number) = asks.map(|asks| &asks["number"]) {
-        let round = next(&message["halt"]["round"]).unwrap_or(epoch + 1000);
-        let rank = json!({"value": 0, "id": own});
-        let halt = json!({"number": round, "round": round, "rank": rank, "incumbent": false});
-        says = vec![
-            (epoch, json!({"halt": halt})),
-            (epoch, json!({"reply": {"number": number, "accepted": false}})),
-        ];
-    }
-    if let Some(run) = next(&message["ballot"]["run"]["epoch"]) {
-        let mut ballot = elects(own, &message["ballot"]);
-        ballot["run"]["epoch"] = run.into();
-        ballot["hops"] = 0.into();
-        says.push((epoch, json!({"ballot": ballot})));
-    }
-    says
-}
-
 /// Its vote is worth a wait until the end of time. Otherwise as the first.
 fn says_no_for_all_time(own: &str, from: usize, epoch: u64, message: &Value) -> Vec<(u64, Value)> {
     let mut says = there_and_no_more(own, from, epoch, message);
@@ -176,10 +149,6 @@ fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_ele
 
 fn whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
     elects_beside_a_liar(algorithm, never_leads);
-}
-
-fn whoever_calls_ever_greater_rounds_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
-    elects_beside_a_liar(algorithm, calls_greater_rounds);
 }
 
 #[story]

@@ -38,11 +38,6 @@ pub(in crate::core) trait Election {
         true
     }
 
-    /// With a majority: whether this member would refuse the election of a candidate that asks for a pre-vote.
-    fn would_refuse(&self, _cx: &Context, _candidate: NodeId) -> bool {
-        false
-    }
-
     /// Whether this member found no eligible member: it waits until there is one.
     fn finds_nobody(&self, state: &State) -> bool;
 

@@ -6,7 +6,6 @@ use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
 use crate::core::planted::Fault;
-use crate::core::settings::AlgorithmKind;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
@@ -206,12 +205,9 @@ impl Candidacy {
     }
 
     /// This member leads: forgets its earlier attempts. Votes that came in vain count on, as its lease may be over before
-    /// the first acknowledgement; but not with halting, where a liar can make them come in vain.
-    pub fn succeed(&mut self, algorithm: AlgorithmKind) {
+    /// the first acknowledgement.
+    pub fn succeed(&mut self) {
         self.takeovers = Damping::default();
-        if algorithm == AlgorithmKind::Halting {
-            self.vain = Damping::default();
-        }
     }
 
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them

@@ -123,7 +123,6 @@ impl Turn<'_> {
         // nothing.
         let failure = self.cx.state.settings.timing.failure;
         let waits = self.cx.state.records.stand_still(failure, self.cx.now)
-            || self.algorithm.get().would_refuse(&self.cx, from)
             || !self.cx.may_promise(self.cx.lease_of(from)); // it would be denied the vote, too
         let opinion = match self.cx.prefers_steadier(from) {
             _ if waits => Opinion::No { wait: failure },

@@ -11,9 +11,6 @@
 //! - When the liar is gone, one member leads and all follow, and the leader can remove the liar.
 
 mod liar;
-mod spoiler;
-mod strategist;
-mod strategy;
 mod word;
 mod world;
 

@@ -8,10 +8,6 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
-/// For how many times T2 a member obeys an organizer that halts it for one round after another, without an ELECTED.
-/// One round takes at most half of that.
-const MOST_T2: u32 = 4;
-
 /// For how many times `failure` a member waits for a leader that does not hear it. That leader may lead nobody else.
 const MOST_PATIENCE: u32 = 8;
 
@@ -29,17 +25,12 @@ impl Halting {
         let yields = !preempts && !self.organizes(cx.state);
         let subject = !above || incumbent && yields;
         // With a majority an organizer asks the voters before it halts anybody. If this member leads and has its
-        // lease, the organizer lies, or comes too late.
+        // lease, the organizer comes too late.
         let leads = cx.state.leads() && cx.state.needs_majority();
-        let refuses = leads || self.is_spoiler(cx, from);
-        let accepted = !older && subject && !refuses && !self.obeys_better(cx, rank, round);
+        let accepted = !older && subject && !leads && !self.obeys_better(cx, rank, round);
         if accepted {
-            let again =
-                cx.state.phase().is_halted() && self.halted.is_some_and(|(by, _)| by.id == from);
-            let since = if again { self.halted_since } else { cx.now };
             self.clear();
             self.halted = Some((rank, round));
-            self.halted_since = since;
             cx.become_halted(from);
             self.await_next_step(cx);
         }
@@ -52,13 +43,6 @@ impl Halting {
         }
     }
 
-    /// Whether this peer recently halted this member in vain at least twice, and another member could lead. Without a
-    /// majority this member obeys the peer all the same: two members that elect without each other might both lead.
-    pub(super) fn is_spoiler(&self, cx: &Context, id: NodeId) -> bool {
-        let halts_in_vain = cx.state.needs_majority() && self.vain_halts.holds(id, 2, cx.now);
-        halts_in_vain && cx.state.can_do_without(id)
-    }
-
     /// Whether this member already obeys another HALT, of a higher organizer or a later round.
     fn obeys_better(&self, cx: &Context, rank: Rank, round: Epoch) -> bool {
         let obeys = cx.state.phase().is_halted();
@@ -66,14 +50,10 @@ impl Halting {
     }
 
     /// The organizer may be alive and have given up: this member waits T2 for each sign that it continues, and for
-    /// each step at most twice that. With a majority, it obeys an organizer that halts it for one round after another
-    /// for [`MOST_T2`] in all.
+    /// each step at most twice that.
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
-        let mut most = cx.state.course.since() + t2 * 2;
-        if cx.state.needs_majority() && cx.state.phase() == Phase::Halted {
-            most = most.min(self.halted_since + t2 * MOST_T2);
-        }
+        let most = cx.state.course.since() + t2 * 2;
         if !Fault::HaltedForEver.is_planted() {
             cx.arm(Timer::Coordinator, t2.min(most.since(cx.now)));
         }
@@ -115,7 +95,6 @@ impl Halting {
         self.ready = epoch;
         self.halted_by_us.clear();
         self.refused.clear();
-        self.vain_halts.forget(by.0);
         self.look_after_coordinator_from(cx, cx.now);
         Some(View { epoch, leader: Some(leader) })
     }
@@ -127,7 +106,6 @@ impl Halting {
 
     /// A live leader has not taken this member in: it will, as it regularly checks who is Normal.
     pub(super) fn found_leader(&mut self, cx: &mut Context, view: View, leader: NodeId) {
-        self.vain_halts.forget(leader);
         let obeys = cx.state.phase().is_halted();
         // The leader of a paused cluster does not release, and takes in the members that say that they are not
         // Normal.

@@ -6,7 +6,6 @@
 
 mod member;
 mod organizer;
-mod spoilers;
 mod watch;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -20,7 +19,6 @@ use crate::core::phase::{Phase, Reason};
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
-use spoilers::Spoilers;
 
 /// The steps of an organizer, as the paper numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -71,17 +69,11 @@ pub struct Halting {
     halted_by_us: BTreeSet<NodeId>,
     /// The HALT that this member obeys: its organizer and round.
     halted: Option<(Rank, Epoch)>,
-    /// Since when that organizer halts this member, in this round or an earlier one.
-    halted_since: Time,
     /// The last round whose READY it took.
     ready: Epoch,
     /// The members that refused this organizer, or did not answer when it told them that it is elected, and since
     /// when. It remembers them until some member leads.
     refused: BTreeMap<NodeId, Time>,
-    /// How often each peer halted this member and did not come to lead, since it last led.
-    vain_halts: Spoilers,
-    /// How often this leader began an election because that peer was not Normal.
-    not_normal: Spoilers,
     /// The member whose outcome this one awaits, having given up in step (1) or for another reason.
     awaits: Option<NodeId>,
     /// The number of its call to a coordinator that may be gone (Timeout).
@@ -178,10 +170,6 @@ impl Election for Halting {
         }
     }
 
-    fn would_refuse(&self, cx: &Context, candidate: NodeId) -> bool {
-        self.is_spoiler(cx, candidate)
-    }
-
     fn finds_nobody(&self, state: &State) -> bool {
         state.phase() == Phase::Waiting && self.awaits.is_none() && !state.is_bound()
     }
@@ -234,18 +222,6 @@ impl Halting {
         }
     }
 
-    /// This member begins an election for this reason. Counts that, if an organizer had halted it and did not come to
-    /// lead.
-    fn note_vain_halt(&mut self, cx: &Context, reason: &Reason) {
-        use Reason::{HalterLost, LeaderGaveUp, LeaderSuspected, NoCoordinator};
-        let in_vain =
-            matches!(reason, NoCoordinator | LeaderSuspected(_) | LeaderGaveUp(_) | HalterLost(_));
-        if let Some((halter, _)) = self.halted.filter(|_| in_vain && cx.state.phase().is_halted()) {
-            let at = (cx.state.settings.timing.t2(), cx.now);
-            self.vain_halts.count(halter.id, cx.state.membership.list(), at);
-        }
-    }
-
     fn next_call(&mut self) -> u64 {
         self.calls += 1;
         self.calls
@@ -257,8 +233,6 @@ impl Halting {
             calls: self.calls,
             halted_by_us: std::mem::take(&mut self.halted_by_us),
             refused: std::mem::take(&mut self.refused),
-            vain_halts: std::mem::take(&mut self.vain_halts),
-            not_normal: std::mem::take(&mut self.not_normal),
             ..Halting::default()
         };
     }

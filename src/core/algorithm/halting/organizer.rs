@@ -16,7 +16,6 @@ impl Halting {
     /// Calls an election. A coordinator that calls one stops leading first; a member that is still discovering the
     /// others finishes that first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
-        self.note_vain_halt(cx, &reason);
         self.clear();
         if cx.keeps_discovering(&reason) {
             return;

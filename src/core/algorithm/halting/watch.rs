@@ -26,8 +26,7 @@ impl Halting {
         cx.send_all(others, Message::AreYouNormal { number, epoch });
     }
 
-    /// "A no starts an election", which takes that member in. A member that may take over does so itself. With a
-    /// majority, a member that says no repeatedly makes the leader elect less and less often.
+    /// "A no starts an election", which takes that member in. A member that may take over does so itself.
     pub(super) fn checked(&mut self, cx: &mut Context, from: NodeId, normal: bool) {
         let peer = cx.state.detector.get(from);
         let (own, margin) = (cx.state.present_rank(), cx.state.settings.margin);
@@ -35,10 +34,7 @@ impl Halting {
             cx.state.is_peer_above(peer) && margin.is_exceeded(peer.rank(), own)
         });
         let takes_over = above && cx.state.preempts_at_once();
-        let lately = cx.state.needs_majority() && self.not_normal.holds(from, 1, cx.now);
-        if !normal && !takes_over && !lately && !Fault::NoCheck.is_planted() {
-            let at = (cx.state.settings.timing.t2(), cx.now);
-            self.not_normal.count(from, cx.state.membership.list(), at);
+        if !normal && !takes_over && !Fault::NoCheck.is_planted() {
             self.begin(cx, Reason::NotNormal(from));
         }
     }

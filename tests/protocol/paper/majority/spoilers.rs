@@ -9,7 +9,7 @@ use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{heartbeat, majority, would};
+use super::{heartbeat, majority};
 use crate::paper::process::{Process, Sent, TIMING, id, rank};
 
 const STEP: Duration = Duration::from_millis(10);
@@ -100,52 +100,6 @@ fn halt(round: u64) -> Message {
 }
 
 #[test]
-fn halting_whoever_halts_for_one_round_after_another_is_not_obeyed_for_ever() {
-    let mut p4 = member(AlgorithmKind::Halting, 4);
-    let took = leads_after(&mut p4, |step, _| Some(halt(step * 10)));
-    let twice = TIMING.t2() * 4 * 2; // once may be bad luck
-    assert!(took.is_some_and(|took| took >= twice && took <= twice + TIMING.t2()), "{took:?}");
-}
-
-/// It lets P4 begin, and halts it as soon as it is asked.
-#[test]
-fn halting_whoever_halts_each_organizer_is_not_obeyed_for_ever() {
-    let mut p4 = member(AlgorithmKind::Halting, 4);
-    let asked =
-        |message: &Message| matches!(message, Message::AreYouThere { .. } | Message::Halt { .. });
-    let took = leads_after(&mut p4, |step, told| told.iter().any(asked).then(|| halt(step * 10)));
-    let twice = TIMING.t2() * 2;
-    assert!(took.is_some_and(|took| took >= twice && took <= twice * 2), "{took:?}");
-}
-
-/// P1 asks whether P4 is there, so that P4 looks at all. Gives the number of its look at P5.
-fn looks_at_p5(p4: &mut Process) -> u64 {
-    let asks = Message::AreYouThere { number: 1, under: None, rank: rank(1), eligible: true };
-    let sent = p4.hears(1, asks);
-    let number = |(_, message): &(Vec<u8>, Message)| match message {
-        Message::AreYouNormal { number, .. } => Some(*number),
-        _ => None,
-    };
-    sent.iter().find_map(number).unwrap_or_else(|| panic!("{sent:?}"))
-}
-
-/// It says whenever the leader looks that it is not Normal.
-#[test]
-fn halting_whoever_is_never_normal_makes_the_leader_elect_less_and_less_often() {
-    let mut p4 = member(AlgorithmKind::Halting, 4);
-    let mut elections = 0;
-    for _ in 0..10 {
-        if p4.core.phase() != Phase::Leading {
-            leads_after(&mut p4, |_, _| None).unwrap();
-            elections += 1;
-        }
-        let number = looks_at_p5(&mut p4);
-        p4.hears(5, Message::Reply { number, accepted: false });
-    }
-    assert!((2..=4).contains(&elections), "{elections}: one to lead, one to take P5 in, few more");
-}
-
-#[test]
 fn halting_nobody_halts_a_leader_that_has_its_lease() {
     let mut p4 = member(AlgorithmKind::Halting, 4);
     leads_after(&mut p4, |_, _| None).unwrap();
@@ -168,56 +122,4 @@ fn ring_the_heir_asks_the_voters_without_a_lap() {
     assert!(asks_for_votes(&sent), "{sent:?}");
     let sent = p4.hears(5, ballot(50, 0));
     assert!(!sent.iter().any(|(_, message)| matches!(message, Message::Ballot(_))), "{sent:?}");
-}
-
-/// Where P5 alone could lead, it is obeyed however often it came to nothing.
-#[test]
-fn halting_the_only_member_that_may_lead_is_obeyed() {
-    let mut p4 = member(AlgorithmKind::Halting, 4);
-    for other in [1, 2, 3] {
-        p4.loses(other);
-    }
-    p4.resigns();
-    let is_obeyed = |p4: &mut Process, round| {
-        let sent = p4.hears(5, halt(round));
-        sent.iter().any(|(_, said)| matches!(said, Message::Reply { accepted: true, .. }))
-    };
-    for round in 1..6 {
-        assert!(is_obeyed(&mut p4, 100 * round), "{round}");
-        for _ in 0..100 {
-            p4.hears(
-                5,
-                Message::AreYouThere { number: 1, under: None, rank: rank(5), eligible: true },
-            );
-            p4.after(STEP);
-            p4.stores();
-        }
-    }
-}
-
-/// Honest P5 halts P4 twice in vain, as a third member refuses it; then it leads, without P4.
-#[test]
-fn halting_whoever_leads_after_all_is_obeyed_again() {
-    let is_refused = |leads: bool| {
-        let mut p4 = member(AlgorithmKind::Halting, 4);
-        let enough = TIMING.t2() * 4 * 2;
-        let begun = p4.now;
-        while p4.now < begun + enough {
-            p4.hears(5, halt(p4.now.0 / 1_000_000 + 10));
-            p4.hears(1, Message::Alive { number: 0 });
-            p4.stores();
-            p4.after(STEP);
-        }
-        if leads {
-            p4.hears(5, heartbeat(100_000, 1, 5));
-        }
-        // Or P5 would take over and be refused, again and again.
-        p4.stores();
-        let denied = would(&mut p4, 5, 200_000) == Opinion::No { wait: TIMING.failure };
-        assert_eq!(denied, !leads, "the pre-vote says what the answer to HALT will be");
-        let sent = p4.hears(5, halt(200_000));
-        sent.iter().any(|(_, said)| matches!(said, Message::Reply { accepted: false, .. }))
-    };
-    assert!(is_refused(false));
-    assert!(!is_refused(true));
 }
