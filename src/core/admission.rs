@@ -9,11 +9,10 @@ use std::sync::Arc;
 use super::api::Output;
 use super::detector::{ConnectionId, Met, Peer};
 use super::membership::ListVersion;
-use super::message::{Agreement, Hello, MemberReport, Rejection, View};
+use super::message::{Agreement, Hello, Rejection, View};
 use super::note::Note;
-use super::phase::{Phase, Reason};
+use super::phase::Reason;
 use super::planted::Fault;
-use super::settings::PowerOn;
 use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
@@ -201,23 +200,6 @@ impl Turn<'_> {
         }
     }
 
-    /// The leader has met a newer incarnation of a peer: the open connections lead to the older one, whose signs of
-    /// life must not keep the newer one out.
-    pub fn forget_earlier_run(&mut self, report: &MemberReport) {
-        let peer = report.id;
-        let older = self.cx.state.detector.get(peer).is_some_and(|known| {
-            known.incarnation() < report.incarnation
-                && (known.lines.inbound().is_some() || known.lines.is_up())
-        });
-        if !older {
-            return;
-        }
-        self.cx.state.detector.change(peer, |peer| {
-            peer.forget_hearing();
-        });
-        self.cx.redial(peer);
-    }
-
     /// Notes the content of a hello or a welcome.
     fn meet(&mut self, hello: &Hello) -> Met {
         let protocol = self.cx.state.settings.protocols.shared(hello.protocols).ok();
@@ -258,21 +240,5 @@ impl Turn<'_> {
         self.told(hello.id, hello.view);
         self.joined(hello.id);
         self.begin_if_all_connected();
-    }
-
-    /// The wait at power-on ends when all members of the newest list are connected. A member that has found a lower
-    /// leader meanwhile takes over now.
-    pub fn begin_if_all_connected(&mut self) {
-        let state = &self.cx.state;
-        if !state.detector.all_connected() || state.is_behind() {
-            return;
-        }
-        let elects = state.settings.power_on == PowerOn::Elect;
-        if state.phase() == Phase::Starting && elects {
-            self.call(Reason::AllConnected);
-        } else if let Some(leader) = state.leader_to_preempt().filter(|_| state.preempts_at_once())
-        {
-            self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
-        }
     }
 }

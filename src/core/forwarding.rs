@@ -1,8 +1,8 @@
 //! Carrying out commands of operators, here or at the leader.
 
-use super::api::Output;
 use super::command::Command;
 use super::context::Context;
+use super::course::Switchover;
 use super::durable::Then;
 use super::membership::known::Asker;
 use super::message::{Done, Forwarded, Message, Refusal};
@@ -10,7 +10,7 @@ use super::phase::{Phase, Reason};
 use super::settings::AlgorithmKind;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{CommandId, NodeId, Task};
+use super::types::{CommandId, NodeId, Pause, Task, Version};
 
 /// What carrying out a command did, and the record that holds it; or why it was not carried out.
 pub(super) type Carried = Result<(u64, Done), Refusal>;
@@ -159,54 +159,65 @@ impl Turn<'_> {
         }
         self.arm_forward();
     }
+
+    /// The leader pauses the cluster or resumes it, and tells the others immediately.
+    pub fn carry_out_pause(&mut self, command: &Forwarded) -> Carried {
+        let state = &self.cx.state;
+        if !state.leads() {
+            return Err(Refusal::NotLeader);
+        }
+        if !state.records.have_room() {
+            return Err(Refusal::TooMany);
+        }
+        let (paused, since, until, done) = match *command {
+            Forwarded::Pause { since, until } => (true, since, until, Done::Paused),
+            _ => (false, 0, None, Done::Resumed),
+        };
+        let version = state.membership.pause().version.next(state.view().epoch);
+        let record = self.cx.take_pause(Pause { version, paused, since, until });
+        self.beat_to(self.cx.all_others());
+        self.hand_over_if_unfit(); // this leader may have waited for the end of the pause
+        Ok((record, done))
+    }
+
+    /// Whether this member leads, and this pause is the present one: then it may end.
+    pub fn may_resume(&self, pause: Version) -> bool {
+        let state = &self.cx.state;
+        state.leads() && state.membership.pause().version == pause
+    }
+
+    /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
+    pub fn switch_over(&mut self, asked: Asker, to: NodeId) {
+        match self.may_switch_over(to) {
+            Ok(()) if to != self.cx.state.id() => {
+                let due = self.cx.now + self.cx.state.settings.timing.failure;
+                let switchover = Switchover { to, asked, due, taken: false };
+                self.cx.state.course.set_switchover(Some(switchover));
+                self.beat_to(self.cx.all_others());
+            }
+            result => self.cx.tell_outcome(asked, result.map(|()| Done::Leads(to))),
+        }
+    }
+
+    /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
+    /// it is preempted like any other.
+    pub fn end_switchover(&mut self, asked: Asker) {
+        if !self.cx.state.leads() {
+            return self.cx.tell_outcome(asked, Err(Refusal::NotLeader));
+        }
+        self.cx.tell_outcome(asked, Ok(Done::SwitchoverEnded));
+        if let Some(under_way) = self.cx.state.course.switchover() {
+            self.drop_switchover(Refusal::NotTaken(under_way.to));
+        }
+        self.cx.state.eligibility.clear(); // the next heartbeat round finds who is to lead
+    }
 }
 
 impl Context<'_> {
-    /// Answers a command of an operator of this member.
-    pub fn answer(&mut self, id: CommandId, result: Result<Done, Refusal>) {
-        self.out.push(Output::Answer { id, result });
-    }
-
-    /// The same, once the record that holds what was done is durable.
-    fn answer_once_durable(&mut self, id: CommandId, carried: Carried) {
-        match carried {
-            Ok((record, done)) => self.state.records.then(record, Then::Answer(id, done)),
-            Err(refusal) => self.answer(id, Err(refusal)),
-        }
-    }
-
-    /// Tells the member that passed a command on, or the caller of this one, how the command ended.
-    pub fn tell_outcome(&mut self, (to, number): Asker, result: Result<Done, Refusal>) {
-        if to == self.state.id() {
-            self.settle(number, result);
-        } else {
-            self.send(to, Message::Outcome { number, result });
-        }
-    }
-
     /// A member says how a command ended. Only the leader that was sent the command can know that.
     pub fn hear_outcome(&mut self, from: NodeId, number: u64, result: Result<Done, Refusal>) {
         if self.state.outbox.commands.may_end(number, from, &result) {
             self.settle(number, result);
-        }
-    }
-
-    /// A command has ended; or, if it is a change of the members, it waits for the next leader: this one has handed
-    /// over, or does not lead any more.
-    pub fn settle(&mut self, number: u64, result: Result<Done, Refusal>) {
-        if let Some((id, result)) = self.state.outbox.commands.end(number, result) {
-            self.answer(id, result);
-        }
-    }
-
-    /// This member was removed: the operator that asked it for that gets the answer before it ends. Other members
-    /// refuse it because of a list that cannot be undone, unless it made that list itself, by force.
-    pub fn settle_own_removal(&mut self) {
-        let own = self.state.id();
-        let stored = !self.state.membership.has_removed_itself();
-        for number in self.state.outbox.commands.removals(own) {
-            let done = Done::Removed { id: own, stored, handed_over: false };
-            self.settle(number, Ok(done));
         }
     }
 }

@@ -12,7 +12,7 @@ use super::durable::Then;
 use super::message::{Liveness, MemberReport, Message, Opinion};
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
-use super::settings::{LONGEST_PROMISE, Preempt};
+use super::settings::Preempt;
 use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
@@ -27,37 +27,9 @@ impl State {
         // A leader without a lease stops leading: no leader is better than a second one.
         Some(self.timers.due(Timer::Lease).unwrap_or_default())
     }
-
-    /// Whether enough voters have voted for this member in this epoch, and that lease has not expired.
-    pub(super) fn has_votes(&self, epoch: Epoch, now: Time) -> bool {
-        self.candidacy.lease_of(epoch).is_some_and(|lease| now < lease.until(self.majority()))
-    }
 }
 
 impl Context<'_> {
-    /// Takes the lease of a leader that begins to lead, or to lead in a greater epoch.
-    pub fn take_lease(&mut self, epoch: Epoch) {
-        if !self.state.needs_majority() {
-            return;
-        }
-        debug_assert!(self.state.has_votes(epoch, self.now), "leads in an epoch of nobody");
-        self.state.timers.cancel(Timer::Voters);
-        if let Some(lease) = self.state.candidacy.take_lease(epoch) {
-            let (own, length) = (self.state.id(), self.state.settings.timing.lease);
-            self.state.voter.promise(self.now, own, epoch, length);
-            self.state.course.take_lease(lease);
-            self.arm_lease();
-        }
-    }
-
-    /// Arms the timer of the lease anew, after its end has moved.
-    pub fn arm_lease(&mut self) {
-        if let Some(lease) = self.state.course.lease() {
-            let until = lease.until(self.state.majority());
-            self.state.timers.arm(Timer::Lease, until);
-        }
-    }
-
     /// Notes that the leader sent a heartbeat round, with which it renews its own promise too.
     fn hold_by_own_heartbeat(&mut self, number: u64) {
         let (own, now, epoch) = (self.state.id(), self.now, self.state.view().epoch);
@@ -78,25 +50,6 @@ impl Context<'_> {
         let acknowledge =
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause: None };
         self.tell_once_promise_is_durable(length, own, acknowledge);
-    }
-
-    /// A voter acknowledged a heartbeat round.
-    pub fn prolong(&mut self, voter: NodeId, number: u64) {
-        let (counts, length) = (self.state.is_voter(voter), self.state.settings.timing.lease);
-        let number = if Fault::OlderCopy.is_planted() { self.state.course.round() } else { number };
-        if let Some(lease) = self.state.course.lease_mut().filter(|_| counts) {
-            if Fault::LeaseFromReceipt.is_planted() {
-                lease.sent(number, self.now, length);
-            }
-            lease.acknowledge(voter, number);
-            self.arm_lease();
-        }
-    }
-
-    /// Whether this voter would make a promise of this length.
-    pub fn may_promise(&self, lease: Duration) -> bool {
-        let longest = self.state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
-        lease <= longest || Fault::LongPromise.is_planted()
     }
 
     /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length

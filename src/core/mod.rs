@@ -8,6 +8,7 @@
 pub mod address;
 mod admission;
 mod algorithm;
+mod answers;
 mod api;
 pub mod bounds;
 mod command;

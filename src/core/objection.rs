@@ -129,13 +129,6 @@ impl State {
         (ours != theirs).then(|| differ("members", named(ours), named(theirs)))
     }
 
-    /// With a majority: whether a member is never a candidate or a leader, by this member's list. An id keeps its
-    /// role for life.
-    pub(super) fn never_leads(&self, id: NodeId) -> bool {
-        let listed = || self.membership.list().get(id);
-        self.needs_majority() && listed().is_some_and(|member| !member.may_lead())
-    }
-
     /// The greatest epoch or round that this member knows.
     fn greatest_known(&self) -> u64 {
         self.epochs.round().max(self.view().epoch).max(self.membership.version().epoch).0

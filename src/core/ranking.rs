@@ -1,22 +1,11 @@
 //! Changes of this member's own rank and eligibility: samples, health checks and drains.
 
-use super::context::Context;
 use super::forwarding::Carried;
-use super::job::Ending;
 use super::message::{Done, Refusal};
 use super::phase::{Phase, Reason};
-use super::planted::Fault;
-use super::settings::{Alone, Preempt};
+use super::settings::Preempt;
 use super::turn::Turn;
 use super::types::Drain;
-
-impl Context<'_> {
-    /// Takes the latest sample as this member's rank, at the start of an election and after its end: the rank is
-    /// frozen in between.
-    pub fn freeze_rank(&mut self) {
-        self.state.eligibility.freeze(self.now);
-    }
-}
 
 impl Turn<'_> {
     /// The attribute was sampled anew. During an election the rank stays as it is. A leader keeps the rank that it
@@ -73,25 +62,6 @@ impl Turn<'_> {
         let record = self.cx.persist();
         self.take_what_changed();
         Ok((record, Done::Undrained))
-    }
-
-    /// A leader that is drained or unhealthy hands over, as soon as another member may lead.
-    pub fn hand_over_if_unfit(&mut self) {
-        let state = &self.cx.state;
-        if !state.leads() || !state.eligibility.is_unfit() || Fault::UnfitLeads.is_planted() {
-            return;
-        }
-        let drained = state.eligibility.drain().is_some();
-        if !drained && state.is_paused() {
-            return; // an unhealthy leader of a paused cluster keeps leading
-        }
-        let alone = !drained && state.settings.health == Some(Alone::StepDown);
-        let successor = state.best_other();
-        if (successor.is_none() && !alone) || self.waits_for_job(Ending::Unfit) {
-            return;
-        }
-        self.cx.freeze_rank(); // or the others would take this member for eligible
-        self.release(successor, if drained { Reason::Drained } else { Reason::Unhealthy });
     }
 
     /// Takes a new rank or eligibility, unless an election is in progress or this member leads.

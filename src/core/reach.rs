@@ -131,7 +131,7 @@ impl Context<'_> {
     pub fn prefers_steadier(&self, candidate: NodeId) -> Option<Duration> {
         let (state, failure) = (&self.state, self.state.settings.timing.failure);
         let others = || state.eligible().any(|peer| !peer.is_unsteady());
-        if !self.comes_and_goes(candidate) || !(state.is_eligible() || others()) {
+        if !self.is_unsteady(candidate) || !(state.is_eligible() || others()) {
             return None;
         }
         match state.course.leaderless() {
@@ -145,7 +145,7 @@ impl Context<'_> {
     }
 
     /// Whether a peer comes and goes beside a steady majority.
-    pub fn comes_and_goes(&self, id: NodeId) -> bool {
+    pub fn is_unsteady(&self, id: NodeId) -> bool {
         self.state.detector.get(id).is_some_and(|peer| self.state.comes_and_goes(peer))
     }
 

@@ -370,4 +370,23 @@ impl State {
         let bound = self.voter.bound_to(now);
         self.needs_majority() && bound.is_some_and(|leader| self.follows(leader))
     }
+
+    /// With a majority: whether a member is never a candidate or a leader, by this member's list. An id keeps its
+    /// role for life.
+    pub(in crate::core) fn never_leads(&self, id: NodeId) -> bool {
+        let listed = || self.membership.list().get(id);
+        self.needs_majority() && listed().is_some_and(|member| !member.may_lead())
+    }
+
+    /// Whether a higher member takes over by now: not while the cluster is paused, and not if this member is chosen:
+    /// the leader hands over to that by itself.
+    pub(in crate::core) fn preempt(&self) -> Preempt {
+        let waits = self.is_paused() || self.eligibility.is_chosen();
+        if waits { Preempt::Never } else { self.settings.preempt }
+    }
+
+    /// Whether the cluster is paused, as far as this member knows.
+    pub(in crate::core) fn is_paused(&self) -> bool {
+        self.membership.pause().paused && !Fault::PauseUnheeded.is_planted()
+    }
 }

@@ -9,7 +9,6 @@
 use super::context::Context;
 use super::course::Switchover;
 use super::job::Ending;
-use super::membership::known::Asker;
 use super::message::{Done, Refusal};
 use super::phase::Reason;
 use super::planted::Fault;
@@ -28,18 +27,18 @@ fn ranks_first(rank: Rank) -> bool {
 }
 
 impl State {
-    /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
-    pub(super) fn chosen(&self) -> Option<NodeId> {
-        let next = self.course.switchover().map(|switchover| switchover.to);
-        let own = self.leads() && self.eligibility.is_chosen();
-        next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
-    }
-
     /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
     /// may not have come. The leader's version may not know the command that ends one.
     pub(super) fn follows_unchosen(&self) -> bool {
         let unchosen = |leader: Rank| !ranks_first(leader) && self.chosen().is_none();
         !self.leads() && self.leader().is_some_and(unchosen)
+    }
+
+    /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
+    pub(in crate::core) fn chosen(&self) -> Option<NodeId> {
+        let next = self.course.switchover().map(|switchover| switchover.to);
+        let own = self.leads() && self.eligibility.is_chosen();
+        next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
     }
 }
 
@@ -59,20 +58,7 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
-    pub fn switch_over(&mut self, asked: Asker, to: NodeId) {
-        match self.may_switch_over(to) {
-            Ok(()) if to != self.cx.state.id() => {
-                let due = self.cx.now + self.cx.state.settings.timing.failure;
-                let switchover = Switchover { to, asked, due, taken: false };
-                self.cx.state.course.set_switchover(Some(switchover));
-                self.beat_to(self.cx.all_others());
-            }
-            result => self.cx.tell_outcome(asked, result.map(|()| Done::Leads(to))),
-        }
-    }
-
-    fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
+    pub(super) fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
         let state = &self.cx.state;
         match state.course.switchover() {
             _ if !state.leads() => Err(Refusal::NotLeader),
@@ -132,26 +118,6 @@ impl Turn<'_> {
         } else if due <= self.cx.now {
             self.drop_switchover(Refusal::NotTaken(to));
         }
-    }
-
-    /// Ends the switchover in progress, and tells the asker why, unless the asker has its answer.
-    pub fn drop_switchover(&mut self, why: Refusal) {
-        if let Some(dropped) = self.cx.state.course.set_switchover(None).filter(|s| !s.taken) {
-            self.cx.tell_outcome(dropped.asked, Err(why));
-        }
-    }
-
-    /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
-    /// it is preempted like any other.
-    pub fn end_switchover(&mut self, asked: Asker) {
-        if !self.cx.state.leads() {
-            return self.cx.tell_outcome(asked, Err(Refusal::NotLeader));
-        }
-        self.cx.tell_outcome(asked, Ok(Done::SwitchoverEnded));
-        if let Some(under_way) = self.cx.state.course.switchover() {
-            self.drop_switchover(Refusal::NotTaken(under_way.to));
-        }
-        self.cx.state.eligibility.clear(); // the next heartbeat round finds who is to lead
     }
 
     /// A leader whose switchover was cleared hands over to the member that would have preempted it: the others

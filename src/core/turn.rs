@@ -70,13 +70,6 @@ impl Turn<'_> {
         }
     }
 
-    /// Calls an election. A member that is still discovering the others finishes that first.
-    pub fn call(&mut self, reason: Reason) {
-        if !self.cx.keeps_discovering(&reason) {
-            self.algorithm.get().start(&mut self.cx, reason);
-        }
-    }
-
     fn message(&mut self, connection: ConnectionId, from: NodeId, envelope: Envelope) {
         let closed = self.inbound(from) != Some(connection); // or replaced
         if closed || self.is_beyond_belief(from, &envelope) {
@@ -156,15 +149,6 @@ impl Turn<'_> {
         }
     }
 
-    /// A peer said hello or welcome, or is heard again.
-    pub fn joined(&mut self, peer: NodeId) {
-        if self.cx.state.detector.is_within_reach(peer) {
-            let answer = self.cx.state.outbox.take(peer);
-            answer.into_iter().for_each(|message| self.cx.send(peer, message));
-        }
-        self.algorithm.get().joined(&mut self.cx, peer);
-    }
-
     /// All records up to this number are durable: continues what waited for them.
     pub fn persisted(&mut self, number: u64) {
         self.cx.state.candidacy.disk_writes();
@@ -232,27 +216,6 @@ impl Turn<'_> {
             Redial::Refused | Redial::Failed => {
                 self.lose(id, Liveness::Suspected, Reason::LeaderDisconnected(id));
             }
-        }
-    }
-
-    /// A member is suspected or dead. If it led, or was about to, this member calls an election.
-    pub fn lose(&mut self, id: NodeId, status: Liveness, reason: Reason) {
-        if self.cx.state.detector.lose(id, status) {
-            self.lost(id, reason);
-        }
-    }
-
-    pub fn lost(&mut self, id: NodeId, reason: Reason) {
-        self.cx.note_departure(id);
-        self.cx.be_eligible_if_alone();
-        let state = &mut *self.cx.state;
-        if state.view().leader.is_none_or(|leader| leader.id == id) {
-            state.course.expect_no_heartbeat();
-        }
-        if state.follows(id) || state.is_bound_to(id) {
-            self.call(reason);
-        } else {
-            self.algorithm.get().lost(&mut self.cx, id);
         }
     }
 

@@ -1,59 +1,12 @@
 //! How a leadership ends while a job runs: the job ends first, or this member tells nobody before the job has ended.
 
-use crate::core::api::Output;
-use crate::core::context::Context;
 use crate::core::job::Ending;
-use crate::core::message::{Done, Message, View};
+use crate::core::message::Done;
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
-use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::{Epoch, NodeId};
-
-impl State {
-    /// Whether this member may not say yet that it stopped leading: the votes for it must stay bound.
-    fn withholds_release(&self) -> bool {
-        let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
-        self.needs_majority() && self.endings.job.runs() && !told
-    }
-
-    /// The greatest epoch known and its successor, if this member led in it, gave it up and may say so.
-    pub(in crate::core) fn gave_up(&self) -> Option<(Epoch, Option<NodeId>)> {
-        let View { epoch, .. } = self.view();
-        let told = self.endings.gave_up(epoch).filter(|_| !self.withholds_release());
-        told.map(|successor| (epoch, successor))
-    }
-
-    /// Whether this member may say that it does not lead in this epoch and never will.
-    pub(in crate::core) fn may_disown(&self, epoch: Epoch) -> bool {
-        let led = self.endings.gave_up(epoch).is_some();
-        !(led && self.withholds_release())
-    }
-
-    /// The message that says that this member does not lead in this epoch any more, or never will.
-    pub fn release_message(&self, epoch: Epoch, successor: Option<NodeId>) -> Message {
-        Message::Release { epoch, successor, eligible: self.is_eligible() }
-    }
-
-    /// Frees this member's own vote, unless a job still relies on it.
-    pub(in crate::core) fn free_own_vote(&mut self) {
-        if !self.withholds_release() {
-            self.voter.release_all(self.id());
-        }
-    }
-}
-
-impl Context<'_> {
-    /// Tells all others that this member does not lead in this epoch any more, or never will. While a job runs it
-    /// tells nobody: the votes expire by themselves.
-    pub fn say_released(&mut self, epoch: Epoch, successor: Option<NodeId>) {
-        if self.state.withholds_release() {
-            return;
-        }
-        self.send_all(self.all_others(), self.state.release_message(epoch, successor));
-    }
-}
+use crate::core::types::{Epoch, NodeId, Rank};
 
 impl Turn<'_> {
     /// Nothing of the job runs any more: does what waited for that.
@@ -76,20 +29,6 @@ impl Turn<'_> {
     pub fn job_overdue(&mut self) {
         let ending = self.cx.state.endings.job.overdue();
         self.end_leadership(ending);
-    }
-
-    /// Whether a leader has to wait for its job before it hands over or stops. Then it has the job ended, and its
-    /// leadership ends after the job.
-    pub fn waits_for_job(&mut self, ending: Ending) -> bool {
-        let Some(stops_within) = self.cx.state.endings.job.awaited() else { return false };
-        if !self.cx.state.leads() || Fault::JobNotAwaited.is_planted() {
-            return false;
-        }
-        if self.cx.state.endings.job.end_for(ending) {
-            self.cx.arm(Timer::Job, stops_within);
-            self.cx.out.push(Output::EndJob { by: self.cx.now + stops_within });
-        }
-        true
     }
 
     /// Whether the member that preempted this leader is still there, and the cluster was not paused since.
@@ -115,5 +54,32 @@ impl Turn<'_> {
             _ => {}
         }
         self.look_after_switchover();
+    }
+
+    /// A higher member asks this one to hand over.
+    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
+        let rank = Rank { id: from, ..rank };
+        self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // a member that asks is eligible
+        let state = &self.cx.state;
+        // A member that an operator chose before may not know yet that this leader has given up on it.
+        let next = state.course.switchover().is_some_and(|s| s.to == from);
+        let (leads, outdated) = (state.leads(), state.view().epoch > epoch);
+        match state.leads_in(epoch) && self.gives_way_to(rank, votes, next) {
+            true if !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() => {
+                let release = self.cx.state.release_message(epoch, Some(from));
+                self.cx.send_all(self.cx.all_others(), release);
+            }
+            true if next => self.chosen_takes_over(from),
+            true => self.give_way(from),
+            false if leads || outdated => self.cx.send_view(from),
+            // Some members have its task already; it leads in this epoch before it releases it.
+            false if self.is_about_to_lead(epoch) => {}
+            false if self.repeat_release(from) || !self.cx.state.may_disown(epoch) => {}
+            false => {
+                // An earlier incarnation of this member led, and never will again.
+                self.cx.note_round(epoch);
+                self.cx.send(from, self.cx.state.release_message(epoch, None));
+            }
+        }
     }
 }

@@ -5,7 +5,7 @@ use crate::core::job::Ending;
 use crate::core::message::{Done, Message, Refusal, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
-use crate::core::settings::Preempt;
+use crate::core::settings::{Alone, PowerOn, Preempt};
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::{CommandId, Epoch, NodeId, Rank};
@@ -39,12 +39,6 @@ impl Context<'_> {
         }
     }
 
-    /// Whether this member may take over from a lower leader. While it waits after it was overruled, the same members
-    /// would overrule it again.
-    pub fn may_take_over(&self) -> bool {
-        !self.state.candidacy.rests(self.now)
-    }
-
     /// Takes over from a live lower leader; without a majority, immediately.
     pub fn take_over(&mut self, leader: NodeId, reason: Reason) {
         if self.state.needs_majority() {
@@ -56,33 +50,6 @@ impl Context<'_> {
 }
 
 impl Turn<'_> {
-    /// A higher member asks this one to hand over.
-    pub fn preempted(&mut self, from: NodeId, epoch: Epoch, rank: Rank, votes: &[NodeId]) {
-        let rank = Rank { id: from, ..rank };
-        self.cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // a member that asks is eligible
-        let state = &self.cx.state;
-        // A member that an operator chose before may not know yet that this leader has given up on it.
-        let next = state.course.switchover().is_some_and(|s| s.to == from);
-        let (leads, outdated) = (state.leads(), state.view().epoch > epoch);
-        match state.leads_in(epoch) && self.gives_way_to(rank, votes, next) {
-            true if !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() => {
-                let release = self.cx.state.release_message(epoch, Some(from));
-                self.cx.send_all(self.cx.all_others(), release);
-            }
-            true if next => self.chosen_takes_over(from),
-            true => self.give_way(from),
-            false if leads || outdated => self.cx.send_view(from),
-            // Some members have its task already; it leads in this epoch before it releases it.
-            false if self.is_about_to_lead(epoch) => {}
-            false if self.repeat_release(from) || !self.cx.state.may_disown(epoch) => {}
-            false => {
-                // An earlier incarnation of this member led, and never will again.
-                self.cx.note_round(epoch);
-                self.cx.send(from, self.cx.state.release_message(epoch, None));
-            }
-        }
-    }
-
     /// Hands over to a higher member, once the job of this leader has ended.
     pub fn give_way(&mut self, to: NodeId) {
         if !self.waits_for_job(Ending::Preempted(to)) {
@@ -91,11 +58,11 @@ impl Turn<'_> {
     }
 
     /// Whether this leader hands over to a member that asks for that with these votes, and is chosen or not.
-    fn gives_way_to(&self, rank: Rank, votes: &[NodeId], chosen: bool) -> bool {
+    pub(super) fn gives_way_to(&self, rank: Rank, votes: &[NodeId], chosen: bool) -> bool {
         let (state, id) = (&self.cx.state, rank.id);
         let stays = state.eligibility.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
         // Voters whose `failure` is longer need not have seen that it comes and goes: the two would take turns.
-        let passed_over = stays || self.cx.comes_and_goes(id);
+        let passed_over = stays || self.cx.is_unsteady(id);
         // The operator that waits for the outcome of a change gets it first; the higher member asks again.
         let changes = state.membership.wanted().is_some();
         state.is_above(rank, true)
@@ -108,7 +75,7 @@ impl Turn<'_> {
     }
 
     /// Whether this member has halted others in this round, and hands out its task.
-    fn is_about_to_lead(&self, epoch: Epoch) -> bool {
+    pub(super) fn is_about_to_lead(&self, epoch: Epoch) -> bool {
         let accepted = self.algorithm.accepted(self.cx.state);
         let own = self.cx.state.id();
         accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
@@ -249,6 +216,41 @@ impl Turn<'_> {
             Phase::Leading => self.release(self.cx.state.best_other(), reason),
             Phase::Stopping => {}
             _ => self.cx.become_stopping(reason),
+        }
+    }
+
+    /// A leader that is drained or unhealthy hands over, as soon as another member may lead.
+    pub fn hand_over_if_unfit(&mut self) {
+        let state = &self.cx.state;
+        if !state.leads() || !state.eligibility.is_unfit() || Fault::UnfitLeads.is_planted() {
+            return;
+        }
+        let drained = state.eligibility.drain().is_some();
+        if !drained && state.is_paused() {
+            return; // an unhealthy leader of a paused cluster keeps leading
+        }
+        let alone = !drained && state.settings.health == Some(Alone::StepDown);
+        let successor = state.best_other();
+        if (successor.is_none() && !alone) || self.waits_for_job(Ending::Unfit) {
+            return;
+        }
+        self.cx.freeze_rank(); // or the others would take this member for eligible
+        self.release(successor, if drained { Reason::Drained } else { Reason::Unhealthy });
+    }
+
+    /// The wait at power-on ends when all members of the newest list are connected. A member that has found a lower
+    /// leader meanwhile takes over now.
+    pub fn begin_if_all_connected(&mut self) {
+        let state = &self.cx.state;
+        if !state.detector.all_connected() || state.is_behind() {
+            return;
+        }
+        let elects = state.settings.power_on == PowerOn::Elect;
+        if state.phase() == Phase::Starting && elects {
+            self.call(Reason::AllConnected);
+        } else if let Some(leader) = state.leader_to_preempt().filter(|_| state.preempts_at_once())
+        {
+            self.cx.take_over(leader.id, Reason::TakingOver(leader.id));
         }
     }
 }

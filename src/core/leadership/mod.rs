@@ -1,21 +1,28 @@
 //! The leadership, its beginning and its end, whatever the algorithm.
 //!
 //! The algorithm nominates this member; the nomination waits until the epoch is durable and, with a
-//! majority, the voters are asked (`nomination.rs`) and their answers counted (`tally.rs`). A voter
-//! (`voter.rs`) votes for one candidate of an epoch only, and promises to vote for no other for a while
-//! (`voting.rs`). A leader leads for as long as a majority is bound by what it promised, which its
-//! heartbeats renew (`heartbeat.rs` of the core). It announces itself (`announcement.rs`), and hands over
-//! to a better member (`handover.rs`), after its job has ended (`ending.rs`). `candidacy.rs`,
-//! `question.rs`, `lease.rs` and `voter.rs` hold the state of all that.
+//! majority, the voters are asked (`nomination.rs`, `asking.rs`) and their answers counted (`tally.rs`). A voter
+//! (`voter.rs`) votes for one candidate of an epoch only (`judging.rs`), and promises to vote for no other for a while
+//! (`voting.rs`). The member becomes what the election made it (`becoming.rs`). A leader leads for as long as a majority
+//! is bound by what it promised (`promise.rs`), which its heartbeats renew (`heartbeat.rs` of the core). It announces
+//! itself (`announcement.rs`), and hands over to a better member (`handover.rs`), after its job has ended (`ending.rs`),
+//! by a release (`release.rs`). `candidacy.rs`, `question.rs`, `lease.rs`, `endings.rs` and `voter.rs` hold the state of
+//! all that. `tests/tidy/floors.rs` says which of these files calls which.
 
 mod announcement;
+mod asking;
+mod becoming;
+mod call;
 pub(super) mod candidacy;
 mod ending;
 pub(super) mod endings;
 mod handover;
+mod judging;
 pub(super) mod lease;
 mod nomination;
+mod promise;
 pub(super) mod question;
+mod release;
 mod tally;
 pub(super) mod voter;
 mod voting;

@@ -12,16 +12,19 @@ use super::question::{Purpose, Stage};
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::durable::Pace;
-use crate::core::message::{Message, Opinion, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::Epoch;
+use crate::core::types::{Epoch, NodeId};
 
 /// A voter's T2 counts for at most so many times this member's own.
 const MOST_T2S: u32 = 16;
+
+/// How often a vote request is repeated. Two consecutive writes, the one in progress and that of the vote, may then
+/// take four times as long as a leader's lease counts.
+pub(super) const MOST_REPEATS: u32 = 3;
 
 impl State {
     /// Whether a parked nomination may continue: its round is durable and, with a majority, enough voters agreed with
@@ -41,6 +44,21 @@ impl State {
         let of = |id| self.detector.get(id).and_then(Peer::t2);
         let longest = self.membership.list().voters().filter_map(of).fold(own, Duration::max);
         longest.min(own * MOST_T2S)
+    }
+
+    /// Whether enough voters have voted for this member in this round, and it may ask for their votes again in the
+    /// same epoch if these have expired.
+    pub(in crate::core) fn may_repeat_votes(&self, round: Epoch) -> bool {
+        let repeated = self.candidacy.votes_repeated(round);
+        repeated.is_some_and(|times| times < MOST_REPEATS) && !Fault::VotesRunOut.is_planted()
+    }
+
+    /// The other voters that this member has not met since its start, or that have a newer list.
+    pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
+        let version = self.membership.version();
+        let is_met = |peer: &Peer| peer.incarnation().0 > 0 && peer.list() <= version;
+        let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
+        self.membership.list().voters().filter(|id| unmet(*id)).collect()
     }
 }
 
@@ -141,85 +159,6 @@ impl Context<'_> {
             false => candidacy.takeovers.until().min(longest),
         };
     }
-
-    pub(super) fn ask_voters(&mut self, purpose: Purpose, stage: Stage, epoch: Epoch) {
-        if self.state.candidacy.question().is_some_and(|asked| asked.epoch != epoch) {
-            self.drop_question();
-        }
-        let lease = self.state.settings.timing.lease;
-        let number = self.state.candidacy.ask(purpose, stage, epoch, (self.now, lease));
-        self.ask_self(stage, epoch, lease);
-        let list = self.state.membership.version();
-        let mut voters = self.all_others();
-        voters.retain(|id| self.state.is_voter(*id));
-        let View { epoch: last, .. } = self.state.view();
-        let votes = self.state.is_voter(self.state.id());
-        if let Some(leader) = self.state.endings.heard(last).filter(|_| votes) {
-            self.send_all(voters.clone(), Message::Freed { leader, epoch: last });
-        }
-        self.send_all(
-            voters,
-            match stage {
-                Stage::PreVote => Message::PreVote { number, epoch, list },
-                Stage::Vote => Message::VoteRequest { number, epoch, lease, list },
-            },
-        );
-        // A vote waits for a disk; after this time it would come too late.
-        let patience = match stage {
-            Stage::PreVote => self.state.settings.timing.t1(),
-            Stage::Vote => self.state.longest_vote(),
-        };
-        self.arm(Timer::Voters, patience);
-    }
-
-    /// A candidate's vote for itself obeys the same rules as other votes.
-    fn ask_self(&mut self, stage: Stage, epoch: Epoch, lease: Duration) {
-        let own = self.state.id();
-        if !self.state.is_voter(own) {
-            return;
-        }
-        let opinion = match Fault::OwnVoteFree.is_planted() {
-            true => Opinion::Yes,
-            false => self.judge(own, epoch, self.state.membership.version()),
-        };
-        let Some(question) = self.state.candidacy.question_mut() else { return };
-        let number = question.number;
-        match (opinion, stage) {
-            (Opinion::Yes, Stage::Vote) => {
-                if Fault::OwnVoteUnstored.is_planted() {
-                    question.hear(own, Opinion::Yes, self.now);
-                }
-                self.vote_for(own, self.state.records.incarnation(), number, epoch, lease);
-            }
-            _ => question.hear(own, opinion, self.now),
-        }
-    }
-
-    /// Stops asking. Frees the voters that have voted for this member from their promise; but not those that a leader
-    /// asked for a greater epoch, as its lease still rests on them.
-    pub fn drop_question(&mut self) {
-        let Some(question) = self.state.candidacy.drop_question() else { return };
-        self.state.timers.cancel(Timer::Voters);
-        if self.state.candidacy.is_denied() {
-            self.arm(Timer::Voters, self.state.settings.timing.t2()); // it asks them again
-        }
-        if question.stage == Stage::Vote && question.purpose == Purpose::Win {
-            self.state.free_own_vote();
-            self.state.epochs.raise_floor(question.epoch);
-            self.say_released(question.epoch, None);
-        }
-    }
-
-    /// Ends the part of the candidacy that does not belong in this phase.
-    pub fn keep_candidacy_in(&mut self, phase: Phase) {
-        self.state.candidacy.parked = None;
-        if !matches!(phase, Phase::Electing | Phase::Reorganizing | Phase::Leading) {
-            self.drop_question();
-        }
-        if !matches!(phase, Phase::Waiting | Phase::Electing) {
-            self.state.candidacy.forget_denial();
-        }
-    }
 }
 
 impl Turn<'_> {
@@ -246,6 +185,15 @@ impl Turn<'_> {
             _ if state.is_discovering(self.cx.now) => self.call(Reason::NoCoordinator),
             _ if state.candidacy.is_denied() => self.await_voters(),
             _ => self.algorithm.get().expire(&mut self.cx, Timer::Coordinator),
+        }
+    }
+
+    /// An election had no outcome in time; this member does not call another before the voters agree.
+    pub fn await_voters(&mut self) {
+        if self.cx.state.phase() == Phase::Waiting {
+            self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
+        } else {
+            self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);
         }
     }
 }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::nomination::MOST_REPEATS;
 use super::question::{Purpose, Question, Stage};
 use crate::core::context::Context;
 use crate::core::detector::Peer;
@@ -12,20 +13,9 @@ use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
-use crate::core::types::{Epoch, Incarnation, NodeId};
-
-/// How often a vote request is repeated. Two consecutive writes, the one in progress and that of the vote, may then
-/// take four times as long as a leader's lease counts.
-const MOST_REPEATS: u32 = 3;
+use crate::core::types::{Epoch, NodeId};
 
 impl State {
-    /// Whether enough voters have voted for this member in this round, and it may ask for their votes again in the
-    /// same epoch if these have expired.
-    pub(in crate::core) fn may_repeat_votes(&self, round: Epoch) -> bool {
-        let repeated = self.candidacy.votes_repeated(round);
-        repeated.is_some_and(|times| times < MOST_REPEATS) && !Fault::VotesRunOut.is_planted()
-    }
-
     /// Whether this member's own vote is not on the disk yet.
     fn waits_for_own_vote(&self) -> bool {
         let own =
@@ -46,19 +36,6 @@ impl State {
 }
 
 impl Context<'_> {
-    /// A voter votes for this member; or this member itself does, now that its vote is durable.
-    pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
-        let own = of == self.state.records.incarnation() && self.state.is_voter(from);
-        if let Some(question) = self.state.candidacy.question_mut()
-            && ((question.number, question.epoch) == (number, epoch)
-                || Fault::StaleVote.is_planted())
-            && question.stage == Stage::Vote
-            && own
-        {
-            question.hear(from, Opinion::Yes, self.now);
-        }
-    }
-
     /// This member asked for votes in vain. Returns how often that happened.
     fn note_vain_votes(&mut self) -> u32 {
         let unit = self.state.longest_t2();
@@ -235,15 +212,6 @@ impl Turn<'_> {
             self.deny((false, false), Duration::ZERO);
         } else {
             self.call(Reason::LeaseEnded);
-        }
-    }
-
-    /// An election had no outcome in time; this member does not call another before the voters agree.
-    pub(super) fn await_voters(&mut self) {
-        if self.cx.state.phase() == Phase::Waiting {
-            self.cx.arm(Timer::Coordinator, self.cx.state.settings.timing.t2());
-        } else {
-            self.cx.become_waiting(self.cx.now, Reason::NoCoordinator);
         }
     }
 

@@ -6,13 +6,10 @@ use std::time::Duration;
 use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::durable::Then;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Message, Opinion};
 use crate::core::note::Note;
 use crate::core::phase::Phase;
-use crate::core::planted::Fault;
-use crate::core::state::State;
 use crate::core::turn::Turn;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
@@ -21,53 +18,6 @@ impl Context<'_> {
     fn lease_of(&self, peer: NodeId) -> Duration {
         let timing = self.state.detector.get(peer).and_then(Peer::timing);
         timing.map_or(Duration::ZERO, |[.., lease]| Duration::from_nanos(lease))
-    }
-
-    /// This voter's answer to a vote request.
-    pub(super) fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
-        let state = &*self.state;
-        let (own, patience) = (state.membership.version(), state.settings.timing.failure);
-        if list < own && !Fault::StaleList.is_planted() {
-            return Opinion::No { wait: patience };
-        }
-        // A member led in the epoch of the list's version, and the majority that elected it may have been removed
-        // since. As in Raft: a candidate's term is above that of its last entry.
-        if epoch <= own.epoch && !Fault::ListEpoch.is_planted() {
-            return Opinion::No { wait: Duration::ZERO };
-        }
-        state.voter.judge((self.now, patience), candidate, epoch, state.view())
-    }
-
-    /// Votes for a candidate, and sends the vote as soon as it is durable.
-    pub(super) fn vote_for(
-        &mut self,
-        candidate: NodeId,
-        incarnation: Incarnation,
-        number: u64,
-        epoch: Epoch,
-        lease: Duration,
-    ) {
-        let before = self.state.voter.voted_before(candidate, epoch, lease);
-        self.state.voter.vote_for(self.now, candidate, epoch, lease);
-        let vote = Message::Vote { incarnation, number, epoch };
-        let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
-        let record = match (before, waits) {
-            // The candidate asks once more, as the disk is slow: the vote is not written twice.
-            (true, None) if candidate == self.state.id() => {
-                return self.hear_vote(candidate, incarnation, number, epoch);
-            }
-            (true, None) => return self.send(candidate, vote),
-            (true, Some(record)) => record,
-            (false, _) => {
-                let record = self.persist();
-                self.state.records.then(record, Then::Vote);
-                record
-            }
-        };
-        if Fault::VoteNotDurable.is_planted() && candidate != self.state.id() {
-            return self.send(candidate, vote);
-        }
-        self.state.records.then(record, Then::Tell(candidate, vote));
     }
 
     /// The greatest epoch that this member knows, has voted in or has a list of.
@@ -79,16 +29,6 @@ impl Context<'_> {
     /// Denies a candidate or an outdated leader the vote that the message of this number asked for.
     pub fn deny_vote(&mut self, to: NodeId, number: u64, opinion: Opinion) {
         self.send(to, Message::Denial { number, opinion, epoch: self.greatest_epoch() });
-    }
-}
-
-impl State {
-    /// The other voters that this member has not met since its start, or that have a newer list.
-    pub(in crate::core) fn unmet_voters(&self) -> Vec<NodeId> {
-        let version = self.membership.version();
-        let is_met = |peer: &Peer| peer.incarnation().0 > 0 && peer.list() <= version;
-        let unmet = |id: NodeId| self.detector.get(id).is_some_and(|peer| !is_met(peer));
-        self.membership.list().voters().filter(|id| unmet(*id)).collect()
     }
 }
 

@@ -6,16 +6,12 @@
 //! is done when a majority of the *new* list has stored it.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::known::Asker;
-use crate::core::api::Output;
-use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::durable::Then;
 use crate::core::leadership::lease::Lease;
-use crate::core::membership::{Change, ListVersion, MOST_MEMBERS, Member, MemberList};
-use crate::core::message::{Done, Message, Refusal, Taken};
+use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList};
+use crate::core::message::{Done, Refusal, Taken};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
 use crate::core::state::State;
@@ -24,17 +20,6 @@ use crate::core::turn::Turn;
 use crate::core::types::{NodeId, Time};
 
 impl State {
-    /// Whether this member leads, and its list is not of a later epoch than its own. Otherwise it is outdated, and a
-    /// list that it made would be older than the one that it has.
-    pub(in crate::core) fn leads_by_list(&self) -> bool {
-        self.leads() && self.membership.version().epoch <= self.view().epoch
-    }
-
-    /// Whether the version of the leader's list is of its own epoch.
-    pub(in crate::core) fn stamped_own_list(&self) -> bool {
-        self.membership.version().epoch == self.view().epoch
-    }
-
     /// Whether the leader may change its list: with a majority only a list of its own epoch that a majority has
     /// stored, so that no older change can come back. And the lease must rest on that majority alone, not on what the
     /// last change kept of an older one.
@@ -47,21 +32,6 @@ impl State {
             false => Fault::NoConfirmation.is_planted(),
         };
         !self.needs_majority() || (bound && confirmed)
-    }
-
-    /// Whether enough members have stored the present list, which this leader made.
-    pub(in crate::core) fn is_list_stored(&self) -> bool {
-        if !self.needs_majority() {
-            return self.membership.has_stored(self.id());
-        }
-        self.membership.stored().filter(|id| self.is_voter(*id)).count() >= self.majority()
-    }
-
-    /// The version of the next list that this leader makes: above its own and all that it knows of, except those of
-    /// later epochs.
-    pub(in crate::core) fn next_version(&self) -> ListVersion {
-        let (newest, own) = (self.membership.newest().counter, self.membership.version().counter);
-        ListVersion { epoch: self.view().epoch, counter: newest.max(own).saturating_add(1) }
     }
 
     /// Whether the leader makes this change, or why not.
@@ -123,58 +93,6 @@ fn taken(old: &Member, new: &Member) -> Option<(Taken, NodeId)> {
         (Taken::Admin, new.admin.as_ref().is_some_and(|admin| old.is_at(admin))),
     ];
     same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
-}
-
-impl Context<'_> {
-    /// Takes a list as the present one, and has it stored.
-    fn take_list(&mut self, list: Arc<MemberList>) {
-        let (own, state) = (self.state.id(), &mut *self.state);
-        let majority = state.majority();
-        if let Some(lease) = state.course.lease_mut() {
-            let votes = |id| list.get(id).is_some_and(Member::votes);
-            lease.change_voters(majority, votes);
-        }
-        state.detector.adopt(&list, own);
-        state.membership.adopt(list.clone());
-        self.arm_lease();
-        self.out.push(Output::Members(list));
-        let record = self.persist();
-        self.state.records.then(record, Then::List);
-    }
-
-    /// Gives the present list a version in the leader's own epoch, above every version that it knows, and sends it to
-    /// all.
-    pub fn confirm_list(&mut self) {
-        let list = self.state.membership.list().stamped(self.state.next_version());
-        self.tell_all(&Arc::new(list));
-    }
-
-    /// Sends a new list of this leader to all others, and takes it itself.
-    fn tell_all(&mut self, list: &Arc<MemberList>) {
-        // A removed member learns that from a member that has stored the list, since it then leaves for good.
-        let mut others = self.all_others();
-        others.retain(|id| list.get(*id).is_some());
-        self.send_all(others, Message::List { list: list.clone() });
-        self.take_list(list.clone());
-        self.arm(Timer::Heartbeat, Duration::ZERO); // the new voters have to be bound
-    }
-
-    /// Without a majority a new leader's list wins: another side of a partition may have changed its own. A list that
-    /// never changed is the same everywhere.
-    pub fn overrule_lists(&mut self) {
-        let changed = self.state.membership.version().counter > 0;
-        if !self.state.needs_majority() && changed && self.state.leads_by_list() {
-            self.confirm_list();
-        }
-    }
-
-    /// A member that follows another leader, or takes its list, does not know the outcome of the change that it was
-    /// making. A leader that is elected anew continues it.
-    pub fn drop_change(&mut self) {
-        if let Some(asker) = self.state.membership.end_change() {
-            self.tell_outcome(asker, Err(Refusal::ChangeUnsure));
-        }
-    }
 }
 
 impl Turn<'_> {

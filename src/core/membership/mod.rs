@@ -2,6 +2,7 @@
 
 mod change;
 pub(super) mod known;
+mod own;
 mod replication;
 
 use super::address::HostPort;

@@ -15,21 +15,6 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId};
 
 impl State {
-    /// The record that makes the present list durable, until it is.
-    pub(in crate::core) fn list_record(&self) -> Option<u64> {
-        self.records.awaited_by(|then| *then == Then::List)
-    }
-
-    /// Whether nothing can bring back an older list than the present one, as far as is known: then a member that the
-    /// list does not name may be told so.
-    pub(in crate::core) fn is_list_committed(&self) -> bool {
-        if self.needs_majority() {
-            self.membership.is_committed()
-        } else {
-            self.list_record().is_none()
-        }
-    }
-
     /// Whether this member leaves the cluster because these members say that it was removed. With a majority no
     /// single member can end it, except the leader that it follows; otherwise more than half of the other voters have
     /// to say so. A member that removed itself waits only for a member that has stored that.
@@ -40,62 +25,9 @@ impl State {
         let believed = !self.needs_majority() || Fault::RemovalBelieved.is_planted();
         believed || !listed || self.follows(by) || enough
     }
-
-    /// With a majority: whether the list of this member counts. The member has to be reachable at the address that
-    /// the present list gives it, so that no stray connection speaks for it.
-    ///
-    /// A follower takes a list only from its leader. Without a leader, any voter hands over a newer list, as the
-    /// members that have it may be unable to lead; no vote depends on the list of an observer. A leader gives its own
-    /// list a version above any other.
-    pub(in crate::core) fn may_tell_list(&self, from: NodeId) -> bool {
-        let reached = self.detector.is_within_reach(from);
-        let entitled = match self.phase() {
-            Phase::Following => self.follows(from),
-            Phase::Leading => true,
-            _ => self.is_voter(from),
-        };
-        let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
-        believed || (reached && entitled)
-    }
 }
 
 impl Context<'_> {
-    pub fn tell_list(&mut self, to: NodeId) {
-        if self.state.detector.is_within_reach(to) {
-            let list = self.state.membership.list().clone();
-            self.send(to, Message::List { list });
-        }
-    }
-
-    /// Sends a member the present list if it has another: a member with a newer list replies with that.
-    pub fn exchange_lists(&mut self, with: NodeId, theirs: ListVersion) {
-        if theirs != self.state.membership.version() && !Fault::StaleList.is_planted() {
-            self.tell_list(with);
-        }
-    }
-
-    /// Sends a member in an election the present list, if the last version that it reported is older: it may not know
-    /// the present leader, or take it for a stranger.
-    pub fn tell_if_behind(&mut self, peer: NodeId) {
-        let version = self.state.membership.version();
-        if self.state.detector.get(peer).is_some_and(|peer| peer.list() < version) {
-            self.tell_list(peer);
-        }
-    }
-
-    /// The leader repeats its list to the members that have not said that they have stored it: a hello says what its
-    /// sender knows, and not what a crash leaves of that.
-    pub fn repeat_list(&mut self) {
-        let version = self.state.membership.version();
-        if version == ListVersion::default() {
-            return;
-        }
-        let mut others = self.all_others();
-        others.retain(|id| !self.state.membership.has_stored(*id));
-        let list = self.state.membership.list().clone();
-        self.send_all(others, Message::List { list });
-    }
-
     /// Reports that the present list is stored, as soon as it is.
     fn acknowledge_list(&mut self, to: NodeId) {
         let listed = Message::Listed { version: self.state.membership.version() };

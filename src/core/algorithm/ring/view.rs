@@ -30,7 +30,7 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
 /// A candidate as this member knows it: one that was to lead recently and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let id = candidate.rank.id;
-    let last = cx.is_ignored(id) || cx.comes_and_goes(id);
+    let last = cx.is_ignored(id) || cx.is_unsteady(id);
     Candidate { eligible: candidate.eligible && !last, ..candidate }
 }
 

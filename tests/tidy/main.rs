@@ -1,6 +1,8 @@
 //! Keeps the code tidy: the rooms and their arrows, a pure core, short files and functions, and
 //! tests that wait on conditions. Each rule says what to do when it is broken.
 
+mod floors;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::PathBuf;
