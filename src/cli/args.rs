@@ -1,10 +1,12 @@
 //! Arguments that several commands share, to be flattened into theirs.
 
 use std::env::VarError;
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -26,7 +28,7 @@ pub struct ConfigArgs {
 
     /// The member, by its name in the file. Without it: the file's `node`, then the member named
     /// like this host. [env: ELECTD_NODE=]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = member_names())]
     node: Option<String>,
 }
 
@@ -36,9 +38,7 @@ impl ConfigArgs {
     /// # Errors
     /// With all problems of the file.
     pub fn load(&self) -> Result<Config, ConfigErrors> {
-        let named = std::env::var_os("ELECTD_CONFIG").filter(|path| !path.is_empty());
-        let path = self.config.clone().or_else(|| named.map(PathBuf::from));
-        config::load(&path.unwrap_or_else(|| DEFAULT_CONFIG.into()))
+        config::load(&file(self.config.clone()))
     }
 
     /// The member that the flag or the environment names.
@@ -49,6 +49,30 @@ impl ConfigArgs {
     /// Whether a flag names the cluster, or the flag or the environment names the member.
     pub fn says_whom(&self) -> bool {
         self.config.is_some() || self.node().is_some()
+    }
+}
+
+/// The configuration file: the one that a flag names, or the environment, or the default.
+fn file(flag: Option<PathBuf>) -> PathBuf {
+    let named = std::env::var_os("ELECTD_CONFIG").filter(|path| !path.is_empty());
+    flag.or_else(|| named.map(PathBuf::from)).unwrap_or_else(|| DEFAULT_CONFIG.into())
+}
+
+/// Completes the name of a member in a shell.
+pub fn member_names() -> ArgValueCandidates {
+    ArgValueCandidates::new(|| {
+        let config = config::load(&file(typed(std::env::args_os()))).ok();
+        let members = config.into_iter().flat_map(|config| config.members);
+        members.map(|member| CompletionCandidate::new(member.name)).collect()
+    })
+}
+
+/// The file that follows --config on a command line that is being typed. To bash a `=` is a word.
+fn typed(mut words: impl Iterator<Item = OsString>) -> Option<PathBuf> {
+    let flag = words.find(|word| word.to_string_lossy().starts_with("--config"))?;
+    match flag.to_string_lossy().strip_prefix("--config=") {
+        Some(path) => Some(path.into()),
+        None => words.find(|word| word != "=").map(PathBuf::from),
     }
 }
 
@@ -113,6 +137,16 @@ pub enum Output {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_command_line_that_is_typed_names_the_file() {
+        for line in ["run --config c.json --node", "run --config=c.json", "run --config = c.json"] {
+            let words = line.split(' ').map(OsString::from);
+            assert_eq!(typed(words), Some("c.json".into()), "{line}");
+        }
+        assert_eq!(typed(["run".into(), "--node".into()].into_iter()), None);
+        assert_eq!(typed(["run".into(), "--config".into()].into_iter()), None);
+    }
 
     #[test]
     fn a_time_has_a_unit() {

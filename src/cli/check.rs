@@ -26,7 +26,7 @@ use crate::node::{StartError, checked, ranked};
 use crate::rank::{Finding, Outcome, Sample};
 use crate::store::measure;
 
-/// Validate a configuration; print its timings and what they guarantee.
+/// Validate a configuration; print what its timings guarantee.
 ///
 /// With a node, it samples that node's rank and runs its health check once, on this host, commands included; with
 /// --node it also reads the `admin_token_file`. If the members changed since the file was written, as far as this
@@ -41,7 +41,8 @@ use crate::store::measure;
 #[command(after_help = "\
 Examples:
   electd check --config cluster.json
-  electd check --config cluster.json --node node-1     also node-1's rank, as this host has it
+  electd check --config cluster.json --node node-1
+      also node-1's rank, as this host has it
   electd check --config cluster.json --output json | jq .worst_failover_ms")]
 pub struct Check {
     #[command(flatten)]

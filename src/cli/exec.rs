@@ -44,8 +44,10 @@ const AGAIN: Duration = Duration::from_millis(500);
 #[command(after_help = "\
 Examples:
   electd exec --config cluster.json -- ./worker.sh
-  electd exec --config cluster.json --wait 0s -- run-the-backup       for cron: on the leading host alone
-  electd exec --config cluster.json --restart always -- ./worker.sh   again each time that the node leads")]
+  electd exec --config cluster.json --wait 0s -- run-the-backup
+      for cron: on the leading host alone
+  electd exec --config cluster.json --restart always -- ./worker.sh
+      again each time that the node leads")]
 pub struct Exec {
     #[command(flatten)]
     config: ConfigArgs,

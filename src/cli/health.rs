@@ -8,9 +8,9 @@ use super::exit::Exit;
 use super::judge::{Judgement, Verdict, judge};
 use super::print;
 
-/// Show in one line how the cluster is, as a plugin of Nagios, Icinga and their like does.
+/// Show in one line how the cluster is, for a monitoring system.
 ///
-/// Without --node and --admin all members are asked. The line also names a pause, a switchover, and members that are
+/// It does so as a plugin of Nagios, Icinga and their like. Without --node and --admin all members are asked. The line also names a pause, a switchover, and members that are
 /// drained or have resigned, which change no exit code. Figures for graphs follow a bar.
 ///
 /// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node answers,

@@ -13,7 +13,9 @@ use super::print;
 use super::transition::now;
 use super::watch;
 
-/// Show which member led from when to when, why that changed, and for how long nobody led.
+/// Show who led from when to when, and why that changed.
+///
+/// It also shows for how long nobody led.
 ///
 /// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and their answers are
 /// merged: a leadership begins when the first node knew it, and ends when the last node heard the leader last; with
@@ -27,7 +29,7 @@ use super::watch;
 #[command(after_help = "\
 Examples:
   electd history --config cluster.json --since 24h
-  electd history --config cluster.json --node node-1           as this node alone saw it
+  electd history --config cluster.json --node node-1  as this node alone saw it
   electd history --config cluster.json --output json | jq '.leaderships[-1]'")]
 pub struct History {
     #[command(flatten)]

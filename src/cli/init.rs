@@ -50,9 +50,11 @@ const CALM: &str = "30s";
     after_help = "\
 Examples:
   electd init --nodes 5 --out cluster.json
-  electd init --tls --renew a --out cluster.json       a new certificate for a, by the authority of this file
-  electd init --cluster billing --member db1=10.0.0.1 --member db2=10.0.0.2:7301 \\
-      --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json"
+  electd init --tls --renew a --out cluster.json
+      a new certificate for a, by the authority of this file
+  electd init --cluster billing --member db1=10.0.0.1 db2=10.0.0.2:7301 \\
+      --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json",
+    override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --renew NAME>"
 )]
 pub struct Init {
     /// Number of members to create, all on this machine.

@@ -12,7 +12,9 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::print;
 
-/// Print the leader: its name, its address, and its epoch, the fencing token.
+/// Print the leader: its name, its address, its epoch.
+///
+/// The epoch is the fencing token.
 ///
 /// Without --node and --admin all members are asked. If they disagree, as they do for a moment during a failover, the
 /// greatest epoch counts, and stderr says which members differ. The answer is printed as soon as a majority agrees;
@@ -23,9 +25,9 @@ use super::print;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd leader --config cluster.json                 node-5  127.0.0.1:7105  epoch 7
+  electd leader --config cluster.json      node-5  127.0.0.1:7105  epoch 7
   electd leader --config cluster.json --output json | jq -r .name
-  electd leader --check && run-the-backup             on the leading host alone")]
+  electd leader --check && run-the-backup  on the leading host alone")]
 pub struct Leader {
     #[command(flatten)]
     nodes: NodeArgs,

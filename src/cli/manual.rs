@@ -1,37 +1,15 @@
-//! `electd completions` and `electd man`: the files that a package installs besides the program, made from the
-//! definitions of the commands.
+//! `electd man`: the manual that a package installs besides the program, made from the definitions of the commands.
 
 use std::fs;
 use std::path::PathBuf;
 
 use clap::Args;
-use clap_complete::Shell;
 
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
 
-/// Print the completions of a shell.
-#[derive(Args, Debug)]
-#[command(after_help = "\
-Examples:
-  electd completions bash > /usr/share/bash-completion/completions/electd
-  electd completions zsh > /usr/share/zsh/site-functions/_electd")]
-pub struct Completions {
-    /// The shell that is to read them.
-    shell: Shell,
-}
-
-impl Completions {
-    /// Runs the command.
-    pub fn run(self) -> Result<(), CliError> {
-        let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(), "electd", &mut script);
-        print::result(&String::from_utf8_lossy(&script))
-    }
-}
-
-/// Print the manual page, or write the pages of all commands to a folder.
+/// Print the manual page, or write those of all commands.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

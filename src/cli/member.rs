@@ -10,7 +10,7 @@ use crate::config::entry;
 use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
 
-use super::args::Output;
+use super::args::{Output, member_names};
 use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
@@ -97,7 +97,7 @@ struct Remove {
     order: OrderArgs,
 
     /// The member.
-    #[arg(value_name = "NAME")]
+    #[arg(value_name = "NAME", add = member_names())]
     name: String,
 
     /// Remove it even if the live voters are no majority afterwards.

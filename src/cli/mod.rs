@@ -12,11 +12,13 @@ pub mod args;
 mod ask;
 mod certificates;
 mod check;
+mod completion;
 mod crowded;
 mod demo;
 pub mod error;
 mod exec;
 pub mod exit;
+mod groups;
 mod health;
 mod history;
 mod hosts;
@@ -47,6 +49,7 @@ mod target;
 mod token;
 mod transition;
 mod trust;
+mod unknown;
 mod watch;
 
 use error::CliError;
@@ -57,21 +60,29 @@ use crate::node::VERSION;
 
 /// Elects one leader among N processes and keeps it elected.
 #[derive(Parser, Debug)]
-#[command(name = "electd", version = VERSION, after_help = AFTER_HELP)]
+#[command(
+    name = "electd", version = VERSION, max_term_width = WIDTH, after_help = AFTER_HELP,
+    help_template = groups::template(&Command::augment_subcommands(clap::Command::new("electd")))
+)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
 }
 
+/// No line of a help is longer, on a terminal of any width.
+const WIDTH: usize = 80;
+
 const AFTER_HELP: &str = "\
 Try it:
-  electd demo                                  five nodes on this machine: kill one, and see who leads
-  electd init --nodes 3 --out cluster.json     write a cluster of three on this machine
-  electd check --config cluster.json           what it guarantees, and how fast
+  electd demo                               kill one of five nodes: who leads?
+  electd init --nodes 3 --out cluster.json  write a cluster of this machine
+  electd check --config cluster.json        what it guarantees, and how fast
 
-Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format; 66 a file of the node
-cannot be read; 69 no node answers; 70 internal; 71 cannot listen or have an --address; 73 data directory locked or not writable; 75 leadership not gained in time;
-76 leadership lost; 77 removed; 78 configuration. `run -- CMD` and `exec` pass CMD's own code on.";
+Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format;
+66 a file of the node cannot be read; 69 no node answers; 70 internal;
+71 cannot listen or have an --address; 73 data directory locked or not writable;
+75 leadership not gained in time; 76 leadership lost; 77 removed;
+78 configuration. `run -- CMD` and `exec` pass CMD's own code on.";
 
 #[derive(Subcommand, Debug)]
 enum Command {
@@ -89,7 +100,7 @@ enum Command {
     Operator(operator::Operator),
     Member(member::Members),
     Simulate(simulate::Simulate),
-    Completions(manual::Completions),
+    Completions(completion::Completions),
     Man(manual::Man),
 }
 
@@ -120,6 +131,9 @@ impl Command {
 pub fn main() -> ExitCode {
     if let Some(code) = crate::exec::guard::if_asked() {
         return code; // this process is a part of a job
+    }
+    if completion::answer() {
+        return Exit::Done.into();
     }
     survive_signals();
     let outcome = match Cli::try_parse() {
@@ -157,6 +171,9 @@ fn command() -> clap::Command {
 
 /// Help and the version are results; all other output of clap is an error of usage.
 fn usage(error: &clap::Error) -> Result<(), CliError> {
+    if let Some(hint) = unknown::hint(error) {
+        return Err(CliError::new(Exit::Usage, hint));
+    }
     // If the reader closed the pipe, nobody reads this.
     let _ = error.print();
     if !error.use_stderr() {
@@ -188,5 +205,28 @@ mod tests {
             let example = format!("electd {}", command.get_name());
             assert!(help.contains(&example), "{}", command.get_name());
         }
+    }
+
+    /// All commands and those below them.
+    fn all(command: clap::Command) -> Vec<clap::Command> {
+        let below: Vec<_> = command.get_subcommands().cloned().flat_map(all).collect();
+        [vec![command], below].concat()
+    }
+
+    #[test]
+    fn the_help_of_every_command_fits_80_columns() {
+        let mut command = Cli::command();
+        command.build();
+        let mut long = Vec::new();
+        for mut command in all(command) {
+            // clap breaks lines that are too long, which is no way to show an example.
+            let written = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            let rendered = [command.render_help(), command.render_long_help()];
+            let shown = rendered.iter().map(ToString::to_string).collect::<String>();
+            let lines = written.lines().chain(shown.lines());
+            let found = lines.filter(|line| line.chars().count() > WIDTH);
+            long.extend(found.map(|line| format!("{}: {line}", command.get_name())));
+        }
+        assert!(long.is_empty(), "{long:#?}");
     }
 }

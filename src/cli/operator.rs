@@ -34,7 +34,7 @@ pub enum Operator {
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd drain --config cluster.json                          the node of this host
+  electd drain --config cluster.json  the node of this host
   electd drain --config cluster.json --node node-1 --for 1h --reason 'new disk'")]
 pub struct Drain {
     #[command(flatten)]

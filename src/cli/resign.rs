@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::admin::client::{Client, Order};
 use crate::node::status::LeaderStatus;
 
-use super::args::{Output, OutputArgs};
+use super::args::{Output, OutputArgs, member_names};
 use super::ask::{NodeArgs, Targets, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
@@ -32,7 +32,7 @@ const PAUSE: Duration = Duration::from_millis(20);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd resign --config cluster.json                  the leader chooses who is next
+  electd resign --config cluster.json  the leader chooses who is next
   electd resign --config cluster.json --to node-2
   electd resign --admin 127.0.0.1:7201 --output json | jq .leader.name")]
 pub struct Resign {
@@ -41,7 +41,7 @@ pub struct Resign {
 
     /// The member that is to lead next. It must be the highest of the others that may lead, as a higher one would
     /// win; the command fails if it is not.
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = member_names())]
     to: Option<String>,
 
     #[command(flatten)]

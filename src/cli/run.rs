@@ -34,9 +34,9 @@ use crate::net;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
-/// Run a node in the foreground, and a command or an address while it leads.
+/// Run a node, and a command or an address while it leads.
 ///
-/// It logs to stderr, one line for each change; repeated lines are counted, and the count is logged every 10 s. Under
+/// It stays in the foreground. It logs to stderr, one line for each change; repeated lines are counted, and the count is logged every 10 s. Under
 /// systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes it read its file
 /// again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; HUP, INT and QUIT
 /// stay ignored if they were when it started. A member that is removed from the cluster ends with 77.
@@ -46,7 +46,7 @@ Examples:
   electd run --config cluster.json --node node-1
   ELECTD_CONFIG=cluster.json ELECTD_NODE=node-1 electd run
   electd run --config cluster.json --node node-1 --task work.json
-  electd run --config cluster.json --node node-1 -- /usr/bin/my-service --port 80
+  electd run --config cluster.json --node node-1 -- my-service --port 80
   electd run --config cluster.json --node node-1 --address 10.0.0.9/24%eth0")]
 pub struct Run {
     #[command(flatten)]

@@ -19,7 +19,7 @@ use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
 const ELECTION: [&str; 7] =
     ["nodes", "attributes", "initiators", "crash", "detected", "no_hierarchy", "delays"];
 
-/// Run an election on a simulated network and show every message of it.
+/// Simulate an election, and show every message of it.
 ///
 /// Nodes are numbered 1 to N; the greater attribute ranks higher, then the greater number. Without --crash all are
 /// alive and none leads. Only the initiators start, and the run ends when the election is over. Only the messages of
@@ -27,14 +27,14 @@ const ELECTION: [&str; 7] =
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd simulate --nodes 5 --crash 5                     the leader died; node 1 notices first
-  electd simulate --nodes 5 --initiators 4 --crash 5      the best case: N - 1 messages
+  electd simulate --nodes 5 --crash 5                 node 1 notices first
+  electd simulate --nodes 5 --initiators 4 --crash 5  best case: N - 1 messages
   electd simulate --nodes 5 --initiators 1,2 --crash 5 --detected --output json
-  electd simulate --nodes 3 --attributes 10,30,20         ranked by a number of each
-  electd simulate --nodes 7 --delays random --seed 7      other delays, another order
-  electd simulate --nodes 5 --crash 5 --output svg        a drawing of it
-  electd simulate --faults --seed 7                       a random run with crashes and restarts
-  electd simulate --faults all --seed 7                   with partitions, losses and pauses too")]
+  electd simulate --nodes 3 --attributes 10,30,20     ranked by a number of each
+  electd simulate --nodes 7 --delays random --seed 7  other delays
+  electd simulate --nodes 5 --crash 5 --output svg    a drawing of it
+  electd simulate --faults --seed 7                   with crashes and restarts
+  electd simulate --faults all --seed 7               and partitions and losses")]
 pub struct Simulate {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]

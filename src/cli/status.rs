@@ -40,11 +40,11 @@ const REDRAW: Duration = Duration::from_secs(1);
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd status --config cluster.json                    all nodes, a row each
-  electd status --config cluster.json --node node-1      all that node-1 knows
-  electd status --config cluster.json --watch            the same, redrawn every second
-  electd status --config cluster.json --verbose          also what is guaranteed, in full
-  electd status --admin 127.0.0.1:7201 --output json     the same as GET /status there")]
+  electd status --config cluster.json                 all nodes, a row each
+  electd status --config cluster.json --node node-1   all that node-1 knows
+  electd status --config cluster.json --watch         redrawn every second
+  electd status --config cluster.json --verbose       also what is guaranteed
+  electd status --admin 127.0.0.1:7201 --output json  as GET /status there")]
 pub struct Status {
     #[command(flatten)]
     nodes: NodeArgs,

@@ -5,6 +5,7 @@ use serde_json::json;
 
 use crate::admin::client::Order;
 
+use super::args::member_names;
 use super::error::CliError;
 use super::order::{OrderArgs, give};
 use super::resign::{await_leader, tell_leader, unseen};
@@ -23,13 +24,13 @@ use super::resign::{await_leader, tell_leader, unseen};
 #[command(after_help = "\
 Examples:
   electd switchover --config cluster.json --to node-2
-  electd switchover --config cluster.json --clear       leadership goes by rank again")]
+  electd switchover --config cluster.json --clear  leadership goes by rank again")]
 pub struct Switchover {
     #[command(flatten)]
     order: OrderArgs,
 
     /// The member that is to lead.
-    #[arg(long, value_name = "NAME", required_unless_present = "clear")]
+    #[arg(long, value_name = "NAME", required_unless_present = "clear", add = member_names())]
     to: Option<String>,
 
     /// End the switchover: a member that ranks higher takes over again.

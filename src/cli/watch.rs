@@ -43,10 +43,11 @@ const QUEUE: usize = 64;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd watch --config cluster.json                          all nodes
-  electd watch --config cluster.json --leaders                who leads, and who does not any more
-  electd watch --admin 127.0.0.1:7201 --since 1h              one node, from an hour ago
-  electd watch --config cluster.json --output json | jq 'select(.to == \"leading\")'")]
+  electd watch --config cluster.json              all nodes
+  electd watch --config cluster.json --leaders    who comes and ceases to lead
+  electd watch --admin 127.0.0.1:7201 --since 1h  one node, from an hour ago
+  electd watch --config cluster.json --output json \\
+      | jq 'select(.to == \"leading\")'")]
 pub struct Watch {
     #[command(flatten)]
     nodes: NodeArgs,

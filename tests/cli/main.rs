@@ -4,3 +4,4 @@
 mod admin;
 mod config;
 mod simulate;
+mod terminal;

@@ -43,7 +43,7 @@ const QUEUE: usize = 64;
 /// Lines that are kept for the terminal.
 const LINES: usize = 100;
 
-/// Run a cluster on this machine, to watch it and to kill, freeze and restart its nodes.
+/// Run a cluster on this machine: kill, freeze, restart its nodes.
 ///
 /// On a terminal it draws the nodes in place, and below them a line for each change, with how long nobody led. A digit
 /// chooses a node, and 0 none: k kills it, f freezes or thaws it, r restarts it. With none chosen, k kills the leader, f
@@ -55,10 +55,10 @@ const LINES: usize = 100;
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd demo                                     five nodes, by the bully algorithm, with a majority
+  electd demo                        five nodes, the bully algorithm, a majority
   electd demo --nodes 3 --algorithm ring --quorum none
-  electd demo --config cluster.json               the members of a file, if its addresses are of this machine
-  electd demo -- sh -c 'echo \"$ELECTD_NODE works\"; exec sleep 999'    with a job that runs on the leader")]
+  electd demo --config cluster.json  the members of a file, all on this machine
+  electd demo -- sh -c 'echo \"$ELECTD_NODE works\"; exec sleep 999'  with a job")]
 pub struct Demo {
     /// Number of nodes.
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "config",

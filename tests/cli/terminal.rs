@@ -1,0 +1,90 @@
+//! What a person at a terminal meets before any node runs: the help, hints and completions.
+
+use std::process::{Command, Output};
+
+fn electd(args: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_electd")).args(args).output().expect("electd runs")
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+#[test]
+fn the_help_has_the_commands_in_groups() {
+    for args in [&["--help"][..], &["-h"], &["help"]] {
+        let help = text(&electd(args).stdout);
+        let place = |text: &str| help.find(text).unwrap_or_else(|| panic!("{text}:\n{help}"));
+        let order =
+            ["Run a node:\n", "\n  run ", "See:\n", "\n  status ", "Change:\n", "\n  drain "];
+        let places: Vec<usize> = order.into_iter().map(place).collect();
+        assert!(places.is_sorted(), "{help}");
+        assert!(place("Options:") < place("Exit codes:"), "{help}");
+        assert!(help.lines().all(|line| line.len() <= 80), "{help}");
+        assert!(help.ends_with("own code on.\n"), "{help}");
+    }
+}
+
+#[test]
+fn a_command_that_others_have_and_electd_has_not_gets_a_hint() {
+    for (typed, remedy) in [
+        ("start", "electd has no command start: `electd run` starts a node\n"),
+        ("stop", "`systemctl stop electd@NAME`"),
+        ("restart", "`electd reload`"),
+        ("version", "`electd --version`"),
+        ("list", "`electd member list`"),
+        ("members", "`electd member list`"),
+        ("logs", "`electd watch`"),
+        // One that nobody has gets clap's own.
+        ("statsu", "a similar subcommand exists: 'status'"),
+    ] {
+        let output = electd(&[typed]);
+        assert_eq!(output.status.code(), Some(2), "{typed}: {output:?}");
+        assert!(text(&output.stderr).contains(remedy), "{typed}: {output:?}");
+        assert!(output.stdout.is_empty(), "{typed}: {output:?}");
+    }
+}
+
+/// A file with these members, for as long as it is held.
+fn cluster(members: &str) -> tempfile::NamedTempFile {
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    let args = [&["init", "--member"][..], &members.split(' ').collect::<Vec<_>>()].concat();
+    std::fs::write(file.path(), electd(&args).stdout).expect("it is written");
+    file
+}
+
+#[test]
+fn bash_completes_the_members_of_the_file_that_is_named() {
+    let file = cluster("db1=10.0.0.1 db2=10.0.0.2 web=10.0.0.3");
+    let program = std::path::Path::new(env!("CARGO_BIN_EXE_electd"));
+    let folder = program.parent().expect("it is in a folder").display();
+    let file = file.path().display();
+    // As bash does on TAB: the words, the number of the last one, and the function that it registered.
+    let script = format!(
+        r#"PATH="{folder}:$PATH"; eval "$(electd completions bash)"
+        complete_for() {{
+            COMP_WORDS=("$@"); COMP_CWORD=$(( $# - 1 )); COMP_TYPE=9; COMPREPLY=()
+            $(complete -p electd | sed 's/.*-F \([^ ]*\).*/\1/') electd "${{!#}}" "${{@: -2:1}}"
+            echo "${{COMPREPLY[*]}}"
+        }}
+        IFS=' '
+        complete_for electd status --config {file} --node d
+        complete_for electd run --config = {file} --node ''
+        complete_for electd member --config {file} remove w
+        ELECTD_CONFIG={file} complete_for electd switchover --to db
+        complete_for electd status --config /nothing --node ''
+        complete_for electd swi"#
+    );
+    let output = Command::new("bash").args(["--norc", "-c", &script]).output().expect("bash");
+    let expected = "db1 db2\ndb1 db2 web\nweb\ndb1 db2\n\nswitchover\n";
+    assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
+}
+
+#[test]
+fn other_shells_have_completions_too() {
+    for (shell, beginning) in [("zsh", "#compdef electd"), ("fish", "complete ")] {
+        let output = electd(&["completions", shell]);
+        assert!(text(&output.stdout).trim_start().starts_with(beginning), "{output:?}");
+        assert!(text(&output.stdout).contains("ELECTD_COMPLETE"), "{output:?}");
+    }
+}
