@@ -25,6 +25,7 @@ use crate::node::members::{find_state, stored_against_file};
 use crate::node::{StartError, checked, ranked};
 use crate::rank::{Finding, Outcome, Sample};
 use crate::store::measure;
+use crate::trace::length;
 
 /// Validate a configuration; print what its timings guarantee.
 ///
@@ -115,7 +116,7 @@ impl Found<'_> {
     fn disk_words(&self, config: &Config) -> String {
         let Timing { lease, heartbeat, message, .. } = config.timing;
         let time = match &self.disk {
-            Ok(time) => format!("a durable write takes {:.1} ms here", time.as_secs_f64() * 1000.0),
+            Ok(time) => format!("a durable write takes {} here", length(*time)),
             Err(why) => return format!("how long a durable write takes cannot be told: {why}"),
         };
         if self.disk_is_slow(config) != Some(true) {

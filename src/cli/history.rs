@@ -1,5 +1,7 @@
 //! `electd history`: which member led from when to when, as all nodes together know it.
 
+use std::time::Duration;
+
 use clap::Args;
 use serde_json::json;
 
@@ -12,6 +14,7 @@ use super::merged::{Led, merge};
 use super::print;
 use super::transition::now;
 use super::watch;
+use crate::trace::length;
 
 /// Show who led from when to when, and why that changed.
 ///
@@ -96,7 +99,7 @@ fn document(merged: &[Led]) -> serde_json::Value {
 /// How long nobody led before this leadership.
 fn gap(led: &Led) -> String {
     match (&led.before, led.leaderless_ms) {
-        (_, Some(ms)) => print::length(ms),
+        (_, Some(ms)) => length(Duration::from_millis(ms)),
         (Some(_), None) => "unknown".to_owned(),
         (None, None) => "-".to_owned(),
     }
@@ -104,7 +107,7 @@ fn gap(led: &Led) -> String {
 
 /// For how long nobody led in all, in words.
 fn total(merged: &[Led]) -> String {
-    let known = print::length(leaderless(merged));
+    let known = length(Duration::from_millis(leaderless(merged)));
     let nobody_saw = match unknown(merged) {
         0 => return format!("{known} in all"),
         1 => "once".to_owned(),
@@ -121,7 +124,7 @@ fn text(merged: &[Led], now_ms: u64) -> String {
     let header = ["LEADER", "EPOCH", "FROM", "UNTIL", "FOR", "NOBODY BEFORE", "BECAUSE"];
     let row = |led: &Led| {
         let end = if led.lasts { Some(now_ms) } else { led.until_ms };
-        let lasted = end.map(|end| print::length(end.saturating_sub(led.since_ms)));
+        let lasted = end.map(|end| length(Duration::from_millis(end.saturating_sub(led.since_ms))));
         let until = match (led.lasts, led.until_ms) {
             (true, _) => "now".to_owned(),
             (false, Some(until)) => moment(until),

@@ -5,6 +5,7 @@ use std::io;
 use crate::config::Config;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::tree;
+use crate::trace::length;
 
 const LOOKS: usize = 3;
 
@@ -18,8 +19,9 @@ pub fn problem(config: &Config) -> Option<String> {
         Err(error) => Some(format!("WARNING: a job could not be ended: {error}")),
         Ok(time) if time < kill / 4 => None,
         Ok(time) => Some(format!(
-            "WARNING: to find the processes of a job takes {time:.1?} here, and KILL comes {kill:?} before the lease \
-             ends: use a kernel with CONFIG_PROC_CHILDREN, or give a longer timing.failure"
+            "WARNING: to find the processes of a job takes {} here, and KILL comes {kill:?} before the lease \
+             ends: use a kernel with CONFIG_PROC_CHILDREN, or give a longer timing.failure",
+            length(time)
         )),
     }
 }

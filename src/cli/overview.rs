@@ -11,6 +11,7 @@ use super::judge::judge;
 use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
+use crate::trace::length;
 
 /// The columns of the table, and the places of two.
 pub const HEADER: [&str; 7] = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
@@ -52,7 +53,7 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
             state(status),
             leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
             status.epoch.to_string(),
-            print::length(status.uptime_ms),
+            length(Duration::from_millis(status.uptime_ms)),
             round_trip(&status.node.id, all),
             note(status),
         ],
@@ -86,10 +87,11 @@ pub fn state(status: &status::Status) -> String {
 /// When there were two leaders, and for how long.
 pub fn partition(met: &PartitionStatus) -> String {
     let PartitionStatus { own_epoch, other, lasted_at_most_ms, healed_ms_ago } = met;
-    let ago = Duration::from_secs(healed_ms_ago / 1000);
+    let ago = length(Duration::from_millis(*healed_ms_ago));
+    let lasted = length(Duration::from_millis(*lasted_at_most_ms));
     format!(
-        "there were two leaders until {ago:?} ago: {} in epoch {} beside this node in epoch \
-         {own_epoch}, for at most {lasted_at_most_ms} ms",
+        "there were two leaders until {ago} ago: {} in epoch {} beside this node in epoch \
+         {own_epoch}, for at most {lasted}",
         other.name, other.epoch
     )
 }
@@ -99,7 +101,12 @@ fn round_trip(id: &str, all: &[Asked]) -> String {
     let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| leads(one));
     let member = leader.and_then(|leader| leader.members.iter().find(|member| member.id == id));
     let time = member.and_then(|member| member.rtt_ms);
-    time.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms"))
+    fraction(time).unwrap_or_else(|| "-".to_owned())
+}
+
+/// A length of time in milliseconds.
+pub fn fraction(ms: Option<f64>) -> Option<String> {
+    Duration::try_from_secs_f64(ms? / 1000.0).ok().map(length)
 }
 
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
@@ -113,13 +120,13 @@ fn since(asked: &[Asked]) -> Option<String> {
         return None;
     }
     let led = Led::of(&seen, None);
-    let lasts = print::length(now().saturating_sub(led.since_ms));
+    let lasts = length(Duration::from_millis(now().saturating_sub(led.since_ms)));
     let begin = format!("since {} ({lasts})", moment(led.since_ms));
     Some(match (&led.before, led.leaderless_ms) {
         (Some(before), Some(gap)) => format!(
             "{begin}; before it {before} led: {}; nobody led for {}",
             led.reason,
-            print::length(gap)
+            length(Duration::from_millis(gap))
         ),
         _ => format!("{begin}; no node that answers saw the one before"),
     })

@@ -4,7 +4,6 @@ use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
-use jiff::SignedDuration;
 use serde_json::{Number, Value};
 
 use super::error::CliError;
@@ -64,16 +63,6 @@ fn table_within(
     }
     let lines = table.lines().map(|line| format!("{}\n", line.trim_end()));
     lines.collect()
-}
-
-/// A time, in milliseconds if it is short.
-#[must_use]
-pub fn length(ms: u64) -> String {
-    let seconds = i64::try_from(ms / 1000).unwrap_or(i64::MAX);
-    match ms {
-        0..10_000 => format!("{ms} ms"),
-        _ => format!("{:#}", SignedDuration::from_secs(seconds)),
-    }
 }
 
 /// A duration in milliseconds for JSON, as an integer if possible.

@@ -12,8 +12,8 @@ use super::print::{self, millis};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
 use crate::sim::{Counter, Delays, Failure, FaultSet, Outcome, Run, Scenario, Schedule, SimError};
-use crate::trace::Line;
 use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
+use crate::trace::{Line, length};
 
 /// The arguments for one election.
 const ELECTION: [&str; 7] =
@@ -245,8 +245,8 @@ fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
 
 fn who_leads(outcome: &Outcome) -> String {
     let Outcome { leader, epoch, time, .. } = outcome;
-    let ms = millis(time.since(Time(0)));
-    format!("node-{leader} leads in epoch {epoch}, {ms} ms after the start")
+    let after = length(time.since(Time(0)));
+    format!("node-{leader} leads in epoch {epoch}, {after} after the start")
 }
 
 fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
@@ -295,7 +295,7 @@ fn life_text(run: &Run) -> String {
     for (what, count) in run.faults.list() {
         text += &format!("{what:<32}{count:>6}\n");
     }
-    text + &format!("{:<32}{:>6}\n", "ms from the last fault to agreement", run.settled.as_millis())
+    text + &format!("{:<32}{:>6}\n", "from the last fault to agreement", length(run.settled))
 }
 
 fn life_object(seed: u64, run: &Run) -> Value {

@@ -15,10 +15,11 @@ use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
-use super::overview::{overview, partition, state};
+use super::overview::{fraction, overview, partition, state};
 use super::screen::{self, Screen};
 use super::watch;
 use super::{orders, print};
+use crate::trace::length;
 
 /// The interval of --watch.
 const REDRAW: Duration = Duration::from_secs(1);
@@ -136,7 +137,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
 }
 
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
-    let uptime = print::length(status.uptime_ms);
+    let uptime = length(Duration::from_millis(status.uptime_ms));
     let leader = leader_of(status)
         .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
     let mut facts = vec![
@@ -161,10 +162,10 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
             "failover",
             status.worst_failover_ms.map_or_else(
                 || "none: nobody could take over".to_owned(),
-                |ms| format!("{ms} ms at worst"),
+                |ms| format!("{} at worst", length(Duration::from_millis(ms))),
             ),
         ),
-        ("age", format!("{} ms", status.age_ms)),
+        ("age", length(Duration::from_millis(status.age_ms))),
     ];
     facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
     facts.splice(2..2, orders::of_node(status));
@@ -173,10 +174,10 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
     }
     facts.extend(own_health(status).map(|health| ("health", health)));
     if let Some(left) = status.lease_remaining_ms {
-        facts.push(("lease", format!("{left} ms left")));
+        facts.push(("lease", format!("{} left", length(Duration::from_millis(left)))));
     }
-    if let Some(ms) = status.durable_write_ms {
-        facts.push(("disk", format!("a durable write takes up to {ms:.1} ms")));
+    if let Some(time) = fraction(status.durable_write_ms) {
+        facts.push(("disk", format!("a durable write takes up to {time}")));
     }
     if let Some(differs) = &status.differs_from_file {
         facts.push(("members", differs.clone()));
@@ -243,7 +244,7 @@ fn member(member: &MemberStatus) -> Vec<String> {
     vec![
         member.name.clone(),
         status,
-        member.rtt_ms.map_or_else(|| "-".to_owned(), |ms| format!("{ms:.1} ms")),
+        fraction(member.rtt_ms).unwrap_or_else(|| "-".to_owned()),
         role.clone(),
         rank(&member.rank),
         member.address.clone(),
@@ -287,8 +288,8 @@ mod tests {
             lasted_at_most_ms: 2100,
             healed_ms_ago: 65_999,
         });
-        let words = "there were two leaders until 65s ago: node-5 in epoch 5 beside this node in \
-                     epoch 6, for at most 2100 ms";
+        let words = "there were two leaders until 1m 5s ago: node-5 in epoch 5 beside this node in \
+                     epoch 6, for at most 2.1 s";
         let text = details(&status, false);
         assert!(text.contains(&format!("partition   {words}\n")), "{text}");
         let silent = tests::following("node-2", Some(("node-5", 7)));

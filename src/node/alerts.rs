@@ -3,6 +3,7 @@
 //! logs all but the first.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use log::{info, warn};
 
@@ -11,6 +12,7 @@ use super::problems::{Found, ProblemKind, voters};
 use super::status::Status;
 use crate::config::{Config, MemberConfig};
 use crate::core::types::Incarnation;
+use crate::trace::length;
 
 /// The version of electd; with the commit too, where the build told it (`make build` does).
 pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
@@ -129,7 +131,8 @@ pub(super) fn leads(entry: &Entry, node: &str) {
     info!(
         event = "leads", epoch = epoch, before = before.as_deref().unwrap_or("none"), cause = cause,
         leaderless_ms = leaderless_ms;
-        "leads in epoch {epoch}: {how} after {leaderless_ms} ms without a leader"
+        "leads in epoch {epoch}: {how} after {} without a leader",
+        length(Duration::from_millis(*leaderless_ms))
     );
 }
 

@@ -10,6 +10,7 @@ use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Command, Core, Split};
+use crate::trace::length;
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
@@ -128,9 +129,9 @@ pub fn split(split: &Split, members: &MemberList) -> String {
     let Split { other, theirs, own, lasted, .. } = *split;
     format!(
         "there were two leaders: {} in epoch {theirs} beside this node in epoch {own}, for at most \
-         {} ms",
+         {}",
         members.name(other),
-        lasted.as_millis()
+        length(lasted)
     )
 }
 

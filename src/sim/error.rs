@@ -1,9 +1,9 @@
 //! Why a simulation was not run, or did not end well.
 
-use super::clock::millis;
 use super::setup::MOST_NODES;
 use crate::core::settings::AlgorithmKind;
 use crate::core::types::Time;
+use crate::trace::length;
 
 /// Why a scenario has no outcome.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,7 +63,7 @@ pub enum SimError {
     #[error("an invariant was broken {0}")]
     Breach(String),
     /// The election went on and on.
-    #[error("the election was not over after {} ms", millis(*.time))]
+    #[error("the election was not over after {}", length(time.since(Time(0))))]
     Endless {
         /// The simulated time.
         time: Time,

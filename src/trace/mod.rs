@@ -7,6 +7,7 @@
 
 mod command;
 mod event;
+mod length;
 mod message;
 mod reason;
 pub mod svg;
@@ -18,6 +19,7 @@ use crate::core::types::{NodeId, Time};
 use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use event::{Event, What};
+pub use length::length;
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::length;
 use crate::core::Reason;
 use crate::core::membership::MemberList;
 use crate::core::types::NodeId;
@@ -46,7 +47,7 @@ impl Reason {
             Reason::SwitchedOver(id) => format!("an operator switched over to {}", name(id)),
             Reason::Drained => "drained by an operator".into(),
             Reason::Unhealthy => "its health check fails".into(),
-            Reason::Stalled(time) => format!("stalled for {} ms", time.as_millis()),
+            Reason::Stalled(time) => format!("stalled for {}", length(*time)),
             Reason::Outranks(id) => format!("its rank rose above leader {}'s", name(id)),
             Reason::LeaderGaveUp(id) => format!("{} does not lead any more", name(id)),
             Reason::HaltedBy(id) => format!("{} halts the lower members", name(id)),
@@ -82,14 +83,39 @@ impl Reason {
 
     /// The reason in words when too few voters agree for this time.
     fn denied_for(&self, wait: Duration) -> String {
-        let ms = wait.as_millis();
+        let wait = length(wait);
         match self {
             Reason::Refused(Duration::ZERO) => "too few of the voters would vote for it".into(),
             Reason::Refused(_) => {
-                format!("too few of the voters would vote for it; it asks again in {ms} ms")
+                format!("too few of the voters would vote for it; it asks again in {wait}")
             }
-            _ if wait.is_zero() => "no majority of the voters agrees yet".into(),
-            _ => format!("too many of the voters are bound to a leader for {ms} ms more"),
+            Reason::NoMajority(Duration::ZERO) => "no majority of the voters agrees yet".into(),
+            _ => format!("too many of the voters are bound to a leader for {wait} more"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::membership::ListVersion;
+
+    #[test]
+    fn long_times_are_told_in_seconds() {
+        let members = MemberList::new(ListVersion::default(), Vec::new());
+        let (long, short) = (Duration::from_micros(6_459_321), Duration::from_millis(332));
+        for (reason, words) in [
+            (Reason::Stalled(long), "stalled for 6.5 s"),
+            (
+                Reason::NoMajority(short),
+                "too many of the voters are bound to a leader for 332 ms more",
+            ),
+            (
+                Reason::Refused(long),
+                "too few of the voters would vote for it; it asks again in 6.5 s",
+            ),
+        ] {
+            assert_eq!(reason.sentence(&members), words);
         }
     }
 }

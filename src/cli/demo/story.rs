@@ -4,8 +4,8 @@ use std::time::{Duration, Instant};
 
 use crate::cli::ask::{Asked, leads, newest_leader};
 use crate::cli::judge::judge;
-use crate::cli::print;
 use crate::node::status::Status;
+use crate::trace::length;
 
 /// How long nobody leads before that is worth a line: most failovers take less.
 const LONG: Duration = Duration::from_secs(1);
@@ -59,7 +59,7 @@ fn beginning<'s>(leader: &Status, all: impl Iterator<Item = &'s Status>) -> Stri
     match best.filter(|(_, led)| led.cause != "start" && led.before.is_some()) {
         Some((_, led)) => format!(
             "{name} leads in epoch {epoch}; nobody led for {}; {}",
-            print::length(led.leaderless_ms),
+            length(Duration::from_millis(led.leaderless_ms)),
             led.reason
         ),
         None => format!("{name} leads in epoch {epoch}"),

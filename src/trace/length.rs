@@ -1,0 +1,48 @@
+//! Lengths of time as people read them.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// A length of time in the largest unit that says enough: "0.4 ms", "355 ms", "6.5 s", "1m 5s".
+#[must_use]
+pub fn length(time: Duration) -> String {
+    let (millis, micros) = (time.as_millis(), time.subsec_micros() % 1000);
+    let tenths = (time + Duration::from_millis(50)).as_millis() / 100;
+    match millis {
+        0..10 if micros >= 50 => format!("{:.1} ms", time.as_secs_f64() * 1000.0),
+        0..1000 => format!("{millis} ms"),
+        _ if tenths >= 600 => {
+            let seconds = i64::try_from(time.as_secs().max(60)).unwrap_or(i64::MAX);
+            format!("{:#}", SignedDuration::from_secs(seconds))
+        }
+        _ if tenths.is_multiple_of(10) => format!("{} s", tenths / 10),
+        _ => format!("{}.{} s", tenths / 10, tenths % 10),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn people_read_few_digits() {
+        for (micros, expected) in [
+            (0, "0 ms"),
+            (420, "0.4 ms"),
+            (2000, "2 ms"),
+            (29_600, "29 ms"),
+            (355_000, "355 ms"),
+            (999_999, "999 ms"),
+            (1_000_000, "1 s"),
+            (6_459_000, "6.5 s"),
+            (12_040_000, "12 s"),
+            (59_940_000, "59.9 s"),
+            (59_960_000, "1m"),
+            (61_900_000, "1m 1s"),
+            (3_661_000_000, "1h 1m 1s"),
+        ] {
+            assert_eq!(length(Duration::from_micros(micros)), expected);
+        }
+    }
+}
