@@ -88,3 +88,18 @@ fn other_shells_have_completions_too() {
         assert!(text(&output.stdout).contains("ELECTD_COMPLETE"), "{output:?}");
     }
 }
+
+#[test]
+fn the_first_demo_is_built_without_tls() {
+    let plan = |config: &str| {
+        let args = ["--dry-run", "run-cluster", config];
+        text(&Command::new("make").args(args).output().expect("make").stdout)
+    };
+    let plain = plan("CARGO=cargo");
+    assert!(
+        plain.contains("--no-default-features --features cli -- demo --config conf/"),
+        "{plain}"
+    );
+    let other = plan("CONFIG=other.json");
+    assert!(other.contains("run --bin electd  -- demo --config other.json"), "{other}");
+}
