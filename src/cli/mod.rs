@@ -42,6 +42,7 @@ mod resign;
 mod run;
 mod screen;
 mod simulate;
+mod simulated;
 mod status;
 mod supervisor;
 mod switchover;

@@ -97,9 +97,41 @@ fn write(bytes: &[u8]) -> Result<(), CliError> {
     written.map_err(|error| CliError::stdout(&error))
 }
 
+/// The line as lines that fit, indented by this and a space after the first, broken between words where there are any; without characters that would move the cursor.
+pub fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    let mut rest: Vec<char> = line.chars().map(shown).collect();
+    let mut lines = Vec::new();
+    while rest.len() > width.max(2 * indent) {
+        let room = &rest[..=width.max(2 * indent)];
+        let word = room.iter().rposition(|c| *c == ' ').filter(|at| *at > indent);
+        let next = rest.split_off(word.unwrap_or(room.len() - 1));
+        lines.push(rest.into_iter().collect());
+        rest = [vec![' '; indent], next].concat();
+    }
+    lines.push(rest.into_iter().collect());
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_long_line_goes_on_below_its_text() {
+        let line = "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection to leader node-5";
+        let expected = [
+            "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection",
+            "           to leader node-5",
+        ];
+        assert_eq!(wrapped(line, 80, 10), expected);
+        assert_eq!(wrapped(&"x".repeat(100), 80, 10).concat().replace(' ', ""), "x".repeat(100));
+    }
+
+    #[test]
+    fn what_a_job_prints_moves_no_cursor() {
+        assert_eq!(wrapped("a\u{1b}[2Jb\tc", 80, 10), ["a [2Jb c"]);
+    }
 
     #[test]
     fn the_first_word_with_a_colour_has_it_and_the_rest_stays() {

@@ -1,19 +1,17 @@
 //! `electd simulate`: runs an election on a simulated network.
 
-use std::fmt::Write;
+use std::time::Duration;
 
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use clap::{Args, ValueEnum};
-use serde_json::{Map, Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::print::{self, millis};
+use super::simulated as told;
+use super::{print, screen};
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::Time;
-use crate::sim::{Counter, Delays, Failure, FaultSet, Outcome, Run, Scenario, Schedule, SimError};
-use crate::trace::svg::{Diagram, MOST_NODES as MOST_DRAWN};
-use crate::trace::{Line, length};
+use crate::sim::{Delays, Failure, FaultSet, Scenario, Schedule, SimError};
+use crate::trace::svg::MOST_NODES as MOST_DRAWN;
 
 /// The arguments for one election.
 const ELECTION: [&str; 7] =
@@ -71,17 +69,14 @@ pub struct Simulate {
         num_args = 0..=1, default_missing_value = "model"
     )]
     faults: Option<FaultsArg>,
-    /// What a leader of such a run needs.
-    #[arg(
-        long, requires = "faults", conflicts_with_all = ELECTION,
-        default_value = "none", value_parser = quorum()
-    )]
+    /// What a leader needs. With a majority the voters are asked, too; their answers are not counted.
+    #[arg(long, default_value = "none", value_parser = quorum())]
     quorum: Quorum,
     /// The seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
     /// How the run is printed: with a trace for people, its figures for programs, or as a drawing of at most 40
-    /// nodes.
+    /// nodes and 5,000 events.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -185,6 +180,7 @@ impl Simulate {
         }
         let scenario = Scenario {
             algorithm,
+            quorum: self.quorum,
             nodes: self.nodes,
             attributes: self.attributes,
             hierarchy: !self.no_hierarchy,
@@ -197,29 +193,33 @@ impl Simulate {
         };
         let outcome = scenario.run()?;
         match output {
-            Output::Text => print::result(&election_text(&scenario, &outcome)),
-            Output::Json => print::json(&election_object(&scenario, &outcome)),
-            Output::Svg => print::result(&drawing(&scenario, &outcome)),
+            Output::Text => print::result(&told::shown(
+                &told::election_text(&scenario, &outcome),
+                screen::width(),
+            )),
+            Output::Json => print::json(&told::election_object(&scenario, &outcome)),
+            Output::Svg => print::result(&told::drawing(&scenario, &outcome)),
         }
     }
 
     fn random_run(self, faults: FaultSet) -> Result<(), CliError> {
-        if self.output == Output::Svg {
-            let what = "--output svg draws one election: leave --faults out";
-            return Err(CliError::new(Exit::Usage, what));
-        }
-        let (seed, text) = (self.seed, self.output == Output::Text);
+        let (seed, output) = (self.seed, self.output);
         let (algorithm, quorum) = (self.algorithm.kind(), self.quorum);
-        let run = Schedule { algorithm, quorum, faults, seed, trace: text }.run();
-        if text {
+        let schedule = Schedule { algorithm, quorum, faults, seed, trace: output != Output::Json };
+        let run = schedule.run();
+        if output == Output::Text {
             let trace = match &run {
                 Ok(run) => &run.trace,
                 Err(failure) => &failure.trace,
             };
-            print::result(&lines(trace))?;
+            print::result(&told::shown(&told::lines(trace, Duration::MAX), screen::width()))?;
         }
         let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
-        if text { print::result(&life_text(&run)) } else { print::json(&life_object(seed, &run)) }
+        match output {
+            Output::Text => print::result(&told::life_text(&run)),
+            Output::Json => print::json(&told::life_object(seed, &run)),
+            Output::Svg => print::result(&told::life_drawing(schedule, &run)?),
+        }
     }
 }
 
@@ -228,85 +228,4 @@ impl From<SimError> for CliError {
         let exit = if error.is_usage() { Exit::Usage } else { Exit::Internal };
         CliError::new(exit, error)
     }
-}
-
-fn lines(trace: &[Line]) -> String {
-    let mut text = String::new();
-    for line in trace {
-        let _ = writeln!(text, "{line}"); // a string takes everything
-    }
-    text
-}
-
-fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
-    let trace = lines(&outcome.trace);
-    format!("{trace}\n{}\n{}\n", who_leads(outcome), counts(scenario, outcome))
-}
-
-fn who_leads(outcome: &Outcome) -> String {
-    let Outcome { leader, epoch, time, .. } = outcome;
-    let after = length(time.since(Time(0)));
-    format!("node-{leader} leads in epoch {epoch}, {after} after the start")
-}
-
-fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
-    let messages = &outcome.messages;
-    let kinds = messages.list(scenario.algorithm);
-    let kinds = kinds.map(|(kind, count)| format!("{count} {}", kind.title()));
-    format!("{} = {} messages", kinds.collect::<Vec<_>>().join(" + "), messages.total())
-}
-
-fn drawing(scenario: &Scenario, outcome: &Outcome) -> String {
-    let names: Vec<String> = (1..=scenario.nodes).map(|number| format!("node-{number}")).collect();
-    let (algorithm, nodes) = (scenario.algorithm.name(), scenario.nodes);
-    let title = format!("Election of {nodes} nodes, algorithm {algorithm}");
-    let description = format!(
-        "{}. Arrows are messages with their round or epoch, time runs downward, a cross is a death.",
-        who_leads(outcome)
-    );
-    let (counts, events) = (counts(scenario, outcome), &outcome.events);
-    let diagram = Diagram {
-        title: &title,
-        counts: &counts,
-        description: &description,
-        names: &names,
-        events,
-    };
-    diagram.to_string()
-}
-
-fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
-    let kinds = outcome.messages.list(scenario.algorithm);
-    let kinds = kinds.map(|(kind, count)| (kind.name().to_owned(), Value::from(count)));
-    let total = ("total".to_owned(), Value::from(outcome.messages.total()));
-    json!({
-        "algorithm": scenario.algorithm.name(),
-        "nodes": scenario.nodes,
-        "seed": scenario.seed,
-        "leader": outcome.leader,
-        "epoch": outcome.epoch.0,
-        "messages": kinds.chain([total]).collect::<Map<_, _>>(),
-        "time_ms": millis(outcome.time.since(Time(0))),
-    })
-}
-
-fn life_text(run: &Run) -> String {
-    let mut text = String::from("\n");
-    for (what, count) in run.faults.list() {
-        text += &format!("{what:<32}{count:>6}\n");
-    }
-    text + &format!("{:<32}{:>6}\n", "from the last fault to agreement", length(run.settled))
-}
-
-fn life_object(seed: u64, run: &Run) -> Value {
-    let faults = run.faults;
-    json!({
-        "seed": seed,
-        "starts": faults[Counter::Starts],
-        "kills": faults[Counter::Kills],
-        "vanished": faults[Counter::Vanished],
-        "stops": faults[Counter::Stops],
-        "elected": faults[Counter::Elected],
-        "settled_ms": millis(run.settled),
-    })
 }

@@ -114,6 +114,11 @@ impl Core {
         self.state.timers.next()
     }
 
+    /// When its waits end for an ANSWER (T1) and for a leader that was to come (T2), if they are under way.
+    pub fn waits(&self) -> [Option<Time>; 2] {
+        [Timer::Answer, Timer::Coordinator].map(|timer| self.state.timers.due(timer))
+    }
+
     pub fn phase(&self) -> Phase {
         self.state.phase()
     }

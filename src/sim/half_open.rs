@@ -124,6 +124,6 @@ impl World {
         let lost = std::mem::take(&mut connection.stuck).len();
         self.faults.count(Counter::Broken);
         self.faults.add(Counter::Tails, lost as u64);
-        self.say(from, || format!("its connection to node-{} breaks", to + 1));
+        self.suffers(from, || format!("its connection to node-{} breaks", to + 1));
     }
 }

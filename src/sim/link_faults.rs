@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::counters::{Counter, Faults};
 use crate::core::random::Random;
+use crate::trace::length;
 
 /// The most members that a disturbed network has.
 pub(super) const MOST: usize = 32;
@@ -41,6 +42,18 @@ pub(super) enum Disturbance {
     Loses(u64),
     /// One in this many messages is delivered twice.
     Doubles(u64),
+}
+
+impl Disturbance {
+    /// In few words, for a drawing.
+    pub fn words(self) -> String {
+        match self {
+            Disturbance::Cuts(_) => "links are cut".to_owned(),
+            Disturbance::Slows(by) => format!("links are slow, by up to {}", length(by)),
+            Disturbance::Loses(_) => "links lose messages".to_owned(),
+            Disturbance::Doubles(_) => "links double messages".to_owned(),
+        }
+    }
 }
 
 #[derive(Clone, Copy, Debug)]

@@ -14,6 +14,8 @@ mod connected;
 mod content;
 mod counters;
 mod counts;
+mod drawing;
+mod drawn;
 mod drive;
 mod error;
 mod failovers;

@@ -33,7 +33,9 @@ impl World {
 
     fn begin_pause(&mut self, node: usize, id: u32, turn: Option<Vec<Output>>) {
         self.faults.count(Counter::Pauses);
-        self.say(node, || format!("is paused{}", if turn.is_some() { " amid a turn" } else { "" }));
+        self.suffers(node, || {
+            format!("is paused{}", if turn.is_some() { " amid a turn" } else { "" })
+        });
         self.nodes[node].pause = Some(Pause { id, since: self.now, turn, pile: Vec::new() });
     }
 
@@ -43,7 +45,7 @@ impl World {
             self.nodes[node].halts.take_if(|id| which(*id));
             let pause = self.nodes[node].pause.take_if(|pause| which(pause.id));
             if let Some(Pause { since, turn, pile, .. }) = pause {
-                self.say(node, || "goes on".to_owned());
+                self.suffers(node, || "goes on".to_owned());
                 let length = self.nodes[node].clock.passes(self.now.since(since));
                 self.stall(node, length);
                 if let Some(out) = turn {
@@ -61,7 +63,7 @@ impl World {
     /// Steps a node's clock forward.
     pub(super) fn step_clock(&mut self, node: usize, by: Duration) {
         self.faults.count(Counter::Steps);
-        self.say(node, || format!("its clock steps forward by {} ms", by.as_millis()));
+        self.suffers(node, || format!("its clock steps forward by {} ms", by.as_millis()));
         self.nodes[node].clock.step(by);
         if let Node { core: Some(_), pause: None, .. } = &self.nodes[node] {
             self.stall(node, by);

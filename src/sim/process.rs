@@ -15,7 +15,7 @@ use crate::core::durable::Durable;
 use crate::core::message::{Envelope, Kind, Message};
 use crate::core::types::NodeId;
 use crate::core::{Core, Input, Phase, Reason, Transition};
-use crate::trace::{self, Line, Narrator, What};
+use crate::trace::{Line, Narrator, What};
 
 /// How late a process may be woken.
 const LATE: Duration = Duration::from_millis(1);
@@ -34,6 +34,7 @@ impl World {
         self.questions.started(node);
         self.checker.starts(now, node, (epoch, kept, promised));
         self.forget_job(node);
+        self.draw(node, |_| Some(What::Starts));
         self.say(node, || {
             format!(
                 "starts: incarnation {}, epoch {}, own rounds above {}",
@@ -104,7 +105,7 @@ impl World {
             if let Some(arrives) = self.send(node, to, &envelope, elects) {
                 self.draw(node, |narrator| {
                     let label = narrator.label(&envelope.message)?;
-                    Some(What::Sends { to, label, arrives, lost: !live })
+                    Some(What::Sends { to, label, arrives, lost: true })
                 });
                 self.in_flight += u64::from(elects);
                 self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
@@ -244,15 +245,6 @@ impl World {
         let narrator = Narrator { members: &self.members, detail };
         if let Some(what) = what(&narrator) {
             self.say(node, || what);
-        }
-    }
-
-    /// Adds to what is drawn, if there is a trace.
-    fn draw(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<What>) {
-        let Some(detail) = self.setup.detail else { return };
-        let narrator = Narrator { members: &self.members, detail };
-        if let Some(what) = what(&narrator) {
-            self.events.push(trace::Event { time: self.now, node, what });
         }
     }
 

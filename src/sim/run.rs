@@ -111,9 +111,10 @@ impl Schedule {
         ] {
             world.faults.add(counter, times);
         }
-        let (faults, trace) = (world.faults, world.lines);
+        let (faults, trace, nodes) = (world.faults, world.lines, world.nodes.len());
+        let events = world.drawing.unwrap_or_default().finish(world.now);
         match what {
-            Ok(settled) => Ok(Run { faults, settled, trace }),
+            Ok(settled) => Ok(Run { faults, settled, trace, events, nodes }),
             Err(what) => Err(Failure { schedule: self, what, trace }),
         }
     }

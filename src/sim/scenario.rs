@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use super::drawing::Drawing;
 use super::links::id;
 use super::node::Death;
 use super::setup::MOST_NODES;
@@ -15,10 +16,10 @@ use super::world::World;
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Message};
-use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, RankKind, Timing};
+use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
 use crate::core::{Command, CommandId, Input, Redial};
-use crate::trace::{self, Detail, Line};
+use crate::trace::{self, Detail, Line, What};
 
 /// An election to be run.
 #[derive(Clone, Debug)]
@@ -29,6 +30,8 @@ pub struct Scenario {
     pub nodes: usize,
     /// The attribute of each, by which they are ranked; empty where the number alone ranks.
     pub attributes: Vec<i64>,
+    /// What a leader needs.
+    pub quorum: Quorum,
     /// Ring: whether the run of a greater initiator ends that of a lesser one.
     pub hierarchy: bool,
     /// The members that call the election at time 0, by number; the lowest live member if empty.
@@ -52,6 +55,8 @@ pub struct Outcome {
     pub leader: usize,
     /// Its epoch.
     pub epoch: Epoch,
+    /// Who led before, and died.
+    pub old_leader: Option<usize>,
     /// The messages of the election.
     pub messages: Counts,
     /// When the election was over.
@@ -70,6 +75,7 @@ impl Scenario {
             algorithm: AlgorithmKind::default(),
             nodes,
             attributes: Vec::new(),
+            quorum: Quorum::None,
             hierarchy: true,
             initiators: Vec::new(),
             crashed: Vec::new(),
@@ -91,17 +97,21 @@ impl Scenario {
         world.connect_all();
         self.remember(&mut world, &dead);
         world.setup.detail = self.trace.then_some(Detail::Election);
+        world.drawing = self.trace.then(Drawing::default);
+        if let Some(leader) = self.led(&dead) {
+            world.draw(leader, |_| Some(What::Led));
+        }
         for node in &dead {
             world.die(*node, if self.detected { Death::Killed } else { Death::Vanished });
         }
         if self.time_out(&initiators, &dead) {
-            return finish(world);
+            return self.finish(world, &dead);
         }
         for node in initiators {
             let (id, command) = (CommandId(0), Command::Elect);
             world.tell(Duration::ZERO, node, Input::Command { id, command });
         }
-        finish(world)
+        self.finish(world, &dead)
     }
 
     /// The places of the initiators, once the scenario is known to make sense.
@@ -160,6 +170,8 @@ impl Scenario {
         let values = (0..self.nodes).map(|place| Some(self.rank(place).0));
         let mut world = World::new(Setup {
             rank: if by_id { RankKind::Id } else { RankKind::Priority },
+            quorum: self.quorum,
+            bootstrap: self.quorum == Quorum::Majority,
             hierarchy: self.hierarchy,
             preempt,
             power_on: PowerOn::Wait,
@@ -217,6 +229,34 @@ impl Scenario {
             }
         }
     }
+
+    /// Runs until the election is over.
+    fn finish(&self, mut world: World, dead: &BTreeSet<usize>) -> Result<Outcome, SimError> {
+        let limit = Time(0) + longest(world.nodes.len());
+        while world.step(limit) {
+            if let Some(breach) = world.checker.breach.take() {
+                return Err(SimError::Breach(breach));
+            }
+            if world.in_flight == 0
+                && let Some((leader, epoch)) = world.agreed(&world.members_alive())
+            {
+                let old_leader = self.led(dead).map(|place| place + 1);
+                let (messages, time) = (world.sent, world.now);
+                let (trace, drawing) = (world.lines, world.drawing.unwrap_or_default());
+                let events = drawing.finish(world.now);
+                return Ok(Outcome {
+                    leader: leader + 1,
+                    epoch,
+                    old_leader,
+                    messages,
+                    time,
+                    trace,
+                    events,
+                });
+            }
+        }
+        Err(SimError::Endless { time: limit })
+    }
 }
 
 /// The messages that a member got from a new leader.
@@ -241,22 +281,4 @@ fn inbound(world: &mut World, node: usize, peer: usize) -> ConnectionId {
 /// find the dead members by itself.
 fn longest(nodes: usize) -> Duration {
     TIMING.failure * (100 + nodes as u32)
-}
-
-/// Runs until the election is over.
-fn finish(mut world: World) -> Result<Outcome, SimError> {
-    let limit = Time(0) + longest(world.nodes.len());
-    while world.step(limit) {
-        if let Some(breach) = world.checker.breach.take() {
-            return Err(SimError::Breach(breach));
-        }
-        if world.in_flight == 0
-            && let Some((leader, epoch)) = world.agreed(&world.members_alive())
-        {
-            let (messages, time) = (world.sent, world.now);
-            let (trace, events) = (world.lines, world.events);
-            return Ok(Outcome { leader: leader + 1, epoch, messages, time, trace, events });
-        }
-    }
-    Err(SimError::Endless { time: limit })
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::counters::Faults;
 use super::setup::FaultSet;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::trace::Line;
+use crate::trace::{Event, Line};
 
 /// A random schedule.
 #[derive(Clone, Copy, Debug)]
@@ -33,6 +33,10 @@ pub struct Run {
     pub settled: Duration,
     /// What happened.
     pub trace: Vec<Line>,
+    /// The same as values, to be drawn.
+    pub events: Vec<Event>,
+    /// How many members there are, those included that are added later.
+    pub nodes: usize,
 }
 
 /// A run that did not.

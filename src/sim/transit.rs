@@ -127,6 +127,7 @@ impl World {
                 }
                 Payload::Message { envelope, .. } => {
                     let envelope = Rc::unwrap_or_clone(envelope);
+                    self.draw_arrival(from, to, &envelope.message);
                     self.hears(to, from, &envelope.message);
                     self.hears_unknown(to, &envelope.message);
                     let from = self.id(from);

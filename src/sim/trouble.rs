@@ -15,6 +15,7 @@ use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{Role, Time};
+use crate::trace::What;
 
 /// The most by which a message is late.
 pub(super) const SLOWEST: Duration = Duration::from_millis(2000);
@@ -205,6 +206,7 @@ pub(super) fn befall(world: &mut World, node: usize, leader: bool, trouble: Trou
             world.say(node, || {
                 format!("network: {what:?} on {shape:?} as it sees them, from now on")
             });
+            world.draw(node, |_| Some(What::Suffers(what.words())));
             let links = shape.links(world.nodes.len(), node);
             let beheads = cuts && leaders.contains(&node) && shape.beheads();
             world.link_faults.begin(id, links, what, (again, beheads));

@@ -11,6 +11,7 @@ use super::checker::Checker;
 use super::clock::Clock;
 use super::counters::{Counter, Faults};
 use super::counts::Counts;
+use super::drawing::Drawing;
 use super::guards::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::Network;
@@ -26,7 +27,7 @@ use crate::core::random::Random;
 use crate::core::settings::{Margin, Settings, Timing};
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output};
-use crate::trace::{self, Line};
+use crate::trace::{Detail, Line};
 
 /// The time of every message in lock-step.
 const STEP: Duration = Duration::from_millis(10);
@@ -72,8 +73,8 @@ pub(super) struct World {
     /// How many of an election's messages are on their way.
     pub in_flight: u64,
     pub lines: Vec<Line>,
-    /// The same as values.
-    pub events: Vec<trace::Event>,
+    /// The same as values, if it is drawn.
+    pub drawing: Option<Drawing>,
 }
 
 /// The id of the node at this place: version 4, ascending.
@@ -141,7 +142,8 @@ impl World {
             sent: Counts::default(),
             in_flight: 0,
             lines: Vec::new(),
-            events: Vec::new(),
+            // A play tells its story by lines alone.
+            drawing: (setup.detail == Some(Detail::All)).then(Drawing::default),
             changes: false,
             founders,
             members,
@@ -270,6 +272,9 @@ impl World {
         let Some(input) = self.wait_amid(node, input) else { return };
         self.trace(node, |narrator| narrator.input(&input));
         let tick = input == Input::Tick;
+        if tick {
+            self.draw_ended_waits(node);
+        }
         let now = self.nodes[node].local(self.now);
         self.nodes[node].turned = now;
         let Some(core) = &mut self.nodes[node].core else { return };
@@ -303,6 +308,7 @@ impl World {
         self.look_at_fitness(node);
         self.look_at_pause(node);
         self.note_choice(node);
+        self.note_waits(node);
         self.arm(node);
         self.leave(node);
     }

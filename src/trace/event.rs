@@ -1,5 +1,7 @@
 //! Events as values, for drawings.
 
+use std::time::Duration;
+
 use crate::core::Phase;
 use crate::core::types::Time;
 
@@ -23,9 +25,9 @@ pub enum What {
         to: usize,
         /// The message, in few words.
         label: String,
-        /// When it arrives.
+        /// When it arrives, or would have.
         arrives: Time,
-        /// Whether no member is there to take it.
+        /// Whether no member took it.
         lost: bool,
     },
     /// Its phase changes.
@@ -35,6 +37,45 @@ pub enum What {
         /// The phase in few words.
         label: String,
     },
+    /// It stops to wait, as its time is over.
+    Waited {
+        /// Since when it waited.
+        since: Time,
+        /// The wait in few words.
+        label: String,
+    },
+    /// It led before the run.
+    Led,
+    /// Its process starts.
+    Starts,
     /// Its process is gone.
     Dies,
+    /// Something else that happens to it, in few words.
+    Suffers(String),
+}
+
+impl What {
+    /// What is written beside it.
+    #[must_use]
+    pub fn label(&self) -> &str {
+        match self {
+            What::Sends { label, .. } | What::Becomes { label, .. } => label,
+            What::Waited { label, .. } | What::Suffers(label) => label,
+            What::Led => "old leader",
+            What::Starts => "starts",
+            What::Dies => "dies",
+        }
+    }
+}
+
+/// In a time longer than this nothing happens: longer than two messages take on average.
+#[must_use]
+pub fn gap(events: &[Event]) -> Duration {
+    let travels = events.iter().filter_map(|event| match &event.what {
+        What::Sends { arrives, .. } => Some(arrives.since(event.time)),
+        _ => None,
+    });
+    let (count, total) =
+        travels.fold((0, Duration::ZERO), |(count, total), time| (count + 1, total + time));
+    if count == 0 { Duration::MAX } else { total * 2 / count }
 }

@@ -18,7 +18,7 @@ use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
-pub use event::{Event, What};
+pub use event::{Event, What, gap};
 pub use length::length;
 
 /// One line of a trace.

@@ -60,6 +60,127 @@ fn every_message_is_an_arrow() {
     }
 }
 
+/// The values of an attribute in the elements of a drawing that begin like this, in their order.
+fn values(svg: &str, element: &str, attribute: &str) -> Vec<f64> {
+    let elements = svg.split('\n').filter(|line| line.starts_with(element));
+    let value = |line: &str| {
+        let (_, rest) = line.split_once(&format!(" {attribute}=\"")).expect("it has the attribute");
+        rest.split('"').next().and_then(|number| number.parse().ok()).expect("a number")
+    };
+    elements.map(value).collect()
+}
+
+/// Where a text of a drawing is.
+fn height(svg: &str, text: &str) -> f64 {
+    let line = svg.lines().find(|line| line.ends_with(&format!(">{text}</text>")));
+    let line = line.unwrap_or_else(|| panic!("{text}: {svg}"));
+    let text = &line[line.rfind("<text").expect("a text")..];
+    values(text, "<text", "y")[0]
+}
+
+#[test]
+fn the_old_leader_is_marked_and_dies_before_the_election() {
+    for detected in ["", "--detected"] {
+        let args = format!("--nodes 4 --crash 3,4 --initiators 1 {detected}");
+        let svg = stdout(&simulate(&format!("{args} --output svg")));
+        assert_eq!(svg.matches(">old leader<").count(), 1, "{svg}");
+        let order = ["before", "old leader", "dies", "0 ms", "electing", "leads in epoch 1"];
+        let places = order.map(|text| height(&svg, text));
+        // What is on a line is four pixels above the foot of its letters.
+        assert!(places.is_sorted(), "{places:?}: {svg}");
+        let text = stdout(&simulate(&args));
+        let place = |what: &str| text.find(what).unwrap_or_else(|| panic!("{what}: {text}"));
+        assert!(place("node-4   led until now") < place("node-1   is asked"), "{text}");
+        assert_eq!(figures(&args)["old_leader"], 4);
+    }
+    assert_eq!(figures("--nodes 4")["old_leader"], Value::Null);
+}
+
+#[test]
+fn an_arrow_ends_at_the_line_of_the_instant_of_its_arrival() {
+    for algorithm in ["bully", "halting", "ring"] {
+        let args = "--nodes 5 --crash 5 --detected --initiators 3 --output svg --algorithm";
+        let svg = stdout(&simulate(&format!("{args} {algorithm}")));
+        let instants = values(&svg, "<line class=\"instant\"", "y1");
+        let sent = values(&svg, "<line class=\"arrow", "y1");
+        let landed = values(&svg, "<line class=\"arrow", "y2");
+        assert!(!sent.is_empty());
+        for (sent, landed) in sent.into_iter().zip(landed) {
+            // All messages take as long as the next instant is away.
+            let next = instants.iter().find(|line| **line > sent).expect("a later instant");
+            let below = (landed - next) / 7.0;
+            assert!((0.0..4.0).contains(&below) && below.fract() == 0.0, "{sent} {landed}: {svg}");
+        }
+    }
+}
+
+#[test]
+fn a_wait_is_drawn_and_a_time_without_events_has_a_break() {
+    let args = "--nodes 5 --crash 5 --initiators 4";
+    let svg = stdout(&simulate(&format!("{args} --output svg")));
+    assert!(svg.contains(">T1 100 ms<") && svg.contains(">+ 90 ms<"), "{svg}");
+    assert_eq!(svg.matches(r#"class="wait""#).count(), 1, "{svg}");
+    assert_eq!(svg.matches(r#"class="break""#).count(), 1, "{svg}");
+    let text = stdout(&simulate(args));
+    let told = "    + 100 ms\n  100.000 ms  node-4   has waited for T1 100 ms\n";
+    assert!(text.contains(told), "{text}");
+    let known = stdout(&simulate("--nodes 5 --crash 5 --initiators 4 --detected --output svg"));
+    assert!(!known.contains(r#"class="wait""#) && !known.contains(r#"class="break""#), "{known}");
+}
+
+#[test]
+fn an_election_by_a_majority_can_be_shown_and_drawn() {
+    for algorithm in ["bully", "halting", "ring"] {
+        let args = format!(
+            "--nodes 5 --crash 5 --detected --initiators 3 --quorum majority --algorithm {algorithm}"
+        );
+        assert_eq!(figures(&args)["leader"], 4, "{algorithm}");
+        let svg = stdout(&simulate(&format!("{args} --output svg")));
+        for message in ["TRIAL", "OPINION", "CLAIM", "GRANT"] {
+            assert!(svg.contains(&format!(">{message}<")), "{algorithm}, {message}: {svg}");
+        }
+        assert!(svg.contains("by a majority"), "{svg}");
+    }
+}
+
+#[test]
+fn a_random_life_can_be_drawn() {
+    for (faults, seed) in [("model", 1), ("all", 7), ("stay", 7)] {
+        let args = format!("--faults {faults} --quorum majority --seed {seed} --output svg");
+        let svg = stdout(&simulate(&args));
+        assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{args}");
+        for word in [">starts<", ">dies<", ">before<"] {
+            let count = svg.matches(word).count();
+            assert_eq!(count > 0, word != ">before<", "{args}, {word}: {count}");
+        }
+        assert!(svg.contains(&format!("faults {faults}, seed {seed}")), "{args}");
+        assert!(!svg.contains("HEARTBEAT"), "{args}");
+        // Every message that is drawn was sent before it arrived.
+        let sent = values(&svg, "<line class=\"arrow", "y1");
+        let landed = values(&svg, "<line class=\"arrow", "y2");
+        assert!(sent.iter().zip(&landed).all(|(sent, landed)| sent < landed), "{args}");
+    }
+}
+
+#[test]
+fn the_drawings_of_the_documentation_are_those_of_today() {
+    let page = include_str!("../../docs/algorithms.md");
+    let commands = page.lines().filter_map(|line| line.trim().strip_prefix("electd simulate "));
+    let drawn = commands.filter(|command| command.ends_with("--output svg"));
+    let pictures = page.split("](").skip(1).filter_map(|link| link.split(')').next());
+    let pictures = pictures.filter(|file| file.ends_with(".svg"));
+    let pairs: Vec<_> = pictures.zip(drawn).collect();
+    assert!(pairs.len() >= 3, "{pairs:?}");
+    for (file, command) in pairs {
+        let path = format!("{}/docs/{file}", env!("CARGO_MANIFEST_DIR"));
+        let there = std::fs::read_to_string(path).expect("the picture is there");
+        assert!(
+            there == stdout(&simulate(command)),
+            "{file}: electd simulate {command} > docs/{file}"
+        );
+    }
+}
+
 #[test]
 fn attributes_rank_before_numbers() {
     let figures = |args| figures(&format!("--nodes 4 --attributes -1,7,7,3 {args}"));
@@ -118,10 +239,8 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--algorithm raft", "possible values: bully"),
         ("--faults some", "possible values: model, all, storm, stay"),
         ("--faults all --quorum most", "possible values: none, majority"),
-        ("--quorum majority", "--faults"),
-        ("--nodes 5 --quorum majority", "cannot be used with"),
+        ("--nodes 5 --quorum most", "possible values: none, majority"),
         ("--nodes 41 --output svg", "--output svg: 41 nodes do not fit a drawing; at most 40 do"),
-        ("--faults --output svg", "draws one election: leave --faults out"),
     ];
     for (args, sentence) in cases {
         let output = simulate(args);

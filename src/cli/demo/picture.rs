@@ -5,7 +5,7 @@ use crate::admin::client::ClientError;
 use crate::cli::ask::Asked;
 use crate::cli::judge::judge;
 use crate::cli::overview;
-use crate::cli::print;
+use crate::cli::{print, screen};
 use crate::node::status::Status;
 
 /// The keys, as the terminal shows them.
@@ -39,9 +39,10 @@ impl Picture<'_> {
         above.push(judgement.summary());
         above.extend(judgement.orders);
         above.extend([String::new(), self.whom(), KEYS.to_owned(), String::new()]);
-        let mut text: Vec<String> = above.iter().flat_map(|line| wrapped(line, width)).collect();
+        let mut text: Vec<String> =
+            above.iter().flat_map(|line| screen::wrapped(line, width, INDENT)).collect();
         let happened: Vec<String> =
-            self.lines.iter().flat_map(|line| wrapped(line, width)).collect();
+            self.lines.iter().flat_map(|line| screen::wrapped(line, width, INDENT)).collect();
         let room = height.saturating_sub(text.len());
         text.extend_from_slice(&happened[happened.len().saturating_sub(room)..]);
         text.iter().map(|line| format!("{line}\n")).collect()
@@ -99,22 +100,6 @@ fn cut(line: &str, width: usize) -> String {
     kept.chain(['…']).collect()
 }
 
-/// The line as lines that fit, broken between words where there are any; without characters that would move the cursor.
-fn wrapped(line: &str, width: usize) -> Vec<String> {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    let mut rest: Vec<char> = line.chars().map(shown).collect();
-    let mut lines = Vec::new();
-    while rest.len() > width.max(2 * INDENT) {
-        let room = &rest[..=width.max(2 * INDENT)];
-        let word = room.iter().rposition(|c| *c == ' ').filter(|at| *at > INDENT);
-        let next = rest.split_off(word.unwrap_or(room.len() - 1));
-        lines.push(rest.into_iter().collect());
-        rest = [vec![' '; INDENT], next].concat();
-    }
-    lines.push(rest.into_iter().collect());
-    lines
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,19 +143,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_line_goes_on_below_its_text() {
-        let line = "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection to leader node-5";
-        let expected = [
-            "  5.391 s  node-4 leads in epoch 4; nobody led for 390 ms; lost the connection",
-            "           to leader node-5",
-        ];
-        assert_eq!(wrapped(line, 80), expected);
-        assert_eq!(wrapped(&"x".repeat(100), 80).concat().replace(' ', ""), "x".repeat(100));
+    fn a_row_of_the_table_is_cut() {
         assert_eq!(cut("abcdef", 4), "abc…");
-    }
-
-    #[test]
-    fn what_a_job_prints_moves_no_cursor() {
-        assert_eq!(wrapped("a\u{1b}[2Jb\tc", 80), ["a [2Jb c"]);
     }
 }
