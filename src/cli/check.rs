@@ -6,14 +6,12 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
-use super::crowded;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
-use super::look;
 use super::print::{self, millis};
 use super::run::find_group;
-use super::token;
+use super::{crowded, look, screen, token};
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
 use crate::core::bounds;
@@ -84,7 +82,10 @@ impl Check {
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
-            Output::Table => print::result(&text(&config, found.as_ref(), &certificates)),
+            Output::Table => {
+                let text = text(&config, found.as_ref(), &certificates);
+                print::result(&screen::on_terminal(&text, 3))
+            }
             Output::Json => print::json(&object(&config, found.as_ref(), &certificates)),
         }
     }

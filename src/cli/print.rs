@@ -75,3 +75,19 @@ pub fn millis(duration: Duration) -> Value {
     }
     Number::from_f64(duration.as_secs_f64() * 1000.0).map_or(Value::Null, Value::Number)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_table_fits_a_terminal_of_80_columns() {
+        let header = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
+        let row = ["node-1", "reorganizing", "node-5", "1234", "23h 59m 59s", "0.4 ms"];
+        let note = "problem: one that takes many more words to tell than there is room for";
+        let row = || row.into_iter().chain([note]).map(str::to_owned).collect();
+        let table = table_within(Some(80), &header, (0..5).map(|_| row()));
+        assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+        assert!(table.lines().count() > 6, "{table}");
+    }
+}

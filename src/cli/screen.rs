@@ -97,6 +97,18 @@ fn write(bytes: &[u8]) -> Result<(), CliError> {
     written.map_err(|error| CliError::stdout(&error))
 }
 
+/// The text as lines that fit the terminal, if stdout is one. The rest of a line is indented by this, and a space.
+pub fn on_terminal(text: &str, indent: usize) -> String {
+    fitted(text, width(), indent)
+}
+
+/// The text as lines that fit this width, if there is one.
+pub fn fitted(text: &str, width: Option<u16>, indent: usize) -> String {
+    let Some(width) = width else { return text.to_owned() };
+    let lines = text.lines().flat_map(|line| wrapped(line, width.into(), indent));
+    lines.map(|line| format!("{line}\n")).collect()
+}
+
 /// The line as lines that fit, indented by this and a space after the first, broken between words where there are any; without characters that would move the cursor.
 pub fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
@@ -144,5 +156,13 @@ mod tests {
     #[test]
     fn a_frame_erases_what_was_there_and_is_no_higher_than_the_terminal() {
         assert_eq!(frame("a\nb\nc\n", 3), "\u{1b}[Ha\u{1b}[K\r\nb\u{1b}[K\r\n\u{1b}[J");
+    }
+
+    #[test]
+    fn a_terminal_gets_lines_that_fit_and_a_pipe_gets_them_whole() {
+        let text = "state       leading\nproblem     one that takes many words to tell\n";
+        assert_eq!(fitted(text, None, 11), text);
+        let narrow = "state       leading\nproblem     one that takes\n            many words to\n            tell\n";
+        assert_eq!(fitted(text, Some(27), 11), narrow);
     }
 }

@@ -193,9 +193,9 @@ impl Simulate {
         };
         let outcome = scenario.run()?;
         match output {
-            Output::Text => print::result(&told::shown(
+            Output::Text => print::result(&screen::on_terminal(
                 &told::election_text(&scenario, &outcome),
-                screen::width(),
+                told::INDENT,
             )),
             Output::Json => print::json(&told::election_object(&scenario, &outcome)),
             Output::Svg => print::result(&told::drawing(&scenario, &outcome)),
@@ -212,7 +212,7 @@ impl Simulate {
                 Ok(run) => &run.trace,
                 Err(failure) => &failure.trace,
             };
-            print::result(&told::shown(&told::lines(trace, Duration::MAX), screen::width()))?;
+            print::result(&screen::on_terminal(&told::lines(trace, Duration::MAX), told::INDENT))?;
         }
         let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
         match output {

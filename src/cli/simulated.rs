@@ -8,7 +8,6 @@ use serde_json::{Map, Value, json};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print::millis;
-use super::screen;
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
 use crate::sim::{Counter, Outcome, Run, Scenario, Schedule};
@@ -16,7 +15,7 @@ use crate::trace::svg::{Diagram, MOST_EVENTS};
 use crate::trace::{Line, What, gap, length};
 
 /// How far what happened is indented in a line of a trace, less one.
-const INDENT: usize = 22;
+pub const INDENT: usize = 22;
 
 /// The lines of a trace. Where nothing happens for longer than this, a line says for how long.
 pub fn lines(trace: &[Line], gap: Duration) -> String {
@@ -56,14 +55,6 @@ fn told(outcome: &Outcome) -> Vec<Line> {
 pub fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
     let trace = lines(&told(outcome), gap(&outcome.events));
     format!("{trace}\n{}\n{}\n", who_leads(outcome), counts(scenario, outcome))
-}
-
-/// The text as it is shown to people: on a terminal no line is longer than that, and the rest of a longer one begins
-/// below what happened.
-pub fn shown(text: &str, width: Option<u16>) -> String {
-    let Some(width) = width else { return text.to_owned() };
-    let lines = text.lines().flat_map(|line| screen::wrapped(line, width.into(), INDENT));
-    lines.map(|line| format!("{line}\n")).collect()
 }
 
 fn who_leads(outcome: &Outcome) -> String {
@@ -175,6 +166,7 @@ pub fn life_object(seed: u64, run: &Run) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::screen::fitted;
     use crate::core::settings::AlgorithmKind;
 
     #[test]
@@ -185,8 +177,8 @@ mod tests {
             let scenario = Scenario { algorithm, crashed, detected, trace, ..Scenario::new(5) };
             let text = election_text(&scenario, &scenario.run().unwrap());
             assert!(text.lines().any(|line| line.len() > 80), "{text}");
-            assert_eq!(shown(&text, None), text);
-            let narrow = shown(&text, Some(80));
+            assert_eq!(fitted(&text, None, INDENT), text);
+            let narrow = fitted(&text, Some(80), INDENT);
             assert!(narrow.lines().all(|line| line.len() <= 80), "{narrow}");
             let words = |text: &str| text.split_whitespace().collect::<String>();
             assert_eq!(words(&narrow), words(&text));

@@ -73,12 +73,18 @@ impl Status {
         match (self.output.output, asked.as_slice()) {
             (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {
                 Output::Json => print::json(&json!(status)),
-                Output::Table => print::result(&screen::painted(&details(status, verbose))),
+                Output::Table => {
+                    let text = screen::on_terminal(&details(status, verbose), COLUMN);
+                    print::result(&screen::painted(&text))
+                }
             },
             (_, _) if targets.one => Ok(()),
             // A row each, even if nobody answers: the rows say why.
             (Output::Json, all) => print::json(&document(all)),
-            (Output::Table, all) => print::result(&screen::painted(&overview(all, verbose))),
+            (Output::Table, all) => {
+                let text = screen::on_terminal(&overview(all, verbose), 1);
+                print::result(&screen::painted(&text))
+            }
         }?;
         any_answer(&asked)?;
         match judge(&asked).verdict {
@@ -117,6 +123,9 @@ fn document(asked: &[Asked]) -> Value {
     };
     json!({ "nodes": asked.iter().map(node).collect::<Vec<_>>() })
 }
+
+/// How far a fact is indented, less one: the space behind its name.
+const COLUMN: usize = 11;
 
 /// One node, with all that it knows.
 fn details(status: &status::Status, verbose: bool) -> String {
