@@ -11,7 +11,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
 use prometheus_client::registry::Registry;
 
-use crate::node::VERSION;
+use crate::core::protocol::VERSION;
 use crate::node::handle::Handle;
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;

@@ -289,6 +289,8 @@ pub mod tests {
             uptime_ms: 61_000,
             age_ms: 3,
             failures_tolerated: 1,
+            failures_tolerated_at_most: 1,
+            version: "0.2.0".to_owned(),
             ..Status::default()
         }
     }
@@ -317,6 +319,7 @@ pub mod tests {
             status: "alive".to_owned(),
             rtt_ms: None,
             passed_over: None,
+            version: None,
             failed_dial: None,
             rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
         }

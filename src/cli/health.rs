@@ -1,24 +1,32 @@
 //! `electd health`: the cluster in one line and an exit code, as monitoring systems run plugins.
 
-use clap::Args;
+use std::fmt::Write;
 
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::args::{Output, OutputArgs};
 use super::ask::NodeArgs;
 use super::error::CliError;
 use super::exit::Exit;
-use super::judge::{Judgement, Verdict, judge};
+use super::judge::{Judgement, Trouble, Verdict, judge};
 use super::print;
 
 /// Show in one line how the cluster is, for a monitoring system.
 ///
-/// It does so as a plugin of Nagios, Icinga and their like. Without --node and --admin all members are asked. The line also names a pause, a switchover, and members that are
-/// drained or have resigned, which change no exit code. Figures for graphs follow a bar.
+/// It does so as a plugin of Nagios, Icinga and their like. Without --node and --admin all members are asked. The line
+/// has less than 500 characters, and ends its lists with how
+/// many more there are; --output json prints all. It also names a pause, a switchover, and members that are drained or
+/// have resigned, which by themselves change no exit code. Figures for graphs follow a bar.
 ///
-/// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong; 2 no leader; 3 unknown: no node answers,
-/// or the command line is wrong.
+/// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong, or no further failure is tolerated although
+/// the whole cluster tolerates one, whoever caused that; 2 no leader; 3 unknown: no node answers, or the command line is
+/// wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd health --config cluster.json
+  electd health --config cluster.json --output json | jq -r .verdict
   electd health --admin 127.0.0.1:7201              as this node alone sees it")]
 pub struct Health {
     #[command(flatten)]
@@ -26,8 +34,11 @@ pub struct Health {
 
     /// Only ask the node of this host whether it lives, whatever it knows of a leader: 0 if it does, otherwise 1. For the
     /// health check of a container: an orchestrator must not restart the voters of a cluster that has no leader.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "output")]
     live: bool,
+
+    #[command(flatten)]
+    output: OutputArgs,
 }
 
 impl Health {
@@ -39,7 +50,10 @@ impl Health {
         let targets = self.nodes.targets();
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
         let judgement = judge(&targets.ask(&targets.client(None)));
-        print::result(&line(&judgement))?;
+        match self.output.output {
+            Output::Table => print::result(&line(&judgement)),
+            Output::Json => print::json(&object(&judgement)),
+        }?;
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),
             Verdict::Degraded => Exit::No,
@@ -66,33 +80,80 @@ impl Health {
     }
 }
 
-/// The line of a plugin. A bar would end its words, so they contain none.
+/// The longest line, with its end: plugins cut longer ones.
+const LONGEST: usize = 499;
+/// The longest piece of it that is about one thing.
+const PIECE: usize = 240;
+/// The room for how many pieces were left out.
+const MORE: usize = 16;
+
+/// The line of a plugin: as many of its words as fit, the worst first. A bar would end its words, so they contain none.
 fn line(judgement: &Judgement) -> String {
     let Judgement { verdict, problems, orders, leader, tolerated, .. } = judgement;
     let (answering, asked) = &judgement.answering;
-    let word = match verdict {
-        Verdict::Well => "OK",
-        Verdict::Degraded => "DEGRADED",
-        Verdict::NoLeader => "NO LEADER",
-        Verdict::Unknown => "UNKNOWN",
-    };
-    let noun = if *asked == 1 { "node answers" } else { "nodes answer" };
-    let mut words = vec![judgement.summary(), format!("{answering} of {asked} {noun}")];
-    words.extend(orders.iter().chain(problems).cloned());
-    let words = words.join("; ").replace(['|', '\n'], " ");
     let epoch = leader.as_ref().map_or(0, |(_, epoch)| *epoch);
-    format!(
-        "ELECTD {word}: {words} | failures_tolerated={tolerated} answering={answering};;;0;{asked} \
-         problems={} epoch={epoch}c\n",
+    let begin = format!("ELECTD {}: ", verdict.word());
+    let figures = format!(
+        " | failures_tolerated={tolerated} answering={answering};;;0;{asked} problems={} epoch={epoch}c\n",
         problems.len()
-    )
+    );
+    let room = LONGEST - begin.len() - figures.len() - MORE;
+    let noun = if *asked == 1 { "node answers" } else { "nodes answer" };
+    let mut words = shortened(&judgement.summary(), PIECE);
+    let count = format!("{answering} of {asked} {noun}");
+    let pieces = [&[count], judgement.brief().as_slice(), orders.as_slice()].concat();
+    for (at, piece) in pieces.iter().enumerate() {
+        let piece = shortened(piece, PIECE);
+        if words.len() + 2 + piece.len() > room {
+            let _ = write!(words, "; {} more", pieces.len() - at);
+            break;
+        }
+        let _ = write!(words, "; {piece}");
+    }
+    begin + &words.replace(['|', '\n'], " ") + &figures
+}
+
+/// The text, or its begin if it has more bytes than this.
+fn shortened(text: &str, most: usize) -> String {
+    if text.len() <= most {
+        return text.to_owned();
+    }
+    let mark = "...";
+    let begins = text.char_indices().map(|(at, letter)| at + letter.len_utf8());
+    let end = begins.take_while(|end| *end <= most - mark.len()).last().unwrap_or_default();
+    format!("{}{mark}", &text[..end])
+}
+
+/// The same for programs, whole.
+fn object(judgement: &Judgement) -> Value {
+    let Judgement { verdict, problems, reasons, leaderless_ms, orders, leader, tolerated, .. } =
+        judgement;
+    let (answering, asked) = judgement.answering;
+    let problem = |it: &Trouble| {
+        let about = Some(&it.about).filter(|about| !about.is_empty());
+        let kind = Some(&it.kind).filter(|kind| !kind.is_empty());
+        json!({ "nodes": it.nodes, "kind": kind, "about": about, "text": it.text })
+    };
+    json!({
+        "verdict": verdict,
+        "summary": judgement.summary(),
+        "leader": leader.as_ref().map(|(name, epoch)| json!({ "name": name, "epoch": epoch })),
+        "leaderless_ms": leaderless_ms,
+        "reasons": reasons,
+        "failures_tolerated": tolerated,
+        "answering": answering,
+        "asked": asked,
+        "problems": problems.iter().map(problem).collect::<Vec<_>>(),
+        "orders": orders,
+    })
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::cli::ask::Asked;
     use crate::cli::ask::tests::{following, silent};
-    use crate::node::status::PauseStatus;
+    use crate::node::status::{LeaderlessStatus, PauseStatus, Problem};
 
     #[test]
     fn an_order_of_an_operator_is_named_and_is_no_problem() {
@@ -122,5 +183,49 @@ mod tests {
             line(&judge(&[silent("b")]))
                 .starts_with("ELECTD UNKNOWN: no leader is known; 0 of 1 node answers;")
         );
+    }
+
+    /// Names, reasons and lists as long as they may be.
+    #[test]
+    fn the_line_stays_short_whatever_there_is_to_say() {
+        let name = |at: usize| format!("{at:0>63}");
+        let mut asked: Vec<Asked> = (0..64).map(|at| silent(&name(at))).collect();
+        for at in 64..128 {
+            let mut one = following(&name(at), Some((&name(127), u64::MAX)));
+            let status = one.answer.as_mut().unwrap();
+            let down = |other| Problem {
+                kind: "peer_down".to_owned(),
+                about: name(other),
+                text: format!("{} is down: {}", name(other), "ä|\n".repeat(100)),
+                since: String::new(),
+            };
+            status.problems = (0..64).map(down).collect();
+            status.resigned = true;
+            asked.push(one);
+        }
+        let led = line(&judge(&asked));
+        for status in asked.iter_mut().filter_map(|asked| asked.answer.as_mut().ok()) {
+            status.leader = None;
+            let reason = format!("{} {}", status.node.name, "why ".repeat(50));
+            status.leaderless = Some(LeaderlessStatus { reason, ..LeaderlessStatus::default() });
+        }
+        for line in [led, line(&judge(&asked))] {
+            assert!(line.len() < 500 && line.lines().count() == 1, "{} {line}", line.len());
+            assert!(
+                line.contains(" more | failures_tolerated=") && line.ends_with("c\n"),
+                "{line}"
+            );
+        }
+        let several = line(&judge(&[following("a", Some(("c", 7))), silent("b"), silent("c")]));
+        assert!(several.contains("1 of 3 nodes answer; b, c do not answer | "), "{several}");
+    }
+
+    #[test]
+    fn a_program_gets_the_whole_verdict() {
+        let told = object(&judge(&[following("a", Some(("c", 7))), silent("b")]));
+        assert_eq!((&told["verdict"], &told["leader"]["epoch"]), (&json!("degraded"), &json!(7)));
+        assert_eq!((&told["answering"], &told["asked"]), (&json!(1), &json!(2)));
+        assert_eq!(told["problems"][0]["about"], "b");
+        assert_eq!(object(&judge(&[silent("b")]))["verdict"], "unknown");
     }
 }

@@ -1,16 +1,28 @@
 //! Whether a cluster is well, from what its nodes answer: for `health` and `status`.
 
-use super::ask::{Asked, newest_leader};
+use std::fmt;
+use std::time::Duration;
+
+use serde::Serialize;
+
+use super::ask::{Asked, leads, newest_leader};
 use super::orders;
 use crate::admin::client::ClientError;
+use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
+use crate::trace::length;
+
+/// How many names of a list are shown, if there are more than one more.
+const SHOWN: usize = 2;
 
 /// The state of a cluster, by the worst that is known of it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Verdict {
     /// Nothing is wrong.
+    #[serde(rename = "ok")]
     Well,
-    /// A leader leads, and something is wrong.
+    /// A leader leads, and something is wrong, or no further failure is tolerated.
     Degraded,
     /// Nodes answer, and none knows a leader.
     NoLeader,
@@ -18,116 +30,240 @@ pub enum Verdict {
     Unknown,
 }
 
+impl Verdict {
+    /// For people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Verdict::Well => "OK",
+            Verdict::Degraded => "DEGRADED",
+            Verdict::NoLeader => "NO LEADER",
+            Verdict::Unknown => "UNKNOWN",
+        }
+    }
+}
+
+/// Something that is wrong, once for all nodes that tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The names of the nodes that tell it; none if the command itself found it.
+    pub nodes: Vec<String>,
+    /// As in the problems of a node; of a node that does not answer there is none.
+    pub kind: String,
+    /// The member that it is about, if it is about another than those that tell it.
+    pub about: String,
+    /// What is wrong, in words.
+    pub text: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trouble { nodes, kind, text, .. } = self;
+        match nodes.as_slice() {
+            [] => f.write_str(text),
+            nodes => write!(f, "{}: {kind}: {text}", some_of(nodes)),
+        }
+    }
+}
+
+impl Trouble {
+    fn is(&self, kind: ProblemKind) -> bool {
+        self.kind == kind.name()
+    }
+}
+
 /// The verdict, with its reasons.
 #[derive(Debug)]
 pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
-    /// All problems, once each, after the names of the nodes that tell them.
-    pub problems: Vec<String>,
+    /// All problems.
+    pub problems: Vec<Trouble>,
     /// Without a leader: why the nodes know none, once each.
     pub reasons: Vec<String>,
-    /// The orders of operators that are in force, a line each. They change no verdict.
+    /// Without a leader: for how long nobody has led, in milliseconds: the shortest time of all nodes, as each heard that
+    /// leader last at its end or earlier.
+    pub leaderless_ms: Option<u64>,
+    /// The orders of operators that are in force, a line each. By themselves they change no verdict.
     pub orders: Vec<String>,
     /// The leader's name and epoch.
     pub leader: Option<(String, u64)>,
     /// How many nodes answer, and how many were asked.
     pub answering: (usize, usize),
-    /// How many more failures are tolerated: the least number of the nodes that know a leader.
+    /// How many more failures are tolerated, as the leader knows; if it does not answer, the least number of the nodes
+    /// that know a leader.
     pub tolerated: u64,
 }
 
-/// The causes of a change that say why nobody leads.
-const HINDRANCES: [&str; 6] = [
-    "uninformed",
-    "voters_uninformed",
-    "isolated",
-    "no_majority",
-    "may_not_lead",
-    "no_coordinator",
-];
-
 /// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
 pub fn judge(asked: &[Asked]) -> Judgement {
-    let mut problems: Vec<String> = asked.iter().filter_map(silence).collect();
-    problems.extend(told(asked));
     let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let problems: Vec<Trouble> = silent(asked).chain(told(statuses())).collect();
     let asked_for =
         asked.iter().filter(|asked| asked.answer != Err(ClientError::NotServed)).count();
     let leader = newest_leader(asked).map(|leader| (leader.name.clone(), leader.epoch));
     let knows = |status: &&Status| status.leader.is_some();
-    let tolerated = statuses().filter(knows).map(|status| status.failures_tolerated).min();
-    let verdict = match (&leader, problems.is_empty()) {
+    let tolerated = statuses()
+        .filter(knows)
+        .map(|one| (!leads(one), one.failures_tolerated, one.failures_tolerated_at_most))
+        .min();
+    let (_, tolerated, at_most) = tolerated.unwrap_or_default();
+    let is_well = problems.is_empty() && (tolerated > 0 || at_most == 0);
+    let verdict = match (&leader, is_well) {
         _ if statuses().next().is_none() => Verdict::Unknown,
         (None, _) => Verdict::NoLeader,
         (Some(_), false) => Verdict::Degraded,
         (Some(_), true) => Verdict::Well,
     };
     let answering = (statuses().count(), asked_for);
-    let (orders, tolerated) = (orders::of_all(asked), tolerated.unwrap_or_default());
-    let reasons = if leader.is_none() { leaderless(asked) } else { Vec::new() };
-    Judgement { verdict, problems, reasons, orders, leader, answering, tolerated }
+    let orders = orders::of_all(asked);
+    let is_led = leader.is_some();
+    let lasts = |status: &Status| Some(status.leaderless.as_ref()?.lasts_ms);
+    let leaderless_ms = statuses().filter_map(lasts).min().filter(|_| !is_led);
+    let reasons = if is_led { Vec::new() } else { leaderless(statuses()) };
+    Judgement { verdict, problems, reasons, leaderless_ms, orders, leader, answering, tolerated }
 }
 
-/// That a node does not answer, or another one in its place.
-fn silence(asked: &Asked) -> Option<String> {
-    match asked.answer.as_ref().err()? {
+/// The nodes that do not answer, or another one in their place.
+fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
+    let trouble = |about: String, text| Trouble { nodes: vec![], kind: String::new(), about, text };
+    asked.iter().filter_map(move |asked| match asked.answer.as_ref().err()? {
         ClientError::NotServed => None,
-        ClientError::Other(sentence) => Some(sentence.clone()),
-        error => Some(format!("{} does not answer: {error}", asked.name())),
-    }
+        ClientError::Other(sentence) => Some(trouble(String::new(), sentence.clone())),
+        error => {
+            let name = asked.name();
+            Some(trouble(name.to_owned(), format!("{name} does not answer: {error}")))
+        }
+    })
 }
 
 /// The problems that nodes tell, with their names: what one sees, another may not.
-fn told(asked: &[Asked]) -> Vec<String> {
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let told = answers.flat_map(|status| {
-        let name = status.node.name.as_str();
-        status.problems.iter().map(move |it| (name, format!("{}: {}", it.kind, it.text)))
-    });
-    let told: Vec<(&str, String)> = told.collect();
-    by_text(told.iter().map(|(name, text)| (*name, text.as_str())))
-}
-
-/// Why no leader is known, as each node tells it.
-fn leaderless(asked: &[Asked]) -> Vec<String> {
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let told = answers.filter_map(|status| Some((status.node.name.as_str(), hindrance(status)?)));
-    by_text(told)
-}
-
-/// What keeps this node from a leader: of the changes since it knew one, the last that says so, as the beginning of
-/// the next try says nothing.
-fn hindrance(status: &Status) -> Option<&str> {
-    let since = || status.changes.iter().rev().take_while(|change| change.leader.is_none());
-    let telling = since().find(|change| HINDRANCES.contains(&change.cause.as_str()));
-    telling.or_else(|| since().next()).map(|change| change.reason.as_str())
-}
-
-/// Each text once, after the names of all who say it.
-fn by_text<'a>(told: impl Iterator<Item = (&'a str, &'a str)>) -> Vec<String> {
-    let mut texts: Vec<(Vec<&str>, &str)> = Vec::new();
-    for (name, text) in told {
-        match texts.iter_mut().find(|(_, known)| *known == text) {
-            Some((names, _)) if names.contains(&name) => {}
-            Some((names, _)) => names.push(name),
-            None => texts.push((vec![name], text)),
+fn told<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<Trouble> {
+    let mut told: Vec<Trouble> = Vec::new();
+    for status in statuses {
+        for found in &status.problems {
+            let same =
+                |known: &&mut Trouble| (&known.kind, &known.text) == (&found.kind, &found.text);
+            match told.iter_mut().find(same) {
+                Some(known) => note(&mut known.nodes, &status.node.name),
+                None => told.push(Trouble {
+                    nodes: vec![status.node.name.clone()],
+                    kind: found.kind.clone(),
+                    about: found.about.clone(),
+                    text: found.text.clone(),
+                }),
+            }
         }
     }
-    texts.iter().map(|(names, text)| format!("{}: {text}", names.join(", "))).collect()
+    told
+}
+
+/// Why no leader is known, once for all nodes that say the same.
+fn leaderless<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<String> {
+    let mut reasons: Vec<(Vec<String>, &str)> = Vec::new();
+    for status in statuses {
+        // A node of an earlier version tells its changes alone.
+        let change = status.changes.last().filter(|_| status.version.is_empty());
+        let reason = status.leaderless.as_ref().map(|it| it.reason.as_str());
+        let Some(reason) = reason.or(change.map(|change| change.reason.as_str())) else { continue };
+        match reasons.iter_mut().find(|(_, known)| *known == reason) {
+            Some((nodes, _)) => note(nodes, &status.node.name),
+            None => reasons.push((vec![status.node.name.clone()], reason)),
+        }
+    }
+    reasons.iter().map(|(nodes, reason)| format!("{}: {reason}", some_of(nodes))).collect()
+}
+
+/// That these nodes do not answer, if there are any.
+fn no_answer(names: &[String]) -> Option<String> {
+    match names {
+        [] => None,
+        [one] => Some(format!("{one} does not answer")),
+        several => Some(format!("{} do not answer", some_of(several))),
+    }
+}
+
+/// Adds a name, once.
+fn note(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+/// These names, or the first of them and how many others there are.
+pub fn some_of(names: &[String]) -> String {
+    if names.len() <= SHOWN + 1 {
+        return names.join(", ");
+    }
+    let (shown, others) = names.split_at(SHOWN);
+    format!("{} and {} others", shown.join(", "), others.len())
 }
 
 impl Judgement {
-    /// The leader and the tolerated failures, in one sentence.
+    /// The leader and the tolerated failures, or why there is none, in one sentence.
     pub fn summary(&self) -> String {
-        match &self.leader {
-            Some((name, epoch)) => {
-                let left = failures(self.tolerated);
-                format!("{name} leads in epoch {epoch}; {left} tolerated")
+        self.sentence(&format!("{} tolerated", failures(self.tolerated)), &self.reasons)
+    }
+
+    /// The verdict and the summary, with how many voters are left, if that is a problem.
+    pub fn headline(&self) -> String {
+        let margin = self.problems.iter().find(|it| it.is(ProblemKind::QuorumMargin));
+        let summary = match (margin, &self.leader) {
+            (None, _) => self.summary(),
+            (Some(margin), Some(_)) => self.sentence(&margin.text, &[]),
+            (Some(margin), None) => {
+                let reasons =
+                    [std::slice::from_ref(&margin.text), self.reasons.as_slice()].concat();
+                self.sentence("", &reasons)
             }
-            None if self.reasons.is_empty() => "no leader is known".to_owned(),
-            None => format!("no leader is known: {}", self.reasons.join("; ")),
+        };
+        format!("{}: {summary}", self.verdict.word())
+    }
+
+    fn sentence(&self, tolerated: &str, reasons: &[String]) -> String {
+        let Some((name, epoch)) = &self.leader else {
+            let why = if reasons.is_empty() { "" } else { ": " };
+            let time = self.leaderless_ms.map(|ms| length(Duration::from_millis(ms)));
+            let time = time.map_or_else(String::new, |time| format!("; nobody has led for {time}"));
+            return format!("no leader is known{why}{}{time}", reasons.join("; "));
+        };
+        format!("{name} leads in epoch {epoch}; {tolerated}")
+    }
+
+    /// What is wrong, for one line: of a single member that does not answer also why.
+    pub fn brief(&self) -> Vec<String> {
+        let is_silent = |it: &&Trouble| it.nodes.is_empty() && !it.about.is_empty();
+        let unheard = self.problems.iter().filter(is_silent).map(|it| it.about.clone());
+        let unheard: Vec<String> = unheard.collect();
+        let several = no_answer(&unheard).filter(|_| unheard.len() > 1);
+        let rest = self.problems.iter().filter(|it| several.is_none() || !is_silent(it));
+        several.iter().cloned().chain(rest.map(Trouble::to_string)).collect()
+    }
+
+    /// What is wrong besides what the headline says, each once: that a member is down, whoever tells it, and not again
+    /// that it does not answer.
+    pub fn besides(&self) -> Vec<String> {
+        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
+            self.problems.iter().partition(|it| it.nodes.is_empty());
+        let is_down =
+            |about: &str| told.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
+        let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_down(&it.about));
+        let unheard: Vec<String> = unheard.map(|it| it.about.clone()).collect();
+        let mut lines: Vec<String> = no_answer(&unheard).into_iter().collect();
+        let others = silent.iter().filter(|it| it.about.is_empty());
+        lines.extend(others.map(|it| it.text.clone()));
+        let mut once: Vec<Trouble> = Vec::new();
+        for trouble in told.into_iter().filter(|it| !it.is(ProblemKind::QuorumMargin)) {
+            let same = |known: &&mut Trouble| {
+                trouble.is(ProblemKind::PeerDown)
+                    && (&known.kind, &known.about) == (&trouble.kind, &trouble.about)
+            };
+            match once.iter_mut().find(same) {
+                Some(known) => trouble.nodes.iter().for_each(|name| note(&mut known.nodes, name)),
+                None => once.push(trouble.clone()),
+            }
         }
+        lines.extend(once.iter().map(Trouble::to_string));
+        lines
     }
 }
 
@@ -144,7 +280,7 @@ pub fn failures(count: u64) -> String {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
-    use crate::node::status::{ChangeStatus, Problem};
+    use crate::node::status::{LeaderlessStatus, Problem};
 
     #[test]
     fn the_worst_decides() {
@@ -160,51 +296,85 @@ mod tests {
     }
 
     #[test]
-    fn why_nobody_leads_is_said_once_by_all_who_say_it() {
-        let change = |number, cause: &str, reason: &str| ChangeStatus {
-            number,
-            at_ms: 1,
-            from: "electing".to_owned(),
-            to: "starting".to_owned(),
-            halting: None,
-            leader: None,
-            epoch: 0,
-            reason: reason.to_owned(),
-            cause: cause.to_owned(),
-            silent_ms: 0,
+    fn no_further_failure_tolerated_is_a_degradation_unless_the_cluster_never_tolerates_one() {
+        let of = |tolerated, at_most| {
+            let mut asked = following("a", Some(("c", 7)));
+            let status = asked.answer.as_mut().unwrap();
+            (status.failures_tolerated, status.failures_tolerated_at_most) = (tolerated, at_most);
+            judge(&[asked])
         };
-        let changes = vec![
-            change(1, "isolated", "no majority of the voters answers"),
-            change(2, "uninformed", "its store is empty and it has not met c"),
-            change(3, "nobody_leads", "no leader showed up within the failure time"),
-        ];
+        assert_eq!(of(0, 1).verdict, Verdict::Degraded);
+        assert_eq!(
+            of(0, 1).headline(),
+            "DEGRADED: c leads in epoch 7; no further failure tolerated"
+        );
+        assert_eq!((of(0, 0).verdict, of(1, 2).verdict), (Verdict::Well, Verdict::Well));
+    }
+
+    #[test]
+    fn why_nobody_leads_is_said_once_by_all_who_say_it() {
         let mut asked = ["a", "b", "d"].map(|name| following(name, None));
-        asked[0].answer.as_mut().unwrap().changes.clone_from(&changes);
-        asked[1].answer.as_mut().unwrap().changes.clone_from(&changes);
-        let words = "no leader is known: a, b: its store is empty and it has not met c";
-        assert_eq!(judge(&asked).summary(), words);
-        asked[1].answer.as_mut().unwrap().changes.drain(1..);
+        let mut say = |at: usize, reason: &str, lasts_ms| {
+            let (since, cause, reason) = (String::new(), String::new(), reason.to_owned());
+            let leaderless = Some(LeaderlessStatus { since, lasts_ms, cause, reason });
+            asked[at].answer.as_mut().unwrap().leaderless = leaderless;
+            judge(&asked).summary()
+        };
+        say(0, "its store is empty and it has not met c", 12_000);
+        let words = "no leader is known: a, b: its store is empty and it has not met c; nobody has led for 11s";
+        assert_eq!(say(1, "its store is empty and it has not met c", 11_000), words);
         let words = "no leader is known: a: its store is empty and it has not met c; b: no majority \
-                     of the voters answers";
-        assert_eq!(judge(&asked).summary(), words);
+                     of the voters answers; nobody has led for 11s";
+        assert_eq!(say(1, "no majority of the voters answers", 11_000), words);
         assert_eq!(judge(&[following("d", None)]).summary(), "no leader is known");
+    }
+
+    fn problem(kind: ProblemKind, about: &str, text: &str) -> Problem {
+        let (since, kind) = (String::new(), kind.name().to_owned());
+        Problem { since, kind, about: about.to_owned(), text: text.to_owned() }
     }
 
     #[test]
     fn what_several_nodes_say_is_said_once() {
         let mut asked = [following("a", Some(("c", 7))), following("b", Some(("c", 7)))];
-        for (at, asked) in asked.iter_mut().enumerate() {
-            let Ok(status) = &mut asked.answer else { panic!("it answers") };
-            let (since, kind, text) = (at.to_string(), "peer_down".into(), "d is down".into());
-            status.problems.push(Problem { since, kind, text });
+        for asked in &mut asked {
+            let status = asked.answer.as_mut().unwrap();
+            status.problems.push(problem(ProblemKind::PeerDown, "d", "d is down"));
         }
+        let lines = |asked: &[Asked]| {
+            judge(asked).problems.iter().map(Trouble::to_string).collect::<Vec<_>>()
+        };
         let judgement = judge(&asked);
         assert_eq!(judgement.verdict, Verdict::Degraded);
-        assert_eq!(judgement.problems, ["a, b: peer_down: d is down"]);
+        assert_eq!(lines(&asked), ["a, b: peer_down: d is down"]);
         assert_eq!(judgement.summary(), "c leads in epoch 7; 1 more failure tolerated");
-        let Ok(status) = &mut asked[0].answer else { panic!("it answers") };
-        status.problems[0].text.push_str(": redial refused");
+        asked[0].answer.as_mut().unwrap().problems[0].text.push_str(": redial refused");
         let told = ["a: peer_down: d is down: redial refused", "b: peer_down: d is down"];
-        assert_eq!(judge(&asked).problems, told);
+        assert_eq!(lines(&asked), told);
+    }
+
+    #[test]
+    fn a_status_says_once_that_a_member_is_down_and_how_many_are_left() {
+        let margin = "2 of 3 voters left, 2 are needed: no further failure is tolerated";
+        let mut asked =
+            [following("a", Some(("c", 7))), following("c", Some(("c", 7))), silent("b")];
+        for (at, text) in [(0, "b is down: silent"), (1, "b is down: redial refused")] {
+            asked[at].answer.as_mut().unwrap().problems = vec![
+                problem(ProblemKind::QuorumMargin, "", margin),
+                problem(ProblemKind::PeerDown, "b", text),
+            ];
+        }
+        let judgement = judge(&asked);
+        assert_eq!(judgement.headline(), format!("DEGRADED: c leads in epoch 7; {margin}"));
+        assert_eq!(judgement.besides(), ["a, c: peer_down: b is down: silent"]);
+        let judgement = judge(&[following("a", Some(("c", 7))), silent("b"), silent("d")]);
+        assert_eq!(judgement.besides(), ["b, d do not answer"]);
+    }
+
+    #[test]
+    fn a_long_list_of_names_is_cut() {
+        let names = |count| (1..=count).map(|at| format!("n{at}")).collect::<Vec<_>>();
+        assert_eq!(some_of(&names(3)), "n1, n2, n3");
+        assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
     }
 }

@@ -32,6 +32,7 @@ mod look;
 mod manual;
 mod member;
 mod merged;
+mod nobody;
 mod operator;
 mod order;
 mod orders;
@@ -48,6 +49,7 @@ mod supervisor;
 mod switchover;
 mod target;
 mod token;
+mod tracker;
 mod transition;
 mod trust;
 mod unknown;
@@ -56,8 +58,8 @@ mod watch;
 use error::CliError;
 use exit::Exit;
 
+use crate::core::protocol::VERSION;
 use crate::exec::signals;
-use crate::node::VERSION;
 
 /// Elects one leader among N processes and keeps it elected.
 #[derive(Parser, Debug)]

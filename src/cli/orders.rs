@@ -1,7 +1,7 @@
 //! The orders of operators that are in force, in words: a pause, a switchover, drained members, and members that
 //! resigned. For `status` and `health`, which say the same of one node and of all.
 
-use crate::node::status::{DrainStatus, MemberStatus, PauseStatus, Status, TakeoverStatus};
+use crate::node::status::{DrainStatus, PauseStatus, Status};
 
 use super::ask::{Asked, leads};
 
@@ -56,21 +56,13 @@ fn end(until: &Option<String>) -> String {
 
 /// The takeover that this node waits for: from whom, when, and why not yet.
 pub fn takeover(status: &Status) -> Option<String> {
-    let TakeoverStatus { from, at, why } = status.takeover.as_ref()?;
-    let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
-    Some(format!("{} is to take over from {from}{at}: {why}", status.node.name))
+    Some(format!("{} {}", status.node.name, status.takeover.as_ref()?.words()))
 }
 
-/// That this node resigned and is not eligible since. A node that is ineligible for another reason says so as a
-/// problem or as a drain, or will be eligible in a moment.
+/// That this node resigned. If it is drained as well, that is said, and outlasts it.
 fn resigned(status: &Status) -> Option<String> {
-    let own = status.members.iter().find(|member| member.id == status.node.id)?;
-    let handed_over = status.changes.iter().any(|change| change.cause == "resigned");
-    let fit = status.health.as_ref().is_none_or(|health| health.healthy);
-    let ranked = !status.rank_source.starts_with("none: ");
-    let told = status.drain.is_some() || status.failure.is_some();
-    let by_order = may_lead_by_role(own) && handed_over && fit && ranked && !told;
     let name = &status.node.name;
+    let by_order = status.resigned && status.drain.is_none();
     by_order.then(|| {
         format!("not eligible: {name} (resigned; `electd undrain --node {name}` ends that)")
     })
@@ -78,10 +70,13 @@ fn resigned(status: &Status) -> Option<String> {
 
 /// The live members that do not say themselves why they are not eligible, as another node sees them.
 fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
-    let answers = |id: &str| {
-        asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(|one| one.node.id == id))
+    // A node of an earlier version does not say that it resigned.
+    let says = |one: &Status| !one.version.is_empty() || one.drain.is_some();
+    let answers = move |id: &str| {
+        let is_it = |one: &Status| one.node.id == id && says(one);
+        asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(is_it))
     };
-    let members = latest.members.iter().filter(|member| may_lead_by_role(member));
+    let members = latest.members.iter().filter(|it| it.role == "member" && !it.eligible);
     let silent = members.filter(move |member| member.status == "alive" && !answers(&member.id));
     silent.map(|member| {
         let why = "drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host says which";
@@ -89,16 +84,11 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
     })
 }
 
-/// Whether this member is not eligible although its role lets it lead.
-fn may_lead_by_role(member: &MemberStatus) -> bool {
-    member.role == "member" && !member.eligible
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent};
-    use crate::node::status::ChangeStatus;
+    use crate::node::status::MemberStatus;
 
     fn since() -> String {
         "2026-11-22T10:58:33.123Z".to_owned()
@@ -136,8 +126,7 @@ mod tests {
     fn who_does_not_lead_by_order_is_named_with_what_ends_that() {
         let ineligible = |name| MemberStatus { eligible: false, ..member(name) };
         let Ok(mut one) = following("a", Some(("b", 7))).answer else { panic!("it answers") };
-        one.members = vec![ineligible("a")];
-        one.changes = vec![ChangeStatus { cause: "resigned".to_owned(), ..change() }];
+        one.resigned = true;
         let resigned = "not eligible: a (resigned; `electd undrain --node a` ends that)";
         assert_eq!(of_all(&[answered(one.clone())]), [resigned]);
 
@@ -156,20 +145,5 @@ mod tests {
             lines.len() == 1 && lines[0].starts_with("not eligible: c (drained, "),
             "{lines:?}"
         );
-    }
-
-    fn change() -> ChangeStatus {
-        ChangeStatus {
-            number: 1,
-            at_ms: 1,
-            from: "leading".to_owned(),
-            to: "starting".to_owned(),
-            halting: None,
-            leader: None,
-            epoch: 6,
-            reason: "resigned".to_owned(),
-            cause: String::new(),
-            silent_ms: 0,
-        }
     }
 }

@@ -1,5 +1,6 @@
 //! All nodes of a cluster at a glance, for `electd status`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
@@ -7,30 +8,31 @@ use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, leader_of, leads, newest_leader};
-use super::judge::judge;
+use super::judge::{judge, some_of};
 use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
 use crate::trace::length;
 
 /// The columns of the table, and the places of two.
-pub const HEADER: [&str; 7] = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
+pub const HEADER: [&str; 8] = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "VERSION", "NOTE"];
 pub const STATE: usize = 1;
-pub const NOTE: usize = 6;
+pub const NOTE: usize = 7;
 
-/// All nodes, for people: a row each, the problems, and the leaders that led simultaneously.
+/// All nodes, for people: what is wrong, a row each, since when the leader leads, the orders in force, and the leaders
+/// that led simultaneously.
 pub fn overview(asked: &[Asked], verbose: bool) -> String {
-    let mut text = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let judgement = judge(asked);
-    let _ = writeln!(text, "\n{}", judgement.summary());
-    if let Some(since) = since(asked) {
-        let _ = writeln!(text, "{since}");
-    }
-    for order in &judgement.orders {
-        let _ = writeln!(text, "{order}");
-    }
-    for problem in &judgement.problems {
+    let mut text = format!("{}\n", judgement.headline());
+    for problem in judgement.besides() {
         let _ = writeln!(text, "problem: {problem}");
+    }
+    let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
+    let _ = write!(text, "\n{table}");
+    let last = [since(asked), versions(asked)];
+    let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
+    if !last.is_empty() {
+        let _ = writeln!(text, "\n{}", last.join("\n"));
     }
     let known = asked.iter().find_map(|asked| asked.answer.as_ref().ok()).filter(|_| verbose);
     if let Some(status) = known {
@@ -44,6 +46,22 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     text
 }
 
+/// The versions of the nodes, if they differ.
+fn versions(asked: &[Asked]) -> Option<String> {
+    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+        let known = all.entry(version(status)).or_default();
+        known.push(status.node.name.clone());
+    }
+    let each = all.iter().map(|(version, nodes)| format!("{version} ({})", some_of(nodes)));
+    (all.len() > 1).then(|| format!("versions: {}", each.collect::<Vec<_>>().join(", ")))
+}
+
+/// The version of a node, as it is shown.
+pub fn version(status: &status::Status) -> &str {
+    if status.version.is_empty() { "older" } else { &status.version }
+}
+
 /// The row of this node in the table of all.
 pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
     let name = asked.name().to_owned();
@@ -55,23 +73,20 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
             status.epoch.to_string(),
             length(Duration::from_millis(status.uptime_ms)),
             round_trip(&status.node.id, all),
+            version(status).to_owned(),
             note(status),
         ],
         Err(error) => {
-            let unknown = || "-".to_owned();
-            vec![name, unknown(), unknown(), unknown(), unknown(), unknown(), error.to_string()]
+            let unknown = std::iter::repeat_n("-".to_owned(), HEADER.len() - 2);
+            std::iter::once(name).chain(unknown).chain([error.to_string()]).collect()
         }
     }
 }
 
-/// The most important fact of a row: a stall, a problem, else why it is in this state. A refusal that lasts is a
-/// problem; the list of refusals also has those that are long over.
+/// The most important fact of a row: a stall, else why it is in this state. Problems stand above the table.
 fn note(status: &status::Status) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
-    }
-    if let Some(problem) = status.problems.first() {
-        return format!("{}: {}", problem.kind, problem.text);
     }
     status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
 }
@@ -137,17 +152,34 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::Entry;
-    use crate::node::status::{MemberStatus, Problem, RejectionStatus};
+    use crate::node::status::{MemberStatus, Problem};
 
     #[test]
-    fn a_refusal_that_is_over_is_no_note() {
-        let mut status = status("a", Some(("b", 7)));
-        let (peer, reason) = ("c".to_owned(), "is refused: its state was lost".to_owned());
-        status.rejections = vec![RejectionStatus { peer, reason }];
-        let (kind, text) = ("rejected".to_owned(), "c is refused: its state was lost".to_owned());
-        assert_eq!(note(&status), "");
-        status.problems = vec![Problem { since: String::new(), kind, text }];
-        assert_eq!(note(&status), "rejected: c is refused: its state was lost");
+    fn it_begins_with_what_is_wrong_and_says_that_once() {
+        let mut told = following("a", Some(("b", 7)));
+        let (since, about) = (String::new(), String::new());
+        let (kind, text) = ("rank".to_owned(), "no rank".to_owned());
+        told.answer.as_mut().unwrap().problems = vec![Problem { since, kind, about, text }];
+        let text = overview(&[told, silent("c")], false);
+        let begin = "DEGRADED: b leads in epoch 7; 1 more failure tolerated\nproblem: c does not answer\n\
+                     problem: a: rank: no rank\n\nNODE ";
+        assert!(text.starts_with(begin), "{text}");
+        for words in ["no rank", "connection refused", "c does not answer"] {
+            assert_eq!(text.matches(words).count(), 1, "{words}\n{text}");
+        }
+    }
+
+    #[test]
+    fn versions_that_differ_are_named() {
+        let nodes = ["a", "b", "c"].map(|name| following(name, Some(("b", 7))));
+        assert!(!overview(&nodes, false).contains("versions:"));
+        let mut mixed = nodes;
+        mixed[1].answer.as_mut().unwrap().version = "0.3.0".to_owned();
+        mixed[2].answer.as_mut().unwrap().version.clear();
+        let text = overview(&mixed, false);
+        assert!(text.contains("\nversions: 0.2.0 (a), 0.3.0 (b), older (c)\n"), "{text}");
+        let row = text.lines().find(|line| line.starts_with("b ")).unwrap();
+        assert!(row.contains(" 0.3.0"), "{row}");
     }
 
     #[test]

@@ -8,14 +8,14 @@ use crossbeam::channel::RecvTimeoutError;
 use serde_json::{Value, json};
 
 use crate::node::moment;
-use crate::node::status::{self, MemberStatus, RankStatus};
+use crate::node::status::{self, LeaderlessStatus, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of};
 use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
-use super::overview::{fraction, overview, partition, state};
+use super::overview::{fraction, overview, partition, state, version};
 use super::screen::{self, Screen};
 use super::watch;
 use super::{orders, print};
@@ -30,14 +30,15 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// node alone is asked, and shows all that it knows: the guarantee, the members as it sees them, its refusals and
 /// their reasons, and the reason of its last change.
 ///
-/// A row shows how long the node has been up, and how long it takes to acknowledge a heartbeat of the leader. Below
-/// the rows is since when the leader leads, and why its predecessor stopped; then the orders of operators that are in
-/// force: a pause, a switchover, members that are drained or have resigned; and last the problems: a member that is
-/// down, a disk that is full, a file that differs. Without a leader the nodes say why they know none. On a terminal
-/// the states have colours, unless NO_COLOR is set.
+/// It begins with the verdict of `electd health`, who leads or why nobody does, and the problems, each once: a member
+/// that is down, a disk that is full, a file that differs. Each row shows how long the node has been up, how long it
+/// takes to acknowledge a heartbeat of the leader, and its version. Below the rows is since when the leader leads, and
+/// why its predecessor stopped; then the versions, if they differ, and the orders of operators that are in force: a
+/// pause, a switchover, members that are drained or have resigned, takeovers to come. On a terminal the states have
+/// colours, unless NO_COLOR is set.
 ///
-/// Exit codes: 0 all is well; 1 there is no leader, a node does not answer, or there is a problem; 69 no node
-/// answers.
+/// Exit codes: 0 all is well; 1 there is no leader, a node does not answer, there is a problem, or no further failure is
+/// tolerated; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -133,7 +134,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
     for (key, value) in facts(status, verbose) {
         let _ = writeln!(text, "{key:<12}{value}");
     }
-    let header = ["MEMBER", "STATUS", "RTT", "ROLE", "RANK", "ADDRESS", "ID"];
+    let header = ["MEMBER", "STATUS", "RTT", "VERSION", "ROLE", "RANK", "ADDRESS", "ID"];
     let _ = write!(text, "\n{}", print::table(&header, status.members.iter().map(member)));
     if !status.rejections.is_empty() {
         let rows = status
@@ -146,22 +147,13 @@ fn details(status: &status::Status, verbose: bool) -> String {
 }
 
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
-    let uptime = length(Duration::from_millis(status.uptime_ms));
-    let leader = leader_of(status)
-        .map_or("none known".to_owned(), |leader| format!("{} at {}", leader.name, leader.address));
+    let leader = leader_of(status).map_or_else(
+        || no_leader(status),
+        |leader| format!("{} at {}", leader.name, leader.address),
+    );
     let mut facts = vec![
-        ("node", format!("{}, start {}, up {uptime}", status.node.name, status.incarnation)),
-        (
-            "cluster",
-            format!(
-                "{}, {} members, algorithm {}, preempt {}, quorum {}",
-                status.cluster,
-                status.members.len(),
-                status.algorithm,
-                status.preempt,
-                status.quorum
-            ),
-        ),
+        ("node", own_name(status)),
+        ("cluster", cluster(status)),
         ("state", state(status) + if status.stalled { ", stalled" } else { "" }),
         ("leader", leader),
         ("epoch", status.epoch.to_string()),
@@ -176,8 +168,8 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         ),
         ("age", length(Duration::from_millis(status.age_ms))),
     ];
-    facts.splice(2..2, status.problems.iter().map(|found| ("problem", problem(found))));
     facts.splice(2..2, orders::of_node(status));
+    facts.splice(0..0, status.problems.iter().map(|found| ("problem", problem(found))));
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }
@@ -209,6 +201,28 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
+}
+
+fn own_name(status: &status::Status) -> String {
+    let (name, version) = (&status.node.name, version(status));
+    let uptime = length(Duration::from_millis(status.uptime_ms));
+    format!("{name}, electd {version}, start {}, up {uptime}", status.incarnation)
+}
+
+fn cluster(status: &status::Status) -> String {
+    let status::Status { cluster, members, algorithm, preempt, quorum, .. } = status;
+    let count = members.len();
+    format!("{cluster}, {count} members, algorithm {algorithm}, preempt {preempt}, quorum {quorum}")
+}
+
+/// That no leader is known, for how long, and why.
+fn no_leader(status: &status::Status) -> String {
+    match &status.leaderless {
+        Some(LeaderlessStatus { lasts_ms, reason, .. }) => {
+            format!("none known for {}: {reason}", length(Duration::from_millis(*lasts_ms)))
+        }
+        None => "none known".to_owned(),
+    }
 }
 
 fn problem(problem: &status::Problem) -> String {
@@ -254,6 +268,7 @@ fn member(member: &MemberStatus) -> Vec<String> {
         member.name.clone(),
         status,
         fraction(member.rtt_ms).unwrap_or_else(|| "-".to_owned()),
+        member.version.clone().unwrap_or_else(|| "-".to_owned()),
         role.clone(),
         rank(&member.rank),
         member.address.clone(),

@@ -24,9 +24,11 @@ use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
+use super::nobody::Nobody;
 use super::print;
 use super::target::Target;
-use super::transition::{Line, News, Tracker, now};
+use super::tracker::{News, Tracker};
+use super::transition::{Line, now};
 
 /// The pause between two tries to reach a node.
 const PAUSE: Duration = Duration::from_millis(250);
@@ -37,9 +39,9 @@ const QUEUE: usize = 64;
 
 /// Show each change as it happens, one line each, with its reason.
 ///
-/// The first lines show each node's present state. There are also lines when a node stops or starts to answer, and
-/// when members and problems come and go. A node that restarts is listened to again, and no event is lost that it
-/// keeps. Ends with Ctrl-C.
+/// The first lines show each node's present state. There are also lines when a node stops or starts to answer, when
+/// members and problems come and go, when a takeover is to come, and when no node that answers knows a leader. A node that
+/// restarts is listened to again, and no event is lost that it keeps. Ends with Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -54,7 +56,7 @@ pub struct Watch {
     #[command(flatten)]
     output: OutputArgs,
 
-    /// Only lines of nodes that begin or stop to lead.
+    /// Only lines of nodes that begin or stop to lead, or are to take over; and that nobody leads, why, and for how long.
     #[arg(long)]
     leaders: bool,
 
@@ -87,7 +89,9 @@ impl Watch {
         });
         let (output, leaders) = (self.output.output, self.leaders);
         let (trackers, client, held) = (Vec::new(), targets.client(None), Vec::new());
-        let watched = Watched { targets, trackers, client, sender, from, output, leaders, held };
+        let nobody = Nobody::default();
+        let watched =
+            Watched { targets, trackers, client, sender, from, output, leaders, held, nobody };
         watched.show(&answers, &ends)
     }
 }
@@ -108,6 +112,7 @@ struct Watched {
     leaders: bool,
     /// Lines that wait for earlier ones of other nodes.
     held: Vec<Line>,
+    nobody: Nobody,
 }
 
 impl Watched {
@@ -134,8 +139,8 @@ impl Watched {
                         return Err(CliError::new(Exit::Config, sentence));
                     }
                     self.note_added(&news);
-                    let line = self.trackers[place].observe(&news);
-                    self.held.extend(line);
+                    let lines = self.trackers[place].observe(&news);
+                    self.held.extend(lines);
                 }
             }
         }
@@ -165,11 +170,19 @@ impl Watched {
         }
     }
 
-    /// Prints the lines that were held back, in order of time.
+    /// Prints the lines that were held back, in order of time, and what follows from them.
     fn print(&mut self) -> Result<(), CliError> {
-        let mut lines = std::mem::take(&mut self.held);
+        let mut held = std::mem::take(&mut self.held);
+        held.sort_by_key(Line::at_ms);
+        let is_complete = self.trackers.iter().all(Tracker::is_known);
+        let mut lines = Vec::new();
+        for line in held {
+            let follows = self.nobody.observe(&line, is_complete);
+            // A watch of one node has a line for its change already.
+            let follows = follows.filter(|_| self.leaders || !self.targets.one);
+            lines.extend([line].into_iter().chain(follows));
+        }
         lines.retain(|line| !self.leaders || line.is_about_leadership());
-        lines.sort_by_key(Line::at_ms);
         let names = self.trackers.iter().map(|tracker| tracker.name().len());
         let width = names.max().unwrap_or(0);
         for line in lines {

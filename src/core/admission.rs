@@ -13,6 +13,7 @@ use super::message::{Agreement, Hello, Rejection, View};
 use super::note::Note;
 use super::phase::Reason;
 use super::planted::Fault;
+use super::protocol::VERSION;
 use super::state::State;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
@@ -27,6 +28,7 @@ impl State {
         };
         Hello {
             protocols: self.settings.protocols,
+            version: Some(VERSION.into()),
             id: self.id(),
             to,
             incarnation: self.records.incarnation(),

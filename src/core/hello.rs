@@ -13,6 +13,8 @@ use super::types::{Epoch, Incarnation, NodeId, Rank};
 pub struct Hello {
     /// The versions of the protocol that the sender speaks.
     pub protocols: Protocols,
+    /// The sender's version of electd, for people; none of a sender that does not tell it.
+    pub version: Option<Arc<str>>,
     pub id: NodeId,
     /// The member that the sender wants to reach: any other member must refuse it.
     pub to: NodeId,

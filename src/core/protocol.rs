@@ -4,6 +4,12 @@
 //! speak. A member sends a peer nothing that the peer's version does not know, and counts and drops messages of later
 //! versions. Fields that were added to a message later are optional, and unknown ones are ignored.
 
+/// The version of electd; with the commit too, where the build told it (`make build` does).
+pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
+    Some(version) => version,
+    None => env!("CARGO_PKG_VERSION"),
+};
+
 /// The versions that a member speaks.
 ///
 /// ```

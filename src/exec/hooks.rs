@@ -229,7 +229,7 @@ impl Waiting {
 
 /// Whether the program is run for such an event.
 fn is_told(kind: EventKind) -> bool {
-    !matches!(kind, EventKind::Problem | EventKind::ProblemOver)
+    !matches!(kind, EventKind::Problem | EventKind::ProblemOver | EventKind::Takeover)
 }
 
 #[cfg(test)]

@@ -11,14 +11,9 @@ use super::history::{Entry, Tells};
 use super::problems::{Found, ProblemKind, voters};
 use super::status::Status;
 use crate::config::{Config, MemberConfig};
+use crate::core::protocol::VERSION;
 use crate::core::types::Incarnation;
 use crate::trace::length;
-
-/// The version of electd; with the commit too, where the build told it (`make build` does).
-pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
-    Some(version) => version,
-    None => env!("CARGO_PKG_VERSION"),
-};
 
 /// Logs the first line of a node: what an operator wants to know of it at any later line.
 pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {

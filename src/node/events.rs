@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::fanout::Fanout;
+use super::leaderless::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
 pub const KEPT: usize = 1024;
@@ -46,6 +47,8 @@ pub enum EventKind {
     Problem,
     /// A problem is over.
     ProblemOver,
+    /// This node is to take over from the leader.
+    Takeover,
     /// This node was removed from the cluster, and ends.
     Removed,
     /// This node ends.
@@ -120,7 +123,13 @@ pub struct Event {
     pub leader: Option<String>,
     /// The epoch known afterwards.
     pub epoch: u64,
-    /// The member that it is about, by name: of `member_up` and `member_down`.
+    /// Since when this node knows no leader, and why; null if it knows one afterwards.
+    #[serde(default)]
+    pub leaderless: Option<LeaderlessStatus>,
+    /// For how long this node had heard no leader before, in milliseconds, if it knows one by this; null otherwise.
+    #[serde(default)]
+    pub leaderless_ms: Option<u64>,
+    /// The member that it is about, by name: of `member_up` and `member_down`, and the leader of `takeover`.
     pub member: Option<String>,
     /// Why, in words.
     pub reason: String,
@@ -259,6 +268,8 @@ pub(crate) mod tests {
             halting: None,
             leader: None,
             epoch: 7,
+            leaderless: None,
+            leaderless_ms: None,
             member: None,
             reason: reason.to_owned(),
         }

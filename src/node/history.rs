@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Tells};
 
+use super::leaderless::{Leaderless, hinders};
 use super::status::ChangeStatus;
 
 pub(super) use file::{Keeper, load};
@@ -57,6 +58,8 @@ struct Lost {
     at_ms: u64,
     cause: String,
     reason: String,
+    /// What keeps the members from electing another, as far as this node knows: the cause and its words.
+    hindrance: Option<(String, String)>,
 }
 
 impl Leaderships {
@@ -68,7 +71,7 @@ impl Leaderships {
         Leaderships {
             current: None,
             before: None,
-            lost: Some(Lost { at_ms, cause, reason }),
+            lost: Some(Lost { at_ms, cause, reason, hindrance: None }),
             entries,
         }
     }
@@ -78,6 +81,9 @@ impl Leaderships {
         let Some(leader) = change.leader.clone() else {
             if let Some(before) = self.current.take() {
                 self.lose(before, change);
+            }
+            if let Some(lost) = self.lost.as_mut().filter(|_| hinders(&change.cause)) {
+                lost.hindrance = Some((change.cause.clone(), shortened(&change.reason)));
             }
             return None;
         };
@@ -90,7 +96,7 @@ impl Leaderships {
         if let Some(before) = std::mem::replace(&mut self.current, now) {
             self.lose(before, change);
         }
-        let Lost { at_ms: since, cause, reason } =
+        let Lost { at_ms: since, cause, reason, .. } =
             self.lost.take().unwrap_or_else(|| Lost::by(change));
         let (before, before_epoch) = self.before.clone().unzip();
         let leaderless_ms = at_ms.saturating_sub(since);
@@ -140,18 +146,24 @@ impl Leaderships {
         Arc::new(self.entries.clone())
     }
 
-    /// Since when no leader is known, in milliseconds since the Unix epoch; none while one is.
-    pub fn leaderless_since(&self) -> Option<u64> {
-        self.lost.as_ref().map(|lost| lost.at_ms)
+    /// Since when no leader is known, and why; none while one is.
+    pub fn leaderless(&self) -> Option<Leaderless> {
+        let lost = self.lost.clone()?;
+        let (cause, reason) = lost.hindrance.unwrap_or((lost.cause, lost.reason));
+        Some(Leaderless { since_ms: lost.at_ms, cause, reason })
     }
 }
 
 impl Lost {
     fn by(change: &ChangeStatus) -> Lost {
         let ChangeStatus { at_ms, silent_ms, cause, reason, .. } = change;
-        let reason = reason.chars().take(LONGEST).collect();
-        Lost { at_ms: at_ms.saturating_sub(*silent_ms), cause: cause.clone(), reason }
+        let (cause, reason) = (cause.clone(), shortened(reason));
+        Lost { at_ms: at_ms.saturating_sub(*silent_ms), cause, reason, hindrance: None }
     }
+}
+
+fn shortened(reason: &str) -> String {
+    reason.chars().take(LONGEST).collect()
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ pub mod handle;
 mod handshakes;
 pub mod history;
 mod inbox;
+mod leaderless;
 pub mod leadership;
 mod leading;
 pub mod members;
@@ -52,7 +53,6 @@ use crate::net::{End, Inbox, Net, OwnListener, Refusals};
 use crate::store::{Store, Writer};
 use crate::tls::Security;
 
-pub use alerts::VERSION;
 use certificates::Certificates;
 use checked::Checks;
 #[cfg(feature = "cli")]

@@ -116,8 +116,9 @@ impl Problems {
 }
 
 fn problem(found: &Found, since: &str) -> Problem {
-    let (kind, text) = (found.kind.name().to_owned(), found.text.clone());
-    Problem { since: since.to_owned(), kind, text }
+    let (kind, about, text) =
+        (found.kind.name().to_owned(), found.about.clone(), found.text.clone());
+    Problem { since: since.to_owned(), kind, about, text }
 }
 
 /// All problems that can be seen now, the worst kinds first.
@@ -234,11 +235,24 @@ pub(super) fn tolerated(status: &Status) -> u64 {
     };
     let candidates = status.members.iter().filter(eligible).count();
     let (_, alive, needed) = voters(&status.members);
+    if status.leader.is_none() { 0 } else { spare(status, alive, needed, candidates) }
+}
+
+/// How many it would be if all members were alive and eligible.
+pub(super) fn tolerated_at_most(status: &Status) -> u64 {
+    let candidates = status.members.iter().filter(|member| member.role == "member").count();
+    let (all, _, needed) = voters(&status.members);
+    spare(status, all, needed, candidates)
+}
+
+/// How many of these voters and candidates may fail.
+fn spare(status: &Status, voters: usize, needed: usize, candidates: usize) -> u64 {
+    let candidates = candidates.saturating_sub(1);
     let spare = match status.quorum.as_str() {
-        "majority" => alive.saturating_sub(needed).min(candidates.saturating_sub(1)),
-        _ => candidates.saturating_sub(1),
+        "majority" => voters.saturating_sub(needed).min(candidates),
+        _ => candidates,
     };
-    if status.leader.is_none() { 0 } else { spare as u64 }
+    spare as u64
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use super::failures::Failures;
 use super::handle::{CommandError, Outcome};
 use super::handshakes::Handshakes;
 use super::history::Entry;
+use super::leaderless::Leaderless;
 use super::leadership::Tidings;
 use super::problems::Sight;
 use super::round_trips::RoundTrips;
@@ -70,6 +71,8 @@ pub struct Published {
     events: Arc<EventLog>,
     /// The leaderships, oldest first.
     history: RwLock<Arc<Vec<Entry>>>,
+    /// Since when no leader is known, and why, if none is.
+    leaderless: RwLock<Option<Leaderless>>,
     tally: Arc<Tally>,
     /// The leadership, for those who act on it.
     pub tidings: Tidings,
@@ -109,6 +112,7 @@ impl Published {
             health: RwLock::default(),
             events: Arc::new(EventLog::new(core.incarnation().0)),
             history: RwLock::default(),
+            leaderless: RwLock::default(),
             tidings: Tidings::default(),
             round_trips: RoundTrips::default(),
             handshakes: Handshakes::new(core.members().clone()),
@@ -237,6 +241,16 @@ impl Published {
     /// Shows who led when.
     pub fn show_history(&self, history: Arc<Vec<Entry>>) {
         *self.history.write() = history;
+    }
+
+    /// Since when no leader is known, and why, as the thread "watch" saw it last.
+    pub fn shown_leaderless(&self) -> Option<Leaderless> {
+        self.leaderless.read().clone()
+    }
+
+    /// Shows since when no leader is known, and why, if none is.
+    pub fn show_leaderless(&self, leaderless: Option<Leaderless>) {
+        *self.leaderless.write() = leaderless;
     }
 
     /// The last result of the health check.

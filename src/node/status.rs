@@ -5,6 +5,8 @@ use std::collections::BTreeMap;
 use super::history::Entry;
 use serde::{Deserialize, Serialize};
 
+pub use super::leaderless::LeaderlessStatus;
+
 /// A node's status. Field names and meanings are part of electd's interface.
 ///
 /// ```
@@ -24,10 +26,16 @@ pub struct Status {
     pub cluster: String,
     /// The node that answers.
     pub node: NodeRef,
+    /// Its version of electd; empty of a node that does not tell it.
+    #[serde(default)]
+    pub version: String,
     /// starting, electing, waiting, halted, reorganizing, following, leading or stopping.
     pub state: String,
     /// The leader that this node follows, or itself; null while none is known.
     pub leader: Option<LeaderStatus>,
+    /// Since when this node knows no leader, and why; null while it names one, and before its first change of state.
+    #[serde(default)]
+    pub leaderless: Option<LeaderlessStatus>,
     /// The named leader's epoch; without one, the last known.
     pub epoch: u64,
     /// none or majority.
@@ -57,6 +65,10 @@ pub struct Status {
     /// Why an operator keeps this node from leading; null if none does.
     #[serde(default)]
     pub drain: Option<DrainStatus>,
+    /// Whether an operator had this node hand over, so that it leads only if no other can. Ends by `electd undrain` and by
+    /// a restart.
+    #[serde(default)]
+    pub resigned: bool,
     /// Why this node leads only if no other can: what it ran failed soon after its start. Null if it does not stand back.
     #[serde(default)]
     pub failure: Option<FailureStatus>,
@@ -105,6 +117,9 @@ pub struct Status {
     /// knows; 0 while it knows no leader.
     #[serde(default)]
     pub failures_tolerated: u64,
+    /// How many it would be if all members were alive and eligible, and a leader led.
+    #[serde(default)]
+    pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
     #[serde(default)]
     pub last_leadership: Option<Entry>,
@@ -149,6 +164,16 @@ pub struct TakeoverStatus {
     pub why: String,
 }
 
+impl TakeoverStatus {
+    /// The same as the end of a sentence about the member.
+    #[must_use]
+    pub fn words(&self) -> String {
+        let TakeoverStatus { from, at, why } = self;
+        let at = at.as_ref().map(|at| format!(" at {at}")).unwrap_or_default();
+        format!("is to take over from {from}{at}: {why}")
+    }
+}
+
 /// That the cluster is paused.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct PauseStatus {
@@ -165,6 +190,9 @@ pub struct Problem {
     pub since: String,
     /// storage, rank, health, address, job, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
     pub kind: String,
+    /// The member that it is about, by name, if it is about another one; or a word that tells it from others of its kind.
+    #[serde(default)]
+    pub about: String,
     /// What is wrong, in words.
     pub text: String,
 }
@@ -242,6 +270,9 @@ pub struct MemberStatus {
     /// Why elections pass the member over although this node hears it, in words; null if they do not.
     #[serde(default)]
     pub passed_over: Option<String>,
+    /// Its version of electd, as it told this node last; null if it did not.
+    #[serde(default)]
+    pub version: Option<String>,
     /// Why the last dial of this node to the member led to no connection, in words; null if they are connected.
     #[serde(default)]
     pub failed_dial: Option<String>,

@@ -80,6 +80,8 @@ struct Watcher {
     told: u64,
     /// Which members answered at the last look.
     alive: BTreeMap<String, bool>,
+    /// The leader that this node was to take over from at the last look, and whether it waited for that.
+    takeover: Option<(String, bool)>,
     left: Left,
 }
 
@@ -94,6 +96,7 @@ impl Watcher {
         let published = handle.published.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
         published.show_history(history.entries());
+        published.show_leaderless(history.leaderless());
         Ok(Watcher {
             handle,
             socket,
@@ -107,6 +110,7 @@ impl Watcher {
             history,
             told: 0,
             alive: BTreeMap::new(),
+            takeover: None,
             left: Left::default(),
         })
     }
@@ -133,6 +137,7 @@ impl Watcher {
         self.published.show_problems(self.problems.list());
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
+        events.extend(self.takeover(&status));
         events.extend(self.members(&status));
         let now = wall_clock_ms();
         let problem = |kind, problem: Found| {
@@ -159,11 +164,14 @@ impl Watcher {
     fn changes(&mut self, status: &Status) -> Vec<Event> {
         let told = self.told;
         let new = status.changes.iter().filter(|change| change.number > told);
-        let events: Vec<Event> = new.clone().map(|change| self.changed(change, status)).collect();
+        let mut events = Vec::new();
         for change in new {
-            self.count(change, &status.node.name);
+            let leaderless_ms = self.count(change, &status.node.name);
+            let leaderless = self.history.leaderless().map(|since| since.at(change.at_ms));
+            events.push(Event { leaderless, leaderless_ms, ..self.changed(change, status) });
         }
         if !events.is_empty() {
+            self.published.show_leaderless(self.history.leaderless());
             let history = self.history.entries();
             self.published.show_history(history.clone());
             self.keeper.keep(history);
@@ -172,19 +180,34 @@ impl Watcher {
         events
     }
 
-    /// Counts a change for the metrics, and logs the begin of a leadership of this node.
-    fn count(&mut self, change: &ChangeStatus, own: &str) {
+    /// Counts a change for the metrics, and logs the begin of a leadership of this node. Returns for how long no leader
+    /// was known, if one is by this.
+    fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<u64> {
         let tally = self.published.tally();
         if change.cause == "stalled" {
             tally.stalls.inc();
         }
-        if let Some(leadership) = self.history.change(change) {
-            tally.began(&leadership);
+        let began = self.history.change(change);
+        if let Some(leadership) = &began {
+            tally.began(leadership);
             if change.to == "leading" {
-                alerts::leads(&leadership, own);
+                alerts::leads(leadership, own);
             }
         }
-        tally.note_leaderless(self.history.leaderless_since());
+        tally.note_leaderless(self.history.leaderless().map(|leaderless| leaderless.since_ms));
+        began.map(|leadership| leadership.leaderless_ms)
+    }
+
+    /// That this node is to take over from the leader, once for each leader and each of the two steps: it waits, and it
+    /// asks.
+    fn takeover(&mut self, status: &Status) -> Option<Event> {
+        let key = status.takeover.as_ref().map(|it| (it.from.clone(), it.at.is_some()));
+        let is_new = key != self.takeover;
+        self.takeover = key;
+        let takeover = status.takeover.as_ref().filter(|_| is_new)?;
+        let member = Some(takeover.from.clone());
+        let present = present(status, wall_clock_ms(), takeover.words());
+        Some(Event { event: EventKind::Takeover, member, ..present })
     }
 
     fn changed(&self, change: &ChangeStatus, status: &Status) -> Event {
@@ -242,6 +265,8 @@ fn present(status: &Status, at_ms: u64, reason: String) -> Event {
         halting: status.halting.as_ref().map(|halting| halting.status.clone()),
         leader: status.leader.as_ref().map(|leader| leader.name.clone()),
         epoch: status.epoch,
+        leaderless: status.leaderless.clone(),
+        leaderless_ms: None,
         member: None,
         reason,
     }

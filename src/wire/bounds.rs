@@ -94,6 +94,11 @@ pub fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     text(from, is_line, "a text that is not one short line")
 }
 
+/// Reads such a text that may be missing.
+pub fn optional_line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
+    line(from).map(Some)
+}
+
 /// Reads the origin of a connection: the address of an interface, and a port.
 pub fn origin<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     let is_origin = |text: &str| text.parse::<SocketAddr>().is_ok();

@@ -168,6 +168,15 @@ mod tests {
         }
     }
 
+    #[test]
+    fn a_hello_tells_the_version_if_that_is_one_short_line() {
+        let told = core::Hello { version: Some("0.2.0".into()), ..hello() };
+        let read = |bytes: &[u8]| decode_opening(&bytes[4..]);
+        assert_eq!(read(&encode_hello(&told)).ok(), Some(Opening::Hello(told)));
+        let hostile = core::Hello { version: Some("0.2\n".into()), ..hello() };
+        assert!(read(&encode_hello(&hostile)).is_err());
+    }
+
     /// Members of other versions read what is written here.
     #[test]
     fn frames_are_written_as_they_always_were() {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{cluster_name, line, nanos_each, origin};
+use super::bounds::{cluster_name, line, nanos_each, optional_line, origin};
 use super::mirror::{id, mirrors};
 use crate::core::membership::MemberList;
 use crate::core::message as core;
@@ -24,6 +24,9 @@ pub struct Hello {
     /// The highest.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     highest: Option<u32>,
+    /// The sender's version of electd; senders up to 0.1 do not tell it.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "optional_line")]
+    version: Option<String>,
     #[serde(deserialize_with = "cluster_name")]
     cluster: String,
     id: NodeId,
@@ -102,6 +105,7 @@ impl From<&core::Hello> for Hello {
         Hello {
             protocol: hello.protocols.lowest,
             highest: Some(hello.protocols.highest),
+            version: hello.version.as_deref().map(str::to_owned),
             cluster: agreement.cluster.clone(),
             id: hello.id,
             to: hello.to,
@@ -135,6 +139,7 @@ impl TryFrom<Hello> for core::Hello {
         };
         Ok(core::Hello {
             protocols: protocols(hello.protocol, hello.highest),
+            version: hello.version.map(Arc::from),
             id: hello.id,
             to: hello.to,
             incarnation: hello.incarnation,

@@ -171,6 +171,7 @@ pub fn hello() -> Hello {
     let list = MemberList::new(version, vec![member(1), member(2)]).with_removed(vec![id(9)]);
     Hello {
         protocols: Protocols::OURS,
+        version: None,
         id: id(1),
         to: id(2),
         incarnation: Incarnation(4),

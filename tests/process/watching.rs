@@ -297,3 +297,90 @@ fn a_watch_of_leaders_begins_in_the_past_where_it_is_told_to() {
     lines.sort_by_key(|(node, _)| node.to_string());
     assert_eq!(lines, [(json!("node-1"), false), (json!("node-2"), true)]);
 }
+
+#[story]
+fn a_watch_of_leaders_says_that_nobody_leads_and_why_and_for_how_long_that_was() {
+    let cluster = Cluster::start_with(3, with_majority);
+    cluster.agree_on(3);
+    let mut watching = Watching::start(&cluster, &["--leaders"]);
+    assert_eq!(watching.until(|line| line["kind"] == "now")["node"], "node-3");
+    cluster.node(2).kill_9();
+    cluster.node(3).kill_9();
+    let nobody = watching
+        .until(|line| line["kind"] == "nobody_leads" && line["leaderless"]["cause"] == "isolated");
+    assert_eq!((&nobody["node"], &nobody["leader"]), (&Value::Null, &Value::Null), "{nobody}");
+    assert!(nobody["reason"].as_str().unwrap().starts_with("node-1: no majority"), "{nobody}");
+    let told = eventually("the node and the commands say the same", || {
+        let told = cluster.status(1)?.leaderless.ok_or("no reason")?;
+        ensure(told.cause == "isolated", || format!("{told:?}")).map(|()| told)
+    });
+    let all = electd(&cluster, &["status"]);
+    let all = String::from_utf8_lossy(&all.stdout);
+    assert!(all.starts_with("NO LEADER: no leader is known: "), "{all}");
+    assert!(all.lines().next().unwrap().contains("; nobody has led for "), "{all}");
+    cluster.node(3).start();
+    let leads = watching.until(|line| line["to"] == "leading" && line["kind"] == "change");
+    assert!(leads["leaderless_ms"].as_u64().is_some(), "{leads}");
+    eventually("a leader is known", || {
+        let leaderless = cluster.status(1)?.leaderless;
+        ensure(leaderless.is_none(), || format!("{leaderless:?}"))
+    });
+    assert!(told.since.starts_with("20"), "{told:?}");
+}
+
+#[story]
+fn a_takeover_to_come_is_seen_by_who_watches_the_leaders_before_and_after_it_is_known() {
+    let cluster = Cluster::prepare(2, |config: &mut Value| {
+        watchful(config);
+        config["preempt"] = json!({"after": "1h"});
+    });
+    cluster.node(1).start();
+    cluster.agree_on(1);
+    let mut before = Watching::start(&cluster, &["--leaders"]);
+    before.until(|line| line["kind"] == "now");
+    cluster.node(2).start();
+    cluster.agree_on(1);
+    let is_it = |line: &Value| line["kind"] == "takeover" && line["node"] == "node-2";
+    let words = "is to take over from node-1 at 20";
+    let told = before.until(is_it);
+    assert!(told["reason"].as_str().unwrap().starts_with(words), "{told}");
+    let mut after = Watching::start(&cluster, &["--leaders"]);
+    assert_eq!(after.until(is_it)["member"], "node-1");
+}
+
+#[story]
+fn health_is_degraded_when_no_further_failure_is_tolerated_whoever_caused_that() {
+    let cluster = Cluster::start_watchful(2);
+    cluster.agree_on(2);
+    let health = |code: i32, words: &str| {
+        eventually(words, || {
+            let health = electd(&cluster, &["health"]);
+            let line = String::from_utf8_lossy(&health.stdout).into_owned();
+            ensure(health.status.code() == Some(code) && line.contains(words), || line)
+        });
+    };
+    health(0, "ELECTD OK: node-2 leads");
+    let drain = electd(&cluster, &["drain", "--node", "node-1"]);
+    assert_eq!(code(&drain), Some(0), "{drain:?}");
+    health(1, "no further failure tolerated; 2 of 2 nodes answer; drained: node-1, since ");
+    let told = electd(&cluster, &["health", "--output", "json"]);
+    let told: Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!((&told["verdict"], &told["failures_tolerated"]), (&json!("degraded"), &json!(0)));
+    assert_eq!(code(&electd(&cluster, &["undrain", "--node", "node-1"])), Some(0));
+    health(0, "ELECTD OK: node-2 leads");
+}
+
+#[story]
+fn a_node_tells_its_version_and_those_of_the_others() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let version = env!("CARGO_PKG_VERSION");
+    let status = cluster.status(1).unwrap();
+    assert!(status.version.starts_with(version), "{}", status.version);
+    let all = status.members.iter().map(|member| member.version.as_deref()).collect::<Vec<_>>();
+    assert_eq!(all, [Some(status.version.as_str()); 2]);
+    let shown = electd(&cluster, &["status"]);
+    let shown = String::from_utf8_lossy(&shown.stdout);
+    let row = shown.lines().find(|line| line.starts_with("node-1 ")).unwrap();
+    assert!(row.contains(version) && !shown.contains("versions: "), "{shown}");
+}

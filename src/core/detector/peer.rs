@@ -1,5 +1,6 @@
 //! A member's knowledge of one peer.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::lines::Lines;
@@ -41,6 +42,8 @@ pub struct Peer {
     pub(super) rank: Rank,
     pub(super) eligible: bool,
     pub(super) said: Said,
+    /// Its version of electd, as its last hello told it.
+    pub(super) version: Option<Arc<str>>,
     pub lines: Lines,
     /// For how long it has been eligible without a break.
     pub(super) streak: Streak,
@@ -253,6 +256,11 @@ impl Peer {
         self.said.leads_with = Some((epoch, value));
     }
 
+    /// Its version of electd; none before it told that.
+    pub fn version(&self) -> Option<&Arc<str>> {
+        self.version.as_ref()
+    }
+
     pub(in crate::core) fn says_timing(&mut self, timing: [u64; 4]) {
         self.said.timing = Some(timing);
     }
@@ -333,6 +341,7 @@ impl Peer {
         }
         self.said.protocol = protocol.unwrap_or(self.said.protocol);
         self.said.timing = Some(hello.timing);
+        self.version.clone_from(&hello.version);
         self.lines.note_told(None);
         if met != Met::Known {
             self.lines.count_anew();

@@ -101,10 +101,30 @@ fn a_leader_led_until_it_was_heard_last() {
     let silent = ChangeStatus { silent_ms: 480, ..change(3000, None, 1, "joined") };
     known.change(&silent);
     assert_eq!(spans(&known), [("c".into(), 1000, Some(2520))]);
-    assert_eq!(known.leaderless_since(), Some(2520));
+    assert_eq!(known.leaderless().map(|it| it.since_ms), Some(2520));
     let next = known.change(&change(3005, Some("b"), 2, "highest")).unwrap();
     assert_eq!((next.leaderless_ms, next.before_epoch), (485, Some(1)));
     let stood = ChangeStatus { silent_ms: 9000, ..change(3100, Some("a"), 3, "announced") };
     assert_eq!(known.change(&stood).unwrap().leaderless_ms, 95);
     assert_eq!(spans(&known)[1], ("b".into(), 3005, Some(3005)), "not before its begin");
+}
+
+#[test]
+fn why_no_leader_is_known_is_what_hinders_the_members_or_else_how_the_last_leadership_ended() {
+    let mut known = Leaderships::new(0, Vec::new());
+    let why = |known: &Leaderships| known.leaderless().map(|it| (it.since_ms, it.cause));
+    assert_eq!(why(&known), Some((0, "start".into())));
+    known.change(&change(1000, Some("c"), 1, "announced"));
+    assert_eq!(why(&known), None);
+    known.change(&change(3000, None, 1, "leader_dead"));
+    known.change(&change(3001, None, 1, "joined"));
+    assert_eq!(why(&known), Some((3000, "leader_dead".into())));
+    known.change(&change(3500, None, 1, "isolated"));
+    known.change(&change(4000, None, 1, "nobody_leads"));
+    assert_eq!(why(&known), Some((3000, "isolated".into())), "the next try explains nothing");
+    let shown = known.leaderless().unwrap().at(5000);
+    assert_eq!((shown.lasts_ms, shown.since.as_str()), (2000, "1970-01-01T00:00:03.000Z"));
+    known.change(&change(5000, Some("b"), 2, "announced"));
+    known.change(&change(6000, None, 2, "leader_dead"));
+    assert_eq!(why(&known), Some((6000, "leader_dead".into())), "the next time is another");
 }

@@ -15,6 +15,7 @@ fn member(name: &str, role: &str, status: &str) -> MemberStatus {
         status: status.to_owned(),
         rtt_ms: None,
         passed_over: None,
+        version: None,
         failed_dial: None,
         rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
     }

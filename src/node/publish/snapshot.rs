@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::changes::Changes;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
+use crate::core::protocol::VERSION;
 use crate::core::settings::Timing;
 use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task, Time};
 use crate::core::{Core, Phase, Reason, Split, Transition};
@@ -46,10 +47,14 @@ pub struct Snapshot {
     pub rejections: Rejections,
     /// The timings that count.
     pub(super) timing: Timing,
+    /// Whether an operator had this node hand over, or it stands back, and it is not eligible since.
+    pub(super) has_resigned: bool,
+    /// This node's version of electd.
+    version: Arc<str>,
 }
 
 /// One member as this node knows it.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct Known {
     pub(super) id: NodeId,
     pub(super) eligible: bool,
@@ -60,6 +65,8 @@ pub(super) struct Known {
     pub(super) value: Option<i64>,
     /// Its timings, as it told them last; none of this node, and of one that has not been met.
     pub(super) timing: Option<[u64; 4]>,
+    /// Its version of electd, as it told it last.
+    pub(super) version: Option<Arc<str>>,
 }
 
 impl Snapshot {
@@ -84,6 +91,8 @@ impl Snapshot {
             changes: Changes::default(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
+            has_resigned: false,
+            version: VERSION.into(),
         };
         snapshot.sampled(sample);
         snapshot.update(core, now);
@@ -105,6 +114,7 @@ impl Snapshot {
         self.halter = core.halter();
         self.split = core.split();
         self.drain = core.drain().cloned();
+        self.has_resigned = core.has_resigned();
         self.timing = core.settings().timing;
         self.pause = *core.pause();
         self.switchover = core.chosen();
@@ -116,13 +126,15 @@ impl Snapshot {
         let (id, eligible, status) = (core.id(), core.is_eligible(), Liveness::Alive);
         let passed_over = None;
         let timing = None;
-        let own = Known { id, eligible, status, passed_over, value: core.own_value(), timing };
+        let (own_value, version) = (core.own_value(), Some(self.version.clone()));
+        let own = Known { id, eligible, status, passed_over, value: own_value, timing, version };
         let others = core.detector().iter().map(|peer| {
             let met = peer.incarnation() > Incarnation(0);
             let value = value(peer.rank()).filter(|_| met);
             let passed_over = words::passed_over(core, peer);
             let (eligible, status, timing) = (peer.is_eligible(), peer.status(), peer.timing());
-            Known { id: peer.id(), eligible, status, passed_over, value, timing }
+            let version = peer.version().cloned();
+            Known { id: peer.id(), eligible, status, passed_over, value, timing, version }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());

@@ -11,16 +11,18 @@ use super::snapshot::Snapshot;
 use crate::config::guarantee::Guarantee;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
+use crate::core::protocol::VERSION;
 use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::types::{Pause, Role, Time};
 use crate::core::{Phase, Split};
 use crate::node::clock;
 use crate::node::failures::Failure;
 use crate::node::members::against_file;
-use crate::node::problems::tolerated;
+use crate::node::problems::{tolerated, tolerated_at_most};
 use crate::node::status::{
-    DrainStatus, FailureStatus, HaltingStatus, LeaderStatus, MemberStatus, MessageCount, NodeRef,
-    OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status, TakeoverStatus,
+    DrainStatus, FailureStatus, HaltingStatus, LeaderStatus, LeaderlessStatus, MemberStatus,
+    MessageCount, NodeRef, OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
+    TakeoverStatus,
 };
 use crate::node::words;
 
@@ -45,6 +47,7 @@ impl Published {
         let mut status = Status {
             cluster: settings.cluster.clone(),
             node: NodeRef { id: settings.id.to_string(), name: self.own_name(list) },
+            version: VERSION.to_owned(),
             state: phase.name().to_owned(),
             leader: leader.map(|member| LeaderStatus {
                 id: member.id.to_string(),
@@ -52,17 +55,14 @@ impl Published {
                 address: member.address.clone(),
                 epoch: snapshot.epoch.0,
             }),
+            leaderless: None,
             epoch: snapshot.epoch.0,
             quorum: settings.quorum.name().to_owned(),
             algorithm: settings.algorithm.name().to_owned(),
             preempt: settings.preempt.to_string(),
             rank_source: snapshot.rank_source.to_string(),
             health: self.health(),
-            halting: halting_word(settings, phase).map(|status| HaltingStatus {
-                status,
-                halter: snapshot.halter.map(|id| list.name(id)),
-                task_bytes: snapshot.task.content.len(),
-            }),
+            halting: halting(settings, phase, &snapshot),
             lease_remaining_ms: lease.map(millis),
             durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
@@ -73,12 +73,9 @@ impl Published {
                 until: drain.until.map(clock::moment),
                 reason: drain.reason.clone(),
             }),
+            resigned: snapshot.has_resigned && self.failures.present().is_none(),
             failure: self.failures.present().map(failure_status),
-            takeover: snapshot.takeover.filter(|_| !stalled).map(|(from, at)| TakeoverStatus {
-                from: list.name(from),
-                at: at.map(clock::moment),
-                why: words::waits_to_take_over(&settings.preempt.to_string(), at.is_some()),
-            }),
+            takeover: takeover(settings, &snapshot).filter(|_| !stalled),
             pause: pause_status(&snapshot.pause),
             switchover: snapshot.switchover.map(|id| list.name(id)),
             members: self.members_status(&snapshot),
@@ -95,11 +92,29 @@ impl Published {
             changes: snapshot.changes.status(settings),
             problems: self.problems.read().to_vec(),
             failures_tolerated: 0,
+            failures_tolerated_at_most: 0,
             last_leadership: self.history().last().cloned(),
             last_event: Some(self.events.last().to_string()),
         };
+        status.leaderless = self.leaderless(&status, now);
         status.failures_tolerated = tolerated(&status);
+        status.failures_tolerated_at_most = tolerated_at_most(&status);
         status
+    }
+
+    /// Why a node with this status names no leader. The thread "watch" tells it, which cannot know of a stall yet.
+    fn leaderless(&self, status: &Status, now: Time) -> Option<LeaderlessStatus> {
+        if status.stalled {
+            let since = self.since_turn(now);
+            return Some(LeaderlessStatus {
+                since: clock::moment(clock::wall_clock_ms().saturating_sub(millis(since))),
+                lasts_ms: millis(since),
+                cause: "stalled".to_owned(),
+                reason: "its election thread missed its turn".to_owned(),
+            });
+        }
+        let shown = self.shown_leaderless().filter(|_| status.leader.is_none())?;
+        Some(shown.at(clock::wall_clock_ms()))
     }
 
     /// The name of this node; who was removed keeps it until it ends.
@@ -153,6 +168,18 @@ impl Published {
     }
 }
 
+fn halting(settings: &Settings, phase: Phase, snapshot: &Snapshot) -> Option<HaltingStatus> {
+    let halter = snapshot.halter.map(|id| snapshot.list.name(id));
+    let task_bytes = snapshot.task.content.len();
+    halting_word(settings, phase).map(|status| HaltingStatus { status, halter, task_bytes })
+}
+
+fn takeover(settings: &Settings, snapshot: &Snapshot) -> Option<TakeoverStatus> {
+    let (from, at) = snapshot.takeover?;
+    let why = words::waits_to_take_over(&settings.preempt.to_string(), at.is_some());
+    Some(TakeoverStatus { from: snapshot.list.name(from), at: at.map(clock::moment), why })
+}
+
 fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
@@ -185,6 +212,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         status: status.name().to_owned(),
         rtt_ms: None,
         failed_dial: None,
+        version: known.and_then(|known| known.version.as_deref()).map(str::to_owned),
         passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
         rank: RankStatus { by: rank.name().to_owned(), value },
         id,

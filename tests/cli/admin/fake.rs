@@ -170,6 +170,8 @@ pub fn event(reason: &str) -> Event {
         halting: None,
         leader: None,
         epoch: 7,
+        leaderless: None,
+        leaderless_ms: None,
         member: None,
         reason: reason.to_owned(),
     }
@@ -317,6 +319,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         status: "alive".to_owned(),
         rtt_ms: None,
         passed_over: None,
+        version: None,
         failed_dial: None,
         rank: RankStatus { by: "id".to_owned(), value: Value::Null },
     }

@@ -17,7 +17,8 @@ fn a_node_is_shown_in_figures() {
         state.status.lease_remaining_ms = Some(250);
         state.status.failures_tolerated = 1;
         let (since, text) = ("2026-11-22T10:58:33.123Z".to_owned(), "no space".to_owned());
-        state.status.problems = vec![Problem { since, kind: "storage".to_owned(), text }];
+        state.status.problems =
+            vec![Problem { since, kind: "storage".to_owned(), about: String::new(), text }];
     });
     let server = node.serve();
     let answer = get(server.local_addr(), "/metrics");

@@ -56,6 +56,7 @@ fn a_node_that_cannot_write_its_state_is_not_ready() {
     let problem = |kind: &str| Problem {
         since: "2026-11-22T10:58:33.123Z".to_owned(),
         kind: kind.to_owned(),
+        about: String::new(),
         text: "why".to_owned(),
     };
     node.set(|state| state.status.problems = vec![problem("peer_down")]);

@@ -1,0 +1,217 @@
+//! From the news of a node to the lines of `electd watch`.
+
+use crate::admin::client::ClientError;
+use crate::node::events::{Event, EventKind};
+use crate::node::moment;
+use crate::node::status::Status;
+
+use super::ask::leader_of;
+use super::transition::{Kind, Line, now};
+
+/// News of one node.
+pub enum News {
+    /// Its status, before its events.
+    Status(Box<Status>),
+    /// Something happened there.
+    Event(Box<Event>),
+    /// It does not answer.
+    Silent(ClientError),
+}
+
+/// The last news of one node.
+pub struct Tracker {
+    name: String,
+    /// Whether it can be asked.
+    asked: bool,
+    /// The incarnation of the last news.
+    start: Option<u64>,
+    silent: bool,
+}
+
+impl Tracker {
+    /// A tracker of a node without news yet.
+    pub fn new(name: &str, asked: bool) -> Tracker {
+        Tracker { name: name.to_owned(), asked, start: None, silent: false }
+    }
+
+    /// The node's name.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether the node has answered, or it is known that it does not.
+    pub fn is_known(&self) -> bool {
+        self.start.is_some() || self.silent
+    }
+
+    /// The line before any answer.
+    pub fn introduce(&mut self) -> Option<Line> {
+        (!self.asked).then(|| self.silence(&ClientError::NotServed))
+    }
+
+    /// The lines for the news, if they deserve any.
+    pub fn observe(&mut self, news: &News) -> Vec<Line> {
+        match news {
+            News::Status(status) => self.status(status),
+            News::Event(event) => vec![self.event(event)],
+            News::Silent(_) if self.silent => Vec::new(),
+            News::Silent(error) => vec![self.silence(error)],
+        }
+    }
+
+    fn silence(&mut self, error: &ClientError) -> Line {
+        self.silent = true;
+        let node = Some(self.name.clone());
+        Line { node, reason: error.to_string(), ..Line::of_all(Kind::Silent, now()) }
+    }
+
+    /// A node gets a line when it answers for the first time, and when it answers again; and another if it is to take over.
+    fn status(&mut self, status: &Status) -> Vec<Line> {
+        let before = self.start.replace(status.incarnation);
+        self.name.clone_from(&status.node.name);
+        let was_silent = std::mem::take(&mut self.silent);
+        let line = |kind| self.state(kind, status);
+        let back = |reason: &str| Line { reason: reason.to_owned(), ..line(Kind::Back) };
+        let first = match before {
+            None => line(Kind::Now),
+            Some(start) if start != status.incarnation => back("restarted"),
+            Some(_) if was_silent => back("answers again"),
+            Some(_) => return Vec::new(),
+        };
+        let takeover = status.takeover.as_ref().map(|takeover| Line {
+            member: Some(takeover.from.clone()),
+            reason: takeover.words(),
+            ..line(Kind::Takeover)
+        });
+        [first].into_iter().chain(takeover).collect()
+    }
+
+    /// The state that the node is in, and the reason of its last change.
+    fn state(&self, kind: Kind, status: &Status) -> Line {
+        Line {
+            node: Some(self.name.clone()),
+            to: Some(status.state.clone()),
+            halting: status.halting.as_ref().map(|halting| halting.status.clone()),
+            leader: leader_of(status).map(|leader| leader.name.clone()),
+            epoch: Some(status.epoch),
+            leaderless: status.leaderless.clone(),
+            reason: status.changes.last().map(|change| change.reason.clone()).unwrap_or_default(),
+            ..Line::of_all(kind, now())
+        }
+    }
+
+    fn event(&self, event: &Event) -> Line {
+        let kind = match event.event {
+            EventKind::MemberUp => Kind::MemberUp,
+            EventKind::MemberDown => Kind::MemberDown,
+            EventKind::Problem => Kind::Problem,
+            EventKind::ProblemOver => Kind::ProblemOver,
+            EventKind::Takeover => Kind::Takeover,
+            _ => Kind::Change,
+        };
+        Line {
+            kind,
+            at_ms: event.at_ms,
+            time: moment(event.at_ms),
+            node: Some(self.name.clone()),
+            from: event.from.clone(),
+            to: Some(event.state.clone()),
+            halting: event.halting.clone(),
+            leader: event.leader.clone(),
+            epoch: Some(event.epoch),
+            member: event.member.clone(),
+            leaderless: event.leaderless.clone(),
+            leaderless_ms: event.leaderless_ms,
+            reason: event.reason.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::status;
+    use crate::node::status::TakeoverStatus;
+
+    fn answered(start: u64) -> News {
+        let mut status = status("node-1", Some(("node-5", 7)));
+        status.incarnation = start;
+        News::Status(Box::new(status))
+    }
+
+    fn happened(event: EventKind, from: Option<&str>) -> News {
+        let document = serde_json::json!({
+            "id": "1-4", "at_ms": 1_700_000_000_123_u64, "event": event, "node": "node-1", "from": from,
+            "state": "electing", "halting": null, "leader": null, "epoch": 7, "member": null,
+            "reason": "why",
+        });
+        News::Event(Box::new(serde_json::from_value(document).unwrap()))
+    }
+
+    fn told(lines: Vec<Line>) -> Vec<(Kind, String)> {
+        lines.into_iter().map(|line| (line.kind, line.reason)).collect()
+    }
+
+    #[test]
+    fn an_event_has_its_line() {
+        let mut tracker = Tracker::new("node-1", true);
+        let change = tracker.observe(&happened(EventKind::NoLeader, Some("following"))).remove(0);
+        assert_eq!(
+            change.text(6),
+            "2023-11-14T22:13:20.123Z  node-1  following -> electing   leader -       epoch 7     why"
+        );
+        let problem = tracker.observe(&happened(EventKind::Problem, None)).remove(0);
+        assert!(
+            problem.text(6).contains("  problem                 leader -  "),
+            "{}",
+            problem.text(6)
+        );
+    }
+
+    #[test]
+    fn silence_is_told_once_and_so_is_its_end() {
+        let mut tracker = Tracker::new("node-1", true);
+        assert_eq!(tracker.observe(&answered(1))[0].kind, Kind::Now);
+        assert_eq!(tracker.observe(&answered(1)), []);
+        let silence = || News::Silent(ClientError::NotServed);
+        assert_eq!(tracker.observe(&silence())[0].kind, Kind::Silent);
+        assert_eq!(tracker.observe(&silence()), []);
+        let back = |why: &str| vec![(Kind::Back, why.to_owned())];
+        assert_eq!(told(tracker.observe(&answered(1))), back("answers again"));
+        assert_eq!(told(tracker.observe(&answered(2))), back("restarted"));
+    }
+
+    #[test]
+    fn a_takeover_to_come_is_shown_with_the_state_and_when_it_begins() {
+        let mut status = status("node-1", Some(("node-5", 7)));
+        let (from, why) = ("node-5".to_owned(), "preempt after 1h".to_owned());
+        status.takeover = Some(TakeoverStatus { from, at: Some("then".to_owned()), why });
+        let mut tracker = Tracker::new("node-1", true);
+        let lines = tracker.observe(&News::Status(Box::new(status)));
+        let words = "is to take over from node-5 at then: preempt after 1h";
+        assert_eq!((lines[1].kind, lines[1].reason.as_str()), (Kind::Takeover, words));
+        let line = &tracker.observe(&happened(EventKind::Takeover, None))[0];
+        assert!(line.is_about_leadership() && line.text(6).contains("  takeover to come  "));
+    }
+
+    #[test]
+    fn only_lines_of_a_leader_are_about_leadership() {
+        let line = |to: &str, from: Option<&str>| {
+            let mut line = Tracker::new("node-1", true).silence(&ClientError::NotServed);
+            (line.from, line.to) = (from.map(str::to_owned), Some(to.to_owned()));
+            line.kind = Kind::Change;
+            line.is_about_leadership()
+        };
+        assert!(line("leading", Some("electing")) && line("starting", Some("leading")));
+        assert!(!line("following", Some("electing")) && !line("electing", Some("following")));
+    }
+
+    #[test]
+    fn a_line_for_programs_is_one_document() {
+        let mut tracker = Tracker::new("node-1", false);
+        let line = tracker.introduce().unwrap();
+        let document: serde_json::Value = serde_json::from_str(&line.json()).unwrap();
+        assert_eq!(document["kind"], "silent");
+        assert!(!line.json().contains('\n'));
+    }
+}
