@@ -273,11 +273,12 @@ fn members(config: &Config) -> String {
             member.address.clone(),
             member.listen.clone(),
             member.admin.clone().unwrap_or_else(|| "-".to_owned()),
+            member.admin_listen.clone().unwrap_or_else(|| "-".to_owned()),
             member.role.name().to_owned(),
             member.rank.attribute.to_string(),
         ]
     };
-    let header = ["MEMBER", "ID", "ADDRESS", "LISTEN", "ADMIN", "ROLE", "RANK"];
+    let header = ["MEMBER", "ID", "ADDRESS", "LISTEN", "ADMIN", "ADMIN LISTEN", "ROLE", "RANK"];
     print::table(&header, config.members.iter().map(row))
 }
 
@@ -379,6 +380,7 @@ fn member_object(member: &MemberConfig, changes: bool) -> Value {
         "address": member.address,
         "listen": member.listen,
         "admin": member.admin,
+        "admin_listen": member.admin_listen,
         "role": member.role.name(),
         "rank": member.rank.attribute.to_string(),
         "health": member.health.as_ref().map(health_object),

@@ -208,7 +208,7 @@ impl From<StartError> for CliError {
 fn await_names(config: &Config, name: &str, signals: &mut Endings) -> bool {
     let Some(own) = config.member(name) else { return true }; // the start says so
     let mut places = vec![own.listen.as_str()];
-    places.extend(own.admin.as_deref());
+    places.extend(own.admin_listen.as_deref());
     for place in places {
         let mut is_told = false;
         while let Some(error) = net::look_up(&[place], NAMES).remove(0) {
@@ -224,9 +224,9 @@ fn await_names(config: &Config, name: &str, signals: &mut Endings) -> bool {
     true
 }
 
-/// Binds the admin address, if this member has one.
+/// Binds the address of HTTP, if this member serves it.
 fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> {
-    let Some(address) = config.member(name).and_then(|member| member.admin.as_ref()) else {
+    let Some(address) = config.member(name).and_then(|member| member.admin_listen.as_ref()) else {
         return Ok(None);
     };
     admin::listen(address).map(Some).map_err(|error| {

@@ -20,6 +20,8 @@ struct Entry {
     role: RoleWord,
     #[serde(default, rename = "listen")]
     _listen: Option<Value>,
+    #[serde(default, rename = "admin_listen")]
+    _admin_listen: Option<Value>,
     #[serde(default, rename = "rank")]
     _rank: Option<Value>,
     #[serde(default, rename = "hooks")]

@@ -15,8 +15,19 @@ use crate::core::membership::MOST_MEMBERS;
 use crate::core::types::{NodeId, Role};
 use crate::limits::{NAME_RULE, is_id, is_name};
 
-const KEYS: &[&str] =
-    &["name", "id", "address", "listen", "admin", "role", "rank", "hooks", "health", "tls"];
+const KEYS: &[&str] = &[
+    "name",
+    "id",
+    "address",
+    "listen",
+    "admin",
+    "admin_listen",
+    "role",
+    "rank",
+    "hooks",
+    "health",
+    "tls",
+];
 
 /// Reads `members`. Without a valid `rank` of the cluster, those of its members are not looked at.
 /// Paths are relative to `folder`.
@@ -86,18 +97,37 @@ fn member<'t>(
         Some(spot) => tls::read(spot, folder, report).map(Some),
         None => Some(None),
     };
-    let (address, listen, admin) = sockets?;
+    let Sockets { address, listen, admin, admin_listen } = sockets?;
     let (name, id) = (name?, NodeId(id?));
     let (role, rank, hooks, health, tls) = (role?, rank?, hooks?, health?, tls?);
-    Some(MemberConfig { name, id, address, listen, admin, role, rank, hooks, health, tls })
+    Some(MemberConfig {
+        name,
+        id,
+        address,
+        listen,
+        admin,
+        admin_listen,
+        role,
+        rank,
+        hooks,
+        health,
+        tls,
+    })
 }
 
-/// `address`, `listen` and `admin`, as they are written.
+/// The addresses of a member, as they are written or follow from each other.
+struct Sockets {
+    address: String,
+    listen: String,
+    admin: Option<String>,
+    admin_listen: Option<String>,
+}
+
 fn sockets<'t>(
     object: &Object<'t>,
     taken: &mut Taken<'t>,
     report: &mut Report<'t>,
-) -> Option<(String, String, Option<String>)> {
+) -> Option<Sockets> {
     let address = object.require("address", "give host:port that the others dial", report);
     let address = address.and_then(|spot| dialled(spot, taken, report));
     let mut optional = |key, taken: &mut Vec<(HostPort, Spot<'t>)>| match object.get(key) {
@@ -110,8 +140,16 @@ fn sockets<'t>(
     };
     let listen = optional("listen", &mut taken.listens);
     let admin = optional("admin", &mut taken.admins);
-    let (address, listen, admin) = (address?, listen?, admin?);
-    Some((address.clone(), listen.unwrap_or(address), admin))
+    let admin_listen = optional("admin_listen", &mut taken.admin_listens);
+    if let (Some(spot), None) = (object.get("admin_listen"), object.get("admin")) {
+        let remedy = "give `admin` too: host:port that the others reach it at";
+        report.wrong(spot, "is where HTTP listens, and nobody is told of it", remedy);
+        return None;
+    }
+    let (address, listen) = (address?, listen?);
+    let (admin, admin_listen) = (admin?, admin_listen?);
+    let listen = listen.unwrap_or_else(|| address.clone());
+    Some(Sockets { address, listen, admin_listen: admin_listen.or_else(|| admin.clone()), admin })
 }
 
 fn dialled<'t>(spot: &Spot<'t>, taken: &mut Taken<'t>, report: &mut Report<'t>) -> Option<String> {
@@ -170,6 +208,7 @@ struct Taken<'t> {
     addresses: Vec<(HostPort, Spot<'t>)>,
     listens: Vec<(HostPort, Spot<'t>)>,
     admins: Vec<(HostPort, Spot<'t>)>,
+    admin_listens: Vec<(HostPort, Spot<'t>)>,
 }
 
 impl<'t> Taken<'t> {
@@ -181,12 +220,18 @@ impl<'t> Taken<'t> {
         self.admins_apart(report);
     }
 
-    /// No admin address is one that peers dial: the two speak different protocols. (Two members
-    /// may `listen` on the same address, though: they are on different hosts.)
+    /// No admin address is one that peers dial, and HTTP binds none that is bound for peers: the two speak different
+    /// protocols. (Two members may `listen` on the same address, though: they are on different hosts.)
     fn admins_apart(&self, report: &mut Report<'t>) {
-        for (admin, spot) in &self.admins {
+        let binds_another =
+            |of: &Spot| self.admin_listens.iter().any(|(_, at)| at.parent() == of.parent());
+        let told =
+            self.admins.iter().map(|(admin, spot)| (admin, spot, true, !binds_another(spot)));
+        let bound = self.admin_listens.iter().map(|(admin, spot)| (admin, spot, false, true));
+        for (admin, spot, is_told, is_bound) in told.chain(bound) {
             let clash = self.addresses.iter().chain(&self.listens).find(|(peers, at)| {
-                admin == peers || (spot.parent() == at.parent() && admin.clashes(peers))
+                let of_same = spot.parent() == at.parent();
+                (is_told && admin == peers) || (is_bound && of_same && admin.clashes(peers))
             });
             if let Some((_, at)) = clash {
                 let what = format!("is taken by {} on line {}", at.key, report.line(at));

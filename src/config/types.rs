@@ -63,8 +63,10 @@ pub struct MemberConfig {
     pub address: String,
     /// host:port that this member binds; the address if none is given.
     pub listen: String,
-    /// host:port of HTTP; none is served without it.
+    /// host:port of HTTP that the others are told; none is served without it.
     pub admin: Option<String>,
+    /// host:port that its HTTP binds; `admin` if none is given.
+    pub admin_listen: Option<String>,
     /// The role of the member.
     pub role: Role,
     /// Its own rank: of the cluster's kind, with figures of its own or the cluster's.

@@ -21,12 +21,14 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
     let (members, quorum) = (members.join(" "), config.quorum.name());
     let (file, data_dir) = (config.file.display(), config.data_dir.display());
     let admin = own.admin.as_deref().unwrap_or("none");
+    let served = own.admin_listen.as_ref().filter(|bound| own.admin.as_ref() != Some(*bound));
+    let served = served.map_or_else(String::new, |bound| format!(" by way of {bound}"));
     info!(
         event = "start", version = VERSION, file:% = file, cluster = config.cluster, quorum = quorum,
         members = members, address = own.address, listen = own.listen, admin = admin,
         data_dir:% = data_dir, start = start.0, pid = std::process::id();
         "electd {VERSION} starts {} of cluster \"{}\", quorum {quorum}, members {members}; file {file}, \
-         address {}, listens on {}, admin {admin}, data_dir {data_dir}, start {start}, process {}",
+         address {}, listens on {}, admin {admin}{served}, data_dir {data_dir}, start {start}, process {}",
         own.name, config.cluster, own.address, own.listen, std::process::id()
     );
 }

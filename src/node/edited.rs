@@ -120,8 +120,10 @@ pub fn is_timed_otherwise(old: &Config, new: &Config) -> bool {
 /// instead.
 #[must_use]
 pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
-    let own =
-        |config: &Config| config.member(name).map(|own| (own.listen.clone(), own.admin.clone()));
+    let own = |config: &Config| {
+        let own = config.member(name)?;
+        Some((own.listen.clone(), own.admin.clone(), own.admin_listen.clone()))
+    };
     let alone = |config: &Config| config.member(name)?.health.as_ref().map(|health| health.alone);
     let secured = |config: &Config| config.member(name).is_some_and(|own| own.tls.is_some());
     let differing = [
@@ -186,6 +188,9 @@ mod tests {
         assert_eq!(named(|new| new.control_group = Some("x".to_owned())), ["control_group"]);
         assert_eq!(named(|new| new.admin_tls = !new.admin_tls), ["admin_tls"]);
         assert_eq!(named(|new| new.members[0].admin = None), ["its listen or admin address"]);
+        let elsewhere =
+            |new: &mut Config| new.members[0].admin_listen = Some("0.0.0.0:1".to_owned());
+        assert_eq!(named(elsewhere), ["its listen or admin address"]);
         assert_eq!(named(|new| new.members[0].listen += "0"), ["its listen or admin address"]);
     }
 

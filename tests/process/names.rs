@@ -141,3 +141,20 @@ fn a_node_listens_where_its_host_has_moved() {
         })
     });
 }
+
+/// As in containers, whose published addresses no socket of theirs can have.
+#[story]
+fn http_listens_where_the_file_says_and_the_others_are_told_another_address() {
+    let cluster = Cluster::prepare(2, |config: &mut Value| {
+        for (number, member) in config["members"].as_array_mut().unwrap().iter_mut().enumerate() {
+            member["admin_listen"] = member["admin"].take();
+            member["admin"] = format!("192.0.2.{}:7201", number + 1).into(); // of no host
+        }
+    });
+    cluster.nodes().iter().for_each(|node| node.start());
+    cluster.agree_on(2);
+    let told = cluster.status(1).unwrap().members;
+    let told: Vec<_> = told.iter().map(|member| member.admin.as_deref()).collect();
+    assert_eq!(told, [Some("192.0.2.1:7201"), Some("192.0.2.2:7201")]);
+    cluster.node(2).until_logged(&["admin 192.0.2.2:7201 by way of 127."]);
+}

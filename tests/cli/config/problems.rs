@@ -36,7 +36,7 @@ fn keys() {
         "\"admin\": \"127.0.0.1:7202\"",
         "\"colour\": [1, 2]",
         "8:99: members[1].colour: unknown key (value [1, 2]): remove it; the keys here are \
-         name, id, address, listen, admin, role, rank, hooks, health, tls",
+         name, id, address, listen, admin, admin_listen, role, rank, hooks, health, tls",
     );
     one_problem(
         "\"quorum\": \"none\",",
@@ -267,6 +267,36 @@ fn admin_addresses() {
         "8:108: members[1].admin: is taken by members[1].listen on line 8 (value \
          \"127.0.0.1:9000\"): give admin a port of its own",
     );
+}
+
+#[test]
+fn where_http_listens() {
+    let own = "\"admin\": \"127.0.0.1:7202\"";
+    one_problem(
+        own,
+        "\"admin_listen\": \"0.0.0.0:7202\"",
+        "8:115: members[1].admin_listen: is where HTTP listens, and nobody is told of it (value \
+         \"0.0.0.0:7202\"): give `admin` too: host:port that the others reach it at",
+    );
+    one_problem(
+        own,
+        "\"admin\": \"127.0.0.1:7202\", \"admin_listen\": \"0.0.0.0:7102\"",
+        "8:142: members[1].admin_listen: is taken by members[1].address on line 8 (value \
+         \"0.0.0.0:7102\"): give admin a port of its own",
+    );
+    one_problem(
+        own,
+        "\"admin\": \"127.0.0.1:7202\", \"admin_listen\": \"7202\"",
+        "8:142: members[1].admin_listen: has no port (value \"7202\"): write host:port, such as \
+         \"10.0.0.1:7101\", \"db1.example.com:7101\" or \"[::1]:7101\"",
+    );
+    // All containers may bind alike, and publish another port than they bind.
+    let bound = "\"listen\": \"0.0.0.0:7201\", \"admin_listen\": \"0.0.0.0:8080\", \"admin\"";
+    let file = ConfigFile::new(&GOOD.replace("\"admin\"", bound));
+    let told = file.check(&["--output", "json"]);
+    let told: serde_json::Value = serde_json::from_slice(&told.stdout).unwrap();
+    assert_eq!(told["members"][0]["admin_listen"], "0.0.0.0:8080");
+    assert_eq!(told["members"][0]["admin"], "127.0.0.1:7201");
 }
 
 #[test]
