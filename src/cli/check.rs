@@ -6,16 +6,18 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
+use super::asker::Asker;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
+use super::meaning::{preemption, ranking};
 use super::print::{self, millis};
 use super::run::find_group;
 use super::{crowded, look, screen, token};
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
 use crate::core::bounds;
-use crate::core::settings::{Preempt, Quorum, RankKind, Timing};
+use crate::core::settings::{Quorum, Timing};
 use crate::exec::deadlines::Deadlines;
 use crate::exec::hooks::can_run;
 use crate::node::certificates::{self, Judged};
@@ -32,7 +34,8 @@ use crate::trace::length;
 /// node has stored, it says how. It checks the certificates of `tls`, of this node and of all members whose files are
 /// on this host. State of this node under another name is an error, as it is for `run`. It makes a few durable writes
 /// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind. It looks up the
-/// host names of the members, and warns if that of this node means loopback on its host.
+/// host names of the members, and warns if that of this node means loopback on its host. All of this it finds as the user
+/// that runs it; it says so if the state belongs to another one, as whom the node runs.
 ///
 /// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
 /// code is then 78.
@@ -42,6 +45,8 @@ Examples:
   electd check --config cluster.json
   electd check --config cluster.json --node node-1
       also node-1's rank, as this host has it
+  sudo -u electd electd check --node a
+      as the user of the package's units
   electd check --config cluster.json --output json | jq .worst_failover_ms")]
 pub struct Check {
     #[command(flatten)]
@@ -75,6 +80,7 @@ impl Check {
         }
         let found = node.map(|node| Found {
             node,
+            asker: Asker::of(&config, node),
             sample: ranked::sample(&config, node),
             health: checked::check(&config, node),
             unresolved: unresolved(&config, node),
@@ -94,6 +100,8 @@ impl Check {
 /// The findings about the node of this host.
 struct Found<'c> {
     node: &'c MemberConfig,
+    /// As whom all of this was found.
+    asker: Asker,
     sample: Outcome,
     /// The result of its health check, if it has one.
     health: Option<Finding>,
@@ -172,6 +180,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.push(("its list", differs));
     }
     if let Some(found) = found {
+        lines.push(("asked as", found.asker.words()));
         lines.push(("its rank", rank_words(&found.sample)));
         if let Some(health) = &found.node.health {
             lines.push(("its check", health.to_string()));
@@ -210,33 +219,6 @@ fn tls(config: &Config, certificates: &[Judged]) -> String {
             .map(|warning| format!("{:<11}WARNING: {}: {warning}\n", "", judged.member))
     });
     format!("{:<11}{words}\n", "tls") + &warnings.collect::<String>()
-}
-
-/// The meaning of `preempt`.
-fn preemption(preempt: Preempt) -> String {
-    let meaning = match preempt {
-        Preempt::Always => "a higher member takes over from a live leader at once",
-        Preempt::Never => "a live leader stays, whoever ranks higher",
-        Preempt::After(_) => {
-            "so long a higher member is eligible without a break before it takes over"
-        }
-    };
-    format!("{preempt}: {meaning}")
-}
-
-/// The meaning of the rank's attribute.
-fn ranking(config: &Config) -> String {
-    let by = match config.rank {
-        RankKind::Id => "by id".to_owned(),
-        kind if kind.changes() => {
-            format!("by {}, then by id; sampled again and again", kind.name())
-        }
-        kind => format!("by {}, then by id", kind.name()),
-    };
-    match config.margin {
-        margin if margin.is_none() => by,
-        margin => format!("{by}; preempts when it exceeds the leader's by more than {margin}"),
-    }
 }
 
 /// The sample, in words.
@@ -333,6 +315,8 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         "trust_refused": config.trust_refused,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
+        "asked_as": found.map(|found| found.asker.name()),
+        "state_of": found.and_then(|found| found.asker.other()),
         "differs_from_file": node.and_then(|node| stored_against_file(config, node)),
         "durable_write_ms": write.map(|time| time.as_secs_f64() * 1000.0),
         "disk_is_slow": found.and_then(|found| found.disk_is_slow(config)),

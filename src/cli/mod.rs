@@ -10,6 +10,7 @@ use signal_hook::consts::SIGHUP;
 
 pub mod args;
 mod ask;
+mod asker;
 mod certificates;
 mod check;
 mod completion;
@@ -30,6 +31,7 @@ mod leader;
 mod log;
 mod look;
 mod manual;
+mod meaning;
 mod member;
 mod merged;
 mod nobody;

@@ -258,3 +258,26 @@ fn the_cluster_in_conf_is_good_and_its_ids_follow_the_names() {
     assert_eq!(members.len(), 5);
     assert!(ids.is_sorted(), "node-5 is the first to lead");
 }
+
+#[test]
+fn check_says_as_whom_it_asks_if_the_state_belongs_to_another() {
+    let file = ConfigFile::new(GOOD);
+    let ask = || {
+        let output = file.check(&["--output", "json", "--node", "node-1"]);
+        let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        (json["asked_as"].clone(), json["state_of"].clone())
+    };
+    let (own, other) = ask();
+    assert!(own.is_string() && other.is_null(), "{own} {other}");
+    let state = file.path.with_file_name("data").join("node-1");
+    fs::create_dir_all(&state).unwrap();
+    if std::os::unix::fs::chown(&state, Some(65_533), None).is_err() {
+        println!("skipped: only root gives a folder to another user");
+        return;
+    }
+    assert_eq!(ask(), (own.clone(), "#65533".into()));
+    let text = stdout(&file.check(&["--node", "node-1"]));
+    let own = own.as_str().unwrap();
+    assert!(text.contains(&format!("asked as   WARNING: {own}, and /")), "{text}");
+    assert!(text.contains("ask by `sudo -u '#65533' electd check`"), "{text}");
+}
