@@ -2,6 +2,7 @@
 
 mod certificates;
 mod commands;
+mod containers;
 mod defaults;
 mod files;
 mod health;
