@@ -7,10 +7,10 @@ use clap::Args;
 use serde_json::json;
 
 use crate::admin::client::{Client, Order};
-use crate::node::status::LeaderStatus;
+use crate::node::status::{LeaderStatus, Status};
 
 use super::args::{Output, OutputArgs, member_names};
-use super::ask::{NodeArgs, Targets, newest_leader};
+use super::ask::{Asked, NodeArgs, Targets, leader_of, leads, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{TokenArgs, give};
@@ -24,9 +24,10 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// Let the leader hand over to another member.
 ///
 /// Any node can be asked: it passes the command on to the leader. Nodes take commands by their control socket from
-/// their own user and root, and over TCP with the token of admin_token_file. The command ends when another leader is
-/// seen, and prints it; a command that the old leader ran has ended then. The old leader does not lead again while
-/// another eligible member lives, until it restarts or `electd undrain` lets it.
+/// their own user and root, and over TCP with the token of admin_token_file. The command ends when another leader leads
+/// and most nodes follow it, and prints it; a command that the old leader ran has ended then. The old leader does not
+/// lead again while another eligible member lives, until it restarts or `electd undrain` lets it; with "preempt": "never"
+/// also until the next leader is steady, which is after 16 * failure.
 ///
 /// Exit codes: 0 another leads; 1 refused, or no other leader in time; 69 no node answers.
 #[derive(Args, Debug)]
@@ -89,7 +90,7 @@ pub fn unseen(achieved: &str, who: &str) -> CliError {
     CliError::new(Exit::No, what)
 }
 
-/// The first leader that fits.
+/// The first steady leader that fits.
 pub fn await_leader(
     client: &Client,
     targets: &Targets,
@@ -98,10 +99,41 @@ pub fn await_leader(
     let deadline = Instant::now() + PATIENCE;
     while Instant::now() < deadline {
         let asked = targets.ask(client);
-        if let Some(leader) = newest_leader(&asked).filter(|leader| fits(leader)) {
+        let steady = newest_leader(&asked).filter(|leader| is_steady(&asked, leader));
+        if let Some(leader) = steady.filter(|leader| fits(leader)) {
             return Some(leader.clone());
         }
         thread::sleep(PAUSE);
     }
     None
+}
+
+/// Whether this leader says itself that it leads, if it answers, and most nodes that answer follow it: one that only the
+/// old leader names may yet fail to lead.
+fn is_steady(asked: &[Asked], leader: &LeaderStatus) -> bool {
+    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let names = |one: &&Status| {
+        leader_of(one).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
+    };
+    let itself = answers().find(|one| one.node.id == leader.id);
+    itself.is_none_or(leads) && answers().filter(names).count() * 2 > answers().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+
+    #[test]
+    fn a_leader_is_steady_when_it_leads_and_most_follow_it() {
+        let new = Some(("b", 8));
+        let mut asked = [following("a", Some(("c", 7))), following("b", new), following("c", new)];
+        let leader = newest_leader(&asked).unwrap().clone();
+        assert!(!is_steady(&asked, &leader), "b itself does not say so");
+        asked[1].answer.as_mut().unwrap().state = "leading".to_owned();
+        assert!(is_steady(&asked, &leader));
+        asked[2] = following("c", None);
+        assert!(!is_steady(&asked, &leader), "only b says so");
+        assert!(is_steady(&[silent("b"), following("c", new)], &leader), "all that answer");
+    }
 }

@@ -27,7 +27,7 @@ use super::tally::Tally;
 use super::words;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
-use crate::core::settings::{LONGEST_PROMISE, Quorum, Settings, Timing};
+use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
 use crate::net::Counters;
@@ -161,6 +161,17 @@ impl Published {
         let (own, others): (Vec<&Known>, Vec<&Known>) =
             snapshot.members.iter().filter(may_lead).partition(|known| known.id == own);
         idle && !own.is_empty() && !others.is_empty()
+    }
+
+    /// The leader and epoch that this member follows, if nothing but an order to hand over keeps it from leading, and it
+    /// would not preempt that leader.
+    pub fn led_since_resigned(&self) -> Option<(NodeId, u64)> {
+        let snapshot = self.snapshot.read();
+        let stands_back = snapshot.drain.is_some() || self.failures.present().is_some();
+        let is_resigned = snapshot.has_resigned && !stands_back;
+        let may_stay = is_resigned && self.settings.preempt == Preempt::Never;
+        let leader = snapshot.leader.filter(|leader| *leader != self.settings.id)?;
+        may_stay.then_some((leader, snapshot.epoch.0))
     }
 
     /// Whether the cluster is paused.

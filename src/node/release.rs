@@ -1,12 +1,15 @@
 //! Commands that end a leadership. The answer comes after the end, so the caller can rely on it that the leader's job
 //! has ended too.
 
+mod steady;
+
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::bounded;
 
 use super::NodeHandle;
+use super::clock;
 use super::countdown::Countdown;
 use super::failures::Failure;
 use super::handle::CommandError;
@@ -17,6 +20,8 @@ use crate::core::membership::Change;
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::types::NodeId;
 use crate::net::NoAnswer;
+
+use steady::{STEADY, Steady};
 
 /// How long a member waits for the end of another member's leadership, as it does not know how long a hold may delay
 /// that.
@@ -34,6 +39,7 @@ pub(super) struct Left {
     drain: Countdown,
     pause: Countdown,
     failure: Countdown,
+    resigned: Steady,
 }
 
 impl NodeHandle {
@@ -57,8 +63,8 @@ impl NodeHandle {
         Ok(done)
     }
 
-    /// Ends the orders that are over by now: a drain of this node, a pause of the cluster if this node leads it, and the
-    /// time in which this node stands back. Does not wait: the caller tries again.
+    /// Ends the orders that are over by now: a drain of this node, a pause of the cluster if this node leads it, the time
+    /// in which this node stands back, and its resignation once the next leader is steady. Does not wait: the caller tries again.
     pub(super) fn end_orders(&self, left: &mut Left) {
         let drain = self.published.drain();
         let drained = drain.as_ref().and_then(|drain| Some((drain.since, drain.until?)));
@@ -73,6 +79,11 @@ impl NodeHandle {
         }
         if let Some(failure) = self.published.failures.present() {
             self.stand_back_until(&failure, drain.is_some(), left);
+        }
+        // Where members preempt, this one would only take over again: there an operator ends its resignation.
+        let led = self.published.led_since_resigned();
+        if left.resigned.is_reached(led, self.published.timing().failure * STEADY, clock::now()) {
+            self.try_order(Command::Undrain);
         }
     }
 

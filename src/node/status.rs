@@ -65,8 +65,8 @@ pub struct Status {
     /// Why an operator keeps this node from leading; null if none does.
     #[serde(default)]
     pub drain: Option<DrainStatus>,
-    /// Whether an operator had this node hand over, so that it leads only if no other can. Ends by `electd undrain` and by
-    /// a restart.
+    /// Whether an operator had this node hand over, so that it leads only if no other can. Ends by `electd undrain`, by a
+    /// restart, and without preemption when the next leader is steady.
     #[serde(default)]
     pub resigned: bool,
     /// Why this node leads only if no other can: what it ran failed soon after its start. Null if it does not stand back.

@@ -3,7 +3,7 @@
 use electd::core::settings::AlgorithmKind;
 
 use crate::support::{
-    Cluster, Node, done, electd, eventually, for_each_algorithm, has_joined, watchful,
+    Cluster, Node, done, electd, ensure, eventually, for_each_algorithm, has_joined, watchful,
 };
 use serde_json::{Value, json};
 use story::story;
@@ -157,4 +157,22 @@ fn a_takeover_that_is_due_later_is_shown_with_its_time() {
     assert!(takeover.from == "node-1" && takeover.why.contains("preempt after"), "{takeover:?}");
     let shown = done(&electd(&cluster, &["status"]));
     assert!(shown.contains("\ntakeover: node-2 is to take over from node-1 at 20"), "{shown}");
+}
+
+#[story]
+#[ignore = "long"]
+fn without_preemption_a_resignation_ends_by_itself_when_the_next_leader_is_steady() {
+    let cluster = Cluster::start_with(2, |config: &mut Value| {
+        watchful(config);
+        config["preempt"] = "never".into();
+    });
+    cluster.agree_on(2);
+    done(&electd(&cluster, &["resign"]));
+    cluster.agree_on(1);
+    assert!(cluster.status(2).unwrap().resigned);
+    eventually("node-2 may lead again", || {
+        let status = cluster.status(2)?;
+        let own = status.members[1].eligible;
+        ensure(!status.resigned && own, || format!("{}, {own}", status.resigned))
+    });
 }
