@@ -1,5 +1,6 @@
-//! How long an honest client waits for `GET /leader` while a crowd holds the admin port of the
-//! leader, or its peer port with TLS handshakes: real `electd` processes on loopback, majority, default timing.
+//! How long an honest client waits for `GET /leader`, on the admin port and on the control socket, while a crowd holds the
+//! admin port of the leader, or its peer port with TLS handshakes: real `electd` processes on loopback, majority, default
+//! timing.
 //!
 //! `SIEGE_CLIENTS=10000` is the number of hostile connections, `SIEGE_HANDSHAKES=2000` that of handshakes
 //! a second with a wrong certificate, `SIEGE_SECONDS=10` how long each kind of crowd stays; `SIEGE_TLS=1` leaves out
@@ -13,6 +14,7 @@ mod handshakes;
 mod support;
 
 use std::env;
+use std::io;
 use std::net::SocketAddr;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -61,8 +63,8 @@ fn main() {
     let clients = wanted.min(most.saturating_sub(1000));
     println!("{clients} hostile clients on the admin port of the leader of 3");
     println!(
-        "{:<22} {:>9} {:>9} {:>9}  failed    open  VmRSS before, most, after  threads",
-        "crowd", "p50", "p99", "max"
+        "{:<22} {:>9} {:>9} {:>9}  failed  {:>9} {:>9}    open  VmRSS before, most, after  threads",
+        "crowd", "p50", "p99", "max", "control", "p99"
     );
     let kinds = if env::var_os("SIEGE_TLS").is_some() { &KINDS[..1] } else { &KINDS[..] };
     for (name, manners) in kinds {
@@ -104,13 +106,18 @@ fn measure<C>(name: &str, cluster: &Cluster, come: impl FnOnce() -> Vec<C>, coun
     if !crowds.is_empty() {
         thread::sleep(ARRIVAL);
     }
-    let (mut times, mut memory, mut threads, mut open) = (Vec::new(), 0, 0, 0);
-    let mut failed = 0;
+    let (mut memory, mut threads, mut open) = (0, 0, 0);
+    let (mut times, mut control, mut failed) = (Vec::new(), Vec::new(), 0);
     let begin = Instant::now();
     while begin.elapsed() < length {
-        match probe(leader.admin) {
-            Some(time) => times.push(time),
-            None => failed += 1,
+        for (times, answer) in [
+            (&mut times, probe(|| http::ask(leader.admin, "GET", "/leader", ""))),
+            (&mut control, probe(|| http::tell(&leader.state(), "GET", "/leader", ""))),
+        ] {
+            match answer {
+                Some(time) => times.push(time),
+                None => failed += 1,
+            }
         }
         memory = memory.max(leader.figure("VmRSS"));
         threads = threads.max(leader.figure("Threads"));
@@ -121,24 +128,27 @@ fn measure<C>(name: &str, cluster: &Cluster, come: impl FnOnce() -> Vec<C>, coun
     thread::sleep(DEPARTURE);
     let after = leader.figure("VmRSS");
     times.sort();
-    let at = |share: f64| times.get(((times.len() as f64 - 1.0) * share) as usize).copied();
-    let show = |time: Option<Duration>| {
+    control.sort();
+    let at = |times: &[Duration], share: f64| {
+        let time = times.get(((times.len() as f64 - 1.0) * share) as usize);
         time.map_or("none".to_owned(), |time| format!("{:.2} ms", time.as_secs_f64() * 1e3))
     };
     let changed = cluster.agree_on(3) - epoch;
     println!(
-        "{name:<22} {:>9} {:>9} {:>9}  {failed:>6}  {open:>6}  \
+        "{name:<22} {:>9} {:>9} {:>9}  {failed:>6}  {:>9} {:>9}  {open:>6}  \
          {before:>6} {memory:>6} {after:>6} kB {threads:>4}  changes of leader: {changed}",
-        show(at(0.5)),
-        show(at(0.99)),
-        show(at(1.0)),
+        at(&times, 0.5),
+        at(&times, 0.99),
+        at(&times, 1.0),
+        at(&control, 0.5),
+        at(&control, 0.99),
     );
 }
 
 /// One question on a connection of its own, from the dial to the end of the answer.
-fn probe(address: SocketAddr) -> Option<Duration> {
+fn probe(ask: impl Fn() -> io::Result<http::Answer>) -> Option<Duration> {
     let begun = Instant::now();
-    let answer = http::ask(address, "GET", "/leader", "").ok()?;
+    let answer = ask().ok()?;
     (answer.code == 200).then(|| begun.elapsed())
 }
 

@@ -56,9 +56,9 @@
 //! | listener | accept | its socket is shut down |
 //! | reader-PEER | its connection | end of stream, an error, or its socket is shut down |
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is dropped |
-//! | admin | all sockets of HTTP, and a bell | it was told to stop, and pending answers are sent |
-//! | control | the same for the control socket | as admin |
-//! | admin-command, at most 16 | the election thread's outcome of one command | it has the outcome |
+//! | admin | accept, or room for one more client | it was told to stop, and the threads of its clients have ended |
+//! | admin-client, at most 80 | its client, the outcome of a command, or new events | its client is gone, too slow, or lost its place |
+//! | control, control-client | the same for the control socket | as admin |
 //! | job, with `run -- CMD` | changes of the leadership, what "job-guard" finds | the node has stopped, or CMD ended |
 //! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |

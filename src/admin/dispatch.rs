@@ -2,33 +2,33 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::json;
 
 use crate::node::handle::{Command, Handle};
-use crate::tls::Buffered;
+use crate::tls::Security;
 
 use super::guard::{self, Door};
+use super::places::Places;
 use super::request::Request;
 use super::response::Response;
 use super::routes::Route;
-use super::stream::{self, Places, Stream};
+use super::stream::{self, Stream};
 
 /// What all connections share.
 pub struct Shared<H> {
     handle: H,
     door: Door,
-    /// Whether the server stops: pending answers are the last on their connections.
-    closing: Arc<AtomicBool>,
-    /// The places for streams of events.
-    places: Places,
+    places: Arc<Places>,
 }
 
 impl<H: Handle> Shared<H> {
     /// What the connections to this node share.
-    pub fn new(handle: H, door: Door, closing: Arc<AtomicBool>) -> Shared<H> {
-        Shared { handle, door, closing, places: Places::default() }
+    pub fn new(handle: H, door: Door) -> Shared<H> {
+        let places = Arc::<Places>::default();
+        let told = places.clone();
+        handle.events().on_news(move || told.tell_news());
+        Shared { handle, door, places }
     }
 
     /// The node.
@@ -36,9 +36,14 @@ impl<H: Handle> Shared<H> {
         &self.handle
     }
 
-    /// The TLS session of a new connection, if the server has TLS.
-    pub fn session(&self) -> Option<Buffered> {
-        self.door.session()
+    /// The places of the connections.
+    pub fn places(&self) -> &Arc<Places> {
+        &self.places
+    }
+
+    /// The credentials for TLS, if the server has TLS.
+    pub fn security(&self) -> Security {
+        self.door.security()
     }
 
     /// Gives a connection away.
@@ -46,11 +51,6 @@ impl<H: Handle> Shared<H> {
         if let Door::Control(attach) = &self.door {
             attach(stream);
         }
-    }
-
-    /// Whether the server stops.
-    pub fn is_closing(&self) -> bool {
-        self.closing.load(Ordering::SeqCst)
     }
 }
 
@@ -116,7 +116,7 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
 /// The events of the node, after the last one that the client read.
 fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
     let told = stream::wanted(request, &shared.handle.events())?;
-    Ok(Stream::new(told, shared.places.take()?))
+    Ok(Stream::new(told))
 }
 
 /// The answer to a request that gives no command.

@@ -10,7 +10,7 @@ use parking_lot::RwLock;
 use super::request::Request;
 use super::response::Response;
 use crate::node::status::Status;
-use crate::tls::{Buffered, Security};
+use crate::tls::Security;
 
 /// The header with the name of the cluster that a command is for.
 pub const CLUSTER: &str = "electd-cluster";
@@ -50,7 +50,7 @@ impl From<Option<String>> for Token {
 }
 
 /// Takes over a connection that is to carry something else than HTTP; it must not wait.
-pub type Attach = Box<dyn Fn(UnixStream) + Send>;
+pub type Attach = Box<dyn Fn(UnixStream) + Send + Sync>;
 
 /// The way by which the clients of a server come.
 pub enum Door {
@@ -62,10 +62,12 @@ pub enum Door {
 }
 
 impl Door {
-    /// The TLS session of a new connection, if there is TLS.
-    pub fn session(&self) -> Option<Buffered> {
-        let Door::Admin(_, security) = self else { return None };
-        security.now().map(Buffered::new)
+    /// The credentials for TLS, if there is TLS.
+    pub fn security(&self) -> Security {
+        match self {
+            Door::Admin(_, security) => security.clone(),
+            Door::Control(_) => Security::default(),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use super::limits;
 use super::request::Request;
 use super::response::Response;
 
-/// The input of a client. An idle client takes no memory for it.
+/// The input of a client.
 #[derive(Default)]
 pub struct Inbound {
     bytes: Vec<u8>,
@@ -12,8 +12,6 @@ pub struct Inbound {
     seen: usize,
     /// The header of the request whose body is being read.
     head: Option<Box<Request>>,
-    /// In how many parts the present request has come so far.
-    parts: u8,
 }
 
 /// A request with its body.
@@ -31,7 +29,7 @@ pub enum Heard {
     /// Nothing that is complete.
     Part,
     /// A header, whose client waits for "100 Continue" before it sends the body.
-    Knock,
+    BodyWanted,
     /// A request.
     Asked(Box<Asked>),
     /// Something that is no valid request, and the answer to it.
@@ -40,7 +38,7 @@ pub enum Heard {
 
 /// Where a client is in its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum Stage {
     /// It has not begun.
     Before,
     /// In the header.
@@ -59,7 +57,6 @@ impl Inbound {
     /// Adds bytes that were read.
     pub fn hear(&mut self, bytes: &[u8]) {
         self.bytes.extend_from_slice(bytes);
-        self.parts = self.parts.saturating_add(1);
     }
 
     /// Whether there are bytes that may be a request.
@@ -68,27 +65,12 @@ impl Inbound {
     }
 
     /// Where the client is.
-    pub fn place(&self) -> Place {
+    pub fn stage(&self) -> Stage {
         match self.head {
-            Some(_) => Place::Body,
-            None if self.bytes.is_empty() => Place::Before,
-            None => Place::Head,
+            Some(_) => Stage::Body,
+            None if self.bytes.is_empty() => Stage::Before,
+            None => Stage::Head,
         }
-    }
-
-    /// Whether the client sends its request in more than a few parts.
-    pub fn is_slow(&self) -> bool {
-        self.place() != Place::Before && self.parts > limits::PARTS
-    }
-
-    /// The memory that it takes.
-    pub fn memory(&self) -> usize {
-        self.bytes.capacity() + self.head.as_deref().map_or(0, Request::memory)
-    }
-
-    /// Drops all input, as no more requests are taken.
-    pub fn clear(&mut self) {
-        *self = Inbound::default();
     }
 
     /// The next request, or why there is none.
@@ -99,7 +81,6 @@ impl Inbound {
             return Heard::Part;
         }
         let body = self.drain(head.body_length);
-        self.parts = 0;
         Heard::Asked(Box::new(Asked { request: *head, body }))
     }
 
@@ -121,9 +102,10 @@ impl Inbound {
             }
             Ok(Some((request, length))) => {
                 drop(self.drain(length));
-                let knocks = request.awaits_continue() && self.bytes.len() < request.body_length;
+                let wants_body =
+                    request.awaits_continue() && self.bytes.len() < request.body_length;
                 self.head = Some(Box::new(request));
-                if knocks { Heard::Knock } else { self.next() }
+                if wants_body { Heard::BodyWanted } else { self.next() }
             }
         }
     }
@@ -168,18 +150,7 @@ mod tests {
         }
         let expected = [("/livez".to_owned(), vec![]), ("/resign".to_owned(), b"{}".to_vec())];
         assert_eq!(found, expected);
-        assert_eq!((inbound.place(), inbound.memory()), (Place::Before, 0));
-    }
-
-    #[test]
-    fn a_client_is_slow_that_sends_a_request_in_more_than_a_few_parts() {
-        let mut inbound = Inbound::default();
-        for (part, byte) in (0..).zip(GET.as_bytes()) {
-            assert_eq!(inbound.is_slow(), part > limits::PARTS, "{part}");
-            inbound.hear(&[*byte]);
-        }
-        assert_eq!(asked(&mut inbound).0, "/livez");
-        assert!(!inbound.is_slow());
+        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Before, false));
     }
 
     #[test]
@@ -198,25 +169,11 @@ mod tests {
         let mut inbound = Inbound::default();
         inbound.hear(b"POST /resign HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\n");
         inbound.hear(b"Content-Length: 2\r\n\r\n");
-        assert!(matches!(inbound.next(), Heard::Knock));
+        assert!(matches!(inbound.next(), Heard::BodyWanted));
         assert!(matches!(inbound.next(), Heard::Part));
-        assert_eq!(inbound.place(), Place::Body);
+        assert_eq!(inbound.stage(), Stage::Body);
         inbound.hear(b"{}");
         assert_eq!(asked(&mut inbound).1, b"{}");
-    }
-
-    /// Input from before the client stopped counts, read or not.
-    #[test]
-    fn a_header_whose_body_does_not_come_takes_memory() {
-        let mut inbound = Inbound::default();
-        let header = "x".repeat(8 * 1024);
-        let text =
-            format!("POST /task HTTP/1.1\r\nHost: n\r\nA: {header}\r\nContent-Length: 9\r\n\r\n");
-        inbound.hear(text.as_bytes());
-        assert!(matches!(inbound.next(), Heard::Part));
-        assert!(inbound.memory() > header.len(), "{} bytes", inbound.memory());
-        inbound.clear();
-        assert_eq!(inbound.memory(), 0);
     }
 
     #[test]

@@ -5,35 +5,29 @@
 //!
 //! | file | room |
 //! |---|---|
-//! | `server` | the threads, from start to end |
-//! | `reactor` | the thread that owns all connections |
-//! | `poller` | epoll: which of them are ready, with the slow ones in their own line |
-//! | `crowd` | all connections, their deadlines, and which has to go |
-//! | `shares` | which that is: the oldest of the host that has the most |
-//! | `room` | the most connections |
-//! | `ready` | the line of connections with more than one request |
-//! | `connection` | one client: socket, question, answer |
-//! | `line` | its socket, and TLS if the address has it |
+//! | `server` | the two servers, from start to end |
+//! | `acceptor` | the thread that accepts clients, and starts a thread for each |
+//! | `places` | the places of the connections, and who has to go when none is free |
+//! | `connection` | the thread of one client: question, answer |
+//! | `line` | its socket with deadlines, and TLS if the address has it |
 //! | `inbound` | its input, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
 //! | `dispatch` | a request to its answer |
 //! | `routes` | the paths: what each shows, and which command a request there is |
 //! | `views` | what a node shows |
 //! | `guard` | which clients may give commands |
-//! | `commands` | the commands in progress |
 //! | `response` | an answer to bytes |
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
 //! | `control`, `group` | the control socket, for both sides, and the group whose users may use it |
 //! | `client`, `order`, `listener`, `ask`, `answer` | the client side, for the commands |
 
+mod acceptor;
 mod answer;
 mod ask;
 pub mod client;
-mod commands;
 mod connection;
 pub mod control;
-mod crowd;
 mod dispatch;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
@@ -44,16 +38,12 @@ mod line;
 pub mod listener;
 mod metrics;
 mod order;
-mod poller;
+mod places;
 mod process;
-mod reactor;
-mod ready;
 mod request;
 mod response;
-mod room;
 mod routes;
 mod server;
-mod shares;
 mod stream;
 mod views;
 
@@ -65,44 +55,33 @@ pub use server::{ControlServer, Server};
 mod limits {
     use std::time::Duration;
 
-    /// Bytes kept for all connections together: of requests that are not complete, and of answers that are not taken.
-    /// With one more, one of those connections is closed.
-    pub const KEPT_BYTES: usize = 2 * 1024 * 1024;
-    /// Connections to the control socket.
-    pub const CONTROL: usize = 256;
-    /// Connections with TLS: each takes some kilobytes as long as it lasts.
-    pub const SECURED: usize = 2048;
-    /// Newcomers accepted, and answered, in one turn, before the present connections.
-    pub const ACCEPTS: usize = 128;
-    /// Connections with more requests that are answered before the sockets are looked at again, and late connections
-    /// that are closed in one turn.
-    pub const LOT: usize = 64;
-    /// Commands that the node carries out at the same time, each given by a thread. Their connections are never
-    /// evicted.
+    /// Connections of a server. With one more, one of the others is ended.
+    pub const CONNECTIONS: usize = 64;
+    /// Of these, the streams of events.
+    pub const STREAMS: usize = 32;
+    /// Of these, the commands that the node carries out at the same time. None of their connections is ended.
     pub const COMMANDS: usize = 16;
+    /// Connections that were ended to make room, and whose threads are not gone yet.
+    pub const LEAVING: usize = 16;
     /// How long a node may take to carry out a command.
     pub const COMMAND: Duration = Duration::from_secs(2);
-    /// A request that has come in more parts than this is of a slow client: it waits behind all other slow ones, of
-    /// whom there may be thousands.
-    pub const PARTS: u8 = 4;
     /// The longest request line with headers.
     pub const HEAD_BYTES: usize = 16 * 1024;
     /// The most headers in a request.
     pub const HEADERS: usize = 64;
     /// The longest request body.
     pub const BODY_BYTES: usize = 64 * 1024;
-    /// From the accept, or from a later request's first byte, to the end of its header.
-    pub const HEAD: Duration = Duration::from_secs(1);
-    /// From the end of the header to the end of the body.
-    pub const BODY: Duration = Duration::from_secs(1);
+    /// From the accept, or from a later request's first byte, to the end of the request. The TLS handshake counts.
+    pub const REQUEST: Duration = Duration::from_secs(2);
     /// From an answer to the first byte of the next request.
     pub const IDLE: Duration = Duration::from_secs(30);
     /// Between two signs of life of a stream while nothing happens.
     pub const BEAT: Duration = Duration::from_secs(15);
+    /// Between two looks whether the client of a stream is still there.
+    pub const LOOK: Duration = Duration::from_secs(1);
     /// For the client to take the whole of an answer.
     pub const ANSWER: Duration = Duration::from_secs(2);
-    /// How long the server reads and drops a client's input after the last answer: to close with unread bytes would
-    /// reset the connection, and the client would lose the answer.
+    /// How long the server reads and drops a client's input after the last answer.
     pub const LINGER: Duration = Duration::from_millis(500);
     /// How long a stopping server lets answers finish.
     pub const GRACE: Duration = Duration::from_millis(200);

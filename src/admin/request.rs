@@ -102,15 +102,6 @@ impl Request {
         }
     }
 
-    /// The memory that it takes.
-    pub fn memory(&self) -> usize {
-        let text = |(name, value): &(String, String)| name.capacity() + value.capacity();
-        let headers = self.headers.iter().map(text).sum::<usize>();
-        let slots = self.headers.capacity() * size_of::<(String, String)>();
-        let line = self.method.capacity() + self.path.capacity() + self.query.capacity();
-        size_of::<Request>() + slots + headers + line
-    }
-
     /// Whether the client waits for "100 Continue" before it sends the body.
     pub fn awaits_continue(&self) -> bool {
         !self.old && self.body_length > 0 && self.all("expect").next().is_some()

@@ -1,20 +1,15 @@
-//! The HTTP server of a node: its threads, from the start to the certain end.
+//! The HTTP servers of a node: their threads, from the start to the certain end.
 //!
 //! | thread | waits on | ends when |
 //! |---|---|---|
-//! | `admin` | all its sockets and a bell, in one epoll | the server is closing and pending answers are sent |
-//! | `control` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
-//! | `admin-command` | the node, at most [`limits::COMMAND`] | its one command is carried out |
-//!
-//! `admin` owns all connections, and by itself answers the requests that give no command, from the published
-//! snapshot. So thousands of slow clients cost a few hundred bytes each and no thread, and nobody waits for one of
-//! them. There are at most [`limits::COMMANDS`] of `admin-command`, and none while there is no command.
+//! | `admin` | the next client | the server stops, and the threads of its clients have ended |
+//! | `admin-client`, one for each client | its client, the node for a command, or new events | its client is gone, is too slow, or lost its place |
+//! | `control`, `control-client` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
 
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{Shutdown, SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
 use socket2::Socket;
@@ -22,16 +17,12 @@ use socket2::Socket;
 use crate::node::handle::Handle;
 use crate::tls::Security;
 
+use super::acceptor::{Acceptor, STACK};
 use super::control::Control;
 use super::dispatch::Shared;
 use super::guard::{Door, Token};
-use super::limits;
-use super::poller::Bell;
-use super::reactor::Reactor;
-use super::room::Room;
+use super::places::Places;
 
-/// Enough for a request and its answer, which are both on the heap.
-const STACK: usize = 256 * 1024;
 /// The bytes that the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
@@ -42,10 +33,8 @@ pub struct Server {
 }
 
 impl Server {
-    /// Starts to serve. A client that knows the token may give commands; without a token nobody may.
-    ///
-    /// There are at most 10,240 connections, and fewer if this process may not have the descriptors. With one more,
-    /// the client host with the most loses one.
+    /// Starts to serve at most 64 connections. A client that knows the token may give commands; without a token nobody
+    /// may.
     ///
     /// # Errors
     /// If the system has no descriptor or thread left.
@@ -68,40 +57,13 @@ impl Server {
         token: impl Into<Token>,
         security: Security,
     ) -> io::Result<Server> {
-        let room = match security.now() {
-            Some(_) => Room::for_at_most(limits::SECURED),
-            None => Room::of_this_process(),
-        };
-        Server::start_in(room, listener, handle, Door::Admin(token.into(), security))
-    }
-
-    /// Starts to serve with at most this many connections, for a program that needs its descriptors for something
-    /// else.
-    ///
-    /// # Errors
-    /// If the system has no descriptor or thread left.
-    pub fn start_small<H: Handle>(
-        connections: usize,
-        listener: TcpListener,
-        handle: H,
-        token: impl Into<Token>,
-    ) -> io::Result<Server> {
-        let door = Door::Admin(token.into(), Security::default());
-        Server::start_in(Room::for_at_most(connections), listener, handle, door)
-    }
-
-    fn start_in<H: Handle>(
-        room: Room,
-        listener: TcpListener,
-        handle: H,
-        door: Door,
-    ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
         // Every accepted socket inherits this.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        let serving = Serving::start("admin", socket, room, handle, door)?;
+        let door = Door::Admin(token.into(), security);
+        let serving = Serving::start("admin", socket, handle, door)?;
         Ok(Server { address, _serving: serving })
     }
 
@@ -128,19 +90,18 @@ pub struct ControlServer {
 }
 
 impl ControlServer {
-    /// Starts to serve, with at most 256 connections. A connection that asks `GET /exec` is given to `attach`, which
-    /// answers there and must not wait.
+    /// Starts to serve at most 64 connections. A connection that asks `GET /exec` is given to `attach`, which answers
+    /// there and must not wait.
     ///
     /// # Errors
     /// If the system has no descriptor or thread left.
     pub fn start<H: Handle>(
         control: Control,
         handle: H,
-        attach: impl Fn(UnixStream) + Send + 'static,
+        attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
-        let (socket, room) = (control.socket()?, Room::for_at_most(limits::CONTROL));
         let door = Door::Control(Box::new(attach));
-        let serving = Serving::start("control", socket, room, handle, door)?;
+        let serving = Serving::start("control", control.socket()?, handle, door)?;
         Ok(ControlServer { _control: control, _serving: serving })
     }
 
@@ -150,38 +111,38 @@ impl ControlServer {
     }
 }
 
-/// The thread of a server.
+/// The accepting thread of a server, which waits for the threads of its clients.
 struct Serving {
-    closing: Arc<AtomicBool>,
-    bell: Arc<Bell>,
+    listener: Arc<Socket>,
+    places: Arc<Places>,
     thread: Option<JoinHandle<()>>,
 }
 
 impl Serving {
     fn start<H: Handle>(
-        name: &str,
+        name: &'static str,
         listener: Socket,
-        room: Room,
         handle: H,
         door: Door,
     ) -> io::Result<Serving> {
-        let closing = Arc::new(AtomicBool::new(false));
-        let shared = Shared::new(handle, door, Arc::clone(&closing));
-        let reactor = Reactor::new(listener, shared, room)?;
-        let bell = reactor.bell();
+        let shared = Shared::new(handle, door);
+        let (listener, places) = (Arc::new(listener), shared.places().clone());
+        let own = listener.clone();
         let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || reactor.run())?;
-        Ok(Serving { closing, bell, thread: Some(thread) })
+        let thread = builder.spawn(move || {
+            Acceptor { name, listener: &own, shared: &shared, reported: None }.run();
+        })?;
+        Ok(Serving { listener, places, thread: Some(thread) })
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
-        self.closing.store(true, Ordering::SeqCst);
-        self.bell.ring();
+        self.places.close();
+        let _ = self.listener.shutdown(Shutdown::Both); // wakes the thread that accepts
         let ended = self.thread.take().map(JoinHandle::join);
         if matches!(ended, Some(Err(_))) {
-            log::error!("an admin thread panicked; this is a defect");
+            log::error!("a thread of HTTP panicked; this is a defect");
         }
     }
 }

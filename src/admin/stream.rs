@@ -4,56 +4,43 @@
 //! not taken yet: at most one batch. A client that does not take a batch in time is cut off; when it comes back with
 //! the id of the last event that it read, it misses nothing that is still kept.
 
-use std::sync::Arc;
-
 use crate::node::events::{Event, EventId, EventLog};
 
+use super::limits;
 use super::request::Request;
 use super::response::Response;
 
-/// The most streams at the same time.
-pub const STREAMS: usize = 32;
-
-/// The most events in a batch, and the bytes after which it takes no more: all streams together keep less than the
-/// server may keep for its clients.
+/// The most events in a batch, and the bytes after which it takes no more.
 const LOT: usize = 32;
 const LOT_BYTES: usize = 16 * 1024;
 
 /// A sign of life of the stream while nothing happens.
 pub const BEAT: &[u8] = b": nothing new\n\n";
 
-/// One of the places for streams; free again when it is dropped.
-#[derive(Clone, Debug, Default)]
-pub struct Places(Arc<()>);
+/// The head of the stream. The end of the connection is the end of the stream.
+pub const HEAD: &[u8] =
+    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
+    X-Accel-Buffering: no\r\nConnection: close\r\n\r\nretry: 500\n\n";
 
-impl Places {
-    /// A place, if there is one.
-    ///
-    /// # Errors
-    /// The answer 503, with words.
-    pub fn take(&self) -> Result<Places, Response> {
-        // The server itself has the first.
-        if Arc::strong_count(&self.0) > STREAMS {
-            let sentence = format!(
-                "{STREAMS} streams of events are open already, which is the most: close one, or ask another node"
-            );
-            return Err(Response::error(503, sentence));
-        }
-        Ok(self.clone())
-    }
+/// The answer to one more client than may have a stream.
+pub fn too_many() -> Response {
+    let most = limits::STREAMS;
+    let sentence = format!(
+        "{most} streams of events are open already, which is the most: close one, or ask another node"
+    );
+    Response::error(503, sentence)
 }
 
 /// A client that gets all events.
 pub struct Stream {
     /// The last event that was sent to it.
     told: EventId,
-    _place: Places,
 }
 
 impl Stream {
     /// A stream of the events after this one.
-    pub fn new(told: EventId, place: Places) -> Stream {
-        Stream { told, _place: place }
+    pub fn new(told: EventId) -> Stream {
+        Stream { told }
     }
 
     /// The next events as bytes; empty if there is none.
@@ -81,13 +68,6 @@ pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
         Some(id) => id.parse().map_err(|sentence: String| Response::error(400, sentence)),
         None => Ok(log.last()),
     }
-}
-
-/// The head of the stream. The end of the connection is the end of the stream.
-pub fn head() -> Vec<u8> {
-    b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
-      X-Accel-Buffering: no\r\nConnection: close\r\n\r\nretry: 500\n\n"
-        .to_vec()
 }
 
 /// An event as it is sent. JSON has no line break in it.

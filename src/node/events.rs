@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::Receiver;
 use parking_lot::Mutex;
@@ -152,6 +153,8 @@ pub struct EventLog {
     start: u64,
     inner: Mutex<Inner>,
     subscribers: Fanout<Arc<Event>>,
+    /// How many readers by a connection were cut off.
+    cut: AtomicU64,
 }
 
 #[derive(Default)]
@@ -166,7 +169,8 @@ impl EventLog {
     /// The log of this start of a node, without an event.
     #[must_use]
     pub fn new(start: u64) -> EventLog {
-        EventLog { start, inner: Mutex::default(), subscribers: Fanout::new(QUEUE) }
+        let (inner, cut) = Default::default();
+        EventLog { start, inner, subscribers: Fanout::new(QUEUE), cut }
     }
 
     /// Adds events, which get their ids here. Never waits for a reader: an event for a subscriber whose
@@ -245,10 +249,17 @@ impl EventLog {
         self.inner.lock().calls.push(Box::new(call));
     }
 
-    /// How many events did not reach a subscriber whose queue was full.
+    /// A reader that comes by a connection did not take its events in time, and was cut off.
+    #[cfg(feature = "http")]
+    pub(crate) fn count_cut(&self) {
+        self.cut.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How many events did not reach a subscriber whose queue was full, and how many readers of `GET /events` were cut
+    /// off because they did not read.
     #[must_use]
     pub fn dropped(&self) -> u64 {
-        self.subscribers.missed()
+        self.subscribers.missed() + self.cut.load(Ordering::Relaxed)
     }
 }
 

@@ -98,7 +98,7 @@ pub struct Status {
     /// Messages by kind.
     pub messages: BTreeMap<String, MessageCount>,
     /// The dropped messages by queue, which was full or not connected; `events` and `leadership` are
-    /// those that receivers within this process missed.
+    /// those that receivers within this process missed, and `events` the readers of `GET /events` that were cut off.
     pub dropped: BTreeMap<String, u64>,
     /// When the certificate of this node ends, or the first of those that it hangs on; null without `tls`.
     #[serde(default)]

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
 #[cfg(feature = "http")]
-use std::{path::Path, sync::Arc};
+use std::path::Path;
 
 use jiff::Timestamp;
 
@@ -77,6 +77,19 @@ impl Session {
         match trust.0 {}
     }
 
+    #[cfg(feature = "http")]
+    pub fn serve(
+        credentials: &Credentials,
+        _io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        match credentials.0 {}
+    }
+
+    #[cfg(feature = "http")]
+    pub fn farewell(&mut self) -> io::Result<Vec<u8>> {
+        match self.0 {}
+    }
+
     pub fn shown(&self) -> String {
         match self.0 {}
     }
@@ -122,61 +135,5 @@ impl Trust {
         _cluster: &str,
     ) -> Result<Trust, BadFile> {
         Err(BadFile::new("tls.ca", ca, ABSENT))
-    }
-}
-
-/// A server's side of a nonblocking connection.
-#[cfg(feature = "http")]
-#[derive(Debug)]
-pub struct Buffered(Infallible);
-
-#[cfg(feature = "http")]
-impl Buffered {
-    pub fn new(credentials: Arc<Credentials>) -> Buffered {
-        match credentials.0 {}
-    }
-
-    pub fn read(&mut self, _io: &mut (impl Read + Write), _buffer: &mut [u8]) -> io::Result<usize> {
-        match self.0 {}
-    }
-
-    pub fn write(&mut self, _io: &mut impl Write, _bytes: &[u8]) -> io::Result<usize> {
-        match self.0 {}
-    }
-
-    pub fn flush(&mut self, _io: &mut impl Write) -> io::Result<()> {
-        match self.0 {}
-    }
-
-    pub fn bid_farewell(&mut self, _io: &mut impl Write) {
-        match self.0 {}
-    }
-
-    pub fn owes(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub fn has_more(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub fn is_shaking(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub fn has_shaken(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub fn is_amid(&self) -> bool {
-        match self.0 {}
-    }
-
-    pub fn proves(&self, _name: &str) -> bool {
-        match self.0 {}
-    }
-
-    pub fn memory(&self) -> usize {
-        match self.0 {}
     }
 }

@@ -12,8 +12,6 @@
 
 #[cfg(not(feature = "tls"))]
 mod absent;
-#[cfg(all(feature = "tls", feature = "http"))]
-mod buffered;
 #[cfg(feature = "tls")]
 mod credentials;
 mod fault;
@@ -34,11 +32,9 @@ mod trust;
 mod verifier;
 
 #[cfg(all(not(feature = "tls"), feature = "http"))]
-pub(crate) use absent::{Buffered, Trust};
+pub(crate) use absent::Trust;
 #[cfg(not(feature = "tls"))]
 pub(crate) use absent::{Credentials, Session, can_name};
-#[cfg(all(feature = "tls", feature = "http"))]
-pub(crate) use buffered::Buffered;
 #[cfg(feature = "tls")]
 pub(crate) use credentials::Credentials;
 pub(crate) use fault::{Cause, Fault};

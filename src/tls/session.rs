@@ -63,6 +63,19 @@ impl Session {
         Session::begin(connection.map(Connection::from), &trust.cluster, io)
     }
 
+    /// Takes the handshake of a client of HTTP, which may show the certificate of a member.
+    ///
+    /// # Errors
+    /// With what is wrong, or with none where the connection ended or was too slow.
+    #[cfg(feature = "http")]
+    pub fn serve(
+        credentials: &Credentials,
+        io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<Fault>> {
+        let connection = ServerConnection::new(credentials.admin.clone());
+        Session::begin(connection.map(Connection::from), &credentials.cluster, io)
+    }
+
     fn begin(
         connection: Result<Connection, Error>,
         cluster: &str,
@@ -126,6 +139,16 @@ impl Session {
             self.connection.write_tls(&mut sealed)?;
         }
         Ok(sealed)
+    }
+
+    /// The bytes that say that nothing more follows.
+    ///
+    /// # Errors
+    /// When the connection cannot be used any more.
+    #[cfg(feature = "http")]
+    pub fn farewell(&mut self) -> io::Result<Vec<u8>> {
+        self.connection.send_close_notify();
+        self.seal(&[])
     }
 
     /// New keys, as the library takes them after millions of frames.

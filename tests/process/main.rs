@@ -34,6 +34,7 @@ mod rank;
 mod refusals;
 mod reload;
 mod returning;
+mod siege;
 mod store;
 mod strangers;
 mod streams;

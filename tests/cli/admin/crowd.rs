@@ -12,14 +12,14 @@ use super::fake::{FakeNode, Peer, get};
 use super::pace::pace;
 
 const LIVEZ: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
-/// The most connections of a small server.
+/// The most connections of a server.
 const SEATS: usize = 64;
 
 #[test]
 fn the_oldest_gives_way_to_the_newest() {
     let node = FakeNode::new();
     let listener = listen("127.0.0.1:0").unwrap();
-    let server = Server::start_small(SEATS, listener, node, None).unwrap();
+    let server = Server::start(listener, node, None).unwrap();
     let mut crowd: Vec<Peer> = Vec::new();
     for _ in 0..SEATS {
         let mut peer = Peer::connect(server.local_addr());

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
+use electd::node::handle::Handle;
 use socket2::SockRef;
 
 use super::fake::{FakeNode, Peer, event, get};
@@ -111,6 +112,7 @@ fn a_reader_that_stops_reading_is_cut_and_another_is_not() {
     until_there_is_a_place(server.local_addr());
     node.tell(event("the last"));
     assert_eq!((ids.len(), next(&mut reader).1.as_str()), (EVENTS, "the last"));
+    until("all that were cut are counted", || node.events().dropped() == 31);
 }
 
 #[test]

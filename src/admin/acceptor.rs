@@ -1,0 +1,99 @@
+//! The thread that accepts the clients of a server and starts a thread for each.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr};
+use std::thread::{self, Scope, ScopedJoinHandle};
+use std::time::Instant;
+
+use socket2::{SockAddr, Socket};
+
+use crate::node::handle::Handle;
+
+use super::connection;
+use super::dispatch::Shared;
+use super::limits;
+
+/// Enough for a request and its answer, which are both on the heap.
+pub const STACK: usize = 256 * 1024;
+
+/// Accepts clients.
+pub struct Acceptor<'a, H> {
+    /// The name of the server's threads.
+    pub name: &'static str,
+    pub listener: &'a Socket,
+    pub shared: &'a Shared<H>,
+    /// When trouble was last logged.
+    pub reported: Option<Instant>,
+}
+
+impl<'a, H: Handle> Acceptor<'a, H> {
+    /// Accepts clients until the server stops, and then waits for the last answers.
+    pub fn run(mut self) {
+        let places = self.shared.places();
+        thread::scope(|scope| {
+            let mut threads = Vec::new();
+            while !places.is_closing() {
+                match self.listener.accept() {
+                    Ok((socket, client)) => threads.extend(self.receive(scope, socket, &client)),
+                    Err(error) => self.rest(&error),
+                }
+                threads = join_ended(threads);
+            }
+            places.clear(limits::GRACE);
+        });
+    }
+
+    fn receive<'scope>(
+        &mut self,
+        scope: &'scope Scope<'scope, 'a>,
+        socket: Socket,
+        client: &SockAddr,
+    ) -> Option<ScopedJoinHandle<'scope, ()>>
+    where
+        'a: 'scope,
+    {
+        // A client without an address is on this host.
+        let host = client.as_socket().map_or(Ipv4Addr::LOCALHOST.into(), |client| client.ip());
+        let shared = self.shared;
+        let place = shared.places().admit(socket, IpAddr::to_canonical(&host));
+        let builder =
+            thread::Builder::new().name(format!("{}-client", self.name)).stack_size(STACK);
+        let started = builder.spawn_scoped(scope, move || connection::serve(shared, place));
+        started.map_err(|error| self.report(&format!("no thread for a client: {error}"))).ok()
+    }
+
+    /// A lack of descriptors or memory does not end with the newcomer, and this thread would spin.
+    fn rest(&mut self, error: &io::Error) {
+        let is_over = self.shared.places().is_closing();
+        if is_over || [ErrorKind::ConnectionAborted, ErrorKind::Interrupted].contains(&error.kind())
+        {
+            return;
+        }
+        self.report(&format!("cannot accept a client: {error}"));
+        self.shared.places().make_room();
+        thread::sleep(limits::PAUSE);
+    }
+
+    /// Logs trouble, which comes in crowds, once in a while.
+    fn report(&mut self, what: &str) {
+        if self.reported.is_none_or(|at| at.elapsed() >= limits::REPORT) {
+            self.reported = Some(Instant::now());
+            log::warn!(
+                "{}: {what}; the connection that has not got on for longest gives way",
+                self.name
+            );
+        }
+    }
+}
+
+/// Waits for the threads that have nothing left to do, so that they do not pile up; returns the others.
+fn join_ended(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Vec<ScopedJoinHandle<'_, ()>> {
+    let (ended, live): (Vec<_>, Vec<_>) =
+        threads.into_iter().partition(ScopedJoinHandle::is_finished);
+    for thread in ended {
+        if thread.join().is_err() {
+            log::error!("the thread of a client of HTTP panicked; this is a defect");
+        }
+    }
+    live
+}

@@ -1,0 +1,382 @@
+//! The places of a server, one for each connection: how many there are, and who gives up a place when none is free.
+//!
+//! It is one of the host with the most connections: a client that keeps its thread waiting, and of these the one that has
+//! made no progress for longest; or else one that has got an answer before and wants another. So whoever comes with a
+//! whole request gets an answer, however many come meanwhile, and whoever takes its events keeps its stream. A host that
+//! floods the port takes places from itself, and if all come from one host, as they do behind a proxy, the newest and the
+//! busy stay.
+
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
+use std::net::{IpAddr, Ipv6Addr, Shutdown};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use parking_lot::{Condvar, Mutex};
+use socket2::Socket;
+
+use super::limits;
+
+/// A client host, as far as addresses distinguish hosts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Host(IpAddr);
+
+impl Host {
+    /// The host with this address. An IPv6 host may have any of 2^64 addresses, so the last 64 bits do not count.
+    pub fn of(address: IpAddr) -> Host {
+        Host(match address.to_canonical() {
+            IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
+            address => address,
+        })
+    }
+}
+
+/// The places of a server.
+#[derive(Default)]
+pub struct Places {
+    state: Mutex<State>,
+    /// A connection has ended, or waits for its client from now on, or the server stops.
+    changed: Condvar,
+    /// There are new events, or the place of a stream is lost.
+    told: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// The connections, by their numbers.
+    taken: BTreeMap<u64, Taken>,
+    /// The last number that was given.
+    last: u64,
+    /// How often there were new events.
+    news: u64,
+    is_closing: bool,
+}
+
+/// A place that is taken.
+struct Taken {
+    host: Host,
+    socket: Arc<Socket>,
+    /// When the connection last made progress: it was accepted, a request was complete, or events were sent.
+    since: Instant,
+    /// Whether its thread waits for the client.
+    waits: bool,
+    /// Whether the client has got an answer.
+    is_answered: bool,
+    /// Whether it has lost its place, and its thread is about to end.
+    is_leaving: bool,
+    purpose: Purpose,
+}
+
+impl Taken {
+    /// Whether it may lose its place.
+    fn can_go(&self) -> bool {
+        let is_owed = self.purpose != Purpose::Questions || !self.is_answered;
+        !self.is_leaving && (self.waits || !is_owed)
+    }
+}
+
+/// What a connection is used for at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purpose {
+    /// Questions.
+    Questions,
+    /// A command, which the node carries out.
+    Command,
+    /// A stream of events.
+    Stream,
+}
+
+impl Purpose {
+    /// How many connections may be used for it at the same time.
+    fn most(self) -> usize {
+        match self {
+            Purpose::Questions => limits::CONNECTIONS,
+            Purpose::Command => limits::COMMANDS,
+            Purpose::Stream => limits::STREAMS,
+        }
+    }
+}
+
+impl State {
+    /// The connections that have not lost their places.
+    fn staying(&self) -> impl Iterator<Item = &Taken> {
+        self.taken.values().filter(|taken| !taken.is_leaving)
+    }
+
+    /// Whether this connection has lost its place, or the server stops.
+    fn is_over(&self, number: u64) -> bool {
+        self.is_closing || self.taken.get(&number).is_none_or(|taken| taken.is_leaving)
+    }
+
+    /// The connection that gives up its place first, if any can.
+    fn first_to_go(&self) -> Option<u64> {
+        let mut shares = BTreeMap::<Host, usize>::new();
+        self.staying().for_each(|taken| *shares.entry(taken.host).or_default() += 1);
+        let can_go = self.taken.iter().filter(|(_, taken)| taken.can_go());
+        let first = can_go.max_by_key(|(number, taken)| {
+            (shares[&taken.host], taken.waits, Reverse((taken.since, *number)))
+        });
+        first.map(|(number, _)| *number)
+    }
+}
+
+impl Places {
+    /// Ends a connection.
+    fn evict(&self, state: &mut State, number: u64) {
+        if let Some(taken) = state.taken.get_mut(&number) {
+            taken.is_leaving = true;
+            let _ = taken.socket.shutdown(Shutdown::Both); // the client may have ended it
+            self.told.notify_all();
+        }
+    }
+
+    /// Gives a newcomer a place, and ends another connection if there are too many. Waits while none of them can be
+    /// ended, and while many that were ended are still there: both take no longer than this program takes to answer.
+    pub fn admit(&self, socket: Socket, client: IpAddr) -> Place<'_> {
+        let mut state = self.state.lock();
+        state.last += 1;
+        let number = state.last;
+        let newcomer = Taken {
+            host: Host::of(client),
+            socket: Arc::new(socket),
+            since: Instant::now(),
+            waits: false,
+            is_answered: false,
+            is_leaving: false,
+            purpose: Purpose::Questions,
+        };
+        let socket = newcomer.socket.clone();
+        state.taken.insert(number, newcomer);
+        while !state.is_closing && state.staying().count() > limits::CONNECTIONS {
+            match state.first_to_go() {
+                Some(first) => self.evict(&mut state, first),
+                None => self.changed.wait(&mut state),
+            }
+        }
+        while !state.is_closing && state.taken.len() > limits::CONNECTIONS + limits::LEAVING {
+            self.changed.wait(&mut state);
+        }
+        Place { places: self, number, socket }
+    }
+
+    /// Ends the connection that is the first to go, if any can, for want of what it takes.
+    pub fn make_room(&self) {
+        let mut state = self.state.lock();
+        if let Some(first) = state.first_to_go() {
+            self.evict(&mut state, first);
+        }
+    }
+
+    /// Wakes the threads of the streams: there are new events.
+    pub fn tell_news(&self) {
+        self.state.lock().news += 1;
+        self.told.notify_all();
+    }
+
+    /// How often there were new events.
+    pub fn news(&self) -> u64 {
+        self.state.lock().news
+    }
+
+    /// Whether the server stops.
+    pub fn is_closing(&self) -> bool {
+        self.state.lock().is_closing
+    }
+
+    /// The server stops: whoever has sent a request is answered, and nobody else is waited for.
+    pub fn close(&self) {
+        let mut state = self.state.lock();
+        state.is_closing = true;
+        for taken in state.taken.values() {
+            let _ = taken.socket.shutdown(Shutdown::Read); // the client may have ended it
+        }
+        self.changed.notify_all();
+        self.told.notify_all();
+    }
+
+    /// Waits until all connections have ended, and after this time ends those that still wait for their clients.
+    pub fn clear(&self, grace: Duration) {
+        let mut state = self.state.lock();
+        let end = Instant::now() + grace;
+        while !state.taken.is_empty() && !self.changed.wait_until(&mut state, end).timed_out() {}
+        while !state.taken.is_empty() {
+            while let Some(first) = state.first_to_go() {
+                self.evict(&mut state, first);
+            }
+            self.changed.wait(&mut state);
+        }
+    }
+}
+
+/// The place of a connection, for its thread. Free again when it is dropped.
+pub struct Place<'a> {
+    places: &'a Places,
+    number: u64,
+    socket: Arc<Socket>,
+}
+
+impl Place<'_> {
+    /// The client's socket.
+    pub fn socket(&self) -> &Socket {
+        &self.socket
+    }
+
+    /// Does something that waits for the client. Meanwhile the connection may be ended to make room for another.
+    pub fn wait<T>(&self, call: impl FnOnce() -> T) -> T {
+        self.set_waiting(true);
+        let done = call();
+        self.set_waiting(false);
+        done
+    }
+
+    /// Waits until there are more news than so many, or its place is lost, or for this long.
+    pub fn wait_for_news(&self, seen: u64, limit: Duration) {
+        let mut state = self.places.state.lock();
+        let end = Instant::now() + limit;
+        while state.news == seen
+            && !state.is_over(self.number)
+            && !self.places.told.wait_until(&mut state, end).timed_out()
+        {}
+    }
+
+    fn set_waiting(&self, waits: bool) {
+        self.change(|taken| taken.waits = waits);
+        if waits {
+            self.places.changed.notify_all();
+        }
+    }
+
+    /// The connection has made progress: a request was complete, or the client has got events.
+    pub fn make_progress(&self) {
+        self.change(|taken| taken.since = Instant::now());
+    }
+
+    /// The client has got an answer. So others come first, if they wait for a place.
+    pub fn set_answered(&self) {
+        self.change(|taken| taken.is_answered = true);
+        self.places.changed.notify_all();
+    }
+
+    /// Uses the connection for this from now on; false if as many are used for it as may be.
+    pub fn begin(&self, purpose: Purpose) -> bool {
+        let mut state = self.places.state.lock();
+        let used = state.staying().filter(|taken| taken.purpose == purpose).count();
+        let is_free = used < purpose.most();
+        if let Some(taken) = state.taken.get_mut(&self.number).filter(|_| is_free) {
+            taken.purpose = purpose;
+        }
+        is_free
+    }
+
+    /// Uses the connection for questions again.
+    pub fn end(&self) {
+        self.change(|taken| taken.purpose = Purpose::Questions);
+    }
+
+    /// Whether the connection has lost its place, or the server stops.
+    pub fn is_over(&self) -> bool {
+        self.places.state.lock().is_over(self.number)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Taken)) {
+        if let Some(taken) = self.places.state.lock().taken.get_mut(&self.number) {
+            change(taken);
+        }
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.places.state.lock().taken.remove(&self.number);
+        self.places.changed.notify_all();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use socket2::{Domain, Type};
+
+    use super::*;
+
+    fn newcomer<'a>(places: &'a Places, host: &str) -> Place<'a> {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        places.admit(socket, host.parse().unwrap())
+    }
+
+    /// Places whose clients, from these hosts, all keep their threads waiting.
+    fn waiting<'a>(places: &'a Places, hosts: &[&str]) -> Vec<Place<'a>> {
+        let taken = hosts.iter().map(|host| newcomer(places, host)).collect::<Vec<_>>();
+        taken.iter().for_each(|place| place.set_waiting(true));
+        taken
+    }
+
+    /// Which of these lose their places, in their order.
+    fn order(places: &Places, taken: &[Place<'_>]) -> Vec<usize> {
+        let mut order = Vec::new();
+        let mut left: Vec<usize> = (0..taken.len()).filter(|at| !taken[*at].is_over()).collect();
+        loop {
+            places.make_room();
+            let gone = left.iter().position(|at| taken[*at].is_over());
+            let Some(gone) = gone else { return order };
+            order.push(left.remove(gone));
+        }
+    }
+
+    #[test]
+    fn of_one_host_goes_what_has_made_no_progress_for_longest() {
+        let places = Places::default();
+        let taken = waiting(&places, &["10.0.0.1"; 4]);
+        taken[0].make_progress();
+        assert_eq!(order(&places, &taken), [1, 2, 3, 0]);
+    }
+
+    #[test]
+    fn the_host_with_the_most_gives_way_whoever_came_first() {
+        let places = Places::default();
+        let (few, many) = ("10.0.0.1", "10.0.0.2");
+        let taken = waiting(&places, &[few, few, many, many, many, many]);
+        assert_eq!(order(&places, &taken)[..2], [2, 3]);
+        let places = Places::default();
+        let taken = waiting(&places, &["10.0.0.9", "10.0.0.1", "10.0.0.5"]);
+        assert_eq!(order(&places, &taken), [0, 1, 2], "of hosts with equally many the oldest");
+    }
+
+    #[test]
+    fn nobody_goes_who_is_owed_an_answer_or_takes_events() {
+        let places = Places::default();
+        let taken: Vec<_> = (0..4).map(|_| newcomer(&places, "10.0.0.1")).collect();
+        let [fresh, answered, stream, command] = &taken[..] else { unreachable!() };
+        [answered, stream, command].iter().for_each(|place| place.set_answered());
+        assert!(stream.begin(Purpose::Stream) && command.begin(Purpose::Command));
+        assert_eq!(order(&places, &taken), [1], "it has got an answer and wants another");
+        fresh.set_waiting(true);
+        stream.set_waiting(true); // it does not take its events
+        command.end();
+        assert_eq!(order(&places, &taken), [0, 2, 3]);
+    }
+
+    #[test]
+    fn each_purpose_has_its_own_limit_and_its_places_are_free_again() {
+        let places = Places::default();
+        let mut taken = Vec::new();
+        for purpose in [Purpose::Stream, Purpose::Command] {
+            let more = (0..purpose.most()).map(|_| newcomer(&places, "10.0.0.1"));
+            let more: Vec<_> = more.inspect(|place| assert!(place.begin(purpose))).collect();
+            taken.extend(more);
+        }
+        let last = newcomer(&places, "10.0.0.1");
+        assert!(!last.begin(Purpose::Stream) && !last.begin(Purpose::Command));
+        taken[limits::STREAMS].end();
+        assert!(last.begin(Purpose::Command));
+        drop(taken.remove(0));
+        assert!(last.begin(Purpose::Stream));
+    }
+
+    #[test]
+    fn a_host_is_the_same_in_all_its_addresses() {
+        let host = |address: &str| Host::of(address.parse().unwrap());
+        assert_eq!(host("::ffff:10.0.0.1"), host("10.0.0.1"));
+        assert_eq!(host("2001:db8::1"), host("2001:db8::ffff:1"));
+        assert_ne!(host("2001:db8::1"), host("2001:db8:0:1::1"));
+    }
+}
