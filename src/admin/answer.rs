@@ -1,14 +1,13 @@
 //! The answer of a node, or why there is none, in words.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use thiserror::Error;
-use ureq::{Timeout, http};
 
-use super::control::WHO_MAY;
+use super::control::{self, WHO_MAY};
 
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -77,65 +76,74 @@ pub(super) const UNKNOWN: &str = "no answer in time; it may be frozen, and wheth
 pub(super) const STILL_WAITS: &str = "no answer in time: it may still be waiting for the leader's job to end, and the \
                                       outcome is not known: look at `electd status`";
 
-/// Why a conversation failed that used a control socket, or whose answer is read as it comes; `silence` says what it
-/// means that no answer comes.
-pub(super) fn socket_error(address: &str, error: &io::Error, silence: &str) -> ClientError {
-    let reason = match error.kind() {
-        io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => REFUSED.to_owned(),
-        io::ErrorKind::PermissionDenied => {
-            format!("this user may not open it: {}", WHO_MAY)
-        }
-        io::ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
-        io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => silence.to_owned(),
-        io::ErrorKind::InvalidData => {
-            let (address, reason) = (address.to_owned(), error.to_string());
-            return ClientError::Stranger { address, reason };
-        }
-        _ => error.to_string(),
-    };
-    ClientError::NoAnswer { address: address.to_owned(), reason }
+/// A node that was asked, for the words about why it gave no answer.
+#[derive(Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Its address.
+    pub address: &'a str,
+    /// How long a connection to it could take.
+    pub connect: Duration,
+    /// What it means that no answer comes.
+    pub silence: &'a str,
 }
 
-const REFUSED: &str = "connection refused, so no node runs there";
+impl Asked<'_> {
+    /// There is no connection to it.
+    pub fn not_reached(&self, error: &io::Error) -> ClientError {
+        let is_socket = control::of_address(self.address).is_some();
+        let reason = match error.kind() {
+            ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
+                "connection refused, so no node runs there".to_owned()
+            }
+            ErrorKind::PermissionDenied => format!("this user may not open it: {WHO_MAY}"),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut if is_socket => self.silence.to_owned(),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("no connection within {:?}", self.connect)
+            }
+            ErrorKind::InvalidInput => "not an address; write HOST:PORT".to_owned(),
+            _ => return self.not_answered(error),
+        };
+        self.no_answer(reason)
+    }
 
-/// Why a conversation over plain TCP failed; `silence` says what it means that no answer comes.
-pub(super) fn in_words(error: &ureq::Error, connect: Duration, silence: &str) -> String {
-    match error {
-        ureq::Error::Io(error) => match error.kind() {
-            io::ErrorKind::ConnectionRefused => REFUSED.to_owned(),
+    /// The connection to it brought no answer.
+    pub fn not_answered(&self, error: &io::Error) -> ClientError {
+        let is_socket = control::of_address(self.address).is_some();
+        let reason = match error.kind() {
+            ErrorKind::InvalidData => {
+                let (address, reason) = (self.address.to_owned(), error.to_string());
+                return ClientError::Stranger { address, reason };
+            }
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe
+                if is_socket =>
+            {
+                "the node closed the connection".to_owned()
+            }
             // A member hangs up on whoever does not speak its own protocol.
-            io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset => {
+            ErrorKind::UnexpectedEof | ErrorKind::ConnectionReset | ErrorKind::BrokenPipe => {
                 "the connection was closed; is it the `address` of a member? give its `admin`"
                     .to_owned()
             }
+            ErrorKind::WouldBlock | ErrorKind::TimedOut if is_socket => self.silence.to_owned(),
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => {
+                format!("connected, and {}", self.silence)
+            }
             _ => error.to_string(),
-        },
-        ureq::Error::Timeout(Timeout::Connect) => {
-            format!("no connection within {connect:?}")
-        }
-        ureq::Error::Timeout(_) => format!("connected, and {silence}"),
-        ureq::Error::HostNotFound => "the name of the host is not known".to_owned(),
-        ureq::Error::Http(error) if error.is::<http::header::InvalidHeaderValue>() => {
-            "a header cannot hold the token: write one line of printable ASCII characters"
-                .to_owned()
-        }
-        ureq::Error::BadUri(_) | ureq::Error::Http(_) => {
-            "not an address; write HOST:PORT".to_owned()
-        }
-        error => error.to_string(),
+        };
+        self.no_answer(reason)
+    }
+
+    fn no_answer(&self, reason: String) -> ClientError {
+        ClientError::NoAnswer { address: self.address.to_owned(), reason }
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_bad_address_is_told_from_a_token_that_no_header_can_hold() {
-        let words = |error: http::Error| in_words(&error.into(), Duration::ZERO, FROZEN);
-        let address = http::Uri::try_from("http://a b/").unwrap_err();
-        assert_eq!(words(address.into()), "not an address; write HOST:PORT");
-        let header = http::HeaderValue::from_str("Bearer a\nb").unwrap_err();
-        assert!(words(header.into()).contains("the token"));
-    }
+/// A node that told its events so far does so no longer.
+pub(super) fn no_more_events(address: &str, error: &io::Error) -> ClientError {
+    let reason = match error.kind() {
+        ErrorKind::UnexpectedEof => "the node closed the connection".to_owned(),
+        ErrorKind::WouldBlock | ErrorKind::TimedOut => FROZEN.to_owned(),
+        _ => error.to_string(),
+    };
+    ClientError::NoAnswer { address: address.to_owned(), reason }
 }

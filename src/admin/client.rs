@@ -1,17 +1,17 @@
 //! The client: asks nodes for their status, and gives them commands.
 
-use std::net::SocketAddr;
+use std::io::{self, ErrorKind};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::Duration;
 
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
-use ureq::{Agent, Body, RequestBuilder, http};
+use serde_json::Value;
 
-use super::answer::{FROZEN, STILL_WAITS, UNKNOWN, in_words, socket_error, understand};
-use super::ask::{self, Patience};
-use super::control::{self, Refused};
+use super::answer::{Asked, FROZEN, STILL_WAITS, UNKNOWN, understand};
+use super::control;
+use super::exchange::{Endless, Exchange};
 use super::guard;
 use super::listener::Listener;
 use crate::node::history::History;
@@ -19,20 +19,19 @@ use crate::node::status::Status;
 use crate::tls::Trust;
 
 pub use super::answer::ClientError;
-pub(crate) use super::ask::host_of;
+pub(crate) use super::exchange::host_of;
 pub use super::order::Order;
 #[cfg_attr(not(feature = "cli"), expect(unused_imports))]
 pub(crate) use super::order::how_long;
 
 const CONNECT: Duration = Duration::from_secs(1);
-const RESOLVE: Duration = Duration::from_secs(2);
 const ANSWER: Duration = Duration::from_secs(2);
 /// A node carries a command out in up to two seconds, and then still has to answer.
 const COMMAND_ANSWER: Duration = Duration::from_secs(4);
 /// A leader that hands over first ends its job; a node waits 5 min for that.
 const HANDOVER_ANSWER: Duration = Duration::from_secs(310);
-/// More than the status of any cluster needs; a stranger's page may be larger.
-const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
+/// A node gives a sign of life of its events every 15 s.
+const SILENCE: Duration = Duration::from_secs(20);
 
 /// The result of a command.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
@@ -57,33 +56,82 @@ pub struct Recipient<'a> {
 }
 
 impl Recipient<'_> {
-    /// Asks the control socket at this path for a connection that carries another protocol. Returns the connection,
-    /// with the first bytes that were read of it.
+    /// Asks the node by its control socket for a connection that carries another protocol. Returns the connection, with
+    /// the first bytes that were read of it.
     ///
     /// # Errors
     /// If no node answers, another one does, or this process may not ask.
     pub fn upgrade(
         &self,
-        socket: &Path,
         protocol: &str,
         patience: Duration,
     ) -> Result<(UnixStream, Vec<u8>), Refused> {
-        let Recipient { cluster, id, .. } = self;
+        let socket = control::of_address(self.address).unwrap_or(Path::new(self.address));
         let question = format!(
-            "GET /exec HTTP/1.1\r\nHost: electd\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n\
-             {}: {cluster}\r\n{}: {id}\r\n\r\n",
-            guard::CLUSTER,
-            guard::NODE,
+            "GET /exec HTTP/1.1\r\nHost: electd\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n{}\r\n",
+            self.headers(),
         );
-        control::upgrade(socket, &question, patience)
+        let failed = |error: io::Error| Refused::of(socket, patience, &error);
+        let mut exchange = Exchange::open(self.address, None, patience).map_err(failed)?;
+        exchange.ask(&question, patience).map_err(failed)?;
+        let head = exchange.head(patience).map_err(failed)?;
+        match head.code {
+            101 => Ok((exchange.into_stream().map_err(failed)?, head.rest)),
+            code => Err(Refused::with(code, &exchange.body(head, patience).unwrap_or_default())),
+        }
+    }
+
+    /// The header lines that name the node.
+    fn headers(&self) -> String {
+        let Recipient { cluster, id, .. } = self;
+        format!("{}: {cluster}\r\n{}: {id}\r\n", guard::CLUSTER, guard::NODE)
+    }
+}
+
+/// Why the node gave no connection away.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Refused {
+    /// Another node answers.
+    #[error("{0}")]
+    Mismatch(String),
+    /// The socket belongs to another user.
+    #[error("{0}")]
+    Forbidden(String),
+    /// No node answers, or it gives no connection away.
+    #[error("{0}")]
+    NoAnswer(String),
+}
+
+impl Refused {
+    fn of(socket: &Path, patience: Duration, error: &io::Error) -> Refused {
+        let socket = socket.display();
+        match error.kind() {
+            ErrorKind::PermissionDenied => {
+                Refused::Forbidden(format!("this user may not open {socket}: {}", control::WHO_MAY))
+            }
+            ErrorKind::NotFound | ErrorKind::ConnectionRefused => {
+                Refused::NoAnswer(format!("no node runs on this host: nobody listens on {socket}"))
+            }
+            ErrorKind::WouldBlock | ErrorKind::TimedOut => Refused::NoAnswer(format!(
+                "no answer on {socket} within {patience:?}: the node may be frozen"
+            )),
+            _ => Refused::NoAnswer(format!("{socket}: {error}")),
+        }
+    }
+
+    /// With this answer, whose body says why.
+    fn with(code: u16, body: &str) -> Refused {
+        let words: Option<Value> = serde_json::from_str(body).ok();
+        let words = words.and_then(|words| words["error"].as_str().map(str::to_owned));
+        let words = words.unwrap_or_else(|| format!("the node answered HTTP status {code}"));
+        if code == 409 { Refused::Mismatch(words) } else { Refused::NoAnswer(words) }
     }
 }
 
 /// A client of any number of nodes, at their admin addresses (`host:port`) or their control sockets
-/// (`unix:PATH`). Keeps connections open between questions; cheap to clone.
+/// (`unix:PATH`). Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    agent: Agent,
     token: Option<String>,
     /// The time limit of each connection and each answer, if it is not the usual.
     timeout: Option<Duration>,
@@ -102,20 +150,7 @@ impl Client {
     /// answer to a command, and 310 s for that to one that may end a leadership.
     #[must_use]
     pub fn within(timeout: Option<Duration>, token: Option<String>) -> Client {
-        let answer = timeout.unwrap_or(ANSWER);
-        let config = Agent::config_builder()
-            .http_status_as_error(false)
-            // The client dials admin addresses directly, whatever http_proxy says.
-            .proxy(None)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            .timeout_connect(Some(timeout.unwrap_or(CONNECT)))
-            .timeout_recv_response(Some(answer))
-            .timeout_recv_body(Some(answer))
-            .max_idle_connections(64)
-            .max_idle_connections_per_host(1)
-            .build();
-        Client { agent: config.new_agent(), token, timeout, trust: None }
+        Client { token, timeout, trust: None }
     }
 
     /// The same, which speaks HTTPS over TCP.
@@ -130,7 +165,14 @@ impl Client {
     /// # Errors
     /// If nobody answers there, the node refuses, or its version knows no events.
     pub fn listen(&self, address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
-        Listener::open(address, after, self.trust.as_ref())
+        let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
+        let headers = format!("Accept: text/event-stream\r\n{id}");
+        let question = question(address, "GET", "events", &headers, "");
+        let place = Asked { address, connect: CONNECT, silence: FROZEN };
+        let mut exchange = Exchange::open(address, self.trust.as_ref(), CONNECT)
+            .map_err(|error| place.not_reached(&error))?;
+        exchange.ask(&question, CONNECT).map_err(|error| place.not_answered(&error))?;
+        Listener::hear(address, Box::new(Endless { exchange, patience: SILENCE }))
     }
 
     /// The status of the node at this address.
@@ -150,13 +192,8 @@ impl Client {
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {
-        let silence = (ANSWER, FROZEN);
-        if let Some(answer) = self.exchange(address, &format!("GET /{path}"), "", silence) {
-            return answer;
-        }
-        let request = self.agent.get(url(address, path));
-        let request = request.config().timeout_resolve(resolve_timeout(address)).build();
-        self.read(address, request.call(), FROZEN)
+        let question = question(address, "GET", path, "Connection: close\r\n", "");
+        self.exchange(address, &question, ANSWER, FROZEN)
     }
 
     /// Gives this node a command, and names the node in it.
@@ -165,110 +202,56 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let silence @ (patience, words) = match ends_leadership {
+        let (patience, silence) = match ends_leadership {
             true => (HANDOVER_ANSWER, STILL_WAITS),
             false => (COMMAND_ANSWER, UNKNOWN),
         };
-        let address = to.address;
-        let rest = format!(
-            "{}: {}\r\n{}: {}\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-            guard::CLUSTER,
-            to.cluster,
-            guard::NODE,
-            to.id,
+        let headers = format!(
+            "Connection: close\r\n{}{}Content-Type: application/json\r\nContent-Length: {}\r\n",
+            self.authorization(to.address)?,
+            to.headers(),
             body.len(),
         );
-        if let Some(answer) = self.exchange(address, &format!("{method} /{path}"), &rest, silence) {
-            return answer;
-        }
-        let answer = if *method == "DELETE" {
-            self.addressed(self.agent.delete(url(address, path)), to, patience).call()
-        } else {
-            let request = self.addressed(self.agent.post(url(address, path)), to, patience);
-            request.header("Content-Type", "application/json").send(body)
+        let question = question(to.address, method, path, &headers, body);
+        self.exchange(to.address, &question, patience, silence)
+    }
+
+    /// The header line with the token, which the control socket does not ask for.
+    fn authorization(&self, address: &str) -> Result<String, ClientError> {
+        let over_tcp = control::of_address(address).is_none();
+        let Some(token) = self.token.as_ref().filter(|_| over_tcp) else {
+            return Ok(String::new());
         };
-        self.read(address, answer, words)
-    }
-
-    /// A request with this time limit, with the token, and with the node that it is for.
-    fn addressed<B>(
-        &self,
-        request: RequestBuilder<B>,
-        to: Recipient<'_>,
-        patience: Duration,
-    ) -> RequestBuilder<B> {
-        let request = request
-            .config()
-            .timeout_resolve(resolve_timeout(to.address))
-            .timeout_recv_response(Some(self.timeout.unwrap_or(patience)))
-            .build()
-            .header(guard::CLUSTER, to.cluster.as_bytes())
-            .header(guard::NODE, to.id);
-        match &self.token {
-            Some(token) => request.header("Authorization", format!("Bearer {token}")),
-            None => request,
+        if token.bytes().all(|byte| (b' '..=b'~').contains(&byte)) {
+            return Ok(format!("Authorization: Bearer {token}\r\n"));
         }
+        let reason = "a header cannot hold the token: write one line of printable ASCII characters";
+        Err(ClientError::NoAnswer { address: address.to_owned(), reason: reason.to_owned() })
     }
 
-    /// The answer to a question by the control socket or by HTTPS; none if the address is asked over plain TCP. The
-    /// rest is what follows the header lines that all questions have; and the silence is how long no answer may come,
-    /// and what that means.
+    /// The answer to a question, which may take this long; and what it means that none comes.
     fn exchange<T: DeserializeOwned>(
         &self,
         address: &str,
-        what: &str,
-        rest: &str,
-        (answer, silence): (Duration, &str),
-    ) -> Option<Result<T, ClientError>> {
-        let limit = |usual| self.timeout.unwrap_or(usual).max(Duration::from_millis(1));
-        let rest = if rest.is_empty() { "\r\n" } else { rest };
-        let question = |host: &str, token: &str| {
-            format!("{what} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{token}{rest}")
-        };
-        let answered = if let Some(socket) = control::of_address(address) {
-            control::ask(socket, &question("electd", ""), limit(answer), LARGEST_ANSWER)
-        } else {
-            let trust = self.trust.as_ref()?;
-            let token =
-                self.token.as_ref().map(|token| format!("Authorization: Bearer {token}\r\n"));
-            let question = question(host_of(address), &token.unwrap_or_default());
-            let patience = Patience { connect: limit(CONNECT), answer: limit(answer) };
-            ask::ask(host_of(address), &question, patience, trust, LARGEST_ANSWER)
-        };
-        Some(match answered {
-            Ok((code, text)) => understand(address, code, &text),
-            Err(error) => Err(socket_error(address, &error, silence)),
-        })
-    }
-
-    fn read<T: DeserializeOwned>(
-        &self,
-        address: &str,
-        answer: Result<http::Response<Body>, ureq::Error>,
+        question: &str,
+        patience: Duration,
         silence: &str,
     ) -> Result<T, ClientError> {
-        let connect = self.timeout.unwrap_or(CONNECT);
-        let no_answer = |error: ureq::Error| ClientError::NoAnswer {
-            address: address.to_owned(),
-            reason: in_words(&error, connect, silence),
-        };
-        let mut answer = answer.map_err(no_answer)?;
-        let code = answer.status().as_u16();
-        let text = answer
-            .body_mut()
-            .with_config()
-            .limit(LARGEST_ANSWER)
-            .read_to_string()
-            .map_err(no_answer)?;
+        let [connect, patience] = [CONNECT, patience].map(|usual| self.timeout.unwrap_or(usual));
+        let place = Asked { address, connect, silence };
+        let mut exchange = Exchange::open(address, self.trust.as_ref(), connect)
+            .map_err(|error| place.not_reached(&error))?;
+        let answer = exchange.ask(question, patience).and_then(|()| exchange.answer(patience));
+        let (code, text) = answer.map_err(|error| place.not_answered(&error))?;
         understand(address, code, &text)
     }
 }
 
-fn url(address: &str, path: &str) -> String {
-    format!("http://{}/{path}", host_of(address))
-}
-
-/// To resolve a name may take long, and the limit costs a thread; an address needs neither.
-fn resolve_timeout(address: &str) -> Option<Duration> {
-    address.parse::<SocketAddr>().is_err().then_some(RESOLVE)
+/// A request with these header lines.
+fn question(address: &str, method: &str, path: &str, headers: &str, body: &str) -> String {
+    let host = match control::of_address(address) {
+        Some(_) => "electd",
+        None => host_of(address),
+    };
+    format!("{method} /{path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n{body}")
 }

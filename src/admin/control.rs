@@ -5,7 +5,7 @@
 //! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
 
 use std::fs::{self, Permissions};
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind};
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
 use std::os::unix::net::UnixStream;
@@ -35,9 +35,6 @@ const BACKLOG: i32 = 128;
 
 /// The pause between two tries to connect to a socket whose backlog is full.
 const PAUSE: Duration = Duration::from_millis(10);
-
-/// The longest head of an answer.
-const LONGEST_HEAD: usize = 16 * 1024;
 
 /// The control socket of the node whose state is in this folder.
 #[must_use]
@@ -169,116 +166,6 @@ pub fn reach(state: &Path) -> Reach {
         Err(ErrorKind::PermissionDenied) => Reach::Forbidden,
         Err(_) => Reach::Absent,
     }
-}
-
-/// Asks the node at this socket one question, and reads its whole answer.
-///
-/// # Errors
-/// If nobody answers in time, or not by HTTP.
-pub fn ask(
-    path: &Path,
-    question: &str,
-    patience: Duration,
-    longest: u64,
-) -> io::Result<(u16, String)> {
-    let stream = dial(path, patience)?;
-    stream.set_read_timeout(Some(patience))?;
-    stream.set_write_timeout(Some(patience))?;
-    (&stream).write_all(question.as_bytes())?;
-    let (code, mut body) = read_head(&stream)?;
-    (&stream).take(longest).read_to_end(&mut body)?;
-    let text = String::from_utf8(body).map_err(|_| not_http("its answer is not UTF-8"))?;
-    Ok((code, text))
-}
-
-/// Reads the head of an answer. Returns its code, and the first bytes of the body.
-///
-/// # Errors
-/// If the connection ends or stays silent, or the answer is not HTTP.
-pub fn read_head(mut stream: impl Read) -> io::Result<(u16, Vec<u8>)> {
-    let mut bytes = Vec::new();
-    loop {
-        let mut headers = [httparse::EMPTY_HEADER; 32];
-        let mut answer = httparse::Response::new(&mut headers);
-        match answer.parse(&bytes).map_err(|error| not_http(&error.to_string()))? {
-            httparse::Status::Complete(head) => {
-                let code = answer.code.unwrap_or_default();
-                return Ok((code, bytes.split_off(head)));
-            }
-            httparse::Status::Partial if bytes.len() > LONGEST_HEAD => {
-                return Err(not_http("its head is too long"));
-            }
-            httparse::Status::Partial => {}
-        }
-        let mut part = [0; 4096];
-        match stream.read(&mut part) {
-            Ok(0) => return Err(ErrorKind::UnexpectedEof.into()),
-            Ok(count) => bytes.extend_from_slice(&part[..count]),
-            // A signal stopped this process meanwhile, which continues.
-            Err(error) if error.kind() == ErrorKind::Interrupted => {}
-            Err(error) => return Err(error),
-        }
-    }
-}
-
-/// Why the node gave no connection away.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refused {
-    /// Another node answers.
-    #[error("{0}")]
-    Mismatch(String),
-    /// The socket belongs to another user.
-    #[error("{0}")]
-    Forbidden(String),
-    /// No node answers, or it gives no connection away.
-    #[error("{0}")]
-    NoAnswer(String),
-}
-
-/// Asks this node for a connection that carries another protocol. Returns it with the first bytes that were read of
-/// it.
-///
-/// # Errors
-/// If no node answers, another one does, or this process may not ask.
-pub fn upgrade(
-    path: &Path,
-    question: &str,
-    patience: Duration,
-) -> Result<(UnixStream, Vec<u8>), Refused> {
-    let failed = |error: io::Error| match error.kind() {
-        ErrorKind::PermissionDenied => {
-            Refused::Forbidden(format!("this user may not open {}: {WHO_MAY}", path.display()))
-        }
-        ErrorKind::NotFound | ErrorKind::ConnectionRefused => Refused::NoAnswer(format!(
-            "no node runs on this host: nobody listens on {}",
-            path.display()
-        )),
-        ErrorKind::WouldBlock => Refused::NoAnswer(format!(
-            "no answer on {} within {patience:?}: the node may be frozen",
-            path.display()
-        )),
-        _ => Refused::NoAnswer(format!("{}: {error}", path.display())),
-    };
-    let stream = dial(path, patience).map_err(failed)?;
-    let ask = || {
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        (&stream).write_all(question.as_bytes())?;
-        read_head(&stream)
-    };
-    let (code, mut body) = ask().map_err(failed)?;
-    if code == 101 {
-        return Ok((stream, body));
-    }
-    let _ = (&stream).take(LONGEST_HEAD as u64).read_to_end(&mut body); // the body says why
-    let words: Option<serde_json::Value> = serde_json::from_slice(&body).ok();
-    let words = words.and_then(|words| words["error"].as_str().map(str::to_owned));
-    let words = words.unwrap_or_else(|| format!("the node answered HTTP status {code}"));
-    Err(if code == 409 { Refused::Mismatch(words) } else { Refused::NoAnswer(words) })
-}
-
-pub(super) fn not_http(why: &str) -> io::Error {
-    io::Error::new(ErrorKind::InvalidData, format!("no answer of HTTP: {why}"))
 }
 
 #[cfg(test)]

@@ -12,6 +12,7 @@ use crate::node::handle::Command;
 use crate::node::history::History;
 use crate::node::status::Status;
 
+use super::exchange::read_answer;
 use super::inbound::{Asked, Heard, Inbound};
 use super::limits;
 use super::listener::Listener;
@@ -150,6 +151,9 @@ pub fn answers() -> Vec<Vec<u8>> {
 
 /// An answer of anything at the address of a node.
 pub fn check_answer(bytes: &[u8]) {
+    if let Ok((_, body)) = read_answer(&mut Cursor::new(bytes)) {
+        assert!(body.len() <= bytes.len());
+    }
     if let Ok(mut events) = Listener::hear("node:1", Box::new(Cursor::new(bytes.to_vec()))) {
         while let Ok(event) = events.wait() {
             comes_back::<Event>(&serde_json::to_vec(&event).expect("it was read as JSON"));

@@ -1,18 +1,10 @@
 //! The client of `GET /events`: reads a node's events as they come.
 
-use std::io::{self, BufRead, BufReader, Read, Write};
-use std::time::Duration;
+use std::io::{self, BufRead, BufReader, Read};
 
+use super::answer::{ClientError, no_more_events};
 use crate::node::events::Event;
 
-use super::answer::{ClientError, FROZEN, socket_error};
-use super::ask::{self, Patience, host_of};
-use super::control;
-use crate::tls::Trust;
-
-const CONNECT: Duration = Duration::from_secs(1);
-/// A node gives a sign of life every 15 s.
-const SILENCE: Duration = Duration::from_secs(20);
 /// A line has one event.
 const LONGEST_LINE: u64 = 64 * 1024;
 /// The lines of the head of an answer.
@@ -25,29 +17,6 @@ pub struct Listener {
 }
 
 impl Listener {
-    /// Listens to the events of the node at this admin address after the one with this id; without an id, to those
-    /// from now on.
-    ///
-    /// # Errors
-    /// If nobody answers there, the node refuses, or its version knows no events.
-    pub(super) fn open(
-        address: &str,
-        after: Option<&str>,
-        trust: Option<&Trust>,
-    ) -> Result<Listener, ClientError> {
-        let no_answer = |error: io::Error| socket_error(address, &error, FROZEN);
-        let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
-        let host = match control::of_address(address) {
-            Some(_) => "electd",
-            None => host_of(address),
-        };
-        let question = format!(
-            "GET /events HTTP/1.1\r\nHost: {host}\r\nAccept: text/event-stream\r\n{id}\r\n"
-        );
-        let stream = connect(address, &question, trust).map_err(no_answer)?;
-        Listener::hear(address, stream)
-    }
-
     /// Reads the answer of the node at this address.
     pub(super) fn hear(
         address: &str,
@@ -102,25 +71,8 @@ impl Listener {
             Ok(_) if line.ends_with(b"\n") => {
                 Ok(String::from_utf8_lossy(&line).trim_end().to_owned())
             }
-            Ok(_) => Err(socket_error(&self.address, &io::ErrorKind::UnexpectedEof.into(), FROZEN)),
-            Err(error) => Err(socket_error(&self.address, &error, FROZEN)),
+            Ok(_) => Err(no_more_events(&self.address, &io::ErrorKind::UnexpectedEof.into())),
+            Err(error) => Err(no_more_events(&self.address, &error)),
         }
     }
-}
-
-/// Connects and asks.
-fn connect(
-    address: &str,
-    question: &str,
-    trust: Option<&Trust>,
-) -> io::Result<Box<dyn Read + Send>> {
-    if let Some(path) = control::of_address(address) {
-        let stream = control::dial(path, CONNECT)?;
-        stream.set_read_timeout(Some(SILENCE))?;
-        stream.set_write_timeout(Some(CONNECT))?;
-        (&stream).write_all(question.as_bytes())?;
-        return Ok(Box::new(stream));
-    }
-    let patience = Patience { connect: CONNECT, answer: SILENCE };
-    ask::open(host_of(address), question, patience, trust)
 }

@@ -20,15 +20,16 @@
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
 //! | `control`, `group` | the control socket, for both sides, and the group whose users may use it |
-//! | `client`, `order`, `listener`, `ask`, `answer` | the client side, for the commands |
+//! | `client`, `exchange` | the client side, for the commands: what they ask, and a question with its answer |
+//! | `order`, `answer`, `listener` | a command; an answer, or why there is none, in words; `GET /events` |
 
 mod acceptor;
 mod answer;
-mod ask;
 pub mod client;
 mod connection;
 pub mod control;
 mod dispatch;
+mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 pub mod group;

@@ -16,8 +16,8 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
-use crate::admin::client::Recipient;
-use crate::admin::control::{self, Refused};
+use crate::admin::client::{Recipient, Refused};
+use crate::admin::control;
 use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{End, Plan};
@@ -166,7 +166,7 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     let id = member.map(|member| member.id.0.to_string()).unwrap_or_default();
     let address = control::address(&state);
     let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
-    let (stream, first) = to.upgrade(&path, PROTOCOL, ANSWER).map_err(|refused| {
+    let (stream, first) = to.upgrade(PROTOCOL, ANSWER).map_err(|refused| {
         let exit = match refused {
             Refused::Mismatch(_) => Exit::Config,
             Refused::Forbidden(_) => Exit::No,

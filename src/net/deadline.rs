@@ -3,6 +3,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
 use socket2::SockRef;
@@ -10,20 +11,29 @@ use socket2::SockRef;
 /// No step of a connection's set-up or end takes longer, so that a node stops within a second.
 pub const STEP: Duration = Duration::from_millis(400);
 
+/// The shortest time that is waited for.
+const SHORTEST: Duration = Duration::from_millis(1);
+
 /// A stream whose reads and writes fail once the deadline has passed.
 pub struct Deadline<'a> {
-    stream: &'a TcpStream,
+    stream: SockRef<'a>,
     until: Instant,
 }
 
 impl<'a> Deadline<'a> {
-    pub fn new(stream: &'a TcpStream, limit: Duration) -> Deadline<'a> {
-        Deadline { stream, until: Instant::now() + limit }
+    pub fn new(stream: &'a impl AsFd, limit: Duration) -> Deadline<'a> {
+        Deadline::until(stream, Instant::now() + limit)
+    }
+
+    /// With this deadline.
+    pub fn until(stream: &'a impl AsFd, until: Instant) -> Deadline<'a> {
+        Deadline { stream: SockRef::from(stream), until }
     }
 
     fn left(&self) -> io::Result<Duration> {
         let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left) }
+        // The kernel takes less than a microsecond for no limit.
+        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left.max(SHORTEST)) }
     }
 
     /// Has the next read of the stream end by the deadline.
@@ -36,7 +46,7 @@ impl Read for Deadline<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         again_if_interrupted(|| {
             self.arm()?;
-            self.stream.read(buffer)
+            (&*self.stream).read(buffer)
         })
     }
 }
@@ -45,7 +55,7 @@ impl Write for Deadline<'_> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
         again_if_interrupted(|| {
             self.stream.set_write_timeout(Some(self.left()?))?;
-            self.stream.write(buffer)
+            (&*self.stream).write(buffer)
         })
     }
 

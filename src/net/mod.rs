@@ -25,6 +25,8 @@ mod threads;
 mod writer;
 
 use std::io;
+#[cfg(feature = "http")]
+use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "cli")]
@@ -36,6 +38,8 @@ use crate::tls::Security;
 #[cfg(any(test, feature = "http"))]
 pub use bind::listen;
 pub use counters::Counters;
+#[cfg(feature = "http")]
+pub use deadline::Deadline;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};
 pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
@@ -61,6 +65,15 @@ pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
     let failure =
         |name: &&str| places.resolve(name, end.saturating_duration_since(Instant::now())).err();
     names.iter().map(failure).collect()
+}
+
+/// Connects to host:port within `limit`, once the name service has answered within `name`.
+///
+/// # Errors
+/// When the name has no address, or nobody listens there.
+#[cfg(feature = "http")]
+pub fn dial(place: &str, name: Duration, limit: Duration) -> io::Result<TcpStream> {
+    deadline::connect(&Places::default().resolve(place, name)?, limit)
 }
 
 /// The network of one node.

@@ -58,6 +58,16 @@ fn the_outcome_of_a_command_that_is_not_answered_is_not_known() {
 }
 
 #[test]
+fn a_token_that_no_header_can_hold_is_told() {
+    let server = FakeNode::new().serve();
+    let address = server.local_addr().to_string();
+    let client = Client::new(Some("a\nb".to_owned()));
+    let to = Recipient { address: &address, cluster: "demo", id: "x" };
+    let told = client.command(to, &Order::post("pause", &json!({}))).unwrap_err().to_string();
+    assert!(told.contains("a header cannot hold the token"), "{told}");
+}
+
+#[test]
 fn an_address_that_hangs_up_may_be_that_of_a_peer() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = peer.local_addr().unwrap().to_string();

@@ -1,0 +1,236 @@
+//! One question to a node and its answer: by TCP, with TLS or without, or by its control socket.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use socket2::Socket;
+
+use super::control;
+use crate::net::{Deadline, dial};
+use crate::tls::{Secured, Session, Trust};
+
+/// How long the name service has.
+const RESOLVE: Duration = Duration::from_secs(2);
+
+/// The longest head of an answer.
+const LONGEST_HEAD: usize = 16 * 1024;
+
+/// More than the status of any cluster needs; a stranger's page may be larger.
+const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
+
+/// A connection to a node.
+pub struct Exchange {
+    socket: Socket,
+    session: Option<Session>,
+}
+
+impl Exchange {
+    /// Connects to the node at an admin address, or at a control socket, within this time.
+    ///
+    /// # Errors
+    /// If nobody listens there, or there is no TLS with it.
+    pub fn open(address: &str, trust: Option<&Trust>, limit: Duration) -> io::Result<Exchange> {
+        if let Some(path) = control::of_address(address) {
+            let socket = OwnedFd::from(control::dial(path, limit)?).into();
+            return Ok(Exchange { socket, session: None });
+        }
+        let socket = Socket::from(dial(host_of(address), RESOLVE, limit)?);
+        let session = trust.map(|trust| shake_hands(trust, &socket, limit)).transpose()?;
+        Ok(Exchange { socket, session })
+    }
+
+    /// Asks. The node has this long to take the question.
+    ///
+    /// # Errors
+    /// If the connection ends, or it takes longer.
+    pub fn ask(&mut self, question: &str, limit: Duration) -> io::Result<()> {
+        self.by(deadline(limit)).write_all(question.as_bytes())
+    }
+
+    /// The answer: its code, and its body. The node has this long for the whole of it.
+    ///
+    /// # Errors
+    /// If it takes longer, the connection ends before, or the answer is not HTTP.
+    pub fn answer(&mut self, limit: Duration) -> io::Result<(u16, String)> {
+        read_answer(&mut self.by(deadline(limit)))
+    }
+
+    /// The head of an answer after which another protocol may follow. The node has this long for it.
+    ///
+    /// # Errors
+    /// As [`Exchange::answer`].
+    pub fn head(&mut self, limit: Duration) -> io::Result<Head> {
+        read_head(&mut self.by(deadline(limit)))
+    }
+
+    /// The body of an answer with this head. The node has this long for it.
+    ///
+    /// # Errors
+    /// As [`Exchange::answer`].
+    pub fn body(&mut self, head: Head, limit: Duration) -> io::Result<String> {
+        read_body(&mut self.by(deadline(limit)), head)
+    }
+
+    /// The connection, which was made by a control socket, for another protocol.
+    ///
+    /// # Errors
+    /// If it has ended.
+    pub fn into_stream(self) -> io::Result<UnixStream> {
+        self.socket.set_read_timeout(None)?;
+        self.socket.set_write_timeout(None)?;
+        Ok(UnixStream::from(OwnedFd::from(self.socket)))
+    }
+
+    fn by(&mut self, until: Instant) -> Secured<Deadline<'_>, &mut Session> {
+        Secured::new(Deadline::until(&self.socket, until), self.session.as_mut())
+    }
+}
+
+/// Reads an answer without an end: each part of it has a time of its own.
+pub struct Endless {
+    /// The connection.
+    pub exchange: Exchange,
+    /// How long the next part may take.
+    pub patience: Duration,
+}
+
+impl Read for Endless {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        self.exchange.by(deadline(self.patience)).read(buffer)
+    }
+}
+
+/// A day is as good as no end, and a clock can count to it.
+fn deadline(limit: Duration) -> Instant {
+    Instant::now() + limit.min(Duration::from_secs(24 * 60 * 60))
+}
+
+fn shake_hands(trust: &Trust, socket: &Socket, limit: Duration) -> io::Result<Session> {
+    Session::ask(trust, &mut Deadline::until(socket, deadline(limit))).map_err(
+        |fault| match fault {
+            Some(fault) => io::Error::other(format!("no TLS with it: {}", fault.why)),
+            None => ErrorKind::UnexpectedEof.into(),
+        },
+    )
+}
+
+/// The head of an answer.
+#[derive(Debug)]
+pub struct Head {
+    /// The status code.
+    pub code: u16,
+    /// The length of the body, if it is told.
+    length: Option<u64>,
+    /// The first bytes of what follows.
+    pub rest: Vec<u8>,
+}
+
+/// Reads an answer: its code, and its body.
+///
+/// # Errors
+/// If it ends early, or is not HTTP.
+pub fn read_answer(stream: &mut impl Read) -> io::Result<(u16, String)> {
+    let head = read_head(stream)?;
+    Ok((head.code, read_body(stream, head)?))
+}
+
+fn read_body(stream: &mut impl Read, head: Head) -> io::Result<String> {
+    let Head { length, rest: mut body, .. } = head;
+    let most = length.unwrap_or(LARGEST_ANSWER);
+    if most > LARGEST_ANSWER {
+        return Err(not_http("its body is too long"));
+    }
+    stream.take(most.saturating_sub(body.len() as u64)).read_to_end(&mut body)?;
+    if length.is_some_and(|length| length > body.len() as u64) {
+        return Err(ErrorKind::UnexpectedEof.into());
+    }
+    body.truncate(usize::try_from(most).unwrap_or(usize::MAX)); // no node sends more
+    String::from_utf8(body).map_err(|_| not_http("its answer is not UTF-8"))
+}
+
+fn read_head(stream: &mut impl Read) -> io::Result<Head> {
+    let mut bytes = Vec::new();
+    loop {
+        let mut headers = [httparse::EMPTY_HEADER; 64];
+        let mut answer = httparse::Response::new(&mut headers);
+        match answer.parse(&bytes).map_err(|error| not_http(&error.to_string()))? {
+            httparse::Status::Complete(head) => {
+                let code = answer.code.unwrap_or_default();
+                let length = length(answer.headers)?;
+                return Ok(Head { code, length, rest: bytes.split_off(head) });
+            }
+            httparse::Status::Partial if bytes.len() > LONGEST_HEAD => {
+                return Err(not_http("its head is too long"));
+            }
+            httparse::Status::Partial => {}
+        }
+        let mut part = [0; 4096];
+        match stream.read(&mut part)? {
+            0 => return Err(ErrorKind::UnexpectedEof.into()),
+            count => bytes.extend_from_slice(&part[..count]),
+        }
+    }
+}
+
+/// The length of the body, if the headers tell it.
+fn length(headers: &[httparse::Header<'_>]) -> io::Result<Option<u64>> {
+    let header = |name: &str| headers.iter().find(|header| header.name.eq_ignore_ascii_case(name));
+    if header("transfer-encoding").is_some() {
+        return Err(not_http("its body comes in chunks, as no node sends it"));
+    }
+    let Some(length) = header("content-length") else { return Ok(None) };
+    let length = std::str::from_utf8(length.value).ok().and_then(|length| length.parse().ok());
+    length.map(Some).ok_or_else(|| not_http("the length of its body is no number"))
+}
+
+fn not_http(why: &str) -> io::Error {
+    io::Error::new(ErrorKind::InvalidData, format!("no answer of HTTP: {why}"))
+}
+
+/// The host and the port of an address.
+pub fn host_of(address: &str) -> &str {
+    let schemes = ["http://", "https://"].into_iter();
+    let host = schemes.filter_map(|scheme| address.strip_prefix(scheme)).next();
+    host.unwrap_or(address).trim_end_matches('/')
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use super::*;
+
+    fn read(text: &str) -> io::Result<(u16, String)> {
+        read_answer(&mut Cursor::new(text.as_bytes()))
+    }
+
+    #[test]
+    fn an_answer_ends_with_its_length_or_with_the_connection() {
+        let told = read("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\n{} and more").unwrap();
+        assert_eq!(told, (503, "{}".to_owned()));
+        let told = read("HTTP/1.0 200 OK\r\n\r\nto the end").unwrap();
+        assert_eq!(told, (200, "to the end".to_owned()));
+    }
+
+    #[test]
+    fn what_is_no_answer_is_told_from_one_that_breaks_off() {
+        let kind = |text: &str| read(text).unwrap_err().kind();
+        for early in
+            ["", "HTTP/1.1 200 OK\r\nA: b", "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n{}"]
+        {
+            assert_eq!(kind(early), ErrorKind::UnexpectedEof, "{early}");
+        }
+        let head = "HTTP/1.1 200 OK\r\n";
+        for stranger in [
+            "\x15\x03\x03".to_owned(),
+            format!("{head}Content-Length: many\r\n\r\n"),
+            format!("{head}Content-Length: 99999999\r\n\r\n"),
+            format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+            format!("{head}A: {}", "b".repeat(20_000)),
+        ] {
+            assert_eq!(kind(&stranger), ErrorKind::InvalidData, "{stranger}");
+        }
+    }
+}
