@@ -5,6 +5,7 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::thread::{self, Scope, ScopedJoinHandle};
 use std::time::Instant;
 
+use rustix::process::setpriority_process;
 use socket2::{SockAddr, Socket};
 
 use crate::node::handle::Handle;
@@ -20,6 +21,8 @@ pub const STACK: usize = 256 * 1024;
 pub struct Acceptor<'a, H> {
     /// The name of the server's threads.
     pub name: &'static str,
+    /// The priority of the threads of its clients, as a nice value.
+    pub priority: i32,
     pub listener: &'a Socket,
     pub shared: &'a Shared<H>,
     /// When trouble was last logged.
@@ -54,11 +57,14 @@ impl<'a, H: Handle> Acceptor<'a, H> {
     {
         // A client without an address is on this host.
         let host = client.as_socket().map_or(Ipv4Addr::LOCALHOST.into(), |client| client.ip());
-        let shared = self.shared;
+        let (shared, priority) = (self.shared, self.priority);
         let place = shared.places().admit(socket, IpAddr::to_canonical(&host));
         let builder =
             thread::Builder::new().name(format!("{}-client", self.name)).stack_size(STACK);
-        let started = builder.spawn_scoped(scope, move || connection::serve(shared, place));
+        let started = builder.spawn_scoped(scope, move || {
+            let _ = setpriority_process(None, priority); // of this thread alone; it may have less
+            connection::serve(shared, place);
+        });
         started.map_err(|error| self.report(&format!("no thread for a client: {error}"))).ok()
     }
 

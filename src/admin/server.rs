@@ -26,6 +26,11 @@ use super::places::Places;
 /// The bytes that the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
+/// The priorities of the threads of clients, as nice values: dozens that are busy with a crowd on the admin address keep
+/// neither the election thread waiting nor an operator at the control socket.
+const ADMIN: i32 = 5;
+const CONTROL: i32 = 0;
+
 /// The HTTP server on the admin address of a node. Dropping it stops it too.
 pub struct Server {
     address: SocketAddr,
@@ -63,7 +68,7 @@ impl Server {
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
         let door = Door::Admin(token.into(), security);
-        let serving = Serving::start("admin", socket, handle, door)?;
+        let serving = Serving::start(("admin", ADMIN), socket, handle, door)?;
         Ok(Server { address, _serving: serving })
     }
 
@@ -101,7 +106,7 @@ impl ControlServer {
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
         let door = Door::Control(Box::new(attach));
-        let serving = Serving::start("control", control.socket()?, handle, door)?;
+        let serving = Serving::start(("control", CONTROL), control.socket()?, handle, door)?;
         Ok(ControlServer { _control: control, _serving: serving })
     }
 
@@ -120,7 +125,7 @@ struct Serving {
 
 impl Serving {
     fn start<H: Handle>(
-        name: &'static str,
+        (name, priority): (&'static str, i32),
         listener: Socket,
         handle: H,
         door: Door,
@@ -130,7 +135,7 @@ impl Serving {
         let own = listener.clone();
         let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || {
-            Acceptor { name, listener: &own, shared: &shared, reported: None }.run();
+            Acceptor { name, priority, listener: &own, shared: &shared, reported: None }.run();
         })?;
         Ok(Serving { listener, places, thread: Some(thread) })
     }
