@@ -3,6 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::thread;
 use std::time::Instant;
 
 use serde_json::json;
@@ -77,9 +78,12 @@ impl<H: Handle> Connection<'_, H> {
             if let Some(end) = self.answer(&asked)? {
                 return Ok(end);
             }
-            self.line.place().set_answered();
-            let limit = if self.inbound.has_more() { limits::REQUEST } else { limits::IDLE };
-            until = Instant::now() + limit;
+            until = Instant::now() + limits::IDLE;
+            if self.inbound.has_more() {
+                // It asks before it has read: others, who may wait for its place or for a processor, come first.
+                self.line.place().wait(|| thread::sleep(limits::PIPELINED));
+                until = Instant::now() + limits::REQUEST;
+            }
         }
     }
 

@@ -76,6 +76,8 @@ mod limits {
     pub const REQUEST: Duration = Duration::from_secs(2);
     /// From an answer to the first byte of the next request.
     pub const IDLE: Duration = Duration::from_secs(30);
+    /// Between an answer and the next, for a client that asks several questions in one go.
+    pub const PIPELINED: Duration = Duration::from_millis(5);
     /// Between two signs of life of a stream while nothing happens.
     pub const BEAT: Duration = Duration::from_secs(15);
     /// Between two looks whether the client of a stream is still there.

@@ -1,10 +1,9 @@
 //! The places of a server, one for each connection: how many there are, and who gives up a place when none is free.
 //!
-//! It is one of the host with the most connections: a client that keeps its thread waiting, and of these the one that has
-//! made no progress for longest; or else one that has got an answer before and wants another. So whoever comes with a
-//! whole request gets an answer, however many come meanwhile, and whoever takes its events keeps its stream. A host that
-//! floods the port takes places from itself, and if all come from one host, as they do behind a proxy, the newest and the
-//! busy stay.
+//! It is a client that keeps its thread waiting, of the host with the most connections, and there the one that has made no
+//! progress for longest. So whoever comes with a whole request gets an answer, however many come meanwhile, and whoever
+//! takes its events keeps its stream. A host that floods the port takes places from itself, and if all come from one host,
+//! as they do behind a proxy, the newest and the busy stay.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -60,19 +59,9 @@ struct Taken {
     since: Instant,
     /// Whether its thread waits for the client.
     waits: bool,
-    /// Whether the client has got an answer.
-    is_answered: bool,
     /// Whether it has lost its place, and its thread is about to end.
     is_leaving: bool,
     purpose: Purpose,
-}
-
-impl Taken {
-    /// Whether it may lose its place.
-    fn can_go(&self) -> bool {
-        let is_owed = self.purpose != Purpose::Questions || !self.is_answered;
-        !self.is_leaving && (self.waits || !is_owed)
-    }
 }
 
 /// What a connection is used for at present.
@@ -112,10 +101,9 @@ impl State {
     fn first_to_go(&self) -> Option<u64> {
         let mut shares = BTreeMap::<Host, usize>::new();
         self.staying().for_each(|taken| *shares.entry(taken.host).or_default() += 1);
-        let can_go = self.taken.iter().filter(|(_, taken)| taken.can_go());
-        let first = can_go.max_by_key(|(number, taken)| {
-            (shares[&taken.host], taken.waits, Reverse((taken.since, *number)))
-        });
+        let can_go = self.taken.iter().filter(|(_, taken)| taken.waits && !taken.is_leaving);
+        let first = can_go
+            .max_by_key(|(number, taken)| (shares[&taken.host], Reverse((taken.since, *number))));
         first.map(|(number, _)| *number)
     }
 }
@@ -141,7 +129,6 @@ impl Places {
             socket: Arc::new(socket),
             since: Instant::now(),
             waits: false,
-            is_answered: false,
             is_leaving: false,
             purpose: Purpose::Questions,
         };
@@ -251,12 +238,6 @@ impl Place<'_> {
         self.change(|taken| taken.since = Instant::now());
     }
 
-    /// The client has got an answer. So others come first, if they wait for a place.
-    pub fn set_answered(&self) {
-        self.change(|taken| taken.is_answered = true);
-        self.places.changed.notify_all();
-    }
-
     /// Uses the connection for this from now on; false if as many are used for it as may be.
     pub fn begin(&self, purpose: Purpose) -> bool {
         let mut state = self.places.state.lock();
@@ -345,14 +326,13 @@ mod tests {
     fn nobody_goes_who_is_owed_an_answer_or_takes_events() {
         let places = Places::default();
         let taken: Vec<_> = (0..4).map(|_| newcomer(&places, "10.0.0.1")).collect();
-        let [fresh, answered, stream, command] = &taken[..] else { unreachable!() };
-        [answered, stream, command].iter().for_each(|place| place.set_answered());
+        let [fresh, idle, stream, command] = &taken[..] else { unreachable!() };
         assert!(stream.begin(Purpose::Stream) && command.begin(Purpose::Command));
-        assert_eq!(order(&places, &taken), [1], "it has got an answer and wants another");
-        fresh.set_waiting(true);
-        stream.set_waiting(true); // it does not take its events
-        command.end();
-        assert_eq!(order(&places, &taken), [0, 2, 3]);
+        stream.wait_for_news(0, Duration::from_millis(1));
+        idle.set_waiting(true);
+        assert_eq!(order(&places, &taken), [1]);
+        [fresh, stream].iter().for_each(|place| place.set_waiting(true)); // it does not take its events
+        assert_eq!(order(&places, &taken), [0, 2]);
     }
 
     #[test]
