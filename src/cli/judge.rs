@@ -321,10 +321,10 @@ mod tests {
             judge(&asked).summary()
         };
         say(0, "its store is empty and it has not met c", 12_000);
-        let words = "no leader is known: a, b: its store is empty and it has not met c; nobody has led for 11s";
+        let words = "no leader is known: a, b: its store is empty and it has not met c; nobody has led for 11 s";
         assert_eq!(say(1, "its store is empty and it has not met c", 11_000), words);
         let words = "no leader is known: a: its store is empty and it has not met c; b: no majority \
-                     of the voters answers; nobody has led for 11s";
+                     of the voters answers; nobody has led for 11 s";
         assert_eq!(say(1, "no majority of the voters answers", 11_000), words);
         assert_eq!(judge(&[following("d", None)]).summary(), "no leader is known");
     }
