@@ -229,14 +229,20 @@ impl Judgement {
         format!("{name} leads in epoch {epoch}; {tolerated}")
     }
 
-    /// What is wrong, for one line: of a single member that does not answer also why.
+    /// What is wrong, for one line: the shortest first, so that as much as possible finds room. Why a member does not answer
+    /// is said once: by those that miss it, or else by the command.
     pub fn brief(&self) -> Vec<String> {
-        let is_silent = |it: &&Trouble| it.nodes.is_empty() && !it.about.is_empty();
-        let unheard = self.problems.iter().filter(is_silent).map(|it| it.about.clone());
-        let unheard: Vec<String> = unheard.collect();
-        let several = no_answer(&unheard).filter(|_| unheard.len() > 1);
-        let rest = self.problems.iter().filter(|it| several.is_none() || !is_silent(it));
-        several.iter().cloned().chain(rest.map(Trouble::to_string)).collect()
+        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
+            self.problems.iter().partition(|it| it.nodes.is_empty());
+        let is_told = |about: &str| told.iter().any(|it| it.about == about);
+        let unheard: Vec<String> =
+            silent.iter().map(|it| it.about.clone()).filter(|about| !about.is_empty()).collect();
+        let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_told(about));
+        let short = no_answer(&unheard).filter(|_| is_short);
+        let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
+        let mut told: Vec<String> = told.iter().map(ToString::to_string).collect();
+        told.sort_by_key(String::len);
+        short.into_iter().chain(whole.map(ToString::to_string)).chain(told).collect()
     }
 
     /// What is wrong besides what the headline says, each once: that a member is down, whoever tells it, and not again

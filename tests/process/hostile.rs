@@ -18,9 +18,8 @@ use story::story;
 /// On each port; a node has two.
 const CLIENTS: usize = 300;
 
-/// 64 strangers on the peer port and 16 on their way out, a reader and a writer for each peer, and a
-/// handful of its own.
-const MOST_THREADS: u64 = 64 + 16 + 20;
+/// 64 strangers on each port and 16 on their way out, a reader and a writer for each peer, and a handful of its own.
+const MOST_THREADS: u64 = 2 * (64 + 16) + 20;
 
 const MOST_MEMORY_KB: u64 = 64 * 1024;
 
@@ -55,12 +54,7 @@ fn a_hostile_crowd_on_every_port_changes_nothing_and_a_failover_works_beside_it(
     cluster.agree_on(2);
 }
 
-/// On the admin port of the leader: they hold their connections, and reconnect immediately.
-const HOARDERS: usize = 2000;
-
-/// The most that all of them together may cost the leader: 512 connections, with the buffers of each.
-const MOST_MEMORY_FOR_HOARDERS_KB: u64 = 6 * 1024;
-
+/// How soon a client of the crowd is back.
 const PATIENCE: Duration = Duration::from_millis(10);
 
 /// Lets this process have as many descriptors as it may. Tells how many.
@@ -72,39 +66,7 @@ fn as_many_descriptors_as_allowed() -> usize {
 
 const MANNERS: [Manner; 4] = [Manner::Silent, Manner::Drip, Manner::Hoard, Manner::Deaf];
 
-#[story]
-fn an_honest_client_is_answered_while_two_thousand_hold_the_admin_port() {
-    as_many_descriptors_as_allowed();
-    let cluster = Cluster::start(3);
-    let epoch = cluster.agree_on(3);
-    let (before, leader) = (all_changes(&cluster), cluster.node(3));
-    eventually("each of the other members has its reader", || {
-        let readers = leader.threads("reader");
-        ensure(readers == ["reader-node-1", "reader-node-2"], || format!("{readers:?}"))
-    });
-    let (threads, lean) = (leader.threads(""), leader.figure("VmRSS"));
-
-    let crowd = Crowd::of(&MANNERS, &[leader.admin], HOARDERS, PATIENCE);
-    let mut most_open = 0;
-    eventually("the crowd goes on", || {
-        let answer = leader.get("/leader").unwrap();
-        assert_eq!(answer.code, 200, "{answer:?}");
-        let grown = leader.figure("VmRSS").saturating_sub(lean);
-        assert!(grown <= MOST_MEMORY_FOR_HOARDERS_KB, "they cost {grown} kB beside {lean} kB");
-        // If the machine stands still, the other members may connect anew, each with a new thread beside the last one.
-        eventually("a client costs no thread", || {
-            ensure(leader.threads("") == threads, || format!("{:?}", leader.threads("")))
-        });
-        most_open = most_open.max(crowd.open());
-        ensure(crowd.rounds() >= 40, || format!("round {}", crowd.rounds()))
-    });
-    assert!(most_open > HOARDERS as u64 / 2, "the crowd was there: {most_open}");
-    drop(crowd);
-    assert_eq!(cluster.agree_on(3), epoch);
-    assert_eq!(all_changes(&cluster), before, "nobody changed its view");
-}
-
-/// Few, so that 512 cannot be kept and a quarter of them serves.
+/// Few: hardly more than the members and the clients of both ports take.
 const DESCRIPTORS: usize = 256;
 
 #[story]
@@ -118,8 +80,7 @@ fn a_crowd_on_the_admin_port_takes_no_descriptor_from_the_members() {
     let leader = cluster.node(3);
     let crowd = Crowd::of(&MANNERS[..3], &[leader.admin], 2 * DESCRIPTORS, PATIENCE);
     eventually("the crowd has all that it gets", || {
-        let told = leader.log().contains("all 64 connections that the admin address may have");
-        ensure(told && crowd.rounds() > 20, || leader.log_tail(5))
+        ensure(crowd.rounds() > 20, || leader.log_tail(5))
     });
     cluster.node(1).restart(); // its connections are new, on both sides
     assert_eq!(cluster.agree_on(3), epoch);

@@ -10,7 +10,7 @@ use story::story;
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
 use crate::support::network::inside;
-use crate::support::{Finished, Node, ensure, eventually};
+use crate::support::{Finished, Node, done, electd, ensure, eventually};
 
 /// Addresses on an interface that may go.
 const EXTRA: [&str; 4] = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
@@ -34,7 +34,12 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
         ensure(ADDRESSES.iter().all(|address| text.contains(address)), || text.clone())
     };
     eventually("the command begins with the addresses", || shown("begin"));
-    for number in (1..=3).filter(|number| *number != leader).chain([leader]) {
+    // No other may lead, so that the addresses stay away; and the leader keeps its lease to the end.
+    let others = (1..=3).filter(|number| *number != leader);
+    for number in others.clone() {
+        done(&electd(&scene.cluster, &["drain", "--node", &format!("node-{number}")]));
+    }
+    for number in [leader].into_iter().chain(others) {
         scene.cluster.node(number).stop_term();
         scene.cluster.node(number).exit_code();
     }
