@@ -157,6 +157,15 @@ mod tests {
         is_gone(&folder);
     }
 
+    /// Nearly twice its time is too much, and more than half of it is not.
+    #[test]
+    fn a_program_gets_its_time_and_no_more() {
+        let limit = Duration::from_secs(2);
+        let error = shell("sleep 3.7; echo 5", limit).unwrap_err();
+        assert!(error.ends_with("took longer than 2s"), "{error}");
+        assert_eq!(shell("sleep 2.5; echo 5", limit * 2).unwrap().value, 5);
+    }
+
     #[test]
     fn what_a_program_leaves_running_neither_holds_it_up_nor_stays() {
         let (folder, script) = family("echo 5");

@@ -178,3 +178,17 @@ fn a_first_hook_is_told_what_happens_after_the_reload() {
     node.until_logged(&["hook: told of "]);
     assert!(!node.log().contains("told of leading"), "that was before: {}", node.log_tail(9));
 }
+
+/// It is ended long before twice its time is over.
+#[story]
+fn a_hook_gets_its_time_and_no_more() {
+    let cluster = Cluster::start_with(1, |config| {
+        config["hooks"] = hook("sleep 3.7; echo its time was doubled", "2s");
+    });
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    node.until_logged(&["for leading took longer than 2s and was killed"]);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    assert!(!node.log().contains("was doubled"), "{}", node.log_tail(9));
+}
