@@ -48,21 +48,19 @@ pub fn every_message() -> Vec<Message> {
     let incarnation = Incarnation(6);
     let acknowledge =
         Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause };
+    let yes_if = Opinion::YesIf { released: round, wait: lease };
     let mut messages = vec![
         Message::Election { round, rank, eligible: true },
         Message::Answer { round },
         Message::Coordinator { epoch, rank },
         heartbeat,
         Message::PreVote { number, epoch, list },
-        Message::PreVoteReply {
-            number,
-            opinion: Opinion::YesIf { released: round, wait: lease },
-            epoch,
-        },
+        Message::PreVoteReply { number, opinion: yes_if, epoch },
         Message::PreVoteReply { number, opinion: Opinion::Yes, epoch },
         Message::VoteRequest { number, epoch, lease, list },
         Message::Vote { incarnation: Incarnation(3), number, epoch },
         Message::Denial { number, opinion: Opinion::No { wait: lease }, epoch },
+        Message::Denial { number, opinion: Opinion::Uninformed { wait: lease }, epoch },
         acknowledge,
         Message::View(View { epoch, leader: Some(rank) }),
         Message::Preempt { epoch, rank, votes: vec![id(3), id(4)] },
