@@ -206,3 +206,23 @@ fn a_reload_takes_another_check_and_names_what_needs_a_restart() {
     until_healthy(&cluster, 1, false);
     assert_eq!(cluster.agree_on(1), epoch, "alone it leads on");
 }
+
+/// The last verdict of a check that is not run any more says nothing.
+#[story]
+fn a_member_whose_check_is_taken_away_is_fit_to_lead() {
+    let cluster = Cluster::start_with(2, |config| {
+        config["members"][1]["health"] = json!({"command": ["false"], "every": "1s"});
+    });
+    let epoch = cluster.agree_on(1);
+    let mut config = cluster.config().clone();
+    config["members"][1].as_object_mut().unwrap().remove("health");
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let answer = cluster.node(2).post("/reload", "").unwrap();
+    assert_eq!(answer.json()["result"], "changed immediately: health");
+    assert!(cluster.agree_on(2) > epoch);
+    eventually("nothing is told of a check", || {
+        let status = cluster.status(2)?;
+        let none = status.health.is_none() && status.problems.is_empty();
+        ensure(none, || format!("{:?}, {:?}", status.health, status.problems))
+    });
+}

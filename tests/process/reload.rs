@@ -115,7 +115,14 @@ fn an_edited_file_is_a_problem_until_all_of_it_counts() {
     until_told(&["not all of it is taken: a restart of this node takes preempt"]);
     fs::write(cluster.file(), "{").unwrap();
     until_told(&["was edited and cannot be used"]);
-    write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": 3}));
+    let now = |priority: u8| {
+        write(&cluster, |config| config["rank"] = json!({"by": "priority", "priority": priority}));
+    };
+    now(3);
+    until_told(&[]);
+    now(4); // as long as before
+    until_told(&["`electd reload` takes the rank"]);
+    now(3);
     until_told(&[]);
     // The status tells a moment before the log does.
     eventually("the log tells when it began and when it was over", || {
@@ -137,6 +144,18 @@ fn a_token_is_replaced_without_a_restart() {
     let reloaded = || cluster.node(1).post("/reload", "").unwrap().json()["result"].clone();
     assert_eq!(reloaded(), "changed immediately: token");
     assert_eq!(reloaded(), "nothing to change immediately");
+    let admin = cluster.node(1).admin.to_string();
+    let opens = |token: &str| {
+        let file = cluster.file().with_file_name("given");
+        fs::write(&file, token).unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        command.args(["resume", "--admin", &admin, "--token-file"]).arg(file);
+        command.env_remove("ELECTD_CONFIG").finished().status.success()
+    };
+    assert_eq!(["first", "second"].map(opens), [false, true]);
+    write(&cluster, |config| _ = config.as_object_mut().unwrap().remove("admin_token_file"));
+    assert_eq!(reloaded(), "changed immediately: token");
+    assert_eq!(["first", "second"].map(opens), [false; 2], "none opens any more");
 }
 
 /// The common part of all files of these tests.

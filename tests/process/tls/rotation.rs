@@ -91,10 +91,20 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
     certificates.put("node-2", &[certificates.authority.certificate()], &pair);
     let answer = node.post("/reload", "").unwrap();
     assert!(answer.body.contains("changed immediately: certificates"), "{answer:?}");
-    eventually("the problem is over", || {
+    let is_over = || {
+        eventually("the problem is over", || {
+            let found = problem()?;
+            ensure(found.is_none(), || format!("{found:?}"))
+        });
+    };
+    is_over();
+    certificates.replace("node-2", "key", "no key");
+    eventually("the next problem is shown", || {
         let found = problem()?;
-        ensure(found.is_none(), || format!("{found:?}"))
+        ensure(found.is_some(), || node.log_tail(5))
     });
+    certificates.replace("node-2", "key", &pair.key);
+    is_over(); // the node looks by itself, too
     assert!(node.metrics().unwrap().contains("electd_certificate_expiry_timestamp_seconds 1"));
     assert_eq!(cluster.agree_on(3), epoch);
 }
