@@ -2,6 +2,7 @@
 //! programs.
 
 use std::fs;
+use std::net::TcpStream;
 use std::path::Path;
 use std::time::Duration;
 
@@ -179,6 +180,21 @@ fn accepting_fails_at_first_and_everybody_is_served_all_the_same() {
         cluster.node(1).stop_term();
         assert_eq!(cluster.node(1).exit_code(), 0, "{error}");
     }
+}
+
+/// Whoever accepts nobody says so, and why, for as long as that is so.
+#[story]
+fn a_node_that_cannot_accept_connections_says_so_until_it_can() {
+    let cluster = Cluster::start_with(1, watchful);
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    let fails = "accept,accept4:error=EMFILE";
+    let Some(traced) = Traced::thread(node, "listener", fails) else { return };
+    let _dials = TcpStream::connect(node.address).unwrap(); // ends the call that is under way
+    let words = "cannot accept connections: this node may not open more files";
+    until_problem(&cluster, 1, "address", Some(words));
+    drop(traced);
+    until_problem(&cluster, 1, "address", None);
 }
 
 /// The system has no process left for a moment.

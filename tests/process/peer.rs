@@ -6,15 +6,19 @@
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpListener;
+use std::time::{Duration, Instant};
 
 use crate::support::impostor::{self, read};
 use crate::support::link::{Guise, Link};
-use crate::support::{Cluster, accept, ensure, eventually};
+use crate::support::{Cluster, accept, ensure, eventually, within};
 use serde_json::{Value, json};
 use story::story;
 
 /// Strangers, some three times as many as may wait for their welcome.
 const CROWD: usize = 200;
+
+/// Ten times the time of a hello.
+const SOON: Duration = Duration::from_secs(10);
 
 /// 64 that wait, 16 on their way out, and a node's own.
 const MOST_THREADS: u64 = 64 + 16 + 20;
@@ -220,6 +224,23 @@ fn who_says_nothing_is_dropped_also_when_it_says_it_slowly() {
     ends(silent);
     ends(half);
     ends(huge);
+    let mut slow = dial(&cluster);
+    slow.write_all(&[0, 1, 0, 0]).unwrap(); // at this pace the rest takes ten minutes
+    within(SOON, "a byte now and then does not help", || {
+        ensure(slow.write_all(b" ").is_err(), || "it goes on".to_owned())
+    });
+}
+
+/// The pauses double: these nine take five seconds, and half of that where chance has it so.
+#[story]
+fn who_hangs_up_is_dialed_more_and_more_rarely() {
+    let cluster = Cluster::prepare(2, |_| {});
+    let listener = TcpListener::bind(cluster.node(1).address).unwrap();
+    cluster.node(2).start();
+    drop(accept(&listener));
+    let begun = Instant::now();
+    (0..9).for_each(|_| drop(accept(&listener)));
+    assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
 }
 
 #[story]
