@@ -187,6 +187,11 @@ fn commands_do_not_wait_for_a_frozen_node_for_longer_than_their_timeout() {
         assert_eq!(output.status.code(), Some(code), "{args:?}: {output:?}");
         assert!(took < seconds(10), "{args:?} took {took:?}");
     }
+    let begun = Instant::now();
+    let mut waits = exec(&cluster, 1, &["--", "true"]);
+    let mut waits = Running(waits.stderr(Stdio::null()).spawn().unwrap());
+    assert_eq!(waits.code_within(seconds(50), "exec gives up"), Some(69));
+    assert!(begun.elapsed() >= seconds(5), "after {:?}", begun.elapsed());
     cluster.node(1).thaw();
 }
 

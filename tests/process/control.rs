@@ -1,12 +1,14 @@
 //! The control socket: commands on a node's own host need no token, whatever an earlier process left behind.
 
-use std::process::Output;
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::{Command, Output};
 
 use electd::admin::control;
 use serde_json::Value;
 use story::story;
 
-use crate::support::{Cluster, electd};
+use crate::support::{Cluster, Finished, electd};
 
 fn text(output: &Output) -> String {
     String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
@@ -55,8 +57,8 @@ fn a_cluster_without_admin_addresses_is_asked_on_its_host() {
 fn a_file_that_is_no_socket_is_told() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);
-    std::fs::create_dir_all(node.state()).unwrap();
-    std::fs::write(control::path(&node.state()), "").unwrap();
+    fs::create_dir_all(node.state()).unwrap();
+    fs::write(control::path(&node.state()), "").unwrap();
     node.start();
     assert_eq!(node.exit_code(), 71);
     assert!(
@@ -64,4 +66,24 @@ fn a_file_that_is_no_socket_is_told() {
         "{}",
         node.log()
     );
+}
+
+/// Only the folder of node-1 is on this host: to node-2, which leads, a command goes over TCP.
+#[story]
+fn where_the_leader_wants_a_token_the_node_of_this_host_passes_the_command_on() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let host = cluster.file().with_file_name("host");
+    fs::create_dir(&host).unwrap();
+    symlink(cluster.node(1).state(), host.join("node-1")).unwrap();
+    let mut config = cluster.config().clone();
+    config["data_dir"] = host.display().to_string().into();
+    let file = cluster.file().with_file_name("host.json");
+    fs::write(&file, config.to_string()).unwrap();
+    for order in ["pause", "resume"] {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        command.args([order, "--config"]).arg(&file);
+        let output = command.env_remove("ELECTD_ADMIN").finished();
+        assert_eq!(output.status.code(), Some(0), "{}", text(&output));
+    }
 }
