@@ -3,6 +3,7 @@
 
 use std::fs;
 use std::process::{Child, Command, Output};
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
@@ -10,7 +11,10 @@ use story::story;
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
 use crate::support::network::inside;
-use crate::support::{Finished, Node, done, electd, ensure, eventually};
+use crate::support::{Finished, Node, done, electd, ensure, eventually, within};
+
+/// Many times the second between two announcements.
+const SOON: Duration = Duration::from_secs(20);
 
 /// Addresses on an interface that may go.
 const EXTRA: [&str; 4] = ["--address", "10.0.0.99/32%extra", "--address", "fd00::99/128%extra"];
@@ -48,6 +52,22 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     scene.presence.assert_never_two();
     let log = scene.cluster.node(leader).log();
     assert!(log.contains("holds 10.0.0.99/24%cable, fd00::99/64%cable and runs sh"), "{log}");
+}
+
+/// Whoever was misled, as by a leader on the other side of a partition, need not ask.
+#[story]
+fn neighbours_hear_where_the_addresses_live_as_long_as_they_do() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let (network, other) = (scene.cluster.network(), leader % 3 + 1);
+    for address in ADDRESSES.repeat(3) {
+        network.mislead_client(address, other);
+        within(SOON, &format!("the client sends to host {leader} for {address}"), || {
+            let known = network.holder_to_client(address);
+            ensure(known == Some(leader), || format!("it sends to {known:?}"))
+        });
+    }
 }
 
 #[story]

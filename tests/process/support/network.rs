@@ -107,6 +107,12 @@ impl Network {
         (1..=self.nodes).find(is_known)
     }
 
+    /// Has the client send to this node for an address, until it hears better.
+    pub fn mislead_client(&self, address: &str, node: usize) {
+        let wrong = [address, "lladdr", &hardware(node), "dev", "switch", "nud", "stale"];
+        ip(&[&["-n", &self.switch(), "neigh", "replace"], &wrong[..]].concat()).unwrap();
+    }
+
     /// Gives a node one more interface with this name, or takes it away.
     pub fn interface(&self, node: usize, name: &str, there: bool) {
         let home = self.home(node);
