@@ -209,3 +209,46 @@ impl Leader for Remote {
         self.shared.gone.load(Ordering::SeqCst)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node that answers all that it is asked; and what it hears.
+    fn node() -> (Remote, Receiver<FromExec>) {
+        let (own, node) = UnixStream::pair().unwrap();
+        let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
+        let welcome = FromNode::Welcome { lock, addresses, clock: None, takes_failures: true };
+        for word in [welcome, FromNode::DoesNotLead] {
+            words::write(&node, &word).unwrap();
+        }
+        let (hears, heard) = bounded(8);
+        thread::spawn(move || {
+            let mut lines = BufReader::new(node.try_clone().unwrap());
+            while let Ok(Some(word)) = words::read(&mut lines) {
+                let answer = match word {
+                    FromExec::Hold { .. } => Some(FromNode::Held(true)),
+                    FromExec::Ended => None,
+                    FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
+                };
+                hears.send(word).unwrap();
+                answer.iter().for_each(|answer| words::write(&node, answer).unwrap());
+            }
+        });
+        (Remote::start(own, Vec::new()).unwrap(), heard)
+    }
+
+    /// Otherwise the next leader would hand over too, if it leads by then.
+    #[test]
+    fn a_node_that_stands_back_is_not_asked_to_hand_over_as_well() {
+        let (node, heard) = node();
+        node.stand_back("code 3");
+        node.hand_over();
+        let reason = "code 3".to_owned();
+        assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Failed { reason }]);
+        drop(node.hold(Duration::from_secs(1)).unwrap());
+        node.hand_over();
+        let said = [FromExec::Hold { most_ms: 1000 }, FromExec::Ended, FromExec::Resign];
+        assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
+    }
+}
