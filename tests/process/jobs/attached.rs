@@ -259,7 +259,7 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
 }
 
 #[story]
-fn a_resignation_is_answered_when_the_command_has_ended() {
+fn an_order_that_ends_a_leadership_is_answered_when_the_command_has_ended() {
     let cluster = Cluster::start(3);
     cluster.agree_on(3);
     let file = cluster.file().with_file_name("ended");
@@ -280,6 +280,15 @@ fn a_resignation_is_answered_when_the_command_has_ended() {
     assert_eq!(first.code(), 76);
     cluster.agree_on(2);
     cluster.node(3).restart();
+    cluster.agree_on(3);
+    std::fs::remove_file(&file).unwrap();
+    let mut drained = begin();
+    let answer = cluster.node(3).post("/drain", "").unwrap();
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert_eq!(std::fs::read_to_string(&file).unwrap(), "ended\n");
+    assert_eq!(drained.code(), 76);
+    cluster.agree_on(2);
+    assert_eq!(cluster.node(3).post("/undrain", "").unwrap().code, 200);
     cluster.agree_on(3);
     std::fs::remove_file(&file).unwrap();
     let mut second = begin();
