@@ -161,7 +161,7 @@ bench-address: cargo ## measure the outage of an address beside keepalived's: ne
 
 cargo:
 	@command -v $(CARGO) >/dev/null || { \
-		echo "$(CARGO) is missing: install stable Rust from https://rustup.rs, then open a new shell" >&2; \
+		echo "$(CARGO) is missing: install stable Rust from https://rustup.rs, then open a new shell (under sudo: make build first, then sudo make install-files)" >&2; \
 		exit 1; }
 
 rust-tools: cargo

@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use crossbeam::channel::{Sender, bounded};
+use log::warn;
 
 use super::args::duration;
 use super::error::CliError;
@@ -124,6 +125,9 @@ impl JobArgs {
     pub fn check(&self) -> Result<(), CliError> {
         if !self.is_empty() {
             needs::look().map_err(|unmet| CliError::new(Exit::Config, unmet))?;
+        }
+        if let Some(why) = self.command.first().and_then(needs::is_no_program) {
+            warn!("{why}: it is tried when this node leads");
         }
         check::check(&self.address).map_err(|refused| {
             let exit = match refused {

@@ -2,7 +2,7 @@
 
 use std::backtrace::{Backtrace, BacktraceStatus};
 use std::fs::OpenOptions;
-use std::io::{self, Read};
+use std::io::{self, ErrorKind, Read};
 use std::net::TcpListener;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -230,7 +230,14 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
         return Ok(None);
     };
     admin::listen(address).map(Some).map_err(|error| {
-        let what = format!("cannot listen on {address}, the admin address of {name}: {error}");
+        let remedy = match error.kind() {
+            ErrorKind::AddrInUse => {
+                "end what listens there (`ss -ltnp` shows it), or give another port"
+            }
+            _ => "start it on the host that has this address, or give the member an admin_listen",
+        };
+        let what =
+            format!("cannot listen on {address}, the admin address of {name}: {error}; {remedy}");
         CliError::new(Exit::Listen, what)
     })
 }

@@ -1,9 +1,12 @@
 //! What a job needs of the system, tried before anything relies on it: a node that finds only as the leader that it
 //! cannot guard its job would lead for nothing.
 
+use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::path::Path;
 
+use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{
     PidfdFlags, Signal, child_subreaper, getpid, parent_process_death_signal, pidfd_open,
@@ -69,6 +72,23 @@ pub fn look() -> Result<(), Unmet> {
     tried.into_iter().try_for_each(|(call, outcome)| outcome.map_err(|error| Unmet { call, error }))
 }
 
+/// Why a program given by its path cannot be run, as far as that can be told before: its host may have it later. Others
+/// are looked for in PATH when they are run.
+#[must_use]
+pub fn is_no_program(program: &OsString) -> Option<String> {
+    let path = Path::new(program);
+    if path.components().count() < 2 {
+        return None;
+    }
+    let can = access(path, Access::EXEC_OK).map_err(io::Error::from);
+    let is_file = can.and_then(|()| path.metadata()).map(|found| found.is_file());
+    match is_file {
+        Ok(true) => None,
+        Ok(false) => Some(format!("{} is no program", path.display())),
+        Err(error) => Some(format!("{} cannot be run on this host: {error}", path.display())),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -76,6 +96,16 @@ mod tests {
     #[test]
     fn all_that_a_guard_needs_is_here() {
         look().unwrap();
+    }
+
+    #[test]
+    fn a_program_that_is_not_there_is_told_before_it_is_run() {
+        let why = |program: &str| is_no_program(&OsString::from(program));
+        assert_eq!(why("/bin/sh"), None);
+        assert_eq!(why("sh"), None, "PATH decides when it is run");
+        assert!(why("./no/such/worker").unwrap().contains("No such file"));
+        assert!(why("/etc/passwd").unwrap().contains("Permission denied"));
+        assert_eq!(why("/etc").as_deref(), Some("/etc is no program"));
     }
 
     #[test]

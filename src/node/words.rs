@@ -59,7 +59,8 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             )
         }
         Rejection::WrongAddress { expected, found } => format!(
-            "{} answers at the address of {}: correct the addresses",
+            "{} answers at the address of {}: correct the addresses; or its host has a file of its own, with other \
+             ids: write the file once, and copy it",
             members.name(*found),
             members.name(*expected)
         ),
