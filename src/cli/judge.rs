@@ -229,11 +229,15 @@ impl Judgement {
         format!("{name} leads in epoch {epoch}; {tolerated}")
     }
 
+    /// The problems that this command found itself, and those that nodes told.
+    fn by_source(&self) -> (Vec<&Trouble>, Vec<&Trouble>) {
+        self.problems.iter().partition(|it| it.nodes.is_empty())
+    }
+
     /// What is wrong, for one line: the shortest first, so that as much as possible finds room. Why a member does not answer
     /// is said once: by those that miss it, or else by the command.
     pub fn brief(&self) -> Vec<String> {
-        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
-            self.problems.iter().partition(|it| it.nodes.is_empty());
+        let (silent, told) = self.by_source();
         let is_told = |about: &str| told.iter().any(|it| it.about == about);
         let unheard: Vec<String> =
             silent.iter().map(|it| it.about.clone()).filter(|about| !about.is_empty()).collect();
@@ -248,8 +252,7 @@ impl Judgement {
     /// What is wrong besides what the headline says, each once: that a member is down, whoever tells it, and not again
     /// that it does not answer.
     pub fn besides(&self) -> Vec<String> {
-        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
-            self.problems.iter().partition(|it| it.nodes.is_empty());
+        let (silent, told) = self.by_source();
         let is_down =
             |about: &str| told.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
         let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_down(&it.about));

@@ -109,7 +109,8 @@ pub fn fitted(text: &str, width: Option<u16>, indent: usize) -> String {
     lines.map(|line| format!("{line}\n")).collect()
 }
 
-/// The line as lines that fit, indented by this and a space after the first, broken between words where there are any; without characters that would move the cursor.
+/// The line as lines that fit, indented by this and a space after the first, broken between words where there are any;
+/// without characters that would move the cursor.
 pub fn wrapped(line: &str, width: usize, indent: usize) -> Vec<String> {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     let mut rest: Vec<char> = line.chars().map(shown).collect();

@@ -30,9 +30,9 @@ use crate::rank::children;
 /// How long a guard that is no longer needed may take to end by itself.
 const PATIENCE: Duration = Duration::from_secs(1);
 
-/// The least descriptor of a line to a guard: above those of the connections to the node and to the members. Linux lets go of a killed process's descriptors from the highest number down. So a
-/// guard learns first that its electd died: it begins no command for which nothing waits, and ends one that
-/// runs before another member hears that it may lead.
+/// The least descriptor of a line to a guard: above those of the connections to the node and to the members. Linux lets
+/// go of a killed process's descriptors from the highest number down. So a guard learns first that its electd died: it
+/// begins no command for which nothing waits, and ends one that runs before another member hears that it may lead.
 const LINE: i32 = 1010;
 
 /// A guard that has begun nothing yet.

@@ -1,10 +1,10 @@
-//! What the world adds to its drawing.
+//! What the world adds to its trace and its drawing.
 
 use super::world::World;
 use crate::core::Core;
 use crate::core::message::Message;
 use crate::core::settings::AlgorithmKind;
-use crate::trace::{Detail, Event, Narrator, What, length};
+use crate::trace::{Detail, Event, Line, Narrator, What, length};
 
 impl World {
     /// Adds to what is drawn, if anything is.
@@ -14,6 +14,14 @@ impl World {
         let narrator = Narrator { members: &self.members, detail: Detail::Election };
         if let Some(what) = what(&narrator) {
             drawing.add(Event { time: self.now, node, what });
+        }
+    }
+
+    /// Adds a line to the trace, if there is one.
+    pub(super) fn say(&mut self, node: usize, what: impl FnOnce() -> String) {
+        if self.setup.detail.is_some() {
+            let node = self.members.name(self.nodes[node].settings.id);
+            self.lines.push(Line { time: self.now, node, what: what() });
         }
     }
 

@@ -15,7 +15,7 @@ use crate::core::durable::Durable;
 use crate::core::message::{Envelope, Kind, Message};
 use crate::core::types::NodeId;
 use crate::core::{Core, Input, Phase, Reason, Transition};
-use crate::trace::{Line, Narrator, What};
+use crate::trace::{Narrator, What};
 
 /// How late a process may be woken.
 const LATE: Duration = Duration::from_millis(1);
@@ -245,14 +245,6 @@ impl World {
         let narrator = Narrator { members: &self.members, detail };
         if let Some(what) = what(&narrator) {
             self.say(node, || what);
-        }
-    }
-
-    /// Adds a line to the trace, if there is one.
-    pub(super) fn say(&mut self, node: usize, what: impl FnOnce() -> String) {
-        if self.setup.detail.is_some() {
-            let node = self.members.name(self.id(node));
-            self.lines.push(Line { time: self.now, node, what: what() });
         }
     }
 }

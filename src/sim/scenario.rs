@@ -55,7 +55,7 @@ pub struct Outcome {
     pub leader: usize,
     /// Its epoch.
     pub epoch: Epoch,
-    /// Who led before, and died.
+    /// The member that led before, and died.
     pub old_leader: Option<usize>,
     /// The messages of the election.
     pub messages: Counts,

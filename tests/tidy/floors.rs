@@ -16,7 +16,7 @@ const BY: &[&str] = &["self", "cx", "state", "turn"];
 /// From the roof down, one file or more a floor.
 const FLOORS: &[&[&str]] = &[
     &["mod.rs", "turn.rs"],
-    // Who connects learns what it missed.
+    // A member that connects learns what it missed.
     &["admission.rs"],
     // What an operator asks for.
     &["forwarding.rs"],
