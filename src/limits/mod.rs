@@ -300,8 +300,8 @@ mod tests {
             };
             (0..count).map(entry).collect()
         };
-        assert_eq!(list(&many(128)).judge(), Ok(()));
-        assert_eq!(list(&many(129)).judge(), Err(ListError::Count(129)));
+        assert_eq!(list(&many(64)).judge(), Ok(()));
+        assert_eq!(list(&many(65)).judge(), Err(ListError::Count(65)));
         let ids = |count| many(count).iter().map(|member| member.id).collect::<Vec<_>>();
         let removed = |ids| list(&[member(1)]).with_removed(ids).judge();
         assert_eq!(removed(ids(256)), Ok(()));

@@ -29,18 +29,23 @@ impl Story {
         );
     }
 
-    /// Two changes are equal if there was no progress between them. Progress is a new leader or a new
-    /// epoch, except the epochs of a leader that takes one after the other, as when a member reports
-    /// ever later ones.
-    fn kind(&mut self, change: &Transition) -> u64 {
+    /// What a change has in common with those that it only repeats; none if it gives or takes this member a leader,
+    /// as that is always news. The others are equal if there was no progress between them. Progress is a new leader
+    /// or a new epoch, except the epochs of a leader that takes one after the other, as when a member reports ever
+    /// later ones.
+    fn kind(&mut self, change: &Transition) -> Option<u64> {
         let Transition { from, to, leader, epoch, reason } = change;
         let leads_on = *from == Phase::Leading && *to == Phase::Leading;
         if !leads_on && let Some(leader) = leader {
             self.0 = Some((*leader, *epoch));
         }
+        let has_leader = |phase: &Phase| matches!(phase, Phase::Following | Phase::Leading);
+        if !leads_on && (has_leader(from) || has_leader(to)) {
+            return None;
+        }
         let mut hasher = DefaultHasher::new();
         (from, to, leader, discriminant(reason), self.0).hash(&mut hasher);
-        hasher.finish()
+        Some(hasher.finish())
     }
 }
 
@@ -106,13 +111,22 @@ mod tests {
         let mut story = Story::default();
         let first = story.kind(&waits(1));
         assert_eq!(story.kind(&waits(2)), first, "times and epochs are no progress");
-        let led = story.kind(&follows(4));
+        story.kind(&follows(4));
         let second = story.kind(&waits(5));
         assert_ne!(second, first);
-        assert_eq!(story.kind(&follows(4)), led, "the same leader again");
-        assert_eq!(story.kind(&waits(6)), second);
-        assert_ne!(story.kind(&follows(7)), led);
+        story.kind(&follows(4));
+        assert_eq!(story.kind(&waits(6)), second, "the same leader in between");
+        story.kind(&follows(7));
         assert_ne!(story.kind(&waits(8)), second);
+    }
+
+    #[test]
+    fn to_find_or_lose_a_leader_is_news_each_time() {
+        let mut story = Story::default();
+        let loses = Transition { from: Phase::Following, ..waits(4) };
+        for change in [follows(4), loses.clone(), follows(4), loses] {
+            assert_eq!(story.kind(&change), None, "{change:?}");
+        }
     }
 
     #[test]
@@ -123,6 +137,7 @@ mod tests {
             Transition { from: phase, to: phase, reason, ..follows(epoch) }
         };
         let first = story.kind(&again(2));
+        assert!(first.is_some());
         assert!((3..9).all(|epoch| story.kind(&again(epoch)) == first));
     }
 

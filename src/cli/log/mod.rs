@@ -173,13 +173,13 @@ impl Log for NodeLog {
 /// event says itself what it repeats (`same`).
 fn repeat_key(record: &Record<'_>) -> Option<u64> {
     let fields = record.key_values();
-    let same = fields.get("same".into()).map(|same| same.to_string());
+    let same = fields.get("same".into()).and_then(|same| same.to_u64());
     if same.is_none() && fields.get("event".into()).is_some() {
         return None;
     }
     let mut hasher = DefaultHasher::new();
-    (record.file(), record.line(), same.unwrap_or_else(|| record.args().to_string()))
-        .hash(&mut hasher);
+    let words = same.is_none().then(|| record.args().to_string());
+    (record.file(), record.line(), same, words).hash(&mut hasher);
     Some(hasher.finish())
 }
 

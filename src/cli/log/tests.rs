@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log::Level;
+use log::kv::Value;
 
 use super::repeats::MINUTE;
 use super::*;
@@ -120,15 +121,15 @@ impl Write for Shared {
 fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
     let out = Arc::default();
     let log = node_log(&out, WriteStyle::Never, LogFormat::Text, false);
-    let line = |fields: &[(&str, &str)], text: &str| {
+    let line = |fields: &[(&str, Value<'_>)], text: &str| {
         let mut record = Record::builder();
         record.level(Level::Warn).key_values(&fields);
         log.log(&record.args(format_args!("{text}")).build());
     };
     for _ in 0..4 {
-        line(&[("event", "majority_lost")], "the majority is lost");
-        line(&[("event", "majority_back")], "the majority is back");
-        line(&[("event", "no_leader"), ("same", "7")], "waits");
+        line(&[("event", "majority_lost".into())], "the majority is lost");
+        line(&[("event", "majority_back".into())], "the majority is back");
+        line(&[("event", "no_leader".into()), ("same", 7_u64.into())], "waits");
         line(&[], "cannot accept a connection");
     }
     log.flush();

@@ -233,7 +233,7 @@ fn no_number_leaves_none_above_it() {
     let met = vec![(id(2), Incarnation(1)); MOST_MEMBERS + 1].into();
     assert_damaged(
         json(&with(record(7), |kept| kept.met = met)).as_bytes(),
-        "\"met\": it has 129 entries",
+        "\"met\": it has 65 entries",
     );
 }
 
