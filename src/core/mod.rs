@@ -23,6 +23,7 @@ mod epochs;
 mod forwarding;
 mod heartbeat;
 mod hello;
+mod inputs;
 mod job;
 mod leadership;
 pub mod membership;
@@ -60,7 +61,8 @@ use std::sync::Arc;
 use algorithm::Algorithm;
 use context::Context;
 use detector::{Detector, Peer};
-use membership::MemberList;
+use leadership::{tally, voting};
+use membership::{MemberList, change, replication};
 use message::View;
 use planted::Fault;
 use restart::Restored;
@@ -93,17 +95,17 @@ impl Core {
     pub fn handle(&mut self, now: Time, input: Input, out: &mut Vec<Output>) {
         let Core { state, algorithm } = self;
         let before = out.len();
-        let mut turn = Turn { cx: Context { state, now, out }, algorithm };
-        turn.settle_peers();
-        turn.recover_if_stalled();
-        turn.end_lease();
-        turn.take(input);
-        turn.tally();
-        turn.look_for_unreachable();
-        turn.forward_postponed();
-        turn.mark_list_committed();
-        turn.advance_change();
-        turn.forget_old_promises();
+        let mut turn = Turn { cx: Context { state, now, out }, algorithm: algorithm.get_mut() };
+        reach::settle_peers(&mut turn.cx);
+        inputs::recover_if_stalled(&mut turn.cx);
+        heartbeat::end_lease(&mut turn);
+        inputs::take(&mut turn, input);
+        tally::tally(&mut turn);
+        reach::look_for_unreachable(&mut turn);
+        forwarding::forward_postponed(&mut turn);
+        replication::mark_list_committed(&mut turn.cx);
+        change::advance_change(&mut turn);
+        voting::forget_old_promises(&mut turn.cx);
         let eligible = state.is_eligible();
         state.eligibility.note(eligible);
         out[before..].sort_by_key(|output| !output.is_awaited());
@@ -140,8 +142,8 @@ impl Core {
         match self.state.course.beaten() {
             Some(beaten) => {
                 let turn = beaten + timing.stall();
-                let lease =
-                    self.state.lease_until().filter(|_| !Fault::SnapshotForEver.is_planted());
+                let lease = heartbeat::lease_until(&self.state)
+                    .filter(|_| !Fault::SnapshotForEver.is_planted());
                 lease.map_or(turn, |lease| lease.min(turn))
             }
             None => now + timing.failure,
@@ -165,7 +167,7 @@ impl Core {
 
     /// When this leader's lease ends; none without a majority, and for a member that does not lead.
     pub fn lease_until(&self) -> Option<Time> {
-        self.state.lease_until()
+        heartbeat::lease_until(&self.state)
     }
 
     /// The member that halted this one, or that it accepted as coordinator, in an election of the halting algorithm.
@@ -178,7 +180,7 @@ impl Core {
     /// it awaits.
     pub fn coordinator(&self) -> Option<View> {
         let settled = self.state.leader().map(|_| self.state.view());
-        settled.or_else(|| self.algorithm.accepted(&self.state))
+        settled.or_else(|| self.algorithm.get().accepted(&self.state))
     }
 
     /// The last task that this member was handed.
@@ -227,7 +229,7 @@ impl Core {
 
     /// The member that an operator chose to lead, whatever its rank, as far as this member knows.
     pub fn chosen(&self) -> Option<NodeId> {
-        self.state.chosen()
+        switchover::chosen(&self.state)
     }
 
     /// The leader that this member is to take over from, and when it may ask that leader to hand over; none if it does not

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::content::Told;
 use super::detector::Peer;
 use super::hello::{Agreement, Hello, Rejection};
-use super::membership::{ListVersion, MemberList};
+use super::membership::{ListVersion, MemberList, own};
 use super::message::{Envelope, Message};
 use super::phase::Phase;
 use super::planted::Fault;
@@ -39,160 +39,153 @@ fn differ(key: &str, ours: impl ToString, theirs: impl ToString) -> Rejection {
     Rejection::Disagreement { key: key.to_owned(), ours, theirs }
 }
 
-impl State {
-    /// Why this member must refuse a hello, if it must. Nothing changes before that is decided.
-    pub(super) fn objection(&self, hello: &Hello) -> Option<Rejection> {
-        let stranger = || {
-            let unknown = self.detector.get(hello.id).is_none() && !self.learns_of_stranger(hello);
-            unknown.then(|| {
-                let older =
-                    !hello.list.supersedes(self.membership.list()) && self.is_list_committed();
-                // Without a majority a later leader gives its own list a new version, which may name the sender again.
-                let later = !self.needs_majority()
-                    && hello.view.epoch > self.view().epoch
-                    && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
-                let removed =
-                    older && !later && self.membership.list().removed().contains(&hello.id);
-                let removed = removed || self.has_removed_itself(hello);
-                let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
-                reason(hello.id)
-            })
-        };
-        self.disagreement(hello)
-            .or_else(|| self.jump_of_hello(hello))
-            .or_else(stranger)
-            .or_else(|| self.lists_differ(hello))
-    }
+/// Why this member must refuse a hello, if it must. Nothing changes before that is decided.
+pub fn objection(state: &State, hello: &Hello) -> Option<Rejection> {
+    let stranger = || {
+        let unknown = state.detector.get(hello.id).is_none() && !learns_of_stranger(state, hello);
+        unknown.then(|| {
+            let older =
+                !hello.list.supersedes(state.membership.list()) && own::is_list_committed(state);
+            // Without a majority a later leader gives its own list a new version, which may name the sender again.
+            let later = !state.needs_majority()
+                && hello.view.epoch > state.view().epoch
+                && hello.view.leader.is_some_and(|leader| leader.id != hello.id);
+            let removed = older && !later && state.membership.list().removed().contains(&hello.id);
+            let removed = removed || has_removed_itself(state, hello);
+            let reason = if removed { Rejection::Removed } else { Rejection::UnknownId };
+            reason(hello.id)
+        })
+    };
+    disagreement(state, hello)
+        .or_else(|| jump_of_hello(state, hello))
+        .or_else(stranger)
+        .or_else(|| lists_differ(state, hello))
+}
 
-    /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added while this
-    /// member was away, and be the only member left that can say so. A list's entry of this member never changes once
-    /// it was added; but an older list may be the only one that knows of its removal.
-    ///
-    /// With a majority a stranger's word never counts: it could name voters that do not exist. This member learns of
-    /// an added member from those that it knows.
-    pub(super) fn learns_of_stranger(&self, hello: &Hello) -> bool {
-        let list = &hello.list;
-        let own = |list: &MemberList| list.get(self.id()).cloned();
-        let added = self.membership.version() > ListVersion::default();
-        let same = !added
-            || own(self.membership.list()).is_none()
-            || own(list) == own(self.membership.list());
-        let overruled = self.leads() && list.version().epoch <= self.view().epoch;
-        let taken = list.supersedes(self.membership.list())
-            && !overruled
-            && self.phase() != Phase::Stopping;
-        let named = own(list).is_some() && list.get(hello.id).is_some();
-        let believed = !self.needs_majority() || Fault::StrangersList.is_planted();
-        believed && named && same && taken
-    }
+/// Without a majority: whether a stranger is let in, and its list taken first. It may have been added while this
+/// member was away, and be the only member left that can say so. A list's entry of this member never changes once
+/// it was added; but an older list may be the only one that knows of its removal.
+///
+/// With a majority a stranger's word never counts: it could name voters that do not exist. This member learns of
+/// an added member from those that it knows.
+pub fn learns_of_stranger(state: &State, hello: &Hello) -> bool {
+    let list = &hello.list;
+    let own = |list: &MemberList| list.get(state.id()).cloned();
+    let added = state.membership.version() > ListVersion::default();
+    let same = !added
+        || own(state.membership.list()).is_none()
+        || own(list) == own(state.membership.list());
+    let overruled = state.leads() && list.version().epoch <= state.view().epoch;
+    let taken =
+        list.supersedes(state.membership.list()) && !overruled && state.phase() != Phase::Stopping;
+    let named = own(list).is_some() && list.get(hello.id).is_some();
+    let believed = !state.needs_majority() || Fault::StrangersList.is_planted();
+    believed && named && same && taken
+}
 
-    /// Whether the sender is a leader that has removed itself, by the very list that this member has stored: it waits
-    /// only for that.
-    fn has_removed_itself(&self, hello: &Hello) -> bool {
-        let same = hello.list.version() == self.membership.version();
-        same && hello.list.get(hello.id).is_none() && self.list_record().is_none()
-    }
+/// Whether the sender is a leader that has removed itself, by the very list that this member has stored: it waits
+/// only for that.
+fn has_removed_itself(state: &State, hello: &Hello) -> bool {
+    let same = hello.list.version() == state.membership.version();
+    same && hello.list.get(hello.id).is_none() && own::list_record(state).is_none()
+}
 
-    /// What keeps two members from talking, whichever they are.
-    pub(super) fn disagreement(&self, hello: &Hello) -> Option<Rejection> {
-        if let Err((ours, theirs)) = self.settings.protocols.shared(hello.protocols) {
-            return Some(Rejection::Protocol { ours, theirs });
-        }
-        let (ours, theirs) = (Agreement::of(&self.settings), &hello.agreement);
-        if ours.cluster != theirs.cluster {
-            let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
-            return Some(Rejection::Cluster { ours, theirs });
-        }
-        if hello.to != self.id() {
-            return Some(Rejection::WrongAddress { expected: hello.to, found: self.id() });
-        }
-        if hello.id == self.id() {
-            return Some(Rejection::OwnId(hello.id));
-        }
-        let settings = [
-            ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
-            ("quorum", ours.quorum.name(), theirs.quorum.name()),
-            ("preempt", &ours.preempt, &theirs.preempt),
-            ("rank", &ours.rank, &theirs.rank),
-        ];
-        let other = settings.into_iter().find(|(_, ours, theirs)| ours != theirs);
-        other.map(|(key, ours, theirs)| differ(key, ours, theirs))
+/// What keeps two members from talking, whichever they are.
+pub fn disagreement(state: &State, hello: &Hello) -> Option<Rejection> {
+    if let Err((ours, theirs)) = state.settings.protocols.shared(hello.protocols) {
+        return Some(Rejection::Protocol { ours, theirs });
     }
+    let (ours, theirs) = (Agreement::of(&state.settings), &hello.agreement);
+    if ours.cluster != theirs.cluster {
+        let (ours, theirs) = (ours.cluster.clone(), theirs.cluster.clone());
+        return Some(Rejection::Cluster { ours, theirs });
+    }
+    if hello.to != state.id() {
+        return Some(Rejection::WrongAddress { expected: hello.to, found: state.id() });
+    }
+    if hello.id == state.id() {
+        return Some(Rejection::OwnId(hello.id));
+    }
+    let settings = [
+        ("algorithm", ours.algorithm.name(), theirs.algorithm.name()),
+        ("quorum", ours.quorum.name(), theirs.quorum.name()),
+        ("preempt", &ours.preempt, &theirs.preempt),
+        ("rank", &ours.rank, &theirs.rank),
+    ];
+    let other = settings.into_iter().find(|(_, ours, theirs)| ours != theirs);
+    other.map(|(key, ours, theirs)| differ(key, ours, theirs))
+}
 
-    /// With a majority: two files that never changed, and do not name the same voters.
-    fn lists_differ(&self, hello: &Hello) -> Option<Rejection> {
-        if !self.needs_majority() || hello.list.version() != self.membership.version() {
-            return None;
-        }
-        let (ours, theirs) = (self.membership.list().digest(), hello.list.digest());
-        let named = |digest: u64| format!("the list {digest:016x}");
-        (ours != theirs).then(|| differ("members", named(ours), named(theirs)))
+/// With a majority: two files that never changed, and do not name the same voters.
+fn lists_differ(state: &State, hello: &Hello) -> Option<Rejection> {
+    if !state.needs_majority() || hello.list.version() != state.membership.version() {
+        return None;
     }
+    let (ours, theirs) = (state.membership.list().digest(), hello.list.digest());
+    let named = |digest: u64| format!("the list {digest:016x}");
+    (ours != theirs).then(|| differ("members", named(ours), named(theirs)))
+}
 
-    /// The greatest epoch or round that this member knows.
-    fn greatest_known(&self) -> u64 {
-        self.epochs.round().max(self.view().epoch).max(self.membership.version().epoch).0
-    }
+/// The greatest epoch or round that this member knows.
+fn greatest_known(state: &State) -> u64 {
+    state.epochs.round().max(state.view().epoch).max(state.membership.version().epoch).0
+}
 
-    fn greatest_counter(&self) -> u64 {
-        self.membership.version().counter.max(self.membership.newest().counter)
-    }
+fn greatest_counter(state: &State) -> u64 {
+    state.membership.version().counter.max(state.membership.newest().counter)
+}
 
-    /// Why a number in a hello is impossible, if one is.
-    fn jump_of_hello(&self, hello: &Hello) -> Option<Rejection> {
-        let Version { epoch, counter } = hello.list.version();
-        let known = self.greatest_known();
-        let met = self.detector.get(hello.id).map(|peer| peer.proven().0.0).unwrap_or_default();
-        beyond("round", hello.round.0, known, MOST)
-            .or_else(|| beyond("epoch", hello.view.epoch.max(epoch).0, known, MOST))
-            .or_else(|| beyond("list version", counter, self.greatest_counter(), MOST))
-            .or_else(|| beyond("incarnation", hello.incarnation.0, met, MOST_STARTS))
-    }
+/// Why a number in a hello is impossible, if one is.
+fn jump_of_hello(state: &State, hello: &Hello) -> Option<Rejection> {
+    let Version { epoch, counter } = hello.list.version();
+    let known = greatest_known(state);
+    let met = state.detector.get(hello.id).map(|peer| peer.proven().0.0).unwrap_or_default();
+    beyond("round", hello.round.0, known, MOST)
+        .or_else(|| beyond("epoch", hello.view.epoch.max(epoch).0, known, MOST))
+        .or_else(|| beyond("list version", counter, greatest_counter(state), MOST))
+        .or_else(|| beyond("incarnation", hello.incarnation.0, met, MOST_STARTS))
+}
 
-    /// Why this member must refuse a message, if it must.
-    pub(super) fn objection_to(&self, from: NodeId, envelope: &Envelope) -> Option<Rejection> {
-        let Told { epoch, list, task, pause, lease } = envelope.message.told().and(envelope.epoch);
-        let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        beyond("epoch", epoch.0, self.greatest_known(), MOST)
-            .or_else(|| beyond("list version", list, self.greatest_counter(), MOST))
-            .or_else(|| beyond("task version", task, self.records.task().version.counter, MOST))
-            .or_else(|| {
-                beyond("pause version", pause, self.membership.pause().version.counter, MOST)
-            })
-            .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
-            .or_else(|| self.presumption(from, &envelope.message))
-    }
+/// Why this member must refuse a message, if it must.
+pub fn objection_to(state: &State, from: NodeId, envelope: &Envelope) -> Option<Rejection> {
+    let Told { epoch, list, task, pause, lease } = envelope.message.told().and(envelope.epoch);
+    let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    beyond("epoch", epoch.0, greatest_known(state), MOST)
+        .or_else(|| beyond("list version", list, greatest_counter(state), MOST))
+        .or_else(|| beyond("task version", task, state.records.task().version.counter, MOST))
+        .or_else(|| beyond("pause version", pause, state.membership.pause().version.counter, MOST))
+        .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
+        .or_else(|| presumption(state, from, &envelope.message))
+}
 
-    /// Why a member may not send this message, if it may not: only a candidate or a leader sends it.
-    fn presumption(&self, by: NodeId, message: &Message) -> Option<Rejection> {
-        let presumes = message.is_of_candidate_or_leader() && self.never_leads(by);
-        let role = self.membership.list().get(by).filter(|_| presumes)?.role;
-        Some(differ("role", role.name(), Role::Member.name()))
-    }
+/// Why a member may not send this message, if it may not: only a candidate or a leader sends it.
+fn presumption(state: &State, by: NodeId, message: &Message) -> Option<Rejection> {
+    let presumes = message.is_of_candidate_or_leader() && state.never_leads(by);
+    let role = state.membership.list().get(by).filter(|_| presumes)?.role;
+    Some(differ("role", role.name(), Role::Member.name()))
+}
 
-    /// With a majority: whether a member came back without its state, and so without its votes. A start that kept the
-    /// state counts one more than the one before.
-    pub(super) fn state_lost(&self, hello: &Hello) -> Option<Rejection> {
-        let (known, instance) = self.detector.get(hello.id)?.proven();
-        let told = hello.incarnation;
-        let again = told == known && instance.is_some_and(|known| known != hello.instance);
-        let lost = self.needs_majority() && (told < known || again);
-        lost.then_some(Rejection::StateLost { id: hello.id, known, told })
-    }
+/// With a majority: whether a member came back without its state, and so without its votes. A start that kept the
+/// state counts one more than the one before.
+pub fn state_lost(state: &State, hello: &Hello) -> Option<Rejection> {
+    let (known, instance) = state.detector.get(hello.id)?.proven();
+    let told = hello.incarnation;
+    let again = told == known && instance.is_some_and(|known| known != hello.instance);
+    let lost = state.needs_majority() && (told < known || again);
+    lost.then_some(Rejection::StateLost { id: hello.id, known, told })
+}
 
-    /// Whether another process with this id is connected and alive: heard within `failure`, or not suspected by the
-    /// leader that this member follows, which hears all while it leads.
-    pub(super) fn in_use(&self, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
-        let address = peer.lines.address()?;
-        let same = peer.is_process(hello.incarnation, hello.instance);
-        let failure = self.settings.timing.failure;
-        let leader = self.leader().filter(|leader| leader.id != hello.id);
-        let vouched = leader
-            .and_then(|leader| self.detector.get(leader.id)?.declared())
-            .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
-        let heard = peer.heard_within(failure, now) || vouched;
-        let displaces = !heard || Fault::SecondDisplaces.is_planted();
-        (!displaces && !same)
-            .then(|| Rejection::IdInUse { id: hello.id, address: address.to_owned() })
-    }
+/// Whether another process with this id is connected and alive: heard within `failure`, or not suspected by the
+/// leader that this member follows, which hears all while it leads.
+pub fn in_use(state: &State, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
+    let address = peer.lines.address()?;
+    let same = peer.is_process(hello.incarnation, hello.instance);
+    let failure = state.settings.timing.failure;
+    let leader = state.leader().filter(|leader| leader.id != hello.id);
+    let vouched = leader
+        .and_then(|leader| state.detector.get(leader.id)?.declared())
+        .is_some_and(|declared| peer.alive() && now.since(declared) < failure);
+    let heard = peer.heard_within(failure, now) || vouched;
+    let displaces = !heard || Fault::SecondDisplaces.is_planted();
+    (!displaces && !same).then(|| Rejection::IdInUse { id: hello.id, address: address.to_owned() })
 }

@@ -12,29 +12,25 @@ use super::note::Note;
 use super::state::State;
 use super::types::Pause;
 
-impl Context<'_> {
-    /// Another member sends a pause or its end: takes the greatest version.
-    pub fn hear_pause(&mut self, told: Option<Pause>) {
-        let Some(told) = told.filter(|told| told > self.state.membership.pause()) else { return };
-        self.take_pause(told);
-    }
-
-    /// Takes a pause or its end, and has it stored. Returns the record that holds it.
-    pub fn take_pause(&mut self, pause: Pause) -> u64 {
-        self.state.membership.take_pause(pause);
-        self.out.push(Output::Note(Note::Paused(pause)));
-        self.persist()
-    }
+/// Another member sends a pause or its end: takes the greatest version.
+pub fn hear_pause(cx: &mut Context<'_>, told: Option<Pause>) {
+    let Some(told) = told.filter(|told| told > cx.state.membership.pause()) else { return };
+    take_pause(cx, told);
 }
 
-impl State {
-    /// The pause or its end, for others; none in a cluster that was never paused.
-    pub(in crate::core) fn pause_to_tell(&self) -> Option<Pause> {
-        Some(*self.membership.pause()).filter(|pause| *pause > Pause::default())
-    }
+/// Takes a pause or its end, and has it stored. Returns the record that holds it.
+pub fn take_pause(cx: &mut Context<'_>, pause: Pause) -> u64 {
+    cx.state.membership.take_pause(pause);
+    cx.out.push(Output::Note(Note::Paused(pause)));
+    cx.persist()
+}
 
-    /// The same, if it is greater than the one that a leader sent.
-    pub(in crate::core) fn pause_to_tell_back(&self, told: Option<Pause>) -> Option<Pause> {
-        self.pause_to_tell().filter(|own| *own > told.unwrap_or_default())
-    }
+/// The pause or its end, for others; none in a cluster that was never paused.
+pub fn pause_to_tell(state: &State) -> Option<Pause> {
+    Some(*state.membership.pause()).filter(|pause| *pause > Pause::default())
+}
+
+/// The same, if it is greater than the one that a leader sent.
+pub fn pause_to_tell_back(state: &State, told: Option<Pause>) -> Option<Pause> {
+    pause_to_tell(state).filter(|own| *own > told.unwrap_or_default())
 }

@@ -13,6 +13,8 @@ use std::sync::Arc;
 
 use super::api::Output;
 use super::bounds;
+use super::context::Context;
+use super::heartbeat;
 use super::message::Message;
 use super::note::Note;
 use super::planted::Fault;
@@ -21,60 +23,58 @@ use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
 
-impl Turn<'_> {
-    /// Other timings are in force from now on. A timer that has already expired by these starts anew.
-    pub fn retime(&mut self, timing: Timing) {
-        let state = &mut *self.cx.state;
-        if state.settings.timing == timing {
-            return;
-        }
-        if Fault::AnswerStretched.is_planted()
-            && let Some(lease) = state.course.lease_mut()
-        {
-            let older = bounds::certain(state.settings.timing.lease);
-            lease.stretch(bounds::certain(timing.lease).saturating_sub(older));
-        }
-        Arc::make_mut(&mut state.settings).timing = timing;
-        state.course.retime(self.cx.now);
-        let waits = [
-            (Timer::Silence, timing.failure),
-            (Timer::Check, timing.failure),
-            (Timer::Pulse, timing.heartbeat),
-        ];
-        for (timer, time) in waits {
-            if let Some(due) = state.timers.due(timer) {
-                state.timers.arm(timer, due.min(self.cx.now + time));
-            }
-        }
-        let others = self.cx.all_others();
-        for id in self.cx.state.detector.ids().iter().filter(|id| !others.contains(id)) {
-            // The hello of a connection that is not up yet may have carried the older timings.
-            self.cx.state.detector.change(*id, |peer| peer.lines.note_older_timing());
-        }
-        self.cx.send_all(others, Message::Timing { timing: timing.nanos() });
-        if self.cx.state.leads() {
-            self.beat(); // the next round may be due already, and the stall is counted from the last one
+/// Other timings are in force from now on. A timer that has already expired by these starts anew.
+pub fn retime(turn: &mut Turn<'_>, timing: Timing) {
+    let state = &mut *turn.cx.state;
+    if state.settings.timing == timing {
+        return;
+    }
+    if Fault::AnswerStretched.is_planted()
+        && let Some(lease) = state.course.lease_mut()
+    {
+        let older = bounds::certain(state.settings.timing.lease);
+        lease.stretch(bounds::certain(timing.lease).saturating_sub(older));
+    }
+    Arc::make_mut(&mut state.settings).timing = timing;
+    state.course.retime(turn.cx.now);
+    let waits = [
+        (Timer::Silence, timing.failure),
+        (Timer::Check, timing.failure),
+        (Timer::Pulse, timing.heartbeat),
+    ];
+    for (timer, time) in waits {
+        if let Some(due) = state.timers.due(timer) {
+            state.timers.arm(timer, due.min(turn.cx.now + time));
         }
     }
-
-    /// The connection to a peer is up: sends the timings if the hello carried older ones.
-    pub(super) fn repeat_timing(&mut self, peer: NodeId) {
-        if self.cx.state.detector.change(peer, |peer| peer.lines.take_older_timing()) {
-            let timing = self.cx.state.settings.timing.nanos();
-            self.cx.send(peer, Message::Timing { timing });
-        }
+    let others = turn.cx.all_others();
+    for id in turn.cx.state.detector.ids().iter().filter(|id| !others.contains(id)) {
+        // The hello of a connection that is not up yet may have carried the older timings.
+        turn.cx.state.detector.change(*id, |peer| peer.lines.note_older_timing());
     }
-
-    /// A peer has other timings than its hello said.
-    pub(super) fn told_timing(&mut self, peer: NodeId, theirs: [u64; 4]) {
-        self.cx.state.detector.change(peer, |peer| peer.says_timing(theirs));
-        self.note_timing(peer, theirs);
+    turn.cx.send_all(others, Message::Timing { timing: timing.nanos() });
+    if turn.cx.state.leads() {
+        heartbeat::beat(turn); // the next round may be due already, and the stall is counted from the last one
     }
+}
 
-    /// A peer sent its timings: notes a difference for the operator.
-    pub(super) fn note_timing(&mut self, peer: NodeId, theirs: [u64; 4]) {
-        if self.cx.state.settings.timing.nanos() != theirs {
-            self.cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs }));
-        }
+/// The connection to a peer is up: sends the timings if the hello carried older ones.
+pub fn repeat_timing(cx: &mut Context<'_>, peer: NodeId) {
+    if cx.state.detector.change(peer, |peer| peer.lines.take_older_timing()) {
+        let timing = cx.state.settings.timing.nanos();
+        cx.send(peer, Message::Timing { timing });
+    }
+}
+
+/// A peer has other timings than its hello said.
+pub fn told_timing(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
+    cx.state.detector.change(peer, |peer| peer.says_timing(theirs));
+    note_timing(cx, peer, theirs);
+}
+
+/// A peer sent its timings: notes a difference for the operator.
+pub fn note_timing(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
+    if cx.state.settings.timing.nanos() != theirs {
+        cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs }));
     }
 }

@@ -6,9 +6,11 @@
 //! immediately when its leader does not name it any more, or when it follows another leader, and otherwise after a
 //! while. All of this is in memory only, and an older member need not know of it.
 
+use super::answers;
 use super::context::Context;
 use super::course::Switchover;
 use super::job::Ending;
+use super::leadership::{handover, release};
 use super::message::{Done, Refusal};
 use super::phase::Reason;
 use super::planted::Fault;
@@ -26,120 +28,113 @@ fn ranks_first(rank: Rank) -> bool {
     rank.value == i64::MAX
 }
 
-impl State {
-    /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
-    /// may not have come. The leader's version may not know the command that ends one.
-    pub(super) fn follows_unchosen(&self) -> bool {
-        let unchosen = |leader: Rank| !ranks_first(leader) && self.chosen().is_none();
-        !self.leads() && self.leader().is_some_and(unchosen)
-    }
+/// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
+/// may not have come. The leader's version may not know the command that ends one.
+pub fn follows_unchosen(state: &State) -> bool {
+    let unchosen = |leader: Rank| !ranks_first(leader) && chosen(state).is_none();
+    !state.leads() && state.leader().is_some_and(unchosen)
+}
 
-    /// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
-    pub(in crate::core) fn chosen(&self) -> Option<NodeId> {
-        let next = self.course.switchover().map(|switchover| switchover.to);
-        let own = self.leads() && self.eligibility.is_chosen();
-        next.or_else(|| own.then_some(self.id())).or_else(|| self.course.chosen())
+/// The member that an operator chose to lead, as far as this member knows: it leads, or is about to.
+pub fn chosen(state: &State) -> Option<NodeId> {
+    let next = state.course.switchover().map(|switchover| switchover.to);
+    let own = state.leads() && state.eligibility.is_chosen();
+    next.or_else(|| own.then_some(state.id())).or_else(|| state.course.chosen())
+}
+
+/// The followed leader names the member that is chosen to lead next.
+pub fn hear_choice(cx: &mut Context<'_>, chosen: Option<NodeId>) {
+    cx.state.course.hear_choice(chosen);
+    let takes = chosen == Some(cx.state.id()) && cx.state.is_eligible();
+    if takes {
+        let until = cx.now + cx.state.settings.timing.failure * PATIENCE;
+        cx.state.eligibility.choose(until);
+        cx.freeze_rank();
+    } else if cx.state.eligibility.is_chosen() {
+        cx.state.eligibility.end_choice();
     }
 }
 
-impl Context<'_> {
-    /// The followed leader names the member that is chosen to lead next.
-    pub fn hear_choice(&mut self, chosen: Option<NodeId>) {
-        self.state.course.hear_choice(chosen);
-        let takes = chosen == Some(self.state.id()) && self.state.is_eligible();
-        if takes {
-            let until = self.now + self.state.settings.timing.failure * PATIENCE;
-            self.state.eligibility.choose(until);
-            self.freeze_rank();
-        } else if self.state.eligibility.is_chosen() {
-            self.state.eligibility.end_choice();
-        }
+pub fn may_switch_over(state: &State, to: NodeId) -> Result<(), Refusal> {
+    match state.course.switchover() {
+        _ if !state.leads() => Err(Refusal::NotLeader),
+        Some(under_way) => Err(Refusal::Switching(under_way.to)),
+        None if to == state.id() => Ok(()),
+        None if state.membership.list().get(to).is_none() => Err(Refusal::NotMember(to)),
+        None if !state.could_lead(to) => Err(Refusal::CannotLead(to)),
+        None => Ok(()),
     }
 }
 
-impl Turn<'_> {
-    pub(super) fn may_switch_over(&self, to: NodeId) -> Result<(), Refusal> {
-        let state = &self.cx.state;
-        match state.course.switchover() {
-            _ if !state.leads() => Err(Refusal::NotLeader),
-            Some(under_way) => Err(Refusal::Switching(under_way.to)),
-            None if to == state.id() => Ok(()),
-            None if state.membership.list().get(to).is_none() => Err(Refusal::NotMember(to)),
-            None if !state.could_lead(to) => Err(Refusal::CannotLead(to)),
-            None => Ok(()),
-        }
+/// A member acknowledged a heartbeat: if it is the chosen one and ranks first, it takes over.
+pub fn hear_of_chosen(turn: &mut Turn<'_>, from: NodeId, rank: Rank, eligible: bool) {
+    if turn.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
+        return;
     }
-
-    /// A member acknowledged a heartbeat: if it is the chosen one and ranks first, it takes over.
-    pub fn hear_of_chosen(&mut self, from: NodeId, rank: Rank, eligible: bool) {
-        if self.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
-            return;
-        }
-        if !eligible {
-            self.drop_switchover(Refusal::CannotLead(from));
-        } else if ranks_first(rank) {
-            self.chosen_takes_over(from);
-        }
+    if !eligible {
+        release::drop_switchover(&mut turn.cx, Refusal::CannotLead(from));
+    } else if ranks_first(rank) {
+        chosen_takes_over(turn, from);
     }
+}
 
-    /// The chosen member takes over: this leader hands over, once its job has ended.
-    pub fn chosen_takes_over(&mut self, to: NodeId) {
-        let Some(under_way) = self.cx.state.course.switchover() else { return };
-        if !under_way.taken {
-            let epoch = self.cx.state.view().epoch;
-            let done = Done::Resigned { epoch, successor: Some(to) };
-            self.cx.tell_outcome(under_way.asked, Ok(done));
-        }
-        self.cx.state.course.set_switchover(Some(Switchover { taken: true, ..under_way }));
-        if !self.waits_for_job(Ending::SwitchedOver(to)) {
-            self.hand_over_to_chosen(to);
-        }
+/// The chosen member takes over: this leader hands over, once its job has ended.
+pub fn chosen_takes_over(turn: &mut Turn<'_>, to: NodeId) {
+    let Some(under_way) = turn.cx.state.course.switchover() else { return };
+    if !under_way.taken {
+        let epoch = turn.cx.state.view().epoch;
+        let done = Done::Resigned { epoch, successor: Some(to) };
+        answers::tell_outcome(&mut turn.cx, under_way.asked, Ok(done));
     }
-
-    /// Hands over to the chosen member, if that may still lead.
-    pub fn hand_over_to_chosen(&mut self, to: NodeId) {
-        if self.cx.state.could_lead(to) {
-            self.release(Some(to), Reason::SwitchedOver(to));
-        } else {
-            self.cx.state.course.set_switchover(None);
-        }
+    turn.cx.state.course.set_switchover(Some(Switchover { taken: true, ..under_way }));
+    if !release::waits_for_job(&mut turn.cx, Ending::SwitchedOver(to)) {
+        hand_over_to_chosen(turn, to);
     }
+}
 
-    /// At a heartbeat round, and when a job has ended: hands over to a chosen member that waits; or drops the
-    /// switchover, if that member is gone or did not say in time that it takes over.
-    pub fn look_after_switchover(&mut self) {
-        let Some(Switchover { to, due, taken, .. }) = self.cx.state.course.switchover() else {
-            return;
-        };
-        if taken {
-            self.chosen_takes_over(to); // the job may have ended for another reason, which is void by now
-        } else if !self.cx.state.could_lead(to) {
-            self.drop_switchover(Refusal::CannotLead(to));
-        } else if due <= self.cx.now {
-            self.drop_switchover(Refusal::NotTaken(to));
-        }
+/// Hands over to the chosen member, if that may still lead.
+pub fn hand_over_to_chosen(turn: &mut Turn<'_>, to: NodeId) {
+    if turn.cx.state.could_lead(to) {
+        handover::release(turn, Some(to), Reason::SwitchedOver(to));
+    } else {
+        turn.cx.state.course.set_switchover(None);
     }
+}
 
-    /// A leader whose switchover was cleared hands over to the member that would have preempted it: the others
-    /// compare with the rank that it was elected with.
-    pub fn hand_over_if_cleared(&mut self) {
-        let state = &self.cx.state;
-        let stays = state.preempt() == Preempt::Never || state.membership.wanted().is_some();
-        if !state.leads() || !state.eligibility.was_cleared() || stays {
-            return;
-        }
-        let value = state.eligibility.sample().unwrap_or(i64::MIN);
-        let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
-        let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer));
-        let ranks = steady.map(|peer| peer.rank());
-        let takes_over = |rank: &Rank| {
-            margin.is_exceeded(*rank, own)
-                && self.eligible_for_long_enough(rank.id)
-                && self.may_succeed(rank.id)
-        };
-        let best = ranks.filter(takes_over).max().map(|rank| rank.id);
-        if let Some(best) = best.filter(|_| !Fault::ChoiceUncleared.is_planted()) {
-            self.give_way(best);
-        }
+/// At a heartbeat round, and when a job has ended: hands over to a chosen member that waits; or drops the
+/// switchover, if that member is gone or did not say in time that it takes over.
+pub fn look_after_switchover(turn: &mut Turn<'_>) {
+    let Some(Switchover { to, due, taken, .. }) = turn.cx.state.course.switchover() else {
+        return;
+    };
+    if taken {
+        chosen_takes_over(turn, to); // the job may have ended for another reason, which is void by now
+    } else if !turn.cx.state.could_lead(to) {
+        release::drop_switchover(&mut turn.cx, Refusal::CannotLead(to));
+    } else if due <= turn.cx.now {
+        release::drop_switchover(&mut turn.cx, Refusal::NotTaken(to));
+    }
+}
+
+/// A leader whose switchover was cleared hands over to the member that would have preempted it: the others
+/// compare with the rank that it was elected with.
+pub fn hand_over_if_cleared(turn: &mut Turn<'_>) {
+    let state = &turn.cx.state;
+    let stays = state.preempt() == Preempt::Never || state.membership.wanted().is_some();
+    if !state.leads() || !state.eligibility.was_cleared() || stays {
+        return;
+    }
+    let value = state.eligibility.sample().unwrap_or(i64::MIN);
+    let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
+    let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer));
+    let ranks = steady.map(|peer| peer.rank());
+    let takes_over = |rank: &Rank| {
+        margin.is_exceeded(*rank, own)
+            && handover::eligible_for_long_enough(&turn.cx, rank.id)
+            && handover::may_succeed(&turn.cx, rank.id)
+    };
+    let best = ranks.filter(takes_over).max().map(|rank| rank.id);
+    if let Some(best) = best.filter(|_| !Fault::ChoiceUncleared.is_planted()) {
+        handover::give_way(turn, best);
     }
 }

@@ -9,10 +9,12 @@ use super::election::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::{becoming, handover, nomination};
 use crate::core::membership::Member;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
+use crate::core::reach;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
@@ -109,7 +111,7 @@ impl Election for Bully {
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.asked.clear();
         self.awaited = BTreeSet::from([leader]);
-        cx.become_waiting(cx.now, reason);
+        becoming::become_waiting(cx, cx.now, reason);
     }
 }
 
@@ -136,17 +138,22 @@ impl Bully {
     /// immediately if there are none.
     fn begin(&mut self, cx: &mut Context, joined: Option<Epoch>, reason: Reason) {
         let round = joined.unwrap_or_else(|| cx.next_round());
-        *self = Bully { round, started: cx.now, succeeds: cx.succeeds(), ..Bully::default() };
+        *self = Bully {
+            round,
+            started: cx.now,
+            succeeds: nomination::succeeds(cx.state),
+            ..Bully::default()
+        };
         cx.note_round(round);
         cx.freeze_rank();
         let rivals = self.unasked(cx);
         if !rivals.is_empty() {
-            cx.become_electing(reason);
+            becoming::become_electing(cx, reason);
             self.ask(cx, rivals.into_iter().collect());
         } else if cx.state.is_eligible() {
             self.win(cx, reason);
         } else {
-            cx.become_waiting(cx.now, Reason::MayNotLead);
+            becoming::become_waiting(cx, cx.now, Reason::MayNotLead);
         }
     }
 
@@ -171,7 +178,7 @@ impl Bully {
         let awaited = self.awaited.iter().filter_map(|id| cx.state.detector.get(*id));
         let best = awaited.filter(|peer| peer.counts()).map(|peer| peer.rank()).max();
         if let Some(best) = best.filter(|_| cx.state.phase() == Phase::Waiting) {
-            cx.pass_over(best.id, cx.state.settings.timing.t2());
+            reach::pass_over(cx, best.id, cx.state.settings.timing.t2());
         }
     }
 
@@ -220,7 +227,7 @@ impl Bully {
         } else if all_asked && !eligible {
             // All were asked, and are gone or not eligible either: this member waits until one of them is eligible
             // again.
-            cx.become_waiting(cx.now, Reason::MayNotLead);
+            becoming::become_waiting(cx, cx.now, Reason::MayNotLead);
         } else if all_asked && self.round > cx.state.view().epoch {
             self.win(cx, reason);
         } else {
@@ -244,7 +251,7 @@ impl Bully {
 
     /// Leads as soon as the round, which becomes the epoch, is durable and the voters agree.
     fn win(&mut self, cx: &mut Context, reason: Reason) {
-        if cx.nominate(self.round, Aim::Lead, &reason) {
+        if nomination::nominate(cx, self.round, Aim::Lead, &reason) {
             self.lead(cx, reason);
         }
     }
@@ -252,7 +259,7 @@ impl Bully {
     /// "It sends a Victory message to all other processes and becomes the new Coordinator."
     fn lead(&mut self, cx: &mut Context, reason: Reason) {
         let (epoch, rank) = (self.round, cx.state.rank());
-        cx.become_leading(epoch, reason);
+        becoming::become_leading(cx, epoch, reason);
         let others = cx.all_others();
         cx.mark_told(&others);
         cx.send_all(others, Message::Coordinator { epoch, rank });
@@ -280,7 +287,10 @@ impl Bully {
             }
             if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
-                if cx.state.phase() == Phase::Electing && above && !cx.is_passed_over(from) {
+                if cx.state.phase() == Phase::Electing
+                    && above
+                    && !reach::is_passed_over(cx.state, from)
+                {
                     self.await_leader(cx, from, Reason::Joined(from)); // or both would win
                 }
             }
@@ -308,7 +318,7 @@ impl Bully {
 
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
-            cx.take_over(leader.id, Reason::TakingOver(leader.id));
+            handover::take_over(cx, leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
             // One election at a time; unless a leader elects whose epoch this member is about to store: it does not
             // lead any more.
@@ -344,13 +354,13 @@ impl Bully {
         if round != self.round || !self.asked.contains(&from) {
             return; // of an election that is over
         }
-        if cx.is_passed_over(from) && cx.state.phase() == Phase::Electing {
+        if reach::is_passed_over(cx.state, from) && cx.state.phase() == Phase::Electing {
             return; // it answered before, and did not lead: until T1 it may show that it does
         }
         match cx.state.phase() {
             Phase::Electing => {
                 self.awaited = BTreeSet::from([from]);
-                cx.become_waiting(self.started, Reason::Answered(from));
+                becoming::become_waiting(cx, self.started, Reason::Answered(from));
             }
             Phase::Waiting => {
                 self.awaited.insert(from);

@@ -38,6 +38,11 @@ pub(in crate::core) trait Election {
         true
     }
 
+    /// The coordinator that this member has accepted before it has its task and names it as its leader.
+    fn accepted(&self, _state: &State) -> Option<View> {
+        None
+    }
+
     /// Whether this member found no eligible member: it waits until there is one.
     fn finds_nobody(&self, state: &State) -> bool;
 

@@ -2,13 +2,11 @@
 //! whether and for how long it leads.
 
 mod bully;
-mod election;
+pub(super) mod election;
 mod halting;
 mod ring;
 
-use super::message::View;
 use super::settings::AlgorithmKind;
-use super::state::State;
 use bully::Bully;
 use election::Election;
 use halting::Halting;
@@ -31,13 +29,15 @@ impl Algorithm {
         }
     }
 
-    /// The coordinator that a member of the halting algorithm has accepted, before it has its task
-    /// and names it as its leader.
-    pub fn accepted(&self, state: &State) -> Option<View> {
-        if let Algorithm::Halting(halting) = self { halting.accepted(state) } else { None }
+    pub fn get(&self) -> &dyn Election {
+        match self {
+            Algorithm::Bully(bully) => bully,
+            Algorithm::Halting(halting) => &**halting,
+            Algorithm::Ring(ring) => &**ring,
+        }
     }
 
-    pub fn get(&mut self) -> &mut dyn Election {
+    pub fn get_mut(&mut self) -> &mut dyn Election {
         match self {
             Algorithm::Bully(bully) => bully,
             Algorithm::Halting(halting) => &mut **halting,

@@ -10,64 +10,61 @@ use crate::core::message::{Message, Opinion};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
-impl Context<'_> {
-    /// This voter's answer to a vote request.
-    pub fn judge(&self, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
-        let state = &*self.state;
-        let (own, patience) = (state.membership.version(), state.settings.timing.failure);
-        if list < own && !Fault::StaleList.is_planted() {
-            return Opinion::No { wait: patience };
-        }
-        // A member led in the epoch of the list's version, and the majority that elected it may have been removed
-        // since. As in Raft: a candidate's term is above that of its last entry.
-        if epoch <= own.epoch && !Fault::ListEpoch.is_planted() {
-            return Opinion::No { wait: Duration::ZERO };
-        }
-        state.voter.judge((self.now, patience), candidate, epoch, state.view())
+/// This voter's answer to a vote request.
+pub fn judge(cx: &Context<'_>, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
+    let state = &*cx.state;
+    let (own, patience) = (state.membership.version(), state.settings.timing.failure);
+    if list < own && !Fault::StaleList.is_planted() {
+        return Opinion::No { wait: patience };
     }
-
-    /// Votes for a candidate, and sends the vote as soon as it is durable.
-    pub fn vote_for(
-        &mut self,
-        candidate: NodeId,
-        incarnation: Incarnation,
-        number: u64,
-        epoch: Epoch,
-        lease: Duration,
-    ) {
-        let before = self.state.voter.voted_before(candidate, epoch, lease);
-        self.state.voter.vote_for(self.now, candidate, epoch, lease);
-        let vote = Message::Vote { incarnation, number, epoch };
-        let waits = self.state.records.awaited_by(|then| *then == Then::Vote);
-        let record = match (before, waits) {
-            // The candidate asks once more, as the disk is slow: the vote is not written twice.
-            (true, None) if candidate == self.state.id() => {
-                return self.hear_vote(candidate, incarnation, number, epoch);
-            }
-            (true, None) => return self.send(candidate, vote),
-            (true, Some(record)) => record,
-            (false, _) => {
-                let record = self.persist();
-                self.state.records.then(record, Then::Vote);
-                record
-            }
-        };
-        if Fault::VoteNotDurable.is_planted() && candidate != self.state.id() {
-            return self.send(candidate, vote);
-        }
-        self.state.records.then(record, Then::Tell(candidate, vote));
+    // A member led in the epoch of the list's version, and the majority that elected it may have been removed
+    // since. As in Raft: a candidate's term is above that of its last entry.
+    if epoch <= own.epoch && !Fault::ListEpoch.is_planted() {
+        return Opinion::No { wait: Duration::ZERO };
     }
+    state.voter.judge((cx.now, patience), candidate, epoch, state.view())
+}
 
-    /// A voter votes for this member; or this member itself does, now that its vote is durable.
-    pub fn hear_vote(&mut self, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
-        let own = of == self.state.records.incarnation() && self.state.is_voter(from);
-        if let Some(question) = self.state.candidacy.question_mut()
-            && ((question.number, question.epoch) == (number, epoch)
-                || Fault::StaleVote.is_planted())
-            && question.stage == Stage::Vote
-            && own
-        {
-            question.hear(from, Opinion::Yes, self.now);
+/// Votes for a candidate, and sends the vote as soon as it is durable.
+pub fn vote_for(
+    cx: &mut Context<'_>,
+    candidate: NodeId,
+    incarnation: Incarnation,
+    number: u64,
+    epoch: Epoch,
+    lease: Duration,
+) {
+    let before = cx.state.voter.voted_before(candidate, epoch, lease);
+    cx.state.voter.vote_for(cx.now, candidate, epoch, lease);
+    let vote = Message::Vote { incarnation, number, epoch };
+    let waits = cx.state.records.awaited_by(|then| *then == Then::Vote);
+    let record = match (before, waits) {
+        // The candidate asks once more, as the disk is slow: the vote is not written twice.
+        (true, None) if candidate == cx.state.id() => {
+            return hear_vote(cx, candidate, incarnation, number, epoch);
         }
+        (true, None) => return cx.send(candidate, vote),
+        (true, Some(record)) => record,
+        (false, _) => {
+            let record = cx.persist();
+            cx.state.records.then(record, Then::Vote);
+            record
+        }
+    };
+    if Fault::VoteNotDurable.is_planted() && candidate != cx.state.id() {
+        return cx.send(candidate, vote);
+    }
+    cx.state.records.then(record, Then::Tell(candidate, vote));
+}
+
+/// A voter votes for this member; or this member itself does, now that its vote is durable.
+pub fn hear_vote(cx: &mut Context<'_>, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
+    let own = of == cx.state.records.incarnation() && cx.state.is_voter(from);
+    if let Some(question) = cx.state.candidacy.question_mut()
+        && ((question.number, question.epoch) == (number, epoch) || Fault::StaleVote.is_planted())
+        && question.stage == Stage::Vote
+        && own
+    {
+        question.hear(from, Opinion::Yes, cx.now);
     }
 }

@@ -9,20 +9,20 @@
 //! by a release (`release.rs`). `candidacy.rs`, `question.rs`, `lease.rs`, `endings.rs` and `voter.rs` hold the state of
 //! all that. `tests/tidy/floors.rs` says which of these files calls which.
 
-mod announcement;
-mod asking;
-mod becoming;
-mod call;
+pub(super) mod announcement;
+pub(super) mod asking;
+pub(super) mod becoming;
+pub(super) mod call;
 pub(super) mod candidacy;
-mod ending;
+pub(super) mod ending;
 pub(super) mod endings;
-mod handover;
-mod judging;
+pub(super) mod handover;
+pub(super) mod judging;
 pub(super) mod lease;
-mod nomination;
-mod promise;
+pub(super) mod nomination;
+pub(super) mod promise;
 pub(super) mod question;
-mod release;
-mod tally;
+pub(super) mod release;
+pub(super) mod tally;
 pub(super) mod voter;
-mod voting;
+pub(super) mod voting;

@@ -8,9 +8,12 @@
 use std::sync::Arc;
 
 use super::known::Asker;
+use crate::core::answers;
+use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::leadership::lease::Lease;
-use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList};
+use crate::core::leadership::{asking, call, handover, voting};
+use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList, own};
 use crate::core::message::{Done, Refusal, Taken};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
@@ -19,69 +22,67 @@ use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::{NodeId, Time};
 
-impl State {
-    /// Whether the leader may change its list: with a majority only a list of its own epoch that a majority has
-    /// stored, so that no older change can come back. And the lease must rest on that majority alone, not on what the
-    /// last change kept of an older one.
-    pub(in crate::core) fn may_change_list(&self) -> bool {
-        let own = self.stamped_own_list();
-        let settled = |lease: &Lease| lease.is_settled(self.majority());
-        let bound = self.course.lease().is_some_and(settled);
-        let confirmed = match own {
-            true => self.is_list_stored(),
-            false => Fault::NoConfirmation.is_planted(),
-        };
-        !self.needs_majority() || (bound && confirmed)
-    }
+/// Whether the leader may change its list: with a majority only a list of its own epoch that a majority has
+/// stored, so that no older change can come back. And the lease must rest on that majority alone, not on what the
+/// last change kept of an older one.
+pub fn may_change_list(state: &State) -> bool {
+    let own = own::stamped_own_list(state);
+    let settled = |lease: &Lease| lease.is_settled(state.majority());
+    let bound = state.course.lease().is_some_and(settled);
+    let confirmed = match own {
+        true => own::is_list_stored(state),
+        false => Fault::NoConfirmation.is_planted(),
+    };
+    !state.needs_majority() || (bound && confirmed)
+}
 
-    /// Whether the leader makes this change, or why not.
-    fn judge_change(&self, change: &Change, now: Time) -> Result<(), Refusal> {
-        if self.membership.wanted().is_some() {
-            return Err(Refusal::ChangeUnderWay);
-        }
-        let list = self.membership.list();
-        let after = list.changed(list.version(), change);
-        match change {
-            Change::Add(new) => {
-                if let Some((what, by)) = list.iter().find_map(|old| taken(old, new)) {
-                    return Err(Refusal::Taken { what, by });
-                } else if list.removed().contains(&new.id) {
-                    return Err(Refusal::WasRemoved(new.id));
-                } else if after.iter().len() > MOST_MEMBERS {
-                    return Err(Refusal::ListFull);
-                }
-            }
-            Change::Remove { id, force } => {
-                if list.get(*id).is_none() {
-                    return Err(Refusal::NotMember(*id));
-                } else if !after.iter().any(Member::may_lead) {
-                    return Err(Refusal::LastCandidate); // then nobody could ever change the list again
-                } else if *id == self.id() && !self.detector.iter().any(Peer::connected) {
-                    return Err(Refusal::LastMember); // no other would learn the change
-                } else if *force {
-                    return Ok(());
-                }
+/// Whether the leader makes this change, or why not.
+fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal> {
+    if state.membership.wanted().is_some() {
+        return Err(Refusal::ChangeUnderWay);
+    }
+    let list = state.membership.list();
+    let after = list.changed(list.version(), change);
+    match change {
+        Change::Add(new) => {
+            if let Some((what, by)) = list.iter().find_map(|old| taken(old, new)) {
+                return Err(Refusal::Taken { what, by });
+            } else if list.removed().contains(&new.id) {
+                return Err(Refusal::WasRemoved(new.id));
+            } else if after.iter().len() > MOST_MEMBERS {
+                return Err(Refusal::ListFull);
             }
         }
-        self.keeps_quorum(&after, now)
-    }
-
-    /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
-    /// refused it as a stranger.
-    fn keeps_quorum(&self, after: &MemberList, now: Time) -> Result<(), Refusal> {
-        if !self.needs_majority() {
-            return Ok(());
+        Change::Remove { id, force } => {
+            if list.get(*id).is_none() {
+                return Err(Refusal::NotMember(*id));
+            } else if !after.iter().any(Member::may_lead) {
+                return Err(Refusal::LastCandidate); // then nobody could ever change the list again
+            } else if *id == state.id() && !state.detector.iter().any(Peer::connected) {
+                return Err(Refusal::LastMember); // no other would learn the change
+            } else if *force {
+                return Ok(());
+            }
         }
-        let limit = self.settings.timing.failure * 3;
-        let lives = |id: NodeId| {
-            id == self.id()
-                || self.detector.is_alive(id)
-                || self.membership.knocked_within(limit, id, now)
-        };
-        let live = after.voters().filter(|id| lives(*id)).count();
-        let needed = after.majority();
-        if live < needed { Err(Refusal::LosesQuorum { live, needed }) } else { Ok(()) }
     }
+    keeps_quorum(state, &after, now)
+}
+
+/// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
+/// refused it as a stranger.
+fn keeps_quorum(state: &State, after: &MemberList, now: Time) -> Result<(), Refusal> {
+    if !state.needs_majority() {
+        return Ok(());
+    }
+    let limit = state.settings.timing.failure * 3;
+    let lives = |id: NodeId| {
+        id == state.id()
+            || state.detector.is_alive(id)
+            || state.membership.knocked_within(limit, id, now)
+    };
+    let live = after.voters().filter(|id| lives(*id)).count();
+    let needed = after.majority();
+    if live < needed { Err(Refusal::LosesQuorum { live, needed }) } else { Ok(()) }
 }
 
 /// What the new member would share with one of the list, and with which.
@@ -95,110 +96,108 @@ fn taken(old: &Member, new: &Member) -> Option<(Taken, NodeId)> {
     same.into_iter().find(|(_, same)| *same).map(|(what, _)| (what, old.id))
 }
 
-impl Turn<'_> {
-    /// An operator asks this member, the leader as far as is known, for a change. To remove itself it hands over
-    /// first, and then the next leader is asked.
-    pub fn change(&mut self, asker: Asker, change: Change) {
-        if let Err(refusal) = self.begin_change(asker, change) {
-            self.cx.tell_outcome(asker, Err(refusal));
-        }
+/// An operator asks this member, the leader as far as is known, for a change. To remove itself it hands over
+/// first, and then the next leader is asked.
+pub fn change(turn: &mut Turn<'_>, asker: Asker, change: Change) {
+    if let Err(refusal) = begin_change(turn, asker, change) {
+        answers::tell_outcome(&mut turn.cx, asker, Err(refusal));
     }
+}
 
-    fn begin_change(&mut self, asker: Asker, change: Change) -> Result<(), Refusal> {
-        if !self.cx.state.leads_by_list() {
-            return Err(Refusal::NotLeader);
-        }
-        self.cx.state.judge_change(&change, self.cx.now)?;
-        if let Change::Remove { id, force } = change
-            && id == self.cx.state.id()
-            && !(force && self.cx.state.best_other().is_none())
-        {
-            self.resign(None)?;
-            return Err(Refusal::HandedOver);
-        }
-        self.cx.state.membership.want(change, asker);
-        self.cx.arm(Timer::Change, self.cx.state.settings.timing.failure);
-        Ok(())
+fn begin_change(turn: &mut Turn<'_>, asker: Asker, change: Change) -> Result<(), Refusal> {
+    if !own::leads_by_list(turn.cx.state) {
+        return Err(Refusal::NotLeader);
     }
+    judge_change(turn.cx.state, &change, turn.cx.now)?;
+    if let Change::Remove { id, force } = change
+        && id == turn.cx.state.id()
+        && !(force && turn.cx.state.best_other().is_none())
+    {
+        handover::resign(turn, None)?;
+        return Err(Refusal::HandedOver);
+    }
+    turn.cx.state.membership.want(change, asker);
+    turn.cx.arm(Timer::Change, turn.cx.state.settings.timing.failure);
+    Ok(())
+}
 
-    /// At the end of a turn: makes the wanted change, or ends it.
-    pub fn advance_change(&mut self) {
-        let state = &self.cx.state;
-        let leads = state.leads_by_list();
-        let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };
-        let (change, made) = (wanted.change.clone(), wanted.made);
-        // A forced change needs no majority that has stored it, but one remaining member.
-        let forced = matches!(change, Change::Remove { force: true, .. });
-        let stored = state.is_list_stored() || Fault::DoneTooSoon.is_planted();
-        let kept = state.membership.is_kept(state.needs_majority());
-        if !made && state.may_change_list() {
-            self.make(&change);
-        } else if !state.stamped_own_list() {
-            self.cx.confirm_list(); // the list that it found; or this leader was elected anew meanwhile
-        } else if made && kept && (stored || forced) {
-            self.cx.state.timers.cancel(Timer::Change);
-            if let Some(asker) = self.cx.state.membership.end_change() {
-                let done = match change {
-                    Change::Add(member) => Done::Added(member.id),
-                    Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
-                };
-                self.cx.tell_outcome(asker, Ok(done));
-            }
-            if self.cx.state.membership.list().get(self.cx.state.id()).is_none() {
-                self.leave();
-            }
+/// At the end of a turn: makes the wanted change, or ends it.
+pub fn advance_change(turn: &mut Turn<'_>) {
+    let state = &turn.cx.state;
+    let leads = own::leads_by_list(state);
+    let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };
+    let (change, made) = (wanted.change.clone(), wanted.made);
+    // A forced change needs no majority that has stored it, but one remaining member.
+    let forced = matches!(change, Change::Remove { force: true, .. });
+    let stored = own::is_list_stored(state) || Fault::DoneTooSoon.is_planted();
+    let kept = state.membership.is_kept(state.needs_majority());
+    if !made && may_change_list(state) {
+        make(turn, &change);
+    } else if !own::stamped_own_list(state) {
+        own::confirm_list(&mut turn.cx); // the list that it found; or this leader was elected anew meanwhile
+    } else if made && kept && (stored || forced) {
+        turn.cx.state.timers.cancel(Timer::Change);
+        if let Some(asker) = turn.cx.state.membership.end_change() {
+            let done = match change {
+                Change::Add(member) => Done::Added(member.id),
+                Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
+            };
+            answers::tell_outcome(&mut turn.cx, asker, Ok(done));
+        }
+        if turn.cx.state.membership.list().get(turn.cx.state.id()).is_none() {
+            leave(turn);
         }
     }
+}
 
-    fn make(&mut self, change: &Change) {
-        self.cx.state.membership.made();
-        let state = &self.cx.state;
-        let list = Arc::new(state.membership.list().changed(state.next_version(), change));
-        let before = self.cx.state.detector.ids();
-        self.cx.tell_all(&list);
-        self.miss(before);
+fn make(turn: &mut Turn<'_>, change: &Change) {
+    turn.cx.state.membership.made();
+    let state = &turn.cx.state;
+    let list = Arc::new(state.membership.list().changed(own::next_version(state), change));
+    let before = turn.cx.state.detector.ids();
+    own::tell_all(&mut turn.cx, &list);
+    miss(turn, before);
+}
+
+/// The asker has waited too long for the change. A change that was made continues.
+pub fn change_expired(cx: &mut Context<'_>) {
+    if let Some((asker, made)) = cx.state.membership.change_expired() {
+        let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
+        answers::tell_outcome(cx, asker, Err(refusal));
     }
+}
 
-    /// The asker has waited too long for the change. A change that was made continues.
-    pub fn change_expired(&mut self) {
-        if let Some((asker, made)) = self.cx.state.membership.change_expired() {
-            let refusal = if made { Refusal::NotStoredYet } else { Refusal::ListNotConfirmed };
-            self.cx.tell_outcome(asker, Err(refusal));
+/// Takes the newer list of another member.
+pub fn adopt(turn: &mut Turn<'_>, list: Arc<MemberList>) {
+    let before = turn.cx.state.detector.ids();
+    own::drop_change(&mut turn.cx);
+    own::take_list(&mut turn.cx, list);
+    miss(turn, before);
+}
+
+/// The members that the list does not name any more count as dead. Questions to the voters of the old list are
+/// void.
+fn miss(turn: &mut Turn<'_>, before: Vec<NodeId>) {
+    voting::inform_voter(turn.cx.state); // this member may have met all voters of this list before
+    let asked = turn.cx.state.candidacy.asks_to_win();
+    asking::drop_question(&mut turn.cx);
+    for id in before {
+        if turn.cx.state.membership.list().get(id).is_none() {
+            call::lost(turn, id, Reason::LeaderRemoved(id));
         }
     }
-
-    /// Takes the newer list of another member.
-    pub fn adopt(&mut self, list: Arc<MemberList>) {
-        let before = self.cx.state.detector.ids();
-        self.cx.drop_change();
-        self.cx.take_list(list);
-        self.miss(before);
+    if asked && turn.cx.state.elects() {
+        call::call(turn, Reason::ListChanged);
     }
+    handover::begin_if_all_connected(turn);
+}
 
-    /// The members that the list does not name any more count as dead. Questions to the voters of the old list are
-    /// void.
-    fn miss(&mut self, before: Vec<NodeId>) {
-        self.inform_voter(); // this member may have met all voters of this list before
-        let asked = self.cx.state.candidacy.asks_to_win();
-        self.cx.drop_question();
-        for id in before {
-            if self.cx.state.membership.list().get(id).is_none() {
-                self.lost(id, Reason::LeaderRemoved(id));
-            }
-        }
-        if asked && self.cx.state.elects() {
-            self.call(Reason::ListChanged);
-        }
-        self.begin_if_all_connected();
+/// This member was removed: it steps down for good.
+pub fn leave(turn: &mut Turn<'_>) {
+    // Without a majority a removal on one side of a partition may be undone by the other.
+    if turn.cx.state.needs_majority() {
+        turn.cx.state.membership.leave();
     }
-
-    /// This member was removed: it steps down for good.
-    pub fn leave(&mut self) {
-        // Without a majority a removal on one side of a partition may be undone by the other.
-        if self.cx.state.needs_majority() {
-            self.cx.state.membership.leave();
-        }
-        self.cx.settle_own_removal();
-        self.end(Reason::Removed);
-    }
+    answers::settle_own_removal(&mut turn.cx);
+    handover::end(turn, Reason::Removed);
 }

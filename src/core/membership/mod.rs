@@ -1,9 +1,9 @@
 //! The member list: who belongs to the cluster, in id order.
 
-mod change;
+pub(super) mod change;
 pub(super) mod known;
-mod own;
-mod replication;
+pub(super) mod own;
+pub(super) mod replication;
 
 use super::address::HostPort;
 use super::types::{NodeId, Role, Version};

@@ -1,7 +1,10 @@
 //! A member's part in another member's election.
 
-use super::{Call, Halting, Step};
+use super::Call;
+use super::Halting;
+use super::Step;
 use crate::core::context::Context;
+use crate::core::leadership::becoming;
 use crate::core::message::View;
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -31,7 +34,7 @@ impl Halting {
         if accepted {
             self.clear();
             self.halted = Some((rank, round));
-            cx.become_halted(from);
+            becoming::become_halted(cx, from);
             self.await_next_step(cx);
         }
         self.answer(cx, by, accepted);
@@ -74,7 +77,7 @@ impl Halting {
             || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
         let accepted = cx.state.phase() == Phase::Halted && obeyed;
         if accepted {
-            cx.become_reorganizing(Reason::Organized(by.0));
+            becoming::become_reorganizing(cx, Reason::Organized(by.0));
             self.await_next_step(cx);
         }
         let newer = accepted && cx.state.records.task().version > task;
@@ -123,7 +126,7 @@ impl Halting {
         if obeys || waits || self.organizes(cx.state) {
             return;
         }
-        cx.give_up(None);
+        becoming::give_up(cx.state, None);
         cx.state.epochs.learn(view);
         self.wait_for(cx, Some(leader), cx.now, Reason::ToBeTakenIn(leader));
         cx.arm(Timer::Coordinator, cx.state.settings.timing.failure * 2);

@@ -13,9 +13,11 @@ use std::time::Duration;
 
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
+use crate::core::leadership::becoming;
 use crate::core::leadership::candidacy::Aim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
+use crate::core::reach;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
@@ -170,6 +172,15 @@ impl Election for Halting {
         }
     }
 
+    fn accepted(&self, state: &State) -> Option<View> {
+        if state.phase() != Phase::Reorganizing {
+            return None;
+        }
+        let own = (state.rank(), self.organized.round);
+        let (leader, epoch) = if self.organized.step == Step::Idle { self.halted? } else { own };
+        Some(View { epoch, leader: Some(leader) })
+    }
+
     fn finds_nobody(&self, state: &State) -> bool {
         state.phase() == Phase::Waiting && self.awaits.is_none() && !state.is_bound()
     }
@@ -198,16 +209,6 @@ impl Election for Halting {
 }
 
 impl Halting {
-    /// The coordinator that this member has accepted, before it names it as its leader.
-    pub fn accepted(&self, state: &State) -> Option<View> {
-        if state.phase() != Phase::Reorganizing {
-            return None;
-        }
-        let own = (state.rank(), self.organized.round);
-        let (leader, epoch) = if self.organized.step == Step::Idle { self.halted? } else { own };
-        Some(View { epoch, leader: Some(leader) })
-    }
-
     fn organizes(&self, state: &State) -> bool {
         self.organized.step != Step::Idle
             && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
@@ -218,7 +219,7 @@ impl Halting {
         let halter = cx.state.phase().is_halted().then_some(self.halted).flatten();
         let awaited = halter.map(|(halter, _)| halter.id).or(self.awaits);
         if let Some(id) = awaited.filter(|id| cx.state.detector.counts(*id)) {
-            cx.pass_over(id, cx.state.settings.timing.t2());
+            reach::pass_over(cx, id, cx.state.settings.timing.t2());
         }
     }
 
@@ -241,7 +242,7 @@ impl Halting {
     fn wait_for(&mut self, cx: &mut Context, other: Option<NodeId>, since: Time, reason: Reason) {
         self.clear();
         self.awaits = other;
-        cx.become_waiting(since, reason);
+        becoming::become_waiting(cx, since, reason);
     }
 
     /// Takes a reply, unless it is to a call that is over.

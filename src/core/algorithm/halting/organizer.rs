@@ -2,13 +2,16 @@
 
 use std::collections::BTreeSet;
 
-use super::{Halting, Step};
+use super::Halting;
+use super::Step;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::{becoming, nomination};
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
+use crate::core::reach;
 use crate::core::timer::Timer;
 use crate::core::types::{NodeId, Task};
 
@@ -17,11 +20,12 @@ impl Halting {
     /// others finishes that first.
     pub(super) fn begin(&mut self, cx: &mut Context, reason: Reason) {
         self.clear();
-        if cx.keeps_discovering(&reason) {
+        if becoming::keeps_discovering(cx, &reason) {
             return;
         }
-        let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once() || cx.succeeds();
-        cx.give_up(None);
+        let incumbent = cx.state.leads() && !cx.state.may_be_preempted_at_once()
+            || nomination::succeeds(cx.state);
+        becoming::give_up(cx.state, None);
         self.organized.round = cx.next_round();
         self.organized.started = cx.now;
         self.organized.incumbent = incumbent;
@@ -31,7 +35,7 @@ impl Halting {
             return self.wait_for(cx, None, cx.now, Reason::MayNotLead);
         }
         self.organized.step = Step::Asking;
-        cx.become_electing(reason);
+        becoming::become_electing(cx, reason);
         self.ask_next(cx);
     }
 
@@ -62,7 +66,9 @@ impl Halting {
 
     /// (2) Halts the others, once the round may become an epoch.
     pub(super) fn halt_others(&mut self, cx: &mut Context) {
-        if self.starts_over(cx) || !cx.nominate(self.organized.round, Aim::Halt, &Reason::Highest) {
+        if self.starts_over(cx)
+            || !nomination::nominate(cx, self.organized.round, Aim::Halt, &Reason::Highest)
+        {
             return;
         }
         self.organized.step = Step::Halting;
@@ -93,14 +99,14 @@ impl Halting {
     /// (3) "Once all nodes are in a known state": tells those that halted that it is elected.
     pub(super) fn tell_elected(&mut self, cx: &mut Context) {
         let round = self.organized.round;
-        if self.starts_over(cx) || !cx.nominate(round, Aim::Lead, &Reason::AllHalted) {
+        if self.starts_over(cx) || !nomination::nominate(cx, round, Aim::Lead, &Reason::AllHalted) {
             return;
         }
         if self.organized.up.is_empty() {
             return self.lead(cx);
         }
         self.organized.step = Step::Electing;
-        cx.become_reorganizing(Reason::AllHalted);
+        becoming::become_reorganizing(cx, Reason::AllHalted);
         let task = cx.state.records.task().version;
         self.call_up(cx, |number| Message::Elected { number, round, task });
     }
@@ -138,11 +144,11 @@ impl Halting {
     /// "And sets its status to Normal."
     fn lead(&mut self, cx: &mut Context) {
         let round = self.organized.round;
-        if !cx.is_elected(round) {
+        if !nomination::is_elected(cx, round) {
             // The votes have expired or are about to, as the election took too long. The voters have stored them, and
             // can repeat them immediately.
-            match cx.state.may_repeat_votes(round) {
-                true => _ = cx.nominate(round, Aim::Lead, &Reason::AllReady),
+            match nomination::may_repeat_votes(cx.state, round) {
+                true => _ = nomination::nominate(cx, round, Aim::Lead, &Reason::AllReady),
                 false => self.back_off(cx),
             }
             return;
@@ -151,7 +157,7 @@ impl Halting {
         self.halted_by_us.clear();
         self.refused.clear();
         self.election = self.calls;
-        cx.become_leading(round, Reason::AllReady);
+        becoming::become_leading(cx, round, Reason::AllReady);
         cx.arm(Timer::Check, cx.state.settings.timing.failure);
     }
 
@@ -183,7 +189,7 @@ impl Halting {
         match (self.organized.step, accepted) {
             (Step::Idle, _) => {}
             // It answered before, and did not lead.
-            (Step::Asking, true) if cx.is_passed_over(from) => self.ask_next(cx),
+            (Step::Asking, true) if reach::is_passed_over(cx.state, from) => self.ask_next(cx),
             (Step::Asking, true) => {
                 self.wait_for(cx, Some(from), self.organized.started, Reason::Answered(from));
             }
@@ -270,7 +276,7 @@ impl Halting {
         let over = cx.state.needs_majority() && cx.now >= since + patience.max(timing.t1());
         if over {
             self.organized.up.remove(&id);
-            cx.pass_over(id, timing.t2());
+            reach::pass_over(cx, id, timing.t2());
         }
         over
     }

@@ -11,21 +11,23 @@ mod view;
 
 use std::time::Duration;
 
+use doubt::Doubts;
+use view::{
+    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, patience,
+};
+
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
 use crate::core::course::Stage;
 use crate::core::detector::Peer;
 use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::{becoming, handover, nomination};
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
-use doubt::Doubts;
-use view::{
-    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, patience,
-};
 
 /// The state of an election, as far as this member takes part.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -135,7 +137,7 @@ impl Election for Ring {
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
-        cx.join_run(Stage::Waiting(None), patience(cx), reason);
+        becoming::join_run(cx, Stage::Waiting(None), patience(cx), reason);
     }
 }
 
@@ -147,7 +149,7 @@ impl Ring {
 
     /// Begins a run. A member that is still discovering the others finishes that first.
     fn call(&mut self, cx: &mut Context, reason: Reason) {
-        if !cx.keeps_discovering(&reason) {
+        if !becoming::keeps_discovering(cx, &reason) {
             self.begin(cx, reason);
         }
     }
@@ -157,9 +159,9 @@ impl Ring {
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let round = cx.next_round();
         cx.note_round(round);
-        if cx.succeeds() && cx.state.is_eligible() {
+        if nomination::succeeds(cx.state) && cx.state.is_eligible() {
             self.initiate(cx, round, reason); // the leader that handed over has freed the voters
-        } else if cx.nominate(round, Aim::Call, &reason) {
+        } else if nomination::nominate(cx, round, Aim::Call, &reason) {
             self.initiate(cx, round, reason);
         }
     }
@@ -170,7 +172,7 @@ impl Ring {
         let initiator = if hierarchy { cx.state.id() } else { NodeId::default() };
         let run = Run { epoch, initiator };
         self.take_part(cx, run, reason.clone());
-        if cx.succeeds() && cx.state.is_eligible() || asks_without_lap(cx) {
+        if nomination::succeeds(cx.state) && cx.state.is_eligible() || asks_without_lap(cx) {
             return self.returned(cx, None, reason);
         }
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
@@ -189,7 +191,7 @@ impl Ring {
         if called_by_leader {
             cx.state.course.expect_no_heartbeat(); // it is alive, but sends no heartbeats
         }
-        cx.join_run(Stage::Electing, patience(cx), reason);
+        becoming::join_run(cx, Stage::Electing, patience(cx), reason);
     }
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
@@ -204,7 +206,7 @@ impl Ring {
             return;
         }
         if let Some(leader) = cx.state.lower_leader() {
-            cx.take_over(leader.id, Reason::TakingOver(leader.id));
+            handover::take_over(cx, leader.id, Reason::TakingOver(leader.id));
         } else if left_out_leader(cx, from) {
             cx.send_view(from);
             self.left_out = Some(ballot);
@@ -255,7 +257,7 @@ impl Ring {
     /// A member that is still discovering the others does not know its next neighbour yet.
     fn keep(&mut self, cx: &mut Context, ballot: Ballot, from: NodeId) {
         if cx.state.phase() != Phase::Starting {
-            cx.become_starting(Reason::Joined(from));
+            becoming::become_starting(cx, Reason::Joined(from));
         }
         let since = cx.state.course.since();
         let greater = self.kept.is_some_and(|(kept, at)| at == since && kept.run > ballot.run);
@@ -311,15 +313,15 @@ impl Ring {
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
-            cx.join_run(Stage::Waiting(None), patience(cx), Reason::MayNotLead);
-        } else if cx.nominate(self.run.epoch, Aim::Lead, &reason) {
+            becoming::join_run(cx, Stage::Waiting(None), patience(cx), Reason::MayNotLead);
+        } else if nomination::nominate(cx, self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);
         }
     }
 
     /// "Leader sends an ELECTED msg around the ring, announcing itself as leader."
     fn lead(&mut self, cx: &mut Context, reason: Reason) {
-        cx.become_leading(self.run.epoch, reason);
+        becoming::become_leading(cx, self.run.epoch, reason);
         self.announced = self.run;
         let lap = Lap { run: self.run, leader: own(cx), hops: 1 };
         self.pass_on(cx, Message::Lap(lap));

@@ -8,6 +8,7 @@ use crate::core::detector::Peer;
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
+use crate::core::reach;
 use crate::core::timer::Timer;
 use crate::core::types::NodeId;
 
@@ -66,7 +67,7 @@ impl Ring {
         if !cx.state.detector.is_within_reach(best) {
             return None;
         }
-        if !cx.is_ignored(best) && self.hops <= most_hops(cx) {
+        if !reach::is_ignored(cx, best) && self.hops <= most_hops(cx) {
             let candidate = own(cx);
             cx.send(best, Message::Ballot(Ballot { run: self.run, candidate, hops: self.hops }));
         }
@@ -140,7 +141,7 @@ impl Ring {
             _ => self.candidate.map(|candidate| candidate.rank.id),
         };
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
-            cx.pass_over(id, patience(cx) * 2);
+            reach::pass_over(cx, id, patience(cx) * 2);
         }
     }
 

@@ -7,6 +7,7 @@ use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::message::Candidate;
 use crate::core::planted::Fault;
+use crate::core::reach;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 /// This member as a candidate.
@@ -30,7 +31,7 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
 /// A candidate as this member knows it: one that was to lead recently and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let id = candidate.rank.id;
-    let last = cx.is_ignored(id) || cx.is_unsteady(id);
+    let last = reach::is_ignored(cx, id) || reach::is_unsteady(cx.state, id);
     Candidate { eligible: candidate.eligible && !last, ..candidate }
 }
 
