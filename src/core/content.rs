@@ -1,5 +1,6 @@
 //! What messages carry: opinions, ballots, views and reports; and the numbers in them that a receiver keeps.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use strum::IntoStaticStr;
@@ -81,6 +82,26 @@ pub struct View {
     pub epoch: Epoch,
     /// Its leader, if known.
     pub leader: Option<Rank>,
+}
+
+/// What a leader says in each round to every member that is not proved dead.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Heartbeat {
+    /// The epoch that it leads in.
+    pub epoch: Epoch,
+    /// Counts the leader's heartbeat rounds.
+    pub number: u64,
+    pub rank: Rank,
+    /// For how long a voter that acknowledges it promises its vote to this leader.
+    pub lease: Duration,
+    /// The version of the leader's list, once it is committed; before, the least.
+    pub settled: Version,
+    /// The leader's reports on all members.
+    pub members: Arc<[MemberReport]>,
+    /// Whether the cluster is paused; none if it never was.
+    pub pause: Option<Pause>,
+    /// The member that an operator chose to lead, whatever its rank: this leader, or the next.
+    pub chosen: Option<NodeId>,
 }
 
 /// What one member knows of another, as it reports it to a third.

@@ -4,14 +4,13 @@
 //! when it takes a heartbeat, and the leader counts from when it sent that.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::Context;
 use super::durable::Then;
 use super::leadership::{announcement, becoming, call, handover, promise, release, tally, voting};
 use super::membership::own;
-use super::message::{Liveness, MemberReport, Message, Opinion};
+use super::message::{Heartbeat, Liveness, MemberReport, Message, Opinion};
 use super::pause;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
@@ -21,7 +20,7 @@ use super::state::State;
 use super::switchover;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Time};
+use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 /// Until when a leader may lead, if it needs a majority.
 pub fn lease_until(state: &State) -> Option<Time> {
@@ -136,7 +135,7 @@ pub fn beat_to(cx: &mut Context<'_>, to: Vec<NodeId>) {
         value: state.present_rank().value,
     };
     let members = state.detector.reports(own);
-    let heartbeat = Message::Heartbeat {
+    let heartbeat = Message::Heartbeat(Heartbeat {
         epoch: state.view().epoch,
         number: state.course.round(),
         rank: state.rank(),
@@ -145,61 +144,68 @@ pub fn beat_to(cx: &mut Context<'_>, to: Vec<NodeId>) {
         members,
         pause: pause::pause_to_tell(state),
         chosen: switchover::chosen(state),
-    };
+    });
     cx.mark_told(&to);
     cx.send_all(to, heartbeat);
 }
 
 /// A heartbeat is judged like a COORDINATOR. This member acknowledges that of its own leader, and takes its
 /// reports on the other members.
-pub fn heartbeat(
-    turn: &mut Turn<'_>,
-    (from, incarnation): (NodeId, Incarnation),
-    epoch: Epoch,
-    number: u64,
-    rank: Rank,
-    lease: Duration,
-    (members, pause, chosen): (&Arc<[MemberReport]>, Option<Pause>, Option<NodeId>),
-) {
-    pause::hear_pause(&mut turn.cx, pause); // before this member judges whether it takes over
-    if let Some(own) = members.iter().find(|report| report.id == from) {
+pub fn heard(turn: &mut Turn<'_>, leader: (NodeId, Incarnation), heartbeat: &Heartbeat) {
+    let ((from, _), epoch) = (leader, heartbeat.epoch);
+    pause::hear_pause(&mut turn.cx, heartbeat.pause); // before this member judges whether it takes over
+    if let Some(own) = heartbeat.members.iter().find(|report| report.id == from) {
         turn.cx.state.detector.change(from, |peer| peer.says_present_rank(epoch, own.value));
     }
-    let followed = announcement::announced(turn, from, epoch, rank);
+    let followed = announcement::announced(turn, from, epoch, heartbeat.rank);
     if followed {
         turn.cx.state.course.hear_heartbeat(turn.cx.now);
-        switchover::hear_choice(&mut turn.cx, chosen);
+        switchover::hear_choice(&mut turn.cx, heartbeat.chosen);
     }
-    let (own, eligible) = (turn.cx.state.rank(), turn.cx.state.is_eligible());
+    reply(&mut turn.cx, leader, heartbeat);
+    if followed {
+        own::tell_if_behind(&mut turn.cx, from);
+        take_reports(turn, from, heartbeat);
+        // With the halting algorithm a member is followed a moment before it leads.
+        turn.cx.state.outbox.commands.retry();
+        observe_eligibility(&mut turn.cx);
+        handover::request_handover_if_due(&mut turn.cx);
+    }
+    if turn.cx.state.follows(from) {
+        turn.cx.state.membership.hear_committed(heartbeat.settled);
+    }
+}
+
+/// Acknowledges the heartbeat of a leader that this member heeds, or denies an outdated leader its vote.
+fn reply(cx: &mut Context<'_>, (from, incarnation): (NodeId, Incarnation), heartbeat: &Heartbeat) {
+    let Heartbeat { epoch, number, lease, .. } = *heartbeat;
     // A member that waits for its disk before it follows is alive as well, and says so.
-    let state = &turn.cx.state;
+    let state = &cx.state;
     let own_epoch = state.view().epoch == epoch && !state.is_of_another(from, epoch);
     let heeded = own_epoch || state.is_bound_to(from);
     // The epoch is above this member's view, but below one that it voted in: it denies that outdated leader.
     let refused = state.view().epoch < epoch && state.voter.is_beyond(epoch);
     if heeded || refused {
-        let pause = pause::pause_to_tell_back(turn.cx.state, pause);
+        let (rank, eligible) = (state.rank(), state.is_eligible());
+        let pause = pause::pause_to_tell_back(state, heartbeat.pause);
         let acknowledge =
-            Message::Acknowledge { incarnation, epoch, number, rank: own, eligible, pause };
-        promise(&mut turn.cx, from, (epoch, number), lease, acknowledge);
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
+        promise(cx, from, (epoch, number), lease, acknowledge);
     }
-    if followed {
-        own::tell_if_behind(&mut turn.cx, from);
-        let news = turn.cx.state.detector.news(members);
-        for mut report in news {
-            if report.id == from {
-                report.status = Liveness::Alive; // it speaks, and its followers watch it themselves
-            }
-            call::forget_earlier_run(&mut turn.cx, &report);
-            if turn.cx.state.detector.hearsay(epoch, &report) {
-                reach::note_reported_departure(&mut turn.cx, report.id);
-                turn.algorithm.lost(&mut turn.cx, report.id);
-            }
+}
+
+/// Takes a leader's reports on the other members.
+fn take_reports(turn: &mut Turn<'_>, from: NodeId, heartbeat: &Heartbeat) {
+    let news = turn.cx.state.detector.news(&heartbeat.members);
+    for mut report in news {
+        if report.id == from {
+            report.status = Liveness::Alive; // it speaks, and its followers watch it themselves
         }
-        // With the halting algorithm a member is followed a moment before it leads.
-        turn.cx.state.outbox.commands.retry();
-        observe_eligibility(&mut turn.cx);
-        handover::request_handover_if_due(&mut turn.cx);
+        call::forget_earlier_run(&mut turn.cx, &report);
+        if turn.cx.state.detector.hearsay(heartbeat.epoch, &report) {
+            reach::note_reported_departure(&mut turn.cx, report.id);
+            turn.algorithm.lost(&mut turn.cx, report.id);
+        }
     }
 }
 

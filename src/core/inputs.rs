@@ -1,4 +1,4 @@
-//! One call of the core, with the algorithm at hand: it handles an input, and the loss and return of members.
+//! The inputs of the core: which room handles each, and what ends a connection or this member's part in a turn.
 
 use std::time::Duration;
 
@@ -88,24 +88,17 @@ fn message(turn: &mut Turn<'_>, connection: ConnectionId, from: NodeId, envelope
     if turn.cx.state.detector.hear(from, turn.cx.now) {
         call::joined(turn, from);
     }
+    route(turn, from, envelope);
+}
+
+/// Hands a message to the room that it is for.
+fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
     match envelope.message {
         Message::Coordinator { epoch, rank } => {
             announcement::announced(turn, from, epoch, rank);
         }
-        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen } => {
-            let leader = (from, envelope.incarnation);
-            heartbeat::heartbeat(
-                turn,
-                leader,
-                epoch,
-                number,
-                rank,
-                lease,
-                (&members, pause, chosen),
-            );
-            if turn.cx.state.follows(from) {
-                turn.cx.state.membership.hear_committed(settled);
-            }
+        Message::Heartbeat(heartbeat) => {
+            heartbeat::heard(turn, (from, envelope.incarnation), &heartbeat);
         }
         Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause } => {
             pause::hear_pause(&mut turn.cx, pause);
@@ -115,14 +108,13 @@ fn message(turn: &mut Turn<'_>, connection: ConnectionId, from: NodeId, envelope
         Message::Preempt { epoch, rank, votes } => {
             ending::preempted(turn, from, epoch, rank, &votes);
         }
-        Message::PreVote { number, epoch, list } if voting::votes(turn.cx.state) => {
+        Message::PreVote { number, epoch, list } => {
             voting::asked_pre_vote(&mut turn.cx, from, number, epoch, list);
         }
-        Message::VoteRequest { number, epoch, lease, list } if voting::votes(turn.cx.state) => {
+        Message::VoteRequest { number, epoch, lease, list } => {
             let candidate = (from, envelope.incarnation);
             voting::asked_for_vote(&mut turn.cx, candidate, number, epoch, lease, list);
         }
-        Message::PreVote { .. } | Message::VoteRequest { .. } => {} // heard
         alive @ Message::Alive { .. } => told_algorithm(turn, from, &alive),
         Message::PreVoteReply { number, opinion, epoch } => {
             tally::opinion(&mut turn.cx, from, Stage::PreVote, number, opinion, epoch);

@@ -8,7 +8,9 @@ use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
 
 pub use super::command::{Done, Forwarded, Refusal, Taken};
 use super::content::Told;
-pub use super::content::{Ballot, Candidate, Lap, Liveness, MemberReport, Opinion, Run, View};
+pub use super::content::{
+    Ballot, Candidate, Heartbeat, Lap, Liveness, MemberReport, Opinion, Run, View,
+};
 pub use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
 use super::settings::AlgorithmKind;
@@ -152,22 +154,7 @@ pub enum Message {
     },
     /// The leader's sign of life, to every member that is not proved dead. The receiver judges it like a COORDINATOR.
     /// Expects [`Message::Acknowledge`].
-    Heartbeat {
-        epoch: Epoch,
-        /// Counts the leader's heartbeat rounds.
-        number: u64,
-        rank: Rank,
-        /// For how long a voter that acknowledges it promises its vote to this leader.
-        lease: Duration,
-        /// The version of the leader's list, once it is committed; before, the least.
-        settled: ListVersion,
-        /// The leader's reports on all members.
-        members: Arc<[MemberReport]>,
-        /// Whether the cluster is paused; none if it never was.
-        pause: Option<Pause>,
-        /// The member that an operator chose to lead, whatever its rank: this leader, or the next.
-        chosen: Option<NodeId>,
-    },
+    Heartbeat(Heartbeat),
     /// The reply to a heartbeat; it repeats the numbers of that heartbeat.
     Acknowledge {
         /// The leader's incarnation.
@@ -313,7 +300,7 @@ impl Message {
             Message::VoteRequest { epoch, list, lease, .. } => {
                 Told { lease: *lease, ..Told::list(*list).and(*epoch) }
             }
-            Message::Heartbeat { epoch, settled, lease, pause, .. } => {
+            Message::Heartbeat(Heartbeat { epoch, settled, lease, pause, .. }) => {
                 let told = Told { lease: *lease, ..Told::list(*settled).and(*epoch) };
                 told.and_pause(pause.as_ref())
             }

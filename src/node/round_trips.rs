@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use crate::core::message::Message;
+use crate::core::message::{Heartbeat, Message};
 use crate::core::types::{NodeId, Time};
 use crate::core::{Input, Output};
 
@@ -29,7 +29,7 @@ impl RoundTrips {
     pub fn sending(&self, outputs: &[Output], now: Time) {
         for output in outputs {
             if let Output::Send { to, envelope } = output
-                && let Message::Heartbeat { number, .. } = envelope.message
+                && let Message::Heartbeat(Heartbeat { number, .. }) = envelope.message
             {
                 let mut members = self.0.lock();
                 for id in to {
@@ -89,7 +89,7 @@ mod tests {
     fn heartbeat(number: u64) -> Output {
         let (epoch, rank, lease) = (Epoch(2), Rank { value: 0, id: id(3) }, Duration::ZERO);
         let (settled, members) = (ListVersion::default(), Arc::new([]));
-        let message = Message::Heartbeat {
+        let message = Message::Heartbeat(Heartbeat {
             epoch,
             number,
             rank,
@@ -98,7 +98,7 @@ mod tests {
             members,
             pause: None,
             chosen: None,
-        };
+        });
         Output::Send { to: vec![id(1), id(2)], envelope: envelope(message) }
     }
 

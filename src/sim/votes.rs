@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::setup::TIMING;
-use crate::core::message::Message;
+use crate::core::message::{Heartbeat, Message};
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// An epoch and whose it is.
@@ -118,7 +118,7 @@ impl Votes {
             Message::VoteRequest { number, epoch, lease, .. } => {
                 voter.requests.entry((by, number, epoch)).or_insert((turned, lease));
             }
-            Message::Heartbeat { epoch, number, lease, .. } => {
+            Message::Heartbeat(Heartbeat { epoch, number, lease, .. }) => {
                 voter.asked.entry((by, epoch, number)).or_insert((turned, lease));
             }
             Message::Vote { epoch, .. } => {

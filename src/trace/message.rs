@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::{Detail, Narrator};
-use crate::core::message::{Ballot, Kind, Lap, Message, Opinion, Run, View};
+use crate::core::message::{Ballot, Heartbeat, Kind, Lap, Message, Opinion, Run, View};
 
 impl Narrator<'_> {
     /// Whether messages of this kind make a line.
@@ -68,7 +68,7 @@ impl Narrator<'_> {
             | Message::VoteRequest { epoch, .. }
             | Message::Vote { epoch, .. }
             | Message::Release { epoch, successor: None, .. } => format!("epoch {epoch}"),
-            Message::Heartbeat { epoch, number, .. }
+            Message::Heartbeat(Heartbeat { epoch, number, .. })
             | Message::Acknowledge { epoch, number, .. } => {
                 format!("epoch {epoch}, number {number}")
             }

@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{
-    Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Hello, Lap, Liveness, MemberReport,
-    Message, Opinion, Refusal, Rejection, Run, Taken, View,
+    Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
+    MemberReport, Message, Opinion, Refusal, Rejection, Run, Taken, View,
 };
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
@@ -35,19 +35,21 @@ pub fn every_message() -> Vec<Message> {
         Member { id: id(4), name: "node-4".into(), address: "host:7104".into(), ..member.clone() };
     let leader = Member { admin: None, role: Role::Member, ..leader };
     let present = MemberList::new(list, vec![member.clone(), leader]).with_removed(vec![id(2)]);
-    let (incarnation, status, eligible) = (Incarnation(2), Liveness::Suspected, false);
-    let members: Arc<[MemberReport]> =
-        [MemberReport { id: id(1), incarnation, status, eligible, value: -7 }].into();
     let run = Run { epoch: round, initiator: id(3) };
     let candidate = Candidate { eligible: true, rank, incarnation: Incarnation(5) };
     let version = TaskVersion { epoch, counter: 3 };
     let task = Task { version, content: (*b"any \xff\0 bytes").into() };
-    let (settled, pause, chosen) = (list, None, None);
-    let heartbeat =
-        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen };
+    let report = MemberReport {
+        id: id(1),
+        incarnation: Incarnation(2),
+        status: Liveness::Suspected,
+        eligible: false,
+        value: -7,
+    };
+    let heartbeat = Message::Heartbeat(Heartbeat { members: [report].into(), ..heartbeat() });
     let incarnation = Incarnation(6);
     let acknowledge =
-        Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause };
+        Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause: None };
     let yes_if = Opinion::YesIf { released: round, wait: lease };
     let mut messages = vec![
         Message::Election { round, rank, eligible: true },
@@ -88,15 +90,28 @@ pub fn every_message() -> Vec<Message> {
     messages
 }
 
+/// A heartbeat without reports.
+fn heartbeat() -> Heartbeat {
+    Heartbeat {
+        epoch: Epoch(7),
+        number: 9,
+        rank: Rank { value: -3, id: id(4) },
+        lease: Duration::from_millis(400),
+        settled: ListVersion { epoch: Epoch(7), counter: 2 },
+        members: [].into(),
+        pause: None,
+        chosen: None,
+    }
+}
+
 /// The messages about a pause.
 fn paused() -> Vec<Message> {
     let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
-    let (lease, members) = (Duration::from_millis(400), [].into());
-    let settled = ListVersion { epoch, counter: 2 };
-    let pause = Some(Pause { version: settled, paused: true, since: 5, until: Some(9) });
+    let version = ListVersion { epoch, counter: 2 };
+    let pause = Some(Pause { version, paused: true, since: 5, until: Some(9) });
     let incarnation = Incarnation(6);
     vec![
-        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen: None },
+        Message::Heartbeat(Heartbeat { pause, ..heartbeat() }),
         Message::Acknowledge { incarnation, epoch, number, rank, eligible: true, pause },
         Message::Forward { number, command: Forwarded::Pause { since: 5, until: Some(9) } },
         Message::Forward { number, command: Forwarded::Resume },
@@ -107,11 +122,9 @@ fn paused() -> Vec<Message> {
 
 /// The messages about a switchover.
 fn switched_over() -> Vec<Message> {
-    let (epoch, number, rank) = (Epoch(7), 9, Rank { value: -3, id: id(4) });
-    let (lease, members, chosen) = (Duration::from_millis(400), [].into(), Some(id(3)));
-    let (settled, pause) = (ListVersion { epoch, counter: 2 }, None);
+    let (number, chosen) = (9, Some(id(3)));
     vec![
-        Message::Heartbeat { epoch, number, rank, lease, settled, members, pause, chosen },
+        Message::Heartbeat(Heartbeat { chosen, ..heartbeat() }),
         Message::Forward { number, command: Forwarded::Switchover { to: id(3) } },
         Message::Forward { number, command: Forwarded::EndSwitchover },
         Message::Outcome { number, result: Ok(Done::Leads(id(3))) },

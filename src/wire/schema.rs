@@ -12,7 +12,7 @@ use super::bounds::{at_most, bounded, nanos, nanos_each};
 use super::mirror::mirrors;
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::message as core;
-use crate::core::message::{Ballot, Done, Forwarded, Lap, MemberReport, Opinion, Refusal, View};
+use crate::core::message::{Ballot, Done, Forwarded, Heartbeat, Lap, Opinion, Refusal, View};
 use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 mirrors! { Envelope => core::Envelope, Message => core::Message }
@@ -129,23 +129,7 @@ enum Message {
         opinion: Opinion,
         epoch: Epoch,
     },
-    Heartbeat {
-        epoch: Epoch,
-        #[serde(deserialize_with = "bounded")]
-        number: u64,
-        rank: Rank,
-        #[serde(rename = "lease_ns", with = "nanos")]
-        lease: Duration,
-        settled: ListVersion,
-        #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
-        members: Arc<[MemberReport]>,
-        /// Earlier versions do not know pauses.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        pause: Option<Pause>,
-        /// Earlier versions do not know switchovers.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        chosen: Option<NodeId>,
-    },
+    Heartbeat(Heartbeat),
     Acknowledge {
         incarnation: Incarnation,
         epoch: Epoch,

@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-use super::bounds::{Number, bounded, bounded_if_any, nanos};
+use super::bounds::{Number, at_most, bounded, bounded_if_any, nanos};
 use super::mirror::mirrors;
+use crate::core::membership::MOST_MEMBERS;
 use crate::core::message as core;
 use crate::core::types::{self, Epoch, Incarnation, NodeId};
 
@@ -26,6 +27,7 @@ mirrors! {
     Lap => core::Lap,
     View => core::View,
     MemberReport => core::MemberReport,
+    Heartbeat => core::Heartbeat,
     Liveness => core::Liveness,
 }
 
@@ -182,6 +184,26 @@ struct Lap {
 struct View {
     epoch: Epoch,
     leader: Option<types::Rank>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "core::Heartbeat")]
+struct Heartbeat {
+    epoch: Epoch,
+    #[serde(deserialize_with = "bounded")]
+    number: u64,
+    rank: types::Rank,
+    #[serde(rename = "lease_ns", with = "nanos")]
+    lease: Duration,
+    settled: types::Version,
+    #[serde(deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>")]
+    members: Arc<[core::MemberReport]>,
+    /// Earlier versions do not know pauses.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pause: Option<types::Pause>,
+    /// Earlier versions do not know switchovers.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    chosen: Option<NodeId>,
 }
 
 #[derive(Serialize, Deserialize)]

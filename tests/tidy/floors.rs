@@ -30,6 +30,8 @@ const FLOORS: &[&[&str]] = &[
     &["heartbeat.rs"],
     &["leadership/ending.rs"],
     &["switchover.rs"],
+    // The algorithms; the floors below call them through one trait.
+    &["algorithm/bully.rs", "algorithm/halting/mod.rs", "algorithm/ring/mod.rs"],
     &["leadership/handover.rs"],
     // The election.
     &["leadership/announcement.rs"],

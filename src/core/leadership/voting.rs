@@ -62,6 +62,9 @@ pub fn asked_pre_vote(
     epoch: Epoch,
     list: ListVersion,
 ) {
+    if !votes(cx.state) {
+        return; // it was heard
+    }
     own::exchange_lists(cx, from, list);
     // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
     // nothing.
@@ -93,6 +96,9 @@ pub fn asked_for_vote(
     lease: Duration,
     list: ListVersion,
 ) {
+    if !votes(cx.state) {
+        return; // it was heard
+    }
     cx.note_round(epoch);
     own::exchange_lists(cx, from, list);
     let too_long = Opinion::No { wait: cx.state.settings.timing.failure };

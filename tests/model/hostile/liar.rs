@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use electd::core::membership::{Change, ListVersion, Member, MemberList};
 use electd::core::message::{
-    Ballot, Candidate, Done, Envelope, Forwarded, Hello, Lap, Liveness, MemberReport, Message,
-    Opinion, Run, View,
+    Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness, MemberReport,
+    Message, Opinion, Run, View,
 };
 use electd::core::random::Random;
 use electd::core::settings::Settings;
@@ -76,11 +76,11 @@ impl Liar for Hostile {
 
     fn hears(&mut self, from: usize, envelope: &Envelope) {
         self.epoch = self.epoch.max(envelope.epoch.0);
-        if let Message::Heartbeat { epoch, .. } = envelope.message {
+        if let Message::Heartbeat(Heartbeat { epoch, .. }) = envelope.message {
             self.led = (self.members_by_place()[from], epoch);
         }
         match &envelope.message {
-            Message::Heartbeat { number, .. }
+            Message::Heartbeat(Heartbeat { number, .. })
             | Message::PreVote { number, .. }
             | Message::VoteRequest { number, .. }
             | Message::Forward { number, .. } => self.number = self.number.max(*number),
@@ -145,7 +145,7 @@ impl Hostile {
         let (next, rank) = (epoch.next(), self.rank());
         let message = match self.random.below(4) {
             0 => Message::Coordinator { epoch: next, rank },
-            1 => Message::Heartbeat {
+            1 => Message::Heartbeat(Heartbeat {
                 epoch: next,
                 number: self.any_number(),
                 rank,
@@ -154,7 +154,7 @@ impl Hostile {
                 members: self.reports(),
                 pause: None,
                 chosen: None,
-            },
+            }),
             2 => Message::Release { epoch: next, successor: self.some_id(), eligible: true },
             _ => Message::Freed { leader, epoch },
         };
@@ -278,7 +278,7 @@ impl Hostile {
             Message::PreVote { number, epoch, .. } => {
                 Message::PreVoteReply { number, opinion: self.opinion(), epoch }
             }
-            Message::Heartbeat { epoch, number, .. } => Message::Acknowledge {
+            Message::Heartbeat(Heartbeat { epoch, number, .. }) => Message::Acknowledge {
                 incarnation,
                 epoch,
                 number,
@@ -319,7 +319,7 @@ impl Hostile {
             1 => Message::Answer { round: epoch },
             2 => Message::Lower { round: epoch },
             3..=5 => Message::Coordinator { epoch, rank },
-            6..=9 => Message::Heartbeat {
+            6..=9 => Message::Heartbeat(Heartbeat {
                 epoch,
                 number,
                 rank,
@@ -328,7 +328,7 @@ impl Hostile {
                 members: self.reports(),
                 pause: self.pause(),
                 chosen: self.some_id(),
-            },
+            }),
             10 => Message::Acknowledge {
                 incarnation,
                 epoch,

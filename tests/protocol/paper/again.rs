@@ -2,7 +2,7 @@
 //! win in the same epoch.
 
 use electd::core::membership::ListVersion;
-use electd::core::message::{Liveness, MemberReport, Message};
+use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
@@ -67,15 +67,17 @@ fn an_older_leader_does_not_know_better() {
         let (incarnation, status) = (Incarnation(1), Liveness::Alive);
         MemberReport { id: id(number), incarnation, status, eligible, value: 0 }
     };
-    let heartbeat = |epoch, from| Message::Heartbeat {
-        epoch: Epoch(epoch),
-        number: 1,
-        rank: rank(from),
-        lease: TIMING.lease,
-        settled: ListVersion::default(),
-        members: [says(4, false), says(5, true)].into(),
-        pause: None,
-        chosen: None,
+    let heartbeat = |epoch, from| {
+        Message::Heartbeat(Heartbeat {
+            epoch: Epoch(epoch),
+            number: 1,
+            rank: rank(from),
+            lease: TIMING.lease,
+            settled: ListVersion::default(),
+            members: [says(4, false), says(5, true)].into(),
+            pause: None,
+            chosen: None,
+        })
     };
     let eligible = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.is_eligible());
     p3.hears(5, heartbeat(1, 5));

@@ -2,7 +2,7 @@
 //! reports.
 
 use electd::core::membership::ListVersion;
-use electd::core::message::{Hello, Liveness, MemberReport, Message, Rejection};
+use electd::core::message::{Heartbeat, Hello, Liveness, MemberReport, Message, Rejection};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Output, Phase};
@@ -21,7 +21,7 @@ fn follower() -> Process {
 
 /// A heartbeat of P5 with these reports.
 fn heartbeat(members: &[MemberReport]) -> Message {
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch: Epoch(1),
         number: 1,
         rank: rank(5),
@@ -30,7 +30,7 @@ fn heartbeat(members: &[MemberReport]) -> Message {
         members: members.into(),
         pause: None,
         chosen: None,
-    }
+    })
 }
 
 /// An operator has P5 call an election, in which P5 gets no votes: it looks for the others all the time, and leads

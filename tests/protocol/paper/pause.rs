@@ -1,6 +1,6 @@
 //! A paused cluster: nobody preempts a live leader, and no leader hands over for its health.
 
-use electd::core::message::{Done, Forwarded, Message, Refusal};
+use electd::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
 use electd::core::{Command, Input, Output, Phase};
@@ -45,7 +45,7 @@ fn paused(epoch: u64, paused: bool) -> Pause {
 }
 
 fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch: Epoch(epoch),
         number: 1,
         rank: rank(from),
@@ -54,13 +54,15 @@ fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
         members: [].into(),
         pause,
         chosen: None,
-    }
+    })
 }
 
 /// The messages about a pause.
 fn told(sent: &Sent) -> Vec<Option<Pause>> {
     let pauses = sent.iter().filter_map(|(_, message)| match message {
-        Message::Heartbeat { pause, .. } | Message::Acknowledge { pause, .. } => Some(*pause),
+        Message::Heartbeat(Heartbeat { pause, .. }) | Message::Acknowledge { pause, .. } => {
+            Some(*pause)
+        }
         _ => None,
     });
     pauses.collect()

@@ -1,7 +1,7 @@
 //! A leader tells its present rank with its heartbeats, and members preempt it by that one.
 
 use electd::core::membership::ListVersion;
-use electd::core::message::{Liveness, MemberReport, Message};
+use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
 use electd::core::settings::{AlgorithmKind, Margin, Preempt, Quorum, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
@@ -23,7 +23,7 @@ fn heartbeat(present: i64) -> Message {
         eligible: true,
         value: present,
     };
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch: Epoch(3),
         number: 1,
         rank: Rank { value: 1000, id: id(1) },
@@ -32,7 +32,7 @@ fn heartbeat(present: i64) -> Message {
         members: [report].into(),
         pause: None,
         chosen: None,
-    }
+    })
 }
 
 /// P2 has this rank and follows P1, which was elected with 1000.
@@ -80,7 +80,7 @@ fn p2_preempts(p1: &mut Process, value: i64) -> Sent {
 fn told(p1: &mut Process) -> (i64, i64) {
     let sent = p1.after(TIMING.heartbeat);
     let told = sent.iter().find_map(|(_, message)| match message {
-        Message::Heartbeat { rank, members, .. } => {
+        Message::Heartbeat(Heartbeat { rank, members, .. }) => {
             let own = members.iter().find(|report| report.id == id(1));
             Some((rank.value, own.expect("it reports itself").value))
         }

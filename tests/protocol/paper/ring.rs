@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use electd::core::bounds;
 use electd::core::membership::{Member, MemberList};
-use electd::core::message::{Ballot, Candidate, Lap, Message, Run, View};
+use electd::core::message::{Ballot, Candidate, Heartbeat, Lap, Message, Run, View};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank, Role};
 use electd::core::{Input, Phase, Redial};
@@ -23,7 +23,7 @@ fn process(number: u8) -> Process {
 /// The sent messages, without the signs of life.
 fn told(sent: Sent) -> Sent {
     let background = |message: &Message| {
-        matches!(message, Message::Probe { .. } | Message::Alive { .. } | Message::Heartbeat { .. })
+        matches!(message, Message::Probe { .. } | Message::Alive { .. } | Message::Heartbeat(_))
     };
     sent.into_iter().filter(|(_, message)| !background(message)).collect()
 }
@@ -327,7 +327,7 @@ fn a_live_leader_stops_ballots_and_reminds_all() {
     p5.hears(4, ballot(run(1, 5), 5, 5));
     assert_eq!(told(p5.hears(4, ballot(run(2, 3), 4, 2))), []);
     let reminded = p5.after(Duration::ZERO);
-    assert!(matches!(reminded[..], [(_, Message::Heartbeat { epoch: Epoch(1), .. })]));
+    assert!(matches!(reminded[..], [(_, Message::Heartbeat(Heartbeat { epoch: Epoch(1), .. }))]));
     assert_eq!(reminded[0].0, [1, 2, 3, 4]);
 }
 

@@ -1,6 +1,6 @@
 //! A switchover: the leader hands over to the member that an operator chose, whatever its rank, and nobody preempts that.
 
-use electd::core::message::{Done, Forwarded, Message, Refusal};
+use electd::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Rank, Version};
 use electd::core::{Command, Input, Output, Phase};
@@ -64,7 +64,7 @@ fn switch_over(process: &mut Process, to: u8) -> Option<Result<Done, Refusal>> {
 }
 
 fn heartbeat(epoch: u64, from: u8, chosen: Option<u8>) -> Message {
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch: Epoch(epoch),
         number: 1,
         rank: rank(from),
@@ -73,7 +73,7 @@ fn heartbeat(epoch: u64, from: u8, chosen: Option<u8>) -> Message {
         members: [].into(),
         pause: None,
         chosen: chosen.map(id),
-    }
+    })
 }
 
 /// That a member of this rank heard the leader's heartbeat.
@@ -100,7 +100,7 @@ fn acknowledged(sent: &Sent) -> Vec<i64> {
 /// The members named in heartbeats.
 fn named(sent: &Sent) -> Vec<Option<electd::core::types::NodeId>> {
     let names = sent.iter().filter_map(|(_, message)| match message {
-        Message::Heartbeat { chosen, .. } => Some(*chosen),
+        Message::Heartbeat(Heartbeat { chosen, .. }) => Some(*chosen),
         _ => None,
     });
     names.collect()
@@ -283,7 +283,7 @@ fn a_higher_member_follows_a_leader_that_was_chosen() {
     for algorithm in AlgorithmKind::ALL {
         let mut p5 = follows(algorithm, 5, 2, i64::MAX);
         let beat = |mut message: Message| {
-            if let Message::Heartbeat { rank, .. } = &mut message {
+            if let Message::Heartbeat(Heartbeat { rank, .. }) = &mut message {
                 rank.value = i64::MAX;
             }
             message

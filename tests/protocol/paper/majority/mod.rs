@@ -23,7 +23,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Message, Opinion};
+use electd::core::message::{Heartbeat, Message, Opinion};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
 
@@ -90,7 +90,16 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
     let settled = ListVersion::default();
-    Message::Heartbeat { epoch, number, rank, lease, settled, members, pause: None, chosen: None }
+    Message::Heartbeat(Heartbeat {
+        epoch,
+        number,
+        rank,
+        lease,
+        settled,
+        members,
+        pause: None,
+        chosen: None,
+    })
 }
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {

@@ -1,6 +1,6 @@
 //! A leader that asks for a greater epoch, as a voter says that a greater one is known.
 
-use electd::core::message::{Forwarded, Message};
+use electd::core::message::{Forwarded, Heartbeat, Message};
 use electd::core::types::{CommandId, Epoch, NodeId};
 use electd::core::{Input, Phase};
 
@@ -10,7 +10,7 @@ use crate::paper::process::{Sent, TIMING, answer, id};
 /// The members that a heartbeat names as chosen.
 fn chosen(sent: &Sent) -> Option<NodeId> {
     sent.iter().find_map(|(_, message)| match message {
-        Message::Heartbeat { chosen, .. } => *chosen,
+        Message::Heartbeat(Heartbeat { chosen, .. }) => *chosen,
         _ => None,
     })
 }

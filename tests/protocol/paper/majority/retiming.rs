@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Message, Opinion};
+use electd::core::message::{Heartbeat, Message, Opinion};
 use electd::core::settings::{AlgorithmKind, Timing};
 use electd::core::types::Time;
 use electd::core::{Input, Phase};
@@ -42,7 +42,7 @@ fn p5_leads() -> Process {
 /// The number of the heartbeat in what is sent.
 fn number(sent: &Sent) -> u64 {
     let number = sent.iter().find_map(|(_, message)| match message {
-        Message::Heartbeat { number, .. } => Some(*number),
+        Message::Heartbeat(Heartbeat { number, .. }) => Some(*number),
         _ => None,
     });
     number.unwrap_or_else(|| panic!("no heartbeat in {sent:?}"))

@@ -4,7 +4,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::message::{Forwarded, Hello, Liveness, MemberReport, Message, Opinion, View};
+use electd::core::message::{
+    Forwarded, Heartbeat, Hello, Liveness, MemberReport, Message, Opinion, View,
+};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, NodeId};
 use electd::core::{Input, Phase};
@@ -213,7 +215,7 @@ fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
             let incarnation = Incarnation(1);
             let report = MemberReport { id, incarnation, status, eligible: true, value: 0 };
             let mut told = heartbeat(3, number, 5);
-            if let Message::Heartbeat { members, .. } = &mut told {
+            if let Message::Heartbeat(Heartbeat { members, .. }) = &mut told {
                 *members = Arc::new([report]);
             }
             p4.hears(3, Message::Probe { number: 0 });
@@ -233,7 +235,7 @@ fn leads_on(leader: &mut Process, epoch: u64, voters: &[u8], may_lead: bool) {
     while leader.now < end {
         let sent = leader.after(TIMING.heartbeat);
         let number = sent.iter().find_map(|(_, message)| match message {
-            Message::Heartbeat { number, .. } => Some(*number),
+            Message::Heartbeat(Heartbeat { number, .. }) => Some(*number),
             _ => None,
         });
         for from in voters {
@@ -251,7 +253,7 @@ fn p4_succeeds(choice: Option<NodeId>) -> Process {
     let settings = Settings { preempt: Preempt::Always, ..majority(AlgorithmKind::Bully, 4) };
     let mut p4 = Process::with(settings).0;
     let mut told = heartbeat(1, 1, 5);
-    if let Message::Heartbeat { chosen, .. } = &mut told {
+    if let Message::Heartbeat(Heartbeat { chosen, .. }) = &mut told {
         *chosen = choice;
     }
     p4.hears(5, told);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Message, Opinion, Rejection};
+use electd::core::message::{Heartbeat, Message, Opinion, Rejection};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Role};
 
@@ -20,7 +20,7 @@ fn settles(epoch: u64, settled: ListVersion) -> Message {
 
 fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch,
         number: 1,
         rank,
@@ -29,14 +29,14 @@ fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
         members,
         pause: None,
         chosen: None,
-    }
+    })
 }
 
 /// The list that a leader calls committed in its next heartbeat.
 fn said_settled(leader: &mut Process) -> ListVersion {
     let sent = leader.after(TIMING.heartbeat);
     let settled = sent.iter().find_map(|(_, message)| match message {
-        Message::Heartbeat { settled, .. } => Some(*settled),
+        Message::Heartbeat(Heartbeat { settled, .. }) => Some(*settled),
         _ => None,
     });
     settled.expect("it leads")

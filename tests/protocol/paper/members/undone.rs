@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Hello, Message, Rejection, View};
+use electd::core::message::{Heartbeat, Hello, Message, Rejection, View};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::Epoch;
 use electd::core::{Input, Output};
@@ -18,7 +18,7 @@ const ALL: [u8; 5] = [1, 2, 3, 4, 5];
 fn beat(from: u8, epoch: u64, number: u64) -> Message {
     let (epoch, rank, members) = (Epoch(epoch), rank(from), [].into());
     let settled = version(0, 0);
-    Message::Heartbeat {
+    Message::Heartbeat(Heartbeat {
         epoch,
         number,
         rank,
@@ -27,7 +27,7 @@ fn beat(from: u8, epoch: u64, number: u64) -> Message {
         members,
         pause: None,
         chosen: None,
-    }
+    })
 }
 
 /// "A voter that voted in e denies everything from a leader with a smaller epoch": the majority that
@@ -65,7 +65,7 @@ fn a_forced_removal_that_can_be_undone_is_not_told() {
     disk(&mut p5);
     let sent = p5.after(TIMING.heartbeat);
     let settled = sent.iter().find_map(|(_, m)| match m {
-        Message::Heartbeat { settled, .. } => Some(*settled),
+        Message::Heartbeat(Heartbeat { settled, .. }) => Some(*settled),
         _ => None,
     });
     assert_eq!(settled, Some(version(0, 0)));
