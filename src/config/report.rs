@@ -3,6 +3,7 @@
 //! A reading function returns `None` after it reported why, so that its caller continues with the next
 //! key and the user sees all problems of a file together.
 
+use crate::core::types::Rank;
 use std::path::{Path, PathBuf};
 
 use super::choices::{Choice, nearest, pick};
@@ -144,16 +145,17 @@ impl<'t> Report<'t> {
         }
     }
 
-    /// A whole number that a rank can have. The least number of the type stands for none.
+    /// A whole number that a rank can have: see [`Rank::VALUES`].
     pub(super) fn integer(&mut self, spot: &Spot<'t>) -> Option<i64> {
         let Some(text) = spot.number() else {
             self.wrong_kind(spot, "a number", "write it without quotes");
             return None;
         };
-        let number = text.parse().ok().filter(|number| *number != i64::MIN);
+        let number = text.parse().ok().filter(|number| Rank::VALUES.contains(number));
         if number.is_none() {
-            let remedy = format!("give one from {} to {}", -i64::MAX, i64::MAX);
-            self.wrong(spot, "is not a whole number of 64 bits", remedy);
+            let remedy =
+                format!("give one from {} to {}", Rank::VALUES.start(), Rank::VALUES.end());
+            self.wrong(spot, "is not a whole number that a rank can have", remedy);
         }
         number
     }

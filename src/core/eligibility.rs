@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::planted::Fault;
 use super::streak::Streak;
-use super::types::{Drain, Incarnation, Time};
+use super::types::{Drain, Incarnation, Rank, Time};
 
 /// What makes this member eligible, as far as that depends on itself alone.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -91,7 +91,7 @@ impl Eligibility {
 
     /// The value of its rank: the greatest possible while an operator's choice is in force.
     pub fn value(&self) -> Option<i64> {
-        if self.first { Some(i64::MAX) } else { self.value }
+        if self.first { Some(Rank::CHOSEN) } else { self.value }
     }
 
     /// The value of its own rank, without a choice.
@@ -101,7 +101,7 @@ impl Eligibility {
 
     /// The present value of a leader's rank: its latest sample, unless an operator chose it or it has none.
     pub fn present(&self) -> Option<i64> {
-        if self.first { Some(i64::MAX) } else { self.sample.or(self.value) }
+        if self.first { Some(Rank::CHOSEN) } else { self.sample.or(self.value) }
     }
 
     pub fn sample(&self) -> Option<i64> {
@@ -229,7 +229,7 @@ mod tests {
         own.choose(Time(5));
         assert_eq!(own.value(), Some(1), "not in the election that is under way");
         own.freeze(Time(4));
-        assert_eq!(own.value(), Some(i64::MAX));
+        assert_eq!(own.value(), Some(Rank::CHOSEN));
         own.end_choice_if_led();
         own.freeze(Time(5));
         assert_eq!((own.value(), own.is_chosen()), (Some(1), false), "its time is over");
@@ -240,7 +240,7 @@ mod tests {
         own.freeze(Time(99));
         assert!(own.ranks_first() && own.is_chosen());
         own.clear();
-        assert!(own.was_cleared() && own.value() == Some(i64::MAX), "a leader keeps its rank");
+        assert!(own.was_cleared() && own.value() == Some(Rank::CHOSEN), "a leader keeps its rank");
         own.end_choice_if_led();
         assert_eq!((own.value(), own.was_cleared()), (Some(1), false));
     }

@@ -13,7 +13,6 @@ use super::message::{Done, Forwarded, Message, Refusal};
 use super::pause;
 use super::phase::{Phase, Reason};
 use super::ranking;
-use super::settings::AlgorithmKind;
 use super::state::State;
 use super::switchover;
 use super::timer::Timer;
@@ -58,7 +57,7 @@ fn elect(turn: &mut Turn<'_>) {
 /// Takes a task, if this member is the coordinator.
 fn hand_out(turn: &mut Turn<'_>, task: Task) -> Carried {
     let state = &mut turn.cx.state;
-    if state.settings.algorithm != AlgorithmKind::Halting {
+    if !state.settings.algorithm.hands_out_tasks() {
         Err(Refusal::NoTask)
     } else if task.content.len() > Task::LONGEST {
         Err(Refusal::TaskTooLong(task.content.len()))

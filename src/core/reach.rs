@@ -17,7 +17,6 @@ use super::detector::Peer;
 use super::leadership::release;
 use super::note::Note;
 use super::planted::Fault;
-use super::settings::AlgorithmKind;
 use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
@@ -103,12 +102,11 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     }
 }
 
-/// With a majority, and not with halting: a peer goes away. If it comes and goes, it comes after all others for a
+/// With a majority, and not with every algorithm: a peer goes away. If it comes and goes, it comes after all others for a
 /// while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
 pub(super) fn note_departure(cx: &mut Context<'_>, id: NodeId) {
-    // With halting one that is passed over is not taken in either, and a liar could spoil elections by that.
-    let counts = cx.state.settings.algorithm != AlgorithmKind::Halting;
-    if cx.state.needs_majority() && counts && !Fault::UnsteadyLeads.is_planted() {
+    let passes_over = cx.state.settings.algorithm.passes_over();
+    if cx.state.needs_majority() && passes_over && !Fault::UnsteadyLeads.is_planted() {
         let (failure, now) = (cx.state.settings.timing.failure, cx.now);
         cx.state.detector.change(id, |peer| peer.leaves(failure, failure * STEADY, now));
     }

@@ -126,8 +126,8 @@ pub fn counting_members(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::protocol::Protocols;
-    use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, RankKind, Timing};
+
+    use crate::core::settings::Timing;
     use crate::core::types::Role;
     use std::time::Duration;
     use uuid::Uuid;
@@ -152,25 +152,8 @@ mod tests {
     }
 
     fn file(quorum: Quorum, members: &Arc<MemberList>) -> Settings {
-        Settings {
-            cluster: "c".to_owned(),
-            id: id(1),
-            instance: 1,
-            protocols: Protocols::OURS,
-            members: members.clone(),
-            algorithm: AlgorithmKind::Bully,
-            quorum,
-            preempt: Preempt::Always,
-            rank: RankKind::Id,
-            margin: Margin::NONE,
-            value: None,
-            health: None,
-            hierarchy: true,
-            timing: Timing { heartbeat: SECOND, failure: SECOND, message: SECOND, lease: SECOND },
-            trust_refused: false,
-            bootstrap: false,
-            power_on: PowerOn::Elect,
-        }
+        let timing = Timing { heartbeat: SECOND, failure: SECOND, message: SECOND, lease: SECOND };
+        Settings { quorum, ..Settings::new("c", id(1), members.clone(), timing) }
     }
 
     fn kept(members: &Arc<MemberList>, informed: bool) -> Kept {

@@ -26,6 +26,17 @@ impl AlgorithmKind {
     /// All algorithms.
     pub const ALL: [AlgorithmKind; 3] =
         [AlgorithmKind::Bully, AlgorithmKind::Halting, AlgorithmKind::Ring];
+
+    /// Whether the leader hands all members a task when it comes to lead (seed 002: the reorganization).
+    pub const fn hands_out_tasks(self) -> bool {
+        matches!(self, AlgorithmKind::Halting)
+    }
+
+    /// Whether the others pass over a member that comes and goes. With halting one that is passed over is not taken
+    /// in either.
+    pub const fn passes_over(self) -> bool {
+        !matches!(self, AlgorithmKind::Halting)
+    }
 }
 
 /// The attribute that members are ranked by (seed 004: "highest id, highest ip addr, fastest cpu, most disk space,
@@ -220,6 +231,31 @@ pub struct Settings {
     /// For the first start of a cluster.
     pub bootstrap: bool,
     pub power_on: PowerOn,
+}
+
+impl Settings {
+    /// A voter of a bully cluster with a majority, whose members rank by their ids: the settings that most runs share.
+    pub fn new(cluster: &str, id: NodeId, members: Arc<MemberList>, timing: Timing) -> Settings {
+        Settings {
+            cluster: cluster.to_owned(),
+            id,
+            instance: 0,
+            protocols: Protocols::OURS,
+            members,
+            algorithm: AlgorithmKind::Bully,
+            quorum: Quorum::Majority,
+            preempt: Preempt::Always,
+            rank: RankKind::Id,
+            margin: Margin::NONE,
+            value: None,
+            health: None,
+            hierarchy: true,
+            timing,
+            trust_refused: false,
+            bootstrap: false,
+            power_on: PowerOn::Elect,
+        }
+    }
 }
 
 #[cfg(test)]

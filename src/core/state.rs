@@ -127,7 +127,7 @@ impl State {
     }
 
     pub(super) fn rank(&self) -> Rank {
-        Rank { value: self.eligibility.value().unwrap_or(i64::MIN), id: self.settings.id }
+        Rank { value: self.eligibility.value().unwrap_or(Rank::NO_VALUE), id: self.settings.id }
     }
 
     /// This member's present rank; the [`State::rank`] of a leader is the one that it was elected with.
@@ -135,7 +135,7 @@ impl State {
         if !self.leads() || Fault::RankKept.is_planted() {
             return self.rank();
         }
-        Rank { value: self.eligibility.present().unwrap_or(i64::MIN), ..self.rank() }
+        Rank { value: self.eligibility.present().unwrap_or(Rank::NO_VALUE), ..self.rank() }
     }
 
     /// The present rank of the leader of this epoch, as that leader last said; otherwise the rank given.

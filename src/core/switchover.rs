@@ -23,15 +23,10 @@ use super::types::{NodeId, Rank};
 /// an election may need two attempts.
 const PATIENCE: u32 = 4;
 
-/// Whether the value of a rank is the greatest: its member reports it because an operator chose it.
-fn ranks_first(rank: Rank) -> bool {
-    rank.value == i64::MAX
-}
-
 /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
 /// may not have come. The leader's version may not know the command that ends one.
 pub fn follows_unchosen(state: &State) -> bool {
-    let unchosen = |leader: Rank| !ranks_first(leader) && chosen(state).is_none();
+    let unchosen = |leader: Rank| !leader.is_chosen() && chosen(state).is_none();
     !state.leads() && state.leader().is_some_and(unchosen)
 }
 
@@ -73,7 +68,7 @@ pub fn hear_of_chosen(turn: &mut Turn<'_>, from: NodeId, rank: Rank, eligible: b
     }
     if !eligible {
         release::drop_switchover(&mut turn.cx, Refusal::CannotLead(from));
-    } else if ranks_first(rank) {
+    } else if rank.is_chosen() {
         chosen_takes_over(turn, from);
     }
 }
@@ -124,7 +119,7 @@ pub fn hand_over_if_cleared(turn: &mut Turn<'_>) {
     if !state.leads() || !state.eligibility.was_cleared() || stays {
         return;
     }
-    let value = state.eligibility.sample().unwrap_or(i64::MIN);
+    let value = state.eligibility.sample().unwrap_or(Rank::NO_VALUE);
     let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
     let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer));
     let ranks = steady.map(|peer| peer.rank());

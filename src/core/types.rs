@@ -4,7 +4,7 @@
 //! cloned, hashed and compared by the simulator and by a model checker.
 
 use std::fmt;
-use std::ops::Add;
+use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -29,6 +29,20 @@ pub struct Rank {
     pub value: i64,
     /// The member that has it.
     pub id: NodeId,
+}
+
+impl Rank {
+    /// The value of a member that has none: it ranks below every other.
+    pub const NO_VALUE: i64 = i64::MIN;
+    /// The value of a member that an operator chose to lead: it ranks above every other.
+    pub const CHOSEN: i64 = i64::MAX;
+    /// The values that a member may be given or may sample.
+    pub const VALUES: RangeInclusive<i64> = Rank::NO_VALUE + 1..=Rank::CHOSEN - 1;
+
+    /// Whether an operator chose this member to lead.
+    pub fn is_chosen(self) -> bool {
+        self.value == Rank::CHOSEN
+    }
 }
 
 /// The number of a leadership. It grows with every election and is the fencing token.

@@ -8,9 +8,8 @@ use uuid::Uuid;
 use super::error::StartError;
 use super::members;
 use crate::config::{Config, MemberConfig};
-use crate::core::protocol::Protocols;
 use crate::core::restart::{Kept, NoStart, Restored, restart};
-use crate::core::settings::{AlgorithmKind, PowerOn, Settings};
+use crate::core::settings::Settings;
 use crate::core::types::Task;
 use crate::net::{OwnAddress, OwnListener};
 use crate::store::{Record, Store};
@@ -19,30 +18,23 @@ use crate::store::{Record, Store};
 const NAMES: Duration = Duration::from_secs(3);
 
 pub fn settings(config: &Config, own: &MemberConfig) -> Settings {
+    let members = Arc::new(members::of_file(config));
     Settings {
-        cluster: config.cluster.clone(),
-        id: own.id,
         instance: Uuid::new_v4().as_u64_pair().0,
-        protocols: Protocols::OURS,
-        members: Arc::new(members::of_file(config)),
         algorithm: config.algorithm,
         quorum: config.quorum,
         preempt: config.preempt,
         rank: config.rank,
         margin: config.margin,
-        value: None,
         health: own.health.as_ref().map(|health| health.alone),
-        hierarchy: true,
-        timing: config.timing,
         trust_refused: config.trust_refused,
-        bootstrap: false,
-        power_on: PowerOn::Elect,
+        ..Settings::new(&config.cluster, own.id, members, config.timing)
     }
 }
 
 /// A task that this cluster can hand out.
 pub fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
-    if config.algorithm != AlgorithmKind::Halting {
+    if !config.algorithm.hands_out_tasks() {
         return Err(StartError::NoTask(config.algorithm.name()));
     }
     if task.len() > Task::LONGEST {

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::program::Program;
 use super::stop::Stop;
 use super::{Outcome, Sample, Variables};
+use crate::core::types::Rank;
 
 /// The longest piece of its output that is reported, in characters.
 const TOLD: usize = 200;
@@ -34,10 +35,15 @@ pub fn sample(
 
 fn number(printed: &[u8]) -> Result<i64, String> {
     let line = first_line(printed);
-    let number = line.parse().ok().filter(|number| *number != i64::MIN);
+    let number = line.parse().ok().filter(|number| Rank::VALUES.contains(number));
     number.ok_or_else(|| match line.as_str() {
         "" => "printed no number on its first line".to_owned(),
-        line => format!("printed \"{}\", which is no whole number of 64 bits", quote(line)),
+        line => format!(
+            "printed \"{}\", which is no whole number from {} to {}",
+            quote(line),
+            Rank::VALUES.start(),
+            Rank::VALUES.end()
+        ),
     })
 }
 
@@ -86,7 +92,7 @@ mod tests {
         for (script, value) in [
             ("echo 42", 42),
             ("echo ' -7 '; echo and more", -7),
-            ("printf 9223372036854775807", i64::MAX),
+            ("printf 9223372036854775806", i64::MAX - 1),
             ("echo warning >&2; echo 1; exit 0", 1),
         ] {
             assert_eq!(shell(script, PATIENCE).unwrap().value, value, "{script}");
@@ -108,12 +114,16 @@ mod tests {
         fails("kill -TERM $$", "was ended by signal 15");
         fails("true", "printed no number on its first line");
         fails("echo; echo 5", "printed no number on its first line");
-        fails("echo 1.5", "printed \"1.5\", which is no whole number of 64 bits");
-        fails(
-            "echo -9223372036854775808",
-            "printed \"-9223372036854775808\", which is no whole number of 64 bits",
-        );
-        fails("printf '\\033[31m'", "printed \"\\u{1b}[31m\", which is no whole number of 64 bits");
+        for (printed, told) in [
+            ("1.5", "1.5"),
+            ("-9223372036854775808", "-9223372036854775808"),
+            ("9223372036854775807", "9223372036854775807"), // stands for a member that an operator chose
+            ("\\033[31m", "\\u{1b}[31m"),
+        ] {
+            let range = "from -9223372036854775807 to 9223372036854775806";
+            let expected = format!("printed \"{told}\", which is no whole number {range}");
+            fails(&format!("printf -- '{printed}'"), &expected);
+        }
         fails("yes", "printed more than 65536 bytes");
         let (_stopper, stop) = Stop::new().unwrap();
         let error = run("/no/such/program", &[], PATIENCE, &stop).unwrap_err();

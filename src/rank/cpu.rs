@@ -1,5 +1,6 @@
 //! How fast this host's processor is: the cores that this process may use, times their clock.
 
+use crate::core::types::Rank;
 use std::fs;
 use std::path::Path;
 use std::thread;
@@ -23,7 +24,7 @@ fn speed(cores: usize, root: &Path) -> Sample {
     let noun = if cores == 1 { "core" } else { "cores" };
     match top(&root.join(TOP)).or_else(|| present(&root.join(INFO))) {
         Some((mhz, file)) => Sample {
-            value: cores.saturating_mul(mhz),
+            value: cores.saturating_mul(mhz).min(*Rank::VALUES.end()),
             from: format!("{cores} {noun} at {mhz} MHz (/{file})"),
         },
         None => Sample {

@@ -15,7 +15,7 @@ use crate::core::bounds;
 use crate::core::reach::STEADY;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::streak::Streak;
-use crate::core::types::{Epoch, Role};
+use crate::core::types::{Epoch, Rank, Role};
 use crate::core::{Core, Phase};
 
 /// From the last fault until all live members name one leader, in a cluster of this many.
@@ -176,7 +176,7 @@ fn nobody_is_eligible(world: &World, alive: &[(usize, &Core)]) -> bool {
 /// leader as it ranks now. With a majority none of them ever named a later epoch; without one, an earlier incarnation may have.
 fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let up_to_date = |at: usize, core: &Core| {
-        let latest = world.nodes[at].settings.value.unwrap_or(i64::MIN);
+        let latest = world.nodes[at].settings.value.unwrap_or(Rank::NO_VALUE);
         core.phase() != Phase::Following || core.rank().value == latest
     };
     let agreed = world.agreed(alive);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::membership::MemberList;
-use crate::core::settings::{AlgorithmKind, Settings};
+use crate::core::settings::Settings;
 use crate::core::types::NodeId;
 use crate::core::{NodeStatus, Phase, Reason, Transition};
 use crate::node::status::ChangeStatus;
@@ -81,7 +81,7 @@ impl Noted {
 
 /// Garcia-Molina's name for a phase; none if the algorithm is not halting.
 pub fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
-    let halting = settings.algorithm == AlgorithmKind::Halting;
+    let halting = settings.algorithm.hands_out_tasks();
     halting.then(|| NodeStatus::from(phase).name().to_owned())
 }
 

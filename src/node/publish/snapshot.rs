@@ -122,7 +122,7 @@ impl Snapshot {
             core.takeover().map(|(from, due)| (from, self.moment_of_takeover(due, now)));
         self.task.clone_from(core.task());
         // A chosen member shows the greatest there is, and not its own.
-        let value = |rank: Rank| Some(rank.value).filter(|v| ![i64::MIN, i64::MAX].contains(v));
+        let value = |rank: Rank| Some(rank.value).filter(|value| Rank::VALUES.contains(value));
         let (id, eligible, status) = (core.id(), core.is_eligible(), Liveness::Alive);
         let passed_over = None;
         let timing = None;

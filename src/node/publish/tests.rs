@@ -8,11 +8,8 @@ use uuid::Uuid;
 use super::super::clock;
 use super::Published;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::protocol::Protocols;
 use crate::core::restart::restart;
-use crate::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
-};
+use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Role, Time};
 use crate::core::{Core, Input, Output, Phase};
 use crate::rank::Sample;
@@ -29,25 +26,8 @@ fn settings() -> Settings {
     let id = NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001));
     let (name, address) = ("alone".to_owned(), String::new());
     let member = Member { id, name, address, admin: None, role: Role::Member };
-    Settings {
-        cluster: "alone".to_owned(),
-        id,
-        instance: 1,
-        protocols: Protocols::OURS,
-        members: Arc::new(MemberList::new(ListVersion::default(), vec![member])),
-        algorithm: AlgorithmKind::Bully,
-        quorum: Quorum::Majority,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        margin: Margin::NONE,
-        value: Some(0),
-        health: None,
-        hierarchy: true,
-        timing: TIMING,
-        trust_refused: false,
-        bootstrap: true,
-        power_on: PowerOn::Elect,
-    }
+    let members = Arc::new(MemberList::new(ListVersion::default(), vec![member]));
+    Settings { value: Some(0), bootstrap: true, ..Settings::new("alone", id, members, TIMING) }
 }
 
 /// A core that leads, with a lease that begins about now.

@@ -3,9 +3,8 @@
 use super::super::file::LARGEST;
 use super::samples::{id, older, record, taken, voter, with};
 use super::*;
-use crate::core::protocol::Protocols;
 use crate::core::restart::restart;
-use crate::core::settings::{AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings};
+use crate::core::settings::{Quorum, Settings};
 use crate::core::types::{Drain, Time};
 use crate::core::{Core, Input};
 
@@ -86,23 +85,7 @@ fn starts(record: &Record, quorum: Quorum) {
 
 fn settings(record: &Record, quorum: Quorum) -> Settings {
     let [heartbeat, failure, message, lease] = [100, 500, 50, 400].map(Duration::from_millis);
-    Settings {
-        cluster: "fuzz".to_owned(),
-        id: record.id,
-        instance: 1,
-        protocols: Protocols::OURS,
-        members: record.kept.durable.members.clone(),
-        algorithm: AlgorithmKind::Bully,
-        quorum,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        margin: Margin::NONE,
-        value: Some(0),
-        health: None,
-        hierarchy: true,
-        timing: Timing { heartbeat, failure, message, lease },
-        trust_refused: false,
-        bootstrap: false,
-        power_on: PowerOn::Elect,
-    }
+    let timing = Timing { heartbeat, failure, message, lease };
+    let members = record.kept.durable.members.clone();
+    Settings { quorum, value: Some(0), ..Settings::new("fuzz", record.id, members, timing) }
 }

@@ -182,10 +182,10 @@ fn a_figure_that_is_missing_is_asked_for_where_it_is_missing() {
 
 #[test]
 fn a_priority_is_a_whole_number() {
-    for value in ["1.5", "1e3", "9223372036854775808", "-9223372036854775808"] {
+    for value in ["1.5", "1e3", "9223372036854775807", "-9223372036854775808"] {
         let expected = format!(
-            "3:60: rank.priority: is not a whole number of 64 bits (value {value}): give one from \
-             -9223372036854775807 to 9223372036854775807"
+            "3:60: rank.priority: is not a whole number that a rank can have (value {value}): give \
+             one from -9223372036854775807 to 9223372036854775806"
         );
         refused(
             &format!("{{\"by\": \"priority\", \"priority\": {value}}}"),

@@ -7,11 +7,8 @@ use electd::core::detector::ConnectionId;
 use electd::core::durable::{Durable, VoterRecord};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::{Done, Envelope, Forwarded, Hello, Message, Refusal, View};
-use electd::core::protocol::Protocols;
 use electd::core::restart::{Kept, Restored, restart};
-use electd::core::settings::{
-    AlgorithmKind, Margin, PowerOn, Preempt, Quorum, RankKind, Settings, Timing,
-};
+use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
 use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
 use uuid::Uuid;
@@ -57,27 +54,15 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
         admin: None,
         role: Role::Member,
     };
+    let members = MemberList::new(ListVersion::default(), (1..=MEMBERS).map(member).collect());
     Settings {
-        cluster: "paper".into(),
-        id: id(number),
         instance: u64::from(number),
-        protocols: Protocols::OURS,
-        members: Arc::new(MemberList::new(
-            ListVersion::default(),
-            (1..=MEMBERS).map(member).collect(),
-        )),
         algorithm,
         quorum: Quorum::None,
-        preempt: Preempt::Always,
-        rank: RankKind::Id,
-        margin: Margin::NONE,
         value: Some(0),
-        health: None,
-        hierarchy: true,
-        timing: TIMING,
         trust_refused: true,
-        bootstrap: false,
         power_on: PowerOn::Wait,
+        ..Settings::new("paper", id(number), Arc::new(members), TIMING)
     }
 }
 
