@@ -5,6 +5,9 @@
 //! leads; its command says so as its first act. Both lines are stamped when this process reads them, and so is the end of
 //! the dead node's output, which its command and its guard hold: nothing of them is left then.
 
+#[path = "../tests/process/support/network.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod network;
 #[allow(dead_code)] // it uses a part
 #[path = "failover/process.rs"]
 mod process;
@@ -77,6 +80,7 @@ impl Bench<'_> {
         self.lives += 1;
         let electd = env::var_os("JOB_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into());
         let mut child = process::command("guarded")
+            .arg("") // on loopback
             .arg(electd)
             .args(["run", "--node", &format!("node-{node}"), "--config"])
             .arg(self.folder.join("cluster.json"))

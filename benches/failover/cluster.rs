@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::env;
 use std::ffi::OsString;
 use std::fs;
-use std::net::{Ipv4Addr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::path::PathBuf;
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
@@ -16,6 +16,7 @@ use electd::tls::make::Authority;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::network::Network;
 use crate::process;
 
 /// Far longer than any election takes.
@@ -70,6 +71,8 @@ pub struct Cluster {
     /// What the nodes run.
     program: OsString,
     folder: PathBuf,
+    /// Where each node has a host of its own; none on loopback.
+    network: Option<Network>,
     quorum: Quorum,
     nodes: Vec<Node>,
     sender: Sender<Event>,
@@ -101,7 +104,9 @@ impl Cluster {
         algorithm: AlgorithmKind,
         quorum: Quorum,
     ) -> Cluster {
-        Cluster::start_with(program, folder, size, quorum, config(size, algorithm, quorum))
+        let network = network(size);
+        let config = config(network.as_ref(), size, algorithm, quorum);
+        Cluster::start_with(program, folder, network, quorum, config)
     }
 
     /// The same with TLS between the members.
@@ -111,7 +116,8 @@ impl Cluster {
         algorithm: AlgorithmKind,
         quorum: Quorum,
     ) -> Cluster {
-        let mut config = config(size, algorithm, quorum);
+        let network = network(size);
+        let mut config = config(network.as_ref(), size, algorithm, quorum);
         let authority = Authority::new("bench").expect("certificates can be made");
         for n in 1..=size {
             let name = format!("node-{n}");
@@ -127,16 +133,17 @@ impl Cluster {
                 "key": file("key", &pair.key),
             });
         }
-        Cluster::start_with(program(), folder, size, quorum, config)
+        Cluster::start_with(program(), folder, network, quorum, config)
     }
 
     fn start_with(
         program: OsString,
         folder: PathBuf,
-        size: usize,
+        network: Option<Network>,
         quorum: Quorum,
         config: Value,
     ) -> Cluster {
+        let size = config["members"].as_array().map_or(0, Vec::len);
         fs::write(folder.join("cluster.json"), config.to_string())
             .expect("the config can be written");
         let (sender, events) = unbounded();
@@ -149,8 +156,17 @@ impl Cluster {
         });
         let nodes = nodes.collect();
         let (latest, first_election) = (VecDeque::new(), Duration::ZERO);
-        let mut cluster =
-            Cluster { program, folder, quorum, nodes, sender, events, latest, first_election };
+        let mut cluster = Cluster {
+            program,
+            folder,
+            network,
+            quorum,
+            nodes,
+            sender,
+            events,
+            latest,
+            first_election,
+        };
         let start = Instant::now();
         (0..size).for_each(|node| cluster.start_node(node));
         cluster.first_election = cluster.await_agreement().complete_at - start;
@@ -176,7 +192,9 @@ impl Cluster {
 
     pub fn start_node(&mut self, at: usize) {
         let node = &mut self.nodes[at];
+        let home = self.network.as_ref().map(|network| network.home(at + 1));
         let mut child = process::command("guarded")
+            .arg(home.unwrap_or_default())
             .arg(&self.program)
             .args(["run", "--node", &node.name, "--config"])
             .arg(self.folder.join("cluster.json"))
@@ -326,13 +344,31 @@ pub fn program() -> OsString {
     env::var_os("FAILOVER_ELECTD").unwrap_or(env!("CARGO_BIN_EXE_electd").into())
 }
 
+/// A host of its own for each node. None, with a line that says so, where this process may not make one.
+fn network(size: usize) -> Option<Network> {
+    let told = |error| eprintln!("all nodes run on loopback, as there are no namespaces: {error}");
+    Network::make(size).map_err(told).ok()
+}
+
 /// A config at default timing; the last node ranks highest.
-fn config(size: usize, algorithm: AlgorithmKind, quorum: Quorum) -> Value {
-    let members = (1..=size).zip(free_ports(size)).map(|(n, port)| {
+fn config(
+    network: Option<&Network>,
+    size: usize,
+    algorithm: AlgorithmKind,
+    quorum: Quorum,
+) -> Value {
+    let places: Vec<SocketAddr> = match network {
+        Some(network) => network.places().into_iter().map(|(member, _)| member).collect(),
+        None => {
+            let local = |port| SocketAddr::from((Ipv4Addr::LOCALHOST, port));
+            free_ports(size).into_iter().map(local).collect()
+        }
+    };
+    let members = (1..).zip(places).map(|(n, place)| {
         json!({
             "name": format!("node-{n}"),
             "id": format!("{n:08x}-0000-4000-8000-000000000000"),
-            "address": format!("127.0.0.1:{port}"),
+            "address": place,
         })
     });
     json!({

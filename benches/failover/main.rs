@@ -1,5 +1,6 @@
-//! How long a cluster is without a leader: real `electd` processes on loopback, from just before
-//! the fault until the last survivor knows the next leader, beside the floor of the same run.
+//! How long a cluster is without a leader: real `electd` processes, each in a network namespace of its own, from just
+//! before the fault until the last survivor knows the next leader, beside the floor of the same run. Where no namespace can
+//! be made, which needs root and `ip`, all of them run on loopback, and the report says so.
 //!
 //! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
 //! that many processes with a calm minute, `FAILOVER_QUORUM=majority` leaves out the clusters without
@@ -13,6 +14,9 @@ mod cluster;
 mod disk;
 mod faults;
 mod floor;
+#[path = "../../tests/process/support/network.rs"]
+#[expect(dead_code, reason = "the tests use the rest")]
+mod network;
 mod process;
 mod report;
 mod scratch;
@@ -95,9 +99,10 @@ fn measure_builds(
     random: &mut Random,
     report: &mut Report,
 ) {
-    let kills = AlgorithmKind::ALL.map(|algorithm| (algorithm, NONE, Fault::Kill));
-    let handovers = [NONE, Quorum::Majority].map(|quorum| (BULLY, quorum, Fault::Terminate));
-    for (algorithm, quorum, fault) in kills.into_iter().chain(handovers) {
+    let both = [NONE, Quorum::Majority];
+    let kills = both.map(|quorum| AlgorithmKind::ALL.map(|it| (it, quorum, Fault::Kill)));
+    let handovers = both.map(|quorum| (BULLY, quorum, Fault::Terminate));
+    for (algorithm, quorum, fault) in kills.into_iter().flatten().chain(handovers) {
         let name_of = |at: usize, program: &PathBuf| {
             let file = program.file_name().unwrap_or_default().display();
             format!("{} {}, {}: {file}", algorithm.name(), quorum.name(), at + 1)

@@ -11,10 +11,12 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
 
+use crate::network;
+
 /// The roles in which this executable starts itself again. All of these processes end with their
 /// parent.
 pub enum Role {
-    /// Becomes the program given.
+    /// Goes into a namespace, if its name is not empty, and becomes the program given after it.
     Guarded(Vec<OsString>),
     Echo,
     Survivor,
@@ -43,8 +45,14 @@ impl Role {
         set_parent_process_death_signal(Some(Signal::KILL)).expect("Linux has this");
         match self {
             Role::Guarded(program) => {
-                let error = Command::new(&program[0]).args(&program[1..]).exec();
-                panic!("cannot run {}: {error}", program[0].display());
+                let [home, program, arguments @ ..] = &program[..] else {
+                    panic!("which program?");
+                };
+                if let Some(home) = home.to_str().filter(|home| !home.is_empty()) {
+                    network::enter(home);
+                }
+                let error = Command::new(program).args(arguments).exec();
+                panic!("cannot run {}: {error}", program.display());
             }
             Role::Echo => echo(),
             Role::Survivor => survive(),

@@ -12,18 +12,19 @@ const LEGEND: &str = "\
 Time from just before the signal to the leader until the last survivor has logged who leads next
 (all agree), and until the successor has logged that it leads (one leads); stamped when the line
 arrives here through a pipe. Each fault comes at a random moment between two heartbeats, at default
-timing, on loopback; then the leader is restarted and takes over again.
+timing, each node in a network namespace of its own, unless a line above says that all are on
+loopback; then the leader is restarted and takes over again.
 
 The floor (its median is shown) is measured after each fault: from just before kill -9 of a process
 until another, which held a connection to it, has seen the end of the stream, was refused when it
 dialed again, made one round trip with a third, and said so through a pipe. Processes of one thread;
 and, with threads, a victim that has as many as a node, which all end before the kernel closes its
 connections, and a survivor that hands on from a reading to a deciding to a writing thread. A frozen
-leader sends no end of stream: beside it eligible `failure`, the silence that makes a suspect.
+leader sends no end of stream: beside it stands `failure`, the silence that makes a suspect.
 
-With a majority a killed leader is replaced when the voters' promises to it run out: beside it eligible
+With a majority a killed leader is replaced when the voters' promises to it run out: beside it stands
 `failure` as well. One that stops releases them; then a vote must be durable before it is told, so
-beside a handover eligible also the floor with threads and one durable write after it, on the same disk.
+beside a handover stands also the floor with threads and one durable write after it, on the same disk.
 
 The target, with a majority, is what the first ratio is to stay below; floor + write has none.
 
