@@ -64,4 +64,12 @@ impl World {
         let due = self.nodes[node].core.as_ref().map(Core::waits).unwrap_or_default();
         drawing.note_waits(self.now, node, due);
     }
+
+    pub(super) fn trace(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<String>) {
+        let Some(detail) = self.setup.detail else { return };
+        let narrator = Narrator { members: &self.members, detail };
+        if let Some(what) = what(&narrator) {
+            self.say(node, || what);
+        }
+    }
 }

@@ -1,16 +1,12 @@
-//! Members that are drained and undrained, and health checks that fail and pass.
+//! Members that are drained and undrained, and health checks that fail and pass: who, when, and what holds then.
 
-use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
-use super::world::World;
+use super::world::{DRAIN, World};
+use crate::core::CommandId;
 use crate::core::random::Random;
 use crate::core::settings::Alone;
-use crate::core::types::{Drain, Time};
-use crate::core::{Command, CommandId, Input};
-
-/// The first command of this file has this number, and each node counts its own on.
-const FITNESS: u64 = 1 << 32;
+use crate::core::types::Time;
 
 /// Draws which members have a health check, and adds checks that change and drains to a plan.
 pub(super) fn add(random: &mut Random, world: &mut World, plan: &mut Plan) {
@@ -39,63 +35,12 @@ pub(super) fn add(random: &mut Random, world: &mut World, plan: &mut Plan) {
 }
 
 impl World {
-    pub(super) fn change_fitness(&mut self, node: usize, change: Change) {
-        match change {
-            Change::Drained(drained) if self.nodes[node].core.is_some() => {
-                self.drain(node, drained)
-            }
-            Change::Drained(_) => {}
-            Change::Healthy(healthy) => self.check_health(node, healthy),
-            Change::Paused(paused) => self.order_pause(node, paused),
-            Change::SwitchedOver(to) => self.order_switchover(node, to),
-        }
-    }
-
-    /// An operator drains a member, or undrains it.
-    fn drain(&mut self, node: usize, drained: bool) {
-        self.faults.count(if drained { Counter::Drains } else { Counter::Undrains });
-        let command = if drained { Command::Drain(Drain::default()) } else { Command::Undrain };
-        let own = &mut self.nodes[node].fitness;
-        own.wanted = drained;
-        own.drained &= drained; // it may lead as soon as it is undrained
-        own.barred &= drained;
-        own.orders += 1;
-        let id = CommandId(FITNESS + own.orders);
-        self.tell_now(node, Input::Command { id, command });
-    }
-
     /// The operator gets the answer that a member is drained. A slow disk may answer an order after a
     /// later order was given.
     pub(super) fn was_drained(&mut self, node: usize, id: CommandId) {
         let own = &mut self.nodes[node].fitness;
-        let told = own.wanted && id == CommandId(FITNESS + own.orders);
+        let told = own.wanted && id == CommandId(DRAIN + own.orders);
         own.drained |= told;
-    }
-
-    /// The check of a member passes or fails from now on.
-    fn check_health(&mut self, node: usize, healthy: bool) {
-        if self.nodes[node].settings.health.is_some() {
-            self.faults.count(Counter::Checks);
-            self.nodes[node].fitness.healthy = healthy;
-            self.tell_now(node, Input::Checked { healthy });
-        }
-    }
-
-    /// A process starts: its first check comes soon.
-    pub(super) fn start_checking(&mut self, node: usize) {
-        let own = &mut self.nodes[node];
-        own.fitness.barred = own.fitness.drained; // even if it leads from its first turn on
-        let healthy = own.fitness.healthy;
-        if own.settings.health.is_some() {
-            self.tell_now(node, Input::Checked { healthy });
-        }
-    }
-
-    /// All checks pass from now on.
-    pub(super) fn heal_checks(&mut self) {
-        for node in 0..self.nodes.len() {
-            self.check_health(node, true);
-        }
     }
 
     /// No drained member comes to lead before it is undrained.

@@ -11,17 +11,6 @@ use super::links::{Fate, LinkState};
 use super::world::World;
 
 impl World {
-    /// Whether nothing comes through this way.
-    pub(super) fn cuts(&mut self, from: usize, to: usize) -> bool {
-        self.link_faults.cuts(from, to, &mut self.faults)
-    }
-
-    /// Whether it comes through one way or the other, so that nothing is acknowledged.
-    pub(super) fn is_cut(&mut self, one: usize, other: usize) -> bool {
-        let (there, back) = (self.cuts(one, other), self.cuts(other, one));
-        there || back
-    }
-
     /// Something arrives, if its connection lives and no cut is on its way.
     pub(super) fn come_through(&mut self, at: usize, payload: Payload) -> Option<Payload> {
         let (from, to) = self.ends(at);

@@ -15,13 +15,13 @@ use super::guards::Job;
 use super::node::Node;
 use super::world::World;
 use crate::core::types::{Epoch, Time};
-use crate::core::{Core, Input, Phase};
+use crate::core::{Core, Phase};
 
 /// The longest from the lead to the start of a job, and from the death of a process to that of its job.
 const SOON: Duration = Duration::from_millis(5);
 
 /// The epoch in which a process leads, and until when by its clock.
-fn leads(core: &Core, now: Time) -> Option<(Epoch, Time)> {
+pub(super) fn leads(core: &Core, now: Time) -> Option<(Epoch, Time)> {
     let until = core.believable_until(now);
     (core.phase() == Phase::Leading && now < until).then_some((core.view().epoch, until))
 }
@@ -64,71 +64,6 @@ impl World {
         // Some end too late: then the leadership does not wait any longer.
         let at = self.now + jobs.random.up_to(jobs.stops_within * 5 / 4);
         self.note(at, Event::Job { node, incarnation, number, what: JobEvent::Ends });
-    }
-
-    pub(super) fn job_moves(
-        &mut self,
-        (node, incarnation, number): (usize, u64, u64),
-        what: JobEvent,
-    ) {
-        let alive = self.nodes[node].alive(incarnation).is_some();
-        let now = self.nodes[node].local(self.now);
-        let Some(jobs) = &mut self.jobs else { return };
-        let stops_within = jobs.stops_within;
-        let job = &mut jobs.of[node];
-        if job.number != number || !alive {
-            return;
-        }
-        match what {
-            JobEvent::Starts => {
-                *job = Job { number: number + 1, moving: false, ..*job };
-                self.give(node, Input::JobStarted { stops_within });
-                self.start_job(node, incarnation);
-            }
-            JobEvent::Ends if job.epoch.is_some() => {
-                job.until = job.until.min(now);
-                job.moving = true;
-                self.note(self.now, Event::Job { node, incarnation, number, what: JobEvent::Told });
-            }
-            JobEvent::Ends => {}
-            JobEvent::Told => {
-                *job = Job { number: number + 1, ..Job::default() };
-                self.give(node, Input::JobEnded);
-            }
-        }
-    }
-
-    /// The process heard that it leads; it starts the job if it still does.
-    fn start_job(&mut self, node: usize, incarnation: u64) {
-        let now = self.nodes[node].local(self.now);
-        let leads = self.nodes[node].alive(incarnation).and_then(|core| leads(core, now));
-        let Some(jobs) = &mut self.jobs else { return };
-        let job = &mut jobs.of[node];
-        let Some((epoch, until)) = leads else {
-            let number = job.number;
-            job.moving = true;
-            self.note(self.now, Event::Job { node, incarnation, number, what: JobEvent::Told });
-            return;
-        };
-        (job.epoch, job.until) = (Some(epoch), until);
-        let exclusive = jobs.exclusive;
-        self.faults.count(Counter::JobsStarted);
-        self.say(node, || format!("starts its job in epoch {epoch}"));
-        if let Some(other) = self.job_beside(node).filter(|_| exclusive) {
-            let what =
-                format_args!("the jobs of node-{} and node-{} both run", node + 1, other + 1);
-            self.checker.fail(self.now, what);
-        }
-    }
-
-    /// Another host whose job runs.
-    fn job_beside(&self, node: usize) -> Option<usize> {
-        let jobs = self.jobs.as_ref()?;
-        let runs = |at: usize| {
-            let job = &jobs.of[at];
-            job.epoch.is_some() && self.nodes[at].local(self.now) < job.until
-        };
-        (0..jobs.of.len()).find(|at| *at != node && runs(*at))
     }
 
     /// How long a leader that was asked to stop may wait for its job, with the slowest clock.

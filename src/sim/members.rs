@@ -1,24 +1,21 @@
 //! Members that come and go while a cluster lives: who is outside of the first list, which changes
-//! are asked for and when, and how a simulated process takes its list.
+//! are asked for and when, and who belongs to it after them.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agenda::Payload;
 use super::counters::Counter;
-use super::links::{FIRST_PAUSE, LinkState};
 use super::node::Node;
 use super::plan::Wish;
 use super::plan::{Fault, Plan};
 use super::setup::TIMING;
-use super::world::CHANGE;
 use super::world::World;
-use crate::core::membership::{Change, ListVersion, Member, MemberList};
-use crate::core::message::{Done, Forwarded, Refusal};
+use crate::core::membership::{ListVersion, MemberList};
+use crate::core::message::{Done, Refusal};
 use crate::core::random::Random;
 use crate::core::settings::Quorum;
 use crate::core::types::{NodeId, Role, Time};
-use crate::core::{Core, Input, Phase};
+use crate::core::{Core, Phase};
 
 /// Draws who is outside of the first list, at most two: who is in it can lead without them.
 pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {
@@ -79,27 +76,6 @@ fn draw(random: &mut Random, nodes: usize, newcomers: &[usize]) -> Wish {
 }
 
 impl World {
-    /// Asks a process for a change.
-    pub(super) fn wish(&mut self, node: usize, wish: Wish) {
-        let change = match wish {
-            Wish::Add(place) => {
-                let Some(member) = self.members.at(place) else { return };
-                self.faults.count(Counter::Additions);
-                Change::Add(Member::clone(member))
-            }
-            Wish::Remove { who, force } => {
-                let leader = self.nodes.iter().position(Node::leads);
-                let who = who.or(leader).unwrap_or(node);
-                self.faults.count(Counter::Removals);
-                self.faults.add(Counter::Forced, u64::from(force));
-                self.faults.add(Counter::Deposed, u64::from(Some(who) == leader));
-                Change::Remove { id: self.id(who), force }
-            }
-        };
-        let command = Forwarded::Change(change).into();
-        self.tell_now(node, Input::Command { id: CHANGE, command });
-    }
-
     /// How a change ended.
     pub(super) fn answered(&mut self, node: usize, result: Result<Done, Refusal>) {
         match result {
@@ -112,41 +88,6 @@ impl World {
             }
             Err(_) => self.faults.count(Counter::Refused),
         }
-    }
-
-    /// A process has another list from now on: it dials the new members and drops those that are gone.
-    pub(super) fn take_list(&mut self, node: usize, list: Arc<MemberList>) {
-        let before = std::mem::replace(&mut self.nodes[node].peers, list.clone());
-        for peer in self.others(node) {
-            let id = self.id(peer);
-            match (before.get(id).is_some(), list.get(id).is_some()) {
-                (false, true) => {
-                    self.network.link(node, peer).pause = FIRST_PAUSE;
-                    self.dial_now(node, peer);
-                }
-                (true, false) => self.let_go(node, peer),
-                _ => {}
-            }
-        }
-    }
-
-    /// Sends what is queued for a peer, and closes all connections with it.
-    fn let_go(&mut self, node: usize, peer: usize) {
-        if let Some(connection) = self.network.link(peer, node).accepted {
-            self.shut(connection);
-        }
-        if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) =
-            self.network.link(node, peer).state
-        {
-            self.put(at, Payload::End);
-        }
-        self.network.enter(node, peer, LinkState::Resting);
-        self.network.link(node, peer).redial = false;
-    }
-
-    /// Something else is on a disk now.
-    pub(super) fn compare_disk(&mut self, node: usize) {
-        self.checker.stored(self.now, node, &self.nodes[node].disk);
     }
 
     /// The newest list among the founders, the members by a list of theirs, and so on: a removed member

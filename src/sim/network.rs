@@ -1,10 +1,11 @@
 //! The simulated network: one connection per ordered pair of members, as in the real network.
 //!
 //! The dialer says HELLO and then only writes; the accepter answers and then only reads. The bytes of
-//! one connection arrive in order. This file has what the processes do; `transit.rs` has what happens
-//! on the way.
+//! one connection arrive in order. This file has what the processes do; `transit.rs` and
+//! `half_open.rs` have what happens on the way, `arrival.rs` what comes to its ends.
 
 use std::rc::Rc;
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::{Event, Payload, Transit};
@@ -17,6 +18,7 @@ use super::node::Death;
 use super::world::World;
 use crate::core::Input;
 use crate::core::detector::ConnectionId;
+use crate::core::membership::MemberList;
 use crate::core::message::{Envelope, Hello, Kind, Rejection};
 use crate::core::types::Time;
 
@@ -201,5 +203,50 @@ impl World {
                 self.transit(delay, Transit::Closed(at));
             }
         }
+    }
+
+    pub(super) fn transit(&mut self, after: std::time::Duration, transit: Transit) {
+        self.note(self.now + after, Event::Transit(transit));
+    }
+
+    /// A process has another list from now on: it dials the new members and drops those that are gone.
+    pub(super) fn take_list(&mut self, node: usize, list: Arc<MemberList>) {
+        let before = std::mem::replace(&mut self.nodes[node].peers, list.clone());
+        for peer in self.others(node) {
+            let id = self.id(peer);
+            match (before.get(id).is_some(), list.get(id).is_some()) {
+                (false, true) => {
+                    self.network.link(node, peer).pause = FIRST_PAUSE;
+                    self.dial_now(node, peer);
+                }
+                (true, false) => self.let_go(node, peer),
+                _ => {}
+            }
+        }
+    }
+
+    /// Sends what is queued for a peer, and closes all connections with it.
+    fn let_go(&mut self, node: usize, peer: usize) {
+        if let Some(connection) = self.network.link(peer, node).accepted {
+            self.shut(connection);
+        }
+        if let LinkState::Up(at) | LinkState::Greeting(at) | LinkState::Doomed(at) =
+            self.network.link(node, peer).state
+        {
+            self.put(at, Payload::End);
+        }
+        self.network.enter(node, peer, LinkState::Resting);
+        self.network.link(node, peer).redial = false;
+    }
+
+    /// Whether nothing comes through this way.
+    pub(super) fn cuts(&mut self, from: usize, to: usize) -> bool {
+        self.link_faults.cuts(from, to, &mut self.faults)
+    }
+
+    /// Whether it comes through one way or the other, so that nothing is acknowledged.
+    pub(super) fn is_cut(&mut self, one: usize, other: usize) -> bool {
+        let (there, back) = (self.cuts(one, other), self.cuts(other, one));
+        there || back
     }
 }

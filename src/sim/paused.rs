@@ -1,16 +1,11 @@
 //! Operators that pause a cluster and resume it.
 
-use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
-use crate::core::message::Forwarded;
 use crate::core::random::Random;
 use crate::core::types::Time;
-use crate::core::{CommandId, Core, Input, Phase, Reason, Transition};
-
-/// Names the commands of this file in their answers.
-const PAUSE: CommandId = CommandId(3);
+use crate::core::{Core, Phase, Reason, Transition};
 
 /// Adds pauses and their ends to a plan, each asked of any member.
 pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
@@ -26,22 +21,6 @@ pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
 }
 
 impl World {
-    /// An operator asks a member that the cluster be paused or resumed.
-    pub(super) fn order_pause(&mut self, node: usize, paused: bool) {
-        if self.nodes[node].core.is_some() {
-            self.faults.count(if paused {
-                Counter::ClusterPauses
-            } else {
-                Counter::ClusterResumes
-            });
-            let command = match paused {
-                true => Forwarded::Pause { since: 0, until: None },
-                false => Forwarded::Resume,
-            };
-            self.tell_now(node, Input::Command { id: PAUSE, command: command.into() });
-        }
-    }
-
     /// The operator gets the answer that the cluster is paused or resumed: a leader that says so has
     /// stored that.
     pub(super) fn was_paused(&mut self, node: usize) {

@@ -1,50 +1,21 @@
-//! The life of a simulated process between its start and its death, besides the network.
+//! What a simulated process does to itself and its disk until its death, and what others see of it.
 
-use std::rc::Rc;
 use std::time::Duration;
 
-use super::agenda::{Event, Payload};
+use super::agenda::Event;
 use super::counters::Counter;
-use super::counts::is_election;
 use super::node::{Death, Node};
 use super::setup::Delays;
 use super::uptime::Uptime;
-use super::votes::Word;
 use super::world::World;
 use crate::core::durable::Durable;
-use crate::core::message::{Envelope, Kind, Message};
-use crate::core::types::NodeId;
-use crate::core::{Core, Input, Phase, Reason, Transition};
-use crate::trace::{Narrator, What};
+use crate::core::{Core, Phase, Reason, Transition};
+use crate::trace::What;
 
 /// How late a process may be woken.
 const LATE: Duration = Duration::from_millis(1);
 
 impl World {
-    /// Starts a process, unless one runs.
-    pub fn start(&mut self, node: usize) {
-        if self.nodes[node].core.is_some() {
-            return;
-        }
-        let now = self.now;
-        let disk = &self.nodes[node].disk;
-        let (epoch, kept) = (disk.epoch(), disk.kept());
-        let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
-        let promised = self.nodes[node].disk.promised();
-        self.questions.started(node);
-        self.checker.starts(now, node, (epoch, kept, promised));
-        self.forget_job(node);
-        self.draw(node, |_| Some(What::Starts));
-        self.say(node, || {
-            format!(
-                "starts: incarnation {}, epoch {}, own rounds above {}",
-                restored.incarnation, restored.record.epoch, restored.floor
-            )
-        });
-        self.arm(node);
-        self.start_checking(node);
-    }
-
     /// Ends a process immediately.
     pub fn die(&mut self, node: usize, death: Death) {
         if self.nodes[node].core.take().is_none() {
@@ -87,74 +58,13 @@ impl World {
         self.nodes[node].core.is_none()
     }
 
-    /// Sends to each receiver in turn; the sender may die between any two of them.
-    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: Envelope) {
-        let envelope = Rc::new(envelope);
-        let kind = envelope.message.kind();
-        if let Message::AreYouNormal { number, .. } = envelope.message {
-            self.nodes[node].checks.insert(number);
-        }
-        to.iter().for_each(|to| self.tells(node, *to, &envelope.message));
-        for to in to {
-            let Some(to) = self.place(*to) else { continue };
-            if self.burnt(node) {
-                return;
-            }
-            let live = self.nodes[to].core.is_some();
-            let elects = self.elects(to, &envelope.message);
-            if let Some(arrives) = self.send(node, to, &envelope, elects) {
-                self.draw(node, |narrator| {
-                    let label = narrator.label(&envelope.message)?;
-                    Some(What::Sends { to, label, arrives, lost: true })
-                });
-                self.in_flight += u64::from(elects);
-                self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
-            }
-        }
-    }
-
-    /// Checks a message of a process against its earlier ones.
-    fn tells(&mut self, node: usize, to: NodeId, message: &Message) {
-        let Some(at) = self.place(to) else { return };
-        let (from, turned) = ((node, self.id(node)), self.nodes[node].turned);
-        let word = Word { from, to: (at, to), message, turned };
-        self.questions.tells(&word);
-        self.checker.tells(self.now, word);
-    }
-
-    /// Notes what a process is about to take.
-    pub(super) fn hears(&mut self, node: usize, from: usize, message: &Message) {
-        let turned = self.nodes[node].local(self.now);
-        let (from, to) = ((from, self.id(from)), (node, self.id(node)));
-        let word = Word { from, to, message, turned };
-        self.questions.hears(&word);
-        self.checker.hears(word);
-    }
-
-    /// Whether an election is not over before this has arrived. A coordinator's regular check of the
-    /// others never ends.
-    fn elects(&self, to: usize, message: &Message) -> bool {
-        match message {
-            Message::AreYouNormal { .. } => false,
-            Message::Reply { number, .. } => !self.nodes[to].checks.contains(number),
-            message => is_election(message.kind()),
-        }
-    }
-
-    /// Something has arrived, whether anybody is there to take it or not.
-    pub(super) fn arrived(&mut self, payload: &Payload) {
-        if let Payload::Message { elects: true, .. } = payload {
-            self.in_flight -= 1;
-        }
-    }
-
     pub(super) fn persist(&mut self, node: usize, number: u64, record: Durable) {
         if self.nodes[node].disk.write(number, record) {
             self.write(node);
         }
     }
 
-    fn write(&mut self, node: usize) {
+    pub(super) fn write(&mut self, node: usize) {
         let drive = self.nodes[node].drive;
         let done = drive.write(self.now, self.setup.disk, &mut self.random);
         let Some((at, failures)) = done else { return };
@@ -162,15 +72,6 @@ impl World {
         self.faults.add(Counter::SlowWrites, u64::from(drive.speed.is_some()));
         let incarnation = self.nodes[node].incarnation;
         self.note(at, Event::Written { node, incarnation });
-    }
-
-    pub(super) fn written(&mut self, node: usize) {
-        let Some((number, goes_on)) = self.nodes[node].disk.done() else { return };
-        self.compare_disk(node);
-        if goes_on {
-            self.write(node);
-        }
-        self.give(node, Input::Persisted { number });
     }
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {
@@ -240,11 +141,8 @@ impl World {
         self.note(at, Event::Tick { node, incarnation });
     }
 
-    pub(super) fn trace(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<String>) {
-        let Some(detail) = self.setup.detail else { return };
-        let narrator = Narrator { members: &self.members, detail };
-        if let Some(what) = what(&narrator) {
-            self.say(node, || what);
-        }
+    /// Something else is on a disk now.
+    pub(super) fn compare_disk(&mut self, node: usize) {
+        self.checker.stored(self.now, node, &self.nodes[node].disk);
     }
 }

@@ -7,13 +7,11 @@
 use std::time::Duration;
 
 use super::aim::Aim;
-use super::counters::Counter;
 use super::link_faults::Disturbance;
 use super::node::Death;
 use super::plan::{Fault, Plan, Shape, Trouble, Way};
 use super::setup::TIMING;
 use super::world::World;
-use crate::core::Input;
 use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
@@ -176,43 +174,11 @@ fn trouble(trouble: Trouble) -> Fault {
 }
 
 impl World {
-    /// The file of a member has these timings from now on, and its process reloads it if it runs.
-    pub(super) fn retime(&mut self, node: usize, timing: Timing) {
-        self.faults.count(Counter::Retimed);
-        self.say(node, || format!("its timings are {timing:?} from now on"));
-        self.nodes[node].settings.timing = timing;
-        let longest = self.longest.get_or_insert(timing);
-        longest.failure = longest.failure.max(timing.failure);
-        longest.message = longest.message.max(timing.message);
-        longest.lease = longest.lease.max(timing.lease);
-        if self.nodes[node].core.is_some() {
-            self.tell_now(node, Input::Timed { timing });
-        }
-    }
-
-    /// All files say the first timings again.
-    pub(super) fn end_retiming(&mut self) {
-        let timing = self.timing();
-        for node in 0..self.nodes.len() {
-            if self.nodes[node].settings.timing != timing {
-                self.retime(node, timing);
-            }
-        }
-    }
-
     /// How much longer it may take until all agree: the longest promise expires by the slowest clock,
     /// and waits in an election that began with older timings keep these.
     pub(super) fn retiming(&self) -> Duration {
         self.longest.map_or(Duration::ZERO, |longest| {
             (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
         })
-    }
-
-    /// The silence after which a process notices that it was paused.
-    pub(super) fn noticed_stall(&self, node: usize) -> Duration {
-        match self.longest {
-            Some(_) => self.nodes[node].settings.timing.stall(),
-            None => self.timing().stall(),
-        }
     }
 }

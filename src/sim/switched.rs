@@ -4,13 +4,9 @@ use super::counters::Counter;
 use super::plan::{Change, Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
-use crate::core::message::Forwarded;
 use crate::core::random::Random;
 use crate::core::types::{Rank, Time};
-use crate::core::{CommandId, Core, Input, Phase, Reason, Transition};
-
-/// Names the commands of this file in their answers.
-const SWITCHOVER: CommandId = CommandId(4);
+use crate::core::{Core, Phase, Reason, Transition};
 
 /// Adds switchovers and their ends to a plan, each asked of any member.
 pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
@@ -28,18 +24,6 @@ pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
 }
 
 impl World {
-    /// An operator asks a member for a switchover to this member, or to end one.
-    pub(super) fn order_switchover(&mut self, node: usize, to: Option<usize>) {
-        if self.nodes[node].core.is_some() {
-            let (counter, command) = match to {
-                Some(to) => (Counter::Switchovers, Forwarded::Switchover { to: self.id(to) }),
-                None => (Counter::SwitchoversEnded, Forwarded::EndSwitchover),
-            };
-            self.faults.count(counter);
-            self.tell_now(node, Input::Command { id: SWITCHOVER, command: command.into() });
-        }
-    }
-
     /// Notes after a turn whether a member leads by a switchover.
     pub(super) fn note_choice(&mut self, node: usize) {
         let own = &mut self.nodes[node];

@@ -9,24 +9,23 @@ use uuid::Uuid;
 use super::agenda::{Agenda, Event};
 use super::checker::Checker;
 use super::clock::Clock;
-use super::counters::{Counter, Faults};
+use super::counters::Faults;
 use super::counts::Counts;
 use super::drawing::Drawing;
 use super::guards::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::Network;
-use super::node::{Death, Node};
+use super::node::Node;
 use super::questions::Questions;
 use super::setup::{Delays, Setup, TIMING};
 use super::terrain::Terrain;
 use super::uptime::Uptime;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::message::Done;
 use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 use crate::core::settings::{Margin, Settings, Timing};
 use crate::core::types::{NodeId, Time};
-use crate::core::{CommandId, Core, Input, Note, Output};
+use crate::core::{CommandId, Core, Input, Output};
 use crate::trace::{Detail, Line};
 
 /// The time of every message in lock-step.
@@ -37,6 +36,9 @@ const MOST_STEPS: u64 = 20_000_000;
 
 /// The changes that are asked for have this number; nothing else has.
 pub(super) const CHANGE: CommandId = CommandId(2);
+
+/// The first order to drain or undrain has this number, and each node counts its own on.
+pub(super) const DRAIN: u64 = 1 << 32;
 
 /// All nodes and the traffic between them.
 #[derive(Debug)]
@@ -65,7 +67,7 @@ pub(super) struct World {
     agenda: Agenda,
     steps: u64,
     /// Room for what a process answers, kept from one input to the next.
-    outputs: Vec<Output>,
+    pub outputs: Vec<Output>,
     pub checker: Checker,
     pub questions: Questions,
     /// How many messages of each kind were sent.
@@ -195,155 +197,21 @@ impl World {
         self.agenda.note(at, event);
     }
 
-    /// Has a process told something now, or when its pause is over.
-    pub fn tell_now(&mut self, node: usize, input: Input) {
-        let incarnation = self.nodes[node].incarnation;
-        if let Some(event) =
-            self.wait_for_process(Event::Input { node, incarnation, input: Box::new(input) })
-        {
-            self.happen(event);
+    /// Goes on to the next event, if there is one until then.
+    pub fn next_event(&mut self, until: Time) -> Option<Event> {
+        self.agenda.next().filter(|at| *at <= until)?;
+        let (at, event) = self.agenda.take()?;
+        self.now = at;
+        self.steps += 1;
+        if self.steps > MOST_STEPS {
+            self.checker.fail(at, "it goes on and on");
         }
+        Some(event)
     }
 
     /// Has a process told something, if it lives until then.
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
         let incarnation = self.nodes[node].incarnation;
         self.note(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
-    }
-
-    /// Lets the next event happen, if there is one until then. Tells whether there was.
-    pub fn step(&mut self, until: Time) -> bool {
-        if self.agenda.next().is_none_or(|at| at > until) {
-            return false;
-        }
-        let Some((at, event)) = self.agenda.take() else { return false };
-        self.now = at;
-        self.steps += 1;
-        if self.steps > MOST_STEPS {
-            self.checker.fail(at, "it goes on and on");
-        }
-        if let Some(event) = self.wait_for_process(event) {
-            self.happen(event);
-        }
-        true
-    }
-
-    pub(super) fn happen(&mut self, event: Event) {
-        match event {
-            Event::Tick { node, incarnation } => self.tick(node, incarnation),
-            Event::Input { node, incarnation, input }
-                if self.nodes[node].alive(incarnation).is_some() =>
-            {
-                self.give(node, *input);
-            }
-            Event::Written { node, incarnation }
-                if self.nodes[node].alive(incarnation).is_some() =>
-            {
-                self.written(node);
-            }
-            Event::Input { .. } | Event::Written { .. } => {}
-            Event::Job { node, incarnation, number, what } => {
-                self.job_moves((node, incarnation, number), what)
-            }
-            Event::Transit(transit) => self.move_on(transit),
-        }
-    }
-
-    fn tick(&mut self, node: usize, incarnation: u64) {
-        if self.nodes[node].incarnation != incarnation || self.nodes[node].tick != Some(self.now) {
-            return; // meant for an earlier process, or moved to an earlier time
-        }
-        if self.nodes[node].pause.is_some() {
-            return;
-        }
-        self.nodes[node].tick = None;
-        let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
-        if due.is_some_and(|due| due <= self.nodes[node].local(self.now)) {
-            self.give(node, Input::Tick);
-        } else {
-            self.arm(node);
-        }
-    }
-
-    /// Hands a process an input and carries out what it answers, one by one: it may die between
-    /// any two of them.
-    pub fn give(&mut self, node: usize, input: Input) {
-        self.notice_stall(node);
-        let Some(input) = self.wait_amid(node, input) else { return };
-        self.trace(node, |narrator| narrator.input(&input));
-        let tick = input == Input::Tick;
-        if tick {
-            self.draw_ended_waits(node);
-        }
-        let now = self.nodes[node].local(self.now);
-        self.nodes[node].turned = now;
-        let Some(core) = &mut self.nodes[node].core else { return };
-        let mut out = std::mem::take(&mut self.outputs);
-        core.handle(now, input, &mut out);
-        let busy = tick && core.deadline().is_some_and(|due| due <= now);
-        if busy && self.nodes[node].busy {
-            self.checker.fail(self.now, "its deadline has passed after a tick, again");
-        }
-        if tick {
-            self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
-        }
-        if let Some(out) = self.pause_amid(node, out) {
-            self.carry_out(node, out);
-        }
-    }
-
-    /// Publishes the state of a process after a turn, and carries out the outputs of the turn.
-    pub(super) fn carry_out(&mut self, node: usize, mut out: Vec<Output>) {
-        self.publish(node);
-        for output in out.drain(..) {
-            if self.burnt(node) {
-                break;
-            }
-            self.trace(node, |narrator| narrator.output(&output));
-            self.carry(node, output);
-        }
-        self.outputs = out;
-        self.check(node);
-        self.look_after_job(node);
-        self.look_at_fitness(node);
-        self.look_at_pause(node);
-        self.note_choice(node);
-        self.note_waits(node);
-        self.arm(node);
-        self.leave(node);
-    }
-
-    fn carry(&mut self, node: usize, output: Output) {
-        match output {
-            Output::Hello { to, attempt, hello } => {
-                let Some(to) = self.place(to) else { return };
-                self.say_hello(node, to, attempt, hello);
-            }
-            Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
-            Output::Reject { connection, reason } => self.reject(connection, reason),
-            Output::Send { to, envelope } => self.send_all(node, &to, envelope),
-            Output::Close { connection } => self.shut(connection.0 as usize),
-            Output::Disconnect { peer } => {
-                let Some(peer) = self.place(peer) else { return };
-                self.disconnect(node, peer);
-            }
-            Output::Dial { peer } => {
-                let Some(peer) = self.place(peer) else { return };
-                self.dial(node, peer);
-            }
-            Output::Persist { number, record } => self.persist(node, number, record),
-            Output::Changed(change) => self.changed(node, &change),
-            // The last output of a process that was asked to stop: it ends cleanly.
-            Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { id, result: Ok(Done::Drained { .. }) } => self.was_drained(node, id),
-            Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
-                self.was_paused(node);
-            }
-            Output::Answer { id: CHANGE, result } => self.answered(node, result),
-            Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
-            Output::Members(list) => self.take_list(node, list),
-            Output::EndJob { .. } => self.end_job(node),
-            Output::Answer { .. } | Output::Note(_) => {}
-        }
     }
 }

@@ -123,8 +123,8 @@ pub(super) struct BrokenWorld {
 }
 
 impl BrokenWorld {
-    /// Lets this time pass.
-    pub fn pass(&mut self, time: Duration) -> Result<(), String> {
-        self.advance(self.world.now + time)
+    /// Whether this member comes and goes for ever.
+    pub fn is_unsteady(&self, node: usize) -> bool {
+        self.unsteady.as_ref().is_some_and(|own| own.node == node)
     }
 }

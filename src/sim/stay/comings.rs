@@ -1,5 +1,7 @@
 //! How the time passes in a broken world: a member that is unsteady comes and goes meanwhile.
 
+use std::time::Duration;
+
 use super::super::faults::inflict;
 use super::super::link_faults::Disturbance;
 use super::super::plan::{Fault, Shape};
@@ -12,6 +14,11 @@ use crate::core::types::Time;
 const NAME: u32 = 1 << 21;
 
 impl BrokenWorld {
+    /// Lets this time pass.
+    pub(super) fn pass(&mut self, time: Duration) -> Result<(), String> {
+        self.advance(self.world.now + time)
+    }
+
     /// Lets the time pass until then, in which the unsteady member comes and goes.
     pub(super) fn advance(&mut self, until: Time) -> Result<(), String> {
         while let Some(next) = self.unsteady.as_ref().map(|own| own.next).filter(|at| *at <= until)
@@ -23,10 +30,6 @@ impl BrokenWorld {
         while step(&mut self.world, until)? {}
         self.world.now = until;
         Ok(())
-    }
-
-    pub(super) fn is_unsteady(&self, node: usize) -> bool {
-        self.unsteady.as_ref().is_some_and(|own| own.node == node)
     }
 
     fn come_or_go(&mut self) {

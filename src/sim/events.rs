@@ -1,0 +1,73 @@
+//! The events of the world, one after the other.
+
+use super::agenda::Event;
+use super::world::World;
+use crate::core::types::Time;
+use crate::core::{Core, Input};
+
+impl World {
+    /// Lets the next event happen, if there is one until then. Tells whether there was.
+    pub fn step(&mut self, until: Time) -> bool {
+        let Some(event) = self.next_event(until) else { return false };
+        if let Some(event) = self.wait_for_process(event) {
+            self.happen(event);
+        }
+        true
+    }
+
+    pub(super) fn happen(&mut self, event: Event) {
+        match event {
+            Event::Tick { node, incarnation } => self.tick(node, incarnation),
+            Event::Input { node, incarnation, input }
+                if self.nodes[node].alive(incarnation).is_some() =>
+            {
+                self.give(node, *input);
+            }
+            Event::Written { node, incarnation }
+                if self.nodes[node].alive(incarnation).is_some() =>
+            {
+                self.written(node);
+            }
+            Event::Input { .. } | Event::Written { .. } => {}
+            Event::Job { node, incarnation, number, what } => {
+                self.job_moves((node, incarnation, number), what)
+            }
+            Event::Transit(transit) => self.move_on(transit),
+        }
+    }
+
+    /// Has a process told something now, or when its pause is over.
+    pub fn tell_now(&mut self, node: usize, input: Input) {
+        let incarnation = self.nodes[node].incarnation;
+        if let Some(event) =
+            self.wait_for_process(Event::Input { node, incarnation, input: Box::new(input) })
+        {
+            self.happen(event);
+        }
+    }
+
+    fn tick(&mut self, node: usize, incarnation: u64) {
+        if self.nodes[node].incarnation != incarnation || self.nodes[node].tick != Some(self.now) {
+            return; // meant for an earlier process, or moved to an earlier time
+        }
+        if self.nodes[node].pause.is_some() {
+            return;
+        }
+        self.nodes[node].tick = None;
+        let due = self.nodes[node].core.as_ref().and_then(Core::deadline);
+        if due.is_some_and(|due| due <= self.nodes[node].local(self.now)) {
+            self.give(node, Input::Tick);
+        } else {
+            self.arm(node);
+        }
+    }
+
+    pub(super) fn written(&mut self, node: usize) {
+        let Some((number, goes_on)) = self.nodes[node].disk.done() else { return };
+        self.compare_disk(node);
+        if goes_on {
+            self.write(node);
+        }
+        self.give(node, Input::Persisted { number });
+    }
+}

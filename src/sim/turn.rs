@@ -1,0 +1,99 @@
+//! A turn of a process: it is handed an input, and what it puts out is carried out, one by one.
+
+use super::counters::Counter;
+use super::node::Death;
+use super::world::{CHANGE, World};
+use crate::core::message::Done;
+use crate::core::{Input, Note, Output};
+
+impl World {
+    /// Hands a process an input and carries out what it answers, one by one: it may die between
+    /// any two of them.
+    pub fn give(&mut self, node: usize, input: Input) {
+        self.notice_stall(node);
+        let Some(input) = self.wait_amid(node, input) else { return };
+        self.trace(node, |narrator| narrator.input(&input));
+        let tick = input == Input::Tick;
+        if tick {
+            self.draw_ended_waits(node);
+        }
+        let now = self.nodes[node].local(self.now);
+        self.nodes[node].turned = now;
+        let Some(core) = &mut self.nodes[node].core else { return };
+        let mut out = std::mem::take(&mut self.outputs);
+        core.handle(now, input, &mut out);
+        let busy = tick && core.deadline().is_some_and(|due| due <= now);
+        if busy && self.nodes[node].busy {
+            self.checker.fail(self.now, "its deadline has passed after a tick, again");
+        }
+        if tick {
+            self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
+        }
+        if let Some(out) = self.pause_amid(node, out) {
+            self.carry_out(node, out);
+        }
+    }
+
+    /// Tells a process that it was stalled, if it was, before it handles anything else.
+    pub(super) fn notice_stall(&mut self, node: usize) {
+        if let Some(time) = self.nodes[node].stalled.take() {
+            self.faults.count(Counter::Stalls);
+            self.give(node, Input::Stalled { time });
+        }
+    }
+
+    /// Publishes the state of a process after a turn, and carries out the outputs of the turn.
+    pub(super) fn carry_out(&mut self, node: usize, mut out: Vec<Output>) {
+        self.publish(node);
+        for output in out.drain(..) {
+            if self.burnt(node) {
+                break;
+            }
+            self.trace(node, |narrator| narrator.output(&output));
+            self.carry(node, output);
+        }
+        self.outputs = out;
+        self.check(node);
+        self.look_after_job(node);
+        self.look_at_fitness(node);
+        self.look_at_pause(node);
+        self.note_choice(node);
+        self.note_waits(node);
+        self.arm(node);
+        self.leave(node);
+    }
+
+    fn carry(&mut self, node: usize, output: Output) {
+        match output {
+            Output::Hello { to, attempt, hello } => {
+                let Some(to) = self.place(to) else { return };
+                self.say_hello(node, to, attempt, hello);
+            }
+            Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
+            Output::Reject { connection, reason } => self.reject(connection, reason),
+            Output::Send { to, envelope } => self.send_all(node, &to, envelope),
+            Output::Close { connection } => self.shut(connection.0 as usize),
+            Output::Disconnect { peer } => {
+                let Some(peer) = self.place(peer) else { return };
+                self.disconnect(node, peer);
+            }
+            Output::Dial { peer } => {
+                let Some(peer) = self.place(peer) else { return };
+                self.dial(node, peer);
+            }
+            Output::Persist { number, record } => self.persist(node, number, record),
+            Output::Changed(change) => self.changed(node, &change),
+            // The last output of a process that was asked to stop: it ends cleanly.
+            Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
+            Output::Answer { id, result: Ok(Done::Drained { .. }) } => self.was_drained(node, id),
+            Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
+                self.was_paused(node);
+            }
+            Output::Answer { id: CHANGE, result } => self.answered(node, result),
+            Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
+            Output::Members(list) => self.take_list(node, list),
+            Output::EndJob { .. } => self.end_job(node),
+            Output::Answer { .. } | Output::Note(_) => {}
+        }
+    }
+}
