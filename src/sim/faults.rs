@@ -1,177 +1,132 @@
-//! The faults of a random run: drawn from the seed, then inflicted on the world.
+//! What each fault of a plan does to the world.
 
 use super::counters::Counter;
+use super::link_faults::Disturbance;
 use super::node::{Death, Node};
-use super::plan::Fault;
-use super::plan::Plan;
-use super::setup::TIMING;
-use super::trouble::befall;
+use super::orders;
+use super::plan::{Aim, Fault, Shape};
 use super::world::World;
-use crate::core::message::Forwarded;
-use crate::core::random::Random;
-use crate::core::settings::RankKind;
-use crate::core::types::{Task, Time};
-use crate::core::{Command, CommandId, Input};
+use crate::core::Input;
+use crate::core::settings::Quorum;
+use crate::trace::What;
 
-/// Draws a plan for this many nodes, whose ranks may change.
-pub(super) fn plan(random: &mut Random, nodes: usize, changes: bool) -> Plan {
-    let mut plan = Plan::new();
-    let spread = if random.below(2) == 0 { TIMING.message } else { TIMING.failure * 3 };
-    for node in 0..nodes {
-        plan.push((Time(0) + random.up_to(spread), node, Fault::Start));
-    }
-    let period = TIMING.failure * (2 + random.below(10) as u32);
-    for _ in 0..random.below(14) {
-        let (at, node) = (Time(0) + random.up_to(period), random.below(nodes as u64) as usize);
-        match random.below(16) {
-            0 => plan.push((at, node, Fault::Elect)),
-            1 => plan.push((at, node, Fault::Resign(None))),
-            2 => {
-                let to = random.below(nodes as u64) as usize;
-                plan.push((at, node, Fault::Resign(Some(to))));
-            }
-            3 => plan.push((at, node, Fault::Tick)),
-            death => draw_death(random, &mut plan, at, node, death),
-        }
-    }
-    let samples = if changes { random.below(12) } else { 0 };
-    for _ in 0..samples {
-        let (at, node) = (Time(0) + random.up_to(period), random.below(nodes as u64) as usize);
-        plan.push((at, node, Fault::Sample(sample(random))));
-    }
-    plan.sort_by_key(|(at, _, _)| *at);
-    plan
-}
-
-/// Adds tasks to a plan, no two of them alike.
-pub(super) fn add_tasks(random: &mut Random, plan: &mut Plan) {
-    let period = TIMING.failure * (4 + random.below(12) as u32);
-    for _ in 0..random.below(6) {
-        let at = Time(0) + random.up_to(period);
-        plan.push((at, 0, Fault::HandOut(random.draw())));
-    }
-    plan.sort_by_key(|(at, _, _)| *at);
-}
-
-/// An attribute, from so few that some are equal.
-pub(super) fn attribute(random: &mut Random) -> i64 {
-    random.below(6) as i64 - 2
-}
-
-/// The attribute kind by which this many members are ranked, and the value of each at its start.
-pub(super) fn ranks(random: &mut Random, members: usize) -> (RankKind, Vec<Option<i64>>) {
-    let rank = match random.below(8) {
-        0 | 1 => RankKind::Priority,
-        2 => RankKind::Disk,
-        _ => RankKind::Id,
-    };
-    let mut value = || match rank {
-        RankKind::Id => Some(0),
-        RankKind::Disk => sample(random),
-        _ => Some(attribute(random)),
-    };
-    let values = (0..members).map(|_| value()).collect();
-    (rank, values)
-}
-
-/// An attribute that changes; now and then it cannot be had.
-pub(super) fn sample(random: &mut Random) -> Option<i64> {
-    (random.below(8) > 0).then(|| attribute(random))
-}
-
-/// A death, and most often a return.
-fn draw_death(random: &mut Random, plan: &mut Plan, at: Time, node: usize, draw: u64) {
-    let outputs = if random.below(2) == 0 { 0 } else { random.below(12) };
-    let fault = match draw {
-        4 => Fault::Stop,
-        5..10 => Fault::Die(Death::Vanished, outputs),
-        _ => Fault::Die(Death::Killed, outputs),
-    };
-    plan.push((at, node, fault));
-    let soon = if random.below(3) == 0 { TIMING.message } else { TIMING.failure * 4 };
-    let back = at + random.up_to(soon);
-    match random.below(8) {
-        0 | 1 => {}
-        2 => plan.push((back, node, Fault::HostReturns)),
-        _ => plan.push((back, node, Fault::Start)),
-    }
-}
-
-/// Carries one of them out, where it makes sense.
+/// Does it to this member, where that makes sense.
 pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
     let runs = world.nodes[node].core.is_some();
     match fault {
-        Fault::Start if !runs && world.nodes[node].is_removed() => {
-            world.faults.count(Counter::Barred);
-            world.nodes[node].host = true;
+        Fault::Aimed(aim, fault) => {
+            let found = find(aim, world);
+            world.faults.add(Counter::Aimed, u64::from(found.is_some()));
+            inflict(world, found.unwrap_or(node), *fault);
         }
-        Fault::Start if !runs => {
-            world.faults.count(Counter::Starts);
-            world.start(node);
-            world.dial_all(node);
+        Fault::OfLeader(fault) => {
+            let leader = leader(world).unwrap_or(node);
+            inflict(world, leader, *fault);
         }
+        Fault::Start if !runs => start(world, node),
         Fault::HostReturns if !runs => {
             let gone = !world.nodes[node].host;
             world.faults.add(Counter::Returned, u64::from(gone));
             world.nodes[node].host = true;
         }
-        Fault::Die(death, outputs) if runs => {
-            world.faults.count(match death {
-                Death::Vanished => Counter::Vanished,
-                Death::Killed => Counter::Kills,
-            });
-            world.faults.add(Counter::Amid, u64::from(outputs > 0));
-            if outputs == 0 {
-                world.die(node, death);
-            } else {
-                world.nodes[node].fuse = Some((outputs, death));
+        Fault::Die(death, outputs) if runs => die(world, node, death, outputs),
+        Fault::Tick if runs => world.tell_now(node, Input::Tick),
+        Fault::Start | Fault::HostReturns | Fault::Die(..) | Fault::Tick => {}
+        Fault::Pause(name) => world.pause(node, name),
+        // With a majority promises run by the clocks of the voters, which are assumed to keep time
+        // within a tenth. Those that such a step cannot shorten are of the one who leads.
+        Fault::Step(_) if world.setup.quorum == Quorum::Majority && !world.nodes[node].leads() => {}
+        Fault::Step(by) => world.step_clock(node, by),
+        Fault::StallDisk(length) => {
+            world.faults.count(Counter::DiskStalls);
+            world.nodes[node].drive.stalled_until = world.now + length;
+        }
+        Fault::Begin(name, what, shape, again) => begin(world, node, name, (what, shape), again),
+        Fault::End(name) => {
+            world.link_faults.end(name);
+            world.resume(|pause| pause == name);
+        }
+        Fault::Break { other, .. } if other == node => {}
+        Fault::Break { other, dialer, at_once, accepter } => {
+            for (from, to) in [(node, other), (other, node)] {
+                world.snap(from, to, dialer.then_some(at_once), accepter);
             }
         }
-        Fault::Elect if runs => {
-            world.faults.count(Counter::Elects);
-            command(world, node, Command::Elect);
-        }
-        Fault::Resign(to) if runs => {
-            world.faults.count(Counter::Resigns);
-            let to = to.map(|to| world.id(to));
-            command(world, node, Forwarded::Resign { to }.into());
-        }
-        Fault::Stop if runs => {
-            world.faults.count(Counter::Stops);
-            command(world, node, Command::Stop);
-        }
-        Fault::Fit(change) => world.change_fitness(node, change),
-        Fault::Retime(timing) => world.retime(node, timing),
         Fault::Sample(value) => {
             world.faults.count(Counter::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
-        Fault::HandOut(content) => hand_out(world, content),
-        Fault::Change(wish) if runs => world.wish(node, wish),
-        Fault::Tick if runs => world.tell_now(node, Input::Tick),
-        Fault::StallDisk(length) => {
-            world.faults.count(Counter::DiskStalls);
-            world.nodes[node].drive.stalled_until = world.now + length;
+        Fault::Check(healthy) => world.check_health(node, healthy),
+        Fault::Retime(timing) => world.retime(node, timing),
+        Fault::HandOut(_) => {
+            if let Some(leader) = world.nodes.iter().position(Node::leads) {
+                orders::give(world, leader, fault);
+            }
         }
-        Fault::Aimed(aim, fault) => {
-            let found = aim.find(world);
-            world.faults.add(Counter::Aimed, u64::from(found.is_some()));
-            inflict(world, found.unwrap_or(node), *fault);
-        }
-        Fault::Trouble { leader, trouble } => befall(world, node, leader, trouble),
+        order if runs => orders::give(world, node, order),
         _ => {}
     }
 }
 
-fn command(world: &mut World, node: usize, command: Command) {
-    world.tell_now(node, Input::Command { id: CommandId(1), command });
+/// One of the members that fit now; none if there is none.
+pub(super) fn find(aim: Aim, world: &mut World) -> Option<usize> {
+    let fits = |at: &usize| {
+        let node = &world.nodes[*at];
+        match (aim, &node.core) {
+            (Aim::Dead, core) => core.is_none(),
+            (_, None) => false,
+            (Aim::Leader, Some(_)) => node.leads(),
+            (Aim::Candidate, Some(core)) => core.phase().elects(),
+            (Aim::Follower, Some(_)) => !node.leads(),
+        }
+    };
+    let all: Vec<usize> = (0..world.nodes.len()).filter(fits).collect();
+    let at = world.random.below(all.len() as u64) as usize;
+    all.get(at).copied()
 }
 
-fn hand_out(world: &mut World, content: u64) {
-    if let Some(leader) = world.nodes.iter().position(Node::leads) {
-        world.faults.count(Counter::Tasks);
-        let task = Task::new(content.to_be_bytes());
-        command(world, leader, Command::HandOut { task });
+/// One of those that lead now. Nothing is drawn where nobody does.
+fn leader(world: &mut World) -> Option<usize> {
+    world.nodes.iter().any(Node::leads).then(|| find(Aim::Leader, world)).flatten()
+}
+
+fn start(world: &mut World, node: usize) {
+    if world.nodes[node].is_removed() {
+        world.faults.count(Counter::Barred);
+        world.nodes[node].host = true;
+        return;
     }
+    world.faults.count(Counter::Starts);
+    world.start(node);
+    world.dial_all(node);
+}
+
+fn die(world: &mut World, node: usize, death: Death, outputs: u64) {
+    world.faults.count(match death {
+        Death::Vanished => Counter::Vanished,
+        Death::Killed => Counter::Kills,
+    });
+    world.faults.add(Counter::Amid, u64::from(outputs > 0));
+    if outputs == 0 {
+        world.die(node, death);
+    } else {
+        world.nodes[node].fuse = Some((outputs, death));
+    }
+}
+
+/// Messages suffer on links of this shape, as the member sees them.
+fn begin(
+    world: &mut World,
+    node: usize,
+    name: u32,
+    (what, shape): (Disturbance, Shape),
+    again: bool,
+) {
+    let cuts = matches!(what, Disturbance::Cuts(_));
+    world.say(node, || format!("network: {what:?} on {shape:?} as it sees them, from now on"));
+    world.draw(node, |_| Some(What::Suffers(what.words())));
+    let links = shape.links(world.nodes.len(), node);
+    let beheads = cuts && world.nodes[node].leads() && shape.beheads();
+    world.link_faults.begin(name, links, what, (again, beheads));
 }

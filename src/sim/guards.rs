@@ -1,42 +1,58 @@
-//! The jobs of a world, as the guards of their hosts know them.
+//! The guards of jobs act when their time has come, and the processes hear of it.
 
-use std::time::Duration;
+use super::agenda::JobEvent;
+use super::counters::Counter;
+use super::jobs::leadership;
+use super::world::World;
+use crate::core::Input;
 
-use super::setup::TIMING;
-use crate::core::random::Random;
-use crate::core::types::{Epoch, Time};
+impl World {
+    /// Something happens to the job of this number, of this incarnation of a process.
+    pub(super) fn job_moves(
+        &mut self,
+        (node, incarnation, number): (usize, u64, u64),
+        what: JobEvent,
+    ) {
+        let alive = self.nodes[node].alive(incarnation).is_some();
+        let now = self.nodes[node].local(self.now);
+        let Some(jobs) = &mut self.jobs else { return };
+        if !jobs.is_present(node, number) || !alive {
+            return;
+        }
+        match what {
+            JobEvent::Starts => {
+                jobs.starts(node);
+                let stops_within = jobs.stops_within();
+                self.give(node, Input::JobStarted { stops_within });
+                self.start_job(node, incarnation);
+            }
+            JobEvent::Ends => {
+                let due = jobs.stop(node, now);
+                self.note_job(node, incarnation, due);
+            }
+            JobEvent::Told => {
+                jobs.forget(node);
+                self.give(node, Input::JobEnded);
+            }
+        }
+    }
 
-/// The random numbers for jobs come from a sequence of their own.
-const JOBS: u64 = 0x6a6f_6273;
-
-/// The jobs of a world.
-#[derive(Debug)]
-pub(super) struct Jobs {
-    pub random: Random,
-    pub of: Vec<Job>,
-    /// How long a job may take to end in a clean handover.
-    pub stops_within: Duration,
-    /// Whether no two may run at one instant: what proves a death frees votes before the guard has acted.
-    pub exclusive: bool,
-}
-
-/// The job of one host.
-#[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Job {
-    /// Counts what was started here, so that what is meant for an earlier job does not end a later.
-    pub number: u64,
-    /// The epoch that it was started for. None until the process got any input.
-    pub epoch: Option<Epoch>,
-    /// It runs until then, by its host's clock, unless it ends before.
-    pub until: Time,
-    /// It is about to end, or to be started.
-    pub moving: bool,
-}
-
-impl Jobs {
-    pub fn new(seed: u64, nodes: usize, exclusive: bool) -> Jobs {
-        let mut random = Random::new(seed ^ JOBS);
-        let stops_within = TIMING.message + random.up_to(TIMING.failure * 2);
-        Jobs { random, of: vec![Job::default(); nodes], stops_within, exclusive }
+    /// The process heard that it leads; it starts the job if it still does.
+    fn start_job(&mut self, node: usize, incarnation: u64) {
+        let now = self.nodes[node].local(self.now);
+        let leads = self.nodes[node].alive(incarnation).and_then(|core| leadership(core, now));
+        let Some(jobs) = &mut self.jobs else { return };
+        let epoch = match jobs.start(node, leads) {
+            Ok(epoch) => epoch,
+            Err(due) => return self.note_job(node, incarnation, Some(due)),
+        };
+        let rival = jobs.rival(node, |at| self.nodes[at].local(self.now));
+        self.faults.count(Counter::JobsStarted);
+        self.say(node, || format!("starts its job in epoch {epoch}"));
+        if let Some(rival) = rival {
+            let what =
+                format_args!("the jobs of node-{} and node-{} both run", node + 1, rival + 1);
+            self.checker.fail(self.now, what);
+        }
     }
 }

@@ -1,79 +1,17 @@
-//! Members that come and go while a cluster lives: who is outside of the first list, which changes
-//! are asked for and when, and who belongs to it after them.
+//! Who belongs to a cluster whose members come and go.
 
 use std::sync::Arc;
 use std::time::Duration;
 
 use super::counters::Counter;
 use super::node::Node;
-use super::plan::Wish;
-use super::plan::{Fault, Plan};
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::message::{Done, Refusal};
-use crate::core::random::Random;
 use crate::core::settings::Quorum;
-use crate::core::types::{NodeId, Role, Time};
+use crate::core::types::NodeId;
 use crate::core::{Core, Phase};
-
-/// Draws who is outside of the first list, at most two: who is in it can lead without them.
-pub(super) fn newcomers(random: &mut Random, roles: &[Role], nodes: usize) -> Vec<usize> {
-    let mut outside = Vec::new();
-    for _ in 0..random.below(3) {
-        let at = random.below(nodes as u64) as usize;
-        let leads = |at: &usize| roles.get(*at).copied().unwrap_or_default() == Role::Member;
-        let stay = |other: &usize| *other != at && !outside.contains(other);
-        if !outside.contains(&at) && (0..nodes).filter(stay).any(|other| leads(&other)) {
-            outside.push(at);
-        }
-    }
-    outside
-}
-
-/// Adds changes of the members to a plan.
-pub(super) fn add(random: &mut Random, nodes: usize, newcomers: &[usize], plan: &mut Plan) {
-    let period = TIMING.failure * (4 + random.below(12) as u32);
-    for newcomer in newcomers {
-        // Some are started long after they were added, or long before.
-        if random.below(2) == 0 {
-            let first = |(_, node, fault): &(Time, usize, Fault)| {
-                node == newcomer && *fault == Fault::Start
-            };
-            plan.iter().position(first).map(|at| plan.remove(at));
-            plan.push((Time(0) + random.up_to(period), *newcomer, Fault::Start));
-        }
-    }
-    for _ in 0..2 + random.below(8) {
-        let at = Time(0) + random.up_to(period);
-        let times = if random.below(4) == 0 { 2 + random.below(2) } else { 1 };
-        for _ in 0..times {
-            let wish = draw(random, nodes, newcomers);
-            let asked = random.below(nodes as u64) as usize;
-            plan.push((at, asked, Fault::Change(wish)));
-            if let Wish::Remove { who: Some(who), .. } = wish
-                && random.below(2) == 0
-            {
-                plan.push((at + random.up_to(TIMING.failure * 6), who, Fault::Start));
-            }
-        }
-    }
-    plan.sort_by_key(|(at, _, _)| *at);
-}
-
-fn draw(random: &mut Random, nodes: usize, newcomers: &[usize]) -> Wish {
-    let anyone = random.below(nodes as u64) as usize;
-    match random.below(8) {
-        0..4 if !newcomers.is_empty() => {
-            Wish::Add(newcomers[random.below(newcomers.len() as u64) as usize])
-        }
-        0 => Wish::Add(anyone),
-        draw => {
-            let who = (draw < 6).then_some(anyone);
-            Wish::Remove { who, force: random.below(12) == 0 }
-        }
-    }
-}
 
 impl World {
     /// How a change ended.

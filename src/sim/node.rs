@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::agenda::Event;
+use super::assured::Assured;
 use super::clock::Clock;
 use super::drive::Drive;
 use crate::core::durable::Durable;
@@ -13,7 +14,7 @@ use crate::core::protocol::Protocols;
 use crate::core::random::Random;
 use crate::core::restart::{Kept, Restored, restart, whose_members};
 use crate::core::settings::Settings;
-use crate::core::types::{self, Epoch, Incarnation, NodeId, Task, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Task, Time};
 use crate::core::{Core, Input, Output, Phase};
 
 /// A pause of a process.
@@ -27,32 +28,6 @@ pub(super) struct Pause {
     pub turn: Option<Vec<Output>>,
     /// The inputs that wait for the process, in the order of their arrival.
     pub pile: Vec<Event>,
-}
-
-/// The fitness of a member to lead, as far as this world knows.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Fitness {
-    /// Whether its check passes, where it has one.
-    pub healthy: bool,
-    /// Its operator asked for a drain last, and not for its end.
-    pub wanted: bool,
-    /// Since then its operator has the answer.
-    pub drained: bool,
-    /// It has not led at some time since then: it does not lead before it is undrained.
-    pub barred: bool,
-    /// The last pause, or the end of one, that it told an operator of as the leader.
-    pub pause: types::Pause,
-    /// How often it was to be drained or undrained.
-    pub orders: u64,
-    /// It led by a switchover when its last turn ended.
-    pub chosen: bool,
-}
-
-impl Default for Fitness {
-    fn default() -> Fitness {
-        let (wanted, drained, pause) = (false, false, types::Pause::default());
-        Fitness { healthy: true, wanted, drained, barred: false, pause, orders: 0, chosen: false }
-    }
 }
 
 /// A host and its process.
@@ -76,7 +51,10 @@ pub(super) struct Node {
     pub host: bool,
     pub disk: Disk,
     pub drive: Drive,
-    pub fitness: Fitness,
+    /// What its operators were told.
+    pub assured: Assured,
+    /// Whether its health check passes, where it has one.
+    pub healthy: bool,
     pub clock: Clock,
     /// When its process turned last, by its clock.
     pub turned: Time,
@@ -139,7 +117,8 @@ impl Node {
             host: true,
             disk: Disk::empty(),
             drive: Drive::default(),
-            fitness: Fitness::default(),
+            assured: Assured::default(),
+            healthy: true,
             clock,
             turned: Time(0),
             pause: None,
@@ -297,7 +276,7 @@ impl Disk {
     }
 
     /// The last pause, or the end of one, that a crash does not forget.
-    pub fn pause(&self) -> types::Pause {
+    pub fn pause(&self) -> crate::core::types::Pause {
         self.durable.pause
     }
 

@@ -2,50 +2,78 @@
 
 use super::counters::Counter;
 use super::node::Node;
-use super::plan::{Change, Wish};
-use super::world::{CHANGE, DRAIN, World};
-use crate::core::membership::{self, Member};
+use super::plan::Fault;
+use super::world::{CHANGE, World};
+use crate::core::membership::{Change, Member};
 use crate::core::message::Forwarded;
 use crate::core::settings::Timing;
-use crate::core::types::Drain;
+use crate::core::types::{Drain, Task};
 use crate::core::{Command, CommandId, Input};
 use crate::trace::What;
 
 /// Name orders in their answers.
+const ORDER: CommandId = CommandId(1);
 const PAUSE: CommandId = CommandId(3);
 const SWITCHOVER: CommandId = CommandId(4);
 
-impl World {
-    pub(super) fn change_fitness(&mut self, node: usize, change: Change) {
-        match change {
-            Change::Drained(drained) if self.nodes[node].core.is_some() => {
-                self.drain(node, drained)
-            }
-            Change::Drained(_) => {}
-            Change::Healthy(healthy) => self.check_health(node, healthy),
-            Change::Paused(paused) => self.order_pause(node, paused),
-            Change::SwitchedOver(to) => self.order_switchover(node, to),
+/// An operator asks a process for something, if this is an order.
+pub(super) fn give(world: &mut World, node: usize, order: Fault) {
+    let (counter, id, command) = match order {
+        Fault::Elect => (Counter::Elects, ORDER, Command::Elect),
+        Fault::Resign(to) => {
+            let to = to.map(|to| world.id(to));
+            (Counter::Resigns, ORDER, Forwarded::Resign { to }.into())
         }
-    }
+        Fault::Stop => (Counter::Stops, ORDER, Command::Stop),
+        Fault::Drain(true) => {
+            let id = world.nodes[node].assured.drain(true);
+            (Counter::Drains, id, Command::Drain(Drain::default()))
+        }
+        Fault::Drain(false) => {
+            let id = world.nodes[node].assured.drain(false);
+            (Counter::Undrains, id, Command::Undrain)
+        }
+        Fault::PauseCluster(true) => {
+            let pause = Forwarded::Pause { since: 0, until: None };
+            (Counter::ClusterPauses, PAUSE, pause.into())
+        }
+        Fault::PauseCluster(false) => (Counter::ClusterResumes, PAUSE, Forwarded::Resume.into()),
+        Fault::SwitchOver(Some(to)) => {
+            let to = world.id(to);
+            (Counter::Switchovers, SWITCHOVER, Forwarded::Switchover { to }.into())
+        }
+        Fault::SwitchOver(None) => {
+            (Counter::SwitchoversEnded, SWITCHOVER, Forwarded::EndSwitchover.into())
+        }
+        Fault::Add(place) => {
+            let Some(member) = world.members.at(place) else { return };
+            let add = Change::Add(Member::clone(member));
+            (Counter::Additions, CHANGE, Forwarded::Change(add).into())
+        }
+        Fault::Remove { who, force } => {
+            let leader = world.nodes.iter().position(Node::leads);
+            let who = who.or(leader).unwrap_or(node);
+            world.faults.add(Counter::Forced, u64::from(force));
+            world.faults.add(Counter::Deposed, u64::from(Some(who) == leader));
+            let remove = Change::Remove { id: world.id(who), force };
+            (Counter::Removals, CHANGE, Forwarded::Change(remove).into())
+        }
+        Fault::HandOut(content) => {
+            let task = Task::new(content.to_be_bytes());
+            (Counter::Tasks, ORDER, Command::HandOut { task })
+        }
+        _ => return,
+    };
+    world.faults.count(counter);
+    world.tell_now(node, Input::Command { id, command });
+}
 
-    /// An operator drains a member, or undrains it.
-    fn drain(&mut self, node: usize, drained: bool) {
-        self.faults.count(if drained { Counter::Drains } else { Counter::Undrains });
-        let command = if drained { Command::Drain(Drain::default()) } else { Command::Undrain };
-        let own = &mut self.nodes[node].fitness;
-        own.wanted = drained;
-        own.drained &= drained; // it may lead as soon as it is undrained
-        own.barred &= drained;
-        own.orders += 1;
-        let id = CommandId(DRAIN + own.orders);
-        self.tell_now(node, Input::Command { id, command });
-    }
-
+impl World {
     /// The check of a member passes or fails from now on.
-    fn check_health(&mut self, node: usize, healthy: bool) {
+    pub(super) fn check_health(&mut self, node: usize, healthy: bool) {
         if self.nodes[node].settings.health.is_some() {
             self.faults.count(Counter::Checks);
-            self.nodes[node].fitness.healthy = healthy;
+            self.nodes[node].healthy = healthy;
             self.tell_now(node, Input::Checked { healthy });
         }
     }
@@ -55,55 +83,6 @@ impl World {
         for node in 0..self.nodes.len() {
             self.check_health(node, true);
         }
-    }
-
-    /// An operator asks a member that the cluster be paused or resumed.
-    pub(super) fn order_pause(&mut self, node: usize, paused: bool) {
-        if self.nodes[node].core.is_some() {
-            self.faults.count(if paused {
-                Counter::ClusterPauses
-            } else {
-                Counter::ClusterResumes
-            });
-            let command = match paused {
-                true => Forwarded::Pause { since: 0, until: None },
-                false => Forwarded::Resume,
-            };
-            self.tell_now(node, Input::Command { id: PAUSE, command: command.into() });
-        }
-    }
-
-    /// An operator asks a member for a switchover to this member, or to end one.
-    pub(super) fn order_switchover(&mut self, node: usize, to: Option<usize>) {
-        if self.nodes[node].core.is_some() {
-            let (counter, command) = match to {
-                Some(to) => (Counter::Switchovers, Forwarded::Switchover { to: self.id(to) }),
-                None => (Counter::SwitchoversEnded, Forwarded::EndSwitchover),
-            };
-            self.faults.count(counter);
-            self.tell_now(node, Input::Command { id: SWITCHOVER, command: command.into() });
-        }
-    }
-
-    /// Asks a process for a change.
-    pub(super) fn wish(&mut self, node: usize, wish: Wish) {
-        let change = match wish {
-            Wish::Add(place) => {
-                let Some(member) = self.members.at(place) else { return };
-                self.faults.count(Counter::Additions);
-                membership::Change::Add(Member::clone(member))
-            }
-            Wish::Remove { who, force } => {
-                let leader = self.nodes.iter().position(Node::leads);
-                let who = who.or(leader).unwrap_or(node);
-                self.faults.count(Counter::Removals);
-                self.faults.add(Counter::Forced, u64::from(force));
-                self.faults.add(Counter::Deposed, u64::from(Some(who) == leader));
-                membership::Change::Remove { id: self.id(who), force }
-            }
-        };
-        let command = Forwarded::Change(change).into();
-        self.tell_now(node, Input::Command { id: CHANGE, command });
     }
 
     /// The file of a member has these timings from now on, and its process reloads it if it runs.
@@ -130,17 +109,7 @@ impl World {
         }
     }
 
-    /// A process starts: its first check comes soon.
-    pub(super) fn start_checking(&mut self, node: usize) {
-        let own = &mut self.nodes[node];
-        own.fitness.barred = own.fitness.drained; // even if it leads from its first turn on
-        let healthy = own.fitness.healthy;
-        if own.settings.health.is_some() {
-            self.tell_now(node, Input::Checked { healthy });
-        }
-    }
-
-    /// Starts a process, unless one runs.
+    /// Starts a process, unless one runs. Its first health check comes soon.
     pub fn start(&mut self, node: usize) {
         if self.nodes[node].core.is_some() {
             return;
@@ -152,7 +121,9 @@ impl World {
         let promised = self.nodes[node].disk.promised();
         self.questions.started(node);
         self.checker.starts(now, node, (epoch, kept, promised));
-        self.forget_job(node);
+        if let Some(jobs) = &mut self.jobs {
+            jobs.forget(node); // it waited until nothing of the last job runs
+        }
         self.draw(node, |_| Some(What::Starts));
         self.say(node, || {
             format!(
@@ -161,6 +132,10 @@ impl World {
             )
         });
         self.arm(node);
-        self.start_checking(node);
+        self.nodes[node].assured.starts();
+        if self.nodes[node].settings.health.is_some() {
+            let healthy = self.nodes[node].healthy;
+            self.tell_now(node, Input::Checked { healthy });
+        }
     }
 }

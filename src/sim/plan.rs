@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use super::aim::Aim;
 use super::counters::Counter;
 use super::link_faults::{Disturbance, Links};
 use super::node::Death;
@@ -10,7 +9,7 @@ use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
 
-/// An action on a cluster.
+/// All that is done to a cluster. What a fault does is in `faults.rs`, and when it comes in what draws it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Fault {
     /// A process is started, and its host if that is gone.
@@ -19,72 +18,71 @@ pub(super) enum Fault {
     Die(Death, u64),
     /// A host comes back without its process.
     HostReturns,
+    /// A process is called although nothing has happened.
+    Tick,
+    /// The process does nothing for a while; named to be ended.
+    Pause(u32),
+    /// The member's clock steps forward.
+    Step(Duration),
+    /// A disk writes nothing for this long.
+    StallDisk(Duration),
+    /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
+    Begin(u32, Disturbance, Shape, bool),
+    /// The disturbance or the pause of this name ends.
+    End(u32),
+    /// The connections between the member and another break. The flags say whether the dialer and the
+    /// accepter notice, and whether the dialer does so immediately.
+    Break {
+        other: usize,
+        dialer: bool,
+        at_once: bool,
+        accepter: bool,
+    },
+    /// The member's attribute has changed, or cannot be had.
+    Sample(Option<i64>),
+    /// The check of a member passes or fails from now on.
+    Check(bool),
+    /// The file of a member says these timings, and its process reads that again.
+    Retime(Timing),
     /// An operator asks for something; to resign to the member at this place.
     Elect,
     Resign(Option<usize>),
     Stop,
-    /// The member's attribute has changed, or cannot be had.
-    Sample(Option<i64>),
-    /// A member is drained or undrained, its health check passes or fails, or the cluster is paused or resumed.
-    Fit(Change),
-    /// The file of a member says these timings, and its process reads that again.
-    Retime(Timing),
-    /// A process is called although nothing has happened.
-    Tick,
+    /// An operator drains a member, or undrains it.
+    Drain(bool),
+    /// An operator asks this member that the cluster be paused, or resumed.
+    PauseCluster(bool),
+    /// An operator asks this member that the one at this place lead, or that a switchover end.
+    SwitchOver(Option<usize>),
+    /// An operator asks that the member at this place be added.
+    Add(usize),
+    /// An operator asks that the member at this place be removed; the present leader where none is named.
+    Remove {
+        who: Option<usize>,
+        force: bool,
+    },
     /// The present leader is given a task of this content.
     HandOut(u64),
-    /// Somebody asks for a change of the members.
-    Change(Wish),
-    /// A disk writes nothing for this long.
-    StallDisk(Duration),
     /// This, to a member that is found when it happens; to the named member if none fits.
     Aimed(Aim, Box<Fault>),
-    /// A disturbance beyond the model; `leader` if it is aimed at the present leader.
-    Trouble {
-        leader: bool,
-        trouble: Trouble,
-    },
+    /// This, to a present leader; to the named member if nobody leads.
+    OfLeader(Box<Fault>),
 }
 
-/// The kind of change.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Change {
-    /// An operator drains a member, or undrains it.
-    Drained(bool),
-    /// The check of a member passes or fails from now on.
-    Healthy(bool),
-    /// An operator asks this member that the cluster be paused, or resumed.
-    Paused(bool),
-    /// An operator asks this member that the one at this place lead, or that a switchover end.
-    SwitchedOver(Option<usize>),
-}
-
-/// The actions with their times and members, in order of time.
+/// The faults with their times and members, in order of time.
 pub(super) type Plan = Vec<(Time, usize, Fault)>;
 
-/// A change of the members.
+/// Whom a fault hits: found when it happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wish {
-    /// The member at this place is added.
-    Add(usize),
-    /// The member at this place is removed; the present leader where none is named.
-    Remove { who: Option<usize>, force: bool },
-}
-
-/// A disturbance of a member and its links.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
-    Begin(u32, Disturbance, Shape, bool),
-    /// The process does nothing for a while; named to be ended.
-    Pause(u32),
-    /// The disturbance of this name ends.
-    End(u32),
-    /// The connections between the member and another break. The flags say whether the dialer and the
-    /// accepter notice, and whether the dialer does so immediately.
-    Break { other: usize, dialer: bool, at_once: bool, accepter: bool },
-    /// The member's clock steps forward.
-    Step(Duration),
+pub(super) enum Aim {
+    /// One that leads.
+    Leader,
+    /// One that takes part in an election, or awaits its outcome.
+    Candidate,
+    /// One that lives and does not lead.
+    Follower,
+    /// One whose process is gone.
+    Dead,
 }
 
 /// Which links.

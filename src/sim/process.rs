@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::agenda::Event;
 use super::counters::Counter;
+use super::jobs::{Due, leadership};
 use super::node::{Death, Node};
 use super::setup::Delays;
 use super::uptime::Uptime;
@@ -28,7 +29,9 @@ impl World {
         self.faults.add(Counter::Unwritten, undone);
         self.compare_disk(node);
         self.checker.died(node);
-        self.orphan_job(node);
+        if let Some(jobs) = &mut self.jobs {
+            jobs.orphan(node, self.nodes[node].local(self.now));
+        }
         self.count_uptime(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
@@ -83,8 +86,11 @@ impl World {
         let judged = self.questions.changed(node, turned, &change.reason, core);
         self.checker.judged(self.now, node, judged);
         self.checker.changed(self.now, node, core, change, &self.nodes);
-        self.look_at_handover(node, change);
-        self.look_at_choice(node, change);
+        let judged = self.nodes[node].assured.changed(core, change);
+        self.checker.judged(self.now, node, judged.map_err(str::to_owned));
+        if matches!(change.reason, Reason::SwitchedOver(_)) {
+            self.faults.count(Counter::SwitchedOver);
+        }
         self.nodes[node].leaves |= change.reason == Reason::Removed;
     }
 
@@ -120,6 +126,32 @@ impl World {
             let judged = self.questions.look(node, *turned, core, ready);
             self.checker.judged(self.now, node, judged);
             self.checker.look(self.now, node, core, &self.nodes);
+        }
+        let Node { core, assured, .. } = &mut self.nodes[node];
+        let judged = assured.look(core.as_ref());
+        self.checker.judged(self.now, node, judged);
+    }
+
+    /// After a turn of a process its guard looks after the job.
+    pub(super) fn look_after_job(&mut self, node: usize) {
+        let Node { core, clock, incarnation, .. } = &self.nodes[node];
+        let (now, incarnation) = (clock.local(self.now), *incarnation);
+        let leads = core.as_ref().and_then(|core| leadership(core, now));
+        let due = self.jobs.as_mut().and_then(|jobs| jobs.after_turn(node, now, leads));
+        self.note_job(node, incarnation, due);
+    }
+
+    /// The process asks its guard to end the job for a clean handover.
+    pub(super) fn end_job(&mut self, node: usize) {
+        self.faults.count(Counter::JobsEnded);
+        let due = self.jobs.as_mut().map(|jobs| jobs.end(node));
+        self.note_job(node, self.nodes[node].incarnation, due);
+    }
+
+    /// Notes what happens next to the job of a process, if anything does.
+    pub(super) fn note_job(&mut self, node: usize, incarnation: u64, due: Option<Due>) {
+        if let Some(Due { after, number, what }) = due {
+            self.note(self.now + after, Event::Job { node, incarnation, number, what });
         }
     }
 

@@ -4,14 +4,10 @@
 //! reload members die, are cut off and hang, since a promise of another length is on its way to the
 //! disks then.
 
-use std::time::Duration;
-
-use super::aim::Aim;
-use super::link_faults::Disturbance;
+use super::draft::Draft;
 use super::node::Death;
-use super::plan::{Fault, Plan, Shape, Trouble, Way};
+use super::plan::{Aim, Fault, Shape, Way};
 use super::setup::TIMING;
-use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::Timing;
 use crate::core::types::Time;
@@ -19,27 +15,22 @@ use crate::core::types::Time;
 /// One run in this many.
 const ONE_IN: u64 = 4;
 
-/// The names of what begins here, which ends by them: those of storms and of all other troubles are smaller.
-const NAMES: u32 = 1 << 20;
-
 /// Adds reloads, and what comes right after them, to the plan of one run in four. Only storms have them: the seeds
 /// that are recorded with the planted faults are those of other runs, which stay as they are.
-pub(super) fn add(random: &mut Random, nodes: usize, plan: &mut Plan) {
-    if random.below(ONE_IN) > 0 {
+pub(super) fn add(draft: &mut Draft) {
+    if draft.random.below(ONE_IN) > 0 {
         return;
     }
-    let mut draw = Draw { random, nodes, plan, last: NAMES };
-    let period = TIMING.failure * (6 + draw.random.below(10) as u32);
-    for _ in 0..1 + draw.random.below(4) {
-        let at = Time(0) + TIMING.failure + draw.random.up_to(period);
-        let timing = timing(draw.random);
-        match draw.random.below(4) {
-            0 => draw.all(at, timing),
-            1 => draw.succession(at, timing),
-            _ => draw.one(at, timing),
+    let period = TIMING.failure * (6 + draft.random.below(10) as u32);
+    for _ in 0..1 + draft.random.below(4) {
+        let at = Time(0) + TIMING.failure + draft.random.up_to(period);
+        let timing = timing(draft.random);
+        match draft.random.below(4) {
+            0 => all(draft, at, timing),
+            1 => succession(draft, at, timing),
+            _ => one(draft, at, timing),
         }
     }
-    draw.plan.sort_by_key(|(at, _, _)| *at);
 }
 
 /// Timings that a file may say. `message` is never shorter than what the network takes.
@@ -63,122 +54,88 @@ fn timing(random: &mut Random) -> Timing {
     }
 }
 
-struct Draw<'a> {
-    random: &'a mut Random,
-    nodes: usize,
-    plan: &'a mut Plan,
-    /// The name given last.
-    last: u32,
+/// All members one after the other, as an operator reloads them; now and then one is forgotten.
+fn all(draft: &mut Draft, mut at: Time, timing: Timing) {
+    let slow = draft.random.below(2) == 0;
+    let first = draft.anyone();
+    for place in 0..draft.nodes {
+        let node = (first + place) % draft.nodes;
+        if draft.random.below(8) > 0 {
+            draft.put(at, node, Fault::Retime(timing));
+        }
+        at = at + draft.random.up_to(if slow { TIMING.failure } else { TIMING.message });
+    }
+    aftermath(draft, at);
 }
 
-impl Draw<'_> {
-    /// All members one after the other, as an operator reloads them; now and then one is forgotten.
-    fn all(&mut self, mut at: Time, timing: Timing) {
-        let slow = self.random.below(2) == 0;
-        let first = self.any();
-        for place in 0..self.nodes {
-            let node = (first + place) % self.nodes;
-            if self.random.below(8) > 0 {
-                self.plan.push((at, node, Fault::Retime(timing)));
-            }
-            at = at + self.random.up_to(if slow { TIMING.failure } else { TIMING.message });
-        }
-        self.aftermath(at);
+/// One member, and perhaps once more within a heartbeat.
+fn one(draft: &mut Draft, at: Time, timing: Timing) {
+    let aim = whom(draft);
+    draft.aimed(at, aim, Fault::Retime(timing));
+    if draft.random.below(3) == 0 {
+        let (again, aim) = (self::timing(draft.random), whom(draft));
+        let soon = at + draft.random.up_to(TIMING.heartbeat);
+        draft.aimed(soon, aim, Fault::Retime(again));
     }
+    aftermath(draft, at);
+}
 
-    /// One member, and perhaps once more within a heartbeat.
-    fn one(&mut self, at: Time, timing: Timing) {
-        let aim = self.aim();
-        self.note(at, aim, Fault::Retime(timing));
-        if self.random.below(3) == 0 {
-            let (again, aim) = (self::timing(self.random), self.aim());
-            let soon = at + self.random.up_to(TIMING.heartbeat);
-            self.note(soon, aim, Fault::Retime(again));
-        }
-        self.aftermath(at);
-    }
-
-    /// The leader promises itself and asks for more while some disks hang. Some members that answered
-    /// restart immediately, and the leader is cut off: the restarted members may elect another with
-    /// those that did not answer.
-    fn succession(&mut self, at: Time, timing: Timing) {
-        for node in 0..self.nodes {
-            if self.random.below(2) == 0 {
-                let length = self.random.up_to(TIMING.failure);
-                self.plan.push((at, node, Fault::StallDisk(length)));
-            }
-        }
-        self.note(at, Aim::Leader, Fault::Retime(timing));
-        let mut dies = at + self.random.up_to(TIMING.message * 4);
-        self.cut_off(dies);
-        for _ in 0..1 + self.random.below(3) {
-            self.restart(dies, Aim::Follower);
-            dies = dies + self.random.up_to(TIMING.message);
-        }
-        if self.random.below(2) == 0 {
-            self.restart(dies, Aim::Leader);
+/// The leader promises itself and asks for more while some disks hang. Some members that answered
+/// restart immediately, and the leader is cut off: the restarted members may elect another with
+/// those that did not answer.
+fn succession(draft: &mut Draft, at: Time, timing: Timing) {
+    for node in 0..draft.nodes {
+        if draft.random.below(2) == 0 {
+            let length = draft.random.up_to(TIMING.failure);
+            draft.put(at, node, Fault::StallDisk(length));
         }
     }
-
-    /// Some leaders, candidates or voters restart, hang or are cut off.
-    fn aftermath(&mut self, at: Time) {
-        for _ in 0..self.random.below(4) {
-            let (when, aim) = (at + self.random.up_to(TIMING.message * 3), self.aim());
-            match self.random.below(4) {
-                0 | 1 => self.restart(when, aim),
-                2 => {
-                    self.last += 1;
-                    let length = self.random.up_to(TIMING.failure * 2);
-                    self.note(when, aim, trouble(Trouble::Pause(self.last)));
-                    self.plan.push((when + length, 0, trouble(Trouble::End(self.last))));
-                }
-                _ => self.cut_off(when),
-            }
-        }
+    draft.aimed(at, Aim::Leader, Fault::Retime(timing));
+    let mut dies = at + draft.random.up_to(TIMING.message * 4);
+    cut_off(draft, dies);
+    for _ in 0..1 + draft.random.below(3) {
+        restart(draft, dies, Aim::Follower);
+        dies = dies + draft.random.up_to(TIMING.message);
     }
-
-    /// A leader is cut off for a while. In one direction others may hear it, or it them.
-    fn cut_off(&mut self, at: Time) {
-        self.last += 1;
-        let way = [Way::Both, Way::Out, Way::In][self.random.below(3) as usize];
-        let shape = Shape::Own(way);
-        let cut = Trouble::Begin(self.last, Disturbance::Cuts(shape.kind()), shape, false);
-        let length = TIMING.failure + self.random.up_to(TIMING.failure * 4);
-        self.note(at, Aim::Leader, trouble(cut));
-        self.plan.push((at + length, 0, trouble(Trouble::End(self.last))));
-    }
-
-    /// A process dies and restarts immediately.
-    fn restart(&mut self, at: Time, aim: Aim) {
-        self.note(at, aim, Fault::Die(Death::Killed, 0));
-        let back = at + self.random.up_to(TIMING.message);
-        self.note(back, Aim::Dead, Fault::Start);
-    }
-
-    fn any(&mut self) -> usize {
-        self.random.below(self.nodes as u64) as usize
-    }
-
-    fn aim(&mut self) -> Aim {
-        [Aim::Leader, Aim::Leader, Aim::Candidate, Aim::Follower][self.random.below(4) as usize]
-    }
-
-    fn note(&mut self, at: Time, aim: Aim, fault: Fault) {
-        let named = self.any();
-        self.plan.push((at, named, Fault::Aimed(aim, Box::new(fault))));
+    if draft.random.below(2) == 0 {
+        restart(draft, dies, Aim::Leader);
     }
 }
 
-fn trouble(trouble: Trouble) -> Fault {
-    Fault::Trouble { leader: false, trouble }
+/// Some leaders, candidates or voters restart, hang or are cut off.
+fn aftermath(draft: &mut Draft, at: Time) {
+    for _ in 0..draft.random.below(4) {
+        let (when, aim) = (at + draft.random.up_to(TIMING.message * 3), whom(draft));
+        match draft.random.below(4) {
+            0 | 1 => restart(draft, when, aim),
+            2 => {
+                let name = draft.name();
+                let length = draft.random.up_to(TIMING.failure * 2);
+                draft.aimed(when, aim, Fault::Pause(name));
+                draft.end(when + length);
+            }
+            _ => cut_off(draft, when),
+        }
+    }
 }
 
-impl World {
-    /// How much longer it may take until all agree: the longest promise expires by the slowest clock,
-    /// and waits in an election that began with older timings keep these.
-    pub(super) fn retiming(&self) -> Duration {
-        self.longest.map_or(Duration::ZERO, |longest| {
-            (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
-        })
-    }
+/// A leader is cut off for a while. In one direction others may hear it, or it them.
+fn cut_off(draft: &mut Draft, at: Time) {
+    let way = [Way::Both, Way::Out, Way::In][draft.random.below(3) as usize];
+    let shape = Shape::Own(way);
+    let cut = draft.cut(shape);
+    let length = TIMING.failure + draft.random.up_to(TIMING.failure * 4);
+    draft.aimed(at, Aim::Leader, cut);
+    draft.end(at + length);
+}
+
+/// A process dies and restarts immediately.
+fn restart(draft: &mut Draft, at: Time, aim: Aim) {
+    draft.aimed(at, aim, Fault::Die(Death::Killed, 0));
+    let back = at + draft.random.up_to(TIMING.message);
+    draft.aimed(back, Aim::Dead, Fault::Start);
+}
+
+fn whom(draft: &mut Draft) -> Aim {
+    [Aim::Leader, Aim::Leader, Aim::Candidate, Aim::Follower][draft.random.below(4) as usize]
 }

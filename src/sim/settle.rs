@@ -101,7 +101,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         longest += voting();
     }
     if let Some(jobs) = &world.jobs {
-        longest += jobs.stops_within * 2; // a better member waits for the job, perhaps of two leaders
+        longest += jobs.stops_within() * 2; // a better member waits for the job, perhaps of two leaders
     }
     if !world.setup.faults.is_within_model() {
         longest += beyond_model(algorithm, members);
@@ -186,7 +186,7 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
     let best = || eligible.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
     // A drained leader keeps leading only if no other member is eligible.
     let drained = agreed.is_some_and(|(leader, _)| {
-        world.is_drained(leader)
+        world.nodes[leader].assured.is_drained()
             && alive.iter().any(|(at, core)| *at != leader && core.is_eligible())
     });
     // All know of the last pause, or of its end, as the leader does.
@@ -252,5 +252,30 @@ impl World {
         let agree = alive.iter().all(|(_, core)| agrees(core))
             && !self.live().any(|(_, core)| removed(core));
         agree.then_some((place, epoch))
+    }
+
+    /// The rank by which a member is to lead: its own at present, unless an operator chose it. A leader that has no
+    /// attribute any more keeps the rank that it was elected with.
+    pub(super) fn due_rank(&self, node: usize, core: &Core) -> Rank {
+        let (rank, latest) = (core.rank(), self.nodes[node].settings.value);
+        let present = match core.phase() {
+            Phase::Leading => latest,
+            _ => Some(latest.unwrap_or(i64::MIN)).filter(|_| rank.value == i64::MAX),
+        };
+        let own = present.filter(|_| !core.is_chosen());
+        own.map_or(rank, |value| Rank { value, ..rank })
+    }
+
+    /// How much longer it may take until all agree: the longest promise expires by the slowest clock,
+    /// and waits in an election that began with older timings keep these.
+    pub(super) fn retiming(&self) -> Duration {
+        self.longest.map_or(Duration::ZERO, |longest| {
+            (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
+        })
+    }
+
+    /// How long a leader that was asked to stop may wait for its job, with the slowest clock.
+    pub(super) fn ending(&self) -> Duration {
+        self.jobs.as_ref().map_or(Duration::ZERO, |jobs| jobs.stops_within() * 10 / 9)
     }
 }

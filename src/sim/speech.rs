@@ -3,10 +3,12 @@
 use std::rc::Rc;
 
 use super::agenda::Payload;
+use super::counters::Counter;
 use super::counts::is_election;
 use super::votes::Word;
 use super::world::World;
 use crate::core::message::{Envelope, Kind, Message};
+use crate::core::protocol::Protocols;
 use crate::core::types::NodeId;
 use crate::trace::What;
 
@@ -69,6 +71,19 @@ impl World {
     pub(super) fn arrived(&mut self, payload: &Payload) {
         if let Payload::Message { elects: true, .. } = payload {
             self.in_flight -= 1;
+        }
+    }
+
+    /// A process of an earlier version closes a connection on which it hears an unknown message, and the cluster
+    /// may lose its leader: no process may send it such a message.
+    pub(super) fn hears_unknown(&mut self, node: usize, message: &Message) {
+        let spoken = self.nodes[node].settings.protocols.highest;
+        if message.since() > spoken {
+            let (name, kind) = (format!("node-{}", node + 1), message.kind().title());
+            let what = format!("{name} is told {kind}, which protocol {spoken} does not know");
+            self.checker.fail(self.now, what);
+        } else if spoken < Protocols::OURS.highest {
+            self.faults.count(Counter::OldTold);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A turn of a process: it is handed an input, and what it puts out is carried out, one by one.
 
 use super::counters::Counter;
-use super::node::Death;
+use super::node::{Death, Node};
 use super::world::{CHANGE, World};
 use crate::core::message::Done;
 use crate::core::{Input, Note, Output};
@@ -55,9 +55,6 @@ impl World {
         self.outputs = out;
         self.check(node);
         self.look_after_job(node);
-        self.look_at_fitness(node);
-        self.look_at_pause(node);
-        self.note_choice(node);
         self.note_waits(node);
         self.arm(node);
         self.leave(node);
@@ -85,9 +82,14 @@ impl World {
             Output::Changed(change) => self.changed(node, &change),
             // The last output of a process that was asked to stop: it ends cleanly.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
-            Output::Answer { id, result: Ok(Done::Drained { .. }) } => self.was_drained(node, id),
+            Output::Answer { id, result: Ok(Done::Drained { .. }) } => {
+                self.nodes[node].assured.was_drained(id);
+            }
             Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
-                self.was_paused(node);
+                let Node { core: Some(core), assured, disk, .. } = &mut self.nodes[node] else {
+                    return;
+                };
+                assured.was_paused(core, disk.pause());
             }
             Output::Answer { id: CHANGE, result } => self.answered(node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),

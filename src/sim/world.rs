@@ -12,7 +12,7 @@ use super::clock::Clock;
 use super::counters::Faults;
 use super::counts::Counts;
 use super::drawing::Drawing;
-use super::guards::Jobs;
+use super::jobs::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::Network;
 use super::node::Node;
@@ -36,9 +36,6 @@ const MOST_STEPS: u64 = 20_000_000;
 
 /// The changes that are asked for have this number; nothing else has.
 pub(super) const CHANGE: CommandId = CommandId(2);
-
-/// The first order to drain or undrain has this number, and each node counts its own on.
-pub(super) const DRAIN: u64 = 1 << 32;
 
 /// All nodes and the traffic between them.
 #[derive(Debug)]

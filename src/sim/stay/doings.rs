@@ -3,11 +3,10 @@
 
 use std::time::Duration;
 
-use super::super::aim::Aim;
 use super::super::counters::Counter;
-use super::super::faults::inflict;
+use super::super::faults::{find, inflict};
 use super::super::node::Death;
-use super::super::plan::{Fault, Trouble, Wish};
+use super::super::plan::{Aim, Fault};
 use super::super::setup::TIMING;
 use super::super::world::World;
 use super::broken::{BrokenWorld, DOINGS, Doing, Plan, Upkeep};
@@ -71,11 +70,11 @@ impl Draw<'_> {
             0 => Fault::Resign(None),
             1 => Fault::Resign(Some(someone)),
             2 => Fault::Elect,
-            3 | 4 => Fault::Change(Wish::Remove { who: Some(someone), force: false }),
+            3 | 4 => Fault::Remove { who: Some(someone), force: false },
             _ => {
                 let newcomers = &self.world.setup.newcomers;
                 let newcomer = self.random.below(newcomers.len() as u64) as usize;
-                Fault::Change(Wish::Add(newcomers.get(newcomer).copied().unwrap_or(someone)))
+                Fault::Add(newcomers.get(newcomer).copied().unwrap_or(someone))
             }
         }
     }
@@ -113,9 +112,8 @@ impl Draw<'_> {
 
     fn pause(&mut self, at: Time, aim: Aim, adverse: bool) {
         self.pauses += 1;
-        let pause = Fault::Trouble { leader: false, trouble: Trouble::Pause(self.pauses) };
-        self.aimed(at, aim, pause, adverse);
-        let end = Fault::Trouble { leader: false, trouble: Trouble::End(self.pauses) };
+        self.aimed(at, aim, Fault::Pause(self.pauses), adverse);
+        let end = Fault::End(self.pauses);
         let length = self.random.up_to(TIMING.failure * 3 / 2);
         self.plan.push((at + length, Doing::Fault(0, end, false)));
     }
@@ -142,7 +140,7 @@ impl BrokenWorld {
                 self.world.faults.add(Counter::Adverse, u64::from(adverse));
                 match fault {
                     Fault::Aimed(Aim::Dead, _) => {
-                        if let Some(dead) = Aim::Dead.find(&mut self.world) {
+                        if let Some(dead) = find(Aim::Dead, &mut self.world) {
                             self.perform(Doing::Start(dead));
                         }
                     }

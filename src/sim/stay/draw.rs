@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::super::faults::ranks;
-use super::super::members::newcomers;
+use super::super::joining::newcomers;
+use super::super::model::ranks;
 use super::super::schedule::Schedule;
 use super::super::setup::{Delays, Setup, TIMING};
 use super::super::trouble;
