@@ -1,6 +1,9 @@
 //! The events of the world, one after the other.
 
 use super::agenda::Event;
+use super::guards;
+use super::transit;
+use super::waiting;
 use super::world::World;
 use crate::core::types::Time;
 use crate::core::{Core, Input};
@@ -9,7 +12,7 @@ impl World {
     /// Lets the next event happen, if there is one until then. Tells whether there was.
     pub fn step(&mut self, until: Time) -> bool {
         let Some(event) = self.next_event(until) else { return false };
-        if let Some(event) = self.wait_for_process(event) {
+        if let Some(event) = waiting::wait_for_process(self, event) {
             self.happen(event);
         }
         true
@@ -30,18 +33,19 @@ impl World {
             }
             Event::Input { .. } | Event::Written { .. } => {}
             Event::Job { node, incarnation, number, what } => {
-                self.job_moves((node, incarnation, number), what)
+                guards::job_moves(self, (node, incarnation, number), what)
             }
-            Event::Transit(transit) => self.move_on(transit),
+            Event::Transit(transit) => transit::move_on(self, transit),
         }
     }
 
     /// Has a process told something now, or when its pause is over.
     pub fn tell_now(&mut self, node: usize, input: Input) {
         let incarnation = self.nodes[node].incarnation;
-        if let Some(event) =
-            self.wait_for_process(Event::Input { node, incarnation, input: Box::new(input) })
-        {
+        if let Some(event) = waiting::wait_for_process(
+            self,
+            Event::Input { node, incarnation, input: Box::new(input) },
+        ) {
             self.happen(event);
         }
     }

@@ -5,8 +5,10 @@ use std::time::Duration;
 
 use super::faults::inflict;
 use super::links::PATIENCE;
+use super::members;
 use super::node::Death;
 use super::plan::Fault;
+use super::settle;
 use super::settle::{pass, step};
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
@@ -112,12 +114,12 @@ impl Failovers {
 
 /// The leader that all live members name.
 fn agreed(world: &World) -> Option<(usize, Epoch)> {
-    world.agreed(&world.members_alive())
+    settle::agreed(world, &members::members_alive(world))
 }
 
 /// Whether a member came and went lately, as far as another one knows.
 fn is_unsteady(world: &World) -> bool {
-    let alive = world.members_alive();
+    let alive = members::members_alive(world);
     alive.iter().any(|(_, core)| core.detector().iter().any(Peer::is_unsteady))
 }
 
@@ -128,7 +130,8 @@ fn await_calm(world: &mut World) -> Result<(usize, Epoch), String> {
     let (mut since, mut leader) = (world.now, None);
     while world.now < end {
         pass(world, TIMING.message)?;
-        let now = agreed(world).filter(|_| world.members_alive().len() == world.nodes.len());
+        let now =
+            agreed(world).filter(|_| members::members_alive(world).len() == world.nodes.len());
         if now != leader || now.is_none() {
             (since, leader) = (world.now, now);
         }

@@ -1,9 +1,12 @@
 //! What each fault of a plan does to the world.
 
 use super::counters::Counter;
+use super::half_open;
 use super::link_faults::Disturbance;
+use super::network;
 use super::node::{Death, Node};
 use super::orders;
+use super::pause;
 use super::plan::{Aim, Fault, Shape};
 use super::world::World;
 use crate::core::Input;
@@ -32,11 +35,11 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         Fault::Die(death, outputs) if runs => die(world, node, death, outputs),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
         Fault::Start | Fault::HostReturns | Fault::Die(..) | Fault::Tick => {}
-        Fault::Pause(name) => world.pause(node, name),
+        Fault::Pause(name) => pause::pause(world, node, name),
         // With a majority promises run by the clocks of the voters, which are assumed to keep time
         // within a tenth. Those that such a step cannot shorten are of the one who leads.
         Fault::Step(_) if world.setup.quorum == Quorum::Majority && !world.nodes[node].leads() => {}
-        Fault::Step(by) => world.step_clock(node, by),
+        Fault::Step(by) => pause::step_clock(world, node, by),
         Fault::StallDisk(length) => {
             world.faults.count(Counter::DiskStalls);
             world.nodes[node].drive.stalled_until = world.now + length;
@@ -44,12 +47,12 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         Fault::Begin(name, what, shape, again) => begin(world, node, name, (what, shape), again),
         Fault::End(name) => {
             world.link_faults.end(name);
-            world.resume(|pause| pause == name);
+            pause::resume(world, |pause| pause == name);
         }
         Fault::Break { other, .. } if other == node => {}
         Fault::Break { other, dialer, at_once, accepter } => {
             for (from, to) in [(node, other), (other, node)] {
-                world.snap(from, to, dialer.then_some(at_once), accepter);
+                half_open::snap(world, from, to, dialer.then_some(at_once), accepter);
             }
         }
         Fault::Sample(value) => {
@@ -57,8 +60,8 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
-        Fault::Check(healthy) => world.check_health(node, healthy),
-        Fault::Retime(timing) => world.retime(node, timing),
+        Fault::Check(healthy) => orders::check_health(world, node, healthy),
+        Fault::Retime(timing) => orders::retime(world, node, timing),
         Fault::HandOut(_) => {
             if let Some(leader) = world.nodes.iter().position(Node::leads) {
                 orders::give(world, leader, fault);
@@ -98,8 +101,8 @@ fn start(world: &mut World, node: usize) {
         return;
     }
     world.faults.count(Counter::Starts);
-    world.start(node);
-    world.dial_all(node);
+    orders::start(world, node);
+    network::dial_all(world, node);
 }
 
 fn die(world: &mut World, node: usize, death: Death, outputs: u64) {

@@ -96,6 +96,12 @@ impl Network {
         &mut self.connections[at]
     }
 
+    /// The dialer and the accepter of a connection.
+    pub fn ends(&self, connection: usize) -> (usize, usize) {
+        let connection = &self.connections[connection];
+        (connection.from, connection.to)
+    }
+
     pub fn enter(&mut self, from: usize, to: usize, state: LinkState) -> Pair {
         let link = self.link(from, to);
         link.state = state;

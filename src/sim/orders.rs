@@ -68,74 +68,72 @@ pub(super) fn give(world: &mut World, node: usize, order: Fault) {
     world.tell_now(node, Input::Command { id, command });
 }
 
-impl World {
-    /// The check of a member passes or fails from now on.
-    pub(super) fn check_health(&mut self, node: usize, healthy: bool) {
-        if self.nodes[node].settings.health.is_some() {
-            self.faults.count(Counter::Checks);
-            self.nodes[node].healthy = healthy;
-            self.tell_now(node, Input::Checked { healthy });
+/// The check of a member passes or fails from now on.
+pub(super) fn check_health(world: &mut World, node: usize, healthy: bool) {
+    if world.nodes[node].settings.health.is_some() {
+        world.faults.count(Counter::Checks);
+        world.nodes[node].healthy = healthy;
+        world.tell_now(node, Input::Checked { healthy });
+    }
+}
+
+/// All checks pass from now on.
+pub(super) fn heal_checks(world: &mut World) {
+    for node in 0..world.nodes.len() {
+        check_health(world, node, true);
+    }
+}
+
+/// The file of a member has these timings from now on, and its process reloads it if it runs.
+pub(super) fn retime(world: &mut World, node: usize, timing: Timing) {
+    world.faults.count(Counter::Retimed);
+    world.say(node, || format!("its timings are {timing:?} from now on"));
+    world.nodes[node].settings.timing = timing;
+    let longest = world.longest.get_or_insert(timing);
+    longest.failure = longest.failure.max(timing.failure);
+    longest.message = longest.message.max(timing.message);
+    longest.lease = longest.lease.max(timing.lease);
+    if world.nodes[node].core.is_some() {
+        world.tell_now(node, Input::Timed { timing });
+    }
+}
+
+/// All files say the first timings again.
+pub(super) fn end_retiming(world: &mut World) {
+    let timing = world.timing();
+    for node in 0..world.nodes.len() {
+        if world.nodes[node].settings.timing != timing {
+            retime(world, node, timing);
         }
     }
+}
 
-    /// All checks pass from now on.
-    pub(super) fn heal_checks(&mut self) {
-        for node in 0..self.nodes.len() {
-            self.check_health(node, true);
-        }
+/// Starts a process, unless one runs. Its first health check comes soon.
+pub(super) fn start(world: &mut World, node: usize) {
+    if world.nodes[node].core.is_some() {
+        return;
     }
-
-    /// The file of a member has these timings from now on, and its process reloads it if it runs.
-    pub(super) fn retime(&mut self, node: usize, timing: Timing) {
-        self.faults.count(Counter::Retimed);
-        self.say(node, || format!("its timings are {timing:?} from now on"));
-        self.nodes[node].settings.timing = timing;
-        let longest = self.longest.get_or_insert(timing);
-        longest.failure = longest.failure.max(timing.failure);
-        longest.message = longest.message.max(timing.message);
-        longest.lease = longest.lease.max(timing.lease);
-        if self.nodes[node].core.is_some() {
-            self.tell_now(node, Input::Timed { timing });
-        }
+    let now = world.now;
+    let disk = &world.nodes[node].disk;
+    let (epoch, kept) = (disk.epoch(), disk.kept());
+    let Some(restored) = world.nodes[node].start(now, &mut world.random) else { return };
+    let promised = world.nodes[node].disk.promised();
+    world.questions.started(node);
+    world.checker.starts(now, node, (epoch, kept, promised));
+    if let Some(jobs) = &mut world.jobs {
+        jobs.forget(node); // it waited until nothing of the last job runs
     }
-
-    /// All files say the first timings again.
-    pub(super) fn end_retiming(&mut self) {
-        let timing = self.timing();
-        for node in 0..self.nodes.len() {
-            if self.nodes[node].settings.timing != timing {
-                self.retime(node, timing);
-            }
-        }
-    }
-
-    /// Starts a process, unless one runs. Its first health check comes soon.
-    pub fn start(&mut self, node: usize) {
-        if self.nodes[node].core.is_some() {
-            return;
-        }
-        let now = self.now;
-        let disk = &self.nodes[node].disk;
-        let (epoch, kept) = (disk.epoch(), disk.kept());
-        let Some(restored) = self.nodes[node].start(now, &mut self.random) else { return };
-        let promised = self.nodes[node].disk.promised();
-        self.questions.started(node);
-        self.checker.starts(now, node, (epoch, kept, promised));
-        if let Some(jobs) = &mut self.jobs {
-            jobs.forget(node); // it waited until nothing of the last job runs
-        }
-        self.draw(node, |_| Some(What::Starts));
-        self.say(node, || {
-            format!(
-                "starts: incarnation {}, epoch {}, own rounds above {}",
-                restored.incarnation, restored.record.epoch, restored.floor
-            )
-        });
-        self.arm(node);
-        self.nodes[node].assured.starts();
-        if self.nodes[node].settings.health.is_some() {
-            let healthy = self.nodes[node].healthy;
-            self.tell_now(node, Input::Checked { healthy });
-        }
+    world.draw(node, |_| Some(What::Starts));
+    world.say(node, || {
+        format!(
+            "starts: incarnation {}, epoch {}, own rounds above {}",
+            restored.incarnation, restored.record.epoch, restored.floor
+        )
+    });
+    world.arm(node);
+    world.nodes[node].assured.starts();
+    if world.nodes[node].settings.health.is_some() {
+        let healthy = world.nodes[node].healthy;
+        world.tell_now(node, Input::Checked { healthy });
     }
 }

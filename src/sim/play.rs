@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use super::SimError;
+use super::network;
 use super::node::Death;
+use super::orders;
 use super::setup::Setup;
 use super::world::World;
 use crate::core::message::Forwarded;
@@ -85,8 +87,8 @@ fn perform(world: &mut World, step: Step) {
     };
     match step {
         Step::Start(number) => {
-            world.start(number - 1);
-            world.dial_all(number - 1);
+            orders::start(world, number - 1);
+            network::dial_all(world, number - 1);
         }
         Step::Kill(number) => world.die(number - 1, Death::Killed),
         Step::Vanish(number) => world.die(number - 1, Death::Vanished),

@@ -5,6 +5,7 @@ use std::time::Duration;
 use super::agenda::Event;
 use super::counters::Counter;
 use super::jobs::{Due, leadership};
+use super::network;
 use super::node::{Death, Node};
 use super::setup::Delays;
 use super::uptime::Uptime;
@@ -38,7 +39,7 @@ impl World {
             Death::Killed => "dies".to_owned(),
             Death::Vanished => "vanishes with its host".to_owned(),
         });
-        self.cut_off(node, death);
+        network::cut_off(self, node, death);
     }
 
     /// Ends a process that was removed from its cluster, as its last turn is over.

@@ -6,8 +6,12 @@ use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::inflict;
 use super::jobs::Jobs;
+use super::members;
+use super::orders;
+use super::pause;
 use super::plan::Plan;
 use super::schedule::{Failure, Run, Schedule};
+use super::settle;
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::sources::{BEYOND, CHANGES, Drawn};
@@ -119,11 +123,11 @@ fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
         node.drive = Drive::default();
     }
     world.link_faults.clear();
-    world.resume(|_| true);
-    world.heal_checks();
-    world.end_retiming();
+    pause::resume(world, |_| true);
+    orders::heal_checks(world);
+    orders::end_retiming(world);
     revive(world);
-    let until = world.now + world.changing().max(world.ending());
+    let until = world.now + members::changing(world).max(settle::ending(world));
     while step(world, until)? {}
     world.now = until;
     revive(world); // the last change may have added a member that does not run, and a leader may have waited for its job

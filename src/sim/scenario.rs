@@ -9,7 +9,10 @@ use std::time::Duration;
 
 use super::drawing::Drawing;
 use super::links::id;
+use super::members;
 use super::node::Death;
+use super::orders;
+use super::settle;
 use super::setup::MOST_NODES;
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
@@ -182,7 +185,7 @@ impl Scenario {
             ..Setup::plain(self.algorithm, values.collect())
         });
         for node in 0..self.nodes {
-            world.start(node);
+            orders::start(&mut world, node);
         }
         world
     }
@@ -238,7 +241,8 @@ impl Scenario {
                 return Err(SimError::Breach(breach));
             }
             if world.in_flight == 0
-                && let Some((leader, epoch)) = world.agreed(&world.members_alive())
+                && let Some((leader, epoch)) =
+                    settle::agreed(&world, &members::members_alive(&world))
             {
                 let old_leader = self.led(dead).map(|place| place + 1);
                 let (messages, time) = (world.sent, world.now);

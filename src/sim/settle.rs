@@ -7,6 +7,7 @@ use super::clock::millis;
 use super::counters::Counter;
 use super::faults::inflict;
 use super::links::PATIENCE;
+use super::members;
 use super::plan::Fault;
 use super::setup::TIMING;
 use super::trouble::SLOWEST;
@@ -72,7 +73,7 @@ pub(super) fn revive(world: &mut World) {
     if world.setup.quorum == Quorum::None {
         return;
     }
-    let list = world.newest_list(true);
+    let list = members::newest_list(world, true);
     let voters = list.iter().filter(|member| member.votes());
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
     // A newcomer learns the state of the cluster from a leader, or from all others; and a later change
@@ -107,14 +108,14 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         longest += beyond_model(algorithm, members);
         wait = wait * 10 / 9;
     }
-    longest += world.retiming();
+    longest += retiming(world);
     // All must agree within the bound, and then for good; but for a better one that waits.
     let (mut agreed, mut settled) =
-        (agree(world, &world.members_alive()).then_some(healed), healed);
+        (agree(world, &members::members_alive(world)).then_some(healed), healed);
     let (soon, late) = (healed + longest, healed + longest + wait);
     for until in [late, late + TIMING.failure * 3] {
         while step(world, until)? {
-            let alive = world.members_alive();
+            let alive = members::members_alive(world);
             if agreed.is_none() && agree(world, &alive) {
                 agreed = Some(world.now);
             }
@@ -127,7 +128,7 @@ pub(super) fn settle(world: &mut World) -> Result<Duration, String> {
         Some(agreed) if agreed <= soon && settled <= late => {
             Ok(if wait.is_zero() { settled } else { agreed }.since(healed))
         }
-        _ if world.are_estranged() => {
+        _ if members::are_estranged(world) => {
             world.faults.count(Counter::Estranged);
             Ok(Duration::ZERO)
         }
@@ -156,7 +157,7 @@ pub(super) fn pass(world: &mut World, time: Duration) -> Result<(), String> {
 /// Whether all live members of the newest list have it, and name one live leader, or none if no member
 /// is eligible.
 fn agree(world: &World, alive: &[(usize, &Core)]) -> bool {
-    world.agreed(alive).is_some() || nobody_is_eligible(world, alive)
+    agreed(world, alive).is_some() || nobody_is_eligible(world, alive)
 }
 
 /// Whether none of them names a leader, nor could be eligible.
@@ -179,11 +180,11 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
         let latest = world.nodes[at].settings.value.unwrap_or(Rank::NO_VALUE);
         core.phase() != Phase::Following || core.rank().value == latest
     };
-    let agreed = world.agreed(alive);
+    let agreed = agreed(world, alive);
     let newest =
         |(_, epoch): (usize, Epoch)| alive.iter().all(|(at, _)| world.checker.named(*at) <= epoch);
     let eligible = alive.iter().filter(|(_, core)| core.is_eligible());
-    let best = || eligible.max_by_key(|(at, core)| world.due_rank(*at, core)).map(|(at, _)| *at);
+    let best = || eligible.max_by_key(|(at, core)| due_rank(world, *at, core)).map(|(at, _)| *at);
     // A drained leader keeps leading only if no other member is eligible.
     let drained = agreed.is_some_and(|(leader, _)| {
         world.nodes[leader].assured.is_drained()
@@ -202,14 +203,14 @@ fn is_settled(world: &World, alive: &[(usize, &Core)]) -> bool {
 
 /// How each live member sees the cluster, in words.
 pub(super) fn views(world: &World) -> String {
-    let agreed = world.agreed(&world.members_alive());
+    let agreed = agreed(world, &members::members_alive(world));
     let names = |(at, core): (usize, &Core)| {
         let leader = core.leader().map_or_else(|| "none".to_owned(), |l| world.members.name(l.id));
         let (phase, epoch) = (core.phase().name(), core.view().epoch);
         let eligible = if core.is_eligible() { "" } else { ", is not eligible" };
         let better = agreed.is_some_and(|(l, _)| {
-            let leads = world.nodes[l].core.as_ref().map(|core| world.due_rank(l, core));
-            core.is_eligible() && leads.is_some_and(|rank| world.due_rank(at, core) > rank)
+            let leads = world.nodes[l].core.as_ref().map(|core| due_rank(world, l, core));
+            core.is_eligible() && leads.is_some_and(|rank| due_rank(world, at, core) > rank)
         });
         let better = if better { ", is better" } else { "" };
         let role = world.members.at(at).map_or("", |member| member.role.name());
@@ -224,58 +225,53 @@ pub(super) fn views(world: &World) -> String {
     world.live().map(names).collect::<Vec<_>>().join("; ")
 }
 
-impl World {
-    /// The live leader that all live members of the newest list name, by its place, and its epoch.
-    /// These members have that list and, with a majority, each removed member has ended, if enough
-    /// members of its own list are alive to tell it.
-    pub(super) fn agreed(&self, alive: &[(usize, &Core)]) -> Option<(usize, Epoch)> {
-        let view = |core: &Core| (core.leader(), core.view().epoch);
-        let (leader, epoch) = view(alive.first()?.1);
-        let place = self.place(leader?.id)?;
-        let list = self.nodes[place]
-            .core
-            .as_ref()
-            .filter(|core| core.phase() == Phase::Leading)?
-            .members();
-        let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
-        let majority = self.setup.quorum == Quorum::Majority;
-        let lives = |id| self.place(id).is_some_and(|at| self.nodes[at].core.is_some());
-        let told = |core: &Core| {
-            let others = core.members().iter().filter(|m| m.votes() && m.id != core.id());
-            let (could, all) = others.fold((0, 0), |(could, all), other| {
-                let may = lives(other.id) && list.get(other.id).is_some();
-                (could + usize::from(may), all + 1)
-            });
-            could > all / 2
-        };
-        let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
-        let agree = alive.iter().all(|(_, core)| agrees(core))
-            && !self.live().any(|(_, core)| removed(core));
-        agree.then_some((place, epoch))
-    }
+/// The live leader that all live members of the newest list name, by its place, and its epoch.
+/// These members have that list and, with a majority, each removed member has ended, if enough
+/// members of its own list are alive to tell it.
+pub(super) fn agreed(world: &World, alive: &[(usize, &Core)]) -> Option<(usize, Epoch)> {
+    let view = |core: &Core| (core.leader(), core.view().epoch);
+    let (leader, epoch) = view(alive.first()?.1);
+    let place = world.place(leader?.id)?;
+    let list =
+        world.nodes[place].core.as_ref().filter(|core| core.phase() == Phase::Leading)?.members();
+    let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
+    let majority = world.setup.quorum == Quorum::Majority;
+    let lives = |id| world.place(id).is_some_and(|at| world.nodes[at].core.is_some());
+    let told = |core: &Core| {
+        let others = core.members().iter().filter(|m| m.votes() && m.id != core.id());
+        let (could, all) = others.fold((0, 0), |(could, all), other| {
+            let may = lives(other.id) && list.get(other.id).is_some();
+            (could + usize::from(may), all + 1)
+        });
+        could > all / 2
+    };
+    let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
+    let agree =
+        alive.iter().all(|(_, core)| agrees(core)) && !world.live().any(|(_, core)| removed(core));
+    agree.then_some((place, epoch))
+}
 
-    /// The rank by which a member is to lead: its own at present, unless an operator chose it. A leader that has no
-    /// attribute any more keeps the rank that it was elected with.
-    pub(super) fn due_rank(&self, node: usize, core: &Core) -> Rank {
-        let (rank, latest) = (core.rank(), self.nodes[node].settings.value);
-        let present = match core.phase() {
-            Phase::Leading => latest,
-            _ => Some(latest.unwrap_or(i64::MIN)).filter(|_| rank.value == i64::MAX),
-        };
-        let own = present.filter(|_| !core.is_chosen());
-        own.map_or(rank, |value| Rank { value, ..rank })
-    }
+/// The rank by which a member is to lead: its own at present, unless an operator chose it. A leader that has no
+/// attribute any more keeps the rank that it was elected with.
+pub(super) fn due_rank(world: &World, node: usize, core: &Core) -> Rank {
+    let (rank, latest) = (core.rank(), world.nodes[node].settings.value);
+    let present = match core.phase() {
+        Phase::Leading => latest,
+        _ => Some(latest.unwrap_or(i64::MIN)).filter(|_| rank.value == i64::MAX),
+    };
+    let own = present.filter(|_| !core.is_chosen());
+    own.map_or(rank, |value| Rank { value, ..rank })
+}
 
-    /// How much longer it may take until all agree: the longest promise expires by the slowest clock,
-    /// and waits in an election that began with older timings keep these.
-    pub(super) fn retiming(&self) -> Duration {
-        self.longest.map_or(Duration::ZERO, |longest| {
-            (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
-        })
-    }
+/// How much longer it may take until all agree: the longest promise expires by the slowest clock,
+/// and waits in an election that began with older timings keep these.
+pub(super) fn retiming(world: &World) -> Duration {
+    world.longest.map_or(Duration::ZERO, |longest| {
+        (longest.lease + longest.failure * 2 + longest.t2() * 2) * 10 / 9
+    })
+}
 
-    /// How long a leader that was asked to stop may wait for its job, with the slowest clock.
-    pub(super) fn ending(&self) -> Duration {
-        self.jobs.as_ref().map_or(Duration::ZERO, |jobs| jobs.stops_within() * 10 / 9)
-    }
+/// How long a leader that was asked to stop may wait for its job, with the slowest clock.
+pub(super) fn ending(world: &World) -> Duration {
+    world.jobs.as_ref().map_or(Duration::ZERO, |jobs| jobs.stops_within() * 10 / 9)
 }

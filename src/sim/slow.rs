@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::network;
+use super::orders;
 use super::settle::pass;
 use super::setup::{Setup, TIMING};
 use super::world::World;
@@ -30,8 +32,8 @@ pub fn share(algorithm: AlgorithmKind, write: Duration, seed: u64) -> Result<u12
     });
     for node in 0..3 {
         world.nodes[node].drive.speed = Some((write, write));
-        world.start(node);
-        world.dial_all(node);
+        orders::start(&mut world, node);
+        network::dial_all(&mut world, node);
     }
     pass(&mut world, TIMING.failure * 16)?;
     world.begin_uptime();

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use super::agenda::Payload;
 use super::counters::Counter;
 use super::counts::is_election;
+use super::network;
 use super::votes::Word;
 use super::world::World;
 use crate::core::message::{Envelope, Kind, Message};
@@ -12,78 +13,76 @@ use crate::core::protocol::Protocols;
 use crate::core::types::NodeId;
 use crate::trace::What;
 
-impl World {
-    /// Sends to each receiver in turn; the sender may die between any two of them.
-    pub(super) fn send_all(&mut self, node: usize, to: &[NodeId], envelope: Envelope) {
-        let envelope = Rc::new(envelope);
-        let kind = envelope.message.kind();
-        if let Message::AreYouNormal { number, .. } = envelope.message {
-            self.nodes[node].checks.insert(number);
+/// Sends to each receiver in turn; the sender may die between any two of them.
+pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: Envelope) {
+    let envelope = Rc::new(envelope);
+    let kind = envelope.message.kind();
+    if let Message::AreYouNormal { number, .. } = envelope.message {
+        world.nodes[node].checks.insert(number);
+    }
+    to.iter().for_each(|to| tells(world, node, *to, &envelope.message));
+    for to in to {
+        let Some(to) = world.place(*to) else { continue };
+        if world.burnt(node) {
+            return;
         }
-        to.iter().for_each(|to| self.tells(node, *to, &envelope.message));
-        for to in to {
-            let Some(to) = self.place(*to) else { continue };
-            if self.burnt(node) {
-                return;
-            }
-            let live = self.nodes[to].core.is_some();
-            let elects = self.elects(to, &envelope.message);
-            if let Some(arrives) = self.send(node, to, &envelope, elects) {
-                self.draw(node, |narrator| {
-                    let label = narrator.label(&envelope.message)?;
-                    Some(What::Sends { to, label, arrives, lost: true })
-                });
-                self.in_flight += u64::from(elects);
-                self.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
-            }
+        let live = world.nodes[to].core.is_some();
+        let elects = elects(world, to, &envelope.message);
+        if let Some(arrives) = network::send(world, node, to, &envelope, elects) {
+            world.draw(node, |narrator| {
+                let label = narrator.label(&envelope.message)?;
+                Some(What::Sends { to, label, arrives, lost: true })
+            });
+            world.in_flight += u64::from(elects);
+            world.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
         }
     }
+}
 
-    /// Checks a message of a process against its earlier ones.
-    fn tells(&mut self, node: usize, to: NodeId, message: &Message) {
-        let Some(at) = self.place(to) else { return };
-        let (from, turned) = ((node, self.id(node)), self.nodes[node].turned);
-        let word = Word { from, to: (at, to), message, turned };
-        self.questions.tells(&word);
-        self.checker.tells(self.now, word);
+/// Checks a message of a process against its earlier ones.
+fn tells(world: &mut World, node: usize, to: NodeId, message: &Message) {
+    let Some(at) = world.place(to) else { return };
+    let (from, turned) = ((node, world.id(node)), world.nodes[node].turned);
+    let word = Word { from, to: (at, to), message, turned };
+    world.questions.tells(&word);
+    world.checker.tells(world.now, word);
+}
+
+/// Notes what a process is about to take.
+pub(super) fn hears(world: &mut World, node: usize, from: usize, message: &Message) {
+    let turned = world.nodes[node].local(world.now);
+    let (from, to) = ((from, world.id(from)), (node, world.id(node)));
+    let word = Word { from, to, message, turned };
+    world.questions.hears(&word);
+    world.checker.hears(word);
+}
+
+/// Whether an election is not over before this has arrived. A coordinator's regular check of the
+/// others never ends.
+fn elects(world: &World, to: usize, message: &Message) -> bool {
+    match message {
+        Message::AreYouNormal { .. } => false,
+        Message::Reply { number, .. } => !world.nodes[to].checks.contains(number),
+        message => is_election(message.kind()),
     }
+}
 
-    /// Notes what a process is about to take.
-    pub(super) fn hears(&mut self, node: usize, from: usize, message: &Message) {
-        let turned = self.nodes[node].local(self.now);
-        let (from, to) = ((from, self.id(from)), (node, self.id(node)));
-        let word = Word { from, to, message, turned };
-        self.questions.hears(&word);
-        self.checker.hears(word);
+/// Something has arrived, whether anybody is there to take it or not.
+pub(super) fn arrived(world: &mut World, payload: &Payload) {
+    if let Payload::Message { elects: true, .. } = payload {
+        world.in_flight -= 1;
     }
+}
 
-    /// Whether an election is not over before this has arrived. A coordinator's regular check of the
-    /// others never ends.
-    fn elects(&self, to: usize, message: &Message) -> bool {
-        match message {
-            Message::AreYouNormal { .. } => false,
-            Message::Reply { number, .. } => !self.nodes[to].checks.contains(number),
-            message => is_election(message.kind()),
-        }
-    }
-
-    /// Something has arrived, whether anybody is there to take it or not.
-    pub(super) fn arrived(&mut self, payload: &Payload) {
-        if let Payload::Message { elects: true, .. } = payload {
-            self.in_flight -= 1;
-        }
-    }
-
-    /// A process of an earlier version closes a connection on which it hears an unknown message, and the cluster
-    /// may lose its leader: no process may send it such a message.
-    pub(super) fn hears_unknown(&mut self, node: usize, message: &Message) {
-        let spoken = self.nodes[node].settings.protocols.highest;
-        if message.since() > spoken {
-            let (name, kind) = (format!("node-{}", node + 1), message.kind().title());
-            let what = format!("{name} is told {kind}, which protocol {spoken} does not know");
-            self.checker.fail(self.now, what);
-        } else if spoken < Protocols::OURS.highest {
-            self.faults.count(Counter::OldTold);
-        }
+/// A process of an earlier version closes a connection on which it hears an unknown message, and the cluster
+/// may lose its leader: no process may send it such a message.
+pub(super) fn hears_unknown(world: &mut World, node: usize, message: &Message) {
+    let spoken = world.nodes[node].settings.protocols.highest;
+    if message.since() > spoken {
+        let (name, kind) = (format!("node-{}", node + 1), message.kind().title());
+        let what = format!("{name} is told {kind}, which protocol {spoken} does not know");
+        world.checker.fail(world.now, what);
+    } else if spoken < Protocols::OURS.highest {
+        world.faults.count(Counter::OldTold);
     }
 }

@@ -1,7 +1,11 @@
 //! A turn of a process: it is handed an input, and what it puts out is carried out, one by one.
 
 use super::counters::Counter;
+use super::members;
+use super::network;
 use super::node::{Death, Node};
+use super::speech;
+use super::waiting;
 use super::world::{CHANGE, World};
 use crate::core::message::Done;
 use crate::core::{Input, Note, Output};
@@ -11,7 +15,7 @@ impl World {
     /// any two of them.
     pub fn give(&mut self, node: usize, input: Input) {
         self.notice_stall(node);
-        let Some(input) = self.wait_amid(node, input) else { return };
+        let Some(input) = waiting::wait_amid(self, node, input) else { return };
         self.trace(node, |narrator| narrator.input(&input));
         let tick = input == Input::Tick;
         if tick {
@@ -29,7 +33,7 @@ impl World {
         if tick {
             self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
         }
-        if let Some(out) = self.pause_amid(node, out) {
+        if let Some(out) = waiting::pause_amid(self, node, out) {
             self.carry_out(node, out);
         }
     }
@@ -64,19 +68,21 @@ impl World {
         match output {
             Output::Hello { to, attempt, hello } => {
                 let Some(to) = self.place(to) else { return };
-                self.say_hello(node, to, attempt, hello);
+                network::say_hello(self, node, to, attempt, hello);
             }
-            Output::Welcome { connection, welcome, .. } => self.welcome(connection, welcome),
-            Output::Reject { connection, reason } => self.reject(connection, reason),
-            Output::Send { to, envelope } => self.send_all(node, &to, envelope),
-            Output::Close { connection } => self.shut(connection.0 as usize),
+            Output::Welcome { connection, welcome, .. } => {
+                network::welcome(self, connection, welcome)
+            }
+            Output::Reject { connection, reason } => network::reject(self, connection, reason),
+            Output::Send { to, envelope } => speech::send_all(self, node, &to, envelope),
+            Output::Close { connection } => network::shut(self, connection.0 as usize),
             Output::Disconnect { peer } => {
                 let Some(peer) = self.place(peer) else { return };
-                self.disconnect(node, peer);
+                network::disconnect(self, node, peer);
             }
             Output::Dial { peer } => {
                 let Some(peer) = self.place(peer) else { return };
-                self.dial(node, peer);
+                network::dial(self, node, peer);
             }
             Output::Persist { number, record } => self.persist(node, number, record),
             Output::Changed(change) => self.changed(node, &change),
@@ -91,9 +97,9 @@ impl World {
                 };
                 assured.was_paused(core, disk.pause());
             }
-            Output::Answer { id: CHANGE, result } => self.answered(node, result),
+            Output::Answer { id: CHANGE, result } => members::answered(self, node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
-            Output::Members(list) => self.take_list(node, list),
+            Output::Members(list) => network::take_list(self, node, list),
             Output::EndJob { .. } => self.end_job(node),
             Output::Answer { .. } | Output::Note(_) => {}
         }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::agenda::{Agenda, Event};
+use super::agenda::{Agenda, Event, Transit};
 use super::checker::Checker;
 use super::clock::Clock;
 use super::counters::Faults;
@@ -210,5 +210,9 @@ impl World {
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
         let incarnation = self.nodes[node].incarnation;
         self.note(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
+    }
+
+    pub(super) fn transit(&mut self, after: std::time::Duration, transit: Transit) {
+        self.note(self.now + after, Event::Transit(transit));
     }
 }

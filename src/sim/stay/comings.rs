@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::super::faults::inflict;
 use super::super::link_faults::Disturbance;
+use super::super::pause;
 use super::super::plan::{Fault, Shape};
 use super::super::settle::step;
 use super::broken::{BrokenWorld, Doing};
@@ -42,8 +43,8 @@ impl BrokenWorld {
         match away {
             Away::Down(death) if goes => inflict(&mut self.world, node, Fault::Die(death, 0)),
             Away::Down(_) => self.perform(Doing::Start(node)),
-            Away::StandsStill if goes => self.world.pause(node, NAME),
-            Away::StandsStill => self.world.resume(|pause| pause == NAME),
+            Away::StandsStill if goes => pause::pause(&mut self.world, node, NAME),
+            Away::StandsStill => pause::resume(&mut self.world, |pause| pause == NAME),
             Away::CutOff(way) if goes => {
                 let shape = Shape::Own(way);
                 let cut = Disturbance::Cuts(shape.kind());

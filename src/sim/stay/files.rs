@@ -5,6 +5,7 @@ use std::sync::Arc;
 use uuid::Uuid;
 
 use super::super::counters::Counter;
+use super::super::members;
 use super::broken::{BrokenWorld, Upkeep};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::settings::Quorum;
@@ -94,8 +95,8 @@ impl BrokenWorld {
             };
             // By its file, too: that may list only itself, as the others were added later.
             let is_few = |list: &MemberList| (lost(list) + 1) * 2 < list.voters().count();
-            let few =
-                is_few(world.newest_list(true)) && is_few(&world.nodes[node].settings.members);
+            let few = is_few(members::newest_list(world, true))
+                && is_few(&world.nodes[node].settings.members);
             let remembered = world.others(node).all(|at| self.lost[at] || knows(at));
             if !few || !remembered || self.edited[node] {
                 return;

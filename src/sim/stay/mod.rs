@@ -20,6 +20,7 @@ mod worst;
 use std::time::Duration;
 
 use super::counters::Counter;
+use super::pause;
 use super::schedule::Schedule;
 use super::settle::views;
 use super::setup::TIMING;
@@ -126,7 +127,7 @@ impl BrokenWorld {
             }
             self.live_through(std::mem::take(&mut plan))?;
             self.world.nodes.iter_mut().for_each(|node| node.fuse = None);
-            self.world.resume(|_| true);
+            pause::resume(&mut self.world, |_| true);
             self.pass(TIMING.failure * SETTLING * self.stretch)?;
             let mut missing = self.measure()?;
             if missing.is_some() && self.may_try_in_vain() {

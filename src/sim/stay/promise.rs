@@ -5,6 +5,7 @@
 //! and do, it must not keep these from having a leader. Without one: where anybody lives that may lead and can
 //! write its disk; with the ring, one that is linked with at least half of the others.
 
+use super::super::members;
 use super::super::world::World;
 use super::broken::BrokenWorld;
 use crate::core::Core;
@@ -85,7 +86,7 @@ impl BrokenWorld {
             Quorum::None => {
                 let differ = self.edited.iter().any(|edited| *edited);
                 // A newcomer waits to be added to the cluster that it knows of.
-                let list = world.newest_list(true);
+                let list = members::newest_list(world, true);
                 let leads = |at: &usize| {
                     let is_member = list.get(world.id(*at)).is_some() && self.was_added(*at);
                     is_member && may_lead(world, *at) && is_within_ring(world, *at)
@@ -170,7 +171,7 @@ impl BrokenWorld {
     fn majority(&self, all: Vec<usize>) -> Option<Vec<usize>> {
         let world = &self.world;
         // Of the newest list, and of that of everybody who has an older one.
-        let mut lists = vec![world.newest_list(true)];
+        let mut lists = vec![members::newest_list(world, true)];
         for list in all.iter().map(|at| world.nodes[*at].present_list()) {
             if !lists.contains(&list) {
                 lists.push(list);
