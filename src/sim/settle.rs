@@ -257,7 +257,7 @@ pub(super) fn due_rank(world: &World, node: usize, core: &Core) -> Rank {
     let (rank, latest) = (core.rank(), world.nodes[node].settings.value);
     let present = match core.phase() {
         Phase::Leading => latest,
-        _ => Some(latest.unwrap_or(i64::MIN)).filter(|_| rank.value == i64::MAX),
+        _ => Some(latest.unwrap_or(Rank::NO_VALUE)).filter(|_| rank.is_chosen()),
     };
     let own = present.filter(|_| !core.is_chosen());
     own.map_or(rank, |value| Rank { value, ..rank })
