@@ -1,13 +1,25 @@
-//! When each host had an address, as a socket in its namespace finds out: it can be bound to that, or not.
+//! When each host had an address, as a socket in its namespace finds out: it can be bound to that, or not. A host that
+//! has none waits until its kernel tells of a change: to look all the time would cost more than all that is tested.
 
 use std::net::{IpAddr, UdpSocket};
+use std::os::fd::OwnedFd;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread::{self, JoinHandle};
 use std::time::Instant;
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::netlink::SocketAddrNetlink;
+use rustix::net::{AddressFamily, RecvFlags, SocketFlags, SocketType, bind, recv, socket_with};
+
 use crate::support::network::enter;
 use crate::support::{Cluster, breathe, ensure, eventually};
+
+/// The groups RTMGRP_IPV4_IFADDR and RTMGRP_IPV6_IFADDR of the kernel: its addresses change.
+const CHANGES: u32 = 0x10 | 0x100;
+
+/// How long a host without an address waits for a change, until it looks whether the test is over.
+const WAIT: Timespec = Timespec { tv_sec: 0, tv_nsec: 50_000_000 };
 
 /// A time during which a host had an address for certain.
 #[derive(Clone, Copy, Debug)]
@@ -33,14 +45,12 @@ impl Presence {
         let addresses: Vec<IpAddr> = addresses.iter().map(|ip| ip.parse().unwrap()).collect();
         let mut threads = Vec::new();
         for host in 1..=cluster.nodes().len() {
-            for ip in addresses.iter().copied() {
-                let (spans, over, home) =
-                    (spans.clone(), over.clone(), cluster.network().home(host));
-                threads.push(thread::spawn(move || {
-                    enter(&home);
-                    look(host, ip, &spans, &over);
-                }));
-            }
+            let (spans, over, home) = (spans.clone(), over.clone(), cluster.network().home(host));
+            let addresses = addresses.clone();
+            threads.push(thread::spawn(move || {
+                enter(&home);
+                look_on(host, &addresses, &spans, &over);
+            }));
         }
         Presence { spans, addresses, over, threads }
     }
@@ -110,26 +120,50 @@ impl Drop for Presence {
     }
 }
 
-fn look(host: usize, ip: IpAddr, spans: &Mutex<Vec<Span>>, over: &AtomicBool) {
-    let mut current = None;
+fn look_on(host: usize, addresses: &[IpAddr], spans: &Mutex<Vec<Span>>, over: &AtomicBool) {
+    let changes = changes();
+    let mut present: Vec<(IpAddr, Option<usize>)> =
+        addresses.iter().map(|ip| (*ip, None)).collect();
     while !over.load(Ordering::SeqCst) {
-        let before = Instant::now();
-        let has = UdpSocket::bind((ip, 0)).is_ok();
-        let after = Instant::now();
-        let mut spans = spans.lock().unwrap();
-        match (has, current) {
-            (true, None) => {
-                current = Some(spans.len());
-                spans.push(Span { host, ip, from: after, until: after, over: false });
-            }
-            (true, Some(at)) => spans[at].until = spans[at].until.max(before),
-            (false, Some(at)) => {
-                spans[at].over = true;
-                current = None;
-            }
-            (false, None) => {}
+        present.iter_mut().for_each(|(ip, current)| look(host, *ip, current, spans));
+        if present.iter().any(|(_, current)| current.is_some()) {
+            breathe(); // when it goes is known only from when it was there
+        } else {
+            await_change(&changes);
         }
-        drop(spans);
-        breathe();
     }
+}
+
+/// Looks whether the host has an address; `current` is the place of the span that lasts.
+fn look(host: usize, ip: IpAddr, current: &mut Option<usize>, spans: &Mutex<Vec<Span>>) {
+    let before = Instant::now();
+    let has = UdpSocket::bind((ip, 0)).is_ok();
+    let after = Instant::now();
+    let mut spans = spans.lock().unwrap();
+    match (has, *current) {
+        (true, None) => {
+            *current = Some(spans.len());
+            spans.push(Span { host, ip, from: after, until: after, over: false });
+        }
+        (true, Some(at)) => spans[at].until = spans[at].until.max(before),
+        (false, Some(at)) => {
+            spans[at].over = true;
+            *current = None;
+        }
+        (false, None) => {}
+    }
+}
+
+/// A socket that can be read when an address of this namespace has changed.
+fn changes() -> OwnedFd {
+    let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+    let socket = socket_with(AddressFamily::NETLINK, SocketType::RAW, flags, None).unwrap();
+    bind(&socket, &SocketAddrNetlink::new(0, CHANGES)).unwrap();
+    socket
+}
+
+/// Waits for a change, and takes all there are.
+fn await_change(changes: &OwnedFd) {
+    let _ = poll(&mut [PollFd::new(changes, PollFlags::IN)], Some(&WAIT));
+    while recv(changes, &mut [0; 64], RecvFlags::empty()).is_ok() {}
 }
