@@ -102,9 +102,11 @@ fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
     }
     let begin = Instant::now();
     while let Some(found) = netlink.find(address.ip)? {
-        // Nothing else gives an address so short a life; while another process renews it, it does not go.
+        // Nothing else gives an address so short a life; while another process renews it, it does not go. The kernel of
+        // a busy host may be late to remove one whose life is over.
         let is_left = found.index == index && found.is_mortal();
-        if !is_left || begin.elapsed() > LIFETIME + SLACK {
+        let is_over = found.valid_seconds == Some(0);
+        if !is_left || begin.elapsed() > LIFETIME + SLACK && !is_over {
             let name = netlink.name(found.index).unwrap_or_else(|_| found.index.to_string());
             return Err(Refused::Exists(address.clone(), name));
         }
