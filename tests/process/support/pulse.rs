@@ -7,8 +7,12 @@ use std::any::Any;
 use std::env;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use electd::exec::signals::heeded;
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
 
 use super::enough::Enough;
 
@@ -28,6 +32,7 @@ const TWICE: &str = "ELECTD_TEST_TWICE";
 /// Runs a story. A failed story is run again if the machine did not run meanwhile, and otherwise only
 /// if [`TWICE`] is set.
 pub fn tell(story: impl Fn()) {
+    heed_signals();
     tell_again(story, env::var_os(TWICE).is_some());
 }
 
@@ -46,6 +51,19 @@ fn tell_again(story: impl Fn(), twice: bool) {
         }
     }
     story();
+}
+
+/// Has what this process starts heed signals, even if this process was started to ignore them, as by `nohup`, or in the
+/// background of a script: a signal with a handler, even one that does nothing, is not ignored by what a process starts.
+fn heed_signals() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        for signal in [SIGHUP, SIGINT, SIGQUIT] {
+            if heeded(&[signal]).is_empty() {
+                signal_hook::flag::register(signal, Arc::default()).unwrap();
+            }
+        }
+    });
 }
 
 /// The panic message of a story that failed.
