@@ -37,14 +37,18 @@ struct Known {
 pub struct Lines {
     path: PathBuf,
     known: RefCell<Known>,
+    /// A lock on the file: the commands run for as long as this process holds it, so that none outlives a suite that is
+    /// killed.
+    _lock: File,
 }
 
 impl Lines {
     /// An empty file beside that of the cluster.
     pub fn beside(cluster: &Cluster) -> Lines {
         let path = cluster.file().with_file_name("lines");
-        fs::write(&path, "").unwrap();
-        let lines = Lines { path, known: RefCell::default() };
+        let lock = File::create(&path).unwrap();
+        lock.lock().unwrap();
+        let lines = Lines { path, known: RefCell::default(), _lock: lock };
         lines.draw(MANNERS[0]);
         lines
     }

@@ -170,12 +170,15 @@ impl Writer {
         self.out.write_all(format!("{nanos} {} {what}\n", self.who).as_bytes()).unwrap();
     }
 
-    /// About each millisecond until the end, which is at TERM for a polite one.
+    /// About each millisecond until the end, which is at TERM for a polite one, and with the test for each.
     fn write_on(&mut self, polite: bool) {
         let told = Arc::new(AtomicBool::new(false));
         signal_hook::flag::register(SIGTERM, told.clone()).unwrap();
         while !(polite && told.load(Ordering::Relaxed)) {
             self.write(LIVES);
+            if self.out.try_lock_shared().is_ok() {
+                return; // nobody reads it any more
+            }
             breathe();
         }
         self.write(END);
