@@ -34,7 +34,10 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     cluster.agree_on(2);
     let drain = cluster.status(3).unwrap().drain.expect("it is stored");
     assert_eq!((&*drain.reason, drain.until), ("new disk", None));
-    let shown = done(&at_node(&cluster, &["status"], "node-3"));
+    let shown = eventually("all is well", || {
+        let output = at_node(&cluster, &["status"], "node-3");
+        ensure(output.status.success(), || format!("{output:?}")).map(|()| done(&output))
+    });
     assert!(shown.contains("drained") && shown.contains("new disk"), "{shown}");
     let all = done(&electd(&cluster, &["status"]));
     assert!(all.contains("\ndrained: node-3, since ") && all.contains(": new disk\n"), "{all}");

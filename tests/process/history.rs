@@ -84,6 +84,7 @@ fn a_leader_that_was_frozen_did_not_lead_beside_the_next() {
 fn freezes(quorum: &str) {
     let cluster = Cluster::start_with(3, |config| {
         watchful(config);
+        config["timing"]["failure"] = "3s".into();
         config["quorum"] = quorum.into();
     });
     cluster.agree_on(3);
@@ -94,11 +95,11 @@ fn freezes(quorum: &str) {
         ensure(leaders(&history).last() == Some(&("node-2", true)), || format!("{history:?}"))?;
         Ok(history[history.len() - 2..].to_vec())
     });
-    // It was silent for `failure`, 1 s, since its last heartbeat.
+    // It was silent for `failure`, 3 s, since its last heartbeat; a busy machine hears that later than it was sent.
     let gap = failover[1]["leaderless_ms"].as_u64().unwrap();
-    assert!(gap >= 900, "{gap}: {failover:?}");
+    assert!(gap >= 2000, "{gap}: {failover:?}");
     let ends = failover[0]["until_ms"].as_u64().unwrap();
-    assert!(ends + 900 <= failover[1]["since_ms"].as_u64().unwrap(), "{failover:?}");
+    assert!(ends + 2000 <= failover[1]["since_ms"].as_u64().unwrap(), "{failover:?}");
     let line = since(&cluster);
     let reason = failover[1]["reason"].as_str().unwrap();
     assert!(line.contains(&format!("; before it node-3 led: {reason}; nobody led for ")), "{line}");

@@ -110,7 +110,8 @@ fn agrees(cluster: &Cluster, number: usize) -> Result<(), String> {
     counts(&before, &page, &status)?;
     let lease = figure(&page, "electd_lease_remaining_seconds");
     ensure(lease.is_some() == leads, || format!("node-{number}: a lease of {lease:?}"))?;
-    let in_time = lease.is_none_or(|lease| (0.0..=0.8).contains(&lease));
+    let longest = cluster.timing().lease.as_secs_f64();
+    let in_time = lease.is_none_or(|lease| (0.0..=longest).contains(&lease));
     ensure(in_time, || format!("node-{number}: a lease of {lease:?}"))?;
     let shown = &status.leader.as_ref().map(|leader| (leader.name.clone(), leader.epoch));
     let told = shown.as_ref().is_none_or(|(_, epoch)| *epoch == status.epoch);
