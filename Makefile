@@ -74,7 +74,7 @@ OVER_TLS = cluster:: majority:: members:: partitions:: chaos:: freeze:: handover
 
 test-long: cargo ## run the longer tests, some with processes over TLS, and the model in an optimized build
 	$(CARGO) test --test process -- --ignored --skip jobs::crowd
-	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- --include-ignored $(OVER_TLS)
+	ELECTD_TEST_TLS=1 ELECTD_TEST_CUTS=3 $(CARGO) test --test process -- --include-ignored $(OVER_TLS)
 	$(CARGO) test --profile model --test model
 
 test-crowd: cargo ## freeze leaders on a host with 15,000 processes, and beside a job of 6,000: for a quiet machine

@@ -160,10 +160,21 @@ fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
 /// enough once they are free, and the liar's is not needed.
 #[story]
 fn a_voter_that_says_no_for_all_time_keeps_no_majority_from_electing() {
+    elect_beside_one_that_says_no(1);
+}
+
+/// The member that leads again comes and goes by then.
+#[story]
+#[ignore = "long"]
+fn a_voter_that_says_no_for_all_time_keeps_no_majority_from_electing_again_and_again() {
+    elect_beside_one_that_says_no(3);
+}
+
+fn elect_beside_one_that_says_no(times: usize) {
     let (cluster, _liar) = five_with_a_liar(AlgorithmKind::Bully, 1, says_no_for_all_time);
     let late = [2, 3].map(|number| cluster.node(number));
     let sent = || Ok::<_, String>(cluster.node(5).status()?.messages["heartbeat"].sent);
-    for _ in 0..3 {
+    for _ in 0..times {
         cluster.agree_on(5);
         late.iter().for_each(|node| node.freeze());
         let before = sent().unwrap();

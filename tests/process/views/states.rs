@@ -99,7 +99,7 @@ fn without_any_node(cluster: &Cluster) {
 
 /// A node does not run, although its process is there.
 #[story]
-fn states_of_nodes_that_stand_still() {
+fn states_of_a_leader_that_is_frozen() {
     let cluster = three();
     cluster.nodes().iter().for_each(|node| node.start());
     all_is_well(&cluster, "the start");
@@ -123,6 +123,16 @@ fn states_of_nodes_that_stand_still() {
     assert_eq!(check.status.code(), Some(69), "{check:?}");
     cluster.node(3).thaw();
     all_is_well(&cluster, "a frozen leader");
+}
+
+/// The other threads of the process run. A cluster of its own: a node that went away twice in a short time would not lead
+/// for long.
+#[story]
+fn states_of_a_leader_that_stalls() {
+    let cluster = three();
+    cluster.nodes().iter().for_each(|node| node.start());
+    all_is_well(&cluster, "the start");
+    let down: &[&str] = &["electd_peer_up{peer=\"node-3\"} 0", "electd_failures_tolerated 0"];
 
     let held = Held::hold(cluster.node(3), "election");
     let stalled = One {
