@@ -25,7 +25,17 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
         Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?)))
     }));
     lines.extend(answers().filter_map(resigned));
-    lines.extend(answers().filter_map(|one| Some(format!("takeover: {}", takeover(one)?))));
+    let takeovers = answers().filter_map(|one| {
+        let (name, takeover) = (&one.node.name, one.takeover.clone()?);
+        let leader = answers().find(|other| leads(other) && other.node.name == takeover.from);
+        let due = leader.and_then(|leader| leader.takeovers.get(name));
+        let takeover = match due {
+            Some(due) => takeover.not_before(due, &one.preempt),
+            None => takeover,
+        };
+        Some(format!("takeover: {name} {}", takeover.words()))
+    });
+    lines.extend(takeovers);
     let unheard = latest.into_iter().flat_map(|latest| unheard(latest, asked));
     lines.extend(unheard);
     lines
@@ -88,7 +98,7 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent};
-    use crate::node::status::MemberStatus;
+    use crate::node::status::{MemberStatus, TakeoverStatus};
 
     fn since() -> String {
         "2026-11-22T10:58:33.123Z".to_owned()
@@ -120,6 +130,24 @@ mod tests {
                       nobody preempts the leader";
         assert_eq!(of_all(&[answered(leader)]), [paused]);
         assert!(of_all(&[silent("a"), following("c", None)]).is_empty());
+    }
+
+    #[test]
+    fn a_takeover_comes_when_its_leader_lets_it() {
+        let [early, late] =
+            ["2026-11-22T10:58:33.123Z", "2026-11-22T11:58:33.123Z"].map(str::to_owned);
+        let Ok(mut next) = following("c", Some(("b", 7))).answer else { panic!("it answers") };
+        next.preempt = "after 30s".to_owned();
+        let mut leader = leading();
+        leader.takeovers.insert("c".to_owned(), late.clone());
+        for at in [Some(early), None] {
+            next.takeover = Some(TakeoverStatus { from: "b".into(), at, why: "it asks".into() });
+            let told = of_all(&[answered(next.clone()), answered(leader.clone())]);
+            let due = format!("takeover: c is to take over from b at {late}: preempt after 30s: ");
+            assert!(told.len() == 1 && told[0].starts_with(&due), "{told:?}");
+            let alone = of_all(&[answered(next.clone())]);
+            assert!(alone[0].ends_with(": it asks"), "{alone:?}");
+        }
     }
 
     #[test]

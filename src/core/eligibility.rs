@@ -173,6 +173,11 @@ impl Eligibility {
         self.streak.due(after)
     }
 
+    /// The earliest time at which it can have been eligible for long enough.
+    pub fn earliest(&self, after: Duration, now: Time) -> Time {
+        self.streak.earliest(after, now)
+    }
+
     /// At the end of a turn: notes whether it is eligible.
     pub fn note(&mut self, eligible: bool) {
         self.was_ineligible |= !eligible;

@@ -234,14 +234,29 @@ impl Core {
 
     /// The leader that this member is to take over from, and when it may ask that leader to hand over; none if it does not
     /// rank above the leader, or may not preempt it.
-    pub fn takeover(&self) -> Option<(NodeId, Option<Time>)> {
+    pub fn takeover(&self, now: Time) -> Option<(NodeId, Option<Time>)> {
         let due = match self.state.preempt() {
             Preempt::Never => return None,
             Preempt::Always => None,
-            Preempt::After(after) => self.state.eligibility.due(after),
+            Preempt::After(after) => Some(self.state.eligibility.earliest(after, now)),
         };
         let leader = self.state.leader_to_preempt().filter(|_| self.phase() == Phase::Following)?;
         Some((leader.id, due))
+    }
+
+    /// The members that are to take over from this leader, and when it lets each: it has seen each break of theirs, and
+    /// a member that was restarted has not seen its own.
+    pub fn takeovers(&self) -> impl Iterator<Item = (NodeId, Time)> {
+        let after = match self.state.preempt() {
+            Preempt::After(after) if self.state.leads() => Some(after),
+            _ => None,
+        };
+        let peers = after.into_iter().flat_map(|after| {
+            let peers = self.detector().iter().filter(|peer| peer.counts());
+            peers.map(move |peer| (peer, peer.eligible_by(after)))
+        });
+        let above = peers.filter(|(peer, _)| self.state.is_peer_above(peer));
+        above.filter_map(|(peer, due)| Some((peer.id(), due?)))
     }
 
     /// The value of this member's own rank, even while it reports the greatest rank as the chosen member.

@@ -38,6 +38,11 @@ impl Streak {
         self.since.map(|(since, _)| since + self.wait(after))
     }
 
+    /// The earliest time at which it can have been eligible for long enough.
+    pub fn earliest(&self, after: Duration, now: Time) -> Time {
+        self.due(after).unwrap_or_else(|| now + self.wait(after))
+    }
+
     fn wait(&self, after: Duration) -> Duration {
         after.saturating_mul(1 << self.breaks)
     }
@@ -59,7 +64,13 @@ mod tests {
 
         streak.observe(false, Incarnation(1), AFTER, Time(1060));
         assert_eq!(streak.due(AFTER), None);
+        assert_eq!(
+            streak.earliest(AFTER, Time(1065)),
+            Time(1265),
+            "it begins anew, and takes twice the wait"
+        );
         streak.observe(true, Incarnation(1), AFTER, Time(1070));
+        assert_eq!(streak.earliest(AFTER, Time(1100)), Time(1270));
         assert_eq!(streak.due(AFTER), Some(Time(1270)), "twice the wait");
         streak.observe(true, Incarnation(2), AFTER, Time(1100));
         assert_eq!(streak.due(AFTER), Some(Time(1500)), "a restart is a break");

@@ -75,6 +75,10 @@ pub struct Status {
     /// The takeover that this node waits for; null if it does not rank above the leader, or may not preempt it.
     #[serde(default)]
     pub takeover: Option<TakeoverStatus>,
+    /// At a leader: the members that are to take over from it, by name, and when it lets each, such as
+    /// `2026-11-22T10:58:33.123Z`. It has seen each break of theirs; a member that was restarted has not.
+    #[serde(default)]
+    pub takeovers: BTreeMap<String, String>,
     /// Since when the cluster is paused, as far as this node knows; null if it is not.
     #[serde(default)]
     pub pause: Option<PauseStatus>,
@@ -165,6 +169,28 @@ pub struct TakeoverStatus {
 }
 
 impl TakeoverStatus {
+    /// Why a member that ranks above the leader has not taken over yet.
+    #[must_use]
+    pub fn why(preempt: &str, waits: bool) -> String {
+        if waits {
+            format!(
+                "preempt {preempt}: until then it has not been eligible for long enough without a break"
+            )
+        } else {
+            "it asks for that, and the leader or the voters have not agreed yet".to_owned()
+        }
+    }
+
+    /// The takeover, as its leader lets it happen only then.
+    #[must_use]
+    pub fn not_before(self, at: &str, preempt: &str) -> TakeoverStatus {
+        if self.at.as_deref() >= Some(at) {
+            return self;
+        }
+        let why = TakeoverStatus::why(preempt, true);
+        TakeoverStatus { at: Some(at.to_owned()), why, ..self }
+    }
+
     /// The same as the end of a sentence about the member.
     #[must_use]
     pub fn words(&self) -> String {

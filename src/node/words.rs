@@ -114,17 +114,6 @@ pub fn drained_again(order: &Command) -> Option<String> {
     Some(format!("; it was drained already, since {since}, and stays so until {until}{reason}"))
 }
 
-/// Why this member, which ranks above the leader, has not taken over yet.
-pub fn waits_to_take_over(preempt: &str, waits: bool) -> String {
-    if waits {
-        format!(
-            "preempt {preempt}: until then it has not been eligible for long enough without a break"
-        )
-    } else {
-        "it asks for that, and the leader or the voters have not agreed yet".to_owned()
-    }
-}
-
 /// A meeting of two leaders.
 pub fn split(split: &Split, members: &MemberList) -> String {
     let Split { other, theirs, own, lasted, .. } = *split;

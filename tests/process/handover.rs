@@ -157,6 +157,16 @@ fn a_takeover_that_is_due_later_is_shown_with_its_time() {
     assert!(takeover.from == "node-1" && takeover.why.contains("preempt after"), "{takeover:?}");
     let shown = done(&electd(&cluster, &["status"]));
     assert!(shown.contains("\ntakeover: node-2 is to take over from node-1 at 20"), "{shown}");
+
+    // The leader counts the break, of which the new process knows nothing.
+    cluster.node(2).restart();
+    eventually("the leader lets it take over later", || {
+        let own = cluster.status(2)?.takeover.and_then(|it| it.at).ok_or("no takeover")?;
+        let due = cluster.status(1)?.takeovers.get("node-2").cloned().ok_or("not yet")?;
+        ensure(due > own, || format!("{own} and {due}"))?;
+        let shown = done(&electd(&cluster, &["status"]));
+        ensure(shown.contains(&format!("from node-1 at {due}: preempt after")), || shown)
+    });
 }
 
 #[story]

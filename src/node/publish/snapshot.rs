@@ -43,6 +43,8 @@ pub struct Snapshot {
     pub switchover: Option<NodeId>,
     /// The leader that this member is to take over from, and when it may, in milliseconds since the Unix epoch.
     pub(super) takeover: Option<(NodeId, Option<u64>)>,
+    /// When this leader lets each member take over that is to, in milliseconds since the Unix epoch.
+    pub(super) takeovers: Vec<(NodeId, u64)>,
     pub(super) changes: Changes,
     pub rejections: Rejections,
     /// The timings that count.
@@ -88,6 +90,7 @@ impl Snapshot {
             pause: Pause::default(),
             switchover: None,
             takeover: None,
+            takeovers: Vec::new(),
             changes: Changes::default(),
             rejections: Rejections::default(),
             timing: core.settings().timing,
@@ -118,8 +121,13 @@ impl Snapshot {
         self.timing = core.settings().timing;
         self.pause = *core.pause();
         self.switchover = core.chosen();
-        self.takeover =
-            core.takeover().map(|(from, due)| (from, self.moment_of_takeover(due, now)));
+        let known = self.takeover.and_then(|(_, known)| known);
+        self.takeover = core.takeover(now).map(|(from, due)| (from, moment(due, known, now)));
+        let takeovers = core.takeovers().filter_map(|(id, due)| {
+            let known = self.takeovers.iter().find(|(known, _)| *known == id);
+            Some((id, moment(Some(due), known.map(|(_, at)| *at), now)?))
+        });
+        self.takeovers = takeovers.collect();
         self.task.clone_from(core.task());
         // A chosen member shows the greatest there is, and not its own.
         let value = |rank: Rank| Some(rank.value).filter(|value| Rank::VALUES.contains(value));
@@ -147,14 +155,6 @@ impl Snapshot {
         !same
     }
 
-    /// When the wall clock shows a time that is due; what was computed before stays, as long as the clock agrees with it.
-    fn moment_of_takeover(&self, due: Option<Time>, now: Time) -> Option<u64> {
-        let due = due.filter(|due| *due > now)?;
-        let moment = clock::after(clock::wall_clock_ms(), due.since(now));
-        let known = self.takeover.and_then(|(_, known)| known);
-        Some(known.filter(|known| known.abs_diff(moment) < 100).unwrap_or(moment))
-    }
-
     /// Notes where a sample of the own rank came from.
     pub fn sampled(&mut self, outcome: &rank::Outcome) {
         self.rank_source = match outcome {
@@ -180,4 +180,11 @@ impl Snapshot {
         let silent = before.and_then(|leader| Some(now.since(leader.heard()?))).unwrap_or_default();
         if silent > core.settings().timing.heartbeat * 2 { silent } else { Duration::ZERO }
     }
+}
+
+/// When the wall clock shows a time that is due; what was computed before stays, as long as the clock agrees with it.
+fn moment(due: Option<Time>, known: Option<u64>, now: Time) -> Option<u64> {
+    let due = due.filter(|due| *due > now)?;
+    let moment = clock::after(clock::wall_clock_ms(), due.since(now));
+    Some(known.filter(|known| known.abs_diff(moment) < 100).unwrap_or(moment))
 }

@@ -13,7 +13,7 @@ use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::protocol::VERSION;
 use crate::core::settings::{RankKind, Settings, Timing};
-use crate::core::types::{Pause, Role, Time};
+use crate::core::types::{NodeId, Pause, Role, Time};
 use crate::core::{Phase, Split};
 use crate::node::clock;
 use crate::node::failures::Failure;
@@ -24,7 +24,6 @@ use crate::node::status::{
     MessageCount, NodeRef, OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
     TakeoverStatus,
 };
-use crate::node::words;
 
 impl Published {
     fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {
@@ -76,6 +75,7 @@ impl Published {
             resigned: snapshot.has_resigned && self.failures.present().is_none(),
             failure: self.failures.present().map(failure_status),
             takeover: takeover(settings, &snapshot).filter(|_| !stalled),
+            takeovers: takeovers(&snapshot),
             pause: pause_status(&snapshot.pause),
             switchover: snapshot.switchover.map(|id| list.name(id)),
             members: self.members_status(&snapshot),
@@ -174,9 +174,14 @@ fn halting(settings: &Settings, phase: Phase, snapshot: &Snapshot) -> Option<Hal
     halting_word(settings, phase).map(|status| HaltingStatus { status, halter, task_bytes })
 }
 
+fn takeovers(snapshot: &Snapshot) -> BTreeMap<String, String> {
+    let named = |(id, at): &(NodeId, u64)| (snapshot.list.name(*id), clock::moment(*at));
+    snapshot.takeovers.iter().map(named).collect()
+}
+
 fn takeover(settings: &Settings, snapshot: &Snapshot) -> Option<TakeoverStatus> {
     let (from, at) = snapshot.takeover?;
-    let why = words::waits_to_take_over(&settings.preempt.to_string(), at.is_some());
+    let why = TakeoverStatus::why(&settings.preempt.to_string(), at.is_some());
     Some(TakeoverStatus { from: snapshot.list.name(from), at: at.map(clock::moment), why })
 }
 
