@@ -1,11 +1,13 @@
 //! Giving commands to a cluster by any of its nodes, or to one node. Shared by all commands that change something.
 
+use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
 use serde_json::json;
 
 use crate::admin::client::{Achieved, Client, ClientError, Order, Recipient};
+use crate::node::unable;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, Targets};
@@ -138,4 +140,14 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
         }
     }
     Err(refusal)
+}
+
+/// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.
+pub fn explained(mut error: CliError, asked: &[Asked], to: Option<&str>) -> CliError {
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let why = answers.filter(|one| Some(&*one.node.name) == to).find_map(unable::own);
+    if let (Exit::No, Some(why), Some(to)) = (error.exit, why, to) {
+        let _ = write!(error.message, "; {to} itself says: {why}");
+    }
+    error
 }

@@ -13,7 +13,7 @@ use super::args::{Output, OutputArgs, member_names};
 use super::ask::{Asked, NodeArgs, Targets, leader_of, leads, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
-use super::order::{TokenArgs, give};
+use super::order::{TokenArgs, explained, give};
 use super::print;
 
 /// How long to wait for the next leader.
@@ -59,7 +59,8 @@ impl Resign {
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
         let order = Order::post("resign", &json!({ "to": self.to })).ending_a_leadership();
-        let achieved = give(&client, &asked, &order)?;
+        let achieved = give(&client, &asked, &order)
+            .map_err(|error| explained(error, &asked, self.to.as_deref()))?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
         let leader = later.ok_or_else(|| unseen(&achieved.result, "no other member"))?;

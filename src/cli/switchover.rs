@@ -7,7 +7,7 @@ use crate::admin::client::Order;
 
 use super::args::member_names;
 use super::error::CliError;
-use super::order::{OrderArgs, give};
+use super::order::{OrderArgs, explained, give};
 use super::resign::{await_leader, tell_leader, unseen};
 
 /// Let a member lead, whatever its rank.
@@ -46,7 +46,8 @@ impl Switchover {
         let Some(name) = to else { return order.tell_any(&post(json!({ "clear": true }))) };
         let (client, targets) = order.reach()?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = give(&client, &asked, &post(json!({ "to": name })))?;
+        let achieved = give(&client, &asked, &post(json!({ "to": name })));
+        let achieved = achieved.map_err(|error| explained(error, &asked, Some(&name)))?;
         let leads = await_leader(&client, &targets, |leader| leader.name == name);
         let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
         tell_leader(&order.output, &achieved.result, &leader)

@@ -36,6 +36,7 @@ pub mod status;
 mod story;
 mod surroundings;
 pub mod tally;
+pub(crate) mod unable;
 mod watch;
 mod words;
 

@@ -17,6 +17,7 @@ use super::members;
 use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
+use super::unable;
 use super::words;
 use crate::config::Config;
 use crate::core;
@@ -334,7 +335,10 @@ impl Handle for NodeHandle {
             Ok(Done::Leads(id)) => {
                 Ok(Outcome::plain(words::leads_already(&names.name(id), &self.status())))
             }
-            Ok(done) => Ok(Outcome::of(&done, &names)),
+            Ok(done) => Ok(Outcome::of(&done, own, &names)),
+            Err(Refusal::CannotLead(id)) => {
+                Err(CommandError::Refused(unable::words(&names.name(id), &self.status())))
+            }
             Err(reason) => Err(words::refusal(&reason, act, &members)),
         }
     }

@@ -158,7 +158,7 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::NoSuccessor => format!(
             "no other live member may lead (see who is eligible in `status`): {act} would be an outage"
         ),
-        Refusal::CannotLead(id) => format!("{} is not alive or not eligible", name(id)),
+        Refusal::CannotLead(id) => format!("{} cannot lead", name(id)),
         Refusal::Outranked { to, by } => format!(
             "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
             name(by),

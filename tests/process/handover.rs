@@ -115,7 +115,7 @@ fn a_member_that_cannot_lead_is_refused_by_name(algorithm: AlgorithmKind) {
     cluster.until_seen(3, 2, "dead");
     let (code, sentence) = resign(cluster.node(1), &json!({"to": "node-2"}));
     assert_eq!(code, 409);
-    assert!(sentence.starts_with("node-2 is not alive"), "{sentence}");
+    assert!(sentence.starts_with("node-2 cannot lead: node-1 does not hear it"), "{sentence}");
     assert_eq!(cluster.agree_on(3), epoch, "nothing of this changed who leads");
 }
 

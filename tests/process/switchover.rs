@@ -72,8 +72,8 @@ fn a_switchover_that_cannot_be_is_refused_and_the_leader_leads_on() {
     done(&electd(&cluster, &["drain", "--node", "node-1"]));
     cluster.node(2).kill_9();
     for (to, code, said) in [
-        ("node-1", 1, "node-1 is not alive or not eligible"),
-        ("node-2", 1, "node-2 is not alive or not eligible"),
+        ("node-1", 1, "says why; node-1 itself says: it is drained since 20"),
+        ("node-2", 1, "node-2 cannot lead: node-3 does not hear it; the last dial: "),
         ("node-9", 1, "no member is named \"node-9\"; there are node-1, node-2, node-3"),
     ] {
         eventually("the switchover is refused, and why", || {

@@ -1,0 +1,145 @@
+//! Why a member cannot lead, in words, as far as a node knows it.
+
+use super::status::{MemberStatus, Status};
+
+/// Why the member of this name cannot lead instead of the leader.
+#[must_use]
+pub fn words(name: &str, status: &Status) -> String {
+    let member = status.members.iter().find(|member| member.name == name);
+    let why = if status.node.name == name {
+        own(status)
+    } else {
+        member.and_then(|member| of_other(member, status))
+    };
+    // The leader judges, and this node may know more or less than the leader.
+    let why =
+        why.unwrap_or_else(|| "the leader does not hear it, or not that it is eligible".to_owned());
+    format!("{name} cannot lead: {why}")
+}
+
+/// Why this node itself is not eligible, if it is not: what no other node knows.
+#[must_use]
+pub fn own(status: &Status) -> Option<String> {
+    let name = &status.node.name;
+    let reason = |reason: &str| match reason {
+        "" => String::new(),
+        reason => format!(": {reason}"),
+    };
+    let rank = status.rank_source.strip_prefix("none: ");
+    let unhealthy = status.health.as_ref().filter(|health| !health.healthy);
+    let member = status.members.iter().find(|member| member.name == *name);
+    if let Some(never) = member.and_then(never) {
+        Some(never)
+    } else if let Some(drain) = &status.drain {
+        Some(format!("it is drained since {}{}", drain.since, reason(&drain.reason)))
+    } else if status.resigned {
+        Some(format!("it resigned (`electd undrain --node {name}` ends that)"))
+    } else if let Some(health) = unhealthy {
+        Some(format!("it is unhealthy{}", reason(health.failure.as_deref().unwrap_or_default())))
+    } else if let Some(failure) = &status.failure {
+        Some(format!(
+            "it stands back until {}, as what it ran failed{}",
+            failure.until,
+            reason(&failure.reason)
+        ))
+    } else {
+        rank.map(|why| format!("it has no rank: {why}"))
+    }
+}
+
+/// Why another member cannot lead, as this node sees it.
+fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
+    let name = &member.name;
+    let refused = status.rejections.iter().find(|rejection| rejection.peer == *name);
+    if let Some(never) = never(member) {
+        Some(never)
+    } else if let Some(refused) = refused {
+        Some(format!("it and {} refuse each other: {}", status.node.name, refused.reason))
+    } else if member.status != "alive" {
+        let dial = member.failed_dial.as_ref().map(|dial| format!("; the last dial: {dial}"));
+        Some(format!("{} does not hear it{}", status.node.name, dial.unwrap_or_default()))
+    } else if let Some(why) = &member.passed_over {
+        Some(format!("it {why}").replacen("it heard, but", "it is heard, but", 1))
+    } else if !member.eligible {
+        Some(format!("it says that it is not eligible: `electd status --node {name}` says why"))
+    } else {
+        None
+    }
+}
+
+/// A member that never leads, by its role.
+fn never(member: &MemberStatus) -> Option<String> {
+    match member.role.as_str() {
+        "witness" => Some("it is a witness, which only votes".to_owned()),
+        "observer" => Some("it is an observer, which neither votes nor leads".to_owned()),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::status::{DrainStatus, NodeRef, RankStatus, RejectionStatus};
+
+    fn member(name: &str) -> MemberStatus {
+        MemberStatus {
+            id: String::new(),
+            name: name.to_owned(),
+            address: String::new(),
+            admin: None,
+            role: "member".to_owned(),
+            eligible: true,
+            status: "alive".to_owned(),
+            rtt_ms: None,
+            passed_over: None,
+            version: None,
+            failed_dial: None,
+            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+        }
+    }
+
+    fn seen(change: impl FnOnce(&mut MemberStatus)) -> Status {
+        let mut other = member("b");
+        change(&mut other);
+        let node = NodeRef { name: "a".to_owned(), ..NodeRef::default() };
+        Status { node, members: vec![member("a"), other], ..Status::default() }
+    }
+
+    #[test]
+    fn each_reason_that_a_node_knows_is_named() {
+        let why = |status: &Status| words("b", status);
+        assert_eq!(
+            why(&seen(|b| b.role = "witness".into())),
+            "b cannot lead: it is a witness, which only votes"
+        );
+        let dead = seen(|b| {
+            b.status = "dead".into();
+            b.failed_dial = Some("b:1 refuses connections".into());
+        });
+        let unheard = "b cannot lead: a does not hear it; the last dial: b:1 refuses connections";
+        assert_eq!(why(&dead), unheard);
+        let reason = "its state was lost".to_owned();
+        let refused =
+            Status { rejections: vec![RejectionStatus { peer: "b".into(), reason }], ..dead };
+        assert_eq!(why(&refused), "b cannot lead: it and a refuse each other: its state was lost");
+        let deaf = seen(|b| b.passed_over = Some("heard, but cannot be dialed".into()));
+        assert_eq!(why(&deaf), "b cannot lead: it is heard, but cannot be dialed");
+        assert!(why(&seen(|b| b.eligible = false)).contains("`electd status --node b` says why"));
+        assert!(why(&seen(|_| ())).contains("the leader does not hear it"));
+    }
+
+    #[test]
+    fn a_node_knows_most_of_itself() {
+        let drain = DrainStatus { since: "then".into(), until: None, reason: "new disk".into() };
+        let drained = Status { drain: Some(drain), resigned: true, ..seen(|_| ()) };
+        assert_eq!(words("a", &drained), "a cannot lead: it is drained since then: new disk");
+        let resigned = Status { drain: None, ..drained };
+        assert_eq!(
+            words("a", &resigned),
+            "a cannot lead: it resigned (`electd undrain --node a` ends that)"
+        );
+        let unranked = Status { resigned: false, rank_source: "none: no file".into(), ..resigned };
+        assert_eq!(own(&unranked).unwrap(), "it has no rank: no file");
+        assert_eq!(own(&seen(|_| ())), None);
+    }
+}
