@@ -185,9 +185,9 @@ impl Outcome {
         Outcome { sentence, successor: None }
     }
 
-    /// The result of a command, with the names of these members.
-    pub(super) fn of(done: &Done, members: &MemberList) -> Outcome {
-        let name = |id: &NodeId| members.name(*id);
+    /// The result of a command to this node, with the names of these members.
+    pub(super) fn of(done: &Done, own: NodeId, members: &MemberList) -> Outcome {
+        let (name, own) = (|id: &NodeId| members.name(*id), members.name(own));
         let successor = match done {
             Done::Resigned { successor, .. } | Done::Drained { successor } => successor.as_ref(),
             _ => None,
@@ -213,9 +213,9 @@ impl Outcome {
             Done::TaskTaken => "the task is handed out".to_owned(),
             Done::Drained { .. } => {
                 let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
-                format!("this node does not lead from now on{}", to.unwrap_or_default())
+                format!("{own} does not lead from now on{}", to.unwrap_or_default())
             }
-            Done::Undrained => "this node may lead again".to_owned(),
+            Done::Undrained => format!("{own} may lead again"),
             Done::Paused => "the cluster is paused".to_owned(),
             Done::Resumed => "the cluster is not paused any more".to_owned(),
             Done::Stopped => "stopping".to_owned(),

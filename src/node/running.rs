@@ -320,16 +320,16 @@ impl Handle for NodeHandle {
         else {
             return self.published.reload();
         };
-        let names = after(&members, &order);
+        let (own, names) = (self.published.own(), after(&members, &order));
         let act = words::act(&order);
         let again = drained.and_then(|_| words::drained_again(&order)).unwrap_or_default();
         match self.carry_out(order, timeout)? {
             Ok(Done::Undrained) => {
                 self.published.failures.clear();
-                Ok(Outcome::of(&Done::Undrained, &names))
+                Ok(Outcome::of(&Done::Undrained, own, &names))
             }
             Ok(done @ Done::Drained { .. }) => {
-                let Outcome { sentence, successor } = Outcome::of(&done, &names);
+                let Outcome { sentence, successor } = Outcome::of(&done, own, &names);
                 Ok(Outcome { sentence: sentence + &again, successor })
             }
             Ok(Done::Leads(id)) => {

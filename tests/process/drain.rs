@@ -26,7 +26,7 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     });
     cluster.agree_on(3);
     let said = done(&at_node(&cluster, &["drain", "--reason", "new disk"], "node-3"));
-    assert_eq!(said, "this node does not lead from now on, and hands over to node-2\n");
+    assert_eq!(said, "node-3 does not lead from now on, and hands over to node-2\n");
     assert_ne!(cluster.status(3).unwrap().state, "leading", "the answer waits for that");
     cluster.agree_on(2);
 
@@ -43,7 +43,7 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     assert!(all.contains("\ndrained: node-3, since ") && all.contains(": new disk\n"), "{all}");
 
     let said = done(&at_node(&cluster, &["undrain"], "node-3"));
-    assert_eq!(said, "this node may lead again\n");
+    assert_eq!(said, "node-3 may lead again\n");
     cluster.agree_on(3);
 }
 
