@@ -12,9 +12,13 @@ use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
 use super::merged::{Led, merge};
 use super::print;
+use super::screen;
 use super::transition::now;
 use super::watch;
 use crate::trace::length;
+
+/// How far the rest of a line that was too long is indented.
+const INDENT: usize = 3;
 
 /// Show who led from when to when, and why that changed.
 ///
@@ -69,7 +73,7 @@ impl History {
         merged.retain(|led| led.lasts || led.until_ms.unwrap_or(led.since_ms) >= since);
         match self.output.output {
             Output::Json => print::json(&document(&merged)),
-            Output::Table => print::result(&text(&merged, now())),
+            Output::Table => print::result(&text(&merged, now(), screen::width())),
         }
     }
 }
@@ -116,34 +120,54 @@ fn total(merged: &[Led]) -> String {
     format!("at least {known}; {nobody_saw} for a time that is unknown, as no node saw its begin")
 }
 
-/// For people.
-fn text(merged: &[Led], now_ms: u64) -> String {
+/// For people: a table; on a terminal that is too narrow for it the reasons stand below their rows.
+fn text(merged: &[Led], now_ms: u64, width: Option<u16>) -> String {
     if merged.is_empty() {
         return "no node knows of a leader in that time\n".to_owned();
     }
     let header = ["LEADER", "EPOCH", "FROM", "UNTIL", "FOR", "NOBODY BEFORE", "BECAUSE"];
     let row = |led: &Led| {
-        let end = if led.lasts { Some(now_ms) } else { led.until_ms };
-        let lasted = end.map(|end| length(Duration::from_millis(end.saturating_sub(led.since_ms))));
         let until = match (led.lasts, led.until_ms) {
             (true, _) => "now".to_owned(),
             (false, Some(until)) => moment(until),
             (false, None) => "not seen".to_owned(),
         };
-        vec![
-            led.leader.clone(),
-            led.epoch.to_string(),
-            moment(led.since_ms),
-            until,
-            lasted.unwrap_or_else(|| "-".to_owned()),
-            gap(led),
-            led.reason.clone(),
-        ]
+        let [leader, epoch, from, lasted, gap] = cells(led, now_ms);
+        vec![leader, epoch, from, until, lasted, gap, led.reason.clone()]
     };
-    let table = print::table(&header, merged.iter().map(row));
+    let mut table = print::long_table(&header, merged.iter().map(row));
+    let fits = |line: &str| width.is_none_or(|width| line.chars().count() <= width.into());
+    if !table.lines().all(fits) {
+        table = narrow(merged, now_ms);
+    }
     let count = merged.len();
     let noun = if count == 1 { "leadership" } else { "leaderships" };
-    format!("{table}\n{count} {noun}; between them nobody led for {}\n", total(merged))
+    let total = total(merged);
+    let text = format!("{table}\n{count} {noun}; between them nobody led for {total}\n");
+    screen::fitted(&text, width, INDENT)
+}
+
+/// A row and a line for each leadership. When it ended follows from how long it lasted.
+fn narrow(merged: &[Led], now_ms: u64) -> String {
+    let header = ["LEADER", "EPOCH", "FROM", "FOR", "NOBODY BEFORE"];
+    let row = |led: &Led| {
+        let [leader, epoch, from, lasted, gap] = cells(led, now_ms);
+        let lasted = if led.lasts { format!("{lasted} so far") } else { lasted };
+        vec![leader, epoch, from, lasted, gap]
+    };
+    let table = print::long_table(&header, merged.iter().map(row));
+    let mut lines = table.lines();
+    let header = lines.next().unwrap_or_default().to_owned();
+    let of_each = lines.zip(merged).map(|(row, led)| format!("\n{row}\n  {}", led.reason));
+    format!("{header}{}\n", of_each.collect::<String>())
+}
+
+/// The leader, its epoch, since when and for how long it led, and for how long nobody did before.
+fn cells(led: &Led, now_ms: u64) -> [String; 5] {
+    let end = if led.lasts { Some(now_ms) } else { led.until_ms };
+    let lasted = end.map(|end| length(Duration::from_millis(end.saturating_sub(led.since_ms))));
+    let lasted = lasted.unwrap_or_else(|| "-".to_owned());
+    [led.leader.clone(), led.epoch.to_string(), moment(led.since_ms), lasted, gap(led)]
 }
 
 #[cfg(test)]
@@ -177,7 +201,7 @@ mod tests {
         assert_eq!(spans, [("c", 1001, Some(2010)), ("b", 2329, None)]);
         assert_eq!(merged[1].reason, "leader_dead by 2329", "the new leader knows best");
         assert_eq!(leaderless(&merged), 29);
-        let shown = text(&merged, 3_662_329);
+        let shown = text(&merged, 3_662_329, None);
         assert!(shown.contains("1h 1m") && shown.contains("29 ms"), "{shown}");
         assert!(
             shown.contains("2 leaderships; between them nobody led for 29 ms in all"),
@@ -194,18 +218,38 @@ mod tests {
         ];
         let merged = merge(&nodes, true);
         assert_eq!(merged[0].until_ms, Some(5000));
-        assert!(text(&merge(&[told("a", vec![killed])], true), 9).contains("not seen"));
+        assert!(text(&merge(&[told("a", vec![killed])], true), 9, None).contains("not seen"));
         let one = merge(&[told("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
-        assert!(text(&one, 9).contains("1 leadership; "));
+        assert!(text(&one, 9, None).contains("1 leadership; "));
         let again = entry("c", 2, 9000, None, "start");
         let dark = merge(
             &[told("a", vec![Entry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again])],
             true,
         );
-        let shown = text(&dark, 10_000);
+        let shown = text(&dark, 10_000, None);
         let words = "between them nobody led for at least 0 ms; once for a time that is unknown";
         assert!(shown.contains(words) && shown.contains("  unknown  "), "{shown}");
         assert_eq!(document(&dark)["leaderships"][1]["leaderless_ms"], serde_json::Value::Null);
-        assert_eq!(text(&[], 9), "no node knows of a leader in that time\n");
+        assert_eq!(text(&[], 9, None), "no node knows of a leader in that time\n");
+    }
+
+    #[test]
+    fn on_a_narrow_terminal_no_time_is_broken_and_the_reason_stands_below() {
+        let reason = "its connection was lost, and then nobody heard it for longer than the failure time allows";
+        let first = entry("node-3", 1, 1_000, Some(2_000), "start");
+        let last = entry("node-2", 12, 2_400, None, "leader_dead");
+        let mut merged = merge(&[told("node-2", vec![first, last])], true);
+        merged[0].reason = reason.to_owned();
+        let wide = text(&merged, 3_662_400, Some(300));
+        assert_eq!(wide, text(&merged, 3_662_400, None), "there is room");
+        let shown = text(&merged, 3_662_400, Some(80));
+        assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
+        let lines: Vec<&str> = shown.lines().collect();
+        assert!(lines[1].starts_with("node-3  1      1970-01-01T00:00:01.000Z  1 s"), "{shown}");
+        assert!(lines[2].starts_with("  its connection was lost, and then"), "{shown}");
+        assert!(
+            lines[4].starts_with("node-2  12 ") && lines[4].contains("1h 1m so far"),
+            "{shown}"
+        );
     }
 }

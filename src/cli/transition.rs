@@ -8,6 +8,11 @@ use crate::node::moment;
 use crate::node::status::LeaderlessStatus;
 use crate::trace::length;
 
+use super::screen;
+
+/// A space at which no line is broken.
+const UNBROKEN: &str = "\u{a0}";
+
 /// The kind of a line.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
@@ -62,10 +67,42 @@ pub struct Line {
 }
 
 impl Line {
-    /// For people, with names of this width.
+    /// For people, with names of this width, on one line.
     pub fn text(&self, width: usize) -> String {
-        let Line { time, node, reason, .. } = self;
-        let mut states = match (self.kind, &self.from, &self.to) {
+        let Line { time, .. } = self;
+        let node = self.node.as_deref().unwrap_or("-");
+        let (leader, epoch) = self.leader_and_epoch();
+        let (states, reason) = (self.states(), self.because());
+        let line = format!(
+            "{time}  {node:width$}  {states:<22}  leader {leader:width$}  epoch {epoch:<4}  {reason}"
+        );
+        line.trim_end().to_owned()
+    }
+
+    /// The same as lines that fit a terminal of this width. If one is not enough, the reason begins below the node.
+    pub fn within(&self, columns: Option<u16>, width: usize) -> String {
+        let one = self.text(width);
+        let Some(columns) = columns.filter(|columns| one.chars().count() > (*columns).into())
+        else {
+            return one + "\n";
+        };
+        let Line { time, .. } = self;
+        let node = self.node.as_deref().unwrap_or("-");
+        let (leader, epoch) = self.leader_and_epoch();
+        // No line breaks within these.
+        let states = self.states().replace(' ', UNBROKEN);
+        let head = format!(
+            "{time}  {node:width$}  {states}  leader{UNBROKEN}{leader}  epoch{UNBROKEN}{epoch}"
+        );
+        let indent = time.len() + 1;
+        let below = " ".repeat(indent + 1);
+        let lines = format!("{head}\n{below}{}\n", self.because());
+        screen::fitted(&lines, Some(columns), indent).replace(UNBROKEN, " ")
+    }
+
+    /// What happened: the states before and after, or a word for it.
+    fn states(&self) -> String {
+        let states = match (self.kind, &self.from, &self.to) {
             (Kind::MemberUp, ..) => "member up".to_owned(),
             (Kind::MemberDown, ..) => "member down".to_owned(),
             (Kind::Problem, ..) => "problem".to_owned(),
@@ -77,22 +114,25 @@ impl Line {
             (_, None, Some(to)) => to.clone(),
             _ => "silent".to_owned(),
         };
-        if let (Some(word), Kind::Now | Kind::Back | Kind::Change) = (&self.halting, self.kind) {
-            states = format!("{states}, {word}");
+        match (&self.halting, self.kind) {
+            (Some(word), Kind::Now | Kind::Back | Kind::Change) => format!("{states}, {word}"),
+            _ => states,
         }
-        let node = node.as_deref().unwrap_or("-");
-        let leader = self.leader.as_deref().unwrap_or("-");
+    }
+
+    fn leader_and_epoch(&self) -> (&str, String) {
         let epoch = self.epoch.map_or("-".to_owned(), |epoch| epoch.to_string());
+        (self.leader.as_deref().unwrap_or("-"), epoch)
+    }
+
+    /// The reason, and for how long nobody had led, if this ends that.
+    fn because(&self) -> String {
         let is_told = self.leads() || self.kind == Kind::LeaderKnown;
         let gap = self
             .leaderless_ms
             .filter(|_| is_told)
             .map(|ms| format!("; nobody led for {}", length(Duration::from_millis(ms))));
-        let gap = gap.unwrap_or_default();
-        let line = format!(
-            "{time}  {node:width$}  {states:<22}  leader {leader:width$}  epoch {epoch:<4}  {reason}{gap}"
-        );
-        line.trim_end().to_owned()
+        format!("{}{}", self.reason, gap.unwrap_or_default())
     }
 
     /// When it happened, in milliseconds since the Unix epoch.
@@ -192,4 +232,35 @@ pub enum Knows {
 pub fn now() -> u64 {
     let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn on_a_narrow_terminal_the_reason_stands_below_and_nothing_is_torn_apart() {
+        let line = Line {
+            time: "2026-11-22T10:58:33.123Z".to_owned(),
+            node: Some("node-1".to_owned()),
+            from: Some("organizing".to_owned()),
+            to: Some("reorganizing".to_owned()),
+            leader: Some("node-3".to_owned()),
+            epoch: Some(1234),
+            reason: "lost the connection to leader node-3, which had led for long".to_owned(),
+            ..Line::of_all(Kind::Change, 0)
+        };
+        let wide = line.within(Some(300), 6);
+        assert_eq!(wide, format!("{}\n", line.text(6)));
+        assert_eq!(line.within(None, 6), wide);
+        let narrow = "\
+2026-11-22T10:58:33.123Z  node-1  organizing -> reorganizing  leader node-3
+                          epoch 1234
+                          lost the connection to leader node-3, which had led
+                          for long
+";
+        let shown = line.within(Some(80), 6);
+        let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
+        assert_eq!(lines, narrow.lines().collect::<Vec<_>>(), "{shown}");
+    }
 }

@@ -26,6 +26,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::nobody::Nobody;
 use super::print;
+use super::screen;
 use super::target::Target;
 use super::tracker::{News, Tracker};
 use super::transition::{Line, now};
@@ -187,7 +188,7 @@ impl Watched {
         let width = names.max().unwrap_or(0);
         for line in lines {
             match self.output {
-                Output::Table => print::result(&format!("{}\n", line.text(width)))?,
+                Output::Table => print::result(&line.within(screen::width(), width))?,
                 Output::Json => print::result(&format!("{}\n", line.json()))?,
             }
         }
