@@ -16,6 +16,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
+use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
@@ -150,7 +151,8 @@ impl Exec {
         self.job.differs_from(&node.addresses)?;
         let lock = config.state_dir(name).join(&node.lock);
         let plan = Plan { wait, ..self.job.plan(config, name, lock, false) };
-        let end = runner::run(&node, &plan, stopping);
+        let leads = || node.leadership().is_some();
+        let end = waits::told((config, name), leads, || runner::run(&node, &plan, stopping));
         if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
             node.hand_over();
         }

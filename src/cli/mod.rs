@@ -55,6 +55,7 @@ mod tracker;
 mod transition;
 mod trust;
 mod unknown;
+mod waits;
 mod watch;
 
 use error::CliError;

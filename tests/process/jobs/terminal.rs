@@ -165,3 +165,21 @@ fn a_command_without_a_terminal_reads_nothing() {
     let output = exec.wait_with_output().unwrap();
     assert_eq!(String::from_utf8(output.stdout).unwrap(), "/dev/null\n");
 }
+
+/// And a script, which may read stderr, hears of nothing but the end.
+#[story]
+fn exec_that_waits_to_lead_tells_a_person_who_leads() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let waits = ["--wait", "3s", "--", "true"];
+    let terminal = Terminal::run(&exec(&cluster, 1, &waits), false);
+    let mut piped = exec(&cluster, 1, &waits);
+    let output = piped.stderr(Stdio::piped()).output().unwrap();
+    let said = "node-1 does not lead, and did not come to within --wait\n";
+    assert_eq!((output.status.code(), &*String::from_utf8_lossy(&output.stderr)), (Some(75), said));
+    terminal.shows("electd: node-2 leads: waiting until node-1 does");
+    assert_eq!(terminal.code(), Some(75));
+    let terminal = Terminal::run(&exec(&cluster, 2, &["--", "echo", "it runs"]), false);
+    terminal.shows("it runs");
+    assert_eq!(terminal.code(), Some(0));
+}
