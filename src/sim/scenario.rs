@@ -203,7 +203,8 @@ impl Scenario {
     fn timing(&self, dead: &BTreeSet<usize>) -> Timing {
         let initiators = self.initiators().unwrap_or_default();
         let alone = self.algorithm == AlgorithmKind::Halting && !self.time_out(&initiators, dead);
-        let failure = if alone { longest(self.nodes) } else { TIMING.failure };
+        let each = 2 + u32::try_from(dead.len()).unwrap_or(u32::MAX);
+        let failure = if alone { TIMING.failure * each } else { TIMING.failure };
         Timing { failure, ..TIMING }
     }
 
@@ -235,7 +236,9 @@ impl Scenario {
 
     /// Runs until the election is over.
     fn finish(&self, mut world: World, dead: &BTreeSet<usize>) -> Result<Outcome, SimError> {
-        let limit = Time(0) + longest(world.nodes.len());
+        // Nobody but the initiators begins before that.
+        let unnoticed = self.timing(dead).failure;
+        let limit = Time(0) + unnoticed + longest(world.nodes.len());
         while world.step(limit) {
             if let Some(breach) = world.checker.breach.take() {
                 return Err(SimError::Breach(breach));

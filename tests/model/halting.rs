@@ -120,6 +120,19 @@ fn the_outcome_does_not_depend_on_who_called() {
     }
 }
 
+/// An initiator waits for the members that rank higher, and these notice the death by themselves.
+#[test]
+fn a_low_initiator_whose_leader_died_unnoticed_gets_another() {
+    for n in SIZES.filter(|n| *n > 3) {
+        for (initiator, dead) in [(1, vec![n]), (2, vec![n]), (1, vec![n - 1, n])] {
+            let highest = n - dead.len();
+            for outcome in runs(&halting(n, vec![initiator], dead.clone())) {
+                assert_eq!(outcome.leader, highest, "{n} nodes, {dead:?} dead");
+            }
+        }
+    }
+}
+
 #[test]
 fn random_schedules_break_no_invariant_and_end_in_agreement() {
     for seed in 0..SEEDS {
