@@ -30,6 +30,7 @@ use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
 use crate::exec::{orphans, parent, signals};
+use crate::limits::MORE_FILES;
 use crate::net;
 use crate::node::{Node, Start, StartError};
 use crate::store::{Store, Trouble};
@@ -111,8 +112,7 @@ fn may_open_enough(config: &Config) -> Result<(), CliError> {
         Some(limit) if limit < needs => Err(CliError::new(
             Exit::Config,
             format_args!(
-                "this process may open {limit} files, and a node of {} members needs {needs}: raise LimitNOFILE= in the \
-                 unit, or ulimit -n",
+                "this process may open {limit} files, and a node of {} members needs {needs}: {MORE_FILES}",
                 config.members.len()
             ),
         )),

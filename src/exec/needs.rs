@@ -14,6 +14,7 @@ use rustix::process::{
 
 use super::alarms::Alarm;
 use super::tree;
+use crate::limits::MORE_FILES;
 
 /// A call of the system that a guard needs and that fails here.
 #[derive(Debug)]
@@ -40,9 +41,7 @@ impl Unmet {
                  the unit"
             }
             code if code == Some(Errno::NOSYS.raw_os_error()) => "use Linux 5.4 or later",
-            code if code == Some(Errno::MFILE.raw_os_error()) => {
-                "allow more open files: LimitNOFILE= in the unit, or ulimit -n"
-            }
+            code if code == Some(Errno::MFILE.raw_os_error()) => MORE_FILES,
             _ => "mount the file system of processes: mount -t proc proc /proc",
         }
     }

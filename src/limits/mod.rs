@@ -100,6 +100,10 @@ pub enum MemberError {
     Admin(String),
 }
 
+/// What to do where a process may not open enough files, sockets included.
+pub const MORE_FILES: &str =
+    "raise the limit of open files (LimitNOFILE= in the unit, or ulimit -n)";
+
 /// Why a member list is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListError {

@@ -7,6 +7,7 @@ use parking_lot::Mutex;
 use rustix::io::Errno;
 
 use crate::core::types::NodeId;
+use crate::limits::MORE_FILES;
 
 /// Why the last dial of each peer failed, with the remedy in words. A peer is in it as long as it is dialed in vain.
 #[derive(Debug, Default)]
@@ -71,6 +72,5 @@ pub(super) fn wants_descriptors(error: &io::Error) -> bool {
 
 /// What to do about that.
 pub(super) fn want_of_descriptors() -> String {
-    "this node may not open more files, sockets included: raise its limit (LimitNOFILE= in the unit, or ulimit -n)"
-        .to_owned()
+    format!("this node may not open more files, sockets included: {MORE_FILES}")
 }
