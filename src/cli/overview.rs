@@ -14,9 +14,10 @@ use super::print;
 use super::transition::now;
 use crate::trace::length;
 
-/// The columns of the table, and the places of two.
+/// The columns of the table, and the places of three.
 pub const HEADER: [&str; 8] = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "VERSION", "NOTE"];
 pub const STATE: usize = 1;
+pub const VERSION: usize = 6;
 pub const NOTE: usize = 7;
 
 /// All nodes, for people: what is wrong, a row each, since when the leader leads, the orders in force, and the leaders
@@ -47,7 +48,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
 }
 
 /// The versions of the nodes, if they differ.
-fn versions(asked: &[Asked]) -> Option<String> {
+pub fn versions(asked: &[Asked]) -> Option<String> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
         let known = all.entry(version(status)).or_default();

@@ -49,17 +49,25 @@ impl Picture<'_> {
     }
 
     fn table(&self) -> String {
+        // All run this program, unless other nodes answer at the addresses of a file.
+        let has_versions = overview::versions(self.asked).is_some();
         let rows = self.asked.iter().zip(self.conditions).enumerate();
         let rows = rows.map(|(place, (asked, condition))| {
             let mut row = overview::row(asked, self.asked);
             if let Some((state, note)) = told(condition, &asked.answer) {
                 (row[overview::STATE], row[overview::NOTE]) = (state.to_owned(), note);
             }
+            if !has_versions {
+                row.remove(overview::VERSION);
+            }
             let mark = if self.chosen == Some(place) { ">" } else { " " };
             row.insert(0, format!("{mark}{}", place + 1));
             row
         });
-        let header = [&[""][..], &overview::HEADER].concat();
+        let mut header = [&[""][..], &overview::HEADER].concat();
+        if !has_versions {
+            header.remove(1 + overview::VERSION);
+        }
         print::long_table(&header, rows)
     }
 
@@ -140,6 +148,7 @@ mod tests {
         assert!(row(">2  node-2").contains("was killed"), "{shown}");
         assert!(shown.contains("keys for node-2"), "{shown}");
         assert!(text(24, None).contains("keys for the leader"));
+        assert!(!shown.contains("VERSION"), "all are alike: {shown}");
     }
 
     #[test]
