@@ -90,6 +90,15 @@ fn other_shells_have_completions_too() {
 }
 
 #[test]
+fn a_demo_with_a_job_that_is_not_there_is_refused_with_its_name() {
+    let output = electd(&["demo", "--", "./no-such-worker"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let said = text(&output.stderr);
+    assert!(said.contains("./no-such-worker cannot be run on this host: No such file"), "{said}");
+    assert!(said.contains("give the path of a program, or a name that is found in PATH"), "{said}");
+}
+
+#[test]
 fn the_first_demo_is_built_without_tls() {
     let plan = |config: &str| {
         let args = ["--dry-run", "run-cluster", config];

@@ -22,6 +22,7 @@ use crossbeam::channel::{self, Receiver, Sender};
 
 use super::ask::{Asked, newest_leader};
 use super::error::CliError;
+use super::exit::Exit;
 use super::keyboard::Keyboard;
 use super::screen::{self, Screen};
 use super::{print, trust, watch};
@@ -29,6 +30,7 @@ use crate::admin::client::{Client, ClientError};
 use crate::cli::target::target;
 use crate::config::{Config, parse_quorum};
 use crate::core::settings::{AlgorithmKind, Quorum};
+use crate::exec::needs::is_no_program;
 use cluster::{Changes, Cluster};
 use keeper::Keeper;
 use news::News;
@@ -94,6 +96,11 @@ impl Demo {
         if let Some(folder) = self.keeper {
             keeper::keep(folder.as_deref());
             return Ok(());
+        }
+        if let Some(why) = self.job.first().and_then(is_no_program) {
+            let what =
+                format!("{why}: give the path of a program, or a name that is found in PATH");
+            return Err(CliError::new(Exit::Usage, what));
         }
         let ends = watch::ends()?;
         let (sender, news) = channel::bounded(QUEUE);
