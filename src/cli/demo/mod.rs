@@ -332,6 +332,9 @@ fn title(cluster: &Cluster) -> Vec<String> {
     let mut title = vec![format!(
         "electd demo: {nodes} nodes on this machine, algorithm {algorithm}, quorum {quorum}"
     )];
+    if quorum == Quorum::None.name() {
+        title.push("        for trying out: each half of a split cluster has a leader; with --quorum majority one".to_owned());
+    }
     let scheme = if *admin_tls { "https" } else { "http" };
     let page = members.iter().find_map(|member| member.admin.as_ref());
     title.extend(page.map(|admin| format!("page    {scheme}://{admin}/")));
