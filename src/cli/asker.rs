@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 
+use nix::unistd::{Uid, User};
 use rustix::process::geteuid;
 
 use crate::config::{Config, MemberConfig};
@@ -46,14 +47,8 @@ impl Asker {
     }
 }
 
-/// The name of a user in /etc/passwd, or the number.
+/// The name of a user, as this system knows it, or the number.
 fn user(uid: u32) -> String {
-    let all = fs::read_to_string("/etc/passwd").unwrap_or_default();
-    let number = uid.to_string();
-    let named = all.lines().find_map(|line| {
-        let mut fields = line.split(':');
-        let name = fields.next()?;
-        (fields.nth(1)? == number).then(|| name.to_owned())
-    });
-    named.unwrap_or_else(|| format!("#{number}")) // as sudo takes a number
+    let known = User::from_uid(Uid::from_raw(uid)).ok().flatten();
+    known.map_or_else(|| format!("#{uid}"), |user| user.name) // as sudo takes a number
 }
