@@ -196,3 +196,21 @@ pub enum Reason {
     /// This member was removed from the cluster.
     Removed,
 }
+
+impl Reason {
+    /// Whether it says what keeps the members from electing a leader. The begin of the next try does not.
+    #[must_use]
+    pub fn hinders(&self) -> bool {
+        matches!(
+            self,
+            Reason::Uninformed(_)
+                | Reason::VotersUninformed(_)
+                | Reason::Isolated
+                | Reason::NoMajority(_)
+                | Reason::Refused(_)
+                | Reason::MayNotLead
+                | Reason::NoCoordinator
+                | Reason::DiskLags
+        )
+    }
+}

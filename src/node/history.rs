@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Tells};
 
-use super::leaderless::{Leaderless, hinders};
+use super::leaderless::Leaderless;
 use super::status::ChangeStatus;
 
 pub(super) use file::{Keeper, load};
@@ -82,7 +82,7 @@ impl Leaderships {
             if let Some(before) = self.current.take() {
                 self.lose(before, change);
             }
-            if let Some(lost) = self.lost.as_mut().filter(|_| hinders(&change.cause)) {
+            if let Some(lost) = self.lost.as_mut().filter(|_| change.hinders) {
                 lost.hindrance = Some((change.cause.clone(), shortened(&change.reason)));
             }
             return None;

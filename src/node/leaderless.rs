@@ -18,21 +18,6 @@ pub struct LeaderlessStatus {
     pub reason: String,
 }
 
-/// Whether a change of this cause says what keeps the members from electing a leader. The begin of the next try does not.
-pub fn hinders(cause: &str) -> bool {
-    matches!(
-        cause,
-        "uninformed"
-            | "voters_uninformed"
-            | "isolated"
-            | "no_majority"
-            | "refused"
-            | "may_not_lead"
-            | "no_coordinator"
-            | "disk_lags"
-    )
-}
-
 /// That no leader is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Leaderless {

@@ -379,6 +379,9 @@ pub struct ChangeStatus {
     /// Why, as one word for programs, such as leader_dead.
     #[serde(default)]
     pub cause: String,
+    /// Whether that keeps the members from electing a leader. Not told: `leaderless` tells what does.
+    #[serde(skip)]
+    pub hinders: bool,
     /// For how long this node had not heard the leader before, or had stood still, in milliseconds; 0 if it heard that
     /// leader until this change.
     #[serde(default)]

@@ -13,6 +13,7 @@ fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeSt
         epoch,
         reason: String::new(),
         cause: cause.to_owned(),
+        hinders: ["no_majority", "isolated"].contains(&cause),
         silent_ms: 0,
     }
 }

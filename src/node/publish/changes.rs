@@ -74,6 +74,7 @@ impl Noted {
             epoch: change.epoch.0,
             reason: change.reason.sentence(members),
             cause: cause(&change.reason),
+            hinders: change.reason.hinders(),
             silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),
         }
     }
