@@ -71,8 +71,10 @@ fn each_signal_ends_exec_with_its_number_or_with_the_commands_code() {
 
 #[story]
 fn each_signal_but_hup_ends_a_node_with_0() {
-    for number in SIGNALS.into_iter().filter(|number| *number != Signal::HUP) {
-        let cluster = Cluster::start(1);
+    let signals = SIGNALS.into_iter().filter(|number| *number != Signal::HUP);
+    // All at once: a node waits for others before it leads.
+    let each: Vec<_> = signals.map(|number| (number, Cluster::start(1))).collect();
+    for (number, cluster) in each {
         cluster.agree_on(1);
         let node = cluster.node(1);
         node.hang_up();
