@@ -8,7 +8,7 @@ use serde_json::json;
 use crate::node::handle::{Command, Handle};
 use crate::tls::Security;
 
-use super::guard::{self, Door};
+use super::guard::{self, Access};
 use super::places::Places;
 use super::request::Request;
 use super::response::Response;
@@ -18,17 +18,17 @@ use super::stream::{self, Stream};
 /// What all connections share.
 pub struct Shared<H> {
     handle: H,
-    door: Door,
+    access: Access,
     places: Arc<Places>,
 }
 
 impl<H: Handle> Shared<H> {
     /// What the connections to this node share.
-    pub fn new(handle: H, door: Door) -> Shared<H> {
+    pub fn new(handle: H, access: Access) -> Shared<H> {
         let places = Arc::<Places>::default();
         let told = places.clone();
         handle.events().on_news(move || told.tell_news());
-        Shared { handle, door, places }
+        Shared { handle, access, places }
     }
 
     /// The node.
@@ -43,12 +43,12 @@ impl<H: Handle> Shared<H> {
 
     /// The credentials for TLS, if the server has TLS.
     pub fn security(&self) -> Security {
-        self.door.security()
+        self.access.security()
     }
 
     /// Gives a connection away.
     pub fn attach(&self, stream: UnixStream) {
-        if let Door::Control(attach) = &self.door {
+        if let Access::Control(attach) = &self.access {
             attach(stream);
         }
     }
@@ -76,7 +76,7 @@ fn admit<H: Handle>(
     proves: impl Fn(&str) -> bool,
 ) -> Result<(), Response> {
     let own = shared.handle.status();
-    guard::admit(request, &shared.door, &own, proves)?;
+    guard::admit(request, &shared.access, &own, proves)?;
     guard::recognise(request, &own)
 }
 
@@ -104,10 +104,10 @@ pub fn answer<H: Handle>(
 /// Whether a process may attach itself to the node.
 fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Response> {
     guard::recognise(request, &shared.handle.status())?;
-    match &shared.door {
-        Door::Control(_) if request.has("upgrade") => Ok(()),
-        Door::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
-        Door::Admin(..) => {
+    match &shared.access {
+        Access::Control(_) if request.has("upgrade") => Ok(()),
+        Access::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
+        Access::Admin(..) => {
             Err(Response::error(403, "processes attach by the control socket alone"))
         }
     }

@@ -53,7 +53,7 @@ impl From<Option<String>> for Token {
 pub type Attach = Box<dyn Fn(UnixStream) + Send + Sync>;
 
 /// The way by which the clients of a server come.
-pub enum Door {
+pub enum Access {
     /// Over TCP, with TLS or without: a client may give commands with this token, or with the certificate of a
     /// member.
     Admin(Token, Security),
@@ -61,28 +61,28 @@ pub enum Door {
     Control(Attach),
 }
 
-impl Door {
+impl Access {
     /// The credentials for TLS, if there is TLS.
     pub fn security(&self) -> Security {
         match self {
-            Door::Admin(_, security) => security.clone(),
-            Door::Control(_) => Security::default(),
+            Access::Admin(_, security) => security.clone(),
+            Access::Control(_) => Security::default(),
         }
     }
 }
 
-/// Lets a command pass that came in by this door, or says why not. A proof that the client is the member of a name
+/// Lets a command pass that came in by this access, or says why not. A proof that the client is the member of a name
 /// counts as long as that member belongs to the cluster.
 ///
 /// # Errors
 /// The answer 403, with words.
 pub fn admit(
     request: &Request,
-    door: &Door,
+    access: &Access,
     own: &Status,
     proves: impl Fn(&str) -> bool,
 ) -> Result<(), Response> {
-    let Door::Admin(token, security) = door else { return Ok(()) };
+    let Access::Admin(token, security) = access else { return Ok(()) };
     if own.members.iter().any(|member| proves(&member.name)) {
         return Ok(());
     }
@@ -154,8 +154,8 @@ mod tests {
 
     /// Whether a POST with these headers passes over TCP.
     fn passes(headers: &str, token: Option<&str>) -> bool {
-        let door = Door::Admin(Token::new(token.map(str::to_owned)), Security::default());
-        admit(&request(headers), &door, &Status::default(), |_| false).is_ok()
+        let access = Access::Admin(Token::new(token.map(str::to_owned)), Security::default());
+        admit(&request(headers), &access, &Status::default(), |_| false).is_ok()
     }
 
     #[test]
@@ -168,10 +168,10 @@ mod tests {
         assert!(passes(bearer, Some("s3cret")));
         assert!(!passes(&bearer.repeat(2), Some("s3cret")));
         let nobody = Status::default();
-        let control = Door::Control(Box::new(drop));
+        let control = Access::Control(Box::new(drop));
         assert!(admit(&request(""), &control, &nobody, |_| false).is_ok());
-        let door = Door::Admin(Token::default(), Security::default());
-        assert!(admit(&request(""), &door, &nobody, |_| true).is_err(), "it was removed");
+        let access = Access::Admin(Token::default(), Security::default());
+        assert!(admit(&request(""), &access, &nobody, |_| true).is_err(), "it was removed");
     }
 
     #[test]

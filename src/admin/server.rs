@@ -20,7 +20,7 @@ use crate::tls::Security;
 use super::acceptor::{Acceptor, STACK};
 use super::control::Control;
 use super::dispatch::Shared;
-use super::guard::{Door, Token};
+use super::guard::{Access, Token};
 use super::places::Places;
 
 /// The bytes that the kernel keeps for a client that does not read.
@@ -67,8 +67,8 @@ impl Server {
         // Every accepted socket inherits this.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        let door = Door::Admin(token.into(), security);
-        let serving = Serving::start(("admin", ADMIN), socket, handle, door)?;
+        let access = Access::Admin(token.into(), security);
+        let serving = Serving::start(("admin", ADMIN), socket, handle, access)?;
         Ok(Server { address, _serving: serving })
     }
 
@@ -105,8 +105,8 @@ impl ControlServer {
         handle: H,
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
-        let door = Door::Control(Box::new(attach));
-        let serving = Serving::start(("control", CONTROL), control.socket()?, handle, door)?;
+        let access = Access::Control(Box::new(attach));
+        let serving = Serving::start(("control", CONTROL), control.socket()?, handle, access)?;
         Ok(ControlServer { _control: control, _serving: serving })
     }
 
@@ -128,9 +128,9 @@ impl Serving {
         (name, priority): (&'static str, i32),
         listener: Socket,
         handle: H,
-        door: Door,
+        access: Access,
     ) -> io::Result<Serving> {
-        let shared = Shared::new(handle, door);
+        let shared = Shared::new(handle, access);
         let (listener, places) = (Arc::new(listener), shared.places().clone());
         let own = listener.clone();
         let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);

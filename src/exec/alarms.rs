@@ -52,7 +52,7 @@ impl Alarm {
     }
 
     /// Clears an alarm that went off: the next wait lasts until it goes off again.
-    pub fn hush(&self) {
+    pub fn disarm(&self) {
         let _ = rustix::io::read(&self.0, &mut [0; 8]); // nothing is there if it was put off
     }
 }
@@ -116,7 +116,7 @@ mod tests {
         assert!(alarm.left().unwrap() > Duration::from_secs(50));
         alarm.set(Time(0)).unwrap();
         assert_eq!(alarm.is_due(), Ok(true));
-        alarm.hush();
+        alarm.disarm();
         assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
         assert_eq!(alarm.is_due(), Ok(false));

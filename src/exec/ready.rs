@@ -137,7 +137,7 @@ fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
     }
     let [ended, is_late] = fds.map(|fd| !fd.revents().is_empty());
     if is_late {
-        late.hush();
+        late.disarm();
         if news.is_empty() {
             let _ = news.send(News::Late); // the receiver is gone if the guard is no longer needed
         }

@@ -21,7 +21,7 @@ use super::clock;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
 use crate::core::types::Time;
-use crate::node::leadership::{Change, Leadership, Term, Tidings};
+use crate::node::leadership::{Change, Feed, Leadership, Term};
 use crate::node::now;
 
 /// How long the node may take to answer.
@@ -44,7 +44,7 @@ pub struct Remote {
 
 struct Shared {
     stream: Mutex<UnixStream>,
-    tidings: Tidings,
+    feed: Feed,
     gone: AtomicBool,
 }
 
@@ -98,20 +98,20 @@ impl Remote {
         let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
         let shared = Arc::new(Shared {
             stream: Mutex::new(stream),
-            tidings: Tidings::default(),
+            feed: Feed::default(),
             gone: AtomicBool::new(false),
         });
         let stands_back = AtomicBool::new(false);
         // The first state of the node is known before the first question.
-        take(words::read(&mut lines)?, &shared.tidings);
+        take(words::read(&mut lines)?, &shared.feed);
         shared.stream.lock().set_read_timeout(None)?;
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
         let own = shared.clone();
         thread::Builder::new().name("node".to_owned()).spawn(move || {
-            listen(&mut lines, &own.tidings, &hold, &resign);
+            listen(&mut lines, &own.feed, &hold, &resign);
             own.gone.store(true, Ordering::SeqCst);
-            own.tidings.show(None);
-            own.tidings.tell(&Change::NotLeading);
+            own.feed.show(None);
+            own.feed.tell(&Change::NotLeading);
         })?;
         Ok(Remote { shared, held, resigned, lock, takes_failures, stands_back, addresses })
     }
@@ -120,7 +120,7 @@ impl Remote {
 /// Takes note of what the node says, until the connection ends.
 fn listen(
     lines: &mut impl io::BufRead,
-    tidings: &Tidings,
+    feed: &Feed,
     held: &Sender<bool>,
     resigned: &Sender<Option<String>>,
 ) {
@@ -128,27 +128,27 @@ fn listen(
         match word {
             FromNode::Held(held_now) => _ = held.try_send(held_now),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
-            word => take(Some(word), tidings),
+            word => take(Some(word), feed),
         }
     }
 }
 
 /// Takes over where the leadership stands.
-fn take(word: Option<FromNode>, tidings: &Tidings) {
+fn take(word: Option<FromNode>, feed: &Feed) {
     match word {
         Some(FromNode::Leads { epoch, until, renewal }) => {
-            let before = tidings.leadership().map(|leadership| leadership.epoch());
+            let before = feed.leadership().map(|leadership| leadership.epoch());
             let renewal = renewal.map(Duration::from_nanos);
-            tidings.show(Some(Term { epoch, until: Time(until), renewal, now: now() }));
+            feed.show(Some(Term { epoch, until: Time(until), renewal, now: now() }));
             if before != Some(epoch) {
-                tidings.tell(&Change::Leading { epoch });
+                feed.tell(&Change::Leading { epoch });
             }
         }
         Some(FromNode::DoesNotLead) => {
-            tidings.show(None);
-            tidings.tell(&Change::NotLeading);
+            feed.show(None);
+            feed.tell(&Change::NotLeading);
         }
-        Some(FromNode::Ending) => tidings.tell(&Change::Ending { within: Duration::ZERO }),
+        Some(FromNode::Ending) => feed.tell(&Change::Ending { within: Duration::ZERO }),
         _ => {}
     }
 }
@@ -166,11 +166,11 @@ impl Leader for Remote {
     type Hold = RemoteHold;
 
     fn changes(&self) -> Receiver<Change> {
-        self.shared.tidings.subscribe()
+        self.shared.feed.subscribe()
     }
 
     fn leadership(&self) -> Option<Leadership> {
-        self.shared.tidings.leadership()
+        self.shared.feed.leadership()
     }
 
     fn hold(&self, most: Duration) -> Option<RemoteHold> {

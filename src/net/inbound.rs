@@ -1,7 +1,7 @@
 //! Connections from other members: one reader thread each.
 //!
 //! A reader waits for the hello, for the core's answer, and then for messages. It ends with its socket:
-//! on end of stream, on an error, on malformed bytes, or when [`Gate::shut`] closes it.
+//! on end of stream, on an error, on malformed bytes, or when [`Closer::shut`] closes it.
 
 use std::collections::BTreeMap;
 use std::io::{BufReader, ErrorKind, Read, Write};
@@ -15,10 +15,10 @@ use log::{debug, warn};
 
 use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
+use super::failure_time::FailureTime;
 use super::greeting::Greeter;
 use super::inbox::{Event, Inbox};
-use super::knock::{Answer, Gate, Knock};
-use super::patience::Patience;
+use super::newcomer::{Answer, Closer, Newcomer};
 use super::peers::Peers;
 use super::places::{Places, Step};
 use super::threads::name_thread;
@@ -35,43 +35,43 @@ pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
 /// The election thread's side of all inbound connections.
 #[derive(Default)]
 pub struct Inbound {
-    knocking: BTreeMap<ConnectionId, (Arc<Gate>, Sender<Answer>)>,
-    open: BTreeMap<NodeId, (ConnectionId, Arc<Gate>)>,
+    unanswered: BTreeMap<ConnectionId, (Arc<Closer>, Sender<Answer>)>,
+    open: BTreeMap<NodeId, (ConnectionId, Arc<Closer>)>,
 }
 
 impl Inbound {
-    pub fn admit(&mut self, knock: Knock) -> Input {
-        let Knock { connection, address, hello, gate, answer } = knock;
-        self.knocking.insert(connection, (gate, answer));
+    pub fn admit(&mut self, newcomer: Newcomer) -> Input {
+        let Newcomer { connection, address, hello, closer, answer } = newcomer;
+        self.unanswered.insert(connection, (closer, answer));
         Input::Hello { connection, address, hello }
     }
 
     pub fn welcome(&mut self, connection: ConnectionId, peer: NodeId, welcome: &Hello) {
-        let Some((gate, answer)) = self.knocking.remove(&connection) else { return };
-        gate.welcomed.store(true, Ordering::Relaxed);
+        let Some((closer, answer)) = self.unanswered.remove(&connection) else { return };
+        closer.welcomed.store(true, Ordering::Relaxed);
         // A reader that gave up meanwhile reports that by Ended, or did so before.
         let _ = answer.send(Answer::Welcome(peer, wire::encode_welcome(welcome)));
-        self.open.insert(peer, (connection, gate));
+        self.open.insert(peer, (connection, closer));
     }
 
     pub fn reject(&mut self, connection: ConnectionId, reason: &Rejection) {
-        if let Some((_, answer)) = self.knocking.remove(&connection) {
+        if let Some((_, answer)) = self.unanswered.remove(&connection) {
             let _ = answer.send(Answer::Reject(wire::encode_rejection(reason)));
         }
     }
 
     pub fn close(&mut self, connection: ConnectionId) {
-        self.open.retain(|_, (open, gate)| {
+        self.open.retain(|_, (open, closer)| {
             if *open == connection {
-                gate.shut();
+                closer.shut();
             }
             *open != connection
         });
     }
 
     pub fn disconnect(&mut self, peer: NodeId) {
-        if let Some((_, gate)) = self.open.remove(&peer) {
-            gate.shut();
+        if let Some((_, closer)) = self.open.remove(&peer) {
+            closer.shut();
         }
     }
 }
@@ -82,19 +82,19 @@ pub struct Reception {
     pub peers: Peers,
     pub greeter: Greeter,
     pub places: Places,
-    pub patience: Patience,
+    pub failure_time: FailureTime,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
 }
 
 impl Reception {
     /// The life of a reader thread.
-    pub fn serve(&self, connection: ConnectionId, gate: &Arc<Gate>) {
-        match self.greet(connection, gate) {
-            Some((peer, session)) => self.read(connection, gate, peer, session),
+    pub fn serve(&self, connection: ConnectionId, closer: &Arc<Closer>) {
+        match self.greet(connection, closer) {
+            Some((peer, session)) => self.read(connection, closer, peer, session),
             None => {
                 self.counters.dropped(Drop::NoHello, 1);
-                gate.evict(); // the listener holds it until the next one comes
+                closer.evict(); // the listener holds it until the next one comes
             }
         }
     }
@@ -103,18 +103,19 @@ impl Reception {
     fn greet(
         &self,
         connection: ConnectionId,
-        gate: &Arc<Gate>,
+        closer: &Arc<Closer>,
     ) -> Option<(NodeId, Option<Session>)> {
-        let stream = &gate.stream;
+        let stream = &closer.stream;
         let address = stream.peer_addr().ok()?;
         let (opening, mut session) = self.greeter.listen(stream, address, HELLO_DEADLINE)?;
         let address = address.to_string();
         let answer = match opening {
             Opening::Hello(hello) => {
                 let (answer, answered) = bounded(1);
-                let gate = gate.clone();
-                let knock = Knock { connection, address: address.clone(), hello, gate, answer };
-                self.ask(knock, &answered)?
+                let closer = closer.clone();
+                let newcomer =
+                    Newcomer { connection, address: address.clone(), hello, closer, answer };
+                self.ask(newcomer, &answered)?
             }
             Opening::Reject(reason) => {
                 debug!("rejected {address}: {reason:?}");
@@ -125,18 +126,18 @@ impl Reception {
             Answer::Welcome(peer, frame) => (frame, Some(peer)),
             Answer::Reject(frame) => (frame, None),
         };
-        let timed = Deadline::new(stream, self.patience.step());
+        let timed = Deadline::new(stream, self.failure_time.step());
         let sent = Secured::new(timed, session.as_mut()).write_all(&frame);
         if let (Err(error), Some(peer)) = (sent, peer) {
             debug!("the welcome did not reach {address}: {error}");
-            self.ended(connection, gate, peer);
+            self.ended(connection, closer, peer);
             return None;
         }
         Some((peer?, session))
     }
 
-    fn ask(&self, knock: Knock, answered: &Receiver<Answer>) -> Option<Answer> {
-        if !self.inbox.send(Event::Knock(Box::new(knock))) {
+    fn ask(&self, newcomer: Newcomer, answered: &Receiver<Answer>) -> Option<Answer> {
+        if !self.inbox.send(Event::Newcomer(Box::new(newcomer))) {
             return None;
         }
         self.inbox.answer(answered)
@@ -147,14 +148,14 @@ impl Reception {
     fn read(
         &self,
         connection: ConnectionId,
-        gate: &Arc<Gate>,
+        closer: &Arc<Closer>,
         peer: NodeId,
         mut session: Option<Session>,
     ) {
         name_thread("reader", &self.name(peer));
         let (mut payload, mut told) = (Vec::new(), false);
-        let mut from = BufReader::new(Secured::new(&gate.stream, session.as_mut()));
-        if gate.stream.set_read_timeout(None).is_ok() {
+        let mut from = BufReader::new(Secured::new(&closer.stream, session.as_mut()));
+        if closer.stream.set_read_timeout(None).is_ok() {
             loop {
                 match wire::read_frame(&mut from, &mut payload) {
                     Ok(()) => {}
@@ -185,18 +186,18 @@ impl Reception {
                 }
             }
         }
-        self.ended(connection, gate, peer);
+        self.ended(connection, closer, peer);
     }
 
-    fn ended(&self, connection: ConnectionId, gate: &Arc<Gate>, peer: NodeId) {
-        if gate.shut.load(Ordering::Relaxed) {
+    fn ended(&self, connection: ConnectionId, closer: &Arc<Closer>, peer: NodeId) {
+        if closer.shut.load(Ordering::Relaxed) {
             return; // by ourselves
         }
         let taken = self.redial(peer);
         let redial = taken.as_ref().map_or_else(|redial| *redial, |_| Redial::Accepted);
-        gate.shut.store(true, Ordering::Relaxed); // below: the election thread has better to do
+        closer.shut.store(true, Ordering::Relaxed); // below: the election thread has better to do
         self.inbox.input(Input::Ended { connection, peer, redial });
-        gate.close();
+        closer.close();
         if let Ok(stream) = taken
             && let Some(_turn) = self.places.take_turn(peer, Step::Watch)
             && self.is_reset(&stream)
@@ -213,10 +214,10 @@ impl Reception {
         let _turn = self.places.take_turn(peer, Step::Redial).ok_or(Redial::Failed)?;
         let peers = self.peers.now();
         let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
-        let resolve = || self.places.resolve(&known.address, self.patience.step());
+        let resolve = || self.places.resolve(&known.address, self.failure_time.step());
         let place = self.places.of(peer).map(|place| vec![place]);
         let addresses = place.map_or_else(resolve, Ok).map_err(|_| Redial::Failed)?;
-        connect(&addresses, self.patience.step()).map_err(|error| match error.kind() {
+        connect(&addresses, self.failure_time.step()).map_err(|error| match error.kind() {
             ErrorKind::ConnectionRefused => Redial::Refused,
             _ => Redial::Failed,
         })
@@ -226,7 +227,7 @@ impl Reception {
     /// connections before its listener, and resets a call that came between the two. One that
     /// lives waits for a hello meanwhile.
     fn is_reset(&self, stream: &TcpStream) -> bool {
-        let end = Deadline::new(stream, self.patience.step()).read(&mut [0; 1]);
+        let end = Deadline::new(stream, self.failure_time.step()).read(&mut [0; 1]);
         end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
     }
 

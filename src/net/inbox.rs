@@ -7,7 +7,7 @@ use std::time::Duration;
 use crossbeam::channel::{Receiver, SendError, Sender, TryRecvError, after, bounded, never};
 use crossbeam::select;
 
-use super::knock::Knock;
+use super::newcomer::Newcomer;
 use crate::core::Input;
 
 /// An event that the network reports to the election thread.
@@ -20,7 +20,7 @@ pub enum Event {
     /// An input of the core.
     Input(Input),
     /// A dialer's hello, with the means to answer it.
-    Knock(Box<Knock>),
+    Newcomer(Box<Newcomer>),
 }
 
 /// Where events go. The queue is bounded: readers wait when the election thread is behind.

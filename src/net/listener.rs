@@ -13,7 +13,7 @@ use log::warn;
 use socket2::{SockRef, TcpKeepalive};
 
 use super::inbound::Reception;
-use super::knock::Gate;
+use super::newcomer::Closer;
 use super::own::OwnListener;
 use crate::core::detector::ConnectionId;
 
@@ -58,7 +58,7 @@ struct Acceptor {
     socket: OwnListener,
     reception: Arc<Reception>,
     /// Oldest first.
-    readers: Vec<(Arc<Gate>, JoinHandle<()>)>,
+    readers: Vec<(Arc<Closer>, JoinHandle<()>)>,
     last: u64,
 }
 
@@ -77,8 +77,8 @@ impl Acceptor {
                 }
             }
         }
-        for (gate, _) in &self.readers {
-            gate.shut();
+        for (closer, _) in &self.readers {
+            closer.shut();
         }
         for (_, reader) in self.readers.drain(..) {
             join(reader);
@@ -90,14 +90,14 @@ impl Acceptor {
         tune(&stream);
         self.last += 1;
         let connection = ConnectionId(self.last);
-        let gate = Arc::new(Gate::new(stream));
+        let closer = Arc::new(Closer::new(stream));
         let reception = self.reception.clone();
-        let its_gate = gate.clone();
+        let its_gate = closer.clone();
         // A reader needs a small stack and has a large one: the C library keeps up to 40 MB of stacks of threads that ended,
         // and a few pages of each stay in memory. With small stacks those of a whole crowd would.
         let builder = thread::Builder::new().name("reader".to_owned());
         match builder.spawn(move || reception.serve(connection, &its_gate)) {
-            Ok(reader) => self.readers.push((gate, reader)),
+            Ok(reader) => self.readers.push((closer, reader)),
             Err(error) => warn!("cannot start a reader: {error}"),
         }
     }
@@ -109,11 +109,11 @@ impl Acceptor {
             self.readers.drain(..).partition(|(_, reader)| reader.is_finished());
         self.readers = live;
         ended.into_iter().for_each(|(_, reader)| join(reader));
-        let knocking = self.readers.iter().filter(|(gate, _)| !gate.is_welcomed());
-        let excess = (knocking.clone().count() + 1).saturating_sub(most);
-        knocking.take(excess).for_each(|(gate, _)| gate.evict());
+        let unanswered = self.readers.iter().filter(|(closer, _)| !closer.is_welcomed());
+        let excess = (unanswered.clone().count() + 1).saturating_sub(most);
+        unanswered.take(excess).for_each(|(closer, _)| closer.evict());
         for _ in MOST_LEAVING..excess {
-            if let Some(at) = self.readers.iter().position(|(gate, _)| gate.is_evicted()) {
+            if let Some(at) = self.readers.iter().position(|(closer, _)| closer.is_evicted()) {
                 join(self.readers.remove(at).1); // its socket is shut, so it ends
             }
         }

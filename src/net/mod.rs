@@ -9,15 +9,15 @@ mod channel;
 mod counters;
 mod deadline;
 mod dials;
+mod failure_time;
 mod greeting;
 mod inbound;
 mod inbox;
-mod knock;
 mod line;
 mod listener;
+mod newcomer;
 mod outbound;
 mod own;
-mod patience;
 mod peers;
 mod places;
 mod refused;
@@ -40,14 +40,14 @@ pub use bind::listen;
 pub use counters::Counters;
 #[cfg(feature = "http")]
 pub use deadline::Deadline;
+use failure_time::FailureTime;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};
 pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
-use knock::Knock;
 use listener::Listener;
+use newcomer::Newcomer;
 use outbound::Outbound;
 pub use own::{Other, OwnAddress, OwnListener};
-use patience::Patience;
 pub use peers::PeerAddress;
 use peers::Peers;
 use places::Places;
@@ -82,7 +82,7 @@ pub struct Net {
     outbound: Outbound,
     listener: Listener,
     peers: Peers,
-    patience: Patience,
+    failure_time: FailureTime,
 }
 
 impl Net {
@@ -99,7 +99,7 @@ impl Net {
         counters: Arc<Counters>,
         seed: u64,
     ) -> io::Result<Net> {
-        let patience = Patience::new(failure);
+        let failure_time = FailureTime::new(failure);
         let places = Places::default();
         let shared = Surroundings {
             inbox: inbox.clone(),
@@ -108,14 +108,14 @@ impl Net {
             refusals: refusals.clone(),
             counters: counters.clone(),
         };
-        let outbound = Outbound::start(&peers, &patience, shared, &counters, seed)?;
+        let outbound = Outbound::start(&peers, &failure_time, shared, &counters, seed)?;
         let peers = Peers::new(peers);
         let greeter = Greeter { peers: peers.clone(), security, refusals };
-        let (patient, known) = (patience.clone(), peers.clone());
+        let (told, known) = (failure_time.clone(), peers.clone());
         let reception =
-            Reception { peers: known, greeter, places, patience: patient, inbox, counters };
+            Reception { peers: known, greeter, places, failure_time: told, inbox, counters };
         let listener = Listener::start(socket, reception)?;
-        Ok(Net { inbound: Inbound::default(), outbound, listener, peers, patience })
+        Ok(Net { inbound: Inbound::default(), outbound, listener, peers, failure_time })
     }
 
     /// Dials exactly these peers from now on. Never waits: the threads of all other peers end by
@@ -129,12 +129,12 @@ impl Net {
 
     /// Another `failure` from now on.
     pub fn set_failure(&self, failure: Duration) {
-        self.patience.set(failure);
+        self.failure_time.set(failure);
     }
 
     /// Takes a dialer's hello, to be answered by a later output.
-    pub fn admit(&mut self, knock: Knock) -> Input {
-        self.inbound.admit(knock)
+    pub fn admit(&mut self, newcomer: Newcomer) -> Input {
+        self.inbound.admit(newcomer)
     }
 
     /// Carries out an output that concerns the network; gives back any other. A message leaves before the next output

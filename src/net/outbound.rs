@@ -12,8 +12,8 @@ use crossbeam::channel::{Sender, bounded};
 use log::warn;
 
 use super::counters::{Counters, Drop};
+use super::failure_time::FailureTime;
 use super::line::{Line, line};
-use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::threads::thread_name;
 use super::writer::{Control, Surroundings, Writer};
@@ -32,7 +32,7 @@ pub struct Outbound {
     leaving: Vec<JoinHandle<()>>,
     /// The last messages to be sent, as long as they have not left.
     parcel: Option<Parcel>,
-    patience: Patience,
+    failure_time: FailureTime,
     surroundings: Surroundings,
     counters: Arc<Counters>,
     seed: u64,
@@ -62,15 +62,15 @@ impl Handle {
 impl Outbound {
     pub fn start(
         peers: &[PeerAddress],
-        patience: &Patience,
+        failure_time: &FailureTime,
         surroundings: Surroundings,
         counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
-        let (patience, counters) = (patience.clone(), counters.clone());
+        let (failure_time, counters) = (failure_time.clone(), counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
         let mut outbound =
-            Outbound { writers, leaving, parcel: None, patience, surroundings, counters, seed };
+            Outbound { writers, leaving, parcel: None, failure_time, surroundings, counters, seed };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -82,7 +82,7 @@ impl Outbound {
         self.seed = self.seed.wrapping_add(1);
         let writer = Writer::new(
             peer.clone(),
-            self.patience.clone(),
+            self.failure_time.clone(),
             self.surroundings.clone(),
             (backlog, ordered),
             self.seed,
@@ -214,9 +214,9 @@ mod tests {
             refusals: Refusals::new(counters.clone(), |_, _| {}),
             counters: counters.clone(),
         };
-        let patience = Patience::new(Duration::from_secs(1));
+        let failure_time = FailureTime::new(Duration::from_secs(1));
         let peers = [peer(1), peer(2)];
-        let outbound = Outbound::start(&peers, &patience, surroundings, &counters, 1).unwrap();
+        let outbound = Outbound::start(&peers, &failure_time, surroundings, &counters, 1).unwrap();
         (outbound, counters)
     }
 

@@ -19,9 +19,9 @@ use super::channel::Channel;
 use super::counters::Counters;
 use super::deadline::{Deadline, STEP, connect};
 use super::dials::{unanswered, unconnected, unresolved};
+use super::failure_time::FailureTime;
 use super::inbox::Inbox;
 use super::line::Backlog;
-use super::patience::Patience;
 use super::peers::PeerAddress;
 use super::places::Places;
 use super::refused::{Refusals, Who};
@@ -58,7 +58,7 @@ pub struct Surroundings {
 
 pub struct Writer {
     peer: PeerAddress,
-    patience: Patience,
+    failure_time: FailureTime,
     surroundings: Surroundings,
     backlog: Backlog,
     orders: Receiver<Control>,
@@ -83,13 +83,13 @@ impl From<io::Error> for End {
 impl Writer {
     pub fn new(
         peer: PeerAddress,
-        patience: Patience,
+        failure_time: FailureTime,
         surroundings: Surroundings,
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
         let (random, attempt) = (Random::new(seed), 0);
-        Writer { peer, patience, surroundings, backlog, orders, random, attempt }
+        Writer { peer, failure_time, surroundings, backlog, orders, random, attempt }
     }
 
     /// The life of a writer thread.
@@ -104,7 +104,7 @@ impl Writer {
                     let end = self.write(&channel);
                     self.close(&channel);
                     since = Instant::now();
-                    if since.duration_since(opened) >= self.patience.failure() {
+                    if since.duration_since(opened) >= self.failure_time.failure() {
                         pause = FIRST_PAUSE; // it was of use
                     }
                     end
@@ -116,7 +116,7 @@ impl Writer {
             }
             match self.rest(since, pause) {
                 Some(true) => pause = FIRST_PAUSE,
-                Some(false) => pause = (pause * 2).min(self.patience.failure()),
+                Some(false) => pause = (pause * 2).min(self.failure_time.failure()),
                 None => break,
             }
         }
@@ -143,9 +143,9 @@ impl Writer {
         let peer = self.peer.id;
         let Surroundings { inbox, places, .. } = &self.surroundings;
         let address = &self.peer.address;
-        let addresses = places.resolve(address, self.patience.step());
+        let addresses = places.resolve(address, self.failure_time.step());
         let addresses = addresses.inspect_err(|error| self.fails(unresolved(address, error)))?;
-        let stream = connect(&addresses, self.patience.step()).inspect_err(|error| {
+        let stream = connect(&addresses, self.failure_time.step()).inspect_err(|error| {
             self.fails(unconnected(address, error));
             if error.kind() == ErrorKind::ConnectionRefused {
                 inbox.input(Input::Refused { peer });
@@ -182,7 +182,7 @@ impl Writer {
     /// Has the kernel end a connection on which nothing arrives any more: what was sent within `failure`, and also one
     /// that is idle, as a firewall on the way may have forgotten it. The kernel counts idle time in seconds.
     fn watch(&self, stream: &TcpStream) -> io::Result<()> {
-        let failure = self.patience.failure();
+        let failure = self.failure_time.failure();
         let probes = TcpKeepalive::new().with_time(failure.max(PROBE)).with_interval(PROBE);
         let socket = SockRef::from(stream);
         socket.set_tcp_keepalive(&probes)?;
@@ -192,7 +192,7 @@ impl Writer {
     /// With TLS: the handshake, with this member only.
     fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, End> {
         let Some(credentials) = self.surroundings.security.now() else { return Ok(None) };
-        let mut timed = Deadline::new(stream, self.patience.step());
+        let mut timed = Deadline::new(stream, self.failure_time.step());
         let session = Session::dial(&credentials, &self.peer.name, &mut timed);
         session.map(Some).map_err(|fault| {
             self.refuse(fault);
@@ -227,7 +227,7 @@ impl Writer {
         session: Option<&mut Session>,
         hello: &Frame,
     ) -> Result<Reply, End> {
-        let timed = Deadline::new(stream, self.patience.step());
+        let timed = Deadline::new(stream, self.failure_time.step());
         let mut secured = Secured::new(timed, session);
         let unheard = |error: &io::Error| self.fails(unanswered("the hello", error));
         secured.write_all(hello).inspect_err(unheard)?;
@@ -257,7 +257,7 @@ impl Writer {
 
     /// Waits for the election thread to say what the hello is to tell.
     fn await_hello(&self) -> Result<Frame, End> {
-        let until = Instant::now() + self.patience.step();
+        let until = Instant::now() + self.failure_time.step();
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Hello(attempt, hello)) if attempt == self.attempt => return Ok(hello),
@@ -274,7 +274,7 @@ impl Writer {
             select! {
                 recv(self.backlog.queue) -> queued => match queued {
                     Ok(queued) => {
-                        if let Err(error) = channel.send_all(&queued.unsent, self.patience.step()) {
+                        if let Err(error) = channel.send_all(&queued.unsent, self.failure_time.step()) {
                             debug!("connection to {}: {error}", self.peer.name);
                             return End::Connection;
                         }
@@ -291,7 +291,7 @@ impl Writer {
                         return End::Node;
                     }
                 },
-                default(self.patience.failure()) => {
+                default(self.failure_time.failure()) => {
                     if channel.ended() {
                         return End::Connection;
                     }
@@ -302,7 +302,7 @@ impl Writer {
 
     /// The last messages of a node that is stopping.
     fn flush(&self, channel: &Channel) {
-        let until = Instant::now() + self.patience.step();
+        let until = Instant::now() + self.failure_time.step();
         for queued in self.backlog.queue.try_iter() {
             let left = until.saturating_duration_since(Instant::now());
             if channel.send_all(&queued.unsent, left).is_err() {

@@ -179,7 +179,7 @@ impl Election {
     fn input(&mut self, event: Event) -> Option<Input> {
         match event {
             Event::Net(NetEvent::Input(input)) => Some(input),
-            Event::Net(NetEvent::Knock(knock)) => Some(self.net.admit(*knock)),
+            Event::Net(NetEvent::Newcomer(newcomer)) => Some(self.net.admit(*newcomer)),
             Event::Stored(result) => {
                 result.ok().map(|number| Input::Persisted { number }) // the store logs failures
             }
@@ -251,7 +251,7 @@ impl Election {
                 self.log.push(change.clone());
             }
         }
-        self.published.tidings.update(&self.core, now);
+        self.published.feed.update(&self.core, now);
         let (core, log) = (&self.core, &self.log);
         let answers = self.published.carry_on(|snapshot| {
             log.iter().for_each(|change| snapshot.changed(change, core, now));
@@ -261,7 +261,7 @@ impl Election {
             if change.to != Phase::Leading {
                 self.published.round_trips.clear();
             }
-            self.published.tidings.tell(&change_of(change));
+            self.published.feed.tell(&change_of(change));
         }
         if answers || !self.log.is_empty() {
             self.rings = true;
@@ -285,7 +285,7 @@ impl Election {
             }
             Output::EndJob { by } => {
                 self.ending = true;
-                self.published.tidings.tell(&Change::Ending { within: by.since(now) });
+                self.published.feed.tell(&Change::Ending { within: by.since(now) });
             }
             Output::Note(note) => self.note(note, now),
             other => debug_assert!(false, "the network carries {other:?}"),

@@ -203,18 +203,18 @@ fn renewal(settings: &Settings) -> Duration {
 
 /// The election thread's side of the leadership, for those who act on it.
 #[derive(Debug)]
-pub struct Tidings {
+pub struct Feed {
     present: RwLock<Option<Leadership>>,
     changes: Fanout<Change>,
 }
 
-impl Default for Tidings {
-    fn default() -> Tidings {
-        Tidings { present: RwLock::default(), changes: Fanout::new(CHANGES) }
+impl Default for Feed {
+    fn default() -> Feed {
+        Feed { present: RwLock::default(), changes: Fanout::new(CHANGES) }
     }
 }
 
-impl Tidings {
+impl Feed {
     /// The present leadership of this member.
     pub fn leadership(&self) -> Option<Leadership> {
         self.present.read().clone().filter(Leadership::is_valid)

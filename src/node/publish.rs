@@ -19,7 +19,7 @@ use super::handle::{CommandError, Outcome};
 use super::handshakes::Handshakes;
 use super::history::Entry;
 use super::leaderless::Leaderless;
-use super::leadership::Tidings;
+use super::leadership::Feed;
 use super::problems::Sight;
 use super::round_trips::RoundTrips;
 use super::status::{HealthStatus, Problem};
@@ -75,7 +75,7 @@ pub struct Published {
     leaderless: RwLock<Option<Leaderless>>,
     tally: Arc<Tally>,
     /// The leadership, for those who act on it.
-    pub tidings: Tidings,
+    pub feed: Feed,
     pub round_trips: RoundTrips,
     /// The refusals before a hello.
     pub handshakes: Handshakes,
@@ -113,7 +113,7 @@ impl Published {
             events: Arc::new(EventLog::new(core.incarnation().0)),
             history: RwLock::default(),
             leaderless: RwLock::default(),
-            tidings: Tidings::default(),
+            feed: Feed::default(),
             round_trips: RoundTrips::default(),
             handshakes: Handshakes::new(core.members().clone()),
             failures: Failures::default(),

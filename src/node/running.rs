@@ -75,7 +75,7 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn leadership_changes(&self) -> Receiver<Change> {
-        self.published.tidings.subscribe()
+        self.published.feed.subscribe()
     }
 
     /// The leadership of this member, if it leads now.
@@ -90,7 +90,7 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn leadership(&self) -> Option<Leadership> {
-        self.published.tidings.leadership()
+        self.published.feed.leadership()
     }
 
     /// Delays the release of this member's leadership until the hold is dropped, but for at most 10 s once the

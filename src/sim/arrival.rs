@@ -11,7 +11,7 @@ use super::world::World;
 use crate::core::Input;
 
 /// The result of a dial.
-pub(super) enum Door {
+pub(super) enum Port {
     /// A process of this incarnation.
     Open(u64),
     /// A host without the process.
@@ -20,12 +20,12 @@ pub(super) enum Door {
     Gone,
 }
 
-pub(super) fn door(world: &World, node: usize) -> Door {
+pub(super) fn port(world: &World, node: usize) -> Port {
     let node = &world.nodes[node];
     match (&node.core, node.host) {
-        (Some(_), _) => Door::Open(node.incarnation),
-        (None, true) => Door::Closed,
-        (None, false) => Door::Gone,
+        (Some(_), _) => Port::Open(node.incarnation),
+        (None, true) => Port::Closed,
+        (None, false) => Port::Gone,
     }
 }
 
@@ -42,9 +42,9 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
     let connection = world.network.connection(at);
     let (from, to, incarnation, shut) =
         (connection.from, connection.to, connection.incarnation, connection.shut);
-    match door(world, to) {
-        Door::Gone => world.transit(world.timing().failure, Transit::Broken(at)),
-        Door::Open(present) if present == incarnation => match payload {
+    match port(world, to) {
+        Port::Gone => world.transit(world.timing().failure, Transit::Broken(at)),
+        Port::Open(present) if present == incarnation => match payload {
             Payload::Hello(hello) => {
                 let address = format!("host-{}", from + 1);
                 world.give(to, Input::Hello { connection: id(at), address, hello: *hello });
@@ -64,7 +64,7 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
         },
         // The process that accepted it is gone: its host resets the connection.
-        Door::Open(_) | Door::Closed => {
+        Port::Open(_) | Port::Closed => {
             let delay = world.travel(to, from);
             world.transit(delay, Transit::Closed(at));
         }

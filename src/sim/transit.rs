@@ -5,7 +5,7 @@ use super::agenda::Pair;
 use super::agenda::Payload;
 use super::agenda::Transit;
 use super::arrival;
-use super::arrival::Door;
+use super::arrival::Port;
 use super::counters::Counter;
 use super::half_open;
 use super::links::{Fate, LinkState, PATIENCE, id};
@@ -60,10 +60,10 @@ fn knock(world: &mut World, pair: Pair) {
             Blocked::TimesOut => world.transit(PATIENCE, Transit::TimedOut(pair)),
         };
     }
-    match arrival::door(world, pair.to) {
-        Door::Open(incarnation) => world.transit(delay, Transit::Opened(pair, incarnation)),
-        Door::Closed => world.transit(delay, Transit::Refused(pair)),
-        Door::Gone => world.transit(PATIENCE, Transit::TimedOut(pair)),
+    match arrival::port(world, pair.to) {
+        Port::Open(incarnation) => world.transit(delay, Transit::Opened(pair, incarnation)),
+        Port::Closed => world.transit(delay, Transit::Refused(pair)),
+        Port::Gone => world.transit(PATIENCE, Transit::TimedOut(pair)),
     }
 }
 
@@ -131,14 +131,14 @@ fn redial(world: &mut World, at: usize) {
     let (from, to) = world.network.ends(at);
     let cut = network::is_cut(world, to, from);
     let blocked = world.terrain.blocked(to, from);
-    let (after, redial) = match arrival::door(world, from) {
+    let (after, redial) = match arrival::port(world, from) {
         // A router may report immediately that the host is unreachable.
         _ if cut && world.random.below(2) == 0 => (world.delay(), Redial::Failed),
         _ if cut || blocked == Some(Blocked::TimesOut) => (PATIENCE, Redial::Failed),
         _ if blocked.is_some() => (world.delay(), Redial::Refused),
-        Door::Open(_) => (world.delay(), Redial::Accepted),
-        Door::Closed => (world.delay(), Redial::Refused),
-        Door::Gone => (PATIENCE, Redial::Failed),
+        Port::Open(_) => (world.delay(), Redial::Accepted),
+        Port::Closed => (world.delay(), Redial::Refused),
+        Port::Gone => (PATIENCE, Redial::Failed),
     };
     let incarnation = world.network.connection(at).incarnation;
     let peer = world.id(from);

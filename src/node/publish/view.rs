@@ -141,7 +141,7 @@ impl Published {
     }
 
     fn dropped(&self) -> BTreeMap<String, u64> {
-        let told = [("events", self.events.dropped()), ("leadership", self.tidings.missed())];
+        let told = [("events", self.events.dropped()), ("leadership", self.feed.missed())];
         let all = self.counters.drops().chain(told);
         all.map(|(name, count)| (name.to_owned(), count)).collect()
     }

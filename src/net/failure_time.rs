@@ -1,4 +1,4 @@
-//! For how long the network waits, which follows `failure` as that is while the node runs.
+//! The time `failure`, which the network waits by and which may change while the node runs.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -8,14 +8,14 @@ use super::deadline::STEP;
 
 /// `failure`, as all threads of the network see it. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Patience(Arc<AtomicU64>);
+pub struct FailureTime(Arc<AtomicU64>);
 
-impl Patience {
+impl FailureTime {
     /// With this `failure`.
-    pub fn new(failure: Duration) -> Patience {
-        let patience = Patience(Arc::default());
-        patience.set(failure);
-        patience
+    pub fn new(failure: Duration) -> FailureTime {
+        let failure_time = FailureTime(Arc::default());
+        failure_time.set(failure);
+        failure_time
     }
 
     /// Another one from now on: what is being waited for keeps the older.

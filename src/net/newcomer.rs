@@ -13,17 +13,17 @@ use crate::wire::Frame;
 
 /// The handle of a connection for those who may close it.
 #[derive(Debug)]
-pub struct Gate {
+pub struct Closer {
     pub(super) stream: TcpStream,
     pub(super) shut: AtomicBool,
     evicted: AtomicBool,
     pub(super) welcomed: AtomicBool,
 }
 
-impl Gate {
-    pub fn new(stream: TcpStream) -> Gate {
+impl Closer {
+    pub fn new(stream: TcpStream) -> Closer {
         let [shut, evicted, welcomed] = [const { AtomicBool::new(false) }; 3];
-        Gate { stream, shut, evicted, welcomed }
+        Closer { stream, shut, evicted, welcomed }
     }
 
     /// Ends the connection; its reader returns silently.
@@ -56,11 +56,11 @@ impl Gate {
 
 /// A dialer's hello, with the means to answer it.
 #[derive(Debug)]
-pub struct Knock {
+pub struct Newcomer {
     pub(super) connection: ConnectionId,
     pub(super) address: String,
     pub(super) hello: Hello,
-    pub(super) gate: Arc<Gate>,
+    pub(super) closer: Arc<Closer>,
     pub(super) answer: Sender<Answer>,
 }
 
