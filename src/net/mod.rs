@@ -111,9 +111,9 @@ impl Net {
         let outbound = Outbound::start(&peers, &failure_time, shared, &counters, seed)?;
         let peers = Peers::new(peers);
         let greeter = Greeter { peers: peers.clone(), security, refusals };
-        let (told, known) = (failure_time.clone(), peers.clone());
+        let (failure, known) = (failure_time.clone(), peers.clone());
         let reception =
-            Reception { peers: known, greeter, places, failure_time: told, inbox, counters };
+            Reception { peers: known, greeter, places, failure_time: failure, inbox, counters };
         let listener = Listener::start(socket, reception)?;
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, failure_time })
     }
