@@ -58,8 +58,9 @@ impl World {
         for (connection, hello) in callers {
             let hello = Hello { to: to.settings.id, ..(*hello).clone() };
             let (connection, address) = (*connection, String::new());
-            core.handle(now, Input::Hello { connection, address, hello: hello.clone() }, &mut out);
-            core.handle(now, Input::Welcomed { peer: hello.id, welcome: hello }, &mut out);
+            // Welcomed first: a member looks after all peers whenever one is heard that it cannot send to.
+            core.handle(now, Input::Welcomed { peer: hello.id, welcome: hello.clone() }, &mut out);
+            core.handle(now, Input::Hello { connection, address, hello }, &mut out);
             out.clear();
         }
     }
