@@ -80,3 +80,25 @@ pub fn listen(own: &MemberConfig, address: OwnAddress) -> Result<OwnListener, St
     OwnListener::bind(address, NAMES)
         .map_err(|source| StartError::Listen { address: own.listen.clone(), source })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::example;
+    use super::*;
+    use crate::core::types::Incarnation;
+
+    #[test]
+    fn each_start_is_durable_before_anybody_hears_of_it() {
+        let (config, _folder) = example::cluster().unwrap();
+        let own = &config.members[0];
+        for start in 1..=2 {
+            let (store, restored) = restore(&config, own, &settings(&config, own), None).unwrap();
+            drop(store);
+            let stored = Store::peek(&config.state_dir(&own.name), own.id).unwrap();
+            assert_eq!(
+                (restored.incarnation, stored.kept.incarnation),
+                (Incarnation(start), Incarnation(start))
+            );
+        }
+    }
+}

@@ -58,6 +58,20 @@ fn a_leader_with_another_list_displaces_nobody() {
 }
 
 #[test]
+fn the_leaders_word_about_an_older_run_counts_for_nothing() {
+    let mut follower = detector(1, &[1, 2, 3]);
+    follower.change(id(2), |peer| peer.process.incarnation = Incarnation(2));
+    let report = |incarnation| {
+        let (incarnation, status) = (Incarnation(incarnation), Liveness::Dead);
+        MemberReport { id: id(2), incarnation, status, eligible: true, value: 0 }
+    };
+    assert!(!follower.hearsay(Epoch(1), &report(1)));
+    assert!(follower.is_alive(id(2)), "another run of it died");
+    assert!(follower.hearsay(Epoch(1), &report(2)));
+    assert!(!follower.is_alive(id(2)));
+}
+
+#[test]
 fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
     let (mut leader, lost) = (detector(3, &[1, 2, 3]), || {
         let mut follower = detector(1, &[1, 2, 3]);

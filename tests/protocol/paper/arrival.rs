@@ -1,9 +1,9 @@
 //! A member that finds a leader as it starts, and what it relies on when that leader no longer leads.
 
-use electd::core::Input;
 use electd::core::message::{Liveness, Message, View};
 use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
 use electd::core::types::Epoch;
+use electd::core::{Input, Output};
 
 use crate::paper::process::{
     Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, settings,
@@ -76,4 +76,20 @@ fn a_refusal_proves_the_death_of_no_process_that_was_never_met() {
         p3.loses(5);
         assert_eq!(status(&mut p3, 5), Some(Liveness::Dead), "{algorithm:?}");
     }
+}
+
+/// A process that P5 greeted under a false name cannot pretend to be P5 at another member.
+#[test]
+fn each_peer_is_told_another_instance() {
+    let mut p5 = Process::new(AlgorithmKind::Bully, 5);
+    let mut told = |peer| {
+        let out = p5.outputs(Input::Dialed { peer: id(peer), attempt: 1 });
+        out.iter().find_map(|output| match output {
+            Output::Hello { hello, .. } => Some(hello.instance),
+            _ => None,
+        })
+    };
+    let (p3, p4) = (told(3), told(4));
+    assert!(p3.is_some() && p3 != p4, "{p3:?}, {p4:?}");
+    assert_eq!(told(3), p3, "the same process");
 }

@@ -86,3 +86,10 @@ fn who_was_never_away_or_does_not_lead_is_no_second_leader() {
     p3.meets_leader(4, 1);
     assert_eq!(p3.core.split(), None, "a follower cannot tell");
 }
+
+#[test]
+fn of_two_leaders_of_one_epoch_the_one_that_remains_runs_a_new_round() {
+    let mut p5 = isolated(AlgorithmKind::Bully, 3);
+    p5.hears(4, Message::Coordinator { epoch: Epoch(1), rank: rank(4) });
+    assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(2)));
+}
