@@ -1,7 +1,7 @@
 //! The hello: which members may connect, and what their hellos say.
 //!
 //! The dialer says HELLO, the accepter WELCOME or REJECT. A member counts a peer as alive before its WELCOME leaves,
-//! so that no candidate wins without having asked a member that knows of it.
+//! so that no candidate wins without having asked a member that knows of it. (C2)
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
@@ -49,7 +49,7 @@ fn own_hello(state: &State, now: Time, to: NodeId) -> Hello {
 }
 
 /// Whether a peer has a connection to this member on which it was silent for `failure`. If it dials again without
-/// having ended that one, the network has lost that connection, and perhaps that of this member to it as well.
+/// having ended that one, the network has lost that connection, and perhaps that of this member to it as well. (D1)
 fn is_idle(state: &State, peer: NodeId, now: Time) -> bool {
     let failure = state.settings.timing.failure;
     let is_idle = |peer: &Peer| peer.lines.inbound().is_some() && !peer.heard_within(failure, now);
@@ -58,7 +58,7 @@ fn is_idle(state: &State, peer: NodeId, now: Time) -> bool {
 
 /// The number that distinguishes this process from another with its id, for one peer. Each peer gets another
 /// number, and cannot find that of any other: so a process that was greeted under a false name cannot pretend to
-/// be the member that greeted it.
+/// be the member that greeted it. (C6)
 fn instance_for(state: &State, peer: NodeId) -> u64 {
     let mut hasher = DefaultHasher::new();
     (state.settings.instance, peer).hash(&mut hasher);
@@ -180,7 +180,7 @@ pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
         // Another process has the id; or it is gone, and the refusals will end soon.
         Rejection::IdInUse { id, .. } => id == own,
         // This member may be about to be added to an existing cluster: it starts none of its own meanwhile. Once
-        // it was added, the peer that refuses it has missed that.
+        // it was added, the peer that refuses it has missed that. (M8)
         Rejection::UnknownId(id) => id == own && alone && !added,
         _ => false,
     };

@@ -9,7 +9,7 @@ use super::planted::Fault;
 use super::settings::{AlgorithmKind, Timing};
 
 /// The part of a promise of this length that a leader may rely on: shorter by how much the clocks of a voter and of
-/// the leader may differ (each runs at 0.9 to 1.1 of true time).
+/// the leader may differ (each runs at 0.9 to 1.1 of true time). (L4)
 pub fn certain(length: Duration) -> Duration {
     if Fault::NoDrift.is_planted() { length } else { length * 9 / 11 }
 }

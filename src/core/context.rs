@@ -42,7 +42,7 @@ impl Context<'_> {
     }
 
     /// Whether the version of a member knows this message: a process of an earlier version would close the
-    /// connection.
+    /// connection. (C4)
     pub fn is_understood(&self, by: NodeId, message: &Message) -> bool {
         let since = message.since();
         if since <= Protocols::OURS.lowest || Fault::UnknownSaid.is_planted() {
@@ -51,7 +51,7 @@ impl Context<'_> {
         self.state.detector.get(by).is_none_or(|peer| since <= peer.protocol())
     }
 
-    /// Answers a peer now, or once the connection to it is up: then with the last answer of each kind.
+    /// Answers a peer now, or once the connection to it is up: then with the last answer of each kind. (K6)
     pub fn answer_when_connected(&mut self, to: NodeId, answer: Vec<Message>) {
         if self.state.detector.is_within_reach(to) || Fault::ReplyLost.is_planted() {
             answer.into_iter().for_each(|message| self.send(to, message));
@@ -124,7 +124,7 @@ impl Context<'_> {
     /// Without a majority: dials those of these members anew that were not heard for `failure` before this member began
     /// to wait for them. Whatever is between the two hosts, such as a firewall, may have forgotten a connection on which
     /// nothing was sent, so that silence proves nothing yet: both members would win in one epoch. Returns whether it waits
-    /// for them T1 more; for each once.
+    /// for them T1 more; for each once. (D1)
     pub fn dials_anew(&mut self, timer: Timer, members: &BTreeSet<NodeId>, began: Time) -> bool {
         let failure = self.state.settings.timing.failure;
         let was_idle =
@@ -178,7 +178,7 @@ impl Context<'_> {
     }
 
     /// A member that resigned is eligible again when no other member is left to lead, or none comes to lead. Other
-    /// resigned members find the same, so it asks them.
+    /// resigned members find the same, so it asks them. (A2)
     pub fn be_eligible_if_alone(&mut self) {
         let state = &mut *self.state;
         // An unreachable member that is heard may lead all the same. But with a majority, a member that gets none asks

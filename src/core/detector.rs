@@ -214,7 +214,7 @@ impl Detector {
     /// Takes a report of the leader of this epoch. Returns whether the member was thought alive until now and is not
     /// any more. The report revives no peer that this member has lost and cannot send to: the link between the two is
     /// dead, and this member would wait in vain for an answer. The same holds for a peer that was not heard yet, if
-    /// this member waited for it in vain after an earlier report.
+    /// this member waited for it in vain after an earlier report. (D5)
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         self.change(report.id, |peer| {
             let older = report.incarnation < peer.process.incarnation;

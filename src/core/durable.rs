@@ -2,7 +2,7 @@
 //!
 //! A member says nothing that a crash could make it forget. Each step that relies on a record therefore waits in one
 //! queue, `Records`, until the disk has written that record. Epochs are reserved ahead of their use, so that neither
-//! a candidate nor a follower waits for the disk.
+//! a candidate nor a follower waits for the disk. (I2)
 
 use std::mem::discriminant;
 use std::sync::Arc;
@@ -172,7 +172,7 @@ impl Records {
         self.incarnation
     }
 
-    /// Whether a leader of this epoch may be named: a restart cannot forget the epoch.
+    /// Whether a leader of this epoch may be named: a restart cannot forget the epoch. (W1)
     pub fn cover(&self, epoch: Epoch) -> bool {
         epoch <= self.durable || Fault::NotDurable.is_planted()
     }
@@ -208,7 +208,7 @@ impl Records {
             return; // it waits for an earlier record
         }
         // The first reserve that waits stays: each restart of a peer may ask for a greater one, and none would ever be
-        // durable.
+        // durable. (W2)
         let is_reserve = |then: &Then| matches!(then, Then::Reserve(_));
         let first = self.awaited_by(is_reserve);
         let stays = |record: u64, older: &Then| is_reserve(older) && Some(record) == first;
@@ -275,6 +275,7 @@ impl Records {
 mod tests {
     use super::*;
 
+    /// Rule W1.
     #[test]
     fn an_epoch_is_covered_only_after_its_record_is_durable() {
         let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
@@ -289,7 +290,7 @@ mod tests {
         assert!(records.cover(next));
     }
 
-    /// Each reserve is asked for before the disk has written the one before.
+    /// Each reserve is asked for before the disk has written the one before. (W2)
     #[test]
     fn a_reserve_is_durable_however_often_a_greater_one_is_asked_for() {
         let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());

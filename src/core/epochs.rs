@@ -18,7 +18,7 @@ pub(super) struct Epochs {
 }
 
 impl Epochs {
-    /// A member whose record has `epoch`, and that starts its own rounds above `round` and `floor`.
+    /// A member whose record has `epoch`, and that starts its own rounds above `round` and `floor`. (W2)
     pub fn new(epoch: Epoch, round: Epoch, floor: Epoch) -> Epochs {
         Epochs { view: View { epoch, leader: None }, round, floor, invited: None }
     }
@@ -46,7 +46,7 @@ impl Epochs {
         self.floor
     }
 
-    /// Does not nominate this member in any round up to this one.
+    /// Does not nominate this member in any round up to this one. (H13)
     pub fn raise_floor(&mut self, round: Epoch) {
         self.floor = self.floor.max(round);
     }
@@ -57,7 +57,7 @@ impl Epochs {
     }
 
     /// The number of an election that this member calls: above every round seen or tried, or the round that it was
-    /// drawn into and could not join immediately. Some member led in the epoch `stamped`.
+    /// drawn into and could not join immediately. Some member led in the epoch `stamped`. (E1)
     pub fn next_round(&mut self, stamped: Epoch) -> Epoch {
         let open = self.round > self.view.epoch.max(self.floor).max(stamped);
         let invited = self.invited.take();
@@ -70,6 +70,7 @@ impl Epochs {
 mod tests {
     use super::*;
 
+    /// Rule E1.
     #[test]
     fn an_election_starts_above_all_rounds_or_joins_the_one_it_was_drawn_into() {
         let mut epochs = Epochs::new(Epoch(3), Epoch(7), Epoch(5));

@@ -54,7 +54,7 @@ fn hold_by_own_heartbeat(cx: &mut Context<'_>, number: u64) {
 }
 
 /// A voter takes a leader's heartbeat: it promises its vote, and acknowledges as soon as a promise of that length
-/// is durable; or it denies an outdated leader its vote.
+/// is durable; or it denies an outdated leader its vote. (L2)
 fn promise(
     cx: &mut Context<'_>,
     leader: NodeId,
@@ -227,7 +227,7 @@ pub fn acknowledged(
     }
 }
 
-/// A leader whose lease has expired stops leading: enough voters may be free to vote for another.
+/// A leader whose lease has expired stops leading: enough voters may be free to vote for another. (I5)
 pub fn end_lease(turn: &mut Turn<'_>) {
     if lease_until(turn.cx.state).is_some_and(|until| until <= turn.cx.now) {
         let (epoch, since) = (turn.cx.state.view().epoch, turn.cx.state.course.since());
@@ -244,7 +244,7 @@ pub fn end_lease(turn: &mut Turn<'_>) {
 
 /// Suspects the watched members that have been silent for `failure`: the leader watches all, all watch the leader
 /// (in an election the last one), and the algorithm may watch another. A member that stores an epoch before it
-/// follows its leader watches that leader: its own disk may never write.
+/// follows its leader watches that leader: its own disk may never write. (D2)
 pub fn look_for_silence(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     let failure = state.settings.timing.failure;
@@ -282,7 +282,7 @@ fn is_in_doubt(cx: &mut Context<'_>, id: NodeId) -> bool {
 }
 
 /// A leader that speaks and sends no heartbeat for `failure` does not lead any more, and its word about that was
-/// lost, or never sent.
+/// lost, or never sent. (D3)
 fn look_for_leader_that_gave_up(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     let (Some(heartbeat), Some(leader)) =

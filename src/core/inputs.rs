@@ -192,7 +192,7 @@ fn is_beyond_belief(cx: &mut Context<'_>, from: NodeId, envelope: &Envelope) -> 
 }
 
 /// An inbound connection ended: the peer is gone if it refused a redial, suspected if the redial failed
-/// otherwise, and neither if the redial was accepted.
+/// otherwise, and neither if the redial was accepted. (D4)
 fn ended(turn: &mut Turn<'_>, connection: ConnectionId, id: NodeId, redial: Redial) {
     if inbound(turn.cx.state, id) != Some(connection) {
         return; // replaced by a newer one
@@ -233,7 +233,7 @@ fn redialed(turn: &mut Turn<'_>, id: NodeId, redial: Redial) {
 }
 
 /// A member that missed its turn counts itself as failed, before it handles anything else (seed 000: processes
-/// obey fail-stop): it closes its connections and discovers the others anew.
+/// obey fail-stop): it closes its connections and discovers the others anew. (D6)
 pub fn recover_if_stalled(cx: &mut Context<'_>) {
     let state = &cx.state;
     let stalled = match state.course.beaten() {

@@ -136,7 +136,7 @@ impl Core {
     }
 
     /// Until when a reader may believe this member's status without another turn: a leader's until it counts itself
-    /// as stalled, any other member's until `failure` from now.
+    /// as stalled, any other member's until `failure` from now. (L6)
     pub fn believable_until(&self, now: Time) -> Time {
         let timing = self.state.settings.timing;
         match self.state.course.beaten() {

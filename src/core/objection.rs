@@ -19,7 +19,7 @@ use super::state::State;
 use super::types::{NodeId, Role, Time, Version};
 
 /// The most by which an epoch, a round or a counter may be ahead. A cluster takes 13 years to get there, with ten
-/// elections a second, and a member that was away for so long is added anew.
+/// elections a second, and a member that was away for so long is added anew. (X2)
 const MOST: u64 = 1 << 32;
 
 /// The most starts between two meetings with a member: half a year of a start every second. A member that says more
@@ -39,7 +39,7 @@ fn differ(key: &str, ours: impl ToString, theirs: impl ToString) -> Rejection {
     Rejection::Disagreement { key: key.to_owned(), ours, theirs }
 }
 
-/// Why this member must refuse a hello, if it must. Nothing changes before that is decided.
+/// Why this member must refuse a hello, if it must. Nothing changes before that is decided. (C3)
 pub fn objection(state: &State, hello: &Hello) -> Option<Rejection> {
     let stranger = || {
         let unknown = state.detector.get(hello.id).is_none() && !learns_of_stranger(state, hello);
@@ -67,7 +67,7 @@ pub fn objection(state: &State, hello: &Hello) -> Option<Rejection> {
 /// it was added; but an older list may be the only one that knows of its removal.
 ///
 /// With a majority a stranger's word never counts: it could name voters that do not exist. This member learns of
-/// an added member from those that it knows.
+/// an added member from those that it knows. (M6)
 pub fn learns_of_stranger(state: &State, hello: &Hello) -> bool {
     let list = &hello.list;
     let own = |list: &MemberList| list.get(state.id()).cloned();
@@ -158,7 +158,7 @@ pub fn objection_to(state: &State, from: NodeId, envelope: &Envelope) -> Option<
         .or_else(|| presumption(state, from, &envelope.message))
 }
 
-/// Why a member may not send this message, if it may not: only a candidate or a leader sends it.
+/// Why a member may not send this message, if it may not: only a candidate or a leader sends it. (Q10)
 fn presumption(state: &State, by: NodeId, message: &Message) -> Option<Rejection> {
     let presumes = message.is_of_candidate_or_leader() && state.never_leads(by);
     let role = state.membership.list().get(by).filter(|_| presumes)?.role;
@@ -166,7 +166,7 @@ fn presumption(state: &State, by: NodeId, message: &Message) -> Option<Rejection
 }
 
 /// With a majority: whether a member came back without its state, and so without its votes. A start that kept the
-/// state counts one more than the one before.
+/// state counts one more than the one before. (C7)
 pub fn state_lost(state: &State, hello: &Hello) -> Option<Rejection> {
     let (known, instance) = state.detector.get(hello.id)?.proven();
     let told = hello.incarnation;
@@ -176,7 +176,7 @@ pub fn state_lost(state: &State, hello: &Hello) -> Option<Rejection> {
 }
 
 /// Whether another process with this id is connected and alive: heard within `failure`, or not suspected by the
-/// leader that this member follows, which hears all while it leads.
+/// leader that this member follows, which hears all while it leads. (C6)
 pub fn in_use(state: &State, peer: &Peer, hello: &Hello, now: Time) -> Option<Rejection> {
     let address = peer.lines.address()?;
     let same = peer.is_process(hello.incarnation, hello.instance);

@@ -12,7 +12,7 @@ use super::note::Note;
 use super::state::State;
 use super::types::Pause;
 
-/// Another member sends a pause or its end: takes the greatest version.
+/// Another member sends a pause or its end: takes the greatest version. (H4)
 pub fn hear_pause(cx: &mut Context<'_>, told: Option<Pause>) {
     let Some(told) = told.filter(|told| told > cx.state.membership.pause()) else { return };
     take_pause(cx, told);
@@ -30,7 +30,7 @@ pub fn pause_to_tell(state: &State) -> Option<Pause> {
     Some(*state.membership.pause()).filter(|pause| *pause > Pause::default())
 }
 
-/// The same, if it is greater than the one that a leader sent.
+/// The same, if it is greater than the one that a leader sent. (H4)
 pub fn pause_to_tell_back(state: &State, told: Option<Pause>) -> Option<Pause> {
     pause_to_tell(state).filter(|own| *own > told.unwrap_or_default())
 }

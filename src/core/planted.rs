@@ -1,15 +1,16 @@
 //! Planted faults: a test build can break, by name, each rule of the core that the simulator guards, so that `make
 //! mutants` checks that the simulator finds it.
 //!
-//! To add one: add a row to the table below, and write `Fault::Name.is_planted()` in the one condition that it
-//! breaks. `make mutants MUTANTS=name` prints the first seed that finds it: record that in the row. If no seed below
-//! the bound finds the fault, it guards nothing: make the runs denser, or change the fault.
+//! To add one: add a row to the table below, with the name of the rule in docs/protocol.md, and write
+//! `Fault::Name.is_planted()` in the one condition that it breaks. `make mutants MUTANTS=name` prints the first seed that
+//! finds it: record that in the row. If no seed below the bound finds the fault, it guards nothing: make the runs denser,
+//! or change the fault.
 //!
 //! Without the cargo feature `planted`, no fault is ever planted, and the compiler removes each condition.
 
-/// Declares [`Fault`] and its table: `Variant "name": "algorithm quorum faults" seed, "what is wrong"`.
+/// Declares [`Fault`] and its table: `Variant "rule" "name": "algorithm quorum faults" seed, "what is wrong"`.
 macro_rules! faults {
-    ($($fault:ident $name:literal: $runs:literal $seed:literal, $what:literal;)*) => {
+    ($($fault:ident $rule:literal $name:literal: $runs:literal $seed:literal, $what:literal;)*) => {
         /// A rule that can be broken.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         pub enum Fault {
@@ -23,7 +24,9 @@ macro_rules! faults {
             /// Its row of the table.
             pub const fn plan(self) -> Plan {
                 match self {
-                    $(Fault::$fault => Plan { name: $name, runs: $runs, seed: $seed, what: $what },)*
+                    $(Fault::$fault => Plan {
+                        rule: $rule, name: $name, runs: $runs, seed: $seed, what: $what
+                    },)*
                 }
             }
         }
@@ -33,6 +36,8 @@ macro_rules! faults {
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Plan {
+    /// The rule of docs/protocol.md that it breaks.
+    pub rule: &'static str,
     /// Its name for `make mutants`.
     pub name: &'static str,
     /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word of the name
@@ -45,163 +50,163 @@ pub struct Plan {
 }
 
 faults! {
-    DeadStayHigher "bully-dead-stay-higher": "bully none model" 1,
+    DeadStayHigher "B1" "bully-dead-stay-higher": "bully none model" 1,
         "The dead count as higher for ever.";
-    NoPowerOn "bully-no-power-on": "bully none model" 0,
+    NoPowerOn "C2" "bully-no-power-on": "bully none model" 0,
         "A new process does not look for the others before it elects.";
-    NoRelease "bully-no-release": "bully none model" 0,
+    NoRelease "H1" "bully-no-release": "bully none model" 0,
         "A lower leader need not hand over before a higher one begins.";
-    NoReserve "bully-no-reserve": "bully none model" 179,
+    NoReserve "W2" "bully-no-reserve": "bully none model" 179,
         "A new run counts on from the epoch it knew, not from what was reserved.";
-    NoT2 "bully-no-t2": "bully none model" 34,
+    NoT2 "E5" "bully-no-t2": "bully none model" 34,
         "Who was answered waits for ever.";
-    NotDurable "bully-not-durable": "bully none model" 21,
+    NotDurable "W1" "bully-not-durable": "bully none model" 21,
         "A leader is named before its epoch is durable.";
-    OlderCoordinator "bully-older-coordinator": "bully none model" 11,
+    OlderCoordinator "E2" "bully-older-coordinator": "bully none model" 11,
         "An older COORDINATOR is accepted.";
-    AnyElected "halting-any-elected": "halting majority all" 93,
+    AnyElected "K2" "halting-any-elected": "halting majority all" 93,
         "ELECTED of the round is accepted from anybody, not only from the halter.";
-    NoCheck "halting-no-check": "halting none model" 1,
+    NoCheck "K3" "halting-no-check": "halting none model" 1,
         "The coordinator does not look for members that are not Normal.";
-    HaltedForEver "halting-no-t2": "halting none model" 203,
+    HaltedForEver "E5" "halting-no-t2": "halting none model" 203,
         "A halted member waits for ever for an organizer that gave up.";
-    LeadsBeforeDurable "halting-not-durable": "halting none model" 3,
+    LeadsBeforeDurable "W1" "halting-not-durable": "halting none model" 3,
         "An epoch is led in that is not durable.";
-    OlderTask "halting-older-task": "halting majority all" 16_771,
+    OlderTask "K7" "halting-older-task": "halting majority all" 16_771,
         "A member goes back to an older task, as its newer one was lost on its way.";
-    ReplyLost "halting-reply-lost": "halting none model" 25_769,
+    ReplyLost "K6" "halting-reply-lost": "halting none model" 25_769,
         "A reply does not wait for the connection to the caller.";
-    TaskUnheeded "halting-task-unheeded": "halting majority all" 183,
+    TaskUnheeded "K7" "halting-task-unheeded": "halting majority all" 183,
         "The organizer hands out its own task, though it was told a newer one.";
-    TimeoutAny "halting-timeout-any": "halting none model" 3,
+    TimeoutAny "K5" "halting-timeout-any": "halting none model" 3,
         "A coordinator that leads no more still counts as there.";
-    EarlyBallot "ring-early-ballot": "ring none model" 14_542,
+    EarlyBallot "C2" "ring-early-ballot": "ring none model" 14_542,
         "A member that is still discovering the others sends ballots past those it has not met.";
-    FlagKept "ring-flag-kept": "ring none model" 26,
+    FlagKept "R1" "ring-flag-kept": "ring none model" 26,
         "A greater run does not clear the flag of having participated.";
-    NoRunTimer "ring-no-run-timer": "ring none model" 4_215,
+    NoRunTimer "E5" "ring-no-run-timer": "ring none model" 4_215,
         "Nobody begins a run anew when its messages are lost unnoticed.";
-    UnmetLeader "ring-unmet-leader": "ring none model" 8_908,
+    UnmetLeader "R6" "ring-unmet-leader": "ring none model" 8_908,
         "A leader that was never met is followed, and never missed.";
-    EpochTwice "majority-epoch-twice": "bully majority all" 56,
+    EpochTwice "Q1" "majority-epoch-twice": "bully majority all" 56,
         "A voter votes twice in one epoch.";
-    VoteNoPromise "majority-vote-no-promise": "bully majority all" 3,
+    VoteNoPromise "L1" "majority-vote-no-promise": "bully majority all" 3,
         "A vote is no promise.";
-    VoteNotDurable "majority-vote-not-durable": "bully majority all" 0,
+    VoteNotDurable "Q2" "majority-vote-not-durable": "bully majority all" 0,
         "A vote is told before it is durable.";
-    LeadsAfterRelease "majority-leads-after-release": "bully majority all" 5,
+    LeadsAfterRelease "H8" "majority-leads-after-release": "bully majority all" 5,
         "A leader says that it released before it stops.";
-    LeaseFromReceipt "majority-lease-from-receipt": "bully majority all" 0,
+    LeaseFromReceipt "L4" "majority-lease-from-receipt": "bully majority all" 0,
         "A lease counts from the receipt of an acknowledgement.";
-    NoConfirmation "majority-no-confirmation": "bully majority all" 1_656,
+    NoConfirmation "M3" "majority-no-confirmation": "bully majority all" 1_656,
         "A new leader changes the list that it found before it has confirmed it.";
-    NoDrift "majority-no-drift": "bully majority all" 0,
+    NoDrift "L4" "majority-no-drift": "bully majority all" 0,
         "A lease has no margin for clocks that differ.";
-    OlderCopy "majority-older-copy": "bully majority all" 116,
+    OlderCopy "E3" "majority-older-copy": "bully majority all" 116,
         "The acknowledgement of an older heartbeat counts for the newest.";
-    OlderLeader "majority-older-leader": "bully majority all" 86,
+    OlderLeader "L5" "majority-older-leader": "bully majority all" 86,
         "An older leader is acknowledged after a vote.";
-    OlderRelease "majority-older-release": "bully majority all" 93,
+    OlderRelease "H13" "majority-older-release": "bully majority all" 93,
         "The release of an older epoch frees a voter, whoever it is bound to.";
-    OwnVoteFree "majority-own-vote-free": "bully majority all" 1_596,
+    OwnVoteFree "Q3" "majority-own-vote-free": "bully majority all" 1_596,
         "The own vote obeys no rule.";
-    OwnVoteUnstored "majority-own-vote-unstored": "bully majority all" 3,
+    OwnVoteUnstored "Q3" "majority-own-vote-unstored": "bully majority all" 3,
         "A candidate counts its own vote before that is durable.";
-    DoneTooSoon "majority-done-too-soon": "bully majority all" 2,
+    DoneTooSoon "M2" "majority-done-too-soon": "bully majority all" 2,
         "A change is said to be done before a majority has stored it.";
-    PromiseForgotten "majority-promise-forgotten": "bully majority all" 66,
+    PromiseForgotten "Q4" "majority-promise-forgotten": "bully majority all" 66,
         "A promise is forgotten by a restart.";
-    ReleaseNotAwaited "majority-release-not-awaited": "bully majority all" 28,
+    ReleaseNotAwaited "H1" "majority-release-not-awaited": "bully majority all" 28,
         "A voter does not wait for the release of who was asked to hand over.";
-    SnapshotForEver "majority-snapshot-for-ever": "bully majority all" 0,
+    SnapshotForEver "L6" "majority-snapshot-for-ever": "bully majority all" 0,
         "What a leader published outlives its lease.";
-    UnsteadyLeads "majority-unsteady-leads": "bully majority stay" 877,
+    UnsteadyLeads "S5" "majority-unsteady-leads": "bully majority stay" 877,
         "A member that comes and goes is elected each time.";
-    StaleVote "majority-stale-vote": "bully majority all" 10,
+    StaleVote "E3" "majority-stale-vote": "bully majority all" 10,
         "The vote of an earlier question counts.";
-    StaleList "majority-stale-list": "bully majority all" 92,
+    StaleList "Q6" "majority-stale-list": "bully majority all" 92,
         "A member with an older list may be nominated, and neither a hello nor a voter hands over the newer one.";
-    AnswerStretched "majority-answer-stretched": "bully majority storm" 15,
+    AnswerStretched "L2" "majority-answer-stretched": "bully majority storm" 15,
         "A leader counts an answer for its new lease, though its question asked for the older one.";
-    PromiseTooSoon "majority-promise-too-soon": "bully majority storm" 15,
+    PromiseTooSoon "L2" "majority-promise-too-soon": "bully majority storm" 15,
         "A voter acknowledges a longer promise than any before, and that is not durable yet.";
-    OwnPromiseUnstored "majority-own-promise-unstored": "bully majority storm" 61,
+    OwnPromiseUnstored "L2" "majority-own-promise-unstored": "bully majority storm" 61,
         "A leader counts its own longer promise before that is durable.";
-    JobNotAwaited "majority-job-not-awaited": "bully majority jobs" 2,
+    JobNotAwaited "H11" "majority-job-not-awaited": "bully majority jobs" 2,
         "A leader hands over while its job runs.";
-    JobUntold "majority-job-untold": "bully majority jobs" 12,
+    JobUntold "H12" "majority-job-untold": "bully majority jobs" 12,
         "A leader that stepped down frees its votes while its job runs.";
-    UnknownSaid "jobs-unknown-said": "bully majority jobs" 45,
+    UnknownSaid "C4" "jobs-unknown-said": "bully majority jobs" 45,
         "A member is told what its version of the protocol does not know.";
-    DrainForgotten "jobs-drain-forgotten": "bully majority jobs" 82,
+    DrainForgotten "A5" "jobs-drain-forgotten": "bully majority jobs" 82,
         "A drained member may lead after a restart.";
-    UnfitLeads "jobs-unfit-leads": "bully majority jobs" 208,
+    UnfitLeads "H9" "jobs-unfit-leads": "bully majority jobs" 208,
         "A drained leader does not hand over.";
-    PauseForgotten "jobs-pause-forgotten": "bully majority jobs" 58,
+    PauseForgotten "H4" "jobs-pause-forgotten": "bully majority jobs" 58,
         "A member forgets by a restart that the cluster is paused.";
-    PauseUnheeded "jobs-pause-unheeded": "bully majority jobs" 23,
+    PauseUnheeded "H3" "jobs-pause-unheeded": "bully majority jobs" 23,
         "In a paused cluster members preempt, and leaders hand over, as ever.";
-    ChoiceUnheeded "jobs-choice-unheeded": "bully majority jobs" 71,
+    ChoiceUnheeded "H6" "jobs-choice-unheeded": "bully majority jobs" 71,
         "A member that an operator chose to lead shows its own rank.";
-    ChoiceKept "jobs-choice-kept": "bully majority jobs" 43,
+    ChoiceKept "H5" "jobs-choice-kept": "bully majority jobs" 43,
         "A member that led by a switchover ranks first after that as well.";
-    RankKept "rank-kept": "bully none model" 152,
+    RankKept "H2" "rank-kept": "bully none model" 152,
         "A leader goes by the rank that it was elected with, however its attribute changes.";
-    ChoiceUncleared "jobs-choice-uncleared": "bully majority jobs" 1_098,
+    ChoiceUncleared "H6" "jobs-choice-uncleared": "bully majority jobs" 1_098,
         "A leader whose switchover was cleared leads on, whoever ranks higher.";
-    AnswersUnheard "majority-answers-unheard": "bully majority all" 2,
+    AnswersUnheard "N2" "majority-answers-unheard": "bully majority all" 2,
         "A question that ended by its answers counts as unanswered, unless a majority answered.";
-    FileWins "majority-file-wins": "bully majority stay" 18,
+    FileWins "M10" "majority-file-wins": "bully majority stay" 18,
         "An edited file wins over the voters of a record that has voted.";
-    AskedOnce "majority-asked-once": "slow" 0,
+    AskedOnce "N1" "majority-asked-once": "slow" 0,
         "A vote request that timed out is not repeated in the same epoch.";
-    DeafCounts "stay-deaf-counts": "bully none stay" 1_269,
+    DeafCounts "D7" "stay-deaf-counts": "bully none stay" 1_269,
         "A member that can be told nothing stays a rival.";
-    DiskNotNormal "stay-disk-not-normal": "halting majority stay" 12,
+    DiskNotNormal "W5" "stay-disk-not-normal": "halting majority stay" 12,
         "A member that waits for its disk is not Normal.";
-    VotesRunOut "stay-votes-run-out": "halting majority stay" 507,
+    VotesRunOut "N1" "stay-votes-run-out": "halting majority stay" 507,
         "Who got the votes for its epoch begins anew if they run out before all have its task.";
-    LeaderToStoreUnwatched "stay-leader-unwatched": "bully none stay" 982,
+    LeaderToStoreUnwatched "W5" "stay-leader-unwatched": "bully none stay" 982,
         "A member that stores its leader's epoch does not notice that the leader dies.";
-    LeaderLeftOut "stay-leader-left-out": "ring none stay" 102,
+    LeaderLeftOut "R5" "stay-leader-left-out": "ring none stay" 102,
         "A ballot that was sent past a live leader goes on.";
-    ListEpoch "majority-list-epoch": "words" 0,
+    ListEpoch "Q6" "majority-list-epoch": "words" 0,
         "A vote is given in an epoch in which the own list was stamped.";
-    LeaderForgotten "majority-leader-forgotten": "words" 1,
+    LeaderForgotten "Q8" "majority-leader-forgotten": "words" 1,
         "A restarted voter forgets who led in its epoch.";
-    NoFloor "majority-no-floor": "exhaustive loss" 0,
+    NoFloor "Q5" "majority-no-floor": "exhaustive loss" 0,
         "A voter whose store was lost votes in an epoch of before that.";
-    PromiseKept "majority-promise-kept": "bully majority stay" 65,
+    PromiseKept "Q4" "majority-promise-kept": "bully majority stay" 65,
         "The longest promise ever made delays every start.";
-    NotDrawnIn "ring-not-drawn-in": "ring none stay" 13_054_323,
+    NotDrawnIn "R3" "ring-not-drawn-in": "ring none stay" 13_054_323,
         "The sender of an older ballot does not get the ballot of the present run.";
-    LapOn "ring-lap-on": "ring none stay" 0,
+    LapOn "R2" "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
-    TakeoverAtOnce "majority-takeover-at-once": "ring majority stay" 256,
+    TakeoverAtOnce "S3" "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
-    VainAtOnce "majority-vain-at-once": "ring majority stay" 1_040,
+    VainAtOnce "S6" "majority-vain-at-once": "ring majority stay" 1_040,
         "Who got too few votes in time, though enough had said that they would vote, asks again at once.";
-    OutbidAtOnce "stay-outbid-at-once": "bully none stay" 8_577,
+    OutbidAtOnce "S2" "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
-    SecondLeader "words-second-leader": "words" 125,
+    SecondLeader "Q8" "words-second-leader": "words" 125,
         "A word makes a member follow a second leader of an epoch.";
-    FarAhead "words-far-ahead": "words" 0,
+    FarAhead "X2" "words-far-ahead": "words" 0,
         "A number is taken that cannot have come about.";
-    RefusedCounts "words-refused-counts": "words" 0,
+    RefusedCounts "C3" "words-refused-counts": "words" 0,
         "A hello that is refused changes the round.";
-    StrangersList "words-strangers-list": "words" 0,
+    StrangersList "M6" "words-strangers-list": "words" 0,
         "With a majority the member list of a stranger is taken.";
-    OutcomeOfEarlier "words-outcome-of-earlier": "words" 0,
+    OutcomeOfEarlier "X3" "words-outcome-of-earlier": "words" 0,
         "The outcome of a command of an earlier run answers one of this run.";
-    LongPromise "words-long-promise": "words" 0,
+    LongPromise "L2" "words-long-promise": "words" 0,
         "A voter promises its vote for as long as a word says.";
-    RemovalBelieved "words-removal-believed": "words" 0,
+    RemovalBelieved "M7" "words-removal-believed": "words" 0,
         "A member leaves on the word of any other one.";
-    SecondDisplaces "words-second-displaces": "words" 0,
+    SecondDisplaces "C6" "words-second-displaces": "words" 0,
         "Another process with the id of a live member takes its place.";
-    OutcomeUnjudged "words-outcome-unjudged": "words" 0,
+    OutcomeUnjudged "X3" "words-outcome-unjudged": "words" 0,
         "Whoever tells how a command ended is believed.";
-    NoRest "stay-no-rest": "bully none stay" 0,
+    NoRest "S2" "stay-no-rest": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
 }
 

@@ -31,7 +31,7 @@ impl Protocols {
     /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end.
     pub const OURS: Protocols = Protocols { lowest: 5, highest: 6 };
 
-    /// The version that two members use with each other.
+    /// The version that two members use with each other. (C4)
     ///
     /// # Errors
     /// If they share none: the closest version of this member, and that of the other.

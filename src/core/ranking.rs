@@ -31,7 +31,7 @@ pub fn stand_back(turn: &mut Turn<'_>) {
     }
 }
 
-/// An operator drains this member.
+/// An operator drains this member. (A5)
 pub fn drain(turn: &mut Turn<'_>, drain: Drain) -> Carried {
     let state = &turn.cx.state;
     let successor = state.best_other().filter(|_| state.leads());
@@ -68,7 +68,7 @@ pub fn undrain(turn: &mut Turn<'_>) -> Result<(u64, Done), Refusal> {
 fn take_what_changed(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     if !state.is_eligible() && turn.algorithm.finds_nobody(state) {
-        // An election found no member that may lead. If this member may by now, it calls another one.
+        // An election found no member that may lead. If this member may by now, it calls another one. (A4)
         turn.cx.freeze_rank();
         if turn.cx.state.is_eligible() {
             call::call(turn, Reason::Eligible);

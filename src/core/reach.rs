@@ -35,7 +35,7 @@ pub(super) fn settle_peers(cx: &mut Context<'_>) {
     }
 }
 
-/// At the end of a turn: passes over each peer that was heard for `failure` while nothing could be sent to it.
+/// At the end of a turn: passes over each peer that was heard for `failure` while nothing could be sent to it. (D7)
 pub(super) fn look_for_unreachable(turn: &mut Turn<'_>) {
     let state = &mut *turn.cx.state;
     if state.detector.untold() == 0 {
@@ -60,7 +60,7 @@ pub(super) fn look_for_unreachable(turn: &mut Turn<'_>) {
 }
 
 /// Whether this leader ends its epoch because of another leader's list, which a third member reported: less often
-/// each time, as that leader, which this one does not hear, ends the next epoch in turn.
+/// each time, as that leader, which this one does not hear, ends the next epoch in turn. (S2)
 pub(super) fn heeds_later_list(cx: &mut Context<'_>) -> bool {
     let (unit, now) = (cx.state.settings.timing.t2(), cx.now);
     let heeds = !cx.state.candidacy.rests(now) || Fault::OutbidAtOnce.is_planted();
@@ -71,7 +71,7 @@ pub(super) fn heeds_later_list(cx: &mut Context<'_>) -> bool {
 }
 
 /// A leader was overruled because of a third member's report: it waits longer each time for the other leader,
-/// which it may not hear, as each of the two ends the other's epoch.
+/// which it may not hear, as each of the two ends the other's epoch. (S2)
 pub(super) fn rest(cx: &mut Context<'_>) {
     if Fault::NoRest.is_planted() {
         return;
@@ -86,7 +86,7 @@ pub(super) fn rest(cx: &mut Context<'_>) {
 /// A peer was to lead, or to continue its election, and did not in time. The second time in a row this member
 /// stops waiting for its answers; but not without a majority: two members that elect without each other might
 /// lead in the same epoch. A leader that gave up its epoch for that peer waits before it does so again. As long
-/// as this member's own vote is not free, the votes of others may not be either: then nobody could lead.
+/// as this member's own vote is not free, the votes of others may not be either: then nobody could lead. (S1)
 pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     let now = cx.now;
     let votes = cx.state.needs_majority() && cx.state.voter.is_free(now);
@@ -113,7 +113,7 @@ pub(super) fn note_departure(cx: &mut Context<'_>, id: NodeId) {
 }
 
 /// The leader reports that a peer went away. If this member heard the peer of late, only the link between the two is
-/// dead.
+/// dead. (S4)
 pub(super) fn note_reported_departure(cx: &mut Context<'_>, id: NodeId) {
     let failure = cx.state.settings.timing.failure;
     let heard = |peer: &Peer| peer.heard_within(failure, cx.now);
@@ -124,7 +124,7 @@ pub(super) fn note_reported_departure(cx: &mut Context<'_>, id: NodeId) {
 
 /// For how long this voter prefers another to this candidate, which comes and goes: the leader that it has, or a steady
 /// candidate, itself or a third; none if it does not. Without a leader it is patient once, as the voters need not agree
-/// about which of them come and go, and would wait for each other.
+/// about which of them come and go, and would wait for each other. (S5)
 pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Duration> {
     let (state, failure) = (&cx.state, cx.state.settings.timing.failure);
     let others = || state.eligible().any(|peer| !peer.is_unsteady());

@@ -40,7 +40,7 @@ pub enum NoStart {
     /// The member list in force does not name this member.
     #[error("the stored member list, version {version}, does not name {id}")]
     Removed { id: NodeId, version: ListVersion },
-    /// The operator asked for a bootstrap, but the store knows its cluster.
+    /// The operator asked for a bootstrap, but the store knows its cluster. (Q5)
     #[error("this store knows its cluster: a bootstrap is for the first start")]
     Bootstrapped,
 }
@@ -87,7 +87,7 @@ pub fn restart(
 ///
 /// A list that a leader changed always wins over the file. With a majority so does one that never changed, as soon as
 /// this member has taken part in a vote by it: two files that name different voters may have majorities without a
-/// common voter. Before that nothing was promised, and a file may still be corrected.
+/// common voter. Before that nothing was promised, and a file may still be corrected. (M10)
 pub fn whose_members<'a>(
     last: Option<&'a Durable>,
     file: &'a Arc<MemberList>,
@@ -182,7 +182,7 @@ mod tests {
         assert_eq!(first.record.vote.map(|vote| vote.promised), Some(SECOND));
     }
 
-    /// "The voters of a stored record win over those of the file, from the first vote on."
+    /// "The voters of a stored record win over those of the file, from the first vote on." (M10)
     #[test]
     fn with_a_majority_who_has_voted_keeps_its_voters_whatever_its_file_says() {
         let (five, three) = (list(0, 5, "old"), list(0, 3, "new"));
@@ -220,7 +220,7 @@ mod tests {
     }
 
     /// "`--bootstrap` over a store that already knows its cluster is refused": left in the service file, it would let
-    /// a voter vote that has lost its store.
+    /// a voter vote that has lost its store. (Q5)
     #[test]
     fn a_bootstrap_is_for_a_cluster_that_has_not_begun() {
         let members = list(0, 3, "a");

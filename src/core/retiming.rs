@@ -23,7 +23,7 @@ use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
 
-/// Other timings are in force from now on. A timer that has already expired by these starts anew.
+/// Other timings are in force from now on. A timer that has already expired by these starts anew. (L3)
 pub fn retime(turn: &mut Turn<'_>, timing: Timing) {
     let state = &mut *turn.cx.state;
     if state.settings.timing == timing {

@@ -74,7 +74,7 @@ impl RankKind {
 pub enum Quorum {
     /// The model of the seeds: available down to one live member; a leader on each side of a partition.
     None,
-    /// At most one leader at any instant: it needs more than half of the voters to lead, and to keep leading.
+    /// At most one leader at any instant: it needs more than half of the voters to lead, and to keep leading. (I4)
     Majority,
 }
 

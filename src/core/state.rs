@@ -112,7 +112,7 @@ impl State {
     }
 
     /// Compares a reported view with the one known. Only a leader knows its rank: two views of one epoch that name
-    /// the same leader are equal.
+    /// the same leader are equal. (Q11)
     pub(super) fn compare(&self, view: View) -> Ordering {
         let known = self.view();
         let id = |view: View| view.leader.map(|leader| leader.id);
@@ -130,7 +130,7 @@ impl State {
         Rank { value: self.eligibility.value().unwrap_or(Rank::NO_VALUE), id: self.settings.id }
     }
 
-    /// This member's present rank; the [`State::rank`] of a leader is the one that it was elected with.
+    /// This member's present rank; the [`State::rank`] of a leader is the one that it was elected with. (H2)
     pub(super) fn present_rank(&self) -> Rank {
         if !self.leads() || Fault::RankKept.is_planted() {
             return self.rank();
@@ -166,7 +166,7 @@ impl State {
         self.membership.newest() > version && !self.leads() && self.detector.iter().any(newer)
     }
 
-    /// The leader that this member names: none until an election has ended.
+    /// The leader that this member names: none until an election has ended. (I3)
     pub(super) fn leader(&self) -> Option<Rank> {
         let settled = matches!(self.phase(), Phase::Following | Phase::Leading);
         self.view().leader.filter(|_| settled)
@@ -205,7 +205,7 @@ impl State {
             || self.candidacy.is_parked()
     }
 
-    /// Whether a member with this rank and eligibility ranks above this one.
+    /// Whether a member with this rank and eligibility ranks above this one. (A1)
     pub(super) fn is_above(&self, rank: Rank, eligible: bool) -> bool {
         eligible && (!self.is_eligible() || rank > self.present_rank())
     }
@@ -237,7 +237,7 @@ impl State {
     }
 
     /// The same, if this member exceeds the leader's rank by more than the margin: then it preempts the leader,
-    /// unless `preempt` or a pause forbids that.
+    /// unless `preempt` or a pause forbids that. (H2)
     pub(super) fn leader_to_preempt(&self) -> Option<Rank> {
         self.lower_leader().filter(|leader| self.exceeds_leader(*leader, self.view().epoch))
     }
@@ -253,7 +253,7 @@ impl State {
     }
 
     /// Whether this member ranks above that leader, and can reach it. A member follows an unreachable leader that it
-    /// hears: that leader would never hand over, and would be overruled again and again.
+    /// hears: that leader would never hand over, and would be overruled again and again. (D7)
     pub(super) fn may_ask_for_release(&self, leader: Rank, epoch: Epoch) -> bool {
         let hears = self.detector.counts(leader.id);
         self.present_rank_of(leader, epoch) < self.rank() && self.is_eligible() && hears
@@ -281,7 +281,7 @@ impl State {
     }
 
     /// Whether this member is still discovering the others, or was refused its id. An election now could produce a
-    /// second leader in the same round: a member that it has not met may win that round too.
+    /// second leader in the same round: a member that it has not met may win that round too. (C2)
     pub(super) fn is_discovering(&self, now: Time) -> bool {
         now < self.course.discovery_ends() && (!self.detector.all_connected() || self.is_behind())
     }
@@ -305,7 +305,7 @@ impl State {
 
     /// Whether a peer comes and goes beside a steady majority. Where no majority is steady, most members were
     /// restarted, or this member itself is cut off or too slow to hear the others: then all count alike, as members
-    /// that pass each other over would split the votes.
+    /// that pass each other over would split the votes. (S5)
     pub(super) fn comes_and_goes(&self, peer: &Peer) -> bool {
         peer.is_unsteady() && self.is_majority_steady()
     }
@@ -336,7 +336,7 @@ impl State {
     }
 
     /// Whether another member than this one is known to lead in this epoch: with a majority no epoch has two leaders,
-    /// whatever a peer says.
+    /// whatever a peer says. (Q8)
     pub(super) fn is_of_another(&self, leader: NodeId, epoch: Epoch) -> bool {
         let known = self.view().leader.filter(|_| self.view().epoch == epoch);
         let known = known.map(|known| known.id).or(self.voter.led_in(epoch)); // by an earlier incarnation
@@ -379,7 +379,7 @@ impl State {
     }
 
     /// Whether a higher member takes over by now: not while the cluster is paused, and not if this member is chosen:
-    /// the leader hands over to that by itself.
+    /// the leader hands over to that by itself. (H3)
     pub(in crate::core) fn preempt(&self) -> Preempt {
         let waits = self.is_paused() || self.eligibility.is_chosen();
         if waits { Preempt::Never } else { self.settings.preempt }

@@ -37,7 +37,7 @@ pub fn chosen(state: &State) -> Option<NodeId> {
     next.or_else(|| own.then_some(state.id())).or_else(|| state.course.chosen())
 }
 
-/// The followed leader names the member that is chosen to lead next.
+/// The followed leader names the member that is chosen to lead next. (H5)
 pub fn hear_choice(cx: &mut Context<'_>, chosen: Option<NodeId>) {
     cx.state.course.hear_choice(chosen);
     let takes = chosen == Some(cx.state.id()) && cx.state.is_eligible();
@@ -61,7 +61,7 @@ pub fn may_switch_over(state: &State, to: NodeId) -> Result<(), Refusal> {
     }
 }
 
-/// A member acknowledged a heartbeat: if it is the chosen one and ranks first, it takes over.
+/// A member acknowledged a heartbeat: if it is the chosen one and ranks first, it takes over. (H5)
 pub fn hear_of_chosen(turn: &mut Turn<'_>, from: NodeId, rank: Rank, eligible: bool) {
     if turn.cx.state.course.switchover().is_none_or(|s| s.to != from || s.taken) {
         return;
@@ -112,7 +112,7 @@ pub fn look_after_switchover(turn: &mut Turn<'_>) {
 }
 
 /// A leader whose switchover was cleared hands over to the member that would have preempted it: the others
-/// compare with the rank that it was elected with.
+/// compare with the rank that it was elected with. (H6)
 pub fn hand_over_if_cleared(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     let stays = state.preempt() == Preempt::Never || state.membership.wanted().is_some();

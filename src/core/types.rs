@@ -11,7 +11,7 @@ use std::time::Duration;
 use strum::{IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
-/// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1).
+/// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1). (I1)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub Uuid);
 

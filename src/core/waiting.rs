@@ -22,7 +22,7 @@ const COUNTED: u32 = 20;
 
 impl Commands {
     /// The commands of this incarnation. Their numbers name it, so that the outcome of an earlier incarnation's
-    /// command answers none of this one.
+    /// command answers none of this one. (X3)
     pub fn new(run: Incarnation) -> Commands {
         let run = if Fault::OutcomeOfEarlier.is_planted() { Incarnation(0) } else { run };
         let last = (run.0 & (u64::MAX >> (COUNTED + 2))) << COUNTED;
@@ -104,7 +104,7 @@ impl Commands {
         }
     }
 
-    /// Whether this member was sent this command, and this is a possible result of it.
+    /// Whether this member was sent this command, and this is a possible result of it. (X3)
     pub fn may_end(&self, number: u64, by: NodeId, result: &Result<Done, Refusal>) -> bool {
         self.waiting.get(&number).is_some_and(|forwarding| {
             let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));

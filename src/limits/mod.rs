@@ -1,7 +1,7 @@
 //! The bounds of input from outside: names, ids, numbers, members and member lists.
 //!
 //! These functions alone judge the configuration file, HTTP, the wire and the state file, so that none of the four
-//! lets in what another would refuse.
+//! lets in what another would refuse. (X1)
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ use crate::core::address::{BadAddress, HostPort};
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 
 /// The greatest epoch, round, counter, incarnation or number of a message that a member accepts. Elections and
-/// changes never come near it: at a million a second it takes 146,000 years.
+/// changes never come near it: at a million a second it takes 146,000 years. (X2)
 pub const GREATEST: u64 = 1 << 62;
 
 /// The rule for a member's name, in words.
@@ -292,6 +292,7 @@ mod tests {
         assert_eq!(list(&three).stamped(late).judge(), Err(ListError::Version));
     }
 
+    /// Rule X1.
     #[test]
     fn no_part_of_a_list_is_longer_than_a_cluster_makes_it() {
         let many = |count: u16| -> Vec<Member> {

@@ -8,7 +8,7 @@
 //! The election thread never waits here: it sends what the socket takes without blocking, and hands the
 //! rest to the writer. The writer locks the connection only to set or remove it; if the election thread
 //! finds the lock taken, it treats the peer as not connected, since the core does not know the new
-//! connection yet.
+//! connection yet. (I6)
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -225,6 +225,7 @@ mod tests {
         counters.messages().map(|(_, sent, _)| sent).sum::<u64>() as u32
     }
 
+    /// Rule I6.
     #[test]
     fn a_peer_that_does_not_read_holds_nobody_up_and_gets_what_was_kept_in_order() {
         let Open { counters, line, backlog, near, far } = open();

@@ -43,7 +43,7 @@ pub fn accepted(config: &Config, task: Vec<u8>) -> Result<Task, StartError> {
     Ok(Task::new(task))
 }
 
-/// Reads the durable state and makes this start durable, before anybody hears of it.
+/// Reads the durable state and makes this start durable, before anybody hears of it. (W3)
 pub fn restore(
     config: &Config,
     own: &MemberConfig,
@@ -87,6 +87,7 @@ mod tests {
     use super::*;
     use crate::core::types::Incarnation;
 
+    /// Rule W3.
     #[test]
     fn each_start_is_durable_before_anybody_hears_of_it() {
         let (config, _folder) = example::cluster().unwrap();

@@ -112,7 +112,7 @@ impl Checker {
 
     /// "What a member claims never goes backwards, across restarts": a process starts with the epoch on
     /// its disk, and its own rounds are above the reserve there. The disk also says then how long its
-    /// promise may be.
+    /// promise may be. (I2)
     pub fn starts(&mut self, now: Time, node: usize, disk: (Epoch, Epoch, Duration)) {
         let (epoch, kept, promised) = disk;
         let seen = &mut self.seen[node];
@@ -270,6 +270,7 @@ impl Checker {
         }
     }
 
+    /// Rule I4.
     fn comes_to_lead(&mut self, now: Time, node: usize, core: &Core, epoch: Epoch, all: &[Node]) {
         let name = format!("node-{}", node + 1);
         self.rivals += u64::from(self.seen.iter().any(|other| other.leads.is_some()));

@@ -42,6 +42,7 @@ pub fn share(algorithm: AlgorithmKind, write: Duration, seed: u64) -> Result<u12
     Ok(world.uptime.take().map_or(0, |mut uptime| uptime.share(now)))
 }
 
+/// Rule N1.
 #[test]
 fn slow_disks_leave_a_majority_its_leader() {
     for algorithm in AlgorithmKind::ALL {

@@ -41,7 +41,7 @@ const LOCK_LENGTH: usize = 32;
 /// Longer than [`Store::held`] holds a lock that nobody else has.
 const ASKED: Duration = Duration::from_millis(10);
 
-/// A member's data directory, locked for as long as this lives.
+/// A member's data directory, locked for as long as this lives. (C6)
 #[derive(Debug)]
 pub struct Store {
     path: PathBuf,

@@ -2,7 +2,7 @@
 //!
 //! The id identifies a member, but the folder has its name. If the name was changed in the
 //! configuration and the folder was not renamed, a start would find no state: the member would forget
-//! its votes, and its epochs would go backwards. So a start looks at all folders of the data directory.
+//! its votes, and its epochs would go backwards. So a start looks at all folders of the data directory. (W4)
 
 use std::fs;
 use std::io;
@@ -100,6 +100,7 @@ mod tests {
         Store::find(&dir.path().join("new"), "a", id(1), |_| false).unwrap();
     }
 
+    /// Rule W4.
     #[test]
     fn state_under_another_name_is_named_and_not_forgotten() {
         let dir = with_state_of_one("old");
@@ -111,6 +112,7 @@ mod tests {
         find(&dir, "a", 1).unwrap();
     }
 
+    /// Rule W4.
     #[test]
     fn two_folders_of_one_id_are_refused_unless_one_is_a_link_to_the_other() {
         let dir = with_state_of_one("a");

@@ -160,6 +160,7 @@ mod tests {
         serde_json::from_str(json).map_err(|error| error.to_string())
     }
 
+    /// Rule X2.
     #[test]
     fn numbers_and_times_leave_room_above_them() {
         for (number, good) in

@@ -120,7 +120,7 @@ pub fn decode_message(payload: &[u8]) -> Result<Envelope, DecodeError> {
     serde_json::from_slice(payload).map_err(|error| unknown(payload).unwrap_or(error.into()))
 }
 
-/// Whether it is a message of a later version: an object with one key, which no message has here.
+/// Whether it is a message of a later version: an object with one key, which no message has here. (C5)
 fn unknown(payload: &[u8]) -> Option<DecodeError> {
     #[derive(Deserialize)]
     struct Shape<'a> {
@@ -232,6 +232,7 @@ mod tests {
         }
     }
 
+    /// Rule C5.
     #[test]
     fn every_kind_of_message_is_known_and_another_is_told_from_a_broken_one() {
         for message in every_message() {

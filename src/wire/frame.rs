@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-/// The longest payload. A longer announcement ends the connection before anything is allocated.
+/// The longest payload. A longer announcement ends the connection before anything is allocated. (X1)
 pub const MAX_FRAME: usize = 256 * 1024;
 
 /// An encoded frame, length prefix included. Cheap to clone for several receivers.
@@ -69,6 +69,7 @@ mod tests {
         assert!(matches!(read_frame(&mut &b""[..], &mut payload), Err(FrameError::Closed)));
     }
 
+    /// Rule X1.
     #[test]
     fn a_prefix_of_four_gigabytes_allocates_nothing() {
         let mut payload = Vec::new();

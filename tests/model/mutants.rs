@@ -71,7 +71,7 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
     }
     let mut missed = 0;
     for fault in faults {
-        println!("{:<28} {}", fault.plan().name, fault.plan().what);
+        println!("{:<28} {}: {}", fault.plan().name, fault.plan().rule, fault.plan().what);
         let words = arguments.runs.as_deref().unwrap_or(fault.plan().runs);
         if let Some(word) = words.strip_prefix("exhaustive ") {
             missed += usize::from(!is_met(fault, word)?);

@@ -9,6 +9,7 @@ for_each_algorithm! {
     a_frozen_follower_is_suspected_and_joins_again,
 }
 
+/// Rules D2, D6.
 fn a_frozen_leader_is_replaced_and_thawed_counts_itself_as_failed_before_it_leads_again(
     algorithm: AlgorithmKind,
 ) {

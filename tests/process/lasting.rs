@@ -31,6 +31,7 @@ fn cannot_be_dialed(config: &mut Value, number: usize) {
     member["address"] = format!("{host}:1").into(); // no process listens there
 }
 
+/// Rule D7.
 fn the_highest_cannot_be_dialed(algorithm: AlgorithmKind) {
     let cluster = Cluster::start_with(3, |config| {
         watchful(config);
@@ -198,7 +199,7 @@ fn a_ring_whose_best_member_is_not_reached_by_the_one_before_it_has_a_leader() {
     }
 }
 
-/// Each of the two takes the other for dead, and the third hears both: they take turns, and wait longer each time.
+/// Each of the two takes the other for dead, and the third hears both: they take turns, and wait longer each time. (S2)
 fn without_a_majority_two_that_do_not_hear_each_other_take_turns_more_and_more_rarely(
     algorithm: AlgorithmKind,
 ) {
@@ -270,7 +271,7 @@ fn voters_with_slow_disks_have_a_leader_that_leads_on() {
     assert!(epoch < before + 20, "it leads in epoch {epoch}, and the last one did in {before}");
 }
 
-/// Its writes fail from some moment on: it waits to follow in an epoch that is not durable.
+/// Its writes fail from some moment on: it waits to follow in an epoch that is not durable. (W5)
 #[story]
 fn halting_a_member_whose_disk_writes_nothing_does_not_make_the_others_elect() {
     let cluster = Cluster::of_with(AlgorithmKind::Halting, 3, watchful);

@@ -147,10 +147,12 @@ fn whoever_answers_for_a_dead_member_and_does_no_more_keeps_no_majority_from_ele
     elects_beside_a_liar(algorithm, there_and_no_more);
 }
 
+/// Rule S1.
 fn whoever_ranks_higher_and_never_leads_keeps_no_majority_from_electing(algorithm: AlgorithmKind) {
     elects_beside_a_liar(algorithm, never_leads);
 }
 
+/// Rule R4.
 #[story]
 fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
     elects_beside_a_liar(AlgorithmKind::Ring, sends_ballots_back);
@@ -229,7 +231,7 @@ fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Valu
 /// node-2 and node-3 (A and B), who elected it; node-1 stores both changes, one after the other, and
 /// restarts. Then node-4 (C), which called an election in that epoch before, was paused, and has
 /// node-5's list by now, asks for a vote in the very same epoch. Its own vote and that of node-1 would
-/// be a majority of the three that are left.
+/// be a majority of the three that are left. (Q6)
 #[story]
 fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     let cluster = Cluster::start_with(5, |config| {

@@ -207,7 +207,7 @@ fn files_that_name_different_voters_do_not_mix() {
 }
 
 /// Five voters on a file of five. Two of them are restarted with a file of three: they keep the list by
-/// which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three.
+/// which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three. (M10)
 #[story]
 fn an_edited_file_makes_no_second_majority() {
     let cluster = Cluster::start_with(5, watchful_majority);

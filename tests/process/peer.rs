@@ -109,6 +109,7 @@ fn a_member_says_hello_is_welcomed_and_its_messages_are_taken() {
     });
 }
 
+/// Rule C5.
 #[story]
 fn junk_after_the_hello_ends_the_connection_and_is_counted() {
     let scene = Scene::new();
@@ -127,6 +128,7 @@ fn junk_after_the_hello_ends_the_connection_and_is_counted() {
     }
 }
 
+/// Rule C5.
 #[story]
 fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on() {
     let scene = Scene::new();

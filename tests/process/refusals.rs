@@ -38,11 +38,13 @@ fn is_refused(cluster: &Cluster, stranger: &Node, words: &str) {
     assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
 }
 
+/// Rule I1.
 fn a_second_process_with_the_id_of_the_leader_is_refused_and_never_leads(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
     is_refused(&cluster, &cluster.stranger(3, |_| {}), "in use by");
 }
 
+/// Rule C6.
 fn a_second_process_with_the_id_of_a_follower_is_refused_by_all(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
     let stranger = cluster.stranger(1, |_| {});
@@ -120,6 +122,7 @@ fn failed_start(node: &Node) -> (i32, String) {
     (code, node.log_tail(1))
 }
 
+/// Rule C6.
 #[story]
 fn a_data_directory_in_use_is_refused() {
     let cluster = Cluster::start_watchful(1);

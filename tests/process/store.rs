@@ -109,6 +109,7 @@ fn renamed(cluster: &Cluster) -> Vec<Node> {
     (1..).zip(places).map(process).collect()
 }
 
+/// Rule W4.
 #[story]
 fn members_under_new_names_do_not_start_from_nothing() {
     let cluster = Cluster::start_with(3, |config| config["quorum"] = "majority".into());
@@ -153,6 +154,7 @@ fn majority(config: &mut Value) {
     support::watchful(config);
 }
 
+/// Rule Q5.
 #[story]
 fn a_bootstrap_over_a_store_that_knows_its_cluster_is_refused() {
     let cluster = Cluster::prepare(1, majority);
@@ -201,6 +203,7 @@ fn how_long_durable_writes_take_is_shown_and_checked() {
     );
 }
 
+/// Rule M7.
 #[story]
 fn who_was_removed_says_so_at_its_next_start_without_asking_anybody() {
     let cluster = Cluster::start_with(3, majority);
@@ -216,6 +219,7 @@ fn who_was_removed_says_so_at_its_next_start_without_asking_anybody() {
     assert!(cluster.node(1).log_tail(1).contains("was removed from the cluster"));
 }
 
+/// Rule Q4.
 #[story]
 fn a_long_failure_time_that_was_tried_once_is_forgotten_after_one_wait() {
     let cluster = Cluster::prepare(1, |config| {
@@ -239,7 +243,7 @@ fn a_long_failure_time_that_was_tried_once_is_forgotten_after_one_wait() {
 }
 
 /// Node-3 starts again and again, and then from an old copy of its state. The members that met its
-/// later starts have restarted meanwhile.
+/// later starts have restarted meanwhile. (C7)
 #[story]
 fn who_was_met_at_a_later_start_is_known_after_a_restart() {
     let cluster = Cluster::start_with(3, majority);

@@ -34,7 +34,7 @@ fn ghost() -> Value {
 }
 
 /// Node-1 gets a list of itself and a ghost, from the ghost and in the name of node-3, which is down.
-/// Then both running nodes restart.
+/// Then both running nodes restart. (M6)
 #[story]
 fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
     let cluster = voters(2);
@@ -68,7 +68,7 @@ fn a_list_of_a_stray_connection_makes_nobody_lead_nor_leave() {
     unmoved();
 }
 
-/// One connection for each number that only grows.
+/// One connection for each number that only grows. (X2)
 #[story]
 fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
     let cluster = voters(2);
@@ -104,7 +104,7 @@ fn a_hello_from_far_ahead_is_refused_and_nothing_of_it_is_kept() {
 }
 
 /// A hello that is refused for what it is, and says a round and a list that may have come about. The
-/// stranger that no list of node-1 names says one that names the stranger and not node-1.
+/// stranger that no list of node-1 names says one that names the stranger and not node-1. (C3)
 #[story]
 fn a_refused_hello_changes_nothing_however_plausible_it_is() {
     let cluster = voters(3);
@@ -145,7 +145,7 @@ fn who_says_that_it_is_a_dead_member_at_a_later_start_does_not_keep_that_out() {
     cluster.agree_on(3);
 }
 
-/// At the address of node-3, which is down, a stranger says to each dialer that it was removed.
+/// At the address of node-3, which is down, a stranger says to each dialer that it was removed. (M7)
 #[story]
 fn one_reject_makes_no_member_leave() {
     let cluster = voters(2);
@@ -172,7 +172,7 @@ fn one_reject_makes_no_member_leave() {
     cluster.agree_on(2);
 }
 
-/// Somebody says that it is node-3, which is down, and answers commands of which it was not asked.
+/// Somebody says that it is node-3, which is down, and answers commands of which it was not asked. (X3)
 #[story]
 fn a_forged_outcome_answers_nothing() {
     let cluster = voters(2);

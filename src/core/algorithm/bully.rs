@@ -116,7 +116,7 @@ impl Election for Bully {
 }
 
 /// Whether a peer may rank higher than this member, or may be elected concurrently, not knowing that this member is
-/// eligible again. (With a majority two members cannot both win.)
+/// eligible again. (With a majority two members cannot both win.) (A3)
 fn is_rival(cx: &Context, peer: &Peer) -> bool {
     let doubted = cx.state.eligibility_unannounced() && !cx.state.needs_majority();
     let may_lead = || cx.state.membership.list().get(peer.id()).is_some_and(Member::may_lead);
@@ -127,7 +127,7 @@ fn is_known_rival(cx: &Context, id: NodeId) -> bool {
     cx.state.detector.get(id).is_some_and(|peer| is_rival(cx, peer))
 }
 
-/// The rivals among the unsuspected members.
+/// The rivals among the unsuspected members. (B1)
 fn rivals(cx: &Context) -> impl Iterator<Item = NodeId> {
     let counts = |peer: &&Peer| peer.counts() || Fault::DeadStayHigher.is_planted();
     cx.state.detector.iter().filter(counts).filter(|peer| is_rival(cx, peer)).map(Peer::id)
@@ -236,7 +236,7 @@ impl Bully {
     }
 
     /// Whether this member is eligible, and was not when it asked: the replies then do not say who is to lead. Some
-    /// of the others may be eligible by now as well, as they found the same.
+    /// of the others may be eligible by now as well, as they found the same. (A3)
     fn is_eligible_by_now(&self, cx: &Context) -> bool {
         cx.state.is_eligible() && !self.eligible && !self.asked.is_empty()
     }
@@ -321,7 +321,7 @@ impl Bully {
             handover::take_over(cx, leader.id, Reason::TakingOver(leader.id));
         } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
             // One election at a time; unless a leader elects whose epoch this member is about to store: it does not
-            // lead any more.
+            // lead any more. (W5)
         } else if cx.state.is_discovering(cx.now) {
             cx.state.epochs.invite(round);
         } else {
@@ -349,7 +349,7 @@ impl Bully {
         }
     }
 
-    /// "It sends no further messages for this election and waits for a Victory message."
+    /// "It sends no further messages for this election and waits for a Victory message." (E3)
     fn answer(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if round != self.round || !self.asked.contains(&from) {
             return; // of an election that is over

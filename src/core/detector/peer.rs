@@ -172,7 +172,7 @@ impl Peer {
         self.streak.due(after)
     }
 
-    /// Whether it is connected, which means in both directions.
+    /// Whether it is connected, which means in both directions. (C1)
     pub fn connected(&self) -> bool {
         self.lines.inbound().is_some() && self.lines.is_up()
     }
@@ -204,7 +204,7 @@ impl Peer {
     }
 
     /// For how long it may be silent, if others may be for `limit`: at least two of its own heartbeat intervals, as
-    /// its timings may differ; but no file or lie lets it be silent for ever.
+    /// its timings may differ; but no file or lie lets it be silent for ever. (L3)
     pub(in crate::core) fn silence(&self, limit: Duration) -> Duration {
         let heartbeat =
             self.said.timing.map_or(Duration::ZERO, |[nanos, ..]| Duration::from_nanos(nanos));
@@ -308,7 +308,7 @@ impl Peer {
     }
 
     /// It goes away: its process ends, or it is silent. A peer that does so twice within `steady` comes last for as
-    /// long. What is noticed within `failure` is one departure: a connection ends, and then the leader reports it.
+    /// long. What is noticed within `failure` is one departure: a connection ends, and then the leader reports it. (S4)
     pub(in crate::core) fn leaves(&mut self, failure: Duration, steady: Duration, now: Time) {
         let since = self.failings.left.map(|before| now.since(before));
         if since.is_some_and(|since| since < failure) {

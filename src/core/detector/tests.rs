@@ -57,6 +57,7 @@ fn a_leader_with_another_list_displaces_nobody() {
     assert_eq!([1, 2, 3, 4].map(|number| follower.is_alive(id(number))), [true, false, true, true]);
 }
 
+/// Rule D5.
 #[test]
 fn the_leaders_word_about_an_older_run_counts_for_nothing() {
     let mut follower = detector(1, &[1, 2, 3]);
@@ -71,6 +72,7 @@ fn the_leaders_word_about_an_older_run_counts_for_nothing() {
     assert!(!follower.is_alive(id(2)));
 }
 
+/// Rule D5.
 #[test]
 fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
     let (mut leader, lost) = (detector(3, &[1, 2, 3]), || {
@@ -94,6 +96,7 @@ fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
     assert!(follower.is_alive(id(2)), "it was restarted, and may connect soon");
 }
 
+/// Rule D5.
 #[test]
 fn the_leaders_word_revives_nobody_again_who_was_never_met_and_waited_for_in_vain() {
     let mut follower = Detector::new(&list(&[1, 2, 3]), id(1));

@@ -13,7 +13,7 @@ use crate::core::turn::Turn;
 use crate::core::types::{Epoch, NodeId, Rank};
 
 /// Tells a leader that another member leads in its epoch, as this incarnation or an earlier one knows. If this
-/// member was lied to, the leader asks for a greater epoch, in which this member follows it.
+/// member was lied to, the leader asks for a greater epoch, in which this member follows it. (Q8)
 fn tell_other_leader(cx: &mut Context<'_>, to: NodeId) {
     let View { epoch, leader } = cx.state.view();
     match cx.state.voter.led_in(epoch).filter(|_| leader.is_none()) {
@@ -25,7 +25,7 @@ fn tell_other_leader(cx: &mut Context<'_>, to: NodeId) {
     }
 }
 
-/// Waits to follow a leader until its epoch is durable here.
+/// Waits to follow a leader until its epoch is durable here. (W5)
 fn follow_once_durable(cx: &mut Context<'_>, view: View, leader: NodeId) {
     becoming::become_waiting(cx, cx.now, Reason::Storing(leader));
     cx.state.timers.cancel(Timer::Coordinator);
@@ -36,7 +36,7 @@ fn follow_once_durable(cx: &mut Context<'_>, view: View, leader: NodeId) {
 }
 
 /// A leader announces itself with COORDINATOR or a heartbeat. Answers an outdated leader with the view known.
-/// Returns whether this member follows the sender afterwards.
+/// Returns whether this member follows the sender afterwards. (E2)
 pub fn announced(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, rank: Rank) -> bool {
     let rank = Rank { id: from, ..rank };
     let view = View { epoch, leader: Some(rank) };
@@ -110,9 +110,9 @@ pub fn told(turn: &mut Turn<'_>, from: NodeId, view: View) {
         Some(_) if second && leased => tally::outgrow(&mut turn.cx, view.epoch.next()),
         _ if void => {}
         Some(leader) if leader.id == from => accept(turn, view, leader),
-        // While its lease runs, no later leader was elected: a third member is mistaken, or lies.
+        // While its lease runs, no later leader was elected: a third member is mistaken, or lies. (Q12)
         _ if leased => tally::outgrow(&mut turn.cx, view.epoch),
-        // The leader that this member is about to follow, or an earlier one, is no news.
+        // The leader that this member is about to follow, or an earlier one, is no news. (W5)
         Some(_) if storing >= Some(view) => {}
         Some(leader) if leader.id != own && order.is_gt() => outdated(turn, view, leader.id),
         // The leader of that epoch is gone, but the epoch remains.
@@ -122,7 +122,7 @@ pub fn told(turn: &mut Turn<'_>, from: NodeId, view: View) {
 }
 
 /// A message of the algorithm names a leader: its sender, or another that the sender passed on. While this
-/// leader's lease runs, no later leader was elected.
+/// leader's lease runs, no later leader was elected. (Q12)
 pub fn passed_on(turn: &mut Turn<'_>, from: NodeId, view: View) {
     let state = &turn.cx.state;
     match view.leader {
@@ -194,7 +194,7 @@ pub fn follow_stored(turn: &mut Turn<'_>, view: View) {
 
 /// A greater epoch exists: the leader that this member was, or followed, is outdated. The new leader will
 /// announce itself. With a majority, a member without a leader continues what it does: if the new leader lives,
-/// its voters deny a candidate their votes; and if a third member lies, the lie stops nobody.
+/// its voters deny a candidate their votes; and if a third member lies, the lie stops nobody. (Q12)
 fn outdated(turn: &mut Turn<'_>, view: View, leader: NodeId) {
     // A leader whose epoch this member was storing is outdated as well.
     let settled = turn.cx.state.course.storing().is_some() || turn.cx.state.leader().is_some();
@@ -213,7 +213,7 @@ fn outdated(turn: &mut Turn<'_>, view: View, leader: NodeId) {
     }
 }
 
-/// Two leaders met in one epoch: the one that remains runs a new round.
+/// Two leaders met in one epoch: the one that remains runs a new round. (E4)
 fn meet_at_same_epoch(turn: &mut Turn<'_>, other: NodeId, epoch: Epoch) {
     if turn.cx.state.leads_in(epoch) && !turn.cx.state.needs_majority() {
         turn.algorithm.start(&mut turn.cx, Reason::SameEpoch(other));

@@ -67,7 +67,7 @@ pub fn keep_candidacy_in(cx: &mut Context<'_>, phase: Phase) {
     }
 }
 
-/// A candidate's vote for itself obeys the same rules as other votes.
+/// A candidate's vote for itself obeys the same rules as other votes. (Q3)
 pub fn ask_self(cx: &mut Context<'_>, stage: Stage, epoch: Epoch, lease: Duration) {
     let own = cx.state.id();
     if !cx.state.is_voter(own) {

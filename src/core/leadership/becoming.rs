@@ -46,7 +46,7 @@ pub fn become_electing(cx: &mut Context<'_>, reason: Reason) {
     cx.arm(Timer::Answer, cx.state.settings.timing.t1());
 }
 
-/// Awaits another member's COORDINATOR for at most T2, counted from `start`.
+/// Awaits another member's COORDINATOR for at most T2, counted from `start`. (E5)
 pub fn become_waiting(cx: &mut Context<'_>, start: Time, reason: Reason) {
     enter(cx, Stage::Waiting(None), reason);
     let timing = cx.state.settings.timing;
@@ -57,7 +57,8 @@ pub fn become_waiting(cx: &mut Context<'_>, start: Time, reason: Reason) {
     }
 }
 
-/// Takes part in a run of the ring, or awaits the outcome of one that has not come here yet, for at most this time.
+/// Takes part in a run of the ring, or awaits the outcome of one that has not come here yet, for at most this
+/// time. (E5)
 pub fn join_run(cx: &mut Context<'_>, stage: Stage, patience: Duration, reason: Reason) {
     enter(cx, stage, reason);
     let jitter = cx.state.timers.jitter(cx.state.settings.timing.message);
@@ -66,7 +67,7 @@ pub fn join_run(cx: &mut Context<'_>, stage: Stage, patience: Duration, reason: 
     }
 }
 
-/// Awaits the RELEASE of a lower leader, until that leader has sent no announcement for `failure`.
+/// Awaits the RELEASE of a lower leader, until that leader has sent no announcement for `failure`. (H1)
 pub fn become_taking_over(cx: &mut Context<'_>, view: View, leader: NodeId, reason: Reason) {
     give_up(cx.state, None);
     cx.state.epochs.learn(view);
@@ -121,7 +122,7 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     enter(cx, Stage::Leading { beaten: cx.now, lease: None, switchover }, reason);
     promise::take_lease(cx, epoch);
     // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
-    // it.
+    // it. (N1)
     let first = match cx.state.needs_majority() {
         true => Duration::ZERO,
         false => cx.state.settings.timing.heartbeat,
@@ -174,7 +175,7 @@ pub fn enter(cx: &mut Context<'_>, stage: Stage, reason: Reason) {
 }
 
 /// Whether this member may take over from a lower leader. While it waits after it was overruled, the same members
-/// would overrule it again.
+/// would overrule it again. (S2)
 pub fn may_take_over(cx: &Context<'_>) -> bool {
     !cx.state.candidacy.rests(cx.now)
 }

@@ -92,7 +92,7 @@ impl Candidacy {
         self.parked.filter(|(aim, _)| *aim != Aim::Call).map(|(_, round)| round)
     }
 
-    /// Whether this member may not be nominated at present: its disk or its voters do not respond.
+    /// Whether this member may not be nominated at present: its disk or its voters do not respond. (N3)
     pub fn is_out_of_reach(&self) -> bool {
         let denial = self.inquiry.denial();
         self.disk_lags || denial.is_some_and(|denial| denial.why != Why::Refused)
@@ -211,7 +211,7 @@ impl Candidacy {
     }
 
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
-    /// again or asks a leader to hand over. Returns how often that happened.
+    /// again or asks a leader to hand over. Returns how often that happened. (S6)
     pub(super) fn ask_in_vain(&mut self, unit: Duration, now: Time) -> u32 {
         if !Fault::VainAtOnce.is_planted() {
             self.vain.again(unit, now);

@@ -31,7 +31,7 @@ impl Endings {
         self.own.filter(|(known, _)| *known == epoch).map(|(_, successor)| successor)
     }
 
-    /// A member has restarted: it is not the run to which this leader handed over.
+    /// A member has restarted: it is not the run to which this leader handed over. (H13)
     pub fn forget_successor(&mut self, id: NodeId) {
         if let Some((_, successor)) = &mut self.own {
             successor.take_if(|successor| *successor == id);

@@ -56,7 +56,7 @@ pub fn give_way(turn: &mut Turn<'_>, to: NodeId) {
     }
 }
 
-/// Whether this leader hands over to a member that asks for that with these votes, and is chosen or not.
+/// Whether this leader hands over to a member that asks for that with these votes, and is chosen or not. (H6)
 pub fn gives_way_to(cx: &Context<'_>, rank: Rank, votes: &[NodeId], chosen: bool) -> bool {
     let (state, id) = (&cx.state, rank.id);
     let stays = state.eligibility.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
@@ -80,7 +80,7 @@ pub fn is_about_to_lead(turn: &Turn<'_>, epoch: Epoch) -> bool {
     accepted.is_some_and(|v| v.epoch == epoch && v.leader.is_some_and(|l| l.id == own))
 }
 
-/// Whether a member is reachable and did not fail to lead recently.
+/// Whether a member is reachable and did not fail to lead recently. (S3)
 pub fn may_succeed(cx: &Context<'_>, id: NodeId) -> bool {
     let peer = cx.state.detector.get(id);
     peer.is_none_or(|peer| !peer.lines.is_unreachable() && !peer.let_down(cx.now))
@@ -101,7 +101,7 @@ pub fn repeat_release(cx: &mut Context<'_>, to: NodeId) -> bool {
     true
 }
 
-/// Stops leading, tells all others, and awaits the successor.
+/// Stops leading, tells all others, and awaits the successor. (H8)
 pub fn release(turn: &mut Turn<'_>, successor: Option<NodeId>, reason: Reason) {
     let epoch = turn.cx.state.view().epoch;
     release::drop_switchover(&mut turn.cx, Refusal::HandedOver);
@@ -165,7 +165,7 @@ pub fn released(
 }
 
 /// The leader handed over to this member, which may have become ineligible before the leader heard of that. Then
-/// this member tells all others, as they would wait for it.
+/// this member tells all others, as they would wait for it. (H10)
 fn decline_if_unfit(cx: &mut Context<'_>, epoch: Epoch) {
     cx.freeze_rank();
     let state = &cx.state;
@@ -224,7 +224,7 @@ pub fn end(turn: &mut Turn<'_>, reason: Reason) {
     }
 }
 
-/// A leader that is drained or unhealthy hands over, as soon as another member may lead.
+/// A leader that is drained or unhealthy hands over, as soon as another member may lead. (H9)
 pub fn hand_over_if_unfit(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     if !state.leads() || !state.eligibility.is_unfit() || Fault::UnfitLeads.is_planted() {

@@ -10,7 +10,7 @@ use crate::core::message::{Message, Opinion};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Incarnation, NodeId};
 
-/// This voter's answer to a vote request.
+/// This voter's answer to a vote request. (Q6)
 pub fn judge(cx: &Context<'_>, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
     let state = &*cx.state;
     let (own, patience) = (state.membership.version(), state.settings.timing.failure);
@@ -25,7 +25,7 @@ pub fn judge(cx: &Context<'_>, candidate: NodeId, epoch: Epoch, list: ListVersio
     state.voter.judge((cx.now, patience), candidate, epoch, state.view())
 }
 
-/// Votes for a candidate, and sends the vote as soon as it is durable.
+/// Votes for a candidate, and sends the vote as soon as it is durable. (Q2)
 pub fn vote_for(
     cx: &mut Context<'_>,
     candidate: NodeId,
@@ -57,7 +57,7 @@ pub fn vote_for(
     cx.state.records.then(record, Then::Tell(candidate, vote));
 }
 
-/// A voter votes for this member; or this member itself does, now that its vote is durable.
+/// A voter votes for this member; or this member itself does, now that its vote is durable. (E3)
 pub fn hear_vote(cx: &mut Context<'_>, from: NodeId, of: Incarnation, number: u64, epoch: Epoch) {
     let own = of == cx.state.records.incarnation() && cx.state.is_voter(from);
     if let Some(question) = cx.state.candidacy.question_mut()

@@ -31,7 +31,7 @@ impl Lease {
         Lease { acknowledged, ..Lease::default() }
     }
 
-    /// The leader sent a heartbeat round, which asks for promises of this length.
+    /// The leader sent a heartbeat round, which asks for promises of this length. (L2)
     pub fn sent(&mut self, number: u64, now: Time, length: Duration) {
         if self.sent.len() == ROUNDS {
             self.sent.pop_front();
@@ -54,7 +54,7 @@ impl Lease {
     }
 
     /// When the lease ends, if this many voters are a majority: counted from the *sending* of what a majority
-    /// acknowledged.
+    /// acknowledged. (L4)
     pub fn until(&self, majority: usize) -> Time {
         self.kept.max(self.bound(majority))
     }
@@ -87,6 +87,7 @@ mod tests {
         NodeId(Uuid::from_u128(number))
     }
 
+    /// Rule L4.
     #[test]
     fn it_counts_from_the_sending_of_what_a_majority_acknowledged() {
         let length = Duration::from_nanos(1100);

@@ -75,7 +75,7 @@ pub fn nominate(cx: &mut Context<'_>, round: Epoch, aim: Aim, reason: &Reason) -
 
 /// Whether this member may lead in the epoch of this round: the epoch is durable and, with a majority, enough
 /// voters have voted for this member, for long enough to acknowledge its first heartbeat. Otherwise it asks them
-/// once more, if it may.
+/// once more, if it may. (N1)
 pub fn is_elected(cx: &Context<'_>, round: Epoch) -> bool {
     let heartbeat = cx.state.settings.timing.message * 2;
     let lasts = || promise::has_votes(cx.state, round, cx.now + heartbeat);
@@ -117,7 +117,7 @@ fn ask_next_question(cx: &mut Context<'_>, round: Epoch) {
 }
 
 /// With a majority: whether the last leader just handed over to this member. The voters are free, so this member
-/// need not ask those that rank higher: they may preempt it, if they can win.
+/// need not ask those that rank higher: they may preempt it, if they can win. (H7)
 pub fn succeeds(state: &State) -> bool {
     let epoch = state.view().epoch;
     state.needs_majority() && state.candidacy.is_designated_in(epoch)
@@ -125,7 +125,7 @@ pub fn succeeds(state: &State) -> bool {
 
 /// Asks the voters, unless they are being asked, whether this member may take over from the leader that it
 /// follows. If its disk was late, it first has the disk write, more than once: otherwise its own vote would come
-/// too late, and nobody would lead meanwhile.
+/// too late, and nobody would lead meanwhile. (N4)
 pub fn poll_for_takeover(cx: &mut Context<'_>) {
     let candidacy = &cx.state.candidacy;
     if candidacy.question().is_some() || cx.now < candidacy.next_takeover_poll {
@@ -144,7 +144,7 @@ pub fn poll_for_takeover(cx: &mut Context<'_>) {
     }
 }
 
-/// Does not ask to take over for a while, longer each time.
+/// Does not ask to take over for a while, longer each time. (S3)
 pub fn put_off_takeover(cx: &mut Context<'_>) {
     let unit = longest_t2(cx.state);
     let longest = cx.now + unit * 4; // or a better member would come too late

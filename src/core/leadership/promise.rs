@@ -14,7 +14,7 @@ pub fn has_votes(state: &State, epoch: Epoch, now: Time) -> bool {
     state.candidacy.lease_of(epoch).is_some_and(|lease| now < lease.until(state.majority()))
 }
 
-/// Whether this voter would make a promise of this length.
+/// Whether this voter would make a promise of this length. (L2)
 pub fn may_promise(state: &State, lease: Duration) -> bool {
     let longest = state.settings.timing.lease.saturating_mul(LONGEST_PROMISE);
     lease <= longest || Fault::LongPromise.is_planted()
@@ -28,7 +28,7 @@ pub fn arm_lease(state: &mut State) {
     }
 }
 
-/// A voter acknowledged a heartbeat round.
+/// A voter acknowledged a heartbeat round. (E3)
 pub fn prolong(cx: &mut Context<'_>, voter: NodeId, number: u64) {
     let (counts, length) = (cx.state.is_voter(voter), cx.state.settings.timing.lease);
     let number = if Fault::OlderCopy.is_planted() { cx.state.course.round() } else { number };

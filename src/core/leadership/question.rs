@@ -138,7 +138,7 @@ impl Question {
         against + majority > voters
     }
 
-    /// Whether it failed by what the voters answered, and not because too few of them did.
+    /// Whether it failed by what the voters answered, and not because too few of them did. (N2)
     pub fn is_heard(&self, majority: usize, voters: usize) -> bool {
         self.has_answers_of(majority)
             || self.is_hopeless(majority, voters) && !Fault::AnswersUnheard.is_planted()
@@ -191,6 +191,7 @@ mod tests {
         question
     }
 
+    /// Rule N2.
     #[test]
     fn a_question_that_ended_by_its_answers_was_heard_with_any_number_of_voters() {
         for voters in 2..=9 {

@@ -10,7 +10,7 @@ use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId};
 
-/// Whether this member may not say yet that it stopped leading: the votes for it must stay bound.
+/// Whether this member may not say yet that it stopped leading: the votes for it must stay bound. (H12)
 pub fn withholds_release(state: &State) -> bool {
     let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
     state.needs_majority() && state.endings.job.runs() && !told
@@ -34,7 +34,7 @@ pub fn release_message(state: &State, epoch: Epoch, successor: Option<NodeId>) -
     Message::Release { epoch, successor, eligible: state.is_eligible() }
 }
 
-/// Frees this member's own vote, unless a job still relies on it.
+/// Frees this member's own vote, unless a job still relies on it. (H12)
 pub fn free_own_vote(state: &mut State) {
     if !withholds_release(state) {
         state.voter.release_all(state.id());
@@ -51,7 +51,7 @@ pub fn say_released(cx: &mut Context<'_>, epoch: Epoch, successor: Option<NodeId
 }
 
 /// Whether a leader has to wait for its job before it hands over or stops. Then it has the job ended, and its
-/// leadership ends after the job.
+/// leadership ends after the job. (H11)
 pub fn waits_for_job(cx: &mut Context<'_>, ending: Ending) -> bool {
     let Some(stops_within) = cx.state.endings.job.awaited() else { return false };
     if !cx.state.leads() || Fault::JobNotAwaited.is_planted() {

@@ -24,7 +24,7 @@ fn waits_for_own_vote(state: &State) -> bool {
 }
 
 /// How many voters have answered a candidate, or may. Once it has answers from a majority, it does not wait for
-/// voters that are suspected or dead.
+/// voters that are suspected or dead. (N2)
 fn can_say(state: &State, question: &Question) -> usize {
     if !question.has_answers_of(state.majority()) {
         return state.voters();
@@ -51,7 +51,7 @@ pub fn opinion(
 ) {
     cx.note_round(epoch);
     let now = cx.now;
-    // No promise is longer than `failure`, except by the wait after a restart; then the candidate asks again.
+    // No promise is longer than `failure`, except by the wait after a restart; then the candidate asks again. (E5)
     let opinion = opinion.at_most(cx.state.settings.timing.failure);
     let counts = cx.state.is_voter(from);
     if let Some(question) = cx.state.candidacy.question_mut()
@@ -66,7 +66,7 @@ pub fn opinion(
 }
 
 /// This leader learned of a later epoch: it asks for a still greater one, without stepping down. A voter that
-/// needs that says so after every heartbeat, so the leader asks at most once between two of them.
+/// needs that says so after every heartbeat, so the leader asks at most once between two of them. (L5)
 pub fn outgrow(cx: &mut Context<'_>, epoch: Epoch) {
     let state = &cx.state;
     let asked = state.candidacy.question().is_some();
@@ -138,7 +138,7 @@ pub fn voters_expired(cx: &mut Context<'_>) {
     {
         asking::ask_voters(cx, purpose, stage, epoch);
     } else if asked.is_some() {
-        // A member whose disk hangs would be eligible, denied by nobody, again and again.
+        // A member whose disk hangs would be eligible, denied by nobody, again and again. (N3)
         let lags = waits_for_own_vote(state);
         cx.state.candidacy.disk_lags |= lags;
         failed(cx);
@@ -150,7 +150,7 @@ pub fn voters_expired(cx: &mut Context<'_>) {
 
 /// Whether a vote request that was not answered in time is repeated in the same epoch: a voter with a slow disk
 /// has stored its vote by then, or is about to, and repeats it without another write. A candidate that is
-/// connected with too few voters, or has asked often enough, frees the voters.
+/// connected with too few voters, or has asked often enough, frees the voters. (N1)
 fn may_ask_again(state: &State) -> bool {
     let asks =
         |question: &Question| question.stage == Stage::Vote && question.repeats < MOST_REPEATS;
@@ -200,7 +200,7 @@ fn failed(cx: &mut Context<'_>) {
 }
 
 /// Enough voters voted for this member, too late to acknowledge a heartbeat before its lease ended. The second
-/// time it lets others try.
+/// time it lets others try. (S6)
 pub fn led_in_vain(turn: &mut Turn<'_>) {
     if note_vain_votes(&mut turn.cx) > 1 {
         let now = turn.cx.now;

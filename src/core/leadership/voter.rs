@@ -35,7 +35,7 @@ pub struct Voter {
 
 impl Voter {
     /// A voter that starts now. It waits until the promises of earlier incarnations have expired; the record of
-    /// [`VoterRecord::first`] is durable already.
+    /// [`VoterRecord::first`] is durable already. (Q4)
     pub fn new(now: Time, kept: Option<VoterRecord>, led: Option<Vote>, lease: Duration) -> Voter {
         let record = VoterRecord::first(kept, lease);
         let before = kept.unwrap_or_default().promised;
@@ -70,7 +70,7 @@ impl Voter {
     }
 
     /// A leader, or every other voter, informed it of the state of the cluster: this is its greatest round, and it
-    /// may have voted in any epoch up to that before.
+    /// may have voted in any epoch up to that before. (Q5)
     pub fn inform(&mut self, round: Epoch) {
         if !self.record.informed {
             self.record.informed = true;
@@ -114,7 +114,7 @@ impl Voter {
     }
 
     /// Whether it may not vote for this candidate in this epoch: it voted or promised in a later one or knows a leader
-    /// of that, or did so in this one for another candidate.
+    /// of that, or did so in this one for another candidate. (Q1)
     fn denies(&self, candidate: NodeId, epoch: Epoch, view: View) -> bool {
         let votes = self.record.voted.into_iter().chain(self.led);
         let votes = votes.map(|vote| (vote.epoch, vote.candidate));
@@ -142,7 +142,7 @@ impl Voter {
         self.newest.max(voted)
     }
 
-    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent.
+    /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent. (L1)
     pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
         self.record.voted = Some(Vote { epoch, candidate });
         if !Fault::VoteNoPromise.is_planted() {
@@ -156,10 +156,10 @@ impl Voter {
     }
 
     /// Promises the leader of an epoch to vote for nobody else for this time, unless the voter voted or promised in a
-    /// later epoch, so that this leader is outdated. Returns whether it promised.
+    /// later epoch, so that this leader is outdated. Returns whether it promised. (L5)
     ///
     /// A promise to an earlier leader stays in force: the later leader may be a liar, and release the voter
-    /// immediately.
+    /// immediately. (Q9)
     pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
         if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
@@ -177,7 +177,7 @@ impl Voter {
 
     /// Once the promises of earlier incarnations have expired, the next incarnation need not wait for them. It has to
     /// wait for those of this one, and for the promises of `lease` that this member is about to make. Returns whether
-    /// a shorter time is to be made durable.
+    /// a shorter time is to be made durable. (Q4)
     pub fn forget_old_promises(&mut self, now: Time, lease: Duration) -> bool {
         let longest = self.made.max(lease);
         let over = self.muted_until <= now && longest < self.record.promised;
@@ -205,7 +205,7 @@ impl Voter {
         self.running(now).max_by_key(|promise| promise.epoch).map(|promise| promise.to)
     }
 
-    /// A leader released this epoch: drops the promise to it.
+    /// A leader released this epoch: drops the promise to it. (H13)
     pub fn release(&mut self, by: NodeId, epoch: Epoch) {
         let older = |promise: &Promise| Fault::OlderRelease.is_planted() && promise.epoch >= epoch;
         let released = |promise: &Promise| promise.to == by && promise.epoch == epoch;

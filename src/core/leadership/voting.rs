@@ -67,7 +67,7 @@ pub fn asked_pre_vote(
     }
     own::exchange_lists(cx, from, list);
     // A voter whose disk hangs could not store its vote, and the candidate would have ended a leader's epoch for
-    // nothing.
+    // nothing. (Q7)
     let failure = cx.state.settings.timing.failure;
     let waits = cx.state.records.stand_still(failure, cx.now)
         || !promise::may_promise(cx.state, lease_of(cx.state, from)); // it would be denied the vote, too
@@ -114,7 +114,7 @@ pub fn asked_for_vote(
 }
 
 /// A candidate passes on that a leader gave up its epoch. An observer is never a candidate, so its word does not
-/// count.
+/// count. (Q10)
 pub fn freed(state: &mut State, by: NodeId, leader: NodeId, epoch: Epoch) {
     if state.is_voter(by) {
         state.voter.release(leader, epoch);

@@ -24,7 +24,7 @@ use crate::core::types::{NodeId, Time};
 
 /// Whether the leader may change its list: with a majority only a list of its own epoch that a majority has
 /// stored, so that no older change can come back. And the lease must rest on that majority alone, not on what the
-/// last change kept of an older one.
+/// last change kept of an older one. (M3)
 pub fn may_change_list(state: &State) -> bool {
     let own = own::stamped_own_list(state);
     let settled = |lease: &Lease| lease.is_settled(state.majority());
@@ -36,7 +36,7 @@ pub fn may_change_list(state: &State) -> bool {
     !state.needs_majority() || (bound && confirmed)
 }
 
-/// Whether the leader makes this change, or why not.
+/// Whether the leader makes this change, or why not. (M1)
 fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal> {
     if state.membership.wanted().is_some() {
         return Err(Refusal::ChangeUnderWay);
@@ -121,7 +121,7 @@ fn begin_change(turn: &mut Turn<'_>, asker: Asker, change: Change) -> Result<(),
     Ok(())
 }
 
-/// At the end of a turn: makes the wanted change, or ends it.
+/// At the end of a turn: makes the wanted change, or ends it. (M2)
 pub fn advance_change(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     let leads = own::leads_by_list(state);

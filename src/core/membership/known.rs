@@ -136,14 +136,14 @@ impl Membership {
     }
 
     /// Whether a remaining member has stored the present list; with a majority a voter, since other members cannot
-    /// pass a list on.
+    /// pass a list on. (M5)
     pub fn is_kept(&self, majority: bool) -> bool {
         let keeps = |member: &Member| member.votes() || !majority;
         self.stored().any(|id| self.list.get(id).is_some_and(keeps))
     }
 
     /// The list for the disk. If a leader removes itself, it may be the only member that knows this while the others
-    /// still need its vote: it could not start from a list that does not name it.
+    /// still need its vote: it could not start from a list that does not name it. (M5)
     pub fn to_store(&self, majority: bool) -> &Arc<MemberList> {
         self.last_named.as_ref().filter(|_| !self.is_kept(majority)).unwrap_or(&self.list)
     }
@@ -198,7 +198,7 @@ impl Membership {
         said > others.len() / 2
     }
 
-    /// This member was removed, and nothing can undo that.
+    /// This member was removed, and nothing can undo that. (M7)
     pub fn leave(&mut self) {
         self.removed = true;
     }
@@ -245,6 +245,7 @@ mod tests {
         Arc::new(MemberList::new(version, members.into_iter().map(member).collect()))
     }
 
+    /// Rule M5.
     #[test]
     fn who_removed_itself_stores_the_list_that_named_it_until_another_voter_has_the_new_one() {
         let mut known = Membership::new(id(1), list(1, 1..=4), Pause::default());

@@ -61,7 +61,7 @@ pub type ListVersion = Version;
 /// agreed on two cores, which 80 never did.
 pub const MOST_MEMBERS: usize = 64;
 
-/// How many removed members a list remembers, so that a removed member that was away is told.
+/// How many removed members a list remembers, so that a removed member that was away is told. (M9)
 pub const MOST_REMOVED: usize = 256;
 
 /// All members, sorted by id, with the version of the list. Lists compare by version first; equal versions compare in

@@ -62,7 +62,7 @@ pub fn is_list_committed(state: &State) -> bool {
 ///
 /// A follower takes a list only from its leader. Without a leader, any voter hands over a newer list, as the
 /// members that have it may be unable to lead; no vote depends on the list of an observer. A leader gives its own
-/// list a version above any other.
+/// list a version above any other. (M6)
 pub fn may_tell_list(state: &State, from: NodeId) -> bool {
     let reached = state.detector.is_within_reach(from);
     let entitled = match state.phase() {

@@ -18,7 +18,7 @@ use crate::core::types::{Epoch, NodeId};
 
 /// Whether this member leaves the cluster because these members say that it was removed. With a majority no
 /// single member can end it, except the leader that it follows; otherwise more than half of the other voters have
-/// to say so. A member that removed itself waits only for a member that has stored that.
+/// to say so. A member that removed itself waits only for a member that has stored that. (M7)
 pub fn believes_removal(state: &State, by: NodeId) -> bool {
     let own = state.id();
     let listed = state.membership.list().get(own).is_some();
@@ -83,7 +83,7 @@ pub fn learn(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberL
     }
 }
 
-/// This leader meets a newer list that it did not make.
+/// This leader meets a newer list that it did not make. (M4)
 fn meet_list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
     let (state, version) = (&turn.cx.state, list.version());
     if version.epoch <= state.view().epoch {
@@ -102,7 +102,7 @@ fn meet_list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberL
 }
 
 /// Two leaders of one epoch may have made different lists of one version. The leader that this member follows
-/// gives its own a new version as soon as it hears of the other.
+/// gives its own a new version as soon as it hears of the other. (M4)
 fn take_newer_list(turn: &mut Turn<'_>, from: NodeId, list: &Arc<MemberList>) {
     let state = &turn.cx.state;
     let rival = list.version() == state.membership.version();
@@ -125,7 +125,7 @@ pub fn listed(cx: &mut Context<'_>, from: NodeId, version: ListVersion) {
 /// At the end of a turn, with a majority: the leader's list is committed once a majority has stored it. The
 /// leader first gives a list of an earlier leader a version in its own epoch, even a committed one. Some voter
 /// may have a later list of that leader, which no majority has stored and which does not even name this leader:
-/// neither of the two could take the other's list.
+/// neither of the two could take the other's list. (M3)
 pub fn mark_list_committed(cx: &mut Context<'_>) {
     let state = &mut *cx.state;
     if !state.needs_majority() || !own::leads_by_list(state) {

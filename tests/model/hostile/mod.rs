@@ -260,6 +260,7 @@ const ANY: Case =
 /// So many of each.
 const SEEDS: u64 = super::fewer(6, 500);
 
+/// Rule Q9.
 #[test]
 fn a_voter_that_lies_makes_no_other_break_its_word() {
     all_hear_out(ANY, SEEDS);
@@ -279,6 +280,7 @@ fn a_voter_that_votes_for_all_elects_a_leader_on_each_side_of_a_partition() {
     assert!(watch.longest > TIMING.lease, "two lead for {:?}", watch.longest);
 }
 
+/// Rule Q10.
 #[test]
 fn an_observer_that_lies_makes_no_second_leader() {
     all_hear_out(Case { votes: false, changes: true, cuts: true, ..ANY }, SEEDS);

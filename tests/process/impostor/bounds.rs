@@ -47,6 +47,7 @@ fn a_list_with_a_zero_character_in_a_name_ends_no_process() {
     }
 }
 
+/// Rule X1.
 #[story]
 fn a_list_of_very_many_ids_leaves_nothing_behind() {
     let cluster = scene(|_| {});

@@ -24,7 +24,7 @@ fn cuts() -> u32 {
     env::var("ELECTD_TEST_CUTS").map_or(1, |cuts| cuts.parse().expect("it is a number"))
 }
 
-/// Never two leaders: neither at one instant nor in one epoch.
+/// Never two leaders: neither at one instant nor in one epoch. (I4)
 #[track_caller]
 fn never_two(recorder: &Recorder) {
     let claims = recorder.claims();
@@ -90,6 +90,7 @@ fn only_the_greater_half_has_a_leader(algorithm: AlgorithmKind) {
     never_two(&recorder);
 }
 
+/// Rule C1.
 fn loss_one_way_never_makes_two_leaders(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     cluster.agree_on(5);

@@ -75,6 +75,7 @@ fn told(cluster: &Cluster, recorder: &Recorder) {
     });
 }
 
+/// Rule E4.
 fn each_half_has_a_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "none") else { return };
     cluster.agree_on(5);
@@ -85,6 +86,7 @@ fn each_half_has_a_leader(algorithm: AlgorithmKind) {
     assert!(healed > low || high > low, "epoch {healed} after {low}: the remaining one leads anew");
 }
 
+/// Rule C1.
 fn loss_one_way_leaves_one_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "none") else { return };
     cluster.agree_on(5);

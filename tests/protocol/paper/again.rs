@@ -24,7 +24,7 @@ fn p4_again() -> Process {
     p4
 }
 
-/// Seed 000: "if P has the highest process id" - of those that know it - "it sends a Victory message".
+/// Seed 000: "if P has the highest process id" - of those that know it - "it sends a Victory message". (A3)
 #[test]
 fn who_is_eligible_again_asks_all_before_it_leads() {
     let mut p4 = p4_again();

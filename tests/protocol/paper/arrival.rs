@@ -25,7 +25,7 @@ fn asked(sent: &Sent) -> usize {
 }
 
 /// "Power-on: wait until all are connected, [...] at most `failure`": an election would wait that long,
-/// and nobody would lead meanwhile.
+/// and nobody would lead meanwhile. (C2)
 #[test]
 fn the_highest_takes_over_when_it_has_met_all() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Ring] {
@@ -36,6 +36,7 @@ fn the_highest_takes_over_when_it_has_met_all() {
     }
 }
 
+/// Rule C2.
 #[test]
 fn the_highest_takes_over_when_it_has_looked_for_the_others() {
     for algorithm in AlgorithmKind::ALL {
@@ -62,7 +63,7 @@ fn a_leader_that_says_hello_without_a_leader_leads_no_more() {
     }
 }
 
-/// Its address may mean something else here. Only the process that was met is gone if its address refuses.
+/// Its address may mean something else here. Only the process that was met is gone if its address refuses. (D4)
 #[test]
 fn a_refusal_proves_the_death_of_no_process_that_was_never_met() {
     for algorithm in AlgorithmKind::ALL {
@@ -78,7 +79,7 @@ fn a_refusal_proves_the_death_of_no_process_that_was_never_met() {
     }
 }
 
-/// A process that P5 greeted under a false name cannot pretend to be P5 at another member.
+/// A process that P5 greeted under a false name cannot pretend to be P5 at another member. (C6)
 #[test]
 fn each_peer_is_told_another_instance() {
     let mut p5 = Process::new(AlgorithmKind::Bully, 5);

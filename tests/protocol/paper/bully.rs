@@ -99,7 +99,7 @@ fn note_1_ids_compare_as_unsigned_bytes() {
 }
 
 /// Seed 000, note 4: "From leader election to leader death, the cluster's epoch does not change.
-/// A new round bumps the cluster's epoch."
+/// A new round bumps the cluster's epoch." (E1)
 #[test]
 fn note_4_one_epoch_from_election_to_death() {
     let mut p4 = bully(4);
@@ -113,7 +113,7 @@ fn note_4_one_epoch_from_election_to_death() {
     assert_eq!((p4.leader(), p4.core.view().epoch), (Some(id(4)), Epoch(2)));
 }
 
-/// Seed 000, note 8: "Satisfying assumption #3: a heartbeat-based failure detector is provided."
+/// Seed 000, note 8: "Satisfying assumption #3: a heartbeat-based failure detector is provided." (D2)
 #[test]
 fn note_8_a_silent_leader_is_replaced() {
     let mut p4 = bully(4);
@@ -122,7 +122,7 @@ fn note_8_a_silent_leader_is_replaced() {
     assert_eq!(p4.after(MOMENT), [(vec![1, 2, 3, 5], coordinator(2, 4))]);
 }
 
-/// Seed 000, note 9: "Satisfying assumption #4: processes obey fail-stop maxim."
+/// Seed 000, note 9: "Satisfying assumption #4: processes obey fail-stop maxim." (D6)
 #[test]
 fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
     let mut p5 = bully(5);
@@ -132,7 +132,7 @@ fn note_9_a_leader_that_missed_its_turn_counts_itself_as_failed() {
 }
 
 /// A member that is short of the processor does less each time: with its connections and elections it would keep the
-/// processor busy.
+/// processor busy. (D6)
 #[test]
 fn a_member_that_misses_its_turn_again_looks_for_the_others_for_longer() {
     let mut p5 = bully(5);
@@ -158,7 +158,7 @@ fn power_on_is_recovery() {
 
 /// Seed 004: "if no process responds, it assumes that all higher id processes have failed, and elects
 /// itself as leader" - immediately, if their deaths are proved; and in a new round, as the member that
-/// died last may have won the present one.
+/// died last may have won the present one. (D4, B1)
 #[test]
 fn nobody_waits_for_the_dead() {
     let mut p3 = bully(3);
@@ -201,7 +201,7 @@ fn the_death_of_the_one_who_answered_starts_again() {
 }
 
 /// Seed 004: "safety: amongst non-faulty processes, one leader with the best arbitrarily
-/// determined attribute is elected" - so a lower one that leads has to hand over first.
+/// determined attribute is elected" - so a lower one that leads has to hand over first. (H1)
 #[test]
 fn a_lower_leader_is_bullied_but_not_beside_itself() {
     let mut p5 = bully(5);
@@ -259,7 +259,7 @@ fn who_waits_for_a_disk_that_does_not_write_lets_another_win() {
 }
 
 /// A member that has to store its leader's epoch before it follows misses that leader like any follower: its
-/// disk may never write, and until then it answers those that rank lower.
+/// disk may never write, and until then it answers those that rank lower. (W5)
 #[test]
 fn a_leader_is_missed_that_dies_while_its_epoch_is_stored() {
     let mut p3 = bully(3);

@@ -29,6 +29,7 @@ fn drain(process: &mut Process) -> Vec<Output> {
     process.outputs(Input::Command { id: CommandId(7), command })
 }
 
+/// Rule A5.
 #[test]
 fn a_leader_that_is_drained_hands_over_at_once_and_says_so_when_that_is_durable() {
     let mut p5 = leader(None);
@@ -45,6 +46,7 @@ fn a_leader_that_is_drained_hands_over_at_once_and_says_so_when_that_is_durable(
     assert_eq!(answer(&answered), Some(Ok(Done::Drained { successor: Some(id(4)) })));
 }
 
+/// Rule A5.
 #[test]
 fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     let mut p5 = leader(None);
@@ -56,6 +58,7 @@ fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     assert!(again.core.is_eligible());
 }
 
+/// Rule H9.
 #[test]
 fn the_last_that_may_lead_is_not_drained() {
     let mut p5 = leader(None);
@@ -92,6 +95,7 @@ fn a_member_whose_check_has_not_passed_yet_is_not_eligible() {
     assert!(p5.core.is_eligible());
 }
 
+/// Rule H9.
 #[test]
 fn an_unhealthy_leader_hands_over_and_leads_on_only_where_no_other_may() {
     let mut p5 = leader(Some(Alone::Lead));
@@ -108,6 +112,7 @@ fn an_unhealthy_leader_hands_over_and_leads_on_only_where_no_other_may() {
     }
 }
 
+/// Rule H11.
 #[test]
 fn a_leader_that_is_drained_waits_for_its_job() {
     let mut p5 = leader(None);
@@ -218,6 +223,7 @@ fn follower(algorithm: AlgorithmKind, number: u8, health: Option<Alone>) -> Proc
     follower
 }
 
+/// Rule H10.
 #[test]
 fn a_successor_that_became_unfit_declines_at_once() {
     for algorithm in AlgorithmKind::ALL {
@@ -234,6 +240,7 @@ fn a_successor_that_became_unfit_declines_at_once() {
     }
 }
 
+/// Rule H10.
 #[test]
 fn nobody_waits_for_a_successor_that_declines() {
     for algorithm in AlgorithmKind::ALL {
@@ -251,6 +258,7 @@ fn nobody_waits_for_a_successor_that_declines() {
     }
 }
 
+/// Rule H10.
 #[test]
 fn a_leader_whose_successor_declines_does_not_wait_for_it() {
     let mut p5 = leader(Some(Alone::Lead));
@@ -267,6 +275,7 @@ fn unfit(algorithm: AlgorithmKind) -> Process {
     Process::with(Settings { health: Some(Alone::Lead), ..settings(algorithm, 4) }).0
 }
 
+/// Rule A4.
 #[test]
 fn the_first_that_becomes_fit_where_nobody_was_calls_an_election_at_once() {
     for algorithm in AlgorithmKind::ALL {

@@ -34,7 +34,7 @@ fn heartbeat(members: &[MemberReport]) -> Message {
 }
 
 /// An operator has P5 call an election, in which P5 gets no votes: it looks for the others all the time, and leads
-/// nobody.
+/// nobody. (D3)
 #[test]
 fn a_leader_that_speaks_and_sends_no_heartbeat_leads_no_more() {
     let mut p3 = follower();

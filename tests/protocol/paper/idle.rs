@@ -47,6 +47,7 @@ fn dials_after_t1(member: &mut Process) -> Vec<u8> {
     out.iter().filter_map(number).collect()
 }
 
+/// Rule D1.
 #[test]
 fn who_does_not_answer_is_dialed_anew_before_its_silence_counts() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
@@ -60,7 +61,7 @@ fn who_does_not_answer_is_dialed_anew_before_its_silence_counts() {
     }
 }
 
-/// P4 sent to P5, and P1 comes after that in the ring: the two become neighbours by the death between them.
+/// P4 sent to P5, and P1 comes after that in the ring: the two become neighbours by the death between them. (D1)
 #[test]
 fn a_new_neighbour_in_the_ring_is_dialed_anew_before_it_is_left_out() {
     let mut p4 = orphaned(AlgorithmKind::Ring, 4);
@@ -107,7 +108,7 @@ fn who_was_heard_lately_is_believed_to_be_silent() {
     assert_eq!(p3.core.phase(), Phase::Leading);
 }
 
-/// Its own connection may be forgotten as well: it is renewed, once.
+/// Its own connection may be forgotten as well: it is renewed, once. (D1)
 #[test]
 fn who_dials_again_after_a_silence_is_dialed_anew() {
     let mut p3 = orphan(AlgorithmKind::Bully);

@@ -37,6 +37,7 @@ fn preempts(sent: &Sent) -> bool {
     sent.iter().any(|(_, message)| asks(message))
 }
 
+/// Rule H2.
 #[test]
 fn within_the_margin_the_leader_stays() {
     for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Ring] {
@@ -58,6 +59,7 @@ fn beyond_it_the_leader_is_asked_to_hand_over() {
     }
 }
 
+/// Rule H2.
 #[test]
 fn once_the_leader_is_gone_the_greatest_rank_leads_however_little_greater() {
     let mut p2 = p2_follows(AlgorithmKind::Bully, Quorum::None);

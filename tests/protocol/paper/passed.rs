@@ -44,6 +44,7 @@ fn p4_hears_p5(algorithm: AlgorithmKind) -> Process {
     p4
 }
 
+/// Rule D7.
 #[test]
 fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_rival() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Bully);
@@ -54,6 +55,7 @@ fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_rival() {
     assert_eq!(p4.leader(), Some(id(4)));
 }
 
+/// Rule D7.
 #[test]
 fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_neighbour() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
@@ -64,7 +66,7 @@ fn whoever_is_heard_and_can_be_told_nothing_for_failure_is_no_neighbour() {
     assert!(sent.iter().any(ballot), "{sent:?}");
 }
 
-/// A member that refuses P4 dials P4 all the same, and repeatedly ends that connection.
+/// A member that refuses P4 dials P4 all the same, and repeatedly ends that connection. (D7)
 #[test]
 fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the_same() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
@@ -77,7 +79,7 @@ fn whoever_breaks_its_own_connection_and_dials_again_can_be_told_nothing_all_the
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable()), Some(true));
 }
 
-/// Ring: P5 speaks only when a run of its own fails, which takes longer than `failure`.
+/// Ring: P5 speaks only when a run of its own fails, which takes longer than `failure`. (D7)
 #[test]
 fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
     let mut p4 = p4_hears_p5(AlgorithmKind::Ring);
@@ -94,7 +96,7 @@ fn whoever_is_heard_now_and_then_can_be_told_nothing_all_the_same() {
 }
 
 /// Halting: P5 leads, hears no member, and so takes none in. P3 waits for P5, as it may lead others,
-/// but not without limit.
+/// but not without limit. (E5)
 #[test]
 fn nobody_waits_for_ever_for_a_leader_that_does_not_hear_it() {
     let mut p3 = Process::new(AlgorithmKind::Halting, 3);
@@ -131,6 +133,7 @@ fn p3_wins_and_hands_over(p3: &mut Process, epoch: u64) -> bool {
     releases(&p3.hears(5, Message::Preempt { epoch, rank, votes: Vec::new() }))
 }
 
+/// Rule S3.
 #[test]
 fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
@@ -140,7 +143,7 @@ fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
     assert!(!p3_wins_and_hands_over(&mut p3, 2), "it was let down a moment ago");
 }
 
-/// Some links are dead: P5 asks each leader to hand over, and never wins.
+/// Some links are dead: P5 asks each leader to hand over, and never wins. (S3)
 #[test]
 fn nor_to_a_member_in_whose_place_another_came_to_lead() {
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
@@ -172,7 +175,7 @@ fn whoever_can_be_reached_again_is_a_rival_again() {
 }
 
 /// A lower leader that P5 hears and cannot tell anything would never hand over: P5 waits for `failure` to reach it,
-/// and follows it.
+/// and follows it. (D7)
 #[test]
 fn a_lower_leader_that_can_be_told_nothing_is_followed() {
     let mut p5 = Process::alone(settings(AlgorithmKind::Bully, 5));
@@ -231,7 +234,7 @@ fn asks_voters_in_spite_of_p5(p4: &mut Process) -> Option<Time> {
     asks_voters
 }
 
-/// P5 leads, and P1 follows P4, which P5 does not hear: P1 says so, twice.
+/// P5 leads, and P1 follows P4, which P5 does not hear: P1 says so, twice. (S2)
 #[test]
 fn whoever_was_overruled_twice_follows_the_next_lower_leader_for_a_while() {
     let mut p5 = Process::new(AlgorithmKind::Bully, 5);
@@ -256,7 +259,7 @@ fn whoever_was_overruled_twice_follows_the_next_lower_leader_for_a_while() {
     assert!(p5.now > overruled + TIMING.t2());
 }
 
-/// With a majority an impostor answers ELECTION and nothing more.
+/// With a majority an impostor answers ELECTION and nothing more. (S1)
 #[test]
 fn whoever_answers_and_does_not_lead_is_passed_over() {
     let mut p4 = Process::with(majority(TIMING.lease)).0;
@@ -266,7 +269,7 @@ fn whoever_answers_and_does_not_lead_is_passed_over() {
 }
 
 /// At a first start, and after the silent death of a leader, the voters are bound for a while: no
-/// member could lead, so P5 is not to blame.
+/// member could lead, so P5 is not to blame. (S1)
 #[test]
 fn nobody_is_passed_over_while_the_own_vote_is_not_free() {
     let lease = TIMING.t2() * 3;
@@ -277,7 +280,7 @@ fn nobody_is_passed_over_while_the_own_vote_is_not_free() {
     assert!(at >= Time(0) + lease + TIMING.t2(), "{at:?}");
 }
 
-/// A ballot that left its candidate out, as the link to it is dead, comes by again.
+/// A ballot that left its candidate out, as the link to it is dead, comes by again. (R2)
 #[test]
 fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
     let mut p1 = Process::new(AlgorithmKind::Ring, 1);
@@ -293,7 +296,7 @@ fn after_a_lap_without_its_candidate_a_ballot_goes_straight_there() {
 }
 
 /// With a majority a ballot is sent past a member that keeps it. Without one that member may have
-/// passed on a better candidate, and both ballots would come back, unless the candidate cannot win.
+/// passed on a better candidate, and both ballots would come back, unless the candidate cannot win. (R5)
 #[test]
 fn with_a_majority_a_ballot_that_somebody_keeps_goes_past_it() {
     for quorum in Quorum::ALL {
@@ -311,7 +314,7 @@ fn with_a_majority_a_ballot_that_somebody_keeps_goes_past_it() {
     }
 }
 
-/// A voter that says "no, wait for ever" is asked again.
+/// A voter that says "no, wait for ever" is asked again. (E5)
 #[test]
 fn no_wait_is_longer_than_failure() {
     let longest = Duration::from_nanos(u64::MAX);
@@ -341,6 +344,7 @@ fn p4_waits_for_its_disk() -> (Process, Epoch) {
     (p4, round)
 }
 
+/// Rule W5.
 #[test]
 fn whoever_waits_for_its_disk_is_normal_however_long() {
     let (mut p4, round) = p4_waits_for_its_disk();
@@ -354,7 +358,7 @@ fn whoever_waits_for_its_disk_is_normal_however_long() {
     assert_eq!(p4.leader(), Some(id(5)));
 }
 
-/// Halting: P5 restarts, ranks below P4 by now, and looks for a leader.
+/// Halting: P5 restarts, ranks below P4 by now, and looks for a leader. (W5)
 #[test]
 fn whoever_waits_for_its_disk_begins_when_its_coordinator_elects_anew() {
     let (mut p4, _) = p4_waits_for_its_disk();
@@ -364,7 +368,7 @@ fn whoever_waits_for_its_disk_begins_when_its_coordinator_elects_anew() {
     assert_ne!(p4.core.phase(), Phase::Waiting, "P5 leads no more");
 }
 
-/// Halting: a third member, whose disk is faster, tells P4 of the leader whose epoch P4 is about to store.
+/// Halting: a third member, whose disk is faster, tells P4 of the leader whose epoch P4 is about to store. (W5)
 #[test]
 fn whoever_waits_for_its_disk_goes_on_with_that_when_a_third_member_names_the_same_leader() {
     let (mut p4, round) = p4_waits_for_its_disk();
@@ -375,7 +379,8 @@ fn whoever_waits_for_its_disk_goes_on_with_that_when_a_third_member_names_the_sa
     assert_eq!(p4.leader(), Some(id(5)));
 }
 
-/// The bully: P5 waits for its disk before it follows P4, which restarts meanwhile, and calls an election. P5 ranks higher.
+/// The bully: P5 waits for its disk before it follows P4, which restarts meanwhile, and calls an election. P5 ranks
+/// higher. (W5)
 #[test]
 fn whoever_waits_for_its_disk_begins_when_that_leader_elects_anew() {
     let mut p5 = Process::new(AlgorithmKind::Bully, 5);

@@ -68,6 +68,7 @@ fn told(sent: &Sent) -> Vec<Option<Pause>> {
     pauses.collect()
 }
 
+/// Rule H3.
 #[test]
 fn a_leader_of_a_paused_cluster_stays_until_it_is_resumed() {
     let mut p4 = p4_leads();
@@ -82,6 +83,7 @@ fn a_leader_of_a_paused_cluster_stays_until_it_is_resumed() {
     assert!(releases(&p5_preempts(&mut p4)));
 }
 
+/// Rule H3.
 #[test]
 fn an_unhealthy_leader_of_a_paused_cluster_leads_on_until_it_is_resumed() {
     let mut p4 = p4_leads();
@@ -96,6 +98,7 @@ fn an_unhealthy_leader_of_a_paused_cluster_leads_on_until_it_is_resumed() {
     assert!(resumed.iter().any(released));
 }
 
+/// Rule H3.
 #[test]
 fn orders_count_while_a_cluster_is_paused() {
     let mut p4 = p4_leads();
@@ -151,6 +154,7 @@ fn a_member_that_had_asked_for_the_release_before_it_learned_of_the_pause_follow
     assert_eq!(p5.leader(), Some(id(3)));
 }
 
+/// Rule H4.
 #[test]
 fn a_leader_that_missed_the_pause_is_told_by_those_that_know_and_so_are_all_others() {
     let mut p2 = Process::new(AlgorithmKind::Bully, 2);
@@ -175,6 +179,7 @@ fn a_leader_that_missed_the_pause_is_told_by_those_that_know_and_so_are_all_othe
     assert_eq!(told(&p4.after(TIMING.heartbeat)), [known]);
 }
 
+/// Rule H4.
 #[test]
 fn a_pause_outlives_a_restart_and_an_older_one_changes_nothing() {
     let mut p2 = Process::new(AlgorithmKind::Bully, 2);
@@ -189,6 +194,7 @@ fn a_pause_outlives_a_restart_and_an_older_one_changes_nothing() {
     assert!(!again.core.pause().paused);
 }
 
+/// Rule H3.
 #[test]
 fn a_dead_leader_of_a_paused_cluster_is_replaced() {
     let mut p5 = Process::new(AlgorithmKind::Bully, 5);
@@ -229,6 +235,7 @@ fn the_end_of_one_pause_does_not_end_the_next() {
     assert!(!p4.core.pause().paused);
 }
 
+/// Rule H3.
 #[test]
 fn a_leader_that_ends_its_job_for_a_higher_member_and_is_paused_meanwhile_leads_on() {
     for pause in [false, true] {

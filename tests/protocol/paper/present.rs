@@ -89,6 +89,7 @@ fn told(p1: &mut Process) -> (i64, i64) {
     told.expect("it leads")
 }
 
+/// Rule H2.
 #[test]
 fn a_leader_tells_what_it_was_elected_with_and_what_it_ranks_now() {
     let mut p1 = p1_leads();
@@ -99,6 +100,7 @@ fn a_leader_tells_what_it_was_elected_with_and_what_it_ranks_now() {
     assert_eq!(told(&mut p1), (1000, 1000), "nobody knows any better");
 }
 
+/// Rule H2.
 #[test]
 fn a_member_takes_over_from_a_leader_whose_rank_fell_by_more_than_the_margin() {
     for algorithm in AlgorithmKind::ALL {
@@ -161,6 +163,7 @@ fn a_leader_hands_over_to_whoever_exceeds_its_present_rank() {
     assert_eq!(p1.core.rank().value, 700, "or it would overrule P2 in the election");
 }
 
+/// Rule H2.
 #[test]
 fn a_leader_whose_rank_rose_keeps_its_leadership() {
     let mut p1 = p1_leads();

@@ -78,6 +78,7 @@ fn eligible_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
     p5.core.is_eligible().then_some(p5.now)
 }
 
+/// Rule A2.
 #[test]
 fn who_resigned_is_eligible_again_when_the_other_is_out_of_reach_and_silent() {
     for algorithm in BOTH {
@@ -88,7 +89,7 @@ fn who_resigned_is_eligible_again_when_the_other_is_out_of_reach_and_silent() {
     }
 }
 
-/// As long as the other member can be reached, or was heard just now, it may lead.
+/// As long as the other member can be reached, or was heard just now, it may lead. (A1)
 #[test]
 fn who_resigned_is_not_eligible_again_while_the_other_may_lead() {
     for algorithm in BOTH {
@@ -111,7 +112,7 @@ fn who_is_eligible_again_leads() {
 }
 
 /// A member that ranks below an ineligible one is not eligible either. But it learns the same of P5,
-/// and may be eligible again as well: its earlier answer is not enough for P5 to lead.
+/// and may be eligible again as well: its earlier answer is not enough for P5 to lead. (A3)
 #[test]
 fn who_resigned_is_eligible_again_when_the_other_says_that_it_is_not_eligible() {
     let mut p5 = resigned(AlgorithmKind::Bully);
@@ -128,7 +129,7 @@ fn who_resigned_is_eligible_again_when_the_other_says_that_it_is_not_eligible() 
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(3)));
 }
 
-/// The same with halting: P4 was drained when no leader could tell P5 of it.
+/// The same with halting: P4 was drained when no leader could tell P5 of it. (A2)
 #[test]
 fn who_resigned_is_eligible_again_when_the_other_replies_that_it_may_not_lead() {
     let mut p5 = resigned(AlgorithmKind::Halting);

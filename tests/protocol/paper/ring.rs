@@ -94,7 +94,7 @@ fn who_has_participated_stops_lesser_candidates() {
     assert_eq!(told(p3.hears(2, ballot(run(1, 1), 4, 2))), [], "the same once more");
 }
 
-/// Where the ring was repaired, a lesser candidate may come behind a better one, and both would come back.
+/// Where the ring was repaired, a lesser candidate may come behind a better one, and both would come back. (R1)
 #[test]
 fn who_has_sent_a_better_candidate_on_stops_lesser_ones_that_rank_above_itself() {
     let mut p3 = process(3);
@@ -151,7 +151,7 @@ fn the_attribute_comes_before_the_id() {
 
 /// Multiple initiators, rule 1: "if incoming initiator_ID is greater than the stored initiator_ID:
 /// treat it as a new election run, and process it as per normal rules" - so a member that participated
-/// in the lesser run has not participated in this one.
+/// in the lesser run has not participated in this one. (R1)
 #[test]
 fn hierarchy_1_a_greater_initiator_is_a_new_run() {
     let mut p3 = process(3);
@@ -230,7 +230,7 @@ fn a_candidate_that_comes_again_lives() {
     assert_eq!(told(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
 }
 
-/// The same, if a message is lost unnoticed, or never stops.
+/// The same, if a message is lost unnoticed, or never stops. (E5)
 #[test]
 fn a_lost_ballot_is_a_new_run() {
     let mut p3 = process(3);
@@ -304,7 +304,7 @@ fn the_last_one_leads() {
     assert_eq!(p3.leader(), Some(id(3)));
 }
 
-/// An ineligible member begins a ballot all the same, replaces no candidate, and never leads.
+/// An ineligible member begins a ballot all the same, replaces no candidate, and never leads. (A1)
 #[test]
 fn who_is_not_eligible_replaces_nobody() {
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
@@ -331,7 +331,7 @@ fn a_live_leader_stops_ballots_and_reminds_all() {
     assert_eq!(reminded[0].0, [1, 2, 3, 4]);
 }
 
-/// Only the link between P4 and the leader is dead: P4's ballot comes past the leader, and would come back.
+/// Only the link between P4 and the leader is dead: P4's ballot comes past the leader, and would come back. (R5)
 #[test]
 fn a_ballot_that_left_out_a_live_leader_goes_no_further() {
     let mut p3 = process(3);
@@ -371,7 +371,7 @@ fn own_ballot(hops: u32) -> Message {
     Message::Ballot(Ballot { run: run(1, 3), candidate: own, hops })
 }
 
-/// The only member that may lead is never sent a ballot, as the link between it and the one before it is dead.
+/// The only member that may lead is never sent a ballot, as the link between it and the one before it is dead. (R2)
 #[test]
 fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
     let mut p3 = witness_beside(&[5]);
@@ -379,7 +379,7 @@ fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
     assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![5], own_ballot(1))]);
 }
 
-/// P2 passed the ballot on as it is: its vote is not free, or it was added just now.
+/// P2 passed the ballot on as it is: its vote is not free, or it was added just now. (R2)
 #[test]
 fn a_ballot_that_comes_back_goes_to_another_than_the_member_that_passed_it_on() {
     let mut p3 = witness_beside(&[1, 2]);
@@ -387,7 +387,7 @@ fn a_ballot_that_comes_back_goes_to_another_than_the_member_that_passed_it_on() 
     assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![1], own_ballot(1))]);
 }
 
-/// P5 calls older runs than P4, which it does not hear.
+/// P5 calls older runs than P4, which it does not hear. (R3)
 #[test]
 fn who_sends_an_older_ballot_gets_the_present_one_of_a_member_that_may_not_lead() {
     let mut p3 = witness_beside(&[5]);

@@ -87,6 +87,7 @@ fn who_was_never_away_or_does_not_lead_is_no_second_leader() {
     assert_eq!(p3.core.split(), None, "a follower cannot tell");
 }
 
+/// Rule E4.
 #[test]
 fn of_two_leaders_of_one_epoch_the_one_that_remains_runs_a_new_round() {
     let mut p5 = isolated(AlgorithmKind::Bully, 3);

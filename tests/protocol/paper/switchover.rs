@@ -106,6 +106,7 @@ fn named(sent: &Sent) -> Vec<Option<electd::core::types::NodeId>> {
     names.collect()
 }
 
+/// Rule H5.
 #[test]
 fn a_leader_names_the_chosen_member_and_hands_over_when_that_takes_over() {
     let mut p5 = p5_leads();
@@ -212,6 +213,7 @@ fn a_leader_that_stops_leading_otherwise_answers_that_it_handed_over() {
     assert!(resigned.contains(&refused), "{resigned:?}");
 }
 
+/// Rule H5.
 #[test]
 fn the_chosen_member_waits_for_the_release_and_then_wins_whatever_its_rank() {
     for algorithm in AlgorithmKind::ALL {
@@ -233,7 +235,7 @@ fn the_chosen_member_waits_for_the_release_and_then_wins_whatever_its_rank() {
     }
 }
 
-/// A higher member that has not heard of the choice yet might win in the same epoch.
+/// A higher member that has not heard of the choice yet might win in the same epoch. (A3)
 #[test]
 fn with_the_bully_algorithm_the_chosen_member_asks_all_others() {
     let mut p2 = p2_is_chosen(AlgorithmKind::Bully);
@@ -242,6 +244,7 @@ fn with_the_bully_algorithm_the_chosen_member_asks_all_others() {
     assert_eq!(asked.map(|(to, _)| to.clone()), Some(vec![1, 3, 4, 5]));
 }
 
+/// Rule H6.
 #[test]
 fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() {
     let mut p2 = p2_leads(Preempt::Always);
@@ -256,7 +259,7 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
     assert!(sent.contains(&(vec![1, 3, 4, 5], release)), "the best takes over: {sent:?}");
 }
 
-/// It has not heard that the leader gave up on it, and still shows the greatest rank.
+/// It has not heard that the leader gave up on it, and still shows the greatest rank. (H6)
 #[test]
 fn a_member_that_was_chosen_in_vain_does_not_preempt_the_one_that_leads_by_a_switchover() {
     let mut p2 = p2_leads(Preempt::Always);
@@ -295,6 +298,7 @@ fn a_higher_member_follows_a_leader_that_was_chosen() {
     }
 }
 
+/// Rule H5.
 #[test]
 fn the_choice_ends_when_the_leader_names_the_member_no_more_or_another_leads() {
     for message in [heartbeat(1, 5, None), heartbeat(1, 5, Some(3)), heartbeat(2, 4, None)] {
@@ -317,6 +321,7 @@ fn called(sent: &Sent) -> Option<(Epoch, i64)> {
     })
 }
 
+/// Rule H5.
 #[test]
 fn a_chosen_member_whose_leader_dies_calls_by_the_choice_and_after_a_while_by_its_own_rank() {
     let mut p2 = p2_is_chosen(AlgorithmKind::Bully);

@@ -27,6 +27,7 @@ fn p4_beside_p5(protocols: Protocols) -> Process {
     p4
 }
 
+/// Rule C4.
 #[test]
 fn other_timings_are_told_only_to_those_that_know_what_that_is() {
     let timing = Timing { failure: TIMING.failure + Duration::from_millis(1), ..TIMING };
@@ -36,6 +37,7 @@ fn other_timings_are_told_only_to_those_that_know_what_that_is() {
     }
 }
 
+/// Rule C4.
 #[test]
 fn a_leader_of_an_earlier_version_is_not_asked_what_it_does_not_know() {
     let commands = [
@@ -68,6 +70,7 @@ fn a_leader_of_an_earlier_version_is_still_asked_what_it_knows() {
     assert!(matches!(&sent[..], [(to, Message::Forward { .. })] if *to == [5]), "{sent:?}");
 }
 
+/// Rule C4.
 #[test]
 fn who_shares_no_version_is_refused_with_the_two_that_come_closest() {
     for (lowest, highest, ours, theirs) in [(7, 9, 6, 7), (3, 4, 5, 4), (7, 3, 6, 7)] {

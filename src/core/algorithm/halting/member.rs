@@ -11,7 +11,8 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
-/// For how many times `failure` a member waits for a leader that does not hear it. That leader may lead nobody else.
+/// For how many times `failure` a member waits for a leader that does not hear it. That leader may lead nobody
+/// else. (E5)
 const MOST_PATIENCE: u32 = 8;
 
 impl Halting {
@@ -28,7 +29,7 @@ impl Halting {
         let yields = !preempts && !self.organizes(cx.state);
         let subject = !above || incumbent && yields;
         // With a majority an organizer asks the voters before it halts anybody. If this member leads and has its
-        // lease, the organizer comes too late.
+        // lease, the organizer comes too late. (K1)
         let leads = cx.state.leads() && cx.state.needs_majority();
         let accepted = !older && subject && !leads && !self.obeys_better(cx, rank, round);
         if accepted {
@@ -53,7 +54,7 @@ impl Halting {
     }
 
     /// The organizer may be alive and have given up: this member waits T2 for each sign that it continues, and for
-    /// each step at most twice that.
+    /// each step at most twice that. (E5)
     fn await_next_step(&self, cx: &mut Context) {
         let t2 = cx.state.settings.timing.t2();
         let most = cx.state.course.since() + t2 * 2;
@@ -70,7 +71,7 @@ impl Halting {
     }
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as its coordinator. If
-    /// this member has a newer task, it sends that to the organizer, which hands out the newest.
+    /// this member has a newer task, it sends that to the organizer, which hands out the newest. (K2)
     pub fn elected(&mut self, cx: &mut Context, by: Call, round: Epoch, task: TaskVersion) {
         let of_round = |(_, halted): (Rank, Epoch)| halted == round;
         let obeyed = self.obeys(by.0, round)
@@ -86,7 +87,7 @@ impl Halting {
     }
 
     /// The task of the accepted coordinator: the member is Normal again. It refuses an older task than its own: its
-    /// message with the newer one was lost. Returns the leader to follow.
+    /// message with the newer one was lost. Returns the leader to follow. (K7)
     pub fn ready(&mut self, cx: &mut Context, by: Call, round: Epoch, task: &Task) -> Option<View> {
         let accepted = cx.state.phase() == Phase::Reorganizing
             && self.organized.step == Step::Idle

@@ -111,7 +111,7 @@ impl Halting {
         self.call_up(cx, |number| Message::Elected { number, round, task });
     }
 
-    /// A member that is about to accept this organizer has a newer task: the organizer hands out that one.
+    /// A member that is about to accept this organizer has a newer task: the organizer hands out that one. (K7)
     pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
         let asked = self.organized.step == Step::Electing && self.organized.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
@@ -217,7 +217,7 @@ impl Halting {
     }
 
     /// A member that does not rank above this ineligible one is ineligible too. Returns whether this resigned member
-    /// is eligible again because of that.
+    /// is eligible again because of that. (A2)
     fn is_eligible_instead_of(&self, cx: &mut Context, other: NodeId) -> bool {
         if cx.state.is_eligible() {
             return false;

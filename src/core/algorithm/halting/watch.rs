@@ -12,7 +12,7 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 impl Halting {
-    /// Check, each `failure`: "ARE-YOU-NORMAL to all others".
+    /// Check, each `failure`: "ARE-YOU-NORMAL to all others". (K3)
     pub(super) fn check_all(&mut self, cx: &mut Context) {
         if cx.state.leads() {
             cx.arm(Timer::Check, cx.state.settings.timing.failure);
@@ -42,7 +42,7 @@ impl Halting {
     /// "Are you normal?": yes only under this coordinator, in its present epoch.
     pub fn are_you_normal(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
         let follows = cx.state.follows(by.0) && cx.state.view().epoch == epoch;
-        // A member that waits for its disk before it follows has accepted the task.
+        // A member that waits for its disk before it follows has accepted the task. (W5)
         let waits = cx.state.is_bound_to(by.0) && !Fault::DiskNotNormal.is_planted();
         self.answer(cx, by, follows || waits);
     }
@@ -60,7 +60,7 @@ impl Halting {
         }
     }
 
-    /// A member that had this one as its coordinator asks whether it still has.
+    /// A member that had this one as its coordinator asks whether it still has. (K5)
     pub fn are_you_coordinator(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
         let leads = cx.state.leads_in(epoch);
         let organizes = self.organizes(cx.state) && self.organized.round == epoch;
@@ -76,7 +76,7 @@ impl Halting {
                 self.begin(cx, Reason::Joined(asker));
             }
             Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),
-            // The asker does not lead any more, even if this member is about to store its epoch.
+            // The asker does not lead any more, even if this member is about to store its epoch. (W5)
             Phase::Waiting if cx.state.leader_to_store() == Some(asker) => {
                 self.begin(cx, Reason::LeaderGaveUp(asker));
             }
@@ -121,7 +121,7 @@ impl Halting {
     }
 
     /// "Without a reply, an election." But a follower that heard its coordinator recently waits: one reply may be
-    /// late, and it calls the coordinator again before it suspects it.
+    /// late, and it calls the coordinator again before it suspects it. (K4)
     pub(super) fn coordinator_unanswered(&mut self, cx: &mut Context) {
         if self.timeout.take().is_none() {
             return;

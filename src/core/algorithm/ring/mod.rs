@@ -178,7 +178,7 @@ impl Ring {
         self.nominate(cx, Ballot { run, candidate: own(cx), hops: 0 });
     }
 
-    /// Joins a run, and leaves any lesser one. In the new run this member has not participated yet.
+    /// Joins a run, and leaves any lesser one. In the new run this member has not participated yet. (R1)
     fn take_part(&mut self, cx: &mut Context, run: Run, reason: Reason) {
         if run > self.run {
             self.run = run;
@@ -228,7 +228,7 @@ impl Ring {
     /// Whether this member takes no part in a run that a ballot belongs to. Then it tells the sender why, or does what
     /// ends that run.
     fn stays_out(&mut self, cx: &mut Context, from: NodeId, run: Run) -> bool {
-        // This voter has promised its vote to its leader or to itself.
+        // This voter has promised its vote to its leader or to itself. (R7)
         let promised = cx.state.is_promised(cx.now) || cx.state.candidacy.awaits_votes();
         if run.epoch <= decided(cx) || self.is_back_from(cx, run) {
             cx.send_view(from);
@@ -267,7 +267,7 @@ impl Ring {
     }
 
     /// Sends a ballot on, or stops it. In an epoch that it reserved before, this member may have led already: if no
-    /// other member may lead, it calls a greater run.
+    /// other member may lead, it calls a greater run. (W2)
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
         let alone = own(cx).eligible && !as_known(cx, ballot.candidate).eligible;
@@ -283,7 +283,7 @@ impl Ring {
         own.eligible &= open;
         let better = self.candidate.is_some_and(|sent| sent > candidate);
         if better {
-            // A better candidate has gone on. After a repair both ballots might come back.
+            // A better candidate has gone on. After a repair both ballots might come back. (R1)
         } else if candidate.rank.id == own.rank.id {
             if candidate.incarnation == own.incarnation && open {
                 self.returned(cx, by, Reason::BallotBack);
@@ -350,7 +350,7 @@ impl Ring {
         }
         self.announced = run;
         self.pass_on(cx, Message::Lap(Lap { hops: hops + 1, ..lap }));
-        // This member cannot watch a leader that it has not met: that leader will say hello.
+        // This member cannot watch a leader that it has not met: that leader will say hello. (R6)
         let met = cx.state.detector.get(leader.rank.id);
         let same = |peer: &Peer| peer.incarnation() == leader.incarnation && !is_gone(cx, leader);
         met.is_some_and(|peer| same(peer) || Fault::UnmetLeader.is_planted()).then_some(view)

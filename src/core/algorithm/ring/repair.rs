@@ -18,7 +18,8 @@ fn is_current(cx: &Context, message: &Message) -> bool {
         Message::Ballot(ballot) => {
             cx.state.phase() == Phase::Electing && ballot.run.epoch > cx.state.view().epoch
         }
-        // The announcement of a leader that leads no more is void: a member that gets it now may have missed its end.
+        // The announcement of a leader that leads no more is void: a member that gets it now may have missed its
+        // end. (R6)
         Message::Lap(Lap { leader, .. }) if leader.rank.id == cx.state.id() => cx.state.leads(),
         Message::Lap(lap) => lap.run.epoch == decided(cx),
         _ => false,
@@ -48,7 +49,7 @@ impl Ring {
     }
 
     /// A ballot has made a lap that left its candidate out, as the link to the candidate is dead: this member sends
-    /// it straight there, or passes it on if it cannot, so that another member may.
+    /// it straight there, or passes it on if it cannot, so that another member may. (R2)
     pub(super) fn send_straight(&mut self, cx: &mut Context, ballot: Ballot) {
         let candidate = ballot.candidate.rank.id;
         if cx.state.detector.is_within_reach(candidate) {
@@ -60,7 +61,7 @@ impl Ring {
 
     /// The ballot of this ineligible member has come back. An eligible live member was left out, as the link between
     /// it and the member before it is dead: this member sends the ballot straight there, but not to the member that
-    /// passed it on last, which would have put itself in. Returns the receiver.
+    /// passed it on last, which would have put itself in. Returns the receiver. (R2)
     pub fn send_to_left_out(&mut self, cx: &mut Context, by: Option<NodeId>) -> Option<NodeId> {
         let others = cx.state.eligible().map(|peer| peer.rank());
         let best = others.filter(|rank| Some(rank.id) != by).max()?.id;
@@ -76,7 +77,7 @@ impl Ring {
 
     /// The sender of an older ballot did not get the ballot of the present run, as links are dead: it gets that now. It
     /// would call ever older runs than a member that it does not hear. Not if the candidate could win: both ballots
-    /// might come back.
+    /// might come back. (R3)
     pub(super) fn draw_in(&self, cx: &mut Context, from: NodeId) {
         let Some((message @ Message::Ballot(ballot), _)) = &self.last else { return };
         if !ballot.candidate.eligible && is_current(cx, message) && !Fault::NotDrawnIn.is_planted()
@@ -95,7 +96,7 @@ impl Ring {
 
     /// A ballot had no outcome in time: the member that got it may keep it for ever. The next member after that gets
     /// the ballot as well, and ignores it if it has seen it. Without a majority, a candidate that could win waits:
-    /// the keeper may have sent a better candidate on, and both ballots would come back.
+    /// the keeper may have sent a better candidate on, and both ballots would come back. (R5)
     pub(super) fn send_past(&mut self, cx: &mut Context) {
         let Some((message @ Message::Ballot(ballot), kept_by)) = self.last.clone() else { return };
         if ballot.candidate.eligible && !cx.state.needs_majority() {

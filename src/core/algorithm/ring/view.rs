@@ -69,7 +69,7 @@ pub(super) fn next_after(cx: &Context, passed: NodeId) -> Option<NodeId> {
 
 /// Whether the sender of a ballot left out the leader that this member follows and heard recently: only the link
 /// between the sender and the leader is dead. Such a ballot would come back past the leader, and elect a second one.
-/// With a majority a voter's promise has the same effect.
+/// With a majority a voter's promise has the same effect. (R5)
 pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
     let follows = |leader: &Rank| cx.state.follows(leader.id) && !cx.state.needs_majority();
     let Some(leader) = cx.state.leader().filter(follows) else { return false };
@@ -82,7 +82,7 @@ pub(super) fn left_out_leader(cx: &Context, sender: NodeId) -> bool {
 /// Whether runs have failed for so long that this member asks the voters itself, without a lap around the ring. A
 /// single liar may spoil each lap, but not the answers of the others. The members take turns, the best first: two
 /// that ask simultaneously split the votes. Each counts its turns from when it lost its leader, so two may still do
-/// so; then the jitter of the next question decides.
+/// so; then the jitter of the next question decides. (R4)
 pub(super) fn asks_without_lap(cx: &Context) -> bool {
     let Some(since) = cx.state.course.leaderless() else { return false };
     if !cx.state.needs_majority() || !cx.state.is_eligible() {

@@ -80,7 +80,7 @@ fn without_acceptance_it_starts_again_after_a_while() {
 
 /// Paper, Check: "periodic, Normal coordinator only: ARE-YOU-NORMAL to all others; a "no" starts
 /// an election; silence is skipped. This is how a recovered lower node gets absorbed" - so that
-/// the epoch rises.
+/// the epoch rises. (K3)
 #[test]
 fn the_coordinator_checks_who_is_normal() {
     let mut p5 = p5_leads();
@@ -124,7 +124,7 @@ fn a_silent_coordinator_is_called_and_then_replaced() {
 }
 
 /// Paper, Timeout, in Reorganization: a member that asks this node has missed the coordinator, so this
-/// node calls the coordinator immediately, and replaces it if it is up and no longer leads.
+/// node calls the coordinator immediately, and replaces it if it is up and no longer leads. (K5)
 #[test]
 fn who_is_asked_looks_at_its_own_coordinator() {
     let mut p3 = halting(3);
@@ -137,7 +137,7 @@ fn who_is_asked_looks_at_its_own_coordinator() {
     assert_eq!(p3.status(), NodeStatus::Election);
 }
 
-/// It asks another time before it suspects the coordinator: after `failure` - T1 of silence.
+/// It asks another time before it suspects the coordinator: after `failure` - T1 of silence. (K4)
 #[test]
 fn a_coordinator_that_was_heard_of_late_may_reply_late() {
     let mut p3 = p3_under_p5();
@@ -211,7 +211,7 @@ fn the_coordinator_is_there() {
     assert_eq!(sent[1..], to(&[1, 2, 3, 4], are_you_normal(4, 1)));
 }
 
-/// The same, where the caller is connected to this node and this node not yet to the caller.
+/// The same, where the caller is connected to this node and this node not yet to the caller. (K6)
 #[test]
 fn a_reply_waits_for_the_connection() {
     let mut p5 = halting(5);
@@ -242,7 +242,7 @@ fn the_organizer_is_heard_by_those_it_halts() {
 }
 
 /// An organizer whose voters have slow disks takes longer than T2. The halted members wait for it while
-/// it says that it continues, and no longer than twice T2, as its election may fail.
+/// it says that it continues, and no longer than twice T2, as its election may fail. (E5)
 #[test]
 fn who_was_halted_waits_for_an_organizer_that_goes_on() {
     for (says, waits) in [(0, TIMING.t2()), (2, TIMING.t2() * 2), (1, TIMING.t2())] {
@@ -292,7 +292,7 @@ fn an_incumbent_yields_to_a_higher_organizer() {
     assert_eq!(p5.core.phase(), Phase::Electing);
 }
 
-/// A HALT of an epoch that is over is refused, with what is known instead.
+/// A HALT of an epoch that is over is refused, with what is known instead. (E2)
 #[test]
 fn an_older_organizer_is_told_what_is_known() {
     let mut p3 = p3_under_p5();

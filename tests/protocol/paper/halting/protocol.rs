@@ -144,7 +144,7 @@ fn part_2_the_organizer_is_its_own_coordinator() {
 
 /// Seed 002, part 2: "The node k receives I am elected message, the node k checks if the Halt
 /// message is sent from node i, the node k sets its coordinator to i, the node k sets its status
-/// to Reorganization".
+/// to Reorganization". (K2)
 #[test]
 fn part_2_only_the_halter_is_accepted_as_elected() {
     let mut p3 = halting(3);

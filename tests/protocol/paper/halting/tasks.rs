@@ -99,6 +99,7 @@ fn a_newer_task_waits_for_the_connection() {
     assert_eq!(p3.reaches(5), vec![(vec![5], told(2)), (vec![5], yes(5))]);
 }
 
+/// Rule K7.
 #[test]
 fn the_newest_task_is_handed_out() {
     let mut p5 = halting(5);
@@ -136,7 +137,7 @@ fn a_task_that_was_not_asked_for_changes_nothing() {
 }
 
 /// A member's message may be lost: then the member does not go back to an older task, and the organizer
-/// starts again.
+/// starts again. (K7)
 #[test]
 fn an_older_task_is_refused() {
     let mut p3 = p3_with(2);

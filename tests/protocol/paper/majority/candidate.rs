@@ -53,7 +53,7 @@ fn halting_asks_before_halt_and_between_halt_and_elected() {
 }
 
 /// Slow disks and slow members take as long as a lease: the voters have stored their votes, and tell them
-/// once more.
+/// once more. (N1)
 #[test]
 fn halting_asks_for_its_votes_again_if_they_are_about_to_run_out_when_all_have_the_task() {
     let mut p5 = Process::with(majority(AlgorithmKind::Halting, 5)).0;
@@ -92,7 +92,7 @@ fn a_ring_asks_before_it_initiates_and_when_the_ballot_is_back() {
 }
 
 /// "The candidate's own vote obeys the same rules": while it is promised to another, three others
-/// have to agree.
+/// have to agree. (Q3)
 #[test]
 fn the_own_vote_obeys_the_same_rules() {
     let mut p5 = voter(5);
@@ -105,7 +105,7 @@ fn the_own_vote_obeys_the_same_rules() {
     assert_eq!(p5.hears(3, vote(2, 2)), to(&OTHERS, coordinator(2, 5)));
 }
 
-/// "A vote is durable before it is sent": one's own counts no sooner.
+/// "A vote is durable before it is sent": one's own counts no sooner. (Q3)
 #[test]
 fn the_own_vote_counts_only_when_it_is_durable() {
     let mut p5 = p5_asks();
@@ -114,7 +114,7 @@ fn the_own_vote_counts_only_when_it_is_durable() {
     assert_eq!(p5.stores(), to(&OTHERS, coordinator(1, 5)));
 }
 
-/// "Replies to something no longer awaited (ANSWER, acknowledgements, votes) are dropped."
+/// "Replies to something no longer awaited (ANSWER, acknowledgements, votes) are dropped." (E3)
 #[test]
 fn a_copied_or_late_vote_counts_for_nothing() {
     let mut p5 = p5_asks();
@@ -130,7 +130,7 @@ fn a_copied_or_late_vote_counts_for_nothing() {
     assert_eq!(p5.hears(2, vote(2, 1)), to(&OTHERS, coordinator(1, 5)));
 }
 
-/// The same of the replies to a pre-vote.
+/// The same of the replies to a pre-vote. (E3)
 #[test]
 fn a_copied_or_late_opinion_counts_for_nothing() {
     let mut p5 = p5_tries();
@@ -155,7 +155,7 @@ fn an_observer_is_not_asked_and_does_not_count() {
 }
 
 /// "A candidate that steps down releases its votes", and "who released an epoch never leads in it
-/// again, whatever still arrives".
+/// again, whatever still arrives". (H13)
 #[test]
 fn who_gives_up_releases_and_never_leads_in_that_epoch() {
     let mut p5 = p5_asks();
@@ -172,7 +172,7 @@ fn who_gives_up_releases_and_never_leads_in_that_epoch() {
 }
 
 /// "A vote request that timed out is repeated in the same epoch": the voters' disks may be slow. Its own vote is
-/// durable by then, and each answers the question that it was asked last.
+/// durable by then, and each answers the question that it was asked last. (N1)
 #[test]
 fn a_vote_request_that_was_not_answered_in_time_is_repeated() {
     let mut p5 = p5_asks();
@@ -196,7 +196,7 @@ fn a_vote_request_is_not_repeated_to_those_that_are_gone() {
     );
 }
 
-/// "A new leader heartbeats at once": its lease runs since its vote request was sent.
+/// "A new leader heartbeats at once": its lease runs since its vote request was sent. (N1)
 #[test]
 fn the_first_heartbeat_leaves_at_once() {
     let mut p5 = p5_asks();
@@ -220,7 +220,7 @@ fn a_vote_that_comes_when_its_lease_is_over_is_of_no_use() {
 }
 
 /// "Unless [...] its last pre-vote failed for want of replies": then it is not eligible, and asks the
-/// voters again before it calls another election.
+/// voters again before it calls another election. (N3)
 #[test]
 fn who_hears_no_majority_is_not_eligible() {
     let mut p5 = p5_tries();
@@ -269,7 +269,7 @@ fn a_candidate_passes_a_release_on_before_it_asks() {
 }
 
 /// "L releases only to a candidate that shows a majority of yes and yes-if, in PREEMPT": P5 asks for
-/// it only then, and follows P4 until it is released.
+/// it only then, and follows P4 until it is released. (H1)
 #[test]
 fn a_higher_member_preempts_with_the_votes_of_a_majority() {
     let mut p5 = voter(5);

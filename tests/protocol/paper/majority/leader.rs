@@ -36,7 +36,7 @@ fn p5_leads_later() -> Process {
 }
 
 /// "Lease: the leader's runs for `lease` * 9/11 [...] from the sending of what a majority
-/// acknowledged."
+/// acknowledged." (L4)
 #[test]
 fn the_lease_counts_from_the_sending_of_the_vote_request() {
     let p5 = p5_leads_later();
@@ -44,7 +44,7 @@ fn the_lease_counts_from_the_sending_of_the_vote_request() {
     assert_eq!(certain(), Duration::from_nanos(327_272_727));
 }
 
-/// The same of heartbeats.
+/// The same of heartbeats. (L4)
 #[test]
 fn the_lease_counts_from_the_sending_of_a_heartbeat() {
     let mut p5 = p5_leads_later();
@@ -60,7 +60,7 @@ fn the_lease_counts_from_the_sending_of_a_heartbeat() {
 }
 
 /// "Votes and acknowledgements echo (incarnation, epoch, number) of what they answer": so a late
-/// one counts for what it answers, and that of something else for nothing.
+/// one counts for what it answers, and that of something else for nothing. (E3)
 #[test]
 fn an_acknowledgement_counts_for_what_it_answers() {
     let mut p5 = p5_leads_later();
@@ -106,7 +106,7 @@ fn an_observer_prolongs_no_lease() {
 }
 
 /// "A leader stops saying so before anybody else may start; the published snapshot carries its own
-/// expiry" - whatever it handles first.
+/// expiry" - whatever it handles first. (I5, L6)
 #[test]
 fn without_a_lease_nobody_leads() {
     let mut p5 = p5_leads();
@@ -144,7 +144,7 @@ fn a_leader_whose_vote_is_anothers_does_not_count_it() {
     assert!(p5.core.lease_until() > lease);
 }
 
-/// "That leader asks for votes in a greater epoch itself, without stepping down first."
+/// "That leader asks for votes in a greater epoch itself, without stepping down first." (L5)
 #[test]
 fn a_refused_leader_asks_for_a_greater_epoch() {
     let mut p5 = p5_leads();
@@ -160,7 +160,7 @@ fn a_refused_leader_asks_for_a_greater_epoch() {
 }
 
 /// "As long as its lease runs, no later leader was elected": a member that says so is mistaken or lies,
-/// and no stream of such messages makes the leader ask more than once between two heartbeats.
+/// and no stream of such messages makes the leader ask more than once between two heartbeats. (Q12)
 #[test]
 fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
     let mut p5 = p5_leads();
@@ -183,7 +183,7 @@ fn a_leader_does_not_step_down_on_the_word_of_a_third_member() {
 }
 
 /// A member that was lied to names another leader of this epoch, and follows no second one: the leader asks for a
-/// greater epoch, in which it is followed.
+/// greater epoch, in which it is followed. (Q8)
 #[test]
 fn a_leader_whose_epoch_is_said_to_be_anothers_asks_for_a_greater_epoch() {
     let mut p5 = p5_leads();
@@ -224,7 +224,7 @@ fn p4_leads() -> Process {
     p4
 }
 
-/// "L releases only to a candidate that shows a majority of yes and yes-if, in PREEMPT."
+/// "L releases only to a candidate that shows a majority of yes and yes-if, in PREEMPT." (H1)
 #[test]
 fn a_leader_releases_only_to_a_majority() {
     let mut p4 = p4_leads();
@@ -239,7 +239,7 @@ fn a_leader_releases_only_to_a_majority() {
     assert_eq!(p4.leader(), None);
 }
 
-/// "That leader stops (its work first), then answers RELEASE(epoch)."
+/// "That leader stops (its work first), then answers RELEASE(epoch)." (H8)
 #[test]
 fn a_leader_stops_before_it_says_so() {
     let mut p4 = p4_leads();
@@ -257,7 +257,7 @@ fn a_leader_stops_before_it_says_so() {
     assert!(stops.is_some() && stops < tells, "{out:?}");
 }
 
-/// "Who released an epoch never leads in it again, whatever still arrives."
+/// "Who released an epoch never leads in it again, whatever still arrives." (H13)
 #[test]
 fn who_released_an_epoch_never_leads_in_it_again() {
     let mut p4 = p4_leads();
@@ -280,7 +280,7 @@ fn who_resigns_releases() {
     assert_eq!(p5.leader(), None);
 }
 
-/// Its vote for itself would only keep another from leading.
+/// Its vote for itself would only keep another from leading. (H12)
 #[test]
 fn a_leader_that_steps_down_for_a_later_one_frees_its_own_vote() {
     let mut p5 = p5_leads();
@@ -321,7 +321,7 @@ fn a_coordinator_that_is_about_to_lead_releases_nothing() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
 }
 
-/// "A member names a leader only after the election ended; until then it says "none"."
+/// "A member names a leader only after the election ended; until then it says "none"." (I3)
 #[test]
 fn a_candidate_is_no_leader() {
     for p5 in [p5_tries(), p5_asks()] {
@@ -347,7 +347,7 @@ fn a_greater_epoch_is_not_led_in_without_a_lease() {
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
 }
 
-/// "Majority: never two for one epoch, ever", whatever anybody says.
+/// "Majority: never two for one epoch, ever", whatever anybody says. (Q8)
 #[test]
 fn an_epoch_that_another_leads_in_is_nobody_elses() {
     let mut p4 = voter(4);
@@ -368,7 +368,7 @@ fn an_epoch_that_another_leads_in_is_nobody_elses() {
     assert_eq!((p5.core.phase(), p5.leader()), (Phase::Leading, Some(id(5))));
 }
 
-/// The ring: a leader whose lease ended tells no member that connects that it leads.
+/// The ring: a leader whose lease ended tells no member that connects that it leads. (R6)
 #[test]
 fn an_announcement_ends_with_the_lease() {
     let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;

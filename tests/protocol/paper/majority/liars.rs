@@ -24,7 +24,7 @@ fn beside_an_observer(algorithm: AlgorithmKind) -> Process {
     Process::with(listed(majority(algorithm, 3), &[(5, Role::Observer)], 0)).0
 }
 
-/// A voter says that it leads a later epoch, and releases that immediately.
+/// A voter says that it leads a later epoch, and releases that immediately. (Q9)
 #[test]
 fn a_later_leader_takes_no_promise_from_the_one_before() {
     let mut p3 = voter(3);
@@ -40,7 +40,7 @@ fn a_later_leader_takes_no_promise_from_the_one_before() {
     assert_eq!(would(&mut p3, 2, 3), Opinion::Yes);
 }
 
-/// An observer never leads: if one says what only a candidate or a leader does, its connection is closed.
+/// An observer never leads: if one says what only a candidate or a leader does, its connection is closed. (Q10)
 #[test]
 fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
     let lies = [
@@ -63,7 +63,7 @@ fn an_observer_says_nothing_that_only_a_candidate_or_a_leader_does() {
     }
 }
 
-/// "A candidate passes a release on": one that may win.
+/// "A candidate passes a release on": one that may win. (Q10)
 #[test]
 fn an_observer_frees_no_voter() {
     let mut p3 = beside_an_observer(AlgorithmKind::Bully);
@@ -75,6 +75,7 @@ fn an_observer_frees_no_voter() {
     assert_eq!(would(&mut p3, 2, 3), Opinion::Yes);
 }
 
+/// Rule Q10.
 #[test]
 fn nobody_believes_that_an_observer_leads() {
     let of_p5 = View { epoch: Epoch(2), leader: Some(rank(5)) };
@@ -92,7 +93,7 @@ fn nobody_believes_that_an_observer_leads() {
     assert_eq!(p3.leader(), None);
 }
 
-/// No vote depends on the list of an observer, which may name a member alone.
+/// No vote depends on the list of an observer, which may name a member alone. (M6)
 #[test]
 fn where_nobody_leads_a_list_is_taken_from_a_voter_only() {
     let mut p3 = beside_an_observer(AlgorithmKind::Bully);
@@ -114,7 +115,7 @@ fn where_nobody_leads_a_list_is_taken_from_a_voter_only() {
     assert!(p3.core.is_eligible(), "P5 may not");
 }
 
-/// Another says of the leader of this epoch that it ranks higher than it does.
+/// Another says of the leader of this epoch that it ranks higher than it does. (Q11)
 #[test]
 fn a_leader_itself_tells_its_rank() {
     let mut p3 = voter(3);
@@ -132,7 +133,7 @@ fn a_leader_itself_tells_its_rank() {
 }
 
 /// P3 followed P4. Somebody told P3 that P2 leads in epoch 2, and P3 restarted. P3 believes no other leader of that epoch,
-/// and tells the true one so.
+/// and tells the true one so. (Q8)
 #[test]
 fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
     let mut p3 = voter(3);
@@ -155,7 +156,7 @@ fn a_leader_of_whose_epoch_a_lie_was_stored_asks_for_a_greater_one() {
     assert!(sent.iter().any(|(_, said)| matches!(said, Message::VoteRequest { .. })), "{sent:?}");
 }
 
-/// P4 asks for votes, and a liar says over and over that P2 leads in a later epoch.
+/// P4 asks for votes, and a liar says over and over that P2 leads in a later epoch. (Q12)
 #[test]
 fn a_candidate_goes_on_whoever_is_said_to_lead_by_another() {
     let mut p4 = Process::with(majority(AlgorithmKind::Bully, 4)).0;
@@ -170,7 +171,7 @@ fn a_candidate_goes_on_whoever_is_said_to_lead_by_another() {
     assert_eq!(p4.leader(), Some(id(4)));
 }
 
-/// The ring: P2 passes on that P4 leads.
+/// The ring: P2 passes on that P4 leads. (Q12)
 #[test]
 fn a_leader_steps_down_for_no_lap_that_another_passes_on() {
     let mut p5 = Process::with(majority(AlgorithmKind::Ring, 5)).0;

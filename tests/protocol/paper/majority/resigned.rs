@@ -43,7 +43,7 @@ fn asks_for_votes(p5: &mut Process, time: Duration) -> bool {
     false
 }
 
-/// P4 may be without a majority, and says so nowhere: it asks for pre-votes only.
+/// P4 may be without a majority, and says so nowhere: it asks for pre-votes only. (A2)
 #[test]
 fn a_resigned_member_is_eligible_again_when_no_member_comes_to_lead() {
     let mut p5 = p5_resigned();

@@ -23,7 +23,7 @@ fn restarted(process: &Process) -> Process {
 }
 
 /// "With majority also the vote (epoch, candidate)": "what a member asks for or votes in never goes
-/// backwards, across restarts".
+/// backwards, across restarts". (Q2)
 #[test]
 fn a_vote_survives_a_restart() {
     let mut p3 = voter(3);
@@ -94,7 +94,7 @@ fn a_restarted_candidate_is_muted_too() {
 }
 
 /// "A voter persists the longest it promised and waits that long after a restart", however short
-/// its own `lease` is.
+/// its own `lease` is. (Q4)
 #[test]
 fn a_restarted_voter_is_muted_for_the_longest_promise_ever() {
     let long = TIMING.lease * 2;
@@ -112,7 +112,7 @@ fn a_restarted_voter_is_muted_for_the_longest_promise_ever() {
 }
 
 /// "The longest promise shrinks to the present one when the mute after a restart is over", and not
-/// before: each run waits for what the last one may have promised, once.
+/// before: each run waits for what the last one may have promised, once. (Q4)
 #[test]
 fn a_long_promise_of_an_earlier_run_is_waited_for_once() {
     let long = TIMING.lease * 2;
@@ -134,7 +134,7 @@ fn a_long_promise_of_an_earlier_run_is_waited_for_once() {
 }
 
 /// "What an empty voter was told (the floor)" is durable: it may have voted for anybody up to it before it
-/// lost its store.
+/// lost its store. (Q5)
 #[test]
 fn what_an_empty_voter_was_told_survives_a_restart() {
     let mut p3 = Process::empty(majority(AlgorithmKind::Bully, 3));
@@ -166,7 +166,7 @@ fn an_informed_voter_stays_informed() {
 }
 
 /// "After a restart own rounds start above `reserved`": a member that is drawn into a round joins
-/// it, unless its earlier run may have led in it.
+/// it, unless its earlier run may have led in it. (W2)
 #[test]
 fn a_restarted_bully_joins_no_round_of_its_earlier_run() {
     for (round, joined) in [(FLOOR - 1, FLOOR + 1), (FLOOR, FLOOR + 1), (FLOOR + 2, FLOOR + 2)] {
@@ -193,7 +193,7 @@ fn a_restarted_member_of_a_ring_is_no_candidate_in_a_round_of_its_earlier_run() 
     }
 }
 
-/// If no other member may lead, this one must ask for votes: it calls a run that it may win.
+/// If no other member may lead, this one must ask for votes: it calls a run that it may win. (W2)
 #[test]
 fn a_restarted_member_of_a_ring_calls_a_run_of_its_own_where_no_candidate_may_lead() {
     let first = Process::with(majority(AlgorithmKind::Ring, 5)).0;
@@ -221,7 +221,7 @@ fn refusal(mut p3: Process, incarnation: u64, another: bool) -> Option<Rejection
 }
 
 /// "An incarnation below one already seen: rejected ("state lost: remove, then add under a new
-/// id")" - and the same one of another process, as a start that kept its state counts one more.
+/// id")" - and the same one of another process, as a start that kept its state counts one more. (C7)
 #[test]
 fn who_lost_its_state_is_refused() {
     let lost = |known, told| {
@@ -236,7 +236,7 @@ fn who_lost_its_state_is_refused() {
     assert_eq!(refusal(p3, 1, true), None, "without a majority nothing was promised");
 }
 
-/// Its starts count on from what it still has: sooner or later their numbers are above those that it lost.
+/// Its starts count on from what it still has: sooner or later their numbers are above those that it lost. (C7)
 #[test]
 fn who_lost_its_state_is_refused_at_all_later_starts_as_well() {
     let mut p3 = voter(3);
@@ -257,7 +257,7 @@ fn who_lost_its_state_is_refused_at_all_later_starts_as_well() {
 }
 
 /// "The greatest incarnation met of each peer" is durable: a member that restarts refuses a peer that
-/// has lost its state meanwhile, and takes the process that it had met.
+/// has lost its state meanwhile, and takes the process that it had met. (C7)
 #[test]
 fn what_was_met_survives_a_restart() {
     let mut p3 = voter(3);

@@ -48,7 +48,7 @@ fn number(sent: &Sent) -> u64 {
     number.unwrap_or_else(|| panic!("no heartbeat in {sent:?}"))
 }
 
-/// "A voter is bound for that long, and the leader counts the answer for that long."
+/// "A voter is bound for that long, and the leader counts the answer for that long." (L2)
 #[test]
 fn an_older_answer_counts_for_what_was_asked_then() {
     let mut p5 = p5_leads();
@@ -100,7 +100,7 @@ fn acknowledged(sent: &Sent) -> Vec<(Vec<u8>, u64)> {
 }
 
 /// "A promise longer than all earlier ones is durable before it counts", and counts then: the leader's
-/// next heartbeat may be far away.
+/// next heartbeat may be far away. (L2)
 #[test]
 fn a_voter_acknowledges_as_soon_as_its_longer_promise_is_durable() {
     let mut p3 = voter(3);
@@ -140,7 +140,7 @@ fn a_shorter_lease_ends_no_leadership() {
     assert_eq!(number(&p5.after(TIMING.heartbeat)), long + 2, "and the heartbeats come sooner");
 }
 
-/// "A voter keeps its promise for that long", whatever its own lease is.
+/// "A voter keeps its promise for that long", whatever its own lease is. (L2)
 #[test]
 fn a_voter_stays_bound_by_what_it_promised() {
     let mut p3 = voter(3);
@@ -155,7 +155,7 @@ fn a_voter_stays_bound_by_what_it_promised() {
     assert_eq!(would(&mut next, 4, 2), Opinion::No { wait: LONG.lease }, "restarts included");
 }
 
-/// "Members suspect a peer after `failure`, and not before two of that peer's own heartbeat intervals."
+/// "Members suspect a peer after `failure`, and not before two of that peer's own heartbeat intervals." (L3)
 #[test]
 fn a_leader_with_rarer_heartbeats_is_not_missed_between_two() {
     let mut p3 = voter(3);
@@ -206,7 +206,8 @@ fn a_leader_judges_nobody_by_a_failure_that_did_not_count_then() {
     assert_eq!([1, 2, 3, 4].map(alive), [true; 4], "all have a whole new `failure`");
 }
 
-/// "A member that changes its timings tells the others": one that it only dialed so far heard older ones from its hello.
+/// "A member that changes its timings tells the others": one that it only dialed so far heard older ones from its
+/// hello. (L3)
 #[test]
 fn a_member_that_heard_the_older_timings_from_a_hello_is_told() {
     let told = |sent: &Sent| {

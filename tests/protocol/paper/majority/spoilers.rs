@@ -73,7 +73,7 @@ fn ballot(epoch: u64, hops: u32) -> Message {
     Message::Ballot(Ballot { run, candidate, hops })
 }
 
-/// P5 is the only one that ranks above P4.
+/// P5 is the only one that ranks above P4. (R4)
 #[test]
 fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
     let patience = bounds::ring_patience(&TIMING, 5);
@@ -86,7 +86,7 @@ fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
     }
 }
 
-/// Two members that ask simultaneously would split the votes.
+/// Two members that ask simultaneously would split the votes. (R4)
 #[test]
 fn ring_the_best_asks_first() {
     let mut p3 = member(AlgorithmKind::Ring, 3);
@@ -99,6 +99,7 @@ fn halt(round: u64) -> Message {
     Message::Halt { number: round, round: Epoch(round), rank: rank(5), incumbent: false }
 }
 
+/// Rule K1.
 #[test]
 fn halting_nobody_halts_a_leader_that_has_its_lease() {
     let mut p4 = member(AlgorithmKind::Halting, 4);
@@ -111,7 +112,7 @@ fn asks_for_votes(sent: &Sent) -> bool {
     sent.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. }))
 }
 
-/// P5 hands over to P4, and the voters are free. A lap would be one more that a liar may spoil.
+/// P5 hands over to P4, and the voters are free. A lap would be one more that a liar may spoil. (H7)
 #[test]
 fn ring_the_heir_asks_the_voters_without_a_lap() {
     let mut p4 = member(AlgorithmKind::Ring, 4);

@@ -45,6 +45,7 @@ fn says(p3: &mut Process, list: &MemberList, epoch: u64) -> Option<Opinion> {
     })
 }
 
+/// Rule Q6.
 #[test]
 fn no_vote_is_given_in_an_epoch_that_is_not_above_that_of_the_own_list() {
     let list = remaining(&[3, 4, 5]);
@@ -55,7 +56,7 @@ fn no_vote_is_given_in_an_epoch_that_is_not_above_that_of_the_own_list() {
 }
 
 /// Without a changed list as well: P3 knows from its record that P5 led in epoch 17, and however
-/// often its process starts.
+/// often its process starts. (Q8)
 #[test]
 fn a_restarted_voter_knows_who_led_in_its_epoch() {
     let mut p3 = voter(3);
@@ -92,7 +93,7 @@ fn talk(p3: &mut Process, p4: &mut Process, mut to_p3: Sent) {
 
 /// Voters P1 to P5. P2 calls P4 to round 17, and P4 is cut off from P1 and P5. P5 wins round 17 with
 /// P1, P2 and itself, leads, and P1 and P2 are removed, as P3 has stored. P3 never voted in epoch 17,
-/// and restarts. P4 learns of the list of P3, P4 and P5 and continues: with P3 it is a majority.
+/// and restarts. P4 learns of the list of P3, P4 and P5 and continues: with P3 it is a majority. (Q6)
 #[test]
 fn an_epoch_is_not_led_twice_across_two_removals() {
     let list = remaining(&[3, 4, 5]);

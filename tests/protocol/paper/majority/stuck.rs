@@ -12,7 +12,7 @@ use super::{all_say, no, p5_asks, p5_tries, says, voter, yes_if};
 use crate::paper::process::{Process, TIMING, answer};
 
 /// Two of the others would vote for it again and again, but its own vote is not stored: it would call
-/// another election each time, and keep the members that could lead from doing so.
+/// another election each time, and keep the members that could lead from doing so. (N3)
 #[test]
 fn a_candidate_whose_disk_stands_still_withdraws_until_it_writes() {
     let mut p5 = p5_asks();
@@ -47,7 +47,7 @@ fn all_answer(p5: &mut Process, opinion: Opinion, time: Duration) -> usize {
     asked
 }
 
-/// Another member, with other links, may have the votes of a majority. No promise lasts so long.
+/// Another member, with other links, may have the votes of a majority. No promise lasts so long. (N3)
 #[test]
 fn a_candidate_whom_the_voters_deny_their_votes_for_long_lets_another_one_try() {
     let opposed = no(TIMING.failure);
@@ -63,7 +63,7 @@ fn a_candidate_whom_the_voters_deny_their_votes_for_long_lets_another_one_try() 
     assert!(p5.core.is_eligible(), "the voters agree");
 }
 
-/// Voters that are bound to a leader will be free as soon as that is gone.
+/// Voters that are bound to a leader will be free as soon as that is gone. (N3)
 #[test]
 fn a_candidate_whose_voters_are_bound_to_a_leader_is_eligible_all_the_time() {
     let bound = yes_if(1, TIMING.lease);

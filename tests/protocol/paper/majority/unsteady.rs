@@ -61,6 +61,7 @@ fn come_and_go(process: &mut Process, numbers: &[u8], times: u64) {
     }
 }
 
+/// Rule S5.
 #[test]
 fn a_voter_denies_its_pre_vote_if_it_went_away_twice_in_a_short_time() {
     let mut p4 = p4_that_follows_p3();
@@ -96,7 +97,7 @@ fn p4_that_follows_nobody() -> Process {
 }
 
 /// A steady member may be elected meanwhile. After that the others may wait for it, as they have not seen that it comes
-/// and goes.
+/// and goes. (S5)
 #[test]
 fn a_voter_without_a_leader_denies_it_its_vote_for_two_failure_times() {
     let mut p4 = p4_that_follows_nobody();
@@ -120,6 +121,7 @@ fn a_member_that_was_steady_for_long_is_as_good_as_others() {
     assert_eq!(is_unsteady(&p4, 5), Some(false));
 }
 
+/// Rule S4.
 #[test]
 fn two_departures_with_a_long_time_between_are_none_of_this() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
@@ -138,7 +140,7 @@ fn asks_p5(sent: &Sent) -> bool {
     sent.iter().any(to_p5)
 }
 
-/// A connection ends, and a moment later the leader reports the same, or the next run says hello.
+/// A connection ends, and a moment later the leader reports the same, or the next run says hello. (S4)
 #[test]
 fn what_is_noticed_within_failure_is_one_departure() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
@@ -155,6 +157,7 @@ fn what_is_noticed_within_failure_is_one_departure() {
     assert_eq!(is_unsteady(&p4, 5), Some(true));
 }
 
+/// Rule S5.
 #[test]
 fn a_bully_does_not_ask_it() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
@@ -162,7 +165,7 @@ fn a_bully_does_not_ask_it() {
     assert!(!asks_p5(&p4.calls()));
 }
 
-/// All were restarted, or this member was cut off: members that pass each other over would split the votes.
+/// All were restarted, or this member was cut off: members that pass each other over would split the votes. (S5)
 #[test]
 fn where_most_came_and_went_all_count_alike() {
     let mut p4 = p4_that_follows_nobody();
@@ -191,21 +194,22 @@ fn p5_leads_twice_and_says(last: impl Fn(Epoch) -> Message) -> Process {
     p4
 }
 
-/// A leader that hears its lower members' silence only by the end of its lease says that it gave up its epoch.
+/// A leader that hears its lower members' silence only by the end of its lease says that it gave up its epoch. (S4)
 #[test]
 fn a_leader_that_gave_up_its_epoch_for_nobody_went_away_as_well() {
     let release = |epoch| Message::Release { epoch, successor: None, eligible: true };
     assert_eq!(is_unsteady(&p5_leads_twice_and_says(release), 5), Some(true));
 }
 
-/// P5 stands still for longer than its own clock allows a leader, and for less than the others wait. It says so itself.
+/// P5 stands still for longer than its own clock allows a leader, and for less than the others wait. It says so
+/// itself. (S4)
 #[test]
 fn a_leader_that_does_not_lead_any_more_went_away_as_well() {
     let leads_no_more = |epoch| Message::View(View { epoch, leader: None });
     assert_eq!(is_unsteady(&p5_leads_twice_and_says(leads_no_more), 5), Some(true));
 }
 
-/// Only the link between P5, which leads, and P3 is dead: P3 speaks with P4 all the time.
+/// Only the link between P5, which leads, and P3 is dead: P3 speaks with P4 all the time. (S4)
 #[test]
 fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
     let reported = |speaks: bool| {
@@ -287,7 +291,7 @@ fn a_leader_whose_switchover_is_cleared_hands_over_to_no_member_that_comes_and_g
     }
 }
 
-/// The others, whose `failure` is longer, saw P5 go away once: they would vote for it.
+/// The others, whose `failure` is longer, saw P5 go away once: they would vote for it. (S5)
 #[test]
 fn a_leader_hands_over_to_no_member_that_comes_and_goes_even_if_a_majority_would_vote_for_it() {
     for times in 0..=2 {
@@ -336,7 +340,8 @@ fn without_a_majority_a_member_that_comes_and_goes_is_asked() {
     assert!(sent.contains(&(vec![5], election(1, 4))) || p4.leader() == Some(id(5)), "{sent:?}");
 }
 
-/// "A successor that the leader named when it handed over skips the pre-vote, once": a later run of it was not named.
+/// "A successor that the leader named when it handed over skips the pre-vote, once": a later run of it was not
+/// named. (H13)
 #[test]
 fn a_release_that_is_repeated_names_no_successor_that_has_restarted_since() {
     let mut p5 = p5_leads();

@@ -35,7 +35,7 @@ fn a_pre_vote_is_answered_as_soon_as_the_candidate_can_be_told() {
     assert!(told.contains(&(vec![5], says(1, Opinion::Yes, 0))), "{told:?}");
 }
 
-/// "A vote is durable before it is sent." It echoes "(incarnation, epoch, number)" of the vote request.
+/// "A vote is durable before it is sent." It echoes "(incarnation, epoch, number)" of the vote request. (Q2)
 #[test]
 fn a_vote_is_told_only_when_it_is_durable() {
     let mut p3 = voter(3);
@@ -49,7 +49,7 @@ fn a_vote_is_told_only_when_it_is_durable() {
     assert_eq!(p3.hears(5, vote_request(1, 22)), to(&[5], deny(1, NEVER, 22)), "it is on its disk");
 }
 
-/// "One candidate per epoch", and "never two [leaders] for one epoch, ever".
+/// "One candidate per epoch", and "never two [leaders] for one epoch, ever". (Q1)
 #[test]
 fn one_epoch_has_one_candidate() {
     let mut p3 = voter(3);
@@ -78,7 +78,7 @@ fn a_vote_is_written_once() {
 }
 
 /// "Never an older epoch": "a voter that voted in e denies everything from a leader with a smaller
-/// epoch, telling e".
+/// epoch, telling e". (Q1)
 #[test]
 fn no_vote_is_given_in_an_older_epoch() {
     let mut p3 = voter(3);
@@ -90,7 +90,7 @@ fn no_vote_is_given_in_an_older_epoch() {
     }
 }
 
-/// "A vote is itself a promise: for `lease` from receipt of the vote request."
+/// "A vote is itself a promise: for `lease` from receipt of the vote request." (L1)
 #[test]
 fn a_vote_is_a_promise_from_the_receipt_of_the_vote_request() {
     let mut p3 = voter(3);
@@ -116,7 +116,7 @@ fn a_vote_that_waits_for_the_disk_makes_way_for_the_next() {
     assert_eq!(p3.stores(), to(&[4], vote(3, 3)));
 }
 
-/// It could store no vote, and a leader would hand over for nothing.
+/// It could store no vote, and a leader would hand over for nothing. (Q7)
 #[test]
 fn a_voter_whose_disk_stands_still_offers_no_vote() {
     let mut p3 = voter(3);
@@ -129,7 +129,7 @@ fn a_voter_whose_disk_stands_still_offers_no_vote() {
     assert_eq!(would(&mut p3, 5, 2), Opinion::Yes);
 }
 
-/// "Promise: runs for `lease` from the receipt of the vote request or of each heartbeat."
+/// "Promise: runs for `lease` from the receipt of the vote request or of each heartbeat." (L1)
 #[test]
 fn every_heartbeat_is_a_promise_anew() {
     let mut p3 = voter(3);
@@ -144,7 +144,7 @@ fn every_heartbeat_is_a_promise_anew() {
 }
 
 /// "Both carry the length; a voter persists the longest it promised": what a restart would not
-/// wait for is not acknowledged.
+/// wait for is not acknowledged. (L2)
 #[test]
 fn a_longer_promise_is_told_only_when_it_is_durable() {
     let long = TIMING.lease * 2;
@@ -155,7 +155,7 @@ fn a_longer_promise_is_told_only_when_it_is_durable() {
     assert_eq!(p3.hears(4, promising(long, 1, 2, 4)), to(&[4], acknowledge(1, 2, 3)));
 }
 
-/// "RELEASE names its epoch and frees only that one."
+/// "RELEASE names its epoch and frees only that one." (H13)
 #[test]
 fn a_release_frees_its_own_epoch_only() {
     let mut p3 = voter(3);
@@ -170,7 +170,7 @@ fn a_release_frees_its_own_epoch_only() {
 }
 
 /// "A voter that voted in e denies everything from a leader with a smaller epoch, telling e" - and
-/// is not bound to it.
+/// is not bound to it. (L5)
 #[test]
 fn who_voted_in_a_later_epoch_denies_an_older_leader() {
     let mut p3 = voter(3);
@@ -198,7 +198,7 @@ fn who_waits_to_follow_a_later_leader_never_goes_back() {
     assert_eq!(p3.hears(4, heartbeat(5, 4, 4)), to(&[4], Message::View(view)));
 }
 
-/// "And only for a member list not older than its own."
+/// "And only for a member list not older than its own." (Q6)
 #[test]
 fn an_older_member_list_gets_no_vote() {
     let settings = listed(majority(AlgorithmKind::Bully, 3), &[], 2);
@@ -239,7 +239,7 @@ fn a_voter_with_an_older_member_list_tells_the_candidate_its_own() {
 }
 
 /// "A voter with an empty store votes for nobody until a leader, or every other voter, told it epoch
-/// and list."
+/// and list." (Q5)
 #[test]
 fn an_uninformed_voter_votes_for_nobody_until_all_others_told_it() {
     let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
@@ -265,7 +265,7 @@ fn an_uninformed_voter_is_told_when_the_others_were_removed() {
     assert_eq!(p3.hears(5, pre_vote), to(&[5], says(7, Opinion::Yes, 22)));
 }
 
-/// The same from a leader, which informs the voter that no epoch up to its own is free.
+/// The same from a leader, which informs the voter that no epoch up to its own is free. (Q5)
 #[test]
 fn an_uninformed_voter_is_told_by_a_leader() {
     let mut p3 = Process::alone(majority(AlgorithmKind::Bully, 3));
@@ -340,7 +340,7 @@ fn a_witness_votes_and_never_leads() {
 }
 
 /// A promise far longer than any that this voter would ask for is not made, nor is a vote given for it: otherwise one
-/// wrong file, or one liar, binds all voters for as long.
+/// wrong file, or one liar, binds all voters for as long. (L2)
 #[test]
 fn a_promise_of_an_hour_is_refused() {
     let longest = TIMING.lease * 16;
@@ -359,7 +359,7 @@ fn a_promise_of_an_hour_is_refused() {
 }
 
 /// A ring whose best member asks for such a lease would have no leader for ever: each pre-vote would call all others
-/// into its election, and each vote would be denied.
+/// into its election, and each vote would be denied. (Q7)
 #[test]
 fn a_candidate_that_asks_for_too_long_a_lease_is_told_so_in_the_pre_vote() {
     let mut p3 = voter(3);

@@ -31,6 +31,7 @@ fn passes_on(sent: &Sent) -> bool {
     sent.iter().any(|(_, message)| matches!(message, Message::Ballot(_)))
 }
 
+/// Rule R7.
 #[test]
 fn a_candidate_that_asks_for_votes_takes_part_in_no_greater_run() {
     let mut p3 = p3_asks_for_votes();
@@ -39,6 +40,7 @@ fn a_candidate_that_asks_for_votes_takes_part_in_no_greater_run() {
     assert_eq!(p3.leader(), Some(id(3)));
 }
 
+/// Rule R7.
 #[test]
 fn a_candidate_whose_votes_do_not_come_takes_part_in_the_next_run() {
     let mut p3 = p3_asks_for_votes();
@@ -62,6 +64,7 @@ fn p3_succeeds_p2(algorithm: AlgorithmKind) -> Sent {
     p3.hears(2, Message::Release { epoch: Epoch(1), successor, eligible: true })
 }
 
+/// Rule H7.
 #[test]
 fn a_candidate_to_which_the_leader_handed_over_asks_nobody_that_ranks_higher() {
     let bully = p3_succeeds_p2(AlgorithmKind::Bully);
@@ -73,7 +76,7 @@ fn a_candidate_to_which_the_leader_handed_over_asks_nobody_that_ranks_higher() {
     assert!(halting.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
 }
 
-/// A leader whose lease ends before its first heartbeat is acknowledged would lead in vain.
+/// A leader whose lease ends before its first heartbeat is acknowledged would lead in vain. (N1)
 #[test]
 fn a_vote_that_comes_late_is_asked_for_once_more_in_the_same_epoch() {
     let mut p5 = p5_asks();
@@ -87,7 +90,7 @@ fn a_vote_that_comes_late_is_asked_for_once_more_in_the_same_epoch() {
 }
 
 /// A member that takes over with a disk that was slow recently would leave the others without a leader
-/// meanwhile.
+/// meanwhile. (N4)
 #[test]
 fn a_member_whose_last_write_was_slow_has_its_disk_write_before_it_asks_to_take_over() {
     let mut p5 = voter(5);
@@ -114,7 +117,7 @@ fn a_member_whose_last_write_was_slow_has_its_disk_write_before_it_asks_to_take_
     assert!(asks(&mut p5, 11), "its disk was quick eight times");
 }
 
-/// The disks of the voters take longer than P5 waits: P1 and P2 say each time that they would vote for it.
+/// The disks of the voters take longer than P5 waits: P1 and P2 say each time that they would vote for it. (S6)
 #[test]
 fn a_candidate_whose_votes_come_too_late_lets_others_try_for_longer_each_time() {
     let mut p5 = p5_asks();
@@ -138,7 +141,7 @@ fn a_candidate_whose_votes_come_too_late_lets_others_try_for_longer_each_time() 
     assert!(longer && waits[0] >= TIMING.t2(), "{waits:?}");
 }
 
-/// The votes come, and no acknowledgement before the lease is over.
+/// The votes come, and no acknowledgement before the lease is over. (S6)
 #[test]
 fn a_leader_that_twice_led_nobody_lets_others_try() {
     let mut p5 = p5_leads();

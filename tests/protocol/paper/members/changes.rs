@@ -26,7 +26,7 @@ fn without_a_majority_a_change_is_told_to_all_and_done_when_it_is_stored() {
 }
 
 /// The list is stamped anew and stored by a majority of it before it changes, and the change is
-/// stored by a majority of the new list before it is done.
+/// stored by a majority of the new list before it is done. (M1, M2)
 #[test]
 fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_is_done() {
     let mut p5 = leader(Quorum::Majority);
@@ -70,6 +70,7 @@ fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_
     assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 3))], "confirmed once");
 }
 
+/// Rule M9.
 #[test]
 fn what_cannot_be_added_or_removed_is_refused_with_the_reason() {
     for quorum in [Quorum::None, Quorum::Majority] {

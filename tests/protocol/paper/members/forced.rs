@@ -108,7 +108,7 @@ fn removes_itself_without_a_majority() -> Process {
     p5
 }
 
-/// The same of the leader itself.
+/// The same of the leader itself. (M5)
 #[test]
 fn a_leader_that_removes_itself_waits_until_another_has_stored_it() {
     let mut p5 = removes_itself();
@@ -133,7 +133,7 @@ fn a_leader_that_removed_itself_does_not_count_its_own_heartbeat() {
     assert!(p5.core.lease_until() > lease);
 }
 
-/// Should it die before, the others may need its vote: it has to start again.
+/// Should it die before, the others may need its vote: it has to start again. (M5)
 #[test]
 fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_the_next() {
     for leader in [removes_itself, removes_itself_without_a_majority] {

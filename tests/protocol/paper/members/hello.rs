@@ -24,6 +24,7 @@ fn tell_list(process: &mut Process, list: &Arc<MemberList>) {
     assert_eq!(process.core.members(), list);
 }
 
+/// Rule M8.
 #[test]
 fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     let mut p3 = Process::alone(settings(AlgorithmKind::Bully, 3));
@@ -39,7 +40,7 @@ fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
 }
 
 /// P3 is the last voter of a list that was changed, and P1, an observer, has missed that it was added. P3
-/// knows that it belongs to the cluster, and leads.
+/// knows that it belongs to the cluster, and leads. (M8)
 #[test]
 fn who_was_added_leads_although_the_only_other_member_does_not_know_it() {
     let mut left: Vec<Member> = list(version(0, 4), &[1, 3]).iter().cloned().collect();

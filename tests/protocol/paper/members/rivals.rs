@@ -53,7 +53,7 @@ fn who_has_the_list_that_loses_is_told_the_one_that_wins() {
     assert_eq!(hears(&mut p3, 2, tells(&loser)).sent, [(vec![2], tells(&winner))]);
 }
 
-/// Else the leader takes its follower for one that has its list, as the versions are the same.
+/// Else the leader takes its follower for one that has its list, as the versions are the same. (M4)
 #[test]
 fn a_leader_is_told_the_list_that_wins_by_its_follower() {
     let [winner, loser] = rivals();
@@ -76,7 +76,7 @@ fn leader_with(own: &Arc<MemberList>) -> Process {
 }
 
 /// "The remaining leader stamps its own list anew; the changes of the other side are void": even if the
-/// other side's list has the same version, and would win.
+/// other side's list has the same version, and would win. (M4)
 #[test]
 fn a_leader_that_meets_a_list_of_the_same_version_stamps_its_own_anew() {
     let [winner, loser] = rivals();
@@ -112,7 +112,7 @@ fn ring_leader() -> Process {
 }
 
 /// "If that leader meets a list of a later epoch than its own, whose leader is gone, it takes that
-/// list, and leads again in an even later epoch."
+/// list, and leads again in an even later epoch." (M4)
 #[test]
 fn a_leader_that_meets_a_list_of_a_later_epoch_takes_it_and_leads_anew() {
     let mut p5 = ring_leader();
@@ -142,7 +142,7 @@ fn the_bully_leads_anew_at_once() {
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5, 6]);
 }
 
-/// The other leader, which P5 does not hear, does the same: each would end the other's epoch at every heartbeat.
+/// The other leader, which P5 does not hear, does the same: each would end the other's epoch at every heartbeat. (S2)
 #[test]
 fn a_leader_that_is_told_of_later_lists_again_and_again_waits_longer_each_time() {
     let mut p5 = leader(Quorum::None);

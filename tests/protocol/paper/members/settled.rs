@@ -157,7 +157,7 @@ fn a_new_leader_settles_a_list_that_has_removed_members() {
 }
 
 /// An earlier leader may have begun to remove P5 by force: then P1 has a later list of that leader, and P5 is a
-/// stranger to it. P1 takes the stamped list from any member that follows P5.
+/// stranger to it. P1 takes the stamped list from any member that follows P5. (M3)
 #[test]
 fn a_new_leader_stamps_whatever_list_was_changed_before() {
     let p5 = successor(&list(version(0, 3), &[1, 2, 3, 5]));
@@ -176,7 +176,7 @@ fn a_new_leader_stamps_whatever_list_was_changed_before() {
 }
 
 /// P4 led in epoch 1, and told P5 that the list is committed. P4 alone may have stored a later list of
-/// that epoch, which does not name P5: P4 would take no older list from P5.
+/// that epoch, which does not name P5: P4 would take no older list from P5. (M3)
 #[test]
 fn a_new_leader_stamps_even_a_list_that_it_knows_to_be_settled() {
     let (members, quorum) = (list(version(1, 3), &[1, 2, 3, 4, 5]), Quorum::Majority);

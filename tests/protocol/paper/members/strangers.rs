@@ -47,6 +47,7 @@ fn refused(change: impl FnOnce(&mut Hello)) -> Option<String> {
     key
 }
 
+/// Rule X2.
 #[test]
 fn a_hello_that_tells_what_cannot_have_come_about_is_refused_and_changes_nothing() {
     const FAR: u64 = 1 << 62;
@@ -67,6 +68,7 @@ fn a_hello_that_tells_what_cannot_have_come_about_is_refused_and_changes_nothing
     assert_eq!(refused(|hello| hello.incarnation = Incarnation(NEAR)), None);
 }
 
+/// Rule X2.
 #[test]
 fn a_message_that_tells_what_cannot_have_come_about_ends_its_connection() {
     let far = 1 << 62;
@@ -113,7 +115,7 @@ fn forged() -> Arc<MemberList> {
     list(version(1, 1), &[3, 6])
 }
 
-/// Not of a stranger, nor of one that says that it is P4 and is not reached where P4 is.
+/// Not of a stranger, nor of one that says that it is P4 and is not reached where P4 is. (M6)
 #[test]
 fn with_a_majority_no_stray_connection_tells_a_list() {
     let mut p3 = alone();
@@ -132,7 +134,7 @@ fn with_a_majority_no_stray_connection_tells_a_list() {
     assert_eq!(numbers(&p3), [3, 6], "P4 itself leads, and says so");
 }
 
-/// "From the leader one follows": a member that follows one takes no list of another.
+/// "From the leader one follows": a member that follows one takes no list of another. (M6)
 #[test]
 fn with_a_majority_a_follower_takes_the_list_of_its_leader_alone() {
     let newer = list(version(1, 1), &[1, 2, 3, 4, 5, 6]);
@@ -155,6 +157,7 @@ fn where_nobody_leads_a_member_that_is_reached_hands_its_list_over() {
     assert_eq!(*p3.core.members(), newer);
 }
 
+/// Rule M7.
 #[test]
 fn a_member_leaves_on_the_word_of_most_others_or_of_its_leader_but_not_of_one() {
     let removed = |p3: &mut Process, peer| {
@@ -180,6 +183,7 @@ fn answers(p3: &mut Process, from: u8, number: u64, done: Done) -> usize {
     hears(p3, from, Message::Outcome { number, result: Ok(done) }).answers.len()
 }
 
+/// Rule X3.
 #[test]
 fn an_outcome_counts_from_whom_it_was_asked_for_the_run_that_asked_and_for_what_was_asked() {
     let asks = |p3: &mut Process| {
