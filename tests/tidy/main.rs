@@ -1,7 +1,8 @@
-//! Keeps the code tidy: the rooms and their arrows, a pure core, short files and functions, and
-//! tests that wait on conditions. Each rule says what to do when it is broken.
+//! Keeps the code tidy: the rooms and their arrows, a pure core, short files and functions, tests that wait
+//! on conditions, and names of the rules of the protocol. Each check says what to do when it fails.
 
 mod floors;
+mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -377,17 +378,5 @@ fn tests_wait_on_conditions() {
         &broken,
         "wait until what you expect is so: a sleep is too long on a fast machine and too short on \
          a busy one; tests/process/support has the one loop that polls",
-    );
-}
-
-#[test]
-fn every_planted_fault_is_named_beside_the_rule_that_it_breaks() {
-    let page = fs::read_to_string("docs/protocol.md").expect("the page is there");
-    let names = electd::core::planted::Fault::ALL.iter().map(|fault| fault.plan().name);
-    let missing: Vec<String> =
-        names.filter(|name| !page.contains(name)).map(str::to_owned).collect();
-    assert_none(
-        &missing,
-        "name the planted fault in docs/protocol.md, beside the rule that it guards",
     );
 }
