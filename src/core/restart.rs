@@ -233,6 +233,7 @@ mod tests {
         }
     }
 
+    /// Rule M7.
     #[test]
     fn who_was_removed_does_not_start_whatever_its_list_says() {
         let members = list(0, 3, "a");

@@ -155,7 +155,6 @@ fn await_leader(world: &mut World, last: usize, until: Time) -> Result<bool, Str
     }
 }
 
-/// Rule N2.
 #[test]
 fn each_leader_is_replaced_within_the_printed_bound() {
     for algorithm in AlgorithmKind::ALL {

@@ -152,6 +152,7 @@ fn what_an_earlier_leadership_told_counts_no_more() {
     assert_eq!(p2.leader(), Some(id(1)));
 }
 
+/// Rule H2.
 #[test]
 fn a_leader_hands_over_to_whoever_exceeds_its_present_rank() {
     let mut p1 = p1_leads();

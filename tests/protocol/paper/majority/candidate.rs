@@ -380,7 +380,7 @@ fn who_gave_up_an_epoch_is_no_candidate_in_it_again() {
     assert_eq!(p5.hears(4, ballot(4, 4, 1))[..1], other);
 }
 
-/// The same of the bully: one that looks for the others after a stall does not join that round.
+/// The same of the bully: one that looks for the others after a stall does not join that round. (H13)
 #[test]
 fn who_gave_up_an_epoch_is_not_drawn_into_it_again() {
     let mut p5 = p5_asks();

@@ -218,12 +218,17 @@ fn a_peer_that_speaks_does_not_go_away_because_the_leader_says_so() {
             let (id, status) = (id(3), Liveness::Suspected);
             let incarnation = Incarnation(1);
             let report = MemberReport { id, incarnation, status, eligible: true, value: 0 };
-            let mut told = heartbeat(3, number, 5);
+            let mut told = heartbeat(3, number * 2, 5);
             if let Message::Heartbeat(Heartbeat { members, .. }) = &mut told {
                 *members = Arc::new([report]);
             }
             p4.hears(3, Message::Probe { number: 0 });
-            p4.after(if speaks { TIMING.failure / 2 } else { TIMING.failure });
+            p4.after(TIMING.failure / 2);
+            p4.hears(5, heartbeat(3, number * 2 - 1, 5));
+            if speaks {
+                p4.hears(3, Message::Probe { number: 0 });
+            }
+            p4.after(TIMING.failure / 2);
             p4.hears(5, told);
             p4.stores();
         }

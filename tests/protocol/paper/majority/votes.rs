@@ -5,8 +5,10 @@ use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 
-use super::{all_say, heartbeat, majority, p5_asks, p5_leads, says, to, vote, vote_request, voter};
-use crate::paper::process::{Process, Sent, TIMING, comes_to_lead, id, rank};
+use super::{
+    all_say, deny, heartbeat, majority, no, p5_asks, p5_leads, says, to, vote, vote_request, voter,
+};
+use crate::paper::process::{Process, Sent, TIMING, comes_to_lead, id, rank, releases};
 
 /// The ballot of a candidate in the run that a member called.
 fn ballot(epoch: u64, initiator: u8, candidate: u8) -> Message {
@@ -160,4 +162,16 @@ fn a_leader_that_twice_led_nobody_lets_others_try() {
     assert_eq!(p5.leader(), Some(id(5)));
     assert_eq!(ends(&mut p5), None);
     assert!(!p5.core.is_eligible());
+}
+
+/// P4 is dead, and P2 and P3 voted for another candidate, which has two votes of five as well. (N2)
+#[test]
+fn a_candidate_waits_for_no_dead_voter_once_a_majority_has_answered() {
+    let mut p5 = p5_asks();
+    p5.stores();
+    p5.loses(4);
+    let refused = deny(2, no(TIMING.message), 0);
+    p5.hears(1, vote(2, 1));
+    assert!(!releases(&p5.hears(2, refused.clone())), "P3 may vote for it");
+    assert!(releases(&p5.hears(3, refused)));
 }

@@ -70,7 +70,6 @@ fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_
     assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 3))], "confirmed once");
 }
 
-/// Rule M9.
 #[test]
 fn what_cannot_be_added_or_removed_is_refused_with_the_reason() {
     for quorum in [Quorum::None, Quorum::Majority] {
@@ -117,6 +116,7 @@ fn a_removal_that_would_lose_the_quorum_needs_force() {
     assert_eq!(ask(&mut p5, remove(4, true)).answers, [], "it is begun");
 }
 
+/// Rule M9.
 #[test]
 fn an_id_is_for_life_and_who_was_removed_is_told_so_at_its_next_hello() {
     let mut p5 = leader(Quorum::None);
