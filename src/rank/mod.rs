@@ -65,7 +65,7 @@ pub enum Source {
 /// An attribute as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The number that members compare, one of [`Rank::VALUES`].
+    /// The number that members compare, one of `Rank::VALUES`.
     pub value: i64,
     /// Its source, in words.
     pub from: String,
