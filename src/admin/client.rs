@@ -202,9 +202,10 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let (patience, silence) = match ends_leadership {
-            true => (HANDOVER_ANSWER, STILL_WAITS),
-            false => (COMMAND_ANSWER, UNKNOWN),
+        let (patience, silence) = if *ends_leadership {
+            (HANDOVER_ANSWER, STILL_WAITS)
+        } else {
+            (COMMAND_ANSWER, UNKNOWN)
         };
         let headers = format!(
             "Connection: close\r\n{}{}Content-Type: application/json\r\nContent-Length: {}\r\n",

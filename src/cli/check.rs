@@ -241,9 +241,10 @@ fn health_words(found: &Finding) -> String {
 /// The hook, which no check runs.
 fn hook_words(hooks: &HooksConfig) -> String {
     let program = hooks.program.display();
-    match can_run(&hooks.program) {
-        true => program.to_string(),
-        false => format!("WARNING: {program} is not on this host, or this user may not run it"),
+    if can_run(&hooks.program) {
+        program.to_string()
+    } else {
+        format!("WARNING: {program} is not on this host, or this user may not run it")
     }
 }
 

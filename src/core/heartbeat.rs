@@ -236,7 +236,7 @@ pub fn end_lease(turn: &mut Turn<'_>) {
         if renewed {
             call::call(turn, Reason::LeaseEnded);
         } else {
-            tally::led_in_vain(turn);
+            tally::lost_lease_at_once(turn);
         }
         release::say_released(&mut turn.cx, epoch, None);
     }
@@ -254,9 +254,10 @@ pub fn look_for_silence(turn: &mut Turn<'_>) {
     // Silence counts from when this member needs to hear the peer.
     let counts_anew = leads || state.phase() == Phase::Following;
     let since = if counts_anew { state.course.since() } else { Time::default() };
-    let mut watched: BTreeMap<NodeId, Time> = match leads {
-        true => state.detector.iter().map(|peer| (peer.id(), since)).collect(),
-        false => last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect(),
+    let mut watched: BTreeMap<NodeId, Time> = if leads {
+        state.detector.iter().map(|peer| (peer.id(), since)).collect()
+    } else {
+        last.filter(|_| heeded).map(|id| (id, since)).into_iter().collect()
     };
     if let Some((id, since)) = state.course.watched() {
         watched.entry(id).or_insert(since); // the silence of the last leader counts from before

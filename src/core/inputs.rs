@@ -81,7 +81,7 @@ fn tick(turn: &mut Turn<'_>) {
 
 fn message(turn: &mut Turn<'_>, connection: ConnectionId, from: NodeId, envelope: Envelope) {
     let closed = inbound(turn.cx.state, from) != Some(connection); // or replaced
-    if closed || is_beyond_belief(&mut turn.cx, from, &envelope) {
+    if closed || rejects(&mut turn.cx, from, &envelope) {
         return;
     }
     turn.cx.note_round(envelope.epoch);
@@ -182,7 +182,7 @@ pub fn persisted(turn: &mut Turn<'_>, number: u64) {
 
 /// Whether a message has impossible numbers, or is one that its sender never sends: then its connection is
 /// closed.
-fn is_beyond_belief(cx: &mut Context<'_>, from: NodeId, envelope: &Envelope) -> bool {
+fn rejects(cx: &mut Context<'_>, from: NodeId, envelope: &Envelope) -> bool {
     let Some(reason) = objection::objection_to(cx.state, from, envelope) else {
         return false;
     };

@@ -155,11 +155,11 @@ pub fn objection_to(state: &State, from: NodeId, envelope: &Envelope) -> Option<
         .or_else(|| beyond("task version", task, state.records.task().version.counter, MOST))
         .or_else(|| beyond("pause version", pause, state.membership.pause().version.counter, MOST))
         .or_else(|| beyond("lease", nanos(lease), nanos(Timing::LONGEST), 0))
-        .or_else(|| presumption(state, from, &envelope.message))
+        .or_else(|| wrong_role(state, from, &envelope.message))
 }
 
 /// Why a member may not send this message, if it may not: only a candidate or a leader sends it. (Q10)
-fn presumption(state: &State, by: NodeId, message: &Message) -> Option<Rejection> {
+fn wrong_role(state: &State, by: NodeId, message: &Message) -> Option<Rejection> {
     let presumes = message.is_of_candidate_or_leader() && state.never_leads(by);
     let role = state.membership.list().get(by).filter(|_| presumes)?.role;
     Some(differ("role", role.name(), Role::Member.name()))

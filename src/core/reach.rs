@@ -90,10 +90,10 @@ pub(super) fn rest(cx: &mut Context<'_>) {
 pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     let now = cx.now;
     let votes = cx.state.needs_majority() && cx.state.voter.is_free(now);
-    let let_down = release::gave_up(cx.state).is_some_and(|(_, successor)| successor == Some(id));
+    let designated = release::gave_up(cx.state).is_some_and(|(_, successor)| successor == Some(id));
     let passed_over = cx.state.detector.change(id, |peer| {
-        if let_down {
-            peer.lets_down(unit, now);
+        if designated {
+            peer.does_not_succeed(unit, now);
         }
         votes && peer.does_not_lead(unit, now)
     });

@@ -116,9 +116,10 @@ impl State {
     pub(super) fn compare(&self, view: View) -> Ordering {
         let known = self.view();
         let id = |view: View| view.leader.map(|leader| leader.id);
-        match (view.epoch, id(view)) == (known.epoch, id(known)) {
-            true => Ordering::Equal,
-            false => view.cmp(&known),
+        if (view.epoch, id(view)) == (known.epoch, id(known)) {
+            Ordering::Equal
+        } else {
+            view.cmp(&known)
         }
     }
 

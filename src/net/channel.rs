@@ -73,9 +73,10 @@ impl Channel {
             return Err(io::ErrorKind::ConnectionReset.into());
         }
         let mut timed = Deadline::new(&self.stream, limit);
-        match unsent.sealed {
-            true => timed.write_all(&unsent.bytes[unsent.sent..]),
-            false => timed.write_all(&self.seal(&unsent.bytes)?),
+        if unsent.sealed {
+            timed.write_all(&unsent.bytes[unsent.sent..])
+        } else {
+            timed.write_all(&self.seal(&unsent.bytes)?)
         }
     }
 

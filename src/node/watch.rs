@@ -241,9 +241,10 @@ impl Watcher {
             if self.alive.get(name).copied().unwrap_or_default() == *alive {
                 continue;
             }
-            let (event, reason) = match alive {
-                true => (EventKind::MemberUp, format!("{name} answers")),
-                false => (EventKind::MemberDown, format!("{name} does not answer")),
+            let (event, reason) = if *alive {
+                (EventKind::MemberUp, format!("{name} answers"))
+            } else {
+                (EventKind::MemberDown, format!("{name} does not answer"))
             };
             let member = Some(name.clone());
             events.push(Event { event, member, ..present(status, wall_clock_ms(), reason) });

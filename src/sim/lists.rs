@@ -46,9 +46,10 @@ impl Lists {
         if !self.majority || version == (0, 0) {
             return Ok(());
         }
-        match self.known.entry(version).or_insert_with(|| list.clone()) == list {
-            true => Ok(()),
-            false => Err(format!("has another list {epoch}.{counter} than others had")),
+        if self.known.entry(version).or_insert_with(|| list.clone()) == list {
+            Ok(())
+        } else {
+            Err(format!("has another list {epoch}.{counter} than others had"))
         }
     }
 

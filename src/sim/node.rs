@@ -153,10 +153,8 @@ impl Node {
         let file = Settings { bootstrap, ..self.settings.clone() };
         let restored = self.disk.open(&file, &self.task)?;
         self.settings.instance = random.draw();
-        self.settings.protocols = match self.incarnation < self.upgraded {
-            true => OLD,
-            false => Protocols::OURS,
-        };
+        self.settings.protocols =
+            if self.incarnation < self.upgraded { OLD } else { Protocols::OURS };
         let now = self.local(now);
         self.peers = restored.record.members.clone();
         let Settings { instance, protocols, .. } = self.settings;

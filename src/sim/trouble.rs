@@ -99,10 +99,8 @@ impl Troubles<'_, '_> {
             }
             13 | 14 => {
                 let short = self.draft.random.below(3) == 0;
-                let length = match short {
-                    true => self.draft.random.up_to(TIMING.message * 2),
-                    false => self.length(),
-                };
+                let length =
+                    if short { self.draft.random.up_to(TIMING.message * 2) } else { self.length() };
                 let name = self.draft.name();
                 self.note(at, Fault::Pause(name));
                 self.draft.end(at + length);

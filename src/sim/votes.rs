@@ -154,9 +154,10 @@ impl Votes {
         };
         *last = Some((leader, since, times));
         let most = u128::from(PREEMPTS) + now.since(since).as_nanos() / TIMING.t2().as_nanos();
-        match u128::from(times) > most {
-            true => Err(format!("asks the leader of epoch {} to hand over all the time", leader.0)),
-            false => Ok(()),
+        if u128::from(times) > most {
+            Err(format!("asks the leader of epoch {} to hand over all the time", leader.0))
+        } else {
+            Ok(())
         }
     }
 

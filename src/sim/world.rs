@@ -103,9 +103,10 @@ impl World {
             id: member.id,
             instance: 0,
             protocols: Protocols::OURS,
-            members: match is_new(at) {
-                true => list(&|other| other == at || !is_new(other)),
-                false => founders.clone(),
+            members: if is_new(at) {
+                list(&|other| other == at || !is_new(other))
+            } else {
+                founders.clone()
             },
             algorithm: setup.algorithm,
             quorum: setup.quorum,

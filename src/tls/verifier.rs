@@ -68,9 +68,10 @@ impl ServerCertVerifier for Verifier {
             ) => Ok(ServerCertVerified::assertion()),
             error => Err(error),
         })?;
-        let judged = match self.lenient {
-            true => judge_cluster(certificate, &self.cluster),
-            false => judge_member(certificate, &self.cluster, &name.to_str()),
+        let judged = if self.lenient {
+            judge_cluster(certificate, &self.cluster)
+        } else {
+            judge_member(certificate, &self.cluster, &name.to_str())
         };
         judged.map_err(refusal)?;
         Ok(verified)

@@ -57,7 +57,7 @@ pub struct Failings {
     /// How often it was to lead and did not, since it last led or started.
     passed: Damping,
     /// How often this member, as leader, gave up its epoch for this peer in vain.
-    let_down: Damping,
+    declined: Damping,
     left: Option<Time>,
     /// It went away twice in a short time: it comes last until then, restarts included.
     unsteady: Option<Time>,
@@ -227,8 +227,8 @@ impl Peer {
     }
 
     /// Whether this member, as leader, recently gave up its epoch for this peer in vain.
-    pub(in crate::core) fn let_down(&self, now: Time) -> bool {
-        self.failings.let_down.holds(now)
+    pub(in crate::core) fn did_not_succeed(&self, now: Time) -> bool {
+        self.failings.declined.holds(now)
     }
 
     /// A time that is halved each time that it was to lead and did not.
@@ -297,8 +297,8 @@ impl Peer {
     }
 
     /// This member, as leader, gave up its epoch for this peer in vain.
-    pub(in crate::core) fn lets_down(&mut self, unit: Duration, now: Time) {
-        self.failings.let_down.again(unit, now);
+    pub(in crate::core) fn does_not_succeed(&mut self, unit: Duration, now: Time) {
+        self.failings.declined.again(unit, now);
     }
 
     /// It was to lead, or to continue its election, and did not. Returns whether it is passed over from now on.
@@ -345,7 +345,7 @@ impl Peer {
         self.lines.note_told(None);
         if met != Met::Known {
             self.lines.count_anew();
-            (self.failings.passed, self.failings.let_down) = Default::default();
+            (self.failings.passed, self.failings.declined) = Default::default();
         }
         met
     }

@@ -73,9 +73,10 @@ pub fn ask_self(cx: &mut Context<'_>, stage: Stage, epoch: Epoch, lease: Duratio
     if !cx.state.is_voter(own) {
         return;
     }
-    let opinion = match Fault::OwnVoteFree.is_planted() {
-        true => Opinion::Yes,
-        false => judging::judge(cx, own, epoch, cx.state.membership.version()),
+    let opinion = if Fault::OwnVoteFree.is_planted() {
+        Opinion::Yes
+    } else {
+        judging::judge(cx, own, epoch, cx.state.membership.version())
     };
     let Some(question) = cx.state.candidacy.question_mut() else { return };
     let number = question.number;

@@ -123,10 +123,8 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     promise::take_lease(cx, epoch);
     // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
     // it. (N1)
-    let first = match cx.state.needs_majority() {
-        true => Duration::ZERO,
-        false => cx.state.settings.timing.heartbeat,
-    };
+    let first =
+        if cx.state.needs_majority() { Duration::ZERO } else { cx.state.settings.timing.heartbeat };
     cx.arm(Timer::Heartbeat, first);
     cx.listen();
     cx.persist();

@@ -71,7 +71,7 @@ pub struct Candidacy {
     /// How often this member was to take over and did not come to lead.
     pub(super) takeovers: Damping,
     /// How often too few voters answered this member's request for votes in time.
-    vain: Damping,
+    lost_elections: Damping,
     /// How often, while this member led, a third member reported another leader that it did not hear itself.
     overruled: Damping,
 }
@@ -212,17 +212,17 @@ impl Candidacy {
 
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
     /// again or asks a leader to hand over. Returns how often that happened. (S6)
-    pub(super) fn ask_in_vain(&mut self, unit: Duration, now: Time) -> u32 {
+    pub(super) fn lose_election(&mut self, unit: Duration, now: Time) -> u32 {
         if !Fault::VainAtOnce.is_planted() {
-            self.vain.again(unit, now);
-            self.next_takeover_poll = self.next_takeover_poll.max(self.vain.until());
+            self.lost_elections.again(unit, now);
+            self.next_takeover_poll = self.next_takeover_poll.max(self.lost_elections.until());
         }
-        self.vain.times()
+        self.lost_elections.times()
     }
 
     /// For how long it still waits for that reason.
-    pub(super) fn wait_after_vain(&self, now: Time) -> Duration {
-        self.vain.until().since(now)
+    pub(super) fn wait_after_lost_election(&self, now: Time) -> Duration {
+        self.lost_elections.until().since(now)
     }
 
     /// Too few voters agreed. A member that was opposed for longer than `limit` lets another member try.

@@ -83,7 +83,7 @@ pub fn is_about_to_lead(turn: &Turn<'_>, epoch: Epoch) -> bool {
 /// Whether a member is reachable and did not fail to lead recently. (S3)
 pub fn may_succeed(cx: &Context<'_>, id: NodeId) -> bool {
     let peer = cx.state.detector.get(id);
-    peer.is_none_or(|peer| !peer.lines.is_unreachable() && !peer.let_down(cx.now))
+    peer.is_none_or(|peer| !peer.lines.is_unreachable() && !peer.did_not_succeed(cx.now))
 }
 
 /// Whether a member may preempt by now, if members preempt only after a while.

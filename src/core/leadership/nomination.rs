@@ -150,9 +150,10 @@ pub fn put_off_takeover(cx: &mut Context<'_>) {
     let longest = cx.now + unit * 4; // or a better member would come too late
     let candidacy = &mut cx.state.candidacy;
     candidacy.takeovers.again(unit, cx.now);
-    candidacy.next_takeover_poll = match Fault::TakeoverAtOnce.is_planted() {
-        true => cx.now,
-        false => candidacy.takeovers.until().min(longest),
+    candidacy.next_takeover_poll = if Fault::TakeoverAtOnce.is_planted() {
+        cx.now
+    } else {
+        candidacy.takeovers.until().min(longest)
     };
 }
 

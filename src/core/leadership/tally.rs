@@ -35,9 +35,9 @@ fn can_say(state: &State, question: &Question) -> usize {
 }
 
 /// This member asked for votes in vain. Returns how often that happened.
-fn note_vain_votes(cx: &mut Context<'_>) -> u32 {
+fn note_lost_election(cx: &mut Context<'_>) -> u32 {
     let unit = nomination::longest_t2(cx.state);
-    cx.state.candidacy.ask_in_vain(unit, cx.now)
+    cx.state.candidacy.lose_election(unit, cx.now)
 }
 
 /// A voter answers a pre-vote or denies its vote.
@@ -172,7 +172,7 @@ fn failed(cx: &mut Context<'_>) {
     let opposed = question.is_opposed(majority, voters);
     let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
     if question.stage == Stage::Vote && !heard {
-        note_vain_votes(cx);
+        note_lost_election(cx);
     }
     asking::drop_question(cx);
     match purpose {
@@ -201,8 +201,8 @@ fn failed(cx: &mut Context<'_>) {
 
 /// Enough voters voted for this member, too late to acknowledge a heartbeat before its lease ended. The second
 /// time it lets others try. (S6)
-pub fn led_in_vain(turn: &mut Turn<'_>) {
-    if note_vain_votes(&mut turn.cx) > 1 {
+pub fn lost_lease_at_once(turn: &mut Turn<'_>) {
+    if note_lost_election(&mut turn.cx) > 1 {
         let now = turn.cx.now;
         becoming::become_waiting(&mut turn.cx, now, Reason::LeaseEnded);
         deny(&mut turn.cx, (false, false), Duration::ZERO);
@@ -219,7 +219,7 @@ fn deny(cx: &mut Context<'_>, (heard, opposed): (bool, bool), wait: Duration) {
         // The others find the same proof, if they have not yet, and then no promise binds them.
         true if cx.state.has_proof_of_death(cx.now) => wait.min(timing.message / 8),
         true => wait,
-        false => timing.t2().max(cx.state.candidacy.wait_after_vain(cx.now)),
+        false => timing.t2().max(cx.state.candidacy.wait_after_lost_election(cx.now)),
     };
     let jitter = cx.state.timers.jitter(timing.message / 8);
     cx.arm(Timer::Voters, wait + jitter);

@@ -29,10 +29,8 @@ pub fn may_change_list(state: &State) -> bool {
     let own = own::stamped_own_list(state);
     let settled = |lease: &Lease| lease.is_settled(state.majority());
     let bound = state.course.lease().is_some_and(settled);
-    let confirmed = match own {
-        true => own::is_list_stored(state),
-        false => Fault::NoConfirmation.is_planted(),
-    };
+    let confirmed =
+        if own { own::is_list_stored(state) } else { Fault::NoConfirmation.is_planted() };
     !state.needs_majority() || (bound && confirmed)
 }
 

@@ -185,9 +185,10 @@ impl Membership {
 
     /// A peer refused this member, as removed or for another reason, or accepts it.
     pub fn note_refusal(&mut self, by: NodeId, as_removed: bool) {
-        match as_removed {
-            true => _ = self.removed_by.insert(by),
-            false => _ = self.removed_by.remove(&by),
+        if as_removed {
+            self.removed_by.insert(by);
+        } else {
+            self.removed_by.remove(&by);
         }
     }
 

@@ -147,9 +147,10 @@ impl Halting {
         if !nomination::is_elected(cx, round) {
             // The votes have expired or are about to, as the election took too long. The voters have stored them, and
             // can repeat them immediately.
-            match nomination::may_repeat_votes(cx.state, round) {
-                true => _ = nomination::nominate(cx, round, Aim::Lead, &Reason::AllReady),
-                false => self.back_off(cx),
+            if nomination::may_repeat_votes(cx.state, round) {
+                _ = nomination::nominate(cx, round, Aim::Lead, &Reason::AllReady);
+            } else {
+                self.back_off(cx);
             }
             return;
         }
