@@ -69,6 +69,10 @@ fn run_until(
         let end = match run_once(node, (plan, ready), (&changes, stopping)) {
             Ok(Some(end)) => end,
             Ok(None) => {
+                // Another command may still take its time to end.
+                if give_up.is_some_and(|late| late <= Instant::now()) {
+                    return End::NotGained;
+                }
                 // The leadership is ending: do not ask for it repeatedly meanwhile.
                 let _ = stopping.recv_timeout(NOT_HELD);
                 continue;

@@ -9,7 +9,7 @@ use story::story;
 
 use super::attached::{Attached, exec, lives};
 use super::{command_of, only_child};
-use crate::support::{Cluster, ensure, eventually, http};
+use crate::support::{Cluster, Finished, ensure, eventually, http};
 
 /// A command beside the leader that ends after TERM, once the test lets it.
 struct Gated {
@@ -22,7 +22,7 @@ impl Gated {
     fn start(cluster: &Cluster, leader: usize, number: usize, stop_after: &str) -> Gated {
         let gate = cluster.file().with_file_name(format!("gate-{number}"));
         let script = format!(
-            "trap 'until [ -e {} ]; do sleep 0.02; done; exit 0' TERM; echo; while :; do sleep 0.02; done",
+            "trap 'touch {0}.termed; until [ -e {0} ]; do sleep 0.02; done; exit 0' TERM; echo; while :; do sleep 0.02; done",
             gate.display()
         );
         let mut exec =
@@ -31,6 +31,12 @@ impl Gated {
         exec.hear();
         let command = command_of(only_child(exec.pid()).unwrap()).unwrap();
         Gated { exec, command, gate }
+    }
+
+    #[track_caller]
+    fn until_termed(&self) {
+        let termed = self.gate.with_extension("termed");
+        eventually("it got TERM", || ensure(termed.exists(), || "it did not".to_owned()));
     }
 
     fn open(&self) {
@@ -104,4 +110,27 @@ fn one_command_of_several_ends_alone() {
     assert_eq!(cluster.agree_on(2), epoch);
     let metrics = cluster.node(2).metrics().unwrap();
     assert!(metrics.contains("electd_exec_running 1\n"), "{metrics}");
+}
+
+/// It would hold up a leadership that others wait for the end of.
+#[story]
+fn no_command_begins_while_the_leadership_ends() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let mut first = Gated::start(&cluster, 2, 1, "1000s");
+    let state = cluster.node(2).state();
+    thread::scope(|scope| {
+        let asked = scope.spawn(|| http::tell(&state, "POST", "/resign", "").unwrap());
+        first.until_termed();
+        let ran = cluster.file().with_file_name("ran");
+        let touch = ["--wait", "1s", "--", "touch", ran.to_str().unwrap()];
+        let code = exec(&cluster, 2, &touch).finished().status.code();
+        assert_eq!((code, ran.exists()), (Some(75), false), "it does not come to lead");
+        assert!(!asked.is_finished() && lives(first.command));
+        first.open();
+        assert_eq!(first.exec.code(), 76);
+        let answer = asked.join().unwrap();
+        assert_eq!(answer.code, 200, "{answer:?}");
+    });
+    cluster.agree_on(1);
 }
