@@ -37,6 +37,29 @@ const CALM: Duration = Duration::from_millis(200);
 /// The time that a job gets besides `stop_after`, before its leadership is released without it.
 const GONE: Duration = Duration::from_secs(1);
 
+/// The waits before a command is started again: each is twice as long as the last, until it has run for long.
+struct BackOff(Duration);
+
+impl BackOff {
+    fn new() -> BackOff {
+        BackOff(BACK_OFF.0)
+    }
+
+    /// The command has run for this long.
+    fn ran(&mut self, time: Duration) {
+        if time > BACK_OFF.1 {
+            self.0 = BACK_OFF.0;
+        }
+    }
+
+    /// The next wait.
+    fn next(&mut self) -> Duration {
+        let wait = self.0;
+        self.0 = (wait * 2).min(BACK_OFF.1);
+        wait
+    }
+}
+
 /// Runs the command whenever the node leads, until the command has ended by itself without a restart,
 /// or `stopping` is closed and no job runs.
 pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
@@ -56,7 +79,7 @@ fn run_until(
 ) -> End {
     let changes = node.changes();
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
-    let (mut back_off, mut has_run) = (BACK_OFF.0, false);
+    let (mut back_off, mut has_run) = (BackOff::new(), false);
     let mut failures = 0_u32;
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (&changes, stopping), give_up) {
@@ -83,9 +106,7 @@ fn run_until(
             }
         };
         (give_up, has_run) = (None, true);
-        if began.elapsed() > BACK_OFF.1 {
-            back_off = BACK_OFF.0;
-        }
+        back_off.ran(began.elapsed());
         let again = match (end, plan.restart) {
             (JobEnd::WithStop(code), _) => return End::Stopped(Some(code)),
             (JobEnd::WithLeadership, _) if plan.returns => continue,
@@ -109,9 +130,7 @@ fn run_until(
         if let (JobEnd::ByItself(code), false) = (end, again) {
             return End::Command(code);
         }
-        let wait = back_off;
-        back_off = (back_off * 2).min(BACK_OFF.1);
-        if stopping.recv_timeout(wait) == Err(RecvTimeoutError::Disconnected) {
+        if stopping.recv_timeout(back_off.next()) == Err(RecvTimeoutError::Disconnected) {
             return End::Stopped(None);
         }
     }
@@ -220,5 +239,27 @@ fn end_orphans() {
         Ok(left) if left.is_empty() => {}
         Ok(left) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_waits_for_longer_each_time_until_it_has_run_for_long() {
+        let seconds = Duration::from_secs;
+        let mut back_off = BackOff::new();
+        let mut waits = |ran: u64, times: usize| -> Vec<u64> {
+            let wait = |_| {
+                back_off.ran(seconds(ran));
+                back_off.next().as_secs()
+            };
+            (0..times).map(wait).collect()
+        };
+        assert_eq!(waits(1, 9), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(waits(60, 1), [60], "it has not run for longer than it waited");
+        assert_eq!(waits(61, 1), [1]);
+        assert_eq!(waits(1, 2), [2, 4]);
     }
 }
