@@ -183,6 +183,26 @@ fn a_guard_that_begins_late_goes_by_the_last_renewal() {
     assert_eq!(ended.code(), Some(3), "{ended:?}");
 }
 
+/// To take the lock, or to add an address, may take as long as the system likes: here, to look whether electd lives.
+#[story]
+fn no_command_begins_if_the_leadership_was_not_renewed_while_its_guard_prepared() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let strace = ["-e", "trace=timerfd_gettime,ppoll", "-e", "inject=ppoll:delay_enter=3s:when=1"];
+    let guard = Setup { strace: &strace, ..Setup::of("touch ran") }.start(folder.path());
+    eventually("the guard has found that the leadership lasts, and goes on to prepare", || {
+        let calls = text(folder.path(), "calls");
+        ensure(calls.contains("timerfd_gettime"), || calls)
+    });
+    guard.term(1);
+    let stderr = folder.path().join("stderr");
+    assert_late(guard, folder.path());
+    let told = fs::read_to_string(stderr).unwrap();
+    assert!(told.contains("the leadership ended before the job began"), "{told}");
+}
+
 fn assert_late(mut guard: Guard, folder: &Path) {
     let ended = guard.end();
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
