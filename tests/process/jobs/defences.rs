@@ -2,13 +2,16 @@
 //!
 //! The kernel kills the command itself, and electd what that left.
 
+use std::fs;
+
 use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
 use story::story;
 
 use super::attached::{lives, stop};
 use super::lines::Lines;
 use super::worker::{ASTRAY, FILE, MANNER, STUBBORN, command};
-use super::{command_of, only_child, with_majority};
+use super::{children, command_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually};
 
 /// A node that leads, with a command of this manner that runs, and its guard.
@@ -41,7 +44,7 @@ fn electd_kills_what_the_command_of_a_killed_guard_left() {
     let (cluster, lines, guard) = leader(ASTRAY);
     let node = cluster.node(1);
     eventually("it left its parent, which has ended", || {
-        let below = super::children(guard).count();
+        let below = children(guard).count();
         ensure(below == 2, || format!("{below} below the guard"))
     });
     let epoch = cluster.agree_on(1);
@@ -52,4 +55,31 @@ fn electd_kills_what_the_command_of_a_killed_guard_left() {
     });
     let left = lines.processes_of(epoch);
     assert!(left.is_empty(), "{left:?}");
+}
+
+/// Its hook is no part of the job, and below electd as well.
+#[story]
+fn electd_spares_its_own_programs_when_it_kills_what_a_killed_guard_left() {
+    let cluster = Cluster::prepare(1, with_majority);
+    let [runs, go, ended] = ["runs", "go", "ended"].map(|name| cluster.file().with_file_name(name));
+    let script = format!(
+        "[ -e {0} ] && exit; touch {0}; until [ -e {1} ]; do sleep 0.01; done; touch {2}",
+        runs.display(),
+        go.display(),
+        ended.display()
+    );
+    let mut config = cluster.config().clone();
+    config["hooks"] = json!({"on_change": ["sh", "-c", script], "timeout": "100s"});
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let node = cluster.node(1);
+    node.start_with(&["--", "sleep", "1000"]);
+    let guard = eventually("the command and the hook run", || {
+        let mut below = children(node.pid());
+        ensure(runs.exists(), || node.log_tail(9))?;
+        below.find(|child| command_of(*child).is_some()).ok_or("no command".to_owned())
+    });
+    kill_process(guard, Signal::KILL).unwrap();
+    node.until_logged(&["the guard of the job was killed"]);
+    fs::write(go, "").unwrap();
+    eventually("the hook comes to its end", || ensure(ended.exists(), || node.log_tail(9)));
 }

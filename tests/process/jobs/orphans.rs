@@ -1,19 +1,27 @@
 //! Processes whose parents have ended: whichever process of electd gets them reaps them, and takes no exit code of a
 //! program that another part of it waits for.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self, File, Permissions};
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::process::Command;
+use std::time::Duration;
 
+use rustix::fs::OFlags;
 use rustix::process::Pid;
 use serde_json::{Value, json};
 use story::story;
 
 use super::{children, only_child};
-use crate::support::{Cluster, Node, ensure, eventually};
+use crate::support::{Cluster, Node, ensure, eventually, within};
 
 /// Leaves processes behind: one that is killed with its group, and two that end by themselves.
 const LEAVES: &str = "sleep 1000 & setsid sleep 0.01 & setsid -f sleep 0.02; echo >>";
+
+/// More than a node would reap in SOON, if it reaped one after each run of its check.
+const MANY: usize = 120;
+
+/// Many times what it takes.
+const SOON: Duration = Duration::from_secs(20);
 
 fn is_zombie(process: &Pid) -> bool {
     let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
@@ -111,5 +119,42 @@ fn a_guard_reaps_what_its_command_leaves_while_the_command_runs() {
     eventually("the guard has no other child than the command", || {
         let children: Vec<Pid> = children(guard).collect();
         ensure(children.len() == 1, || format!("{children:?}"))
+    });
+}
+
+/// The kernel tells of the first and of no other, if they end before that is taken note of.
+#[story]
+fn a_node_reaps_all_that_have_ended_at_once() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let (node, folder) = (cluster.node(1), cluster.file().parent().unwrap().to_owned());
+    let gate = folder.join("gate");
+    assert!(Command::new("mkfifo").arg(&gate).status().unwrap().success());
+    // Its parent has to end when a job makes the node the one that gets them.
+    let leave = "cd DIR; [ -e runs ] && [ ! -e left ] && touch left && \
+                 for _ in $(seq MANY); do setsid -f sh -c 'read _ <gate'; done; true";
+    let leave = leave.replace("MANY", &MANY.to_string());
+    let leave = leave.replace("DIR", &folder.display().to_string());
+    let mut config: Value = cluster.config().clone();
+    config["health"] = json!({"command": ["sh", "-c", leave], "every": "1s", "timeout": "900ms"});
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let script = format!("touch {}; exec sleep 1000", folder.join("runs").display());
+    node.start_with(&["--", "sh", "-c", &script]);
+    let below = |fits: fn(&Pid) -> bool| children(node.pid()).filter(fits).count();
+    eventually("the node has got them", || {
+        let count = below(|_| true);
+        ensure(count > MANY, || format!("{count} children"))
+    });
+    node.freeze();
+    eventually("they have ended", || {
+        // Each that waits by now reads the end of it.
+        let flags = OFlags::NONBLOCK.bits().cast_signed();
+        drop(File::options().write(true).custom_flags(flags).open(&gate));
+        let (count, ended) = (below(|_| true), below(is_zombie));
+        ensure(count <= ended + 2, || format!("{ended} of {count}"))
+    });
+    node.thaw();
+    within(SOON, "all of them are reaped", || {
+        let count = below(is_zombie);
+        ensure(count < MANY / 2, || format!("{count} zombies"))
     });
 }
