@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::support::enough::Enough;
-use crate::support::{Cluster, Finished, ensure, eventually, http};
+use crate::support::{Cluster, Finished, ensure, eventually, http, watchful};
 
 fn by_priority(config: &mut Value) {
     config["rank"] = json!({"by": "priority", "priority": 1});
@@ -302,6 +302,26 @@ fn timings_that_others_do_not_have_are_a_problem_until_they_do() {
     let error = refused.error();
     assert!(error.contains("lease 160s and the 5.6s of node-2 are more than 16 times"), "{error}");
     assert_eq!(cluster.agree_on(3), epoch);
+}
+
+/// Whatever they told last: an operator who is left alone may need other timings most.
+#[story]
+fn members_that_are_gone_keep_nobody_from_other_timings() {
+    let cluster = Cluster::start_with(3, |config| {
+        watchful(config);
+        config["quorum"] = "majority".into();
+    });
+    cluster.agree_on(3);
+    for gone in [1, 2] {
+        cluster.node(gone).kill_9();
+        eventually("node-3 notices", || {
+            let status = cluster.status(3)?.members[gone - 1].status.clone();
+            ensure(status != "alive", || status)
+        });
+    }
+    write(&cluster, |config| config["timing"]["failure"] = "200s".into());
+    let answer = cluster.node(3).post("/reload", "").unwrap();
+    assert_eq!(answer.json()["result"], "changed immediately: timings");
 }
 
 type Breaks = fn(&mut Value);

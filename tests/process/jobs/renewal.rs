@@ -1,10 +1,13 @@
 //! A leadership that is not renewed, and the job of it.
 
+use std::fs;
+
+use serde_json::json;
 use story::story;
 
 use super::lines::Lines;
-use super::with_majority;
 use super::worker::{FILE, MANNER, POLITE, command};
+use super::{ENDED_WITH_LEADERSHIP, command_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually};
 
 #[story]
@@ -32,4 +35,36 @@ fn no_job_begins_when_it_would_be_ended_at_once() {
     let begun = log.matches(&format!(" in epoch {}, guard ", run.epoch)).count();
     // One more if the leadership was renewed late, on a machine that is busy.
     assert!((1..=3).contains(&begun), "{begun} guards in epoch {}", run.epoch);
+}
+
+/// The last renewal by the shorter timings is not overdue by the longer ones.
+#[story]
+fn timings_ten_times_longer_at_once_end_no_job() {
+    let timing =
+        |failure, message| json!({"failure": failure, "heartbeat": message, "message": message});
+    let cluster = Cluster::prepare(3, |config| {
+        config["quorum"] = "majority".into();
+        config["timing"] = timing("2s", "200ms");
+    });
+    (1..=2).for_each(|number| cluster.node(number).start());
+    let node = cluster.node(3);
+    node.start_with(&["--", "sleep", "1000"]);
+    cluster.agree_on(3);
+    let guard = eventually("its command runs", || {
+        let guard = only_child(node.pid()).filter(|guard| command_of(*guard).is_some());
+        guard.ok_or_else(|| node.log_tail(9))
+    });
+    let mut config = cluster.config().clone();
+    config["timing"] = timing("20s", "2s");
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    let answer = node.post("/reload", "").unwrap();
+    assert_eq!(answer.code, 200, "{answer:?}");
+    eventually("the leader leads by the longer promises", || {
+        let status = node.status()?;
+        let left = status.lease_remaining_ms;
+        ensure(left > Some(2_000), || format!("{} for {left:?} ms", status.state))
+    });
+    let log = node.log();
+    assert!(!log.contains(ENDED_WITH_LEADERSHIP), "{log}");
+    assert_eq!(only_child(node.pid()), Some(guard), "the same command runs: {log}");
 }
