@@ -1,7 +1,8 @@
 //! Cases around an address: a command beside it, a host on which no process is left, an interface that
 //! goes away, and starts that are refused.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -52,6 +53,42 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     scene.presence.assert_never_two();
     let log = scene.cluster.node(leader).log();
     assert!(log.contains("holds 10.0.0.99/24%cable, fd00::99/64%cable and runs sh"), "{log}");
+}
+
+/// The cleanup may have to speak from them, and the work that it ends elsewhere may still use them.
+#[story]
+fn the_addresses_stay_until_the_cleanup_has_ended() {
+    let Some(scene) = Scene::prepare() else { return };
+    let [cleanup, shown] =
+        ["cleanup", "shown"].map(|name| scene.cluster.file().with_file_name(name));
+    let script = format!("#!/bin/sh\nip -o address show dev cable > {}\n", shown.display());
+    fs::write(&cleanup, script).unwrap();
+    fs::set_permissions(&cleanup, Permissions::from_mode(0o755)).unwrap();
+    let command = ["--cleanup", cleanup.to_str().unwrap(), "--", "sleep", "1000"];
+    let more = [&OPTIONS[..], &command].concat();
+    (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let node = scene.cluster.node(leader);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0, "{}", node.log_tail(9));
+    let text = fs::read_to_string(shown).unwrap();
+    assert!(ADDRESSES.iter().all(|address| text.contains(address)), "{text}");
+    scene.presence.assert_never_two();
+}
+
+/// Otherwise connections that the host began from it would end with its leadership.
+#[story]
+fn a_host_does_not_speak_from_the_ipv6_address_of_its_own_accord() {
+    let Some(scene) = Scene::start() else { return };
+    scene.cluster.agree();
+    let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
+    let show = ["-o", "address", "show", "dev", "cable"];
+    let output = scene.cluster.node(leader).at_home(|| Command::new("ip").args(show).finished());
+    let text = done(&output);
+    let line = |address| text.lines().find(|line| line.contains(address)).unwrap_or_default();
+    assert!(line("fd00::99/64").contains("deprecated"), "{text}");
+    assert!(!line("10.0.0.99/24").contains("deprecated"), "{text}");
 }
 
 /// Whoever was misled, as by a leader on the other side of a partition, need not ask.
