@@ -5,13 +5,14 @@
 
 use std::fs;
 use std::io::{ErrorKind, Read, Write};
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::time::{Duration, Instant};
 
 use crate::support::impostor::{self, read};
 use crate::support::link::{Guise, Link};
 use crate::support::{Cluster, accept, ensure, eventually, within};
 use serde_json::{Value, json};
+use socket2::SockRef;
 use story::story;
 
 /// Strangers, some three times as many as may wait for their welcome.
@@ -19,6 +20,9 @@ const CROWD: usize = 200;
 
 /// Ten times the time of a hello.
 const SOON: Duration = Duration::from_secs(10);
+
+/// As long as a node redials.
+const BRIEF: Duration = Duration::from_millis(400);
 
 /// 64 that wait, 16 on their way out, and a node's own.
 const MOST_THREADS: u64 = 64 + 16 + 20;
@@ -243,6 +247,40 @@ fn who_hangs_up_is_dialed_more_and_more_rarely() {
     let begun = Instant::now();
     (0..9).for_each(|_| drop(accept(&listener)));
     assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
+}
+
+/// Only a refusal proves that nobody listens there any more. Here the queue of the listener is full, as on a host that is
+/// too busy, or behind a firewall: nothing answers.
+#[story]
+fn a_redial_that_is_not_answered_is_no_proof_of_death() {
+    let scene = Scene::new();
+    let hello = scene.own_hello();
+    let mut own = scene.dial();
+    write(&mut own, &hello);
+    assert!(read(&mut own).unwrap().get("welcome").is_some());
+    scene.cluster.until_seen(2, 1, "alive");
+    SockRef::from(&scene.listener).listen(0).unwrap();
+    let mut queued = Vec::new();
+    within(SOON, "the queue is full", || {
+        let next = TcpStream::connect_timeout(&scene.cluster.node(1).address, BRIEF);
+        next.map_or(Ok(()), |next| {
+            Err(format!("{} wait", {
+                queued.push(next);
+                queued.len()
+            }))
+        })
+    });
+    drop(own);
+    scene.cluster.until_seen(2, 1, "suspected");
+}
+
+/// By and by a pause lasts for `failure`, and not longer: these take some eight seconds, and hours without that bound.
+#[story]
+fn who_comes_back_after_long_is_dialed_soon() {
+    let cluster = Cluster::prepare(2, |config| config["timing"] = json!({"failure": "200ms"}));
+    let listener = TcpListener::bind(cluster.node(1).address).unwrap();
+    cluster.node(2).start();
+    (0..50).for_each(|_| drop(accept(&listener)));
 }
 
 #[story]
