@@ -1,5 +1,6 @@
 //! Command lines that make no sense, and answers that do not come: what the commands say of them.
 
+use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 use std::time::Duration;
@@ -8,7 +9,7 @@ use electd::admin::client::{Client, Order, Recipient};
 use serde_json::json;
 
 use super::cli::{Cluster, code, electd, run, stderr};
-use super::fake::FakeNode;
+use super::fake::{FakeNode, status};
 
 #[test]
 fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
@@ -55,6 +56,30 @@ fn the_outcome_of_a_command_that_is_not_answered_is_not_known() {
     assert!(drain.contains("the outcome is not known"), "{drain}");
     let asked = client.status(&address).unwrap_err().to_string();
     assert!(asked.contains("silent for too long; it may be frozen"), "{asked}");
+}
+
+/// It may have been carried out all the same: another node would carry it out once more.
+#[test]
+fn a_command_that_is_not_answered_is_given_to_no_other_node() {
+    // It says that it leads, and hangs up on every command.
+    let leader = TcpListener::bind("127.0.0.1:0").unwrap();
+    let other = FakeNode::new().with_number(2);
+    let (server, address) = (other.serve(), leader.local_addr().unwrap());
+    let cluster = Cluster::of(&[Some(address), Some(server.local_addr())]);
+    let body = serde_json::to_string(&status("leading", Some("node-1"))).unwrap();
+    let answer = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+    thread::spawn(move || {
+        for mut client in leader.incoming().flatten() {
+            let mut request = [0; 4096];
+            let length = client.read(&mut request).unwrap();
+            if request[..length].starts_with(b"GET") {
+                client.write_all(answer.as_bytes()).unwrap();
+            }
+        }
+    });
+    let output = cluster.electd(&["pause"]);
+    assert_eq!(code(&output), Some(69), "{output:?}");
+    assert!(other.commands().is_empty(), "{:?}", other.commands());
 }
 
 #[test]
