@@ -243,6 +243,16 @@ mod tests {
         assert!(is_cluster_name("my cluster") && is_cluster_name(&"ä".repeat(63)));
     }
 
+    /// Marks that turn text around, of which each kind has another end, and the two separators.
+    #[test]
+    fn no_mark_changes_how_a_line_reads() {
+        for mark in ('\u{2028}'..='\u{202e}').chain('\u{2066}'..='\u{2069}') {
+            assert!(!is_line(&format!("a{mark}b")), "{mark:?}");
+            assert!(!is_cluster_name(&format!("a{mark}b")), "{mark:?}");
+            assert_eq!(quote(&mark.to_string()), mark.escape_unicode().to_string());
+        }
+    }
+
     #[test]
     fn quoted_text_stays_on_one_line_and_short() {
         assert_eq!(quote("a\n\u{1b}[31m"), "a\\n\\u{1b}[31m");

@@ -7,6 +7,9 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::Duration;
 
+use jiff::tz::TimeZone;
+use jiff::{Timestamp, ToSpan};
+use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
 use tempfile::TempDir;
 
 use super::make::Authority;
@@ -144,6 +147,27 @@ fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
     );
     let (dialed, accepted) = meet(&b, "a", &a);
     assert!(dialed.is_ok() && accepted.is_ok());
+}
+
+/// Otherwise nobody would be told to renew an authority before all members refuse each other.
+#[test]
+fn a_certificate_ends_with_its_authority() {
+    let (folder, key) = (Folder::new(), KeyPair::generate().unwrap());
+    let mut params = CertificateParams::default();
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.not_after = date_time_ymd(2099, 1, 1);
+    let last = params.self_signed(&key).unwrap().pem();
+    let authority = Authority::load("hc", &last, &key.serialize_pem()).unwrap();
+    let longest = folder.member("a", "hc", &authority).end();
+    // The same name and key, for a shorter time: the certificates that it signs do not say so.
+    let tomorrow = Timestamp::now() + 24.hours();
+    let date = tomorrow.to_zoned(TimeZone::UTC).date();
+    let [month, day] = [date.month(), date.day()].map(|part| u8::try_from(part).unwrap());
+    params.not_after = date_time_ymd(date.year().into(), month, day);
+    let first = params.self_signed(&key).unwrap().pem();
+    let authority = Authority::load("hc", &first, &key.serialize_pem()).unwrap();
+    let end = folder.member("a", "hc", &authority).end();
+    assert!(end <= tomorrow && tomorrow < longest, "{end}, {longest}");
 }
 
 #[test]
