@@ -9,6 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::lines::{Lines, Run};
+use super::several::leads_on;
 use super::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command, parent_of};
 use super::{Pairs, command_of, only_child, with_majority};
 use crate::support::{Cluster, Finished, ensure, eventually, http, readable};
@@ -320,6 +321,10 @@ fn a_dead_execs_command_is_awaited() {
             let waits = node.log().contains("electd exec ended while its command ran");
             ensure(waits && !asked.is_finished(), || node.log_tail(10))
         });
+        // A process that takes the place of this node waits for that lock, too.
+        assert!(state.join("exec-1.lock").exists(), "the lock is gone before its guard");
+        leads_on(&cluster, 2, 20);
+        assert!(!asked.is_finished(), "the leadership has ended before the command");
         kill_process(guard, Signal::CONT).unwrap();
         asked.join().unwrap()
     });

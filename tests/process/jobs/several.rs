@@ -46,7 +46,7 @@ impl Gated {
 
 /// Waits until this leader has sent this many heartbeats more.
 #[track_caller]
-fn leads_on(cluster: &Cluster, number: usize, more: u64) {
+pub fn leads_on(cluster: &Cluster, number: usize, more: u64) {
     let sent = || {
         let status = cluster.status(number)?;
         ensure(status.state == "leading", || panic!("it is {}", status.state))?;

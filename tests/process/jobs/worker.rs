@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 
-use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, waitpid};
+use rustix::process::{WaitOptions, getpid, set_child_subreaper, setsid, wait};
 use rustix::time::{ClockId, clock_gettime};
 use signal_hook::consts::SIGTERM;
 
@@ -140,7 +140,7 @@ fn is_the_parent_of_a_command() {
     set_child_subreaper(Some(getpid())).unwrap();
     let mut child = Command::new(&words[0]).args(&words[1..]).spawn().unwrap();
     child.wait().unwrap();
-    while waitpid(None, WaitOptions::empty()).is_ok() {}
+    while wait(WaitOptions::empty()).is_ok() {} // the guard is in another process group
 }
 
 #[expect(clippy::zombie_processes, reason = "the guard reaps what this process leaves behind")]
