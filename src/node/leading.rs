@@ -143,7 +143,7 @@ mod tests {
     use crate::config::Builder;
     use crate::node::example;
     use crate::node::handle::{Command, Handle};
-    use crate::node::leadership::{Term, Tidings};
+    use crate::node::leadership::{Feed, Term};
     use serde_json::json;
 
     use rustix::process::{Signal, getpid, kill_process};
@@ -169,11 +169,11 @@ mod tests {
     /// The thread that tells of the end of a leadership may itself stand still.
     #[test]
     fn the_work_ends_with_the_lease_though_nobody_tells_of_that() {
-        let (tidings, now) = (Tidings::default(), crate::node::now());
+        let (feed, now) = (Feed::default(), crate::node::now());
         let until = now + Duration::from_secs(2);
-        tidings.show(Some(Term { epoch: 7, until, renewal: None, now }));
-        let leadership = tidings.leadership().expect("it holds for two seconds");
-        let (changes, (_running, stopping)) = (&tidings.subscribe(), bounded(0));
+        feed.show(Some(Term { epoch: 7, until, renewal: None, now }));
+        let leadership = feed.leadership().expect("it holds for two seconds");
+        let (changes, (_running, stopping)) = (&feed.subscribe(), bounded(0));
         let lead = Lead { leadership, changes, stopping: &stopping };
         assert!(!lead.goes_on(Duration::from_secs(10)), "it went on after the lease");
         assert!(crate::node::now() >= until, "it ended before the lease");
