@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log::Level;
-use log::kv::Value;
+use log::kv::{ToValue, Value};
 
 use super::repeats::MINUTE;
 use super::*;
@@ -130,13 +130,16 @@ fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
         line(&[("event", "majority_lost".into())], "the majority is lost");
         line(&[("event", "majority_back".into())], "the majority is back");
         line(&[("event", "no_leader".into()), ("same", 7_u64.into())], "waits");
+        line(&[("event", "following".into()), ("same", None::<u64>.to_value())], "follows");
+        line(&[("event", "hook".into()), ("same", "words".into())], "hook: words");
         line(&[], "cannot accept a connection");
     }
     log.flush();
     let told = take(&out);
     let count = |words: &str| told.lines().filter(|line| line.contains(words)).count();
     assert_eq!((count("a: the majority is lost"), count("a: the majority is back")), (4, 4));
-    assert_eq!((count("a: waits"), count("a: cannot accept")), (1, 1));
+    assert_eq!(count("a: follows"), 4, "it repeats nothing");
+    assert_eq!((count("a: waits"), count("a: cannot accept"), count("a: hook")), (1, 1, 1));
     let counted = |words| format!("WARN  a: repeated 3 times in the last 0 s: {words}");
     assert_eq!((count(&counted("waits")), count(&counted("cannot accept"))), (1, 1), "{told}");
     assert!(MINUTE > Duration::from_secs(1), "the test is shorter");
