@@ -17,7 +17,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         "timing": {"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "0.4s"},
         "hooks": {"on_change": ["./told", "x"], "timeout": "5s"},
         "health": {"command": ["check"], "every": "5s", "timeout": "1s", "fall": 2, "rise": 3,
-        "alone": "resign"},
+        "alone": "step-down"},
         "members": [
         {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "a.example:7101",
          "listen": "0.0.0.0:7101", "admin": "a.example:7201", "health": {"command": ["other"]}},

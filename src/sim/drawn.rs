@@ -49,7 +49,7 @@ impl World {
         let ended = drawing.ended(node, self.nodes[node].local(self.now));
         let names = match self.setup.algorithm {
             AlgorithmKind::Bully => ["T1", "T2"],
-            _ => ["T1", "timeout"],
+            AlgorithmKind::Halting | AlgorithmKind::Ring => ["T1", "timeout"],
         };
         for (name, since) in names.into_iter().zip(ended) {
             let Some(since) = since else { continue };

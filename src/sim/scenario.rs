@@ -275,7 +275,7 @@ fn coming_to_lead(algorithm: AlgorithmKind, epoch: Epoch, rank: Rank) -> Vec<Mes
             Message::Elected { number, round, task: task.version },
             Message::Ready { number, round, task },
         ],
-        _ => vec![Message::Coordinator { epoch, rank }],
+        AlgorithmKind::Bully | AlgorithmKind::Ring => vec![Message::Coordinator { epoch, rank }],
     }
 }
 

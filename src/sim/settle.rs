@@ -62,7 +62,7 @@ fn longest_wait(world: &World) -> Duration {
     };
     let failure = world.longest.map_or(TIMING.failure, |longest| longest.failure);
     match (world.setup.quorum, world.setup.algorithm) {
-        (Quorum::Majority, AlgorithmKind::Bully | AlgorithmKind::Ring) => damped + failure * STEADY,
+        (Quorum::Majority, algorithm) if algorithm.passes_over() => damped + failure * STEADY,
         _ => damped,
     }
 }

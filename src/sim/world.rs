@@ -21,9 +21,8 @@ use super::setup::{Delays, Setup, TIMING};
 use super::terrain::Terrain;
 use super::uptime::Uptime;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::protocol::Protocols;
 use crate::core::random::Random;
-use crate::core::settings::{Margin, Settings, Timing};
+use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Output};
 use crate::trace::{Detail, Line};
@@ -98,28 +97,20 @@ impl World {
         };
         let is_new = |at: usize| setup.newcomers.contains(&at);
         let (members, founders) = (list(&|_| true), list(&|at| !is_new(at)));
+        let named = |at: usize| {
+            if is_new(at) { list(&|other| other == at || !is_new(other)) } else { founders.clone() }
+        };
         let settings = |(at, (member, value)): (usize, (&Member, &Option<i64>))| Settings {
-            cluster: "simulated".to_owned(),
-            id: member.id,
-            instance: 0,
-            protocols: Protocols::OURS,
-            members: if is_new(at) {
-                list(&|other| other == at || !is_new(other))
-            } else {
-                founders.clone()
-            },
             algorithm: setup.algorithm,
             quorum: setup.quorum,
             preempt: setup.preempt,
             rank: setup.rank,
-            margin: Margin::NONE,
             value: *value,
-            health: None,
             hierarchy: setup.hierarchy,
-            timing: setup.timing,
             trust_refused: setup.trust_refused,
             bootstrap: setup.bootstrap && !is_new(at),
             power_on: setup.power_on,
+            ..Settings::new("simulated", member.id, named(at), setup.timing)
         };
         let clocks = setup.clocks.iter().copied().chain(std::iter::repeat(Clock::default()));
         let nodes = members.iter().zip(&setup.values).enumerate().map(settings).zip(clocks);

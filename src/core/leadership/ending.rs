@@ -1,4 +1,5 @@
-//! How a leadership ends while a job runs: the job ends first, or this member tells nobody before the job has ended.
+//! How a leader answers a request to hand over, and how a leadership ends while a job runs: the job ends first, or this
+//! member tells nobody before the job has ended.
 
 use crate::core::answers;
 use crate::core::job::Ending;
@@ -28,7 +29,7 @@ pub fn job_ended(turn: &mut Turn<'_>) {
 }
 
 /// The job did not end in time. The leadership ends all the same; with a majority its votes stay bound
-/// until the lease has expired, since [`State::withholds_release`] still holds.
+/// until the lease has expired, since [`release::withholds_release`] still holds.
 pub fn job_overdue(turn: &mut Turn<'_>) {
     let ending = turn.cx.state.endings.job.overdue();
     end_leadership(turn, ending);

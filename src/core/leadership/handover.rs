@@ -1,4 +1,5 @@
-//! Handing over: how a member takes over from a lower leader, and how a leader gives up its epoch.
+//! Handing over: how a follower asks a lower leader to hand over (`ending.rs` has the leader's answer), how a leader gives
+//! up its epoch, and what the others do when they hear of that.
 
 use crate::core::context::Context;
 use crate::core::job::Ending;

@@ -1,6 +1,6 @@
 //! Nominating this member: its questions to the voters, and the next step after their answers.
 //!
-//! The algorithm nominates this member, the quorum decides. [`Context::nominate`] tells the algorithm to continue
+//! The algorithm nominates this member, the quorum decides. [`nominate`] tells the algorithm to continue
 //! now, or parks the nomination until the round is durable and, with a majority, enough voters agree; then it calls
 //! the algorithm back. A candidate asks the voters twice: a pre-vote changes nothing, a vote request asks for their
 //! votes. We tally the answers once, at the end of every turn.

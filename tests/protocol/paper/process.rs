@@ -81,7 +81,9 @@ pub fn comes_to_lead(algorithm: AlgorithmKind, epoch: u64, rank: Rank) -> Vec<Me
             Message::Elected { number: 2, round, task: task.version },
             Message::Ready { number: 3, round, task },
         ],
-        _ => vec![Message::Coordinator { epoch: round, rank }],
+        AlgorithmKind::Bully | AlgorithmKind::Ring => {
+            vec![Message::Coordinator { epoch: round, rank }]
+        }
     }
 }
 
