@@ -98,7 +98,7 @@ impl Liar {
 
 impl Drop for Liar {
     fn drop(&mut self) {
-        self.shared.ended.store(true, Ordering::Relaxed);
+        self.shared.ended.store(true, Ordering::SeqCst);
         for stream in self.shared.speaks.lock().values() {
             let _ = stream.shutdown(Shutdown::Both);
         }
@@ -152,6 +152,9 @@ impl Shared {
         }
         stream.set_read_timeout(None)?;
         self.speaks.lock().insert(to, stream.clone());
+        if self.ended.load(Ordering::SeqCst) {
+            let _ = stream.shutdown(Shutdown::Both); // the liar ended while this thread dialed
+        }
         let end = read(&mut stream); // nothing is said on it
         self.speaks.lock().remove(&to);
         end.map(drop)
