@@ -1,13 +1,14 @@
 //! A member that is eligible again, or ranks higher than before. The others may not know yet, and could
 //! win in the same epoch.
 
-use electd::core::membership::ListVersion;
 use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
 use electd::core::settings::{AlgorithmKind, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
-use crate::paper::process::{Process, Sent, TIMING, coordinator, election, id, rank, settings};
+use crate::paper::process::{
+    Process, Sent, coordinator, election, heartbeat_of, id, rank, settings,
+};
 
 fn lower(round: u64) -> Message {
     Message::Lower { round: Epoch(round) }
@@ -68,16 +69,8 @@ fn an_older_leader_does_not_know_better() {
         MemberReport { id: id(number), incarnation, status, eligible, value: 0 }
     };
     let heartbeat = |epoch, from| {
-        Message::Heartbeat(Heartbeat {
-            epoch: Epoch(epoch),
-            number: 1,
-            rank: rank(from),
-            lease: TIMING.lease,
-            settled: ListVersion::default(),
-            members: [says(4, false), says(5, true)].into(),
-            pause: None,
-            chosen: None,
-        })
+        let members = [says(4, false), says(5, true)].into();
+        Message::Heartbeat(Heartbeat { members, ..heartbeat_of(from, epoch, 1) })
     };
     let eligible = |p3: &Process| p3.core.detector().get(id(4)).is_some_and(|p4| p4.is_eligible());
     p3.hears(5, heartbeat(1, 5));

@@ -1,14 +1,13 @@
 //! A leader that is heard, but no longer leads: no member may keep naming it for that, or rely on its
 //! reports.
 
-use electd::core::membership::ListVersion;
 use electd::core::message::{Heartbeat, Hello, Liveness, MemberReport, Message, Rejection};
 use electd::core::settings::AlgorithmKind;
 use electd::core::types::{Epoch, Incarnation};
 use electd::core::{Input, Output, Phase};
 
 use crate::paper::process::{
-    MOMENT, Process, TIMING, connection, coordinator, election, hello_of, id, rank,
+    MOMENT, Process, TIMING, connection, coordinator, election, heartbeat_of, hello_of, id,
 };
 
 /// P3 follows P5.
@@ -21,16 +20,7 @@ fn follower() -> Process {
 
 /// A heartbeat of P5 with these reports.
 fn heartbeat(members: &[MemberReport]) -> Message {
-    Message::Heartbeat(Heartbeat {
-        epoch: Epoch(1),
-        number: 1,
-        rank: rank(5),
-        lease: TIMING.lease,
-        settled: ListVersion::default(),
-        members: members.into(),
-        pause: None,
-        chosen: None,
-    })
+    Message::Heartbeat(Heartbeat { members: members.into(), ..heartbeat_of(5, 1, 1) })
 }
 
 /// An operator has P5 call an election, in which P5 gets no votes: it looks for the others all the time, and leads

@@ -5,7 +5,9 @@ use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
 use electd::core::{Command, Input, Output, Phase};
 
-use super::process::{Process, Sent, TIMING, answer, coordinator, id, rank, releases, settings};
+use super::process::{
+    Process, Sent, TIMING, answer, coordinator, heartbeat_of, id, rank, releases, settings,
+};
 
 const UNTIL: u64 = 99;
 
@@ -45,16 +47,7 @@ fn paused(epoch: u64, paused: bool) -> Pause {
 }
 
 fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
-    Message::Heartbeat(Heartbeat {
-        epoch: Epoch(epoch),
-        number: 1,
-        rank: rank(from),
-        lease: TIMING.lease,
-        settled: Version::default(),
-        members: [].into(),
-        pause,
-        chosen: None,
-    })
+    Message::Heartbeat(Heartbeat { pause, ..heartbeat_of(from, epoch, 1) })
 }
 
 /// The messages about a pause.

@@ -1,12 +1,13 @@
 //! A leader tells its present rank with its heartbeats, and members preempt it by that one.
 
-use electd::core::membership::ListVersion;
 use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
 use electd::core::settings::{AlgorithmKind, Margin, Preempt, Quorum, RankKind, Settings};
 use electd::core::types::{Epoch, Incarnation, Rank};
 use electd::core::{Input, Phase};
 
-use super::process::{Process, Sent, TIMING, comes_to_lead, hello_of, id, releases, settings};
+use super::process::{
+    Process, Sent, TIMING, comes_to_lead, heartbeat_of, hello_of, id, releases, settings,
+};
 
 /// A member of a cluster that is ranked by disks.
 fn by_disk(algorithm: AlgorithmKind, number: u8, value: i64) -> Settings {
@@ -23,16 +24,8 @@ fn heartbeat(present: i64) -> Message {
         eligible: true,
         value: present,
     };
-    Message::Heartbeat(Heartbeat {
-        epoch: Epoch(3),
-        number: 1,
-        rank: Rank { value: 1000, id: id(1) },
-        lease: TIMING.lease,
-        settled: ListVersion::default(),
-        members: [report].into(),
-        pause: None,
-        chosen: None,
-    })
+    let rank = Rank { value: 1000, id: id(1) };
+    Message::Heartbeat(Heartbeat { rank, members: [report].into(), ..heartbeat_of(1, 3, 1) })
 }
 
 /// P2 has this rank and follows P1, which was elected with 1000.

@@ -6,7 +6,7 @@ use std::time::Duration;
 use electd::core::detector::ConnectionId;
 use electd::core::durable::{Durable, VoterRecord};
 use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Forwarded, Hello, Message, Refusal, View};
+use electd::core::message::{Done, Envelope, Forwarded, Heartbeat, Hello, Message, Refusal, View};
 use electd::core::restart::{Kept, Restored, restart};
 use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
 use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
@@ -69,6 +69,20 @@ pub fn settings(algorithm: AlgorithmKind, number: u8) -> Settings {
 /// The task that a member hands out, unless it was given another.
 pub fn task(number: u8) -> Task {
     Task::new([number])
+}
+
+/// A heartbeat of this leader, without reports.
+pub fn heartbeat_of(from: u8, epoch: u64, number: u64) -> Heartbeat {
+    Heartbeat {
+        epoch: Epoch(epoch),
+        number,
+        rank: rank(from),
+        lease: TIMING.lease,
+        settled: ListVersion::default(),
+        members: [].into(),
+        pause: None,
+        chosen: None,
+    }
 }
 
 /// The messages of a peer that comes to lead in this epoch with this rank. (With halting, a peer that

@@ -2,11 +2,12 @@
 
 use electd::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
 use electd::core::settings::{AlgorithmKind, Preempt, Settings};
-use electd::core::types::{CommandId, Epoch, Incarnation, Rank, Version};
+use electd::core::types::{CommandId, Epoch, Incarnation, Rank};
 use electd::core::{Command, Input, Output, Phase};
 
 use super::process::{
-    Process, Sent, TIMING, answer, comes_to_lead, coordinator, id, rank, releases, settings,
+    Process, Sent, TIMING, answer, comes_to_lead, coordinator, heartbeat_of, id, rank, releases,
+    settings,
 };
 
 /// P5, which leads all others.
@@ -64,16 +65,7 @@ fn switch_over(process: &mut Process, to: u8) -> Option<Result<Done, Refusal>> {
 }
 
 fn heartbeat(epoch: u64, from: u8, chosen: Option<u8>) -> Message {
-    Message::Heartbeat(Heartbeat {
-        epoch: Epoch(epoch),
-        number: 1,
-        rank: rank(from),
-        lease: TIMING.lease,
-        settled: Version::default(),
-        members: [].into(),
-        pause: None,
-        chosen: chosen.map(id),
-    })
+    Message::Heartbeat(Heartbeat { chosen: chosen.map(id), ..heartbeat_of(from, epoch, 1) })
 }
 
 /// That a member of this rank heard the leader's heartbeat.

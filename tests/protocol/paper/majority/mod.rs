@@ -27,7 +27,9 @@ use electd::core::message::{Heartbeat, Message, Opinion};
 use electd::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd::core::types::{Epoch, Incarnation, Role};
 
-use crate::paper::process::{Process, Sent, TIMING, coordinator, election, id, rank, settings};
+use crate::paper::process::{
+    Process, Sent, TIMING, coordinator, election, heartbeat_of, id, rank, settings,
+};
 
 /// Three of P1 to P5 are a majority.
 fn majority(algorithm: AlgorithmKind, number: u8) -> Settings {
@@ -88,18 +90,7 @@ fn heartbeat(epoch: u64, number: u64, from: u8) -> Message {
 
 /// A heartbeat that asks for a promise of this length.
 fn promising(lease: Duration, epoch: u64, number: u64, from: u8) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
-    let settled = ListVersion::default();
-    Message::Heartbeat(Heartbeat {
-        epoch,
-        number,
-        rank,
-        lease,
-        settled,
-        members,
-        pause: None,
-        chosen: None,
-    })
+    Message::Heartbeat(Heartbeat { lease, ..heartbeat_of(from, epoch, number) })
 }
 
 fn acknowledge(epoch: u64, number: u64, from: u8) -> Message {

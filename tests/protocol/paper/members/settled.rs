@@ -11,7 +11,7 @@ use super::{
     ask, disk, elected, hears, leader, list, listed, lists, member, numbers, remove, says_hello,
     tells, version, without,
 };
-use crate::paper::process::{Process, TIMING, id, rank, settings};
+use crate::paper::process::{Process, TIMING, heartbeat_of, id, rank, settings};
 
 /// P5's heartbeat in this epoch, which says that this list is committed.
 fn settles(epoch: u64, settled: ListVersion) -> Message {
@@ -19,17 +19,7 @@ fn settles(epoch: u64, settled: ListVersion) -> Message {
 }
 
 fn heartbeat(from: u8, epoch: u64, settled: ListVersion) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), Arc::default());
-    Message::Heartbeat(Heartbeat {
-        epoch,
-        number: 1,
-        rank,
-        lease: TIMING.lease,
-        settled,
-        members,
-        pause: None,
-        chosen: None,
-    })
+    Message::Heartbeat(Heartbeat { settled, ..heartbeat_of(from, epoch, 1) })
 }
 
 /// The list that a leader calls committed in its next heartbeat.

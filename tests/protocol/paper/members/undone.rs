@@ -11,23 +11,14 @@ use electd::core::{Input, Output};
 use super::{
     disk, hears, hears_in, leader, list, listed, makes, remove, says_hello, tells, version, without,
 };
-use crate::paper::process::{Process, TIMING, connection, hello_of, id, rank, settings};
+use crate::paper::process::{
+    Process, TIMING, connection, heartbeat_of, hello_of, id, rank, settings,
+};
 
 const ALL: [u8; 5] = [1, 2, 3, 4, 5];
 
 fn beat(from: u8, epoch: u64, number: u64) -> Message {
-    let (epoch, rank, members) = (Epoch(epoch), rank(from), [].into());
-    let settled = version(0, 0);
-    Message::Heartbeat(Heartbeat {
-        epoch,
-        number,
-        rank,
-        lease: TIMING.lease,
-        settled,
-        members,
-        pause: None,
-        chosen: None,
-    })
+    Message::Heartbeat(heartbeat_of(from, epoch, number))
 }
 
 /// "A voter that voted in e denies everything from a leader with a smaller epoch": the majority that
