@@ -167,11 +167,8 @@ mod tests {
             role: "member".to_owned(),
             eligible: true,
             status: status.to_owned(),
-            rtt_ms: None,
-            passed_over: None,
-            version: None,
-            failed_dial: None,
-            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+            rank: RankStatus { by: "id".to_owned(), ..RankStatus::default() },
+            ..MemberStatus::default()
         }
     }
 

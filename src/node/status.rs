@@ -272,7 +272,7 @@ pub struct LeaderStatus {
 }
 
 /// One member as this node sees it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct MemberStatus {
     /// UUID version 4.
     pub id: String,
@@ -307,7 +307,7 @@ pub struct MemberStatus {
 }
 
 /// A member's rank: the attribute, then the id.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RankStatus {
     /// The kind of attribute.
     pub by: String,

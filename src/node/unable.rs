@@ -79,22 +79,16 @@ fn never(member: &MemberStatus) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::status::{DrainStatus, NodeRef, RankStatus, RejectionStatus};
+    use crate::node::status::{DrainStatus, NodeRef, RejectionStatus};
 
     fn member(name: &str) -> MemberStatus {
         MemberStatus {
-            id: String::new(),
             name: name.to_owned(),
-            address: String::new(),
             admin: None,
             role: "member".to_owned(),
             eligible: true,
             status: "alive".to_owned(),
-            rtt_ms: None,
-            passed_over: None,
-            version: None,
-            failed_dial: None,
-            rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+            ..MemberStatus::default()
         }
     }
 

@@ -13,11 +13,8 @@ fn member(name: &str, role: &str, status: &str) -> MemberStatus {
         role: role.to_owned(),
         eligible: role == "member",
         status: status.to_owned(),
-        rtt_ms: None,
-        passed_over: None,
-        version: None,
-        failed_dial: None,
-        rank: RankStatus { by: "id".to_owned(), value: serde_json::Value::Null },
+        rank: RankStatus { by: "id".to_owned(), ..RankStatus::default() },
+        ..MemberStatus::default()
     }
 }
 

@@ -317,10 +317,7 @@ pub fn member(name: &str, admin: Option<String>) -> MemberStatus {
         role: "member".to_owned(),
         eligible: true,
         status: "alive".to_owned(),
-        rtt_ms: None,
-        passed_over: None,
-        version: None,
-        failed_dial: None,
-        rank: RankStatus { by: "id".to_owned(), value: Value::Null },
+        rank: RankStatus { by: "id".to_owned(), ..RankStatus::default() },
+        ..MemberStatus::default()
     }
 }
