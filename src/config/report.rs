@@ -3,12 +3,12 @@
 //! A reading function returns `None` after it reported why, so that its caller continues with the next
 //! key and the user sees all problems of a file together.
 
-use crate::core::types::Rank;
 use std::path::{Path, PathBuf};
 
 use super::choices::{Choice, nearest, pick};
 use super::json::Node;
 use super::problem::{Position, Problem};
+use crate::core::types::Rank;
 use crate::limits::quote;
 
 /// A value with the path of keys that leads to it.

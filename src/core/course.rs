@@ -134,8 +134,7 @@ impl Course {
         if from.is_halted() && phase != Phase::Reorganizing {
             self.watched = None; // the halter
         }
-        let has_leader = matches!(phase, Phase::Following | Phase::Leading);
-        self.leaderless = (!has_leader).then(|| self.leaderless.unwrap_or(now));
+        self.leaderless = (!phase.has_leader()).then(|| self.leaderless.unwrap_or(now));
         (self.stage, self.since) = (to, now);
     }
 

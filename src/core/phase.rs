@@ -33,6 +33,11 @@ impl Phase {
         matches!(self, Phase::Electing | Phase::Waiting | Phase::Halted | Phase::Reorganizing)
     }
 
+    /// Whether the member has a leader, itself or another: an election has ended.
+    pub fn has_leader(self) -> bool {
+        matches!(self, Phase::Following | Phase::Leading)
+    }
+
     /// Whether the member has stopped its work for an organizer, itself or another.
     pub fn is_halted(self) -> bool {
         matches!(self, Phase::Halted | Phase::Reorganizing)

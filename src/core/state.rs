@@ -169,8 +169,7 @@ impl State {
 
     /// The leader that this member names: none until an election has ended. (I3)
     pub(super) fn leader(&self) -> Option<Rank> {
-        let settled = matches!(self.phase(), Phase::Following | Phase::Leading);
-        self.view().leader.filter(|_| settled)
+        self.view().leader.filter(|_| self.phase().has_leader())
     }
 
     pub(super) fn leads(&self) -> bool {

@@ -17,13 +17,13 @@ pub struct Story(Option<(NodeId, Epoch)>);
 impl Story {
     /// Logs a change.
     pub fn log(&mut self, change: &Transition, members: &MemberList) {
-        let same = self.kind(change);
+        let same = self.kind(change).map(|kind| kind.to_string());
         let Transition { from, to, leader, epoch, reason } = change;
         let leader = leader.map_or_else(|| "none".to_owned(), |id| members.name(id));
         let (from, to, words) = (from.name(), to.name(), reason.sentence(members));
         let (level, event) = (level(change), event(change));
         log::log!(
-            level, event = event, same = same, from = from, to = to, leader = leader, epoch = epoch.0,
+            level, event = event, same = same.as_deref(), from = from, to = to, leader = leader, epoch = epoch.0,
             reason = words;
             "{from} -> {to}, leader {leader}, epoch {epoch}: {words}"
         );
@@ -39,8 +39,7 @@ impl Story {
         if !leads_on && let Some(leader) = leader {
             self.0 = Some((*leader, *epoch));
         }
-        let has_leader = |phase: &Phase| matches!(phase, Phase::Following | Phase::Leading);
-        if !leads_on && (has_leader(from) || has_leader(to)) {
+        if !leads_on && (from.has_leader() || to.has_leader()) {
             return None;
         }
         let mut hasher = DefaultHasher::new();

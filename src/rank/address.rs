@@ -1,9 +1,8 @@
 //! The IP address of a member as a number that keeps the order of addresses.
 
-use crate::core::types::Rank;
 use std::net::{IpAddr, ToSocketAddrs};
 
-use super::{Outcome, Sample};
+use super::{Outcome, Sample, measured};
 
 /// Resolves host:port. Of several addresses the greatest of the older family counts, whatever
 /// order a name server gives them in.
@@ -23,9 +22,7 @@ pub fn sample(address: &str) -> Outcome {
 fn number(ip: IpAddr) -> i64 {
     match ip {
         IpAddr::V4(ip) => i64::from(ip.to_bits()),
-        IpAddr::V6(ip) => {
-            i64::try_from(ip.to_bits() >> 65).unwrap_or(i64::MAX).min(*Rank::VALUES.end())
-        }
+        IpAddr::V6(ip) => measured(ip.to_bits() >> 65),
     }
 }
 

@@ -1,11 +1,10 @@
 //! How fast this host's processor is: the cores that this process may use, times their clock.
 
-use crate::core::types::Rank;
 use std::fs;
 use std::path::Path;
 use std::thread;
 
-use super::{Outcome, Sample};
+use super::{Outcome, Sample, measured};
 
 /// The clock that the processor can reach, in kHz. Its present speed goes up and down.
 const TOP: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
@@ -24,7 +23,7 @@ fn speed(cores: usize, root: &Path) -> Sample {
     let noun = if cores == 1 { "core" } else { "cores" };
     match top(&root.join(TOP)).or_else(|| present(&root.join(INFO))) {
         Some((mhz, file)) => Sample {
-            value: cores.saturating_mul(mhz).min(*Rank::VALUES.end()),
+            value: measured(cores.saturating_mul(mhz)),
             from: format!("{cores} {noun} at {mhz} MHz (/{file})"),
         },
         None => Sample {

@@ -1,10 +1,9 @@
 //! The free space of a file system, and the number of files in a folder.
 
-use crate::core::types::Rank;
 use std::fs;
 use std::path::Path;
 
-use super::{Outcome, Sample};
+use super::{Outcome, Sample, measured};
 
 /// More files than this are not told apart: counting them would take too long.
 const MOST: usize = 1_000_000;
@@ -15,7 +14,7 @@ pub fn free_bytes(path: &Path) -> Outcome {
     let system = rustix::fs::statvfs(path)
         .map_err(|error| format!("the free space of {shown} cannot be read: {error}"))?;
     let bytes = system.f_bavail.saturating_mul(system.f_frsize);
-    let value = i64::try_from(bytes).unwrap_or(i64::MAX).min(*Rank::VALUES.end());
+    let value = measured(bytes);
     Ok(Sample { value, from: format!("{value} bytes are free on the file system of {shown}") })
 }
 

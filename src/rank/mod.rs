@@ -20,6 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::types::Rank;
 pub use check::{Check, Checker, Finding, Verdict};
 pub use sampler::Sampler;
 use stop::Stop;
@@ -65,10 +66,15 @@ pub enum Source {
 /// An attribute as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sample {
-    /// The number that members compare, one of `Rank::VALUES`.
+    /// The number that members compare, one of [`Rank::VALUES`].
     pub value: i64,
     /// Its source, in words.
     pub from: String,
+}
+
+/// The number as a value of a rank: the greatest there is, if it is above that.
+fn measured(number: impl TryInto<i64>) -> i64 {
+    number.try_into().unwrap_or(i64::MAX).min(*Rank::VALUES.end())
 }
 
 /// A sample, or why there is none.

@@ -174,9 +174,8 @@ impl Log for NodeLog {
 fn repeat_key(record: &Record<'_>) -> Option<u64> {
     let fields = record.key_values();
     // Without a value, a change of state is none of those that repeat.
-    let same = fields.get("same".into()).and_then(|same| {
-        same.to_u64().map(|same| same.to_string()).or(same.to_borrowed_str().map(str::to_owned))
-    });
+    let same = fields.get("same".into());
+    let same = same.as_ref().and_then(|same| same.to_borrowed_str());
     if same.is_none() && fields.get("event".into()).is_some() {
         return None;
     }

@@ -129,8 +129,8 @@ fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
     for _ in 0..4 {
         line(&[("event", "majority_lost".into())], "the majority is lost");
         line(&[("event", "majority_back".into())], "the majority is back");
-        line(&[("event", "no_leader".into()), ("same", 7_u64.into())], "waits");
-        line(&[("event", "following".into()), ("same", None::<u64>.to_value())], "follows");
+        line(&[("event", "no_leader".into()), ("same", "7".into())], "waits");
+        line(&[("event", "following".into()), ("same", None::<&str>.to_value())], "follows");
         line(&[("event", "hook".into()), ("same", "words".into())], "hook: words");
         line(&[], "cannot accept a connection");
     }
