@@ -71,7 +71,7 @@ impl Access {
     }
 }
 
-/// Lets a command pass that came in by this access, or says why not. A proof that the client is the member of a name
+/// Lets a command pass that came by this way, or says why not. A proof that the client is the member of a name
 /// counts as long as that member belongs to the cluster.
 ///
 /// # Errors

@@ -38,7 +38,7 @@ use crate::store::{Store, Trouble};
 /// Run a node, and a command or an address while it leads.
 ///
 /// It stays in the foreground. It logs to stderr, one line for each change; repeated lines are counted, and the count is
-/// logged every 10 s. Under systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes
+/// logged once a minute. Under systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes
 /// it read its file again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; HUP, INT and QUIT
 /// stay ignored if they were when it started. A member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]

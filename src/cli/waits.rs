@@ -12,7 +12,7 @@ use crate::config::Config;
 
 use super::print;
 
-/// Who waits no longer than this needs no words.
+/// A person needs no words for a wait that is no longer than this.
 const MOMENT: Duration = Duration::from_secs(1);
 
 /// How long the node may take to say who leads.
@@ -46,7 +46,7 @@ pub fn told<T>(
     })
 }
 
-/// Who leads, as the node of this host knows.
+/// The leader that the node of this host knows.
 fn leader(config: &Config, name: &str) -> Option<String> {
     let address = control::address(&config.state_dir(name));
     let status = Client::within(Some(ANSWER), None).status(&address).ok()?;

@@ -92,11 +92,11 @@ impl Acceptor {
         let connection = ConnectionId(self.last);
         let closer = Arc::new(Closer::new(stream));
         let reception = self.reception.clone();
-        let its_gate = closer.clone();
+        let own = closer.clone();
         // A reader needs a small stack and has a large one: the C library keeps up to 40 MB of stacks of threads that ended,
         // and a few pages of each stay in memory. With small stacks those of a whole crowd would.
         let builder = thread::Builder::new().name("reader".to_owned());
-        match builder.spawn(move || reception.serve(connection, &its_gate)) {
+        match builder.spawn(move || reception.serve(connection, &own)) {
             Ok(reader) => self.readers.push((closer, reader)),
             Err(error) => warn!("cannot start a reader: {error}"),
         }

@@ -187,13 +187,13 @@ mod tests {
         let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
         assert!(rejections.note(now, &list, (who(1), REFUSED), "another cluster"));
-        let mut newcomer = |stranger: u128, now: Time| {
+        let mut note = |stranger: u128, now: Time| {
             rejections.note(now, &list, (who(stranger), REFUSED), "it is no member")
         };
         let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
-        let logged = (10..1010).filter(|stranger| newcomer(*stranger, at(*stranger))).count();
+        let logged = (10..1010).filter(|stranger| note(*stranger, at(*stranger))).count();
         assert_eq!(logged, MOST_LINES as usize);
-        assert!(newcomer(2000, at(2000) + WINDOW), "a line in the next window");
+        assert!(note(2000, at(2000) + WINDOW), "a line in the next window");
         let status = rejections.status(&list);
         assert_eq!(status.len(), 1 + MOST_STRANGERS);
         let shown = |peer: String| status.iter().any(|status| status.peer == peer);

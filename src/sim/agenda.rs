@@ -54,7 +54,7 @@ pub(super) enum Transit {
     /// The back-off of a link is over.
     Dial(Pair),
     /// A dial arrives.
-    Knock(Pair),
+    Dialed(Pair),
     /// A dial was taken by this incarnation of the other process.
     Opened(Pair, u64),
     /// A dial was refused.

@@ -1,4 +1,4 @@
-//! Who belongs to a cluster whose members come and go.
+//! The members of a cluster to which some are added, and from which some are removed.
 
 use std::sync::Arc;
 use std::time::Duration;

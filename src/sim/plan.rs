@@ -72,7 +72,7 @@ pub(super) enum Fault {
 /// The faults with their times and members, in order of time.
 pub(super) type Plan = Vec<(Time, usize, Fault)>;
 
-/// Whom a fault hits: found when it happens.
+/// The kind of member that a fault hits; the member is found when the fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Aim {
     /// One that leads.

@@ -19,7 +19,7 @@ use crate::core::{Input, Redial};
 pub(super) fn move_on(world: &mut World, transit: Transit) {
     match transit {
         Transit::Dial(pair)
-        | Transit::Knock(pair)
+        | Transit::Dialed(pair)
         | Transit::Refused(pair)
         | Transit::TimedOut(pair)
         | Transit::Opened(pair, _)
@@ -28,9 +28,9 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
         Transit::Dial(pair) => {
             let pair = world.network.enter(pair.from, pair.to, LinkState::Dialing);
             let delay = world.travel(pair.from, pair.to);
-            world.transit(delay, Transit::Knock(pair));
+            world.transit(delay, Transit::Dialed(pair));
         }
-        Transit::Knock(pair) => knock(world, pair),
+        Transit::Dialed(pair) => dialed(world, pair),
         Transit::Opened(pair, incarnation) => opened(world, pair, incarnation),
         Transit::Refused(pair) => {
             network::rest(world, pair.from, pair.to);
@@ -48,7 +48,7 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
     }
 }
 
-fn knock(world: &mut World, pair: Pair) {
+fn dialed(world: &mut World, pair: Pair) {
     let delay = world.travel(pair.to, pair.from);
     if network::is_cut(world, pair.from, pair.to) || delay > PATIENCE {
         return world.transit(PATIENCE, Transit::TimedOut(pair));

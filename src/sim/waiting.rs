@@ -64,7 +64,7 @@ fn whose(world: &mut World, transit: &Transit) -> Option<usize> {
             Some(world.network.ends(*at).0)
         }
         Transit::Taken(at, _) | Transit::Redial(at) => Some(world.network.ends(*at).1),
-        Transit::Knock(_) | Transit::Arrives(..) | Transit::Closed(_) | Transit::Retry(_) => None,
+        Transit::Dialed(_) | Transit::Arrives(..) | Transit::Closed(_) | Transit::Retry(_) => None,
     }
 }
 
