@@ -74,9 +74,9 @@ fn electd_spares_its_own_programs_when_it_kills_what_a_killed_guard_left() {
     let node = cluster.node(1);
     node.start_with(&["--", "sleep", "1000"]);
     let guard = eventually("the command and the hook run", || {
-        let mut below = children(node.pid());
         ensure(runs.exists(), || node.log_tail(9))?;
-        below.find(|child| command_of(*child).is_some()).ok_or("no command".to_owned())
+        let guard = only_child(node.pid()).filter(|guard| command_of(*guard).is_some());
+        guard.ok_or("no command".to_owned())
     });
     kill_process(guard, Signal::KILL).unwrap();
     node.until_logged(&["the guard of the job was killed"]);

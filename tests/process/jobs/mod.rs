@@ -224,9 +224,14 @@ fn report(took: &BTreeMap<Fault, Vec<Took>>) {
     }
 }
 
-/// The one child of a process that works for a job.
+/// The one child of a process that works for a job: its guard. A hook and what it runs are no job.
 pub fn only_child(parent: Pid) -> Option<Pid> {
-    children(parent).next()
+    children(parent).find(|child| is_guard(*child))
+}
+
+fn is_guard(process: Pid) -> bool {
+    let line = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(b"guard")
 }
 
 /// The children of a process.
