@@ -52,8 +52,8 @@ impl Checks {
     /// Runs this check from now on. The start of the node does not wait for its first result.
     pub(super) fn start(&self, health: &HealthConfig) -> io::Result<()> {
         let (published, events) = (self.published.clone(), self.events.clone());
-        if published.health().is_none() {
-            published.show_health(Some(HealthStatus::unknown()));
+        if published.watched().health.is_none() {
+            published.show(|watched| watched.health = Some(HealthStatus::unknown()));
         }
         let deliver = move |verdict: Verdict, finding: Finding| {
             log(verdict, &finding);
@@ -87,7 +87,7 @@ impl Checks {
         if let Some(health) = health {
             return self.start(health);
         }
-        self.published.show_health(None);
+        self.published.show(|watched| watched.health = None);
         // The election may have ended.
         let healthy = Event::Checked { healthy: true };
         let _ = self.events.send_timeout(healthy, Duration::from_secs(1));
@@ -97,11 +97,12 @@ impl Checks {
 
 fn show(published: &Published, verdict: Verdict, finding: Finding) {
     let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
-    let before = published.health().filter(|before| before.healthy == healthy);
+    let before = published.watched().health.clone().filter(|before| before.healthy == healthy);
     let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
     // The reason of an unhealthy node stays visible until the check has passed often enough.
     let failure = failure.or(failed.filter(|_| !healthy));
-    published.show_health(Some(HealthStatus { healthy, since, output, failure }));
+    let health = HealthStatus { healthy, since, output, failure };
+    published.show(|watched| watched.health = Some(health));
 }
 
 impl HealthStatus {

@@ -121,7 +121,7 @@ impl Election {
             }
         }
         if self.removed {
-            self.published.removed();
+            self.published.calls.removed();
         }
         self.published.ring();
         (self.net, self.store)
@@ -207,7 +207,7 @@ impl Election {
 
     fn count_holds(&self) {
         let count = i64::try_from(self.holds.len()).unwrap_or(i64::MAX);
-        self.published.tally().exec_running.set(count);
+        self.published.measures.tally.exec_running.set(count);
     }
 
     /// One call of the core, and its outputs in their order, but for the records: no output of the same turn waits
@@ -216,9 +216,9 @@ impl Election {
         let now = clock::now();
         let mut out = std::mem::take(&mut self.out);
         let members = self.members.clone(); // who is removed by this is still known by name
-        self.published.round_trips.received(&input, now);
+        self.published.measures.round_trips.received(&input, now);
         self.core.handle(now, input, &mut out);
-        self.published.round_trips.sending(&out, now);
+        self.published.measures.round_trips.sending(&out, now);
         self.published.turned(now);
         self.show(&out, now);
         let mut records = Vec::new();
@@ -259,7 +259,7 @@ impl Election {
         });
         for change in &self.log {
             if change.to != Phase::Leading {
-                self.published.round_trips.clear();
+                self.published.measures.round_trips.clear();
             }
             self.published.feed.tell(&change_of(change));
         }
@@ -311,7 +311,7 @@ impl Election {
                 self.refused(now, (peer, "is refused"), &words::rejection(&reason, &members));
             }
             Note::Connected { peer } => {
-                let shook = self.published.handshakes.forget(peer);
+                let shook = self.published.measures.handshakes.forget(peer);
                 if self.published.carry_on(|snapshot| snapshot.rejections.forget(peer)) || shook {
                     let peer = members.name(peer);
                     info!(event = "accepted", peer = peer; "{peer} accepts this node now");

@@ -42,7 +42,7 @@ mod words;
 
 use std::io;
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
@@ -247,7 +247,7 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn on_removal(&self, call: impl Fn() + Send + Sync + 'static) {
-        self.handle.published.on_removal(Box::new(call));
+        self.handle.published.calls.on_removal(Box::new(call));
     }
 
     /// The handle that changes the rank while the node runs.
@@ -320,7 +320,7 @@ impl Node {
         &self,
         call: impl Fn() -> Result<String, handle::CommandError> + Send + Sync + 'static,
     ) {
-        self.handle.published.on_reload(Box::new(call));
+        self.handle.published.calls.on_reload(Box::new(call));
     }
 
     /// Whether this member has been removed from the cluster.
@@ -332,7 +332,7 @@ impl Node {
     /// ```
     #[must_use]
     pub fn is_removed(&self) -> bool {
-        self.handle.published.is_removed()
+        self.handle.published.calls.is_removed()
     }
 
     /// Hands over if it leads, closes all connections and, last, the listener, and joins all
@@ -385,16 +385,16 @@ fn start_threads(
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
     let (answering, end) = End::new();
-    let (inbox, counters) = (Inbox::new(event.clone(), end.clone()), published.counters());
+    let inbox = Inbox::new(event.clone(), end.clone());
+    let counters = published.measures.counters.clone();
     let peers = members::peers(core.members(), own);
     let told = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
-        told.handshakes.note(clock::now(), who, &fault);
+        told.measures.handshakes.note(clock::now(), who, &fault);
     });
     let secured = (security, refusals);
     let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
     let election = Election::new(core, net, store, (events, answering), published.clone());
-    let builder = thread::Builder::new().name("election".to_owned());
-    let thread = builder.spawn(move || election.run())?;
+    let thread = Builder::new().name("election".to_owned()).spawn(move || election.run())?;
     Ok((NodeHandle { published, events: event, end }, thread))
 }

@@ -4,33 +4,27 @@
 //! its own expiry, so that a stalled node does not keep answering "I lead".
 
 mod apart;
+mod calls;
 mod changes;
+mod measures;
 mod snapshot;
 mod view;
+mod watched;
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::clock;
-use super::events::EventLog;
 use super::failures::Failures;
-use super::handle::{CommandError, Outcome};
-use super::handshakes::Handshakes;
-use super::history::Entry;
-use super::leaderless::Leaderless;
 use super::leadership::Feed;
 use super::problems::Sight;
-use super::round_trips::RoundTrips;
-use super::status::{HealthStatus, Problem};
-use super::tally::Tally;
 use super::words;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
-use crate::net::Counters;
 use crate::rank;
 use crate::store::Pace;
 use crate::tls::Security;
@@ -38,47 +32,28 @@ use crossbeam::channel::{Receiver, Sender, bounded};
 use jiff::Timestamp;
 use parking_lot::RwLock;
 
+use calls::Calls;
+use measures::Measures;
 use snapshot::{Known, Snapshot};
-
-/// Called when this member was removed.
-type Call = Box<dyn Fn() + Send + Sync>;
-
-/// Reads the configuration again.
-type Reload = Box<dyn Fn() -> Result<String, CommandError> + Send + Sync>;
+use watched::Watched;
 
 /// Shared by the election thread and all readers.
 pub struct Published {
     settings: Settings,
     /// The members that the file lists.
     file: RwLock<Arc<MemberList>>,
-    removed: AtomicBool,
-    on_removal: OnceLock<Call>,
-    on_reload: OnceLock<Reload>,
     incarnation: Incarnation,
     started: Time,
-    counters: Arc<Counters>,
-    /// How long the latest durable writes took.
-    pace: Arc<Pace>,
     snapshot: RwLock<Arc<Snapshot>>,
     /// When the election thread turned last.
     turned: AtomicU64,
     /// Rings where there is something new to look at.
     news: (Sender<()>, Receiver<()>),
-    /// The problems that the thread "watch" found last.
-    problems: RwLock<Arc<Vec<Problem>>>,
-    /// The last result of the health check; none if there is no check.
-    health: RwLock<Option<HealthStatus>>,
-    events: Arc<EventLog>,
-    /// The leaderships, oldest first.
-    history: RwLock<Arc<Vec<Entry>>>,
-    /// Since when no leader is known, and why, if none is.
-    leaderless: RwLock<Option<Leaderless>>,
-    tally: Arc<Tally>,
+    watched: RwLock<Arc<Watched>>,
+    pub calls: Calls,
+    pub measures: Measures,
     /// The leadership, for those who act on it.
     pub feed: Feed,
-    pub round_trips: RoundTrips,
-    /// The refusals before a hello.
-    pub handshakes: Handshakes,
     /// The failures of this node's job.
     pub failures: Failures,
     security: OnceLock<Security>,
@@ -97,25 +72,15 @@ impl Published {
         Published {
             settings: core.settings().clone(),
             file: RwLock::new(file),
-            removed: AtomicBool::new(false),
-            on_removal: OnceLock::new(),
-            on_reload: OnceLock::new(),
             incarnation: core.incarnation(),
             started: now,
-            counters: Arc::new(Counters::default()),
-            tally: Arc::new(Tally::new(pace.histogram())),
-            pace,
             snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
             news: bounded(1),
-            problems: RwLock::default(),
-            health: RwLock::default(),
-            events: Arc::new(EventLog::new(core.incarnation().0)),
-            history: RwLock::default(),
-            leaderless: RwLock::default(),
+            watched: RwLock::default(),
+            calls: Calls::default(),
+            measures: Measures::new(core, pace),
             feed: Feed::default(),
-            round_trips: RoundTrips::default(),
-            handshakes: Handshakes::new(core.members().clone()),
             failures: Failures::default(),
             security: OnceLock::new(),
             longest_hold: AtomicU64::new(0),
@@ -141,11 +106,6 @@ impl Published {
     /// When the certificate ends, if there is one.
     pub fn certificate_end(&self) -> Option<Timestamp> {
         Some(self.security.get()?.now()?.end())
-    }
-
-    /// The counters of the network.
-    pub fn counters(&self) -> Arc<Counters> {
-        self.counters.clone()
     }
 
     /// Why an operator keeps this node from leading.
@@ -234,54 +194,14 @@ impl Published {
         self.news.1.clone()
     }
 
-    /// The events of this node.
-    pub fn events(&self) -> &Arc<EventLog> {
-        &self.events
+    /// What the threads beside the election thread found last.
+    pub fn watched(&self) -> Arc<Watched> {
+        self.watched.read().clone()
     }
 
-    /// The counts of this node.
-    pub fn tally(&self) -> &Arc<Tally> {
-        &self.tally
-    }
-
-    /// The leaderships, oldest first.
-    pub fn history(&self) -> Arc<Vec<Entry>> {
-        self.history.read().clone()
-    }
-
-    /// Shows who led when.
-    pub fn show_history(&self, history: Arc<Vec<Entry>>) {
-        *self.history.write() = history;
-    }
-
-    /// Since when no leader is known, and why, as the thread "watch" saw it last.
-    pub fn shown_leaderless(&self) -> Option<Leaderless> {
-        self.leaderless.read().clone()
-    }
-
-    /// Shows since when no leader is known, and why, if none is.
-    pub fn show_leaderless(&self, leaderless: Option<Leaderless>) {
-        *self.leaderless.write() = leaderless;
-    }
-
-    /// The last result of the health check.
-    pub fn health(&self) -> Option<HealthStatus> {
-        self.health.read().clone()
-    }
-
-    /// Shows what the health check found.
-    pub fn show_health(&self, health: Option<HealthStatus>) {
-        *self.health.write() = health;
-    }
-
-    /// Shows what is wrong.
-    pub fn show_problems(&self, problems: Vec<Problem>) {
-        *self.problems.write() = Arc::new(problems);
-    }
-
-    /// Why the state cannot be written, if that is so.
-    pub fn storage_trouble(&self) -> Option<String> {
-        self.pace.trouble()
+    /// Shows what such a thread found.
+    pub fn show(&self, change: impl FnOnce(&mut Watched)) {
+        change(Arc::make_mut(&mut self.watched.write()));
     }
 
     /// The input of a check for problems besides the status.
@@ -294,7 +214,7 @@ impl Published {
             Some((list.name(known.id), words::timing(theirs)))
         });
         let mut rejected = snapshot.rejections.recent(list, now, failure);
-        rejected.extend(self.handshakes.recent(list, now, failure));
+        rejected.extend(self.measures.handshakes.recent(list, now, failure));
         Sight {
             rejected,
             timings: timings.collect(),
@@ -342,39 +262,6 @@ impl Published {
     pub fn led_epoch(&self) -> Option<u64> {
         let snapshot = self.snapshot.read();
         snapshot.leader.map(|_| snapshot.epoch.0)
-    }
-
-    /// Whether this member was removed.
-    pub fn is_removed(&self) -> bool {
-        self.removed.load(Ordering::SeqCst)
-    }
-
-    /// Notes that this member was removed, and tells those that wait for that.
-    pub fn removed(&self) {
-        self.removed.store(true, Ordering::SeqCst);
-        if let Some(call) = self.on_removal.get() {
-            call();
-        }
-    }
-
-    /// Notes how the configuration is read again.
-    pub fn on_reload(&self, call: Reload) {
-        let _ = self.on_reload.set(call); // the first stays
-    }
-
-    /// Reads the configuration again.
-    pub fn reload(&self) -> Result<Outcome, CommandError> {
-        let what = "this node was not started from a file";
-        let call = self.on_reload.get().ok_or_else(|| CommandError::Refused(what.to_owned()))?;
-        call().map(Outcome::plain)
-    }
-
-    /// Calls this when this member was removed, once or twice.
-    pub fn on_removal(&self, call: Call) {
-        let call = self.on_removal.get_or_init(|| call);
-        if self.is_removed() {
-            call();
-        }
     }
 }
 

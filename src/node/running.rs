@@ -299,15 +299,15 @@ impl Handle for NodeHandle {
     }
 
     fn tally(&self) -> Arc<Tally> {
-        self.published.tally().clone()
+        self.published.measures.tally.clone()
     }
 
     fn events(&self) -> Arc<EventLog> {
-        self.published.events().clone()
+        self.published.measures.events.clone()
     }
 
     fn history(&self) -> Arc<Vec<Entry>> {
-        self.published.history()
+        self.published.watched().history.clone()
     }
 
     fn task(&self) -> Option<Vec<u8>> {
@@ -318,7 +318,7 @@ impl Handle for NodeHandle {
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?
         else {
-            return self.published.reload();
+            return self.published.calls.reload().map(Outcome::plain);
         };
         let (own, names) = (self.published.own(), after(&members, &order));
         let act = words::act(&order);

@@ -95,8 +95,10 @@ impl Watcher {
     ) -> io::Result<Watcher> {
         let published = handle.published.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
-        published.show_history(history.entries());
-        published.show_leaderless(history.leaderless());
+        published.show(|watched| {
+            watched.history = history.entries();
+            watched.leaderless = history.leaderless();
+        });
         Ok(Watcher {
             handle,
             socket,
@@ -134,7 +136,7 @@ impl Watcher {
         let sight = self.sight();
         let status = self.published.status();
         let (began, over) = self.problems.look(&status, &sight);
-        self.published.show_problems(self.problems.list());
+        self.published.show(|watched| watched.problems = self.problems.list());
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
         events.extend(self.takeover(&status));
@@ -146,13 +148,13 @@ impl Watcher {
         };
         events.extend(began.into_iter().map(|began| problem(EventKind::Problem, began)));
         events.extend(over.into_iter().map(|over| problem(EventKind::ProblemOver, over)));
-        self.published.events().push(events);
+        self.published.measures.events.push(events);
     }
 
     fn sight(&mut self) -> Sight {
         let mut sight = self.published.sight();
         sight.storage =
-            self.published.storage_trouble().or_else(|| store::want_of_room(&self.folder));
+            self.published.measures.pace.trouble().or_else(|| store::want_of_room(&self.folder));
         let (list, own) = (self.published.members(), self.published.own());
         sight.address = self.socket.look(&others(&list, own));
         sight.edited = self.edited.look(&self.published);
@@ -171,9 +173,11 @@ impl Watcher {
             events.push(Event { leaderless, leaderless_ms, ..self.changed(change, status) });
         }
         if !events.is_empty() {
-            self.published.show_leaderless(self.history.leaderless());
             let history = self.history.entries();
-            self.published.show_history(history.clone());
+            self.published.show(|watched| {
+                watched.history = history.clone();
+                watched.leaderless = self.history.leaderless();
+            });
             self.keeper.keep(history);
         }
         self.told = status.changes.last().map_or(self.told, |change| change.number);
@@ -183,7 +187,7 @@ impl Watcher {
     /// Counts a change for the metrics, and logs the begin of a leadership of this node. Returns for how long no leader
     /// was known, if one is by this.
     fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<u64> {
-        let tally = self.published.tally();
+        let tally = &self.published.measures.tally;
         if change.cause == "stalled" {
             tally.stalls.inc();
         }
@@ -214,7 +218,7 @@ impl Watcher {
         let event = match change.to.as_str() {
             "leading" => EventKind::Leading,
             "following" => EventKind::Following,
-            "stopping" if self.published.is_removed() => EventKind::Removed,
+            "stopping" if self.published.calls.is_removed() => EventKind::Removed,
             "stopping" => EventKind::Stopping,
             _ => EventKind::NoLeader,
         };

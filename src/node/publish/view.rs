@@ -34,7 +34,7 @@ impl Published {
 
     /// The status for people and programs.
     pub fn status(&self) -> Status {
-        let snapshot = self.snapshot.read().clone();
+        let (snapshot, watched) = (self.snapshot.read().clone(), self.watched());
         let now = clock::now();
         let (settings, list) = (&self.settings, &snapshot.list);
         let guarantee = self.guarantee(list, &snapshot.timing);
@@ -60,10 +60,10 @@ impl Published {
             algorithm: settings.algorithm.name().to_owned(),
             preempt: settings.preempt.to_string(),
             rank_source: snapshot.rank_source.to_string(),
-            health: self.health(),
+            health: watched.health.clone(),
             halting: halting(settings, phase, &snapshot),
             lease_remaining_ms: lease.map(millis),
-            durable_write_ms: self.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
+            durable_write_ms: self.measures.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.longest_failover(snapshot.is_unsteady()).map(millis),
             differs_from_file: against_file(list, &self.file.read(), settings.quorum),
@@ -88,13 +88,14 @@ impl Published {
             dropped: self.dropped(),
             certificate_ends: self.certificate_end().map(|end| end.to_string()),
             refused: self.refused(),
-            rejections: [snapshot.rejections.status(list), self.handshakes.status(list)].concat(),
+            rejections: [snapshot.rejections.status(list), self.measures.handshakes.status(list)]
+                .concat(),
             changes: snapshot.changes.status(settings),
-            problems: self.problems.read().to_vec(),
+            problems: watched.problems.clone(),
             failures_tolerated: 0,
             failures_tolerated_at_most: 0,
-            last_leadership: self.history().last().cloned(),
-            last_event: Some(self.events.last().to_string()),
+            last_leadership: watched.history.last().cloned(),
+            last_event: Some(self.measures.events.last().to_string()),
         };
         status.leaderless = self.leaderless(&status, now);
         status.failures_tolerated = tolerated(&status);
@@ -113,7 +114,7 @@ impl Published {
                 reason: "its election thread missed its turn".to_owned(),
             });
         }
-        let shown = self.shown_leaderless().filter(|_| status.leader.is_none())?;
+        let shown = self.watched().leaderless.clone().filter(|_| status.leader.is_none())?;
         Some(shown.at(clock::wall_clock_ms()))
     }
 
@@ -141,27 +142,27 @@ impl Published {
     }
 
     fn dropped(&self) -> BTreeMap<String, u64> {
-        let told = [("events", self.events.dropped()), ("leadership", self.feed.missed())];
-        let all = self.counters.drops().chain(told);
+        let told = [("events", self.measures.events.dropped()), ("leadership", self.feed.missed())];
+        let all = self.measures.counters.drops().chain(told);
         all.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 
     fn refused(&self) -> BTreeMap<String, u64> {
-        self.counters.refusals().map(|(cause, count)| (cause.to_owned(), count)).collect()
+        self.measures.counters.refusals().map(|(cause, count)| (cause.to_owned(), count)).collect()
     }
 
     fn members_status(&self, snapshot: &Snapshot) -> Vec<MemberStatus> {
-        let rtt = |id| self.round_trips.latest(id).map(|time| time.as_secs_f64() * 1000.0);
+        let rtt = |id| self.measures.round_trips.latest(id).map(|time| time.as_secs_f64() * 1000.0);
         let status = |member: &Member| MemberStatus {
             rtt_ms: rtt(member.id),
-            failed_dial: self.counters.failed_dial(member.id),
+            failed_dial: self.measures.counters.failed_dial(member.id),
             ..member_status(member, snapshot, self.settings.rank)
         };
         snapshot.list.iter().map(status).collect()
     }
 
     fn messages(&self) -> BTreeMap<String, MessageCount> {
-        let counts = self.counters.messages();
+        let counts = self.measures.counters.messages();
         counts
             .map(|(kind, sent, received)| (kind.name().to_owned(), MessageCount { sent, received }))
             .collect()

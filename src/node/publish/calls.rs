@@ -1,0 +1,57 @@
+//! What the program that runs the node wants to be called for: the removal of the member, and a reload.
+
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::node::handle::CommandError;
+
+/// Called when this member was removed.
+type Removal = Box<dyn Fn() + Send + Sync>;
+
+/// Reads the configuration again.
+type Reload = Box<dyn Fn() -> Result<String, CommandError> + Send + Sync>;
+
+#[derive(Default)]
+pub struct Calls {
+    removed: AtomicBool,
+    removal: OnceLock<Removal>,
+    reload: OnceLock<Reload>,
+}
+
+impl Calls {
+    /// Calls this when this member was removed, once or twice.
+    pub fn on_removal(&self, call: Removal) {
+        let call = self.removal.get_or_init(|| call);
+        if self.is_removed() {
+            call();
+        }
+    }
+
+    /// Notes that this member was removed, and tells those that wait for that.
+    pub fn removed(&self) {
+        self.removed.store(true, Ordering::SeqCst);
+        if let Some(call) = self.removal.get() {
+            call();
+        }
+    }
+
+    /// Whether this member was removed.
+    pub fn is_removed(&self) -> bool {
+        self.removed.load(Ordering::SeqCst)
+    }
+
+    /// Calls this to read the configuration again.
+    pub fn on_reload(&self, call: Reload) {
+        let _ = self.reload.set(call); // the first stays
+    }
+
+    /// Reads the configuration again. Tells what took effect.
+    ///
+    /// # Errors
+    /// If nobody knows how, or with what is wrong in the file: then nothing changed.
+    pub fn reload(&self) -> Result<String, CommandError> {
+        let what = "this node was not started from a file";
+        let call = self.reload.get().ok_or_else(|| CommandError::Refused(what.to_owned()))?;
+        call()
+    }
+}

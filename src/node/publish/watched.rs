@@ -1,0 +1,18 @@
+//! What the threads beside the election thread found last: the thread "watch", and the health check.
+
+use std::sync::Arc;
+
+use crate::node::history::Entry;
+use crate::node::leaderless::Leaderless;
+use crate::node::status::{HealthStatus, Problem};
+
+#[derive(Clone, Default)]
+pub struct Watched {
+    pub problems: Vec<Problem>,
+    /// The leaderships, oldest first.
+    pub history: Arc<Vec<Entry>>,
+    /// Since when no leader is known, and why, if none is.
+    pub leaderless: Option<Leaderless>,
+    /// The last result of the health check; none if there is no check.
+    pub health: Option<HealthStatus>,
+}
