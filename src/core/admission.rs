@@ -39,6 +39,7 @@ fn own_hello(state: &State, now: Time, to: NodeId) -> Hello {
         incarnation: state.records.incarnation(),
         instance: instance_for(state, to),
         agreement: Arc::new(Agreement::of(&state.settings)),
+        death: state.settings.death,
         timing: state.settings.timing.nanos(),
         rank: state.present_rank(),
         eligible: state.is_eligible(),

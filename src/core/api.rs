@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::command::Command;
+use super::death::DeathCertificate;
 use super::detector::ConnectionId;
 use super::durable::Durable;
 use super::membership::MemberList;
@@ -31,6 +32,8 @@ pub enum Input {
     Rejected { peer: NodeId, reason: Rejection },
     /// A dial was refused: nobody listens there.
     Refused { peer: NodeId },
+    /// A dial was answered with a death certificate, which nobody has judged yet.
+    Dead(DeathCertificate),
     /// The connection to a peer ended.
     Lost { peer: NodeId },
     /// The connection from a peer ended, and the caller redialed immediately.

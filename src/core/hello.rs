@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::content::View;
+use super::death::DeathHash;
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::settings::{AlgorithmKind, Quorum, Settings};
@@ -23,6 +24,8 @@ pub struct Hello {
     pub instance: u64,
     /// The settings that must be the same on both sides.
     pub agreement: Arc<Agreement>,
+    /// The hash of the secret that proves the end of this incarnation; none of a sender without a coroner.
+    pub death: Option<DeathHash>,
     /// The sender's timings in nanoseconds (heartbeat, failure, message, lease); members only warn of a difference.
     pub timing: [u64; 4],
     pub rank: Rank,

@@ -38,6 +38,7 @@ pub fn take(turn: &mut Turn<'_>, input: Input) {
         Input::Welcomed { peer, welcome } => admission::welcomed(turn, peer, welcome),
         Input::Rejected { peer, reason } => admission::rejected(turn, peer, reason),
         Input::Refused { peer } => redialed(turn, peer, Redial::Refused),
+        Input::Dead(_) => {} // nobody judges it yet
         Input::Lost { peer } => {
             turn.cx.state.detector.change(peer, |peer| peer.lines.set_up(false))
         }

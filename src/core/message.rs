@@ -11,6 +11,7 @@ use super::content::Told;
 pub use super::content::{
     Ballot, Candidate, Heartbeat, Lap, Liveness, MemberReport, Opinion, Run, View,
 };
+use super::death::DeathCertificate;
 pub use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList};
 use super::settings::AlgorithmKind;
@@ -191,6 +192,8 @@ pub enum Message {
     /// Majority: a candidate tells a voter that the leader of this epoch released it, since the leader's RELEASE may
     /// still be on its way to the voter. Expects nothing.
     Freed { leader: NodeId, epoch: Epoch },
+    /// The proof that an incarnation of a member runs no more; any member passes it on to all others. Expects nothing.
+    Dead(DeathCertificate),
     /// From now on the sender has other timings than its hello said. Expects nothing.
     Timing {
         /// As in [`Hello::timing`].
@@ -258,6 +261,7 @@ impl Message {
     /// The first version of the protocol that knows it: no member sends it to a member of an earlier version.
     pub fn since(&self) -> u32 {
         match self {
+            Message::Dead(_) => 7,
             Message::Timing { .. } => 6,
             Message::Forward { command, .. } => command.since(),
             _ => 5,
@@ -312,6 +316,7 @@ impl Message {
             Message::Reply { .. }
             | Message::Probe { .. }
             | Message::Alive { .. }
+            | Message::Dead(_)
             | Message::Timing { .. }
             | Message::Forward { .. }
             | Message::Outcome { .. } => Told::default(),

@@ -16,6 +16,7 @@ mod content;
 mod context;
 mod course;
 mod damping;
+pub mod death;
 pub mod detector;
 pub mod durable;
 mod eligibility;

@@ -28,8 +28,8 @@ pub struct Protocols {
 impl Protocols {
     /// The versions of this build.
     ///
-    /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end.
-    pub const OURS: Protocols = Protocols { lowest: 5, highest: 6 };
+    /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end; 7 added DEAD.
+    pub const OURS: Protocols = Protocols { lowest: 5, highest: 7 };
 
     /// The version that two members use with each other. (C4)
     ///

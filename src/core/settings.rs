@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use strum::{Display, IntoStaticStr, VariantArray};
 
+use super::death::DeathHash;
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::types::{NodeId, Rank};
@@ -225,6 +226,8 @@ pub struct Settings {
     /// Chang and Roberts, for comparison in the simulator.
     pub hierarchy: bool,
     pub timing: Timing,
+    /// The hash of the secret that proves the end of this incarnation; none without a coroner.
+    pub death: Option<DeathHash>,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
     /// With a majority: whether this member may vote although its store is empty and it has not met all other voters.
@@ -251,6 +254,7 @@ impl Settings {
             health: None,
             hierarchy: true,
             timing,
+            death: None,
             trust_refused: false,
             bootstrap: false,
             power_on: PowerOn::Elect,

@@ -176,6 +176,10 @@ impl Writer {
                 self.surroundings.inbox.input(Input::Rejected { peer, reason });
                 Err(End::Connection)
             }
+            Reply::Dead(certificate) => {
+                self.surroundings.inbox.input(Input::Dead(certificate));
+                Err(End::Connection)
+            }
         }
     }
 

@@ -79,6 +79,9 @@ impl Narrator<'_> {
             Message::Release { epoch, successor: Some(next), .. } => {
                 format!("epoch {epoch}, for {}", self.members.name(*next))
             }
+            Message::Dead(dead) => {
+                format!("{}, incarnation {}", self.members.name(dead.member), dead.incarnation)
+            }
             Message::Timing { timing } => format!("{:?}", timing.map(Duration::from_nanos)),
             Message::Freed { leader, epoch } => {
                 format!("epoch {epoch}, of {}", self.members.name(*leader))

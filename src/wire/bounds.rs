@@ -89,6 +89,30 @@ pub mod nanos_each {
     }
 }
 
+/// 32 bytes, as 64 hexadecimal digits.
+pub mod hex {
+    use super::*;
+
+    pub fn serialize<S: Serializer>(bytes: &[u8; 32], to: S) -> Result<S::Ok, S::Error> {
+        let digits = bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>();
+        to.serialize_str(&digits)
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<[u8; 32], D::Error> {
+        let digits = String::deserialize(from)?;
+        let refusal = || D::Error::custom("no 64 hexadecimal digits");
+        if digits.len() != 64 || !digits.bytes().all(|digit| digit.is_ascii_hexdigit()) {
+            return Err(refusal());
+        }
+        let mut bytes = [0; 32];
+        for (at, byte) in bytes.iter_mut().enumerate() {
+            let pair = &digits[2 * at..2 * at + 2];
+            *byte = u8::from_str_radix(pair, 16).map_err(|_| refusal())?;
+        }
+        Ok(bytes)
+    }
+}
+
 /// Reads a word or a short text that is logged and shown: one short line without disguise.
 pub fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
     text(from, is_line, "a text that is not one short line")

@@ -10,6 +10,7 @@ use thiserror::Error;
 
 use super::frame::{Frame, frame};
 use super::greeting as wire;
+use crate::core::death::DeathCertificate;
 use crate::core::message as core;
 use crate::core::message::{Envelope, Kind, Rejection};
 use crate::core::protocol::Protocols;
@@ -55,6 +56,8 @@ pub enum Reply {
     Welcome(core::Hello),
     /// Refused.
     Reject(Rejection),
+    /// The node that listened there has died.
+    Dead(DeathCertificate),
 }
 
 /// The frame of a dialer's hello.
@@ -73,6 +76,12 @@ pub fn encode_welcome(welcome: &core::Hello) -> Frame {
 #[must_use]
 pub fn encode_rejection(reason: &Rejection) -> Frame {
     encode(&wire::Reply::Reject(reason.clone()))
+}
+
+/// The frame that a coroner answers every dial with.
+#[must_use]
+pub fn encode_dead(certificate: &DeathCertificate) -> Frame {
+    encode(&wire::Reply::Dead(*certificate))
 }
 
 /// The frame of a message.
@@ -109,6 +118,7 @@ pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
             (*hello).try_into().map_or_else(Reply::Reject, Reply::Welcome)
         }
         wire::Reply::Reject(reason) => Reply::Reject(reason),
+        wire::Reply::Dead(certificate) => Reply::Dead(certificate),
     })
 }
 
@@ -141,7 +151,7 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::samples::{envelope, every_message, every_rejection, hello};
+    use crate::wire::samples::{certificate, envelope, every_message, every_rejection, hello};
 
     #[test]
     fn every_message_comes_back_as_it_was() {
@@ -162,6 +172,8 @@ mod tests {
         assert_eq!(opening, Opening::Hello(hello()));
         let reply = decode_reply(&encode_welcome(&hello())[4..]).unwrap();
         assert_eq!(reply, Reply::Welcome(hello()));
+        let reply = decode_reply(&encode_dead(&certificate())[4..]).unwrap();
+        assert_eq!(reply, Reply::Dead(certificate()));
         for reason in every_rejection() {
             let reply = decode_reply(&encode_rejection(&reason)[4..]).unwrap();
             assert_eq!(reply, Reply::Reject(reason));
@@ -183,7 +195,8 @@ mod tests {
         let messages =
             every_message().into_iter().map(|message| encode_message(&envelope(message)));
         let rejections = every_rejection().into_iter().map(|reason| encode_rejection(&reason));
-        let greetings = [encode_hello(&hello()), encode_welcome(&hello())];
+        let greetings =
+            [encode_hello(&hello()), encode_welcome(&hello()), encode_dead(&certificate())];
         let frames = greetings.into_iter().chain(rejections).chain(messages);
         let lines = frames.map(|frame| String::from_utf8(frame[4..].to_vec()).unwrap());
         insta::assert_snapshot!("frames", lines.collect::<Vec<_>>().join("\n"));

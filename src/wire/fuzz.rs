@@ -6,9 +6,9 @@ use serde_json::Value;
 
 use super::codec::DecodeError;
 use super::frame::MAX_FRAME;
-use super::samples::{envelope, every_message, every_rejection, hello};
+use super::samples::{certificate, envelope, every_message, every_rejection, hello};
 use super::{
-    Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_hello,
+    Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
 };
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
@@ -20,7 +20,7 @@ use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name};
 pub fn streams() -> Vec<Vec<u8>> {
     let messages = every_message().into_iter().map(|message| encode_message(&envelope(message)));
     let rejections = every_rejection().into_iter().map(|reason| encode_rejection(&reason));
-    let greetings = [encode_hello(&hello()), encode_welcome(&hello())];
+    let greetings = [encode_hello(&hello()), encode_welcome(&hello()), encode_dead(&certificate())];
     let frames = greetings.into_iter().chain(rejections).chain(messages);
     let mut streams: Vec<Vec<u8>> = frames.map(|frame| frame.to_vec()).collect();
     streams.push(streams.concat());
@@ -29,7 +29,7 @@ pub fn streams() -> Vec<Vec<u8>> {
 
 /// Hellos, and the answers to them.
 pub fn greetings() -> Vec<Vec<u8>> {
-    payloads(&[encode_hello(&hello()), encode_welcome(&hello())])
+    payloads(&[encode_hello(&hello()), encode_welcome(&hello()), encode_dead(&certificate())])
         .chain(payloads(&every_rejection().iter().map(encode_rejection).collect::<Vec<_>>()))
         .collect()
 }
@@ -72,6 +72,7 @@ pub fn check_greeting(payload: &[u8]) {
             let frame = match &reply {
                 Reply::Welcome(welcome) => encode_welcome(welcome),
                 Reply::Reject(reason) => encode_rejection(reason),
+                Reply::Dead(certificate) => encode_dead(certificate),
             };
             comes_back(&frame, decode_reply, &reply);
         }

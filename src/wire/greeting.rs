@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{cluster_name, line, nanos_each, optional_line, origin};
 use super::mirror::{id, mirrors};
+use crate::core::death::{DeathCertificate, DeathHash};
 use crate::core::membership::MemberList;
 use crate::core::message as core;
 use crate::core::message::View;
@@ -41,6 +42,9 @@ pub struct Hello {
     preempt: String,
     #[serde(deserialize_with = "line")]
     rank_by: String,
+    /// Members up to protocol 6 have none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    death: Option<DeathHash>,
     #[serde(with = "nanos_each")]
     timing: [u64; 4],
     rank: i64,
@@ -57,6 +61,8 @@ pub struct Hello {
 pub enum Reply {
     Welcome(Box<Hello>),
     Reject(core::Rejection),
+    /// Of a coroner: the node that listened here has died.
+    Dead(DeathCertificate),
 }
 
 #[derive(Serialize, Deserialize)]
@@ -115,6 +121,7 @@ impl From<&core::Hello> for Hello {
             quorum: agreement.quorum.name().to_owned(),
             preempt: agreement.preempt.clone(),
             rank_by: agreement.rank.clone(),
+            death: hello.death,
             timing: hello.timing,
             rank: hello.rank.value,
             eligible: hello.eligible,
@@ -145,6 +152,7 @@ impl TryFrom<Hello> for core::Hello {
             incarnation: hello.incarnation,
             instance: hello.instance,
             agreement: Arc::new(agreement),
+            death: hello.death,
             timing: hello.timing,
             rank: Rank { value: hello.rank, id: hello.id },
             eligible: hello.eligible,

@@ -10,7 +10,9 @@ mod mirror;
 mod schema;
 mod values;
 
-pub use codec::{DecodeError, decode_message, decode_opening, decode_reply, encode_hello};
+pub use codec::{
+    DecodeError, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
+};
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use frame::{Frame, FrameError, read_frame};
 

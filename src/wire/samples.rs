@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
@@ -79,6 +80,7 @@ pub fn every_message() -> Vec<Message> {
         Message::Probe { number },
         Message::Alive { number },
         Message::Freed { leader: rank.id, epoch },
+        Message::Dead(certificate()),
         Message::Timing { timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000) },
         Message::Release { epoch, successor: None, eligible: false },
         Message::List { list: Arc::new(present) },
@@ -161,6 +163,12 @@ pub fn envelope(message: Message) -> Envelope {
     Envelope { epoch: Epoch(1), incarnation: Incarnation(2), message }
 }
 
+/// The proof of a death.
+pub fn certificate() -> DeathCertificate {
+    let (incarnation, secret) = (Incarnation(3), Secret([0x5c; 32]));
+    DeathCertificate { member: id(4), incarnation, secret }
+}
+
 /// The hello of member 1 to member 2.
 pub fn hello() -> Hello {
     let member = |number: u128| Member {
@@ -188,6 +196,7 @@ pub fn hello() -> Hello {
         incarnation: Incarnation(4),
         instance: u64::MAX,
         agreement: Arc::new(agreement),
+        death: Some(DeathHash([0xab; 32])),
         timing: [100, 500, 50, 400].map(|ms| ms * 1_000_000),
         rank,
         eligible: true,

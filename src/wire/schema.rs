@@ -10,6 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds::{at_most, bounded, nanos, nanos_each};
 use super::mirror::mirrors;
+use crate::core::death::DeathCertificate;
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
 use crate::core::message as core;
 use crate::core::message::{Ballot, Done, Forwarded, Heartbeat, Lap, Opinion, Refusal, View};
@@ -153,6 +154,7 @@ enum Message {
         leader: NodeId,
         epoch: Epoch,
     },
+    Dead(DeathCertificate),
     Timing {
         #[serde(with = "nanos_each")]
         timing: [u64; 4],

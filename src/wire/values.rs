@@ -6,8 +6,9 @@ use std::time::Duration;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use uuid::Uuid;
 
-use super::bounds::{Number, at_most, bounded, bounded_if_any, nanos};
+use super::bounds::{Number, at_most, bounded, bounded_if_any, hex, nanos};
 use super::mirror::mirrors;
+use crate::core::death;
 use crate::core::membership::MOST_MEMBERS;
 use crate::core::message as core;
 use crate::core::types::{self, Epoch, Incarnation, NodeId};
@@ -29,6 +30,8 @@ mirrors! {
     MemberReport => core::MemberReport,
     Heartbeat => core::Heartbeat,
     Liveness => core::Liveness,
+    Certificate => death::DeathCertificate,
+    Hash => death::DeathHash,
 }
 
 #[derive(Serialize, Deserialize)]
@@ -42,6 +45,23 @@ struct EpochJson(#[serde(deserialize_with = "bounded")] u64);
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "types::Incarnation")]
 struct IncarnationJson(#[serde(deserialize_with = "bounded")] u64);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "death::DeathHash")]
+struct Hash(#[serde(with = "hex")] [u8; 32]);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "death::Secret")]
+struct Secret(#[serde(with = "hex")] [u8; 32]);
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "death::DeathCertificate")]
+struct Certificate {
+    member: NodeId,
+    incarnation: Incarnation,
+    #[serde(with = "Secret")]
+    secret: death::Secret,
+}
 
 /// The version of a member list or of a task: an epoch and a counter, without names.
 struct Version;
