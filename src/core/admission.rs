@@ -11,7 +11,7 @@ use super::context::Context;
 use super::detector::{ConnectionId, Met, Peer};
 use super::forwarding;
 use super::heartbeat;
-use super::leadership::{announcement, becoming, call, handover, voting};
+use super::leadership::{announcement, becoming, call, certified, handover, voting};
 use super::membership::{ListVersion, change, replication};
 use super::message::{Agreement, Hello, Rejection, View};
 use super::note::Note;
@@ -94,6 +94,12 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
         return;
     }
     let peer = hello.id;
+    if state.detector.get(peer).is_some_and(|peer| peer.is_buried(&hello)) {
+        // Nobody reads the answer. (Z3)
+        let (id, told) = (hello.id, hello.incarnation);
+        let reason = Rejection::StateLost { id, known: told, told };
+        return turn.cx.out.push(Output::Reject { connection, reason });
+    }
     if state.detector.get(peer).is_none() {
         replication::learn(turn, peer, hello.view.epoch, &hello.list);
     }
@@ -136,6 +142,9 @@ pub fn welcomed(turn: &mut Turn<'_>, peer: NodeId, welcome: Hello) {
         turn.cx.out.push(Output::Note(Note::Refused { peer, reason }));
         return;
     }
+    if turn.cx.state.detector.get(peer).is_some_and(|peer| peer.is_buried(&welcome)) {
+        return turn.cx.out.push(Output::Disconnect { peer }); // it was on its way when its sender died (Z3)
+    }
     let met_before = meet(&mut turn.cx, &welcome);
     if met_before != Met::Known {
         close_inbound(&mut turn.cx, peer); // of an earlier incarnation
@@ -159,6 +168,7 @@ pub fn welcomed(turn: &mut Turn<'_>, peer: NodeId, welcome: Hello) {
 
 /// Sends a peer that is reachable from now on what was lost before.
 fn say_what_was_lost(turn: &mut Turn<'_>, peer: NodeId) {
+    certified::repeat(&mut turn.cx, peer);
     retiming::repeat_timing(&mut turn.cx, peer);
     forwarding::forward_unsent(turn, peer);
     match turn.cx.state.course.takeover() {

@@ -32,7 +32,8 @@ pub enum Input {
     Rejected { peer: NodeId, reason: Rejection },
     /// A dial was refused: nobody listens there.
     Refused { peer: NodeId },
-    /// A dial was answered with a death certificate, which nobody has judged yet.
+    /// A dial was answered with a death certificate, which nobody has judged yet. The connection from the dead process
+    /// may have ended before, or end later.
     Dead(DeathCertificate),
     /// The connection to a peer ended.
     Lost { peer: NodeId },

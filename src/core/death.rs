@@ -58,3 +58,136 @@ impl DeathCertificate {
         DeathHash(hash.finalize().into())
     }
 }
+
+/// One life of a peer, as far as this member knows it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+struct Life {
+    incarnation: Incarnation,
+    /// What its hello told; none of a process without a coroner.
+    hash: Option<DeathHash>,
+    /// The proof that it is over, once this member has it.
+    certificate: Option<DeathCertificate>,
+}
+
+/// What this member knows of the last two lives of a peer. The hello of a restarted member may come before the
+/// certificate of the life before.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Lives {
+    present: Life,
+    before: Life,
+}
+
+/// What a certificate proves to this member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Verdict {
+    /// This member was told no hash of this life: it cannot judge.
+    Unknown,
+    /// The secret is not that of this life.
+    Forged,
+    /// It was proved before.
+    Known,
+    /// From now on this life is over.
+    Over,
+}
+
+impl Life {
+    fn is(&self, incarnation: Incarnation, hash: Option<DeathHash>) -> bool {
+        (self.incarnation, self.hash) == (incarnation, hash)
+    }
+}
+
+impl Lives {
+    /// The peer said hello as this incarnation, and told this hash.
+    pub(super) fn note(&mut self, incarnation: Incarnation, hash: Option<DeathHash>) {
+        if self.before.is(incarnation, hash) {
+            std::mem::swap(&mut self.present, &mut self.before);
+        } else if !self.present.is(incarnation, hash) {
+            self.before = self.present;
+            self.present = Life { incarnation, hash, certificate: None };
+        }
+    }
+
+    /// Whether the life that this hello is of is over. A dead process has no present hello: this one was on its way
+    /// for long, or is that of a copy.
+    pub(super) fn is_over(&self, incarnation: Incarnation, hash: Option<DeathHash>) -> bool {
+        let same = [self.present, self.before].into_iter().find(|life| life.is(incarnation, hash));
+        same.is_some_and(|life| life.certificate.is_some())
+    }
+
+    /// Judges a certificate by the hash that the life told which it names, and keeps it if it is genuine. (Z1)
+    pub(super) fn judge(&mut self, certificate: &DeathCertificate, cluster: &str) -> Verdict {
+        let mut told = [&mut self.present, &mut self.before].into_iter();
+        let named =
+            |life: &&mut Life| life.incarnation == certificate.incarnation && life.hash.is_some();
+        let Some(life) = told.find(named) else { return Verdict::Unknown };
+        let genuine = life.hash == Some(certificate.hash(cluster));
+        if !genuine {
+            Verdict::Forged
+        } else if life.certificate.replace(*certificate).is_some() {
+            Verdict::Known
+        } else {
+            Verdict::Over
+        }
+    }
+
+    /// The certificate of the present life.
+    pub(super) fn certificate(&self) -> Option<DeathCertificate> {
+        self.present.certificate
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn certificate(incarnation: u64, secret: u8) -> DeathCertificate {
+        let (incarnation, secret) = (Incarnation(incarnation), Secret([secret; 32]));
+        DeathCertificate { member: NodeId::default(), incarnation, secret }
+    }
+
+    fn note(lives: &mut Lives, of: DeathCertificate) {
+        lives.note(of.incarnation, Some(of.hash("db")));
+    }
+
+    /// Rule Z1.
+    #[test]
+    fn a_certificate_counts_once_and_by_the_hash_that_its_life_told() {
+        let mut lives = Lives::default();
+        assert_eq!(lives.judge(&certificate(0, 0), "db"), Verdict::Unknown, "nobody said hello");
+        note(&mut lives, certificate(3, 7));
+        assert_eq!(lives.judge(&certificate(3, 8), "db"), Verdict::Forged);
+        assert_eq!(lives.judge(&certificate(3, 7), "other"), Verdict::Forged);
+        assert_eq!(lives.judge(&certificate(2, 7), "db"), Verdict::Unknown);
+        assert_eq!(lives.certificate(), None);
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Over);
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Known);
+        assert_eq!(lives.certificate(), Some(certificate(3, 7)));
+    }
+
+    #[test]
+    fn the_last_two_lives_are_known() {
+        let mut lives = Lives::default();
+        [(3, 7), (4, 8)]
+            .into_iter()
+            .for_each(|(at, secret)| note(&mut lives, certificate(at, secret)));
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Over, "the life before");
+        assert_eq!(lives.certificate(), None, "the present one goes on");
+        note(&mut lives, certificate(3, 7)); // a late hello
+        assert!(lives.is_over(Incarnation(3), Some(certificate(3, 7).hash("db"))));
+        note(&mut lives, certificate(4, 8));
+        note(&mut lives, certificate(5, 9));
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Unknown, "long ago");
+        assert_eq!(lives.judge(&certificate(4, 8), "db"), Verdict::Over);
+    }
+
+    #[test]
+    fn a_member_that_lost_its_state_begins_another_life_of_the_same_number() {
+        let mut lives = Lives::default();
+        note(&mut lives, certificate(1, 7));
+        assert_eq!(lives.judge(&certificate(1, 7), "db"), Verdict::Over);
+        note(&mut lives, certificate(1, 8));
+        assert!(!lives.is_over(Incarnation(1), Some(certificate(1, 8).hash("db"))));
+        lives.note(Incarnation(1), None);
+        assert!(!lives.is_over(Incarnation(1), None), "one without a coroner");
+    }
+}

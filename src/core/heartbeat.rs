@@ -39,7 +39,8 @@ fn hold_by_own_heartbeat(cx: &mut Context<'_>, number: u64) {
     lease.sent(number, now, length);
     // This leader may have removed itself, or may not have been a voter when it was elected and have voted for
     // another candidate since.
-    if !votes || !cx.state.voter.promise(now, own, epoch, length) {
+    let own_life = (own, cx.state.records.incarnation());
+    if !votes || !cx.state.voter.promise(now, own_life, epoch, length) {
         return;
     }
     if cx.state.voter.remembers(length) || Fault::OwnPromiseUnstored.is_planted() {
@@ -57,7 +58,7 @@ fn hold_by_own_heartbeat(cx: &mut Context<'_>, number: u64) {
 /// is durable; or it denies an outdated leader its vote. (L2)
 fn promise(
     cx: &mut Context<'_>,
-    leader: NodeId,
+    (leader, incarnation): (NodeId, Incarnation),
     (epoch, number): (Epoch, u64),
     lease: Duration,
     acknowledge: Message,
@@ -70,7 +71,7 @@ fn promise(
         return;
     }
     cx.state.voter.inform(cx.state.epochs.round());
-    if !cx.state.voter.promise(cx.now, leader, epoch, lease) {
+    if !cx.state.voter.promise(cx.now, (leader, incarnation), epoch, lease) {
         return voting::deny_vote(cx, leader, number, Opinion::No { wait: Duration::ZERO });
     }
     if cx.state.voter.remembers(lease) || Fault::PromiseTooSoon.is_planted() {
@@ -190,7 +191,7 @@ fn reply(cx: &mut Context<'_>, (from, incarnation): (NodeId, Incarnation), heart
         let pause = pause::pause_to_tell_back(state, heartbeat.pause);
         let acknowledge =
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
-        promise(cx, from, (epoch, number), lease, acknowledge);
+        promise(cx, (from, incarnation), (epoch, number), lease, acknowledge);
     }
 }
 

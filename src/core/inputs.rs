@@ -12,7 +12,7 @@ use super::forwarding;
 use super::heartbeat;
 use super::leadership::question::Stage;
 use super::leadership::{
-    announcement, becoming, call, ending, handover, judging, nomination, tally, voting,
+    announcement, becoming, call, certified, ending, handover, judging, nomination, tally, voting,
 };
 use super::membership::{change, own, replication};
 use super::message::{Envelope, Liveness, Message};
@@ -38,7 +38,7 @@ pub fn take(turn: &mut Turn<'_>, input: Input) {
         Input::Welcomed { peer, welcome } => admission::welcomed(turn, peer, welcome),
         Input::Rejected { peer, reason } => admission::rejected(turn, peer, reason),
         Input::Refused { peer } => redialed(turn, peer, Redial::Refused),
-        Input::Dead(_) => {} // nobody judges it yet
+        Input::Dead(certificate) => certified::hear(turn, None, certificate),
         Input::Lost { peer } => {
             turn.cx.state.detector.change(peer, |peer| peer.lines.set_up(false))
         }
@@ -134,6 +134,7 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
             handover::released(turn, from, epoch, successor, eligible);
         }
         Message::Freed { leader, epoch } => voting::freed(turn.cx.state, from, leader, epoch),
+        Message::Dead(certificate) => certified::hear(turn, Some(from), certificate),
         Message::Timing { timing } => retiming::told_timing(&mut turn.cx, from, timing),
         Message::Forward { number, command } => forwarding::forwarded(turn, from, number, command),
         Message::Outcome { number, result } => {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::hello::Rejection;
 use super::membership::ListVersion;
-use super::types::{Epoch, NodeId, Pause, Time};
+use super::types::{Epoch, Incarnation, NodeId, Pause, Time};
 
 /// An event for the operator's log.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,6 +31,9 @@ pub enum Note {
         /// Its heartbeat, failure, message and lease times in nanoseconds.
         theirs: [u64; 4],
     },
+    /// A death certificate of this incarnation of a peer that does not prove anything: it came from a member, or as the
+    /// answer to a dial.
+    Forged { peer: NodeId, incarnation: Incarnation, from: Option<NodeId> },
     /// The cluster is paused or resumed, as far as this member knows.
     Paused(Pause),
     /// This member leads, and met another leader.

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use strum::{Display, IntoStaticStr, VariantArray};
 
-use super::death::DeathHash;
+use super::death::{DeathCertificate, DeathHash};
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::types::{NodeId, Rank};
@@ -228,6 +228,8 @@ pub struct Settings {
     pub timing: Timing,
     /// The hash of the secret that proves the end of this incarnation; none without a coroner.
     pub death: Option<DeathHash>,
+    /// The certificate of this member's earlier incarnation, if the coroner of that one handed it over.
+    pub buried: Option<DeathCertificate>,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
     /// With a majority: whether this member may vote although its store is empty and it has not met all other voters.
@@ -255,6 +257,7 @@ impl Settings {
             hierarchy: true,
             timing,
             death: None,
+            buried: None,
             trust_refused: false,
             bootstrap: false,
             power_on: PowerOn::Elect,

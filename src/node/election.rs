@@ -329,6 +329,15 @@ impl Election {
                 "{} was to lead and did not in time: its answers are not waited for until it has led",
                 members.name(peer)
             ),
+            Note::Forged { peer, incarnation, from } => {
+                let peer = members.name(peer);
+                let from =
+                    from.map_or("whoever answers there".to_owned(), |from| members.name(from));
+                warn!(
+                    event = "forged", peer = peer;
+                    "a death certificate of {peer}, start number {incarnation}, from {from}, is not genuine: it changes nothing"
+                );
+            }
             Note::Uninformed { voters } => {
                 warn!(event = "uninformed"; "{}", words::uninformed(&voters, &members));
             }

@@ -86,9 +86,7 @@ pub fn every_message() -> Vec<Message> {
         Message::List { list: Arc::new(present) },
         Message::Listed { version: list },
     ];
-    messages.extend(paused());
-    messages.extend(switched_over());
-    messages.extend(commands(member));
+    messages.extend([paused(), switched_over(), commands(member)].concat());
     messages
 }
 

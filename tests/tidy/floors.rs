@@ -42,6 +42,7 @@ const FLOORS: &[&[&str]] = &[
     &["leadership/tally.rs"],
     &["leadership/voting.rs"],
     &["leadership/nomination.rs"],
+    &["leadership/certified.rs"],
     &["leadership/call.rs"],
     &["leadership/becoming.rs", "objection.rs"],
     // What these rely on.

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::lines::Lines;
 use crate::core::damping::Damping;
+use crate::core::death::Lives;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Hello, Liveness, MemberReport};
 use crate::core::planted::Fault;
@@ -31,6 +32,8 @@ pub(in crate::core) enum Met {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Peer {
     pub(super) process: Process,
+    /// Its last two lives, and which of them are proved to be over.
+    pub(in crate::core) lives: Lives,
     pub(super) status: Liveness,
     /// Whether the death was proved to this member itself, so that hearsay cannot undo it.
     pub(super) proved: bool,
@@ -143,6 +146,16 @@ impl Peer {
     /// Whether its death was proved to this member itself.
     pub(in crate::core) fn is_proved_dead(&self) -> bool {
         self.proved
+    }
+
+    /// Whether this is the last incarnation that this member knows of, be it only from a leader's report.
+    pub(in crate::core) fn is_present(&self, incarnation: Incarnation) -> bool {
+        self.process.incarnation == incarnation && self.process.vouched <= incarnation
+    }
+
+    /// Whether this member has the proof that the process which said this hello is dead.
+    pub(in crate::core) fn is_buried(&self, hello: &Hello) -> bool {
+        self.lives.is_over(hello.incarnation, hello.death)
     }
 
     /// Whether this is the process that this member met last.
@@ -335,6 +348,7 @@ impl Peer {
         };
         self.process.incarnation = hello.incarnation;
         self.process.instance = hello.instance;
+        self.lives.note(hello.incarnation, hello.death);
         self.says_rank(Rank { id: hello.id, ..hello.rank }, hello.eligible);
         if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
             self.says_present_rank(hello.view.epoch, hello.rank.value);

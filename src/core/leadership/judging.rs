@@ -35,7 +35,7 @@ pub fn vote_for(
     lease: Duration,
 ) {
     let before = cx.state.voter.voted_before(candidate, epoch, lease);
-    cx.state.voter.vote_for(cx.now, candidate, epoch, lease);
+    cx.state.voter.vote_for(cx.now, (candidate, incarnation), epoch, lease);
     let vote = Message::Vote { incarnation, number, epoch };
     let waits = cx.state.records.awaited_by(|then| *then == Then::Vote);
     let record = match (before, waits) {

@@ -49,7 +49,8 @@ pub fn take_lease(cx: &mut Context<'_>, epoch: Epoch) {
     debug_assert!(has_votes(cx.state, epoch, cx.now), "leads in an epoch of nobody");
     cx.state.timers.cancel(Timer::Voters);
     if let Some(lease) = cx.state.candidacy.take_lease(epoch) {
-        let (own, length) = (cx.state.id(), cx.state.settings.timing.lease);
+        let own = (cx.state.id(), cx.state.records.incarnation());
+        let length = cx.state.settings.timing.lease;
         cx.state.voter.promise(cx.now, own, epoch, length);
         cx.state.course.take_lease(lease);
         arm_lease(cx.state);

@@ -45,6 +45,8 @@ pub struct Question {
     length: Duration,
     /// How often the same question was asked before, without enough answers in time.
     pub repeats: u32,
+    /// Whether a death was proved since: a voter that said no may be free by now.
+    pub is_outdated: bool,
     answers: Answers,
 }
 
@@ -72,8 +74,8 @@ impl Question {
         number: u64,
         (sent, length): (Time, Duration),
     ) -> Question {
-        let (repeats, answers) = (0, Answers::default());
-        Question { purpose, stage, epoch, number, sent, length, repeats, answers }
+        let (repeats, is_outdated, answers) = (0, false, Answers::default());
+        Question { purpose, stage, epoch, number, sent, length, repeats, is_outdated, answers }
     }
 
     /// Counts a voter's answer. If the voter would agree once the leader released its epoch, it supports a candidate
@@ -163,6 +165,9 @@ impl Question {
 
     /// How long to wait before enough voters may agree, as far as they have answered.
     pub fn wait(&self, majority: usize, now: Time) -> Duration {
+        if self.is_outdated {
+            return Duration::ZERO;
+        }
         let mut free: Vec<Time> = self.answers.no.values().copied().collect();
         free.sort_unstable();
         let missing = majority.saturating_sub(self.answers.yes.len()).min(free.len());

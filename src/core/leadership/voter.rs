@@ -5,12 +5,14 @@ use std::time::Duration;
 use crate::core::durable::{Vote, VoterRecord};
 use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// A promise to a leader: until it ends, the voter votes for no other candidate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 struct Promise {
     to: NodeId,
+    /// The greatest of its incarnations that it was made to.
+    incarnation: Incarnation,
     epoch: Epoch,
     until: Time,
 }
@@ -143,8 +145,14 @@ impl Voter {
     }
 
     /// Votes for a candidate, which is a promise as well. The vote has to be durable before it is sent. (L1)
-    pub fn vote_for(&mut self, now: Time, candidate: NodeId, epoch: Epoch, lease: Duration) {
-        self.record.voted = Some(Vote { epoch, candidate });
+    pub fn vote_for(
+        &mut self,
+        now: Time,
+        candidate: (NodeId, Incarnation),
+        epoch: Epoch,
+        lease: Duration,
+    ) {
+        self.record.voted = Some(Vote { epoch, candidate: candidate.0 });
         if !Fault::VoteNoPromise.is_planted() {
             self.promise(now, candidate, epoch, lease);
         }
@@ -160,7 +168,13 @@ impl Voter {
     ///
     /// A promise to an earlier leader stays in force: the later leader may be a liar, and release the voter
     /// immediately. (Q9)
-    pub fn promise(&mut self, now: Time, to: NodeId, epoch: Epoch, lease: Duration) -> bool {
+    pub fn promise(
+        &mut self,
+        now: Time,
+        (to, incarnation): (NodeId, Incarnation),
+        epoch: Epoch,
+        lease: Duration,
+    ) -> bool {
         if self.is_beyond(epoch) && !Fault::OlderLeader.is_planted() {
             return false;
         }
@@ -168,8 +182,10 @@ impl Voter {
         let until = now + lease;
         let same = self.promises.iter().find(|promise| promise.to == to);
         let until = same.map_or(until, |promise| promise.until.max(until));
+        // Of two lives of a member the later one begins after the end of the earlier one.
+        let incarnation = same.map_or(incarnation, |promise| promise.incarnation.max(incarnation));
         self.promises.retain(|promise| promise.to != to && now < promise.until);
-        self.promises.push(Promise { to, epoch, until });
+        self.promises.push(Promise { to, incarnation, epoch, until });
         self.record.promised = self.record.promised.max(lease);
         self.made = self.made.max(lease);
         true
@@ -216,6 +232,12 @@ impl Voter {
     /// this member.
     pub fn release_all(&mut self, id: NodeId) {
         self.promises.retain(|promise| promise.to != id);
+    }
+
+    /// This incarnation of a member is proved to be dead: drops the promise to it, and none to a later one. (Z2)
+    pub fn bury(&mut self, member: NodeId, incarnation: Incarnation) {
+        let to = |promise: &Promise| (promise.to, promise.incarnation);
+        self.promises.retain(|promise| to(promise) != (member, incarnation));
     }
 
     /// The longest promise, if it is longer than the record says.

@@ -1,10 +1,11 @@
 //! The rules of docs/protocol.md for a majority, one by one: a voter (`voter.rs`), a candidate
 //! (`candidate.rs`), a leader (`leader.rs`), who comes back (`restart.rs`), timings that change (`retiming.rs`),
 //! a leader that takes a greater epoch (`reclaim.rs`), a member that resigned (`resigned.rs`),
-//! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), and a leader whose death is
-//! proved (`proved.rs`). Here is what they say and hear.
+//! a candidate that waits for its votes (`votes.rs`), the epochs of lists (`stamped.rs`), a leader whose death is
+//! proved (`proved.rs`), and death certificates (`certified.rs`). Here is what they say and hear.
 
 mod candidate;
+mod certified;
 mod leader;
 mod liars;
 mod proved;
