@@ -1,22 +1,18 @@
 //! The control socket of a node, `control.sock` in its state folder, by which it takes commands on its own host.
 //! Every process that can open the socket may act for the node, so it is for the node's user alone, and for a group
 //! if the configuration names one.
-//!
-//! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{self, ErrorKind};
-use std::os::fd::AsRawFd;
-use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt, chown};
-use std::os::unix::net::UnixStream;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use rustix::fs::{Mode, OFlags, open};
-use socket2::{Domain, SockAddr, Socket, Type};
+use socket2::Socket;
 
 use super::group;
+use crate::net::unix;
+pub use crate::net::unix::connect as dial;
 
 /// The name of the socket in the state folder.
 const FILE: &str = "control.sock";
@@ -24,17 +20,11 @@ const FILE: &str = "control.sock";
 /// The beginning of an address that is the path of a control socket.
 const SCHEME: &str = "unix:";
 
-/// The longest path that fits into the address of a Unix socket.
-const LONGEST: usize = 107;
-
 /// The remedy for a user who may not open the socket.
 pub const WHO_MAY: &str = "run this as the node's user, or as root, or as a user of control_group";
 
 /// How many clients may wait to be accepted.
 const BACKLOG: i32 = 128;
-
-/// The pause between two tries to connect to a socket whose backlog is full.
-const PAUSE: Duration = Duration::from_millis(10);
 
 /// The control socket of the node whose state is in this folder.
 #[must_use]
@@ -81,17 +71,7 @@ impl Control {
             Err(error) if error.kind() == ErrorKind::NotFound => {}
             Err(error) => return Err(error),
         }
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        through_short_path(&file, |short| socket.bind(&SockAddr::unix(short)?))?;
-        // Nobody can connect before the process listens.
-        let mode = match group {
-            None => 0o600, // without chown: a unit for systemd may forbid the call
-            Some(_) => {
-                chown(&file, None, group)?;
-                0o660
-            }
-        };
-        fs::set_permissions(&file, Permissions::from_mode(mode))?;
+        let socket = unix::bind(&file, group)?;
         let made = fs::symlink_metadata(&file)?;
         socket.listen(BACKLOG)?;
         Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
@@ -108,41 +88,6 @@ impl Drop for Control {
         let present = fs::symlink_metadata(&self.file).map(|file| (file.dev(), file.ino()));
         if present.is_ok_and(|present| present == self.identity) {
             let _ = fs::remove_file(&self.file); // the next node replaces it
-        }
-    }
-}
-
-/// Calls this with a path to the same file that fits into the address of a socket.
-fn through_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
-    if path.as_os_str().len() <= LONGEST {
-        return call(path);
-    }
-    // The users of control_group may pass the folder and not read it.
-    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let folder = open(path.parent().unwrap_or(Path::new(".")), flags, Mode::empty())?;
-    let name = path.file_name().unwrap_or_default();
-    call(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
-}
-
-/// Connects to the control socket at this path. If too many clients wait to be accepted, it tries for this long.
-///
-/// # Errors
-/// [`ErrorKind::WouldBlock`] if the node did not accept in time, and what the system says.
-pub fn dial(path: &Path, patience: Duration) -> io::Result<UnixStream> {
-    let begin = Instant::now();
-    loop {
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.set_nonblocking(true)?;
-        let connected = through_short_path(path, |short| socket.connect(&SockAddr::unix(short)?));
-        match connected {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < patience => {
-                thread::sleep(PAUSE);
-            }
-            connected => {
-                connected?;
-                socket.set_nonblocking(false)?;
-                return Ok(UnixStream::from(std::os::fd::OwnedFd::from(socket)));
-            }
         }
     }
 }
@@ -170,8 +115,8 @@ pub fn reach(state: &Path) -> Reach {
 
 #[cfg(test)]
 mod tests {
-    use std::fs::DirBuilder;
-    use std::os::unix::fs::DirBuilderExt;
+    use std::fs::{DirBuilder, Permissions};
+    use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
     use super::*;
 

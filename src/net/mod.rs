@@ -22,6 +22,7 @@ mod peers;
 mod places;
 mod refused;
 mod threads;
+pub(crate) mod unix;
 mod writer;
 
 use std::io;

@@ -1,0 +1,75 @@
+//! Unix sockets of a node, which are files in its state folder.
+//!
+//! The path of a Unix socket has at most 107 bytes. A longer one is reached through the descriptor of its folder.
+
+use std::fs::{self, Permissions};
+use std::io::{self, ErrorKind};
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::fs::{Mode, OFlags, open};
+use socket2::{Domain, SockAddr, Socket, Type};
+
+/// The longest path that fits into the address of a Unix socket.
+const LONGEST: usize = 107;
+
+/// The pause between two tries to connect to a socket whose backlog is full.
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Makes a socket at this path, for the user of this process and for this group, if one is named. Nobody can connect
+/// before the caller listens.
+///
+/// # Errors
+/// If the socket cannot be made or given to the group, or a file is there.
+pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    through_short_path(path, |short| socket.bind(&SockAddr::unix(short)?))?;
+    let mode = match group {
+        None => 0o600, // without chown: a unit for systemd may forbid the call
+        Some(_) => {
+            chown(path, None, group)?;
+            0o660
+        }
+    };
+    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    Ok(socket)
+}
+
+/// Connects to the socket at this path. If too many clients wait to be accepted, it tries for this long.
+///
+/// # Errors
+/// [`ErrorKind::WouldBlock`] if the other side did not accept in time, and what the system says.
+pub fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+    let begin = Instant::now();
+    loop {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+        socket.set_nonblocking(true)?;
+        let connected = through_short_path(path, |short| socket.connect(&SockAddr::unix(short)?));
+        match connected {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < patience => {
+                thread::sleep(PAUSE);
+            }
+            connected => {
+                connected?;
+                socket.set_nonblocking(false)?;
+                return Ok(UnixStream::from(OwnedFd::from(socket)));
+            }
+        }
+    }
+}
+
+/// Calls this with a path to the same file that fits into the address of a socket.
+fn through_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
+    if path.as_os_str().len() <= LONGEST {
+        return call(path);
+    }
+    // The users of control_group may pass the folder and not read it.
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let folder = open(path.parent().unwrap_or(Path::new(".")), flags, Mode::empty())?;
+    let name = path.file_name().unwrap_or_default();
+    call(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
+}
