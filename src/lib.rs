@@ -37,7 +37,7 @@
 //! # Rooms
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it:
-//! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), [`store`] (durable state), [`rank`]
+//! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death), [`store`] (durable state), [`rank`]
 //! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
 //! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards: nothing in the core
 //! knows of the rooms around it.
@@ -75,6 +75,7 @@ pub mod cli;
 pub mod config;
 #[allow(missing_docs, reason = "a field without words is what its name says")]
 pub mod core;
+mod coroner;
 #[cfg(feature = "cli")]
 pub mod exec;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -20,6 +20,7 @@ use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
+use crate::coroner::guards::{self, Register};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{End, Plan};
 use crate::exec::remote::{Remote, Unattached};
@@ -149,8 +150,11 @@ impl Exec {
     ) -> Result<End, CliError> {
         let node = attach(config, name)?;
         self.job.differs_from(&node.addresses)?;
-        let lock = config.state_dir(name).join(&node.lock);
-        let plan = Plan { wait, ..self.job.plan(config, name, lock, false) };
+        let state = config.state_dir(name);
+        let lock = state.join(&node.lock);
+        let at = |incarnation| Register { socket: guards::path(&state), incarnation };
+        let register = node.coroner.map(at);
+        let plan = Plan { wait, register, ..self.job.plan(config, name, lock, false) };
         let leads = || node.leadership().is_some();
         let end = waits::told((config, name), leads, || runner::run(&node, &plan, stopping));
         if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {

@@ -14,6 +14,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
 use crate::core::settings::Quorum;
+use crate::coroner::guards::Register;
 use crate::exec::address::check::{self, Refused};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
@@ -194,6 +195,7 @@ impl JobArgs {
             returns: returns || restart != Restart::Never,
             deadlines: Deadlines::of(config),
             lock,
+            register: None,
             cluster: config.cluster.clone(),
             node: name.to_owned(),
         }
@@ -205,12 +207,14 @@ impl JobArgs {
         config: &Config,
         name: &str,
         node: NodeHandle,
+        register: Option<Register>,
         over: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Job>, CliError> {
         if self.is_empty() {
             return Ok(None);
         }
-        let plan = self.plan(config, name, lock::path(&config.state_dir(name)), true);
+        let lock = lock::path(&config.state_dir(name));
+        let plan = Plan { register, ..self.plan(config, name, lock, true) };
         let leads_on = self.then == Some(Then::Exit);
         let (stopping, stopped) = bounded(0);
         let builder = thread::Builder::new().name("job".to_owned());

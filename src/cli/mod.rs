@@ -138,6 +138,9 @@ pub fn main() -> ExitCode {
     if let Some(code) = crate::exec::guard::if_asked() {
         return code; // this process is a part of a job
     }
+    if let Some(code) = crate::coroner::if_asked() {
+        return code;
+    }
     if completion::answer() {
         return Exit::Done.into();
     }

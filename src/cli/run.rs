@@ -32,7 +32,7 @@ use crate::exec::hooks::Hooks;
 use crate::exec::{orphans, parent, signals};
 use crate::limits::MORE_FILES;
 use crate::net;
-use crate::node::{Node, Start, StartError};
+use crate::node::{Attended, Node, Start, StartError};
 use crate::store::{Store, Trouble};
 
 /// Run a node, and a command or an address while it leads.
@@ -135,7 +135,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
     run.job.check()?;
-    let node = Node::start_with(config, name, start)?;
+    let node = Node::start_attended(config, name, start, Attended::Yes { group })?;
     let control = listen_for_control(config, name, group)?; // the node's lock says that no other process does
     let shared = token.clone();
     let security = Some(node.certificates().security()).filter(|_| config.admin_tls);
@@ -144,7 +144,9 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let server = server.transpose();
     let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
     let state = config.state_dir(name);
-    let attached = Attached::new(node.handle(), state, group, run.job.addresses());
+    let attendance = node.attendance();
+    let held = run.job.addresses();
+    let attached = Attached::new(node.handle(), state, group, held, attendance.clone());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
@@ -158,7 +160,8 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
     let over = signals.0.handle();
-    let job = run.job.start(config, name, node.handle(), move || over.close())?;
+    let job =
+        run.job.start(config, name, node.handle(), attendance.register(), move || over.close())?;
     signals.wait(|| match reloader.reload() {
         Ok(outcome) => info!(event = "reload"; "the configuration was read again: {outcome}"),
         Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),

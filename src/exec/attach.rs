@@ -28,9 +28,9 @@ use parking_lot::Mutex;
 use super::address::spec::Address;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
-use crate::node::NodeHandle;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
+use crate::node::{Attendance, NodeHandle};
 
 /// How many processes may be attached simultaneously.
 const MOST: u64 = 64;
@@ -56,6 +56,7 @@ pub struct Attached {
     group: Option<u32>,
     /// The addresses that the node itself holds while it leads.
     addresses: Arc<[String]>,
+    attendance: Attendance,
     closing: Arc<AtomicBool>,
     lines: Arc<Mutex<BTreeMap<u64, Line>>>,
 }
@@ -68,16 +69,16 @@ struct Line {
 
 impl Attached {
     /// Nobody yet.
-    #[must_use]
-    pub fn new(
+    pub(crate) fn new(
         node: NodeHandle,
         state: PathBuf,
         group: Option<u32>,
         addresses: &[Address],
+        attendance: Attendance,
     ) -> Attached {
         let addresses = addresses.iter().take(MOST_TOLD).map(Address::to_string).collect();
         let (closing, lines) = (Arc::default(), Arc::default());
-        Attached { node, state, group, addresses, closing, lines }
+        Attached { node, state, group, addresses, attendance, closing, lines }
     }
 
     /// Takes a process in that asked for it on this connection. Does not wait for it.
@@ -199,7 +200,8 @@ impl Serving<'_> {
         let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
         let (clock, takes_failures) = (Some(clock::own()), true);
-        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures };
+        let coroner = self.attached.attendance.register().map(|at| at.incarnation);
+        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures, coroner };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -246,7 +248,10 @@ impl Serving<'_> {
     fn obey(&mut self, word: &FromExec) -> io::Result<()> {
         let node = &self.attached.node;
         match word {
-            FromExec::Hold { most_ms } => {
+            FromExec::Hold { registers, .. } if !registers && !self.attached.attendance.waive() => {
+                words::write(self.stream, &FromNode::Held(false)) // nobody would wait for its guard
+            }
+            FromExec::Hold { most_ms, .. } => {
                 self.hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
                 self.tell()?; // as it stands now that it is held
                 words::write(self.stream, &FromNode::Held(self.hold.is_some()))

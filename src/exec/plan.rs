@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::address::spec::Address;
 use super::deadlines::Deadlines;
+use crate::coroner::guards::Register;
 
 /// The command to run and the addresses to hold, and how.
 #[derive(Clone, Debug)]
@@ -32,6 +33,8 @@ pub struct Plan {
     pub deadlines: Deadlines,
     /// The file that the guard locks while anything of the job runs.
     pub lock: PathBuf,
+    /// Where the guard registers with the coroner of the node, if that has one.
+    pub register: Option<Register>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.

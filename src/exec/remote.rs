@@ -34,6 +34,8 @@ pub struct Remote {
     resigned: Receiver<Option<String>>,
     /// The name of the lock that the guard takes, in the state folder.
     pub lock: String,
+    /// The incarnation of the node, if the guard has to register with its coroner.
+    pub coroner: Option<u64>,
     /// Whether the node knows what to do if a command fails.
     takes_failures: bool,
     /// Whether the node stands back since the last command, and so has handed over.
@@ -85,7 +87,7 @@ impl Remote {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures }) =
+        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, coroner }) =
             words::read(&mut lines)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
@@ -113,7 +115,7 @@ impl Remote {
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, takes_failures, stands_back, addresses })
+        Ok(Remote { shared, held, resigned, lock, coroner, takes_failures, stands_back, addresses })
     }
 }
 
@@ -177,7 +179,7 @@ impl Leader for Remote {
         self.stands_back.store(false, Ordering::SeqCst);
         let most_ms = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         while self.held.try_recv().is_ok() {} // an answer that came too late
-        self.shared.say(&FromExec::Hold { most_ms });
+        self.shared.say(&FromExec::Hold { most_ms, registers: true });
         let hold = RemoteHold(self.shared.clone()); // dropped, and undone, if the node does not answer
         (self.held.recv_timeout(ANSWER) == Ok(true)).then_some(hold)
     }
@@ -218,7 +220,8 @@ mod tests {
     fn node() -> (Remote, Receiver<FromExec>) {
         let (own, node) = UnixStream::pair().unwrap();
         let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
-        let welcome = FromNode::Welcome { lock, addresses, clock: None, takes_failures: true };
+        let welcome =
+            FromNode::Welcome { lock, addresses, clock: None, takes_failures: true, coroner: None };
         for word in [welcome, FromNode::DoesNotLead] {
             words::write(&node, &word).unwrap();
         }
@@ -248,7 +251,8 @@ mod tests {
         assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Failed { reason }]);
         drop(node.hold(Duration::from_secs(1)).unwrap());
         node.hand_over();
-        let said = [FromExec::Hold { most_ms: 1000 }, FromExec::Ended, FromExec::Resign];
+        let said =
+            [FromExec::Hold { most_ms: 1000, registers: true }, FromExec::Ended, FromExec::Resign];
         assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
     }
 }

@@ -32,6 +32,9 @@ pub enum FromNode {
         /// Whether the node takes [`FromExec::Failed`]. An older node does not.
         #[serde(default)]
         takes_failures: bool,
+        /// The incarnation of the node, if its coroner has to know of each guard. An older node has no coroner.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        coroner: Option<u64>,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -61,6 +64,9 @@ pub enum FromExec {
     Hold {
         /// Milliseconds.
         most_ms: u64,
+        /// Whether the guard of the command registers with the coroner of the node. That of an older `exec` does not.
+        #[serde(default)]
+        registers: bool,
     },
     /// Nothing of the command is left.
     Ended,
@@ -104,12 +110,14 @@ mod tests {
                 addresses: Vec::new(),
                 clock: None,
                 takes_failures: false,
+                coroner: None,
             },
             FromNode::Welcome {
                 lock: "exec-2.lock".to_owned(),
                 addresses: vec!["a".to_owned()],
                 clock: Some("time:[1]".to_owned()),
                 takes_failures: true,
+                coroner: Some(3),
             },
             FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
             FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },

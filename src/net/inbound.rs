@@ -22,15 +22,29 @@ use super::newcomer::{Answer, Closer, Newcomer};
 use super::peers::Peers;
 use super::places::{Places, Step};
 use super::threads::name_thread;
+use crate::core::death::DeathCertificate;
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
 use crate::core::{Input, Redial};
 use crate::tls::{Secured, Session};
-use crate::wire::{self, DecodeError, FrameError, Opening};
+use crate::wire::{self, DecodeError, FrameError, Opening, Reply};
 
 /// A hello must be complete within this time, and with TLS the handshake before it.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
+
+/// The most that is read of an answer to a redial, in bytes: a certificate is shorter.
+const LONGEST_ANSWER: u64 = 1024;
+
+/// What is heard on a redial that was taken.
+enum Heard {
+    /// A certificate, which the core judges.
+    Dead(DeathCertificate),
+    /// Whoever took it has ended.
+    Reset,
+    /// Nothing that proves anything.
+    Nothing,
+}
 
 /// The election thread's side of all inbound connections.
 #[derive(Default)]
@@ -143,8 +157,8 @@ impl Reception {
         self.inbox.answer(answered)
     }
 
-    /// Reads messages until the connection ends, then immediately redials: a refusal proves that the
-    /// process is gone, and this is the fastest way to know.
+    /// Reads messages until the connection ends, then immediately redials: the coroner of a dead peer proves the
+    /// death there, and this is the fastest way to know.
     fn read(
         &self,
         connection: ConnectionId,
@@ -200,10 +214,14 @@ impl Reception {
         closer.close();
         if let Ok(stream) = taken
             && let Some(_turn) = self.places.take_turn(peer, Step::Watch)
-            && self.is_reset(&stream)
-            && matches!(self.redial(peer), Err(Redial::Refused))
         {
-            self.inbox.input(Input::Refused { peer });
+            match self.hear(&stream) {
+                Heard::Dead(certificate) => _ = self.inbox.input(Input::Dead(certificate)),
+                Heard::Reset if matches!(self.redial(peer), Err(Redial::Refused)) => {
+                    self.inbox.input(Input::Refused { peer });
+                }
+                Heard::Reset | Heard::Nothing => {}
+            }
         }
     }
 
@@ -223,12 +241,22 @@ impl Reception {
         })
     }
 
-    /// Whether a call was taken by a process that is being killed: the kernel may close its
-    /// connections before its listener, and resets a call that came between the two. One that
-    /// lives waits for a hello meanwhile.
-    fn is_reset(&self, stream: &TcpStream) -> bool {
-        let end = Deadline::new(stream, self.failure_time.step()).read(&mut [0; 1]);
-        end.is_err_and(|error| error.kind() == ErrorKind::ConnectionReset)
+    /// What is heard on a redial that was taken. A peer that lives waits for a hello meanwhile. A coroner answers at once,
+    /// or when nothing of the dead peer's jobs is left. Without one the kernel resets a call that came just before the
+    /// listener of a process closed.
+    fn hear(&self, stream: &TcpStream) -> Heard {
+        let mut payload = Vec::new();
+        let mut timed = Deadline::new(stream, self.failure_time.step()).take(LONGEST_ANSWER);
+        match wire::read_frame(&mut timed, &mut payload) {
+            Ok(()) => match wire::decode_reply(&payload) {
+                Ok(Reply::Dead(certificate)) => Heard::Dead(certificate),
+                _ => Heard::Nothing,
+            },
+            Err(FrameError::Io(error)) if error.kind() == ErrorKind::ConnectionReset => {
+                Heard::Reset
+            }
+            Err(_) => Heard::Nothing,
+        }
     }
 
     fn name(&self, peer: NodeId) -> String {

@@ -10,6 +10,7 @@ mod counters;
 mod deadline;
 mod dials;
 mod failure_time;
+mod first_word;
 mod greeting;
 mod inbound;
 mod inbox;

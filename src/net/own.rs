@@ -6,7 +6,7 @@
 
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, UdpSocket};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use log::warn;
@@ -100,22 +100,40 @@ struct Shared {
     last_look: Mutex<(Option<Instant>, Option<String>)>,
     /// When and why no connection could be accepted last.
     failed: Mutex<Option<(Instant, String)>>,
+    on_move: OnceLock<OnMove>,
 }
 
+/// Called with the socket that this member listens on from now on.
+type OnMove = Box<dyn Fn(&TcpListener) + Send + Sync>;
+
 impl OwnListener {
-    /// Listens on what the address means now.
+    /// Listens on what the address means now, by the socket that an earlier process left if that listens there.
     ///
     /// # Errors
     /// When it cannot be resolved, or is taken.
-    pub fn bind(own: OwnAddress, limit: Duration) -> io::Result<OwnListener> {
-        let socket = listen_on_any(&own.look_up(limit)?)?;
+    pub fn bind(
+        own: OwnAddress,
+        limit: Duration,
+        left: Option<TcpListener>,
+    ) -> io::Result<OwnListener> {
+        let places = own.look_up(limit)?;
+        // A socket that listens elsewhere is closed first: it may have the port.
+        let left = left.filter(|left| left.local_addr().is_ok_and(|at| places.contains(&at)));
+        let left = left.filter(|left| SockRef::from(left).is_listener().unwrap_or(false));
+        let socket = left.map_or_else(|| listen_on_any(&places), Ok)?;
+        socket.set_nonblocking(false)?;
         let socket = Mutex::new(Some(Arc::new(socket)));
-        let (last_look, failed) = Default::default();
-        Ok(OwnListener(Arc::new(Shared { own, socket, last_look, failed })))
+        let (last_look, failed, on_move) = Default::default();
+        Ok(OwnListener(Arc::new(Shared { own, socket, last_look, failed, on_move })))
+    }
+
+    /// Calls this from now on with each socket that takes the place of the last one.
+    pub fn on_move(&self, call: impl Fn(&TcpListener) + Send + Sync + 'static) {
+        let _ = self.0.on_move.set(Box::new(call)); // a node sets it once, at its start
     }
 
     /// The socket; none after the stop.
-    pub(super) fn socket(&self) -> Option<Arc<TcpListener>> {
+    pub fn socket(&self) -> Option<Arc<TcpListener>> {
         self.0.socket.lock().clone()
     }
 
@@ -201,8 +219,11 @@ impl OwnListener {
         };
         let mut now = self.0.socket.lock();
         let last = now.as_ref()?.clone(); // else it has stopped
-        *now = Some(socket);
+        *now = Some(socket.clone());
         drop(now);
+        if let Some(call) = self.0.on_move.get() {
+            call(&socket);
+        }
         let _ = SockRef::from(&*last).shutdown(Shutdown::Both); // the thread that accepts goes on with the next
         warn!(event = "moved"; "{listen} means {} now: this node listens there, and no longer on the address before", next.ip());
         None

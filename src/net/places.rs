@@ -32,7 +32,7 @@ pub struct Places {
 pub enum Step {
     /// The redial that tells whether its process is gone.
     Redial,
-    /// The wait whether a redial that was taken is reset.
+    /// The wait for an answer to a redial that was taken.
     Watch,
 }
 

@@ -20,12 +20,14 @@ use super::counters::Counters;
 use super::deadline::{Deadline, STEP, connect};
 use super::dials::{unanswered, unconnected, unresolved};
 use super::failure_time::FailureTime;
+use super::first_word::FirstWord;
 use super::inbox::Inbox;
 use super::line::Backlog;
 use super::peers::PeerAddress;
 use super::places::Places;
 use super::refused::{Refusals, Who};
 use crate::core::Input;
+use crate::core::death::DeathCertificate;
 use crate::core::random::Random;
 use crate::tls::{Fault, Secured, Security, Session};
 use crate::wire::{self, Frame, FrameError, Reply};
@@ -177,7 +179,7 @@ impl Writer {
                 Err(End::Connection)
             }
             Reply::Dead(certificate) => {
-                self.surroundings.inbox.input(Input::Dead(certificate));
+                self.is_dead(certificate);
                 Err(End::Connection)
             }
         }
@@ -196,12 +198,22 @@ impl Writer {
     /// With TLS: the handshake, with this member only.
     fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, End> {
         let Some(credentials) = self.surroundings.security.now() else { return Ok(None) };
-        let mut timed = Deadline::new(stream, self.failure_time.step());
-        let session = Session::dial(&credentials, &self.peer.name, &mut timed);
+        let timed = Deadline::new(stream, self.failure_time.step());
+        let mut first = FirstWord::new(timed);
+        let session = Session::dial(&credentials, &self.peer.name, &mut first);
         session.map(Some).map_err(|fault| {
-            self.refuse(fault);
+            match first.reply() {
+                Some(Reply::Dead(certificate)) => self.is_dead(certificate),
+                _ => self.refuse(fault),
+            }
             End::Connection
         })
+    }
+
+    /// A coroner answers in the peer's place.
+    fn is_dead(&self, certificate: DeathCertificate) {
+        self.fails("it has died, and its coroner answers".to_owned());
+        self.surroundings.inbox.input(Input::Dead(certificate));
     }
 
     /// Notes why this dial led to no connection.

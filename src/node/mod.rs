@@ -2,6 +2,7 @@
 //! out the handle by which others see it.
 
 mod alerts;
+mod attendance;
 pub mod certificates;
 pub mod checked;
 mod clock;
@@ -36,38 +37,35 @@ pub mod status;
 mod story;
 mod surroundings;
 pub mod tally;
+mod threads;
 pub(crate) mod unable;
 mod watch;
 mod words;
 
-use std::io;
 use std::sync::Arc;
-use std::thread::{Builder, JoinHandle};
 use std::time::Duration;
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::bounded;
 
 use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
-use crate::net::{End, Inbox, Net, OwnListener, Refusals};
-use crate::store::{Store, Writer};
-use crate::tls::Security;
 
+pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
 #[cfg(feature = "cli")]
 pub(crate) use clock::moment;
 use edited::{Edited, Present};
-use election::Election;
 pub use error::StartError;
 use inbox::Event;
 pub use leading::{Lead, while_leading};
-use prepare::{accepted, listen, own_address, restore, settings};
+use prepare::{accepted, attend, listen, own_address, restore, settings};
 use publish::Published;
 use ranked::Ranks;
 pub use running::NodeHandle;
 use surroundings::Surroundings;
+use threads::ElectionThread;
 use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
@@ -105,6 +103,7 @@ pub struct Node {
     watch: Watch,
     certificates: Certificates,
     present: Present,
+    attendance: Attendance,
 }
 
 /// The settings that a start may add to the configuration.
@@ -161,6 +160,17 @@ impl Node {
     /// When the state cannot be used, the address cannot be listened on, or the task is longer
     /// than [`Task::LONGEST`](crate::core::types::Task::LONGEST) or not for this algorithm.
     pub fn start_with(config: &Config, name: &str, start: Start) -> Result<Node, StartError> {
+        Node::start_attended(config, name, start, Attended::No)
+    }
+
+    /// The same, for a process that may have a coroner: all work that its leaderships give to other processes is done by
+    /// guards that register.
+    pub(crate) fn start_attended(
+        config: &Config,
+        name: &str,
+        start: Start,
+        attended: Attended,
+    ) -> Result<Node, StartError> {
         let own = config.member(name).ok_or_else(|| StartError::NoMember(name.to_owned()))?;
         let task = start.task.map(|task| accepted(config, task)).transpose()?;
         if start.bootstrap && config.quorum == Quorum::None {
@@ -184,7 +194,9 @@ impl Node {
         let started = ranked::start(own, channel.0.clone(), &surroundings);
         let (sampler, sample) = started.map_err(StartError::Thread)?;
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
-        let socket = listen(own, address)?;
+        let socket = listen(config, own, address, &mut settings)?;
+        let start = restored.incarnation;
+        let attendance = attend((config, own), attended, &mut settings, start, &socket);
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
         let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
@@ -194,31 +206,26 @@ impl Node {
         if published.failures.present().is_some() {
             let _ = channel.0.try_send(Event::StandBack); // the first event of an empty queue, before any hello
         }
-        let started = start_threads(
-            config,
-            core,
-            store,
-            (socket.clone(), certificates.security()),
-            channel,
-            published,
-        );
+        let secured = (socket.clone(), certificates.security());
+        let started = threads::start(config, core, store, secured, channel, published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
-        let watch = Watch::start(
-            handle.clone(),
-            socket,
-            config.state_dir(name),
-            edited,
-            certificates.clone(),
-        );
+        let observed = (edited, certificates.clone(), attendance.clone());
+        let watch = Watch::start(handle.clone(), socket, config.state_dir(name), observed);
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);
         if let Some(health) = &own.health {
             checks.start(health).map_err(StartError::Thread)?;
         }
-        Ok(Node { handle, thread, ranks, checks, watch, certificates, present })
+        Ok(Node { handle, thread, ranks, checks, watch, certificates, present, attendance })
+    }
+
+    /// Who certifies the death of this node.
+    #[cfg(feature = "cli")]
+    pub(crate) fn attendance(&self) -> Attendance {
+        self.attendance.clone()
     }
 
     /// A handle for those who watch and command this node.
@@ -351,13 +358,18 @@ impl Node {
     pub(crate) fn stop_meanwhile(self, meanwhile: impl FnOnce()) {
         // Waits for the holders of the leadership.
         let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
+        let mut is_released = true;
         if self.is_removed() {
             meanwhile();
         } else if self.handle.order_meanwhile(core::Command::Stop, patience, meanwhile).is_err() {
             log::warn!("the election thread did not answer in time");
+            is_released = false; // the coroner certifies the end of this process
         }
         match self.thread.join() {
             Ok((net, store)) => {
+                if is_released {
+                    self.attendance.dismiss();
+                }
                 net.stop();
                 store.stop();
             }
@@ -367,34 +379,4 @@ impl Node {
         self.checks.stop();
         self.watch.stop();
     }
-}
-
-type ElectionThread = JoinHandle<(Net, Writer)>;
-
-fn start_threads(
-    config: &Config,
-    core: Core,
-    store: Store,
-    (socket, security): (OwnListener, Security),
-    (event, events): (Sender<Event>, Receiver<Event>),
-    published: Arc<Published>,
-) -> io::Result<(NodeHandle, ElectionThread)> {
-    let (own, seed) = (core.id(), core.settings().instance);
-    let stored = event.clone();
-    let store = Writer::start(store, move |result| {
-        let _ = stored.send(Event::Stored(result)); // the election thread may have ended
-    })?;
-    let (answering, end) = End::new();
-    let inbox = Inbox::new(event.clone(), end.clone());
-    let counters = published.measures.counters.clone();
-    let peers = members::peers(core.members(), own);
-    let told = published.clone();
-    let refusals = Refusals::new(counters.clone(), move |who, fault| {
-        told.measures.handshakes.note(clock::now(), who, &fault);
-    });
-    let secured = (security, refusals);
-    let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
-    let election = Election::new(core, net, store, (events, answering), published.clone());
-    let thread = Builder::new().name("election".to_owned()).spawn(move || election.run())?;
-    Ok((NodeHandle { published, events: event, end }, thread))
 }

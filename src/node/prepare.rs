@@ -1,16 +1,22 @@
 //! The steps of a start before its threads: settings, the durable state, the socket.
 
+use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use log::warn;
 use uuid::Uuid;
 
+use super::attendance::{Attendance, Attended};
 use super::error::StartError;
 use super::members;
 use crate::config::{Config, MemberConfig};
+use crate::core::death::{DeathCertificate, Secret};
 use crate::core::restart::{Kept, NoStart, Restored, restart};
 use crate::core::settings::Settings;
-use crate::core::types::Task;
+use crate::core::types::{Incarnation, Task};
+use crate::coroner::attending::Coroner;
+use crate::coroner::estate::Estate;
 use crate::net::{OwnAddress, OwnListener};
 use crate::store::{Record, Store};
 
@@ -76,16 +82,62 @@ pub fn own_address(config: &Config, own: &MemberConfig) -> Result<OwnAddress, St
     }
 }
 
-pub fn listen(own: &MemberConfig, address: OwnAddress) -> Result<OwnListener, StartError> {
-    OwnListener::bind(address, NAMES)
+/// Listens, on the very socket of the last node of this member if its coroner kept that: no dial is refused in between.
+/// The settings get the proof of the death of that node, if the coroner leaves it. The caller holds the lock of the state.
+pub fn listen(
+    config: &Config,
+    own: &MemberConfig,
+    address: OwnAddress,
+    settings: &mut Settings,
+) -> Result<OwnListener, StartError> {
+    let Estate { listener, certificate } = Estate::take(&config.state_dir(&own.name));
+    settings.buried = certificate;
+    OwnListener::bind(address, NAMES, listener)
         .map_err(|source| StartError::Listen { address: own.listen.clone(), source })
+}
+
+/// Starts the coroner of this incarnation, if it is to have one; the settings get the hash that the hello tells. Without
+/// a coroner the node works on, and its crash costs the others more time.
+pub fn attend(
+    (config, own): (&Config, &MemberConfig),
+    attended: Attended,
+    settings: &mut Settings,
+    incarnation: Incarnation,
+    socket: &OwnListener,
+) -> Attendance {
+    let Attended::Yes { group } = attended else { return Attendance::Unasked };
+    let started = draw().and_then(|secret| {
+        let certificate = DeathCertificate { member: own.id, incarnation, secret };
+        let listener = socket.socket().ok_or(ErrorKind::NotConnected)?;
+        let folder = config.state_dir(&own.name);
+        let coroner = Coroner::start(&folder, group, &certificate, &config.timing, &listener)?;
+        settings.death = Some(certificate.hash(&config.cluster));
+        Ok(coroner)
+    });
+    match started {
+        Ok(coroner) => {
+            let told = coroner.clone();
+            socket.on_move(move |listener| told.listens(listener));
+            Attendance::By(coroner)
+        }
+        Err(error) => {
+            warn!(event = "coroner"; "the coroner of this node could not be started: {error}");
+            Attendance::Failed(error.to_string().into())
+        }
+    }
+}
+
+/// Draws what proves the death of this incarnation.
+fn draw() -> io::Result<Secret> {
+    let mut secret = [0; 32];
+    getrandom::fill(&mut secret).map_err(|error| io::Error::other(error.to_string()))?;
+    Ok(Secret(secret))
 }
 
 #[cfg(test)]
 mod tests {
     use super::super::example;
     use super::*;
-    use crate::core::types::Incarnation;
 
     /// Rule W3.
     #[test]

@@ -32,6 +32,8 @@ pub enum ProblemKind {
     ConfigDiffers,
     /// The certificate ends soon, or new files of it cannot be used.
     Certificate,
+    /// A crash of this node would not be certified.
+    Coroner,
 }
 
 impl ProblemKind {
@@ -58,6 +60,8 @@ pub(super) struct Sight {
     pub timings: Vec<(String, String)>,
     /// What is wrong with the certificates: the subject, and a sentence.
     pub certificate: Vec<(&'static str, String)>,
+    /// Why no coroner would certify a crash of this node, in words.
+    pub coroner: Option<String>,
     /// A sentence if the configuration file was edited and has not taken effect.
     pub edited: Option<String>,
     /// Whether this node has run long enough to have met every member that runs.
@@ -161,6 +165,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     }
     for (about, text) in &sight.certificate {
         add(ProblemKind::Certificate, about, text.clone());
+    }
+    if let Some(text) = &sight.coroner {
+        add(ProblemKind::Coroner, "", text.clone());
     }
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));

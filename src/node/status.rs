@@ -214,7 +214,8 @@ pub struct PauseStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, health, address, job, peer_down, rejected, stalled, quorum_margin, config_differs or certificate.
+    /// storage, rank, health, address, job, peer_down, rejected, stalled, quorum_margin, config_differs,
+    /// certificate or coroner.
     pub kind: String,
     /// The member that it is about, by name, if it is about another one; or a word that tells it from others of its kind.
     #[serde(default)]

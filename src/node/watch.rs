@@ -15,6 +15,7 @@ use crossbeam::select;
 
 use super::NodeHandle;
 use super::alerts::{self, Alerts};
+use super::attendance::Attendance;
 use super::certificates::Certificates;
 use super::clock::wall_clock_ms;
 use super::edited::Edited;
@@ -33,6 +34,9 @@ const LOOK: Duration = Duration::from_secs(1);
 
 const STACK: usize = 512 * 1024;
 
+/// What it looks at beside the status: the configuration file, the certificates, and who attends the node.
+type Observed = (Edited, Certificates, Attendance);
+
 /// The handle of the thread.
 pub(super) struct Watch {
     end: Sender<()>,
@@ -45,11 +49,10 @@ impl Watch {
         handle: NodeHandle,
         socket: OwnListener,
         folder: PathBuf,
-        edited: Edited,
-        certificates: Certificates,
+        observed: Observed,
     ) -> io::Result<Watch> {
         let (end, ended) = bounded(0);
-        let watcher = Watcher::new(handle, socket, folder, edited, certificates)?;
+        let watcher = Watcher::new(handle, socket, folder, observed)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended))?;
         Ok(Watch { end, thread })
@@ -72,6 +75,7 @@ struct Watcher {
     folder: PathBuf,
     edited: Edited,
     certificates: Certificates,
+    attendance: Attendance,
     problems: Problems,
     alerts: Alerts,
     history: Leaderships,
@@ -90,8 +94,7 @@ impl Watcher {
         handle: NodeHandle,
         socket: OwnListener,
         folder: PathBuf,
-        edited: Edited,
-        certificates: Certificates,
+        (edited, certificates, attendance): Observed,
     ) -> io::Result<Watcher> {
         let published = handle.published.clone();
         let history = Leaderships::new(wall_clock_ms(), load(&folder));
@@ -107,6 +110,7 @@ impl Watcher {
             folder,
             edited,
             certificates,
+            attendance,
             problems: Problems::default(),
             alerts: Alerts::default(),
             history,
@@ -159,6 +163,7 @@ impl Watcher {
         sight.address = self.socket.look(&others(&list, own));
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
+        sight.coroner = self.attendance.problem();
         sight
     }
 

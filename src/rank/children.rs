@@ -44,6 +44,15 @@ pub fn start(command: &mut Command) -> io::Result<Child> {
     Ok(child)
 }
 
+/// The same for a program that nobody waits for: whoever reaps orphans reaps it.
+///
+/// # Errors
+/// When it cannot be started.
+pub fn start_unwatched(command: &mut Command) -> io::Result<Child> {
+    let _starting = STARTING.read(); // the start itself may wait for the process
+    command.spawn()
+}
+
 /// Waits for the end of a program, and reaps it.
 ///
 /// # Errors

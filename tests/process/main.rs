@@ -8,6 +8,7 @@ mod calls;
 mod chaos;
 mod cluster;
 mod control;
+mod coroner;
 mod demo;
 mod drain;
 mod freeze;

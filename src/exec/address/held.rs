@@ -27,6 +27,14 @@ pub struct NotHeld {
     verb: &'static str,
     address: Address,
     why: String,
+    is_left: bool,
+}
+
+impl NotHeld {
+    /// Whether an address that had been added could not be removed.
+    pub fn is_left(&self) -> bool {
+        self.is_left
+    }
 }
 
 /// Addresses that this host has, until this is dropped.
@@ -53,10 +61,14 @@ impl Held {
             Held { netlink, addresses: Vec::new(), renewal, announcement, unheard: false };
         for address in addresses {
             if let Err(error) = held.add(address) {
-                return Ok(Err(not_held("add", address, &error)));
+                let is_left = !held.end();
+                return Ok(Err(NotHeld { is_left, ..not_held("add", address, &error) }));
             }
         }
-        Ok(held.announce().map(|()| held))
+        match held.announce() {
+            Ok(()) => Ok(Ok(held)),
+            Err(error) => Ok(Err(NotHeld { is_left: !held.end(), ..error })),
+        }
     }
 
     fn add(&mut self, address: &Address) -> io::Result<()> {
@@ -114,15 +126,22 @@ impl Held {
         Ok(())
     }
 
-    /// Removes them all.
-    fn release(&mut self) {
+    /// Removes them all. Tells whether none is left.
+    pub fn end(mut self) -> bool {
+        self.release()
+    }
+
+    fn release(&mut self) -> bool {
+        let mut is_done = true;
         for (address, index) in self.addresses.drain(..) {
             if let Err(error) = self.netlink.remove(&address, index) {
+                is_done = false;
                 say(&format!(
                     "cannot remove the address {address}: {error}; the kernel does within {LIFETIME:?}"
                 ));
             }
         }
+        is_done
     }
 }
 
@@ -133,5 +152,5 @@ impl Drop for Held {
 }
 
 fn not_held(verb: &'static str, address: &Address, error: &io::Error) -> NotHeld {
-    NotHeld { verb, address: address.clone(), why: error.to_string() }
+    NotHeld { verb, address: address.clone(), why: error.to_string(), is_left: false }
 }

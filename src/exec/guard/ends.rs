@@ -20,6 +20,8 @@ pub(super) enum Failed {
     Guard(#[from] io::Error),
     #[error("the leadership ended before the job began")]
     Late,
+    #[error("the job does not begin, as the coroner of the node does not know of it: {0}")]
+    Unregistered(io::Error),
 }
 
 /// How a job ended.

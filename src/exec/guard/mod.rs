@@ -13,11 +13,15 @@
 //! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
 //! look at `/proc`, and the guard says nothing that its stderr does not take at once.
 //!
+//! Where the node has a coroner ([`crate::coroner`]), the guard registers before anything of the job begins, and says at its
+//! end that nothing of the job is left: until then the death of the node is not certified.
+//!
 //! The guard adds the addresses before the command begins, and removes them when no process of the
 //! command is left, or when none should be left, if KILL does not end one. A guard without a command
 //! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
 
 mod ends;
+mod registration;
 pub mod task;
 mod work;
 
@@ -33,6 +37,8 @@ use super::tree;
 use ends::{Ended, Failed, GONE};
 use task::Task;
 use work::Guard;
+
+use crate::coroner::guards::Registered;
 
 /// The hidden argument that makes `electd` a guard.
 pub const GUARD: &str = "guard";
@@ -59,16 +65,24 @@ pub fn if_asked() -> Option<ExitCode> {
 }
 
 fn guard(arguments: Vec<OsString>) -> ExitCode {
-    match try_guard(arguments) {
+    let mut registered = None;
+    let (ended, is_clean) = work(arguments, &mut registered);
+    if ended.is_err() {
+        // At most what waits to become the command is there, which has begun nothing.
+        let _ = tree::kill_all(GONE, |_| false, |_, _| ());
+    }
+    // The lock of the job is held until this process ends: who finds it free can rely on this word.
+    if let Some(registered) = registered.filter(|_| is_clean && tree::is_childless()) {
+        registered.leave_clean();
+    }
+    match ended {
         Ok(Ended::With(code)) => ExitCode::from(code),
         Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),
         Err(error) => {
-            // At most what waits to become the command is there, which has begun nothing.
-            let _ = tree::kill_all(GONE, |_| false, |_, _| ());
             say(&error.to_string());
             match error {
                 Failed::Address(_) => end_by(NO_ADDRESS),
-                Failed::Late => end_by(BY_DEADLINE),
+                Failed::Late | Failed::Unregistered(_) => end_by(BY_DEADLINE),
                 Failed::Guard(_) => ExitCode::from(70),
             }
         }
@@ -81,9 +95,23 @@ fn end_by(signal: Signal) -> ExitCode {
     ExitCode::from(70) // not reached
 }
 
-fn try_guard(arguments: Vec<OsString>) -> Result<Ended, Failed> {
-    match Guard::start(Task::read(arguments)?)? {
-        Some(guard) => guard.run(),
-        None => Ok(Ended::With(0)),
+/// All that it was started for. Tells how that ended, and whether nothing is left of it besides processes.
+fn work(
+    arguments: Vec<OsString>,
+    registered: &mut Option<Registered>,
+) -> (Result<Ended, Failed>, bool) {
+    let task = match Task::read(arguments) {
+        Ok(task) => task,
+        Err(error) => return (Err(error.into()), true),
+    };
+    let has_address = !task.addresses.is_empty();
+    match Guard::start(task, registered) {
+        Ok(Some(guard)) => guard.run(),
+        Ok(None) => (Ok(Ended::With(0)), true),
+        Err(Failed::Address(address)) => {
+            let is_clean = !address.is_left();
+            (Err(address.into()), is_clean)
+        }
+        Err(error) => (Err(error), !has_address), // nobody knows whether one was removed
     }
 }

@@ -1,4 +1,5 @@
-//! What a guard is to do, as the arguments that it is started with: `LOCK RISK LIMIT CLEANUP [ADDRESS ...] -- [CMD ...]`.
+//! What a guard is to do, as the arguments that it is started with: `LOCK RISK LIMIT CLEANUP REGISTER
+//! INCARNATION [ADDRESS ...] -- [CMD ...]`.
 
 use std::ffi::OsString;
 use std::io;
@@ -7,6 +8,7 @@ use std::time::Duration;
 
 use super::super::address::spec::Address;
 use super::super::plan::Plan;
+use crate::coroner::guards::Register;
 
 /// Between the addresses and the command.
 const SEPARATOR: &str = "--";
@@ -26,6 +28,8 @@ pub struct Task {
     pub limit: Duration,
     /// The program that runs whenever the command has ended; empty for none.
     pub cleanup: PathBuf,
+    /// Where it registers before anything begins; nowhere where the node has no coroner.
+    pub register: Option<Register>,
     /// The addresses to hold.
     pub addresses: Vec<Address>,
     /// The command, and its arguments; none with addresses alone.
@@ -40,6 +44,7 @@ impl Task {
             is_leased: plan.is_leased,
             limit: plan.stop_after,
             cleanup: plan.cleanup.clone().unwrap_or_default(),
+            register: plan.register.clone(),
             addresses: plan.addresses.clone(),
             command: plan.command.clone(),
         }
@@ -51,6 +56,9 @@ impl Task {
         let limit = self.limit.as_millis().to_string();
         let mut arguments: Vec<OsString> =
             vec![self.lock.clone().into(), kind.into(), limit.into(), self.cleanup.clone().into()];
+        let register = self.register.as_ref();
+        arguments.push(register.map(|at| at.socket.clone()).unwrap_or_default().into());
+        arguments.push(register.map_or(0, |at| at.incarnation).to_string().into());
         arguments.extend(self.addresses.iter().map(|address| address.to_string().into()));
         arguments.push(SEPARATOR.into());
         arguments.extend(self.command.iter().cloned());
@@ -74,6 +82,12 @@ impl Task {
         let millis = limit.to_str().and_then(|word| word.parse().ok());
         let millis = millis.ok_or_else(|| io::Error::other(format!("{limit:?} is no limit")))?;
         let cleanup = next("whether there is a cleanup")?.into();
+        let socket = PathBuf::from(next("where to register")?);
+        let word = next("for which incarnation")?;
+        let incarnation = word.to_str().and_then(|word| word.parse().ok());
+        let incarnation =
+            incarnation.ok_or_else(|| io::Error::other(format!("{word:?} is no incarnation")))?;
+        let register = (!socket.as_os_str().is_empty()).then_some(Register { socket, incarnation });
         let mut rest: Vec<OsString> = arguments.collect();
         let end = rest.iter().position(|argument| argument == SEPARATOR).unwrap_or(rest.len());
         let command = rest.split_off((end + 1).min(rest.len()));
@@ -83,7 +97,7 @@ impl Task {
         });
         let addresses = addresses.collect::<io::Result<Vec<Address>>>()?;
         let limit = Duration::from_millis(millis);
-        Ok(Task { lock, is_leased, limit, cleanup, addresses, command })
+        Ok(Task { lock, is_leased, limit, cleanup, register, addresses, command })
     }
 }
 
@@ -98,12 +112,14 @@ mod tests {
             is_leased: true,
             limit: Duration::from_millis(1500),
             cleanup: "./clean up".into(),
+            register: Some(Register { socket: "/a b/guards.sock".into(), incarnation: 7 }),
             addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()],
             command: ["sh", "--", "-c"].map(OsString::from).to_vec(),
         };
         let little = Task {
             is_leased: false,
             cleanup: PathBuf::new(),
+            register: None,
             addresses: Vec::new(),
             command: Vec::new(),
             ..full.clone()

@@ -4,6 +4,7 @@
 
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
+use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
@@ -25,8 +26,10 @@ use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{lock, signals, tree};
 use super::ends::{Ended, Failed, GONE};
+use super::registration::register;
 use super::task::Task;
 use crate::core::types::Time;
+use crate::coroner::guards::Registered;
 use crate::node::now;
 
 /// So many children are reaped between two looks at the alarms.
@@ -59,8 +62,8 @@ pub(super) struct Guard {
     epoch: u64,
     /// None once electd has ended.
     electd: Option<UnixStream>,
-    /// Until this process ends, no other process of this member starts.
-    _lock: File,
+    /// Until this process ends, no other process of this member starts: whatever is said on the way there.
+    _lock: ManuallyDrop<File>,
     term: Alarm,
     kill: Alarm,
     /// When the addresses are to be tended, or an end is due that no shared alarm tells.
@@ -71,6 +74,8 @@ pub(super) struct Guard {
     ordered: Option<Time>,
     /// None where none are asked for: the unit of a service manager may forbid even to look.
     addresses: Option<Held>,
+    /// An address could not be removed: the kernel does, later.
+    leaves_address: bool,
     /// After KILL, what is left of the command may keep the addresses for this long.
     grace: Duration,
     /// If there is a command, its own process, and how that ended.
@@ -86,7 +91,7 @@ pub(super) struct Guard {
 impl Guard {
     /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
     /// begins the command. None if electd ended, or no longer needs this guard.
-    pub fn start(task: Task) -> Result<Option<Guard>, Failed> {
+    pub fn start(task: Task, registered: &mut Option<Registered>) -> Result<Option<Guard>, Failed> {
         signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
         let (children, tell) = UnixStream::pair()?;
         children.set_nonblocking(true)?;
@@ -107,6 +112,7 @@ impl Guard {
         if term.is_due()? {
             return Err(Failed::Late);
         }
+        *registered = register(&task, &term)?;
         // A process that finds the lock free after the death of electd relies on it that no command
         // begins.
         if is_closed(&electd)? {
@@ -127,13 +133,14 @@ impl Guard {
             task,
             epoch: begin.epoch,
             electd: Some(electd),
-            _lock: lock,
+            _lock: ManuallyDrop::new(lock),
             term,
             kill,
             own: Alarm::new()?,
             children,
             ordered: None,
             addresses,
+            leaves_address: false,
             grace,
             command,
             ended: None,
@@ -143,12 +150,14 @@ impl Guard {
         }))
     }
 
-    /// Until nothing of the command is left. Tells how it ended.
-    pub fn run(mut self) -> Result<Ended, Failed> {
+    /// Until nothing of the command is left. Tells how it ended, and whether it left nothing elsewhere, and no address.
+    pub fn run(mut self) -> (Result<Ended, Failed>, bool) {
         let forced = self.serve();
         let told = self.ordered.is_some();
         let code = self.finish();
-        Ok(if forced? && !told { Ended::ByDeadline } else { Ended::With(code) })
+        let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
+        let ended = |forced| if forced && !told { Ended::ByDeadline } else { Ended::With(code) };
+        (forced.map(ended), is_cleaned && !self.leaves_address)
     }
 
     /// Until the command has ended, or is to be killed. Tells whether it did not end by itself.
@@ -276,7 +285,7 @@ impl Guard {
                  stay in the foreground for as long as its work lasts"
             ));
         }
-        self.addresses = None;
+        self.release();
         let mut told = false;
         while !tree::is_childless() {
             let left = self.kill_left(GONE);
@@ -291,6 +300,11 @@ impl Guard {
         }
         let none = if self.command.is_some() { 128 + 9 } else { 0 };
         self.ended.unwrap_or(none)
+    }
+
+    /// Removes the addresses.
+    fn release(&mut self) {
+        self.leaves_address |= !self.addresses.take().is_none_or(Held::end);
     }
 
     /// Kills all that is left, for at most this time. Tells what is left then.
@@ -335,7 +349,7 @@ impl Guard {
             }
             if let Some(Err(error)) = self.addresses.as_mut().map(Held::tend) {
                 say(&error.to_string());
-                self.addresses = None;
+                self.release();
             }
             if self.wait(Some(limit)).is_err() {
                 return false;

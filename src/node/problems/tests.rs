@@ -119,6 +119,7 @@ fn each_kind_has_its_words() {
         rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
         certificate: vec![("its end", "the certificate ends".to_owned())],
+        coroner: Some("it has ended".to_owned()),
         edited: Some("the file was edited".to_owned()),
         settled: true,
     };
@@ -133,6 +134,7 @@ fn each_kind_has_its_words() {
         "health",
         "job",
         "certificate",
+        "coroner",
         "config_differs",
         "config_differs",
     ];

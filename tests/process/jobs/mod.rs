@@ -29,7 +29,8 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::support::{Cluster, Network, eventually};
-use lines::{Lines, Run};
+pub use lines::Lines;
+use lines::Run;
 use worker::{DRAWN, FILE, GRANDCHILD, MANNER, MANNERS, command};
 
 /// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
@@ -234,8 +235,22 @@ fn is_guard(process: Pid) -> bool {
     line.split(|byte| *byte == 0).nth(1) == Some(b"guard")
 }
 
-/// The children of a process.
-fn children(parent: Pid) -> impl Iterator<Item = Pid> {
+/// The children of a process, but for its coroner.
+pub fn children(parent: Pid) -> impl Iterator<Item = Pid> {
+    all_children(parent).filter(|child| !is_coroner(*child))
+}
+
+fn is_coroner(process: Pid) -> bool {
+    let arguments = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
+    arguments.is_ok_and(|all| all.split(|byte| *byte == 0).nth(1) == Some(b"coroner"))
+}
+
+/// The coroner of a node.
+pub fn coroner_of(node: Pid) -> Option<Pid> {
+    all_children(node).find(|child| is_coroner(*child))
+}
+
+fn all_children(parent: Pid) -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
     let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
     let is_child = move |pid: &i32| {

@@ -2,10 +2,13 @@
 
 use std::cell::{Cell, RefCell};
 use std::fs::{self, File};
+use std::io::Read;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 
+use electd::admin::control;
 use electd::node::status::Status;
 use rustix::process::{Pid, Signal, kill_process};
 
@@ -124,6 +127,19 @@ impl Node {
         if let Some(mut child) = self.child.take() {
             child.kill().unwrap();
             child.wait().unwrap();
+        }
+    }
+
+    /// Waits for the end of the process, which a signal of the test ends.
+    pub fn reap(&self) {
+        self.condition.set(Condition::Down);
+        self.child.take().unwrap().wait().unwrap();
+    }
+
+    /// Ends the coroner of the process that was killed, as the next process of this member does: the port is free then.
+    pub fn bury(&self) {
+        if let Ok(mut coroner) = control::dial(&self.state().join("coroner.sock"), Duration::ZERO) {
+            let _ = coroner.read_to_end(&mut Vec::new());
         }
     }
 
@@ -321,5 +337,6 @@ impl Node {
 impl Drop for Node {
     fn drop(&mut self) {
         self.kill_9();
+        self.bury();
     }
 }

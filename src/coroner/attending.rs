@@ -1,0 +1,149 @@
+//! The node's side: it starts its coroner, and tells it what it has to know.
+
+use std::io::{self, ErrorKind};
+use std::mem::ManuallyDrop;
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::time::Timespec;
+use socket2::{Domain, Socket, Type};
+
+use super::guards::{self, Register};
+use super::passing;
+use super::words::{CORONER, Charge, LONGEST, Order};
+use crate::core::death::DeathCertificate;
+use crate::core::settings::Timing;
+use crate::rank::{HELPER, children};
+use crate::wire::encode_dead;
+
+/// How long a coroner may take to begin, on a host that is busy.
+const BEGIN: Duration = Duration::from_secs(5);
+
+/// How long a coroner may take to end that is no longer needed.
+const END: Duration = Duration::from_secs(1);
+
+/// The coroner of this process. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Coroner(Arc<Shared>);
+
+#[derive(Debug)]
+struct Shared {
+    /// It must not close before this process has ended: that is what the coroner takes for its death.
+    line: ManuallyDrop<Socket>,
+    register: Register,
+}
+
+impl Coroner {
+    /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. `group`
+    /// may run jobs beside the node. Returns when guards can register.
+    ///
+    /// # Errors
+    /// When the process cannot be started, or does not begin in time. None runs then.
+    pub fn start(
+        folder: &Path,
+        group: Option<u32>,
+        certificate: &DeathCertificate,
+        timing: &Timing,
+        listener: &TcpListener,
+    ) -> io::Result<Coroner> {
+        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        // As long as this process lives, even if the start fails: then nothing must be certified.
+        let line = ManuallyDrop::new(line);
+        let mut command = Command::new("/proc/self/exe");
+        command
+            .arg(CORONER)
+            .env_clear()
+            .env(HELPER.0, HELPER.1) // it is no part of a job
+            .current_dir(folder)
+            .stdin(Stdio::from(OwnedFd::from(far)))
+            .stdout(Stdio::null()) // who reads what the node prints waits for its end alone
+            .stderr(Stdio::null());
+        let mut child = children::start_unwatched(&mut command)?;
+        drop(command); // and with it the far end
+        let charge = Charge {
+            dead: encode_dead(certificate).to_vec(),
+            incarnation: certificate.incarnation.0,
+            group,
+            failure: timing.failure,
+            lease: timing.lease,
+        };
+        let begun = tell(&line, &Order::Attend(charge), Some(listener)).and_then(|()| {
+            line.set_read_timeout(Some(BEGIN))?;
+            line.set_nonblocking(false)?;
+            hear(&line)
+        });
+        if let Err(error) = begun {
+            let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
+            return Err(error);
+        }
+        let register = Register {
+            socket: std::path::absolute(guards::path(folder))?,
+            incarnation: certificate.incarnation.0,
+        };
+        Ok(Coroner(Arc::new(Shared { line, register })))
+    }
+
+    /// The node listens on this socket from now on, and no longer on the one before.
+    pub fn listens(&self, listener: &TcpListener) {
+        // If the coroner does not take it, dials to the new address are refused after a death, which proves nothing.
+        let _ = tell(&self.0.line, &Order::Listen, Some(listener));
+    }
+
+    /// Tells it to end: it will certify nothing any more, even if this process dies at once.
+    ///
+    /// # Errors
+    /// When it cannot be told, as it stands still and its queue is full.
+    pub fn dismiss(&self) -> io::Result<()> {
+        match tell(&self.0.line, &Order::Dismiss, None) {
+            Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(()), // it has ended
+            told => told,
+        }
+    }
+
+    /// Waits until it has ended, but not for long.
+    pub fn await_end(&self) {
+        self.has_ended(END);
+    }
+
+    /// Whether it has ended.
+    #[must_use]
+    pub fn is_gone(&self) -> bool {
+        self.has_ended(Duration::ZERO)
+    }
+
+    fn has_ended(&self, patience: Duration) -> bool {
+        let limit = Timespec::try_from(patience).ok();
+        let line = &*self.0.line;
+        let mut fds = [PollFd::new(line, PollFlags::empty())];
+        poll(&mut fds, limit.as_ref()).is_ok_and(|count| count > 0)
+    }
+
+    /// Where the guards of this node register.
+    #[must_use]
+    pub fn register(&self) -> Register {
+        self.0.register.clone()
+    }
+}
+
+/// Sends an order; never waits.
+fn tell(line: &Socket, order: &Order, listener: Option<&TcpListener>) -> io::Result<()> {
+    line.set_nonblocking(true)?;
+    passing::send(line, &serde_json::to_vec(order)?, listener.map(AsFd::as_fd))
+}
+
+/// What the coroner answers to the first order.
+fn hear(line: &Socket) -> io::Result<()> {
+    let mut bytes = [0; LONGEST];
+    match passing::receive(line, &mut bytes)? {
+        (0, _) => Err(io::Error::other("it ended at once")),
+        (count, _) => {
+            let answer: Result<(), String> = serde_json::from_slice(&bytes[..count])?;
+            answer.map_err(io::Error::other)
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What a coroner leaves to the next node of its member: the listening socket, and the certificate.
+//!
+//! The next node asks by a socket in the state folder, when it has the lock of that folder and no job of the last node
+//! runs. It gets the very socket that dials wait at, so that none is refused in between. The coroner has ended then.
+
+use std::io::{self, ErrorKind};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::time::Duration;
+
+use log::warn;
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::time::Timespec;
+
+use super::words::LONGEST;
+use super::{passing, socket};
+use crate::core::death::DeathCertificate;
+use crate::net::unix;
+use crate::wire::{Reply, decode_reply};
+
+/// The socket in the state folder by which the next node asks.
+const FILE: &str = "coroner.sock";
+
+/// How long a coroner may take to answer, and to end.
+const ANSWER: Duration = Duration::from_secs(2);
+
+/// The length of a frame stands before it.
+const PREFIX: usize = 4;
+
+/// What the last node of this member left.
+#[derive(Debug, Default)]
+pub struct Estate {
+    /// The socket that it listened on.
+    pub listener: Option<TcpListener>,
+    /// The proof of its death, if nothing is left of its jobs.
+    pub certificate: Option<DeathCertificate>,
+}
+
+impl Estate {
+    /// Takes what the coroner in this folder leaves, which has ended then. The caller holds the lock of the folder.
+    #[must_use]
+    pub fn take(folder: &Path) -> Estate {
+        match Estate::ask(folder) {
+            Ok(estate) => estate,
+            Err(error) => {
+                warn!(event = "coroner"; "the coroner of the last process of this member left nothing: {error}");
+                Estate::default()
+            }
+        }
+    }
+
+    fn ask(folder: &Path) -> io::Result<Estate> {
+        let stream = match unix::connect(&folder.join(FILE), ANSWER) {
+            Err(error) if is_of_none(&error) => return Ok(Estate::default()),
+            connected => connected?,
+        };
+        stream.set_read_timeout(Some(ANSWER))?;
+        let mut bytes = [0; LONGEST];
+        let answer = passing::receive(&stream, &mut bytes);
+        await_end(&stream)?;
+        let (count, given) = answer?;
+        let certificate = match bytes[..count].get(PREFIX + 1..).map(decode_reply) {
+            Some(Ok(Reply::Dead(certificate))) => Some(certificate),
+            _ => None,
+        };
+        Ok(Estate { listener: given.map(TcpListener::from), certificate })
+    }
+}
+
+/// Whether nobody listens there.
+fn is_of_none(error: &io::Error) -> bool {
+    [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&error.kind())
+}
+
+/// Waits for the end of the coroner on the other side, which would hold the port; kills one that stands still. A killed
+/// coroner certifies nothing.
+fn await_end(stream: &UnixStream) -> io::Result<()> {
+    let pid = socket_peercred(stream)?.pid;
+    // While the connection is open, this is the number of the process that accepts there, and of no other.
+    let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
+    if !has_ended(&coroner, ANSWER) && !is_closed(stream) {
+        warn!(event = "coroner"; "the coroner of the last process of this member stands still: killing it");
+        pidfd_send_signal(&coroner, Signal::KILL)?;
+        has_ended(&coroner, ANSWER);
+    }
+    Ok(())
+}
+
+fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
+    let limit = Timespec::try_from(patience).ok();
+    poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
+}
+
+fn is_closed(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
+}
+
+/// The coroner's side.
+pub(super) struct Heirs {
+    listener: UnixListener,
+    asking: Option<UnixStream>,
+}
+
+impl Heirs {
+    /// Listens in the folder that this process works in, for the node's user alone.
+    pub fn listen() -> io::Result<Heirs> {
+        Ok(Heirs { listener: socket::listen(Path::new(FILE), None)?, asking: None })
+    }
+
+    pub fn fd(&self) -> BorrowedFd<'_> {
+        self.listener.as_fd()
+    }
+
+    /// Whether a node has asked.
+    pub fn have_asked(&mut self) -> bool {
+        if let Ok((stream, _)) = self.listener.accept() {
+            self.asking = Some(stream);
+        }
+        self.asking.is_some()
+    }
+
+    /// Leaves the listening socket to the one that asked, and the frame of the certificate, if there is one.
+    pub fn leave(self, listener: &TcpListener, frame: Option<&[u8]>) -> io::Result<()> {
+        let Some(stream) = self.asking else { return Ok(()) };
+        let bytes = [&[1], frame.unwrap_or_default()].concat(); // never empty
+        passing::send(&stream, &bytes, Some(listener.as_fd()))
+    }
+}

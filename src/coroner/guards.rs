@@ -1,0 +1,186 @@
+//! The guards of jobs: each registers before its job begins, and says at its end that nothing of the job is left.
+
+use std::io::{self, ErrorKind, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::socket;
+use crate::net::unix;
+
+/// The socket in the state folder by which guards register.
+const FILE: &str = "guards.sock";
+
+/// What a guard says when nothing of its job is left.
+const CLEAN: u8 = b'c';
+
+/// What a guard hears.
+const REGISTERED: u8 = b'r';
+const REFUSED: u8 = b'n';
+
+/// How many guards, and others, may be connected. A node has at most 65 guards.
+const MOST: usize = 96;
+
+/// The socket of the node whose state is in this folder.
+#[must_use]
+pub fn path(folder: &Path) -> PathBuf {
+    folder.join(FILE)
+}
+
+/// Where a guard registers before its job begins.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// The socket.
+    pub socket: PathBuf,
+    /// The incarnation of the node that the guard works for.
+    pub incarnation: u64,
+}
+
+/// The guard's side of its connection.
+#[derive(Debug)]
+pub struct Registered(UnixStream);
+
+impl Registered {
+    /// Registers this process; nothing of its job may have begun. Returns none if the coroner is gone and has certified
+    /// nothing, and thus never will.
+    ///
+    /// # Errors
+    /// If the coroner does not answer within `patience`, which must not be zero, or refuses: the node has died. The job
+    /// must not begin then.
+    pub fn new(at: &Register, patience: Duration) -> io::Result<Option<Registered>> {
+        let mut stream = match unix::connect(&at.socket, patience) {
+            // A coroner that certifies a death has removed the file before. So this one was killed, or ended in silence.
+            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(None),
+            connected => connected?,
+        };
+        stream.set_read_timeout(Some(patience))?;
+        stream.set_write_timeout(Some(patience))?;
+        stream.write_all(&at.incarnation.to_le_bytes())?;
+        let mut answer = [0];
+        stream.read_exact(&mut answer)?;
+        if answer == [REGISTERED] {
+            return Ok(Some(Registered(stream)));
+        }
+        Err(io::Error::other("the node has died"))
+    }
+
+    /// Nothing of the job is left. Without this word the death of the node is never certified.
+    pub fn leave_clean(mut self) {
+        let _ = self.0.write_all(&[CLEAN]); // a coroner that has ended needs no word
+    }
+}
+
+/// The coroner's side of all connections.
+pub(super) struct Guards {
+    /// None once a death is certified.
+    listener: Option<UnixListener>,
+    incarnation: u64,
+    /// The oldest first.
+    lines: Vec<Line>,
+    is_unclean: bool,
+}
+
+/// One connection.
+struct Line {
+    stream: UnixStream,
+    /// Whether it is a guard's.
+    is_registered: bool,
+}
+
+/// What a connection turned out to be.
+enum Heard {
+    /// Nothing new.
+    Nothing,
+    /// A guard that registered.
+    Guard,
+    /// It is not needed any more.
+    Over,
+    /// A guard that ended without a word.
+    Unclean,
+}
+
+impl Guards {
+    /// Listens in the folder that this process works in.
+    pub fn listen(incarnation: u64, group: Option<u32>) -> io::Result<Guards> {
+        let listener = socket::listen(Path::new(FILE), group)?;
+        Ok(Guards { listener: Some(listener), incarnation, lines: Vec::new(), is_unclean: false })
+    }
+
+    /// The descriptors that tell news.
+    pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        let lines = self.lines.iter().map(|line| line.stream.as_fd());
+        self.listener.iter().map(AsFd::as_fd).chain(lines)
+    }
+
+    /// Hears all that they have said until now. A guard whose node has died is refused: its job must not begin.
+    pub fn hear(&mut self, node_lives: bool) {
+        while let Some(Ok((stream, _))) = self.listener.as_ref().map(UnixListener::accept) {
+            self.take(stream);
+        }
+        let lines = std::mem::take(&mut self.lines);
+        for mut line in lines {
+            match line.hear(self.incarnation, node_lives) {
+                Heard::Nothing => self.lines.push(line),
+                Heard::Guard => self.lines.push(Line { is_registered: true, ..line }),
+                Heard::Over => {}
+                Heard::Unclean => self.is_unclean = true,
+            }
+        }
+    }
+
+    /// Takes a connection in; the oldest one goes that has not registered, if there are too many.
+    fn take(&mut self, stream: UnixStream) {
+        if self.lines.len() >= MOST {
+            match self.lines.iter().position(|line| !line.is_registered) {
+                Some(oldest) => _ = self.lines.remove(oldest),
+                None => return,
+            }
+        }
+        if stream.set_nonblocking(true).is_ok() {
+            self.lines.push(Line { stream, is_registered: false });
+        }
+    }
+
+    /// Whether a guard vanished without its last word: something of its job may be left.
+    pub fn is_unclean(&self) -> bool {
+        self.is_unclean
+    }
+
+    /// Whether nothing is left of any job.
+    pub fn are_clean(&self) -> bool {
+        !self.is_unclean && !self.lines.iter().any(|line| line.is_registered)
+    }
+
+    /// From now on no guard registers. The file goes first: a guard that finds it and is refused may begin.
+    pub fn close(&mut self) -> io::Result<()> {
+        if self.listener.is_some() {
+            std::fs::remove_file(FILE)?;
+            self.listener = None;
+            self.lines.clear();
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    /// Reads what was said, and answers it.
+    fn hear(&mut self, incarnation: u64, node_lives: bool) -> Heard {
+        let mut word = [0; 16];
+        let said = match self.stream.read(&mut word) {
+            Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Nothing,
+            Err(error) if error.kind() == ErrorKind::Interrupted => return Heard::Nothing,
+            said => said.map_or(&[][..], |count| &word[..count]),
+        };
+        if self.is_registered {
+            return if said == [CLEAN] { Heard::Over } else { Heard::Unclean };
+        }
+        let may = node_lives && said == incarnation.to_le_bytes();
+        let answer = if may { REGISTERED } else { REFUSED };
+        // Who does not hear the answer begins nothing.
+        match self.stream.write_all(&[answer]) {
+            Ok(()) if may => Heard::Guard,
+            _ => Heard::Over,
+        }
+    }
+}

@@ -1,0 +1,46 @@
+//! Messages between processes of one host that may carry a descriptor.
+
+use std::io::{self, IoSlice, IoSliceMut};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::cmsg_space;
+use rustix::io::retry_on_intr;
+use rustix::net::{
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
+};
+
+/// Sends a message, which must not be empty, and a copy of this descriptor.
+///
+/// # Errors
+/// The error of the system: the other side has ended, or reads nothing.
+pub fn send(to: impl AsFd, bytes: &[u8], given: Option<BorrowedFd<'_>>) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    let given: Vec<BorrowedFd<'_>> = given.into_iter().collect();
+    if !given.is_empty() {
+        beside.push(SendAncillaryMessage::ScmRights(&given));
+    }
+    let sent =
+        retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL))?;
+    if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+}
+
+/// Receives a message, and the descriptor that came with it. Its length is 0 if the other side has ended.
+///
+/// # Errors
+/// The error of the system.
+pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+    let mut beside = RecvAncillaryBuffer::new(&mut space);
+    let count = retry_on_intr(|| {
+        let into = &mut [IoSliceMut::new(bytes)];
+        Ok(recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
+    })?;
+    let given = beside.drain().find_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(mut given) => given.next(),
+        _ => None,
+    });
+    Ok((count, given))
+}

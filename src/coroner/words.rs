@@ -1,0 +1,34 @@
+//! What a node tells its coroner: each message is one of a socket pair that keeps them apart.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+/// The hidden argument that makes `electd` a coroner.
+pub const CORONER: &str = "coroner";
+
+/// The longest message of either side.
+pub const LONGEST: usize = 4096;
+
+/// A message of the node.
+#[derive(Debug, Serialize, Deserialize)]
+pub enum Order {
+    /// The first one, with the listening socket.
+    Attend(Charge),
+    /// The node listens on this socket from now on.
+    Listen,
+    /// No death is to be certified: the coroner ends.
+    Dismiss,
+}
+
+/// What a coroner has to know.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Charge {
+    /// The frame of the certificate.
+    pub dead: Vec<u8>,
+    pub incarnation: u64,
+    /// The group whose users may run jobs beside the node.
+    pub group: Option<u32>,
+    pub failure: Duration,
+    pub lease: Duration,
+}

@@ -1,0 +1,178 @@
+//! The coroner at work, in a single thread.
+
+use std::io::{self, ErrorKind, Read};
+use std::net::TcpListener;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::setsid;
+use rustix::time::Timespec;
+use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
+
+use super::answers::Answers;
+use super::estate::Heirs;
+use super::guards::Guards;
+use super::passing;
+use super::words::{Charge, LONGEST, Order};
+
+/// For so many leases after the death, a peer that was cut off may still ask.
+const LEASES: u32 = 16;
+
+/// Signals that do not end a coroner: each may be meant for the node, or for a whole group or unit.
+const SURVIVED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2];
+
+/// What this process was started for.
+struct Coroner {
+    node: OwnedFd,
+    /// Something is to be read after a TERM.
+    terms: UnixStream,
+    charge: Charge,
+    listener: TcpListener,
+    guards: Guards,
+    heirs: Heirs,
+    answers: Answers,
+    /// Whether a TERM came: a service manager waits for the end of this process once the node has ended.
+    is_termed: bool,
+    /// When the node died, as this process saw it.
+    death: Option<Instant>,
+    /// Whether the death is certified.
+    is_certified: bool,
+}
+
+/// Attends the node that started this process, until nothing is left to do.
+///
+/// # Errors
+/// If it could not begin, or can go on no longer: then it certifies nothing.
+pub fn attend() -> io::Result<()> {
+    let _ = setsid(); // no terminal's signals reach it
+    for signal in SURVIVED {
+        signal_hook::flag::register(signal, std::sync::Arc::default())?;
+    }
+    let node = io::stdin().as_fd().try_clone_to_owned()?;
+    let mut bytes = [0; LONGEST];
+    let (count, given) = passing::receive(&node, &mut bytes)?;
+    let order = serde_json::from_slice(&bytes[..count])?;
+    let begun = Coroner::begin(node.try_clone()?, order, given);
+    let answer = begun.as_ref().map(drop).map_err(ToString::to_string);
+    passing::send(&node, &serde_json::to_vec(&answer)?, None)?;
+    drop(node);
+    begun?.work()
+}
+
+impl Coroner {
+    fn begin(node: OwnedFd, order: Order, given: Option<OwnedFd>) -> io::Result<Coroner> {
+        let (Order::Attend(charge), Some(listener)) = (order, given) else {
+            return Err(io::Error::other("the first order is to attend"));
+        };
+        let (terms, tell) = UnixStream::pair()?;
+        terms.set_nonblocking(true)?;
+        signal_hook::low_level::pipe::register(SIGTERM, tell)?;
+        Ok(Coroner {
+            node,
+            terms,
+            guards: Guards::listen(charge.incarnation, charge.group)?,
+            heirs: Heirs::listen()?,
+            charge,
+            listener: listener.into(),
+            answers: Answers::default(),
+            is_termed: false,
+            death: None,
+            is_certified: false,
+        })
+    }
+
+    fn work(mut self) -> io::Result<()> {
+        loop {
+            self.wait()?;
+            self.is_termed |= self.terms.read(&mut [0; 64]).is_ok_and(|count| count > 0);
+            if self.death.is_none() && self.hear_node()? {
+                return Ok(()); // dismissed
+            }
+            // What asks next came after the last words of guards: the locks of their jobs are free.
+            let is_asked = self.heirs.have_asked();
+            self.guards.hear(self.death.is_none());
+            if self.guards.is_unclean() {
+                return Ok(()); // for ever silent, and a guard that begins finds nobody
+            }
+            if self.death.is_some() {
+                if self.guards.are_clean() {
+                    self.certify()?;
+                }
+                if is_asked {
+                    let frame = self.is_certified.then_some(&self.charge.dead[..]);
+                    self.listener.set_nonblocking(false)?;
+                    return self.heirs.leave(&self.listener, frame);
+                }
+                if self.end().is_some_and(|end| end <= Instant::now()) {
+                    return Ok(());
+                }
+            }
+        }
+    }
+
+    /// Takes the orders of the node, or notes its death. Tells whether this coroner is dismissed.
+    fn hear_node(&mut self) -> io::Result<bool> {
+        rustix::io::ioctl_fionbio(&self.node, true)?;
+        let mut bytes = [0; LONGEST];
+        loop {
+            match passing::receive(&self.node, &mut bytes) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
+                Err(error) => return Err(error),
+                Ok((0, _)) => {
+                    self.death = Some(Instant::now());
+                    return Ok(false);
+                }
+                Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
+                    (Order::Listen, Some(listener)) => self.listener = listener.into(),
+                    _ => return Ok(true),
+                },
+            }
+        }
+    }
+
+    /// Nothing of the node is left: answers all that ask.
+    fn certify(&mut self) -> io::Result<()> {
+        if !self.is_certified {
+            self.guards.close()?;
+            self.listener.set_nonblocking(true)?; // the node, which shared that, is gone
+            self.is_certified = true;
+        }
+        self.answers.tend();
+        self.answers.give(&self.listener, &self.charge.dead)
+    }
+
+    /// When this process ends, as nobody needs it any more.
+    fn end(&self) -> Option<Instant> {
+        let most = self.charge.lease * LEASES;
+        let time = if self.is_termed { self.charge.failure.min(most) } else { most };
+        self.death.map(|death| death + time)
+    }
+
+    /// Until there is news, or something is due.
+    fn wait(&self) -> io::Result<()> {
+        let mut fds = vec![
+            PollFd::new(&self.terms, PollFlags::IN),
+            PollFd::from_borrowed_fd(self.heirs.fd(), PollFlags::IN),
+        ];
+        if self.death.is_none() {
+            fds.push(PollFd::new(&self.node, PollFlags::IN));
+        }
+        let guards = self.guards.fds();
+        fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
+        if self.is_certified {
+            fds.push(PollFd::new(&self.listener, PollFlags::IN));
+            fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
+        }
+        let due = self.end().into_iter().chain(self.answers.due()).min();
+        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let limit = left.map(|left| Timespec::try_from(left.max(Duration::from_millis(1))));
+        let limit = limit.transpose().map_err(io::Error::other)?;
+        match poll(&mut fds, limit.as_ref()) {
+            Ok(_) | Err(Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether the death of this node would be certified, and by whom.
+
+use std::sync::Arc;
+
+use crate::coroner::attending::Coroner;
+#[cfg(feature = "cli")]
+use crate::coroner::guards::Register;
+
+/// Whether a node gets a coroner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Attended {
+    /// It does not: this process may have given work of its leaderships to processes that no coroner knows.
+    No,
+    /// It does: all such work is done by guards that register.
+    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program has a coroner"))]
+    Yes {
+        /// The group whose users may run jobs beside the node.
+        group: Option<u32>,
+    },
+}
+
+/// Who certifies the death of this node. Cheap to clone.
+#[derive(Clone, Debug)]
+pub(crate) enum Attendance {
+    /// Nobody, and nobody was asked for.
+    Unasked,
+    /// Nobody, for this reason.
+    Failed(Arc<str>),
+    /// This coroner.
+    By(Coroner),
+}
+
+impl Attendance {
+    /// What is wrong, in words, and what to do.
+    pub fn problem(&self) -> Option<String> {
+        let why = match self {
+            Attendance::Unasked => return None,
+            Attendance::By(coroner) if !coroner.is_gone() => return None,
+            Attendance::By(_) => "it has ended",
+            Attendance::Failed(why) => why,
+        };
+        Some(format!(
+            "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \
+             silence of this node, and for its lease: restart this node"
+        ))
+    }
+
+    /// This node ends, and the others know what they have to know: nothing is to be certified.
+    pub fn dismiss(&self) {
+        if let Attendance::By(coroner) = self
+            && coroner.dismiss().is_ok()
+        {
+            coroner.await_end();
+        }
+    }
+
+    /// From now on this node's death is not certified, even if it dies at once: a job of it begins that does not register.
+    /// Tells whether that is certain.
+    #[cfg(feature = "cli")]
+    #[must_use]
+    pub fn waive(&self) -> bool {
+        match self {
+            Attendance::By(coroner) => coroner.dismiss().is_ok(),
+            Attendance::Unasked | Attendance::Failed(_) => true,
+        }
+    }
+
+    /// Where the guards of this node's jobs register.
+    #[cfg(feature = "cli")]
+    #[must_use]
+    pub fn register(&self) -> Option<Register> {
+        match self {
+            Attendance::By(coroner) => Some(coroner.register()),
+            Attendance::Unasked | Attendance::Failed(_) => None,
+        }
+    }
+}

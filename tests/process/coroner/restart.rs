@@ -1,0 +1,78 @@
+//! The next process of a member takes over what the coroner of the last one holds.
+
+use std::fs;
+
+use story::story;
+
+use super::{Job, Manner, coroner, quick, slow, until_gone, until_replaced};
+use crate::support::{Cluster, DEADLINE, eventually};
+
+#[story]
+fn restarts_in_quick_succession_find_the_port_free() {
+    let cluster = Cluster::start_with(3, slow);
+    let (leader, _) = cluster.agree();
+    let node = cluster.node(leader);
+    let coroners = [(); 3].map(|()| {
+        let coroner = coroner(node);
+        node.restart();
+        eventually("it is up", || cluster.status(leader).map(drop));
+        coroner
+    });
+    coroners.into_iter().for_each(until_gone);
+    cluster.agree();
+    assert!(!node.log().contains("cannot listen"), "{}", node.log_tail(20));
+}
+
+/// It is killed before anybody knows how far it came.
+#[story]
+fn a_start_that_is_killed_at_any_moment_leaves_the_port_to_the_next() {
+    let cluster = Cluster::start_with(1, quick);
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    for _ in 0..10 {
+        node.kill_9();
+        node.start();
+    }
+    node.restart();
+    cluster.agree_on(1);
+}
+
+#[story]
+fn a_restarted_leader_is_replaced_or_leads_before_its_lease_ends() {
+    let cluster = Cluster::start_with(3, slow);
+    let (leader, _) = cluster.agree();
+    cluster.node(leader).restart();
+    until_replaced(&cluster, 0);
+    cluster.agree();
+}
+
+#[story]
+fn a_member_that_listens_elsewhere_after_a_crash_is_not_held_up() {
+    let cluster = Cluster::start_with(1, quick);
+    cluster.agree_on(1);
+    let (node, mut config) = (cluster.node(1), cluster.config().clone());
+    let last = coroner(node);
+    let port = node.address.port();
+    config["members"][0]["listen"] = format!("0.0.0.0:{port}").into();
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    node.restart();
+    cluster.agree_on(1);
+    until_gone(last);
+}
+
+/// The lock of the job keeps the next process waiting, and its guard says its last word before.
+#[story]
+fn a_restart_waits_for_the_job_and_gets_the_certificate() {
+    let cluster = Cluster::prepare(3, slow);
+    let job = Job::of(&cluster);
+    let command = job.command(Manner::Obeys);
+    let more: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    cluster.nodes().iter().for_each(|node| node.start_with(&more));
+    let first = job.until_begun(1, DEADLINE);
+    let leader = super::number(&cluster, &first);
+    cluster.agree_on(leader);
+    let node = cluster.node(leader);
+    node.kill_9();
+    node.start_with(&more);
+    job.until_begun(2, super::SOON);
+}
