@@ -90,6 +90,8 @@ pub enum Reason {
     NobodyLeads,
     /// The leader's process is gone: its connection ended and refused a redial.
     LeaderDead(NodeId),
+    /// The leader's process is gone: its coroner certified that.
+    LeaderCertified(NodeId),
     /// The leader has been silent for too long.
     LeaderSuspected(NodeId),
     /// The connection to the leader ended, which by itself proves nothing.

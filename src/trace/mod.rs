@@ -88,6 +88,11 @@ impl Narrator<'_> {
             Input::Rejected { peer, reason } if all => {
                 Some(format!("rejected by {}: {reason:?}", self.name(*peer)))
             }
+            Input::Dead(dead) => Some(format!(
+                "gets the certificate of {}, incarnation {}, from a coroner",
+                self.name(dead.member),
+                dead.incarnation
+            )),
             Input::Persisted { number } if all => Some(format!("record {number} is durable")),
             Input::Command { command, .. } => Some(self.command(command)),
             _ => None,

@@ -16,7 +16,7 @@ impl Reason {
         match self {
             Reason::AllConnected => "all members are connected and none leads".into(),
             Reason::NobodyLeads => "no leader showed up within the failure time".into(),
-            Reason::LeaderDead(id) => format!("leader {} is dead: redial refused", name(id)),
+            Reason::LeaderDead(id) | Reason::LeaderCertified(id) => self.proof(&name(id)),
             Reason::LeaderSuspected(id) => format!("leader {} is silent", name(id)),
             Reason::LeaderDisconnected(id) => format!("lost the connection to leader {}", name(id)),
             Reason::LeaderRemoved(id) => format!("leader {} was removed", name(id)),
@@ -79,6 +79,15 @@ impl Reason {
             Reason::Stopped => "stopping".into(),
             Reason::Removed => "removed from the cluster".into(),
         }
+    }
+
+    /// What proves the death of a leader of this name, in words.
+    fn proof(&self, name: &str) -> String {
+        let proof = match self {
+            Reason::LeaderCertified(_) => "certified by its host",
+            _ => "redial refused",
+        };
+        format!("leader {name} is dead: {proof}")
     }
 
     /// The reason in words when too few voters agree for this time.

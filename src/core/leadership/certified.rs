@@ -35,7 +35,7 @@ pub fn hear(turn: &mut Turn<'_>, from: Option<NodeId>, certificate: DeathCertifi
     ask_again(&mut turn.cx);
     if turn.cx.state.detector.get(peer).is_some_and(|peer| peer.is_present(incarnation)) {
         end_connections(&mut turn.cx, peer);
-        call::lose(turn, peer, Liveness::Dead, Reason::LeaderDead(peer));
+        call::lose(turn, peer, Liveness::Dead, Reason::LeaderCertified(peer));
     }
 }
 

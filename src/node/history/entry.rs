@@ -52,6 +52,7 @@ impl Tells {
                 Tells::Order
             }
             "leader_dead"
+            | "leader_certified"
             | "leader_suspected"
             | "leader_disconnected"
             | "leader_removed"
