@@ -5,6 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
+use electd::core::death::{DeathCertificate, Secret};
 use electd::core::durable::{Durable, Vote};
 use electd::core::membership::{ListVersion, Member, MemberList};
 use electd::core::message::Message;
@@ -54,6 +55,13 @@ fn settings(place: usize, founders: usize, run: u64) -> Settings {
     let named = (0..MEMBERS).filter(|other| *other < founders || *other == place);
     let members = MemberList::new(ListVersion::default(), named.map(member).collect());
     voter(id(place), run, Arc::new(members), TIMING) // the start itself says whether it is the first
+}
+
+/// The certificate of the death of this run of a member.
+fn certificate(place: usize, incarnation: Incarnation) -> DeathCertificate {
+    let mut secret = [0; 32];
+    (secret[0], secret[1]) = (place as u8, incarnation.0 as u8);
+    DeathCertificate { member: id(place), incarnation, secret: Secret(secret) }
 }
 
 /// An event at one process.
@@ -122,7 +130,14 @@ impl Process {
         let mut file = settings(self.place, self.founders, incarnation.next().0);
         file.bootstrap = self.bootstraps && !self.disk.knows_its_cluster();
         let restored = restart((self.incarnation > 0).then_some(&kept), &file, None)?;
+        file.death = Some(certificate(self.place, restored.incarnation).hash(&file.cluster));
         Ok((file, restored))
+    }
+
+    /// The certificate of its last run that is over, if any is.
+    pub fn certificate(&self) -> Option<DeathCertificate> {
+        let over = self.incarnation.checked_sub(u64::from(self.core.is_some()))?;
+        (over > 0).then(|| certificate(self.place, Incarnation(over)))
     }
 
     /// The same member with an empty disk.

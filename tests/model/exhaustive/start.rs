@@ -1,10 +1,13 @@
 //! Where the searches start: a cluster that was brought to the moment before it gets difficult, by
 //! an undisturbed course of the same steps.
 
-use electd::core::message::{Kind, Message};
+use electd::core::message::Kind;
 use electd::core::{Input, Phase};
 
 use super::book::Book;
+use super::course::{
+    arrive, is_of_kind, is_quiet, on_its_way, pass, phase, run_apart, run_until, take,
+};
 use super::process::{Event, TIMING};
 use super::step::{Limits, Step};
 use super::world::{Flying, World};
@@ -40,6 +43,7 @@ const NOTHING: Limits = Limits {
     repeats: 0,
     crashes: 0,
     starts: 0,
+    certificates: 0,
     commands: 0,
     changes: 0,
     pauses: 0,
@@ -47,7 +51,7 @@ const NOTHING: Limits = Limits {
 };
 
 /// All of them.
-pub const STORIES: [Story; 10] = [
+pub const STORIES: [Story; 12] = [
     Story {
         name: "race: the leader is gone, and two candidates want to succeed it",
         start: leader_missed,
@@ -77,6 +81,16 @@ pub const STORIES: [Story; 10] = [
         name: "return: the leader comes back while its successor is elected or told to go",
         start: leader_missed,
         limits: Limits { passes: 3, starts: 1, commands: 1, ..NOTHING },
+    },
+    Story {
+        name: "certificate: the leader crashes, and its death is certified while its heartbeats are on their way",
+        start: heartbeat_sent,
+        limits: Limits { passes: 3, crashes: 1, certificates: 2, ..NOTHING },
+    },
+    Story {
+        name: "again: the certificate of an earlier run comes while the same member leads again",
+        start: challenged_again,
+        limits: Limits { passes: 4, certificates: 2, ..NOTHING },
     },
     Story {
         name: "stall: a process does nothing for a short time, or for long",
@@ -288,93 +302,30 @@ fn challenged(book: &mut Book) -> World {
     world
 }
 
-/// The leader is gone, and a candidate has sent its vote request.
-fn claim_made(book: &mut Book) -> World {
-    let mut world = leader_gone(book);
-    run_until(&mut world, book, |world, book| {
-        world.flight().any(|(_, flying, _)| match book.event(flying.event) {
-            Event::Input(Input::Message { envelope, .. }) => {
-                matches!(envelope.message, Message::VoteRequest { .. })
-            }
-            _ => false,
-        })
+/// P3 has crashed and leads again, and nobody has its certificate. P2 hears it no more, and asks P1 for a pre-vote.
+fn challenged_again(book: &mut Book) -> World {
+    let mut world = settled(book);
+    world.left.crashes = 1;
+    let kept = world.process(book, P3).waiting();
+    take(&mut world, book, Step::Crash { member: P3, kept });
+    while let Some((at, ..)) = ended(&world, book) {
+        take(&mut world, book, Step::Deliver { at, early: false });
+    }
+    take(&mut world, book, Step::Start(P3));
+    connect(&mut world, book, &[P1, P2, P3]);
+    run_until_settled(&mut world, book);
+    run_apart(&mut world, book, [P2, P3], |world, book| {
+        let asks = |flying: Flying| is_of_kind(book, flying, Kind::PreVote) && flying.to() == P1;
+        world.flight().any(|(_, flying, _)| asks(flying))
     });
     world
 }
 
-/// Where a message of this kind to this member is.
-fn on_its_way(world: &World, book: &Book, to: usize, kind: Kind) -> usize {
-    let fits = |flying: Flying| match book.event(flying.event) {
-        Event::Input(Input::Message { envelope, .. }) => {
-            flying.to() == to && envelope.message.kind() == kind
-        }
-        _ => false,
-    };
-    let found = world.flight().find(|(_, flying, _)| fits(*flying));
-    found.expect("it was sent").0
-}
-
-fn arrive(world: &mut World, book: &mut Book, to: usize, kind: Kind) {
-    let at = on_its_way(world, book, to, kind);
-    take(world, book, Step::Deliver { at, early: false });
-}
-
-/// The shortest time passes.
-fn pass(world: &mut World, book: &mut Book) {
-    let next = Step::all(world, book).into_iter().find(|step| matches!(step, Step::Pass { .. }));
-    take(world, book, next.expect("nobody is due"));
-}
-
-fn is_quiet(world: &World, book: &Book) -> bool {
-    let waits = world.places().any(|member| world.process(book, member).waiting() > 0);
-    world.flight().next().is_none() && !waits
-}
-
-fn take(world: &mut World, book: &mut Book, step: Step) {
-    world.step(book, step).expect("nothing is broken before the search begins");
-}
-
-fn phase(world: &World, book: &Book, member: usize) -> Option<Phase> {
-    world.process(book, member).core.as_ref().map(|core| core.phase())
-}
-
-/// Whatever may happen without a fault happens, in a fixed order, and then time passes.
-fn run_until(world: &mut World, book: &mut Book, reached: impl Fn(&World, &Book) -> bool) {
-    run(world, book, None, reached);
-}
-
-/// The same, while all that two members say to each other is lost.
-fn run_apart(
-    world: &mut World,
-    book: &mut Book,
-    apart: [usize; 2],
-    reached: impl Fn(&World, &Book) -> bool,
-) {
-    run(world, book, Some(apart), reached);
-}
-
-fn run(
-    world: &mut World,
-    book: &mut Book,
-    apart: Option<[usize; 2]>,
-    reached: impl Fn(&World, &Book) -> bool,
-) {
-    for _ in 0..1000 {
-        let lost = |flying: Flying| apart.is_some_and(|pair| flying.is_between(pair));
-        let find = |world: &World| world.flight().find(|(_, flying, _)| lost(*flying));
-        while let Some((at, ..)) = find(world) {
-            world.left.losses = 1;
-            take(world, book, Step::Lose { at });
-        }
-        if reached(world, book) {
-            return;
-        }
-        let steps = Step::all(world, book);
-        let calm =
-            |step: &&Step| matches!(step, Step::Deliver { .. } | Step::Tick(_) | Step::Written(_));
-        let passes = |step: &&Step| matches!(step, Step::Pass { .. });
-        let next = steps.iter().find(calm).or(steps.iter().rfind(passes));
-        take(world, book, *next.expect("time passes for ever"));
-    }
-    panic!("the start of a search was not reached");
+/// The leader is gone, and a candidate has sent its vote request.
+fn claim_made(book: &mut Book) -> World {
+    let mut world = leader_gone(book);
+    run_until(&mut world, book, |world, book| {
+        world.flight().any(|(_, flying, _)| is_of_kind(book, flying, Kind::VoteRequest))
+    });
+    world
 }

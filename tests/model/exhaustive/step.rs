@@ -30,6 +30,8 @@ pub struct Limits {
     pub crashes: u8,
     /// How many start again.
     pub starts: u8,
+    /// How often a process gets a death certificate.
+    pub certificates: u8,
     /// How many commands are given.
     pub commands: u8,
     /// How many members are added or removed.
@@ -59,6 +61,8 @@ pub enum Step {
     Crash { member: usize, kept: usize },
     /// It starts again.
     Start(usize),
+    /// Another gets the certificate of its last run that is over, at any time after that.
+    Certify { of: usize, to: usize },
     /// It dials another.
     Connect { from: usize, to: usize },
     /// It is asked for an election.
@@ -129,6 +133,11 @@ impl Step {
         let others = world.places().filter(|to| *to != member && world.acts(book, *to));
         let apart = others.filter(|to| !world.connected(member, *to) && process.knows(*to));
         steps.extend(apart.map(|to| Step::Connect { from: member, to }));
+        if world.left.certificates > 0 {
+            let dead = |of: &usize| world.process(book, *of).certificate().is_some();
+            let others = world.places().filter(|of| *of != member).filter(dead);
+            steps.extend(others.map(|of| Step::Certify { of, to: member }));
+        }
         if world.left.commands > 0 {
             steps.push(Step::Elect(member));
             if process.leads(world.now).is_some() {
@@ -181,6 +190,7 @@ impl Step {
             Step::Crash { kept: 0, .. } => "crash, unwritten records lost",
             Step::Crash { .. } => "crash, records written, nobody told",
             Step::Start(_) => "restart",
+            Step::Certify { .. } => "a death is certified",
             Step::Connect { .. } => "a connection is made",
             Step::Elect(_) => "command: elect",
             Step::Resign(_) => "command: resign",
@@ -203,6 +213,7 @@ impl Step {
             Step::Written(member) => format!("P{}'s record is written", member + 1),
             Step::Crash { member, kept } => format!("P{} crashes; {kept} kept", member + 1),
             Step::Start(member) => format!("P{} starts", member + 1),
+            Step::Certify { of, to } => format!("P{} gets a certificate of P{}", to + 1, of + 1),
             Step::Connect { from, to } => format!("P{} connects to P{}", from + 1, to + 1),
             Step::Elect(member) => format!("P{} is to elect", member + 1),
             Step::Resign(member) => format!("P{} is to resign", member + 1),

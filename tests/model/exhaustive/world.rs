@@ -172,6 +172,11 @@ impl World {
                 self.left.starts -= 1;
                 self.happen(book, member, Event::Start)?;
             }
+            Step::Certify { of, to } => {
+                self.left.certificates -= 1;
+                let certificate = self.process(book, of).certificate();
+                certificate.map_or(Ok(()), |dead| self.give(book, to, Input::Dead(dead)))?;
+            }
             Step::Connect { from, to } => self.connect(book, from, to)?,
             Step::Elect(member) => self.command(book, member, Command::Elect)?,
             Step::Resign(member) => {
