@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::rc::Rc;
 
 use crate::core::Input;
+use crate::core::death::DeathCertificate;
 use crate::core::message::{Envelope, Hello, Rejection};
 use crate::core::types::Time;
 
@@ -61,6 +62,8 @@ pub(super) enum Transit {
     Refused(Pair),
     /// A dial got no answer.
     TimedOut(Pair),
+    /// A dial was answered by a coroner.
+    Certified(Pair, DeathCertificate),
     /// Something arrives at the accepter's host.
     Arrives(usize, Payload),
     /// The accepter's process takes it.

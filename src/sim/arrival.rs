@@ -14,6 +14,8 @@ use crate::core::Input;
 pub(super) enum Port {
     /// A process of this incarnation.
     Open(u64),
+    /// A host without the process, where a coroner listens, or is about to.
+    Coroner,
     /// A host without the process.
     Closed,
     /// Nothing.
@@ -21,9 +23,12 @@ pub(super) enum Port {
 }
 
 pub(super) fn port(world: &World, node: usize) -> Port {
+    let coroners = world.coroners.as_ref();
+    let listens = coroners.is_some_and(|coroners| coroners.listens(node, world.now));
     let node = &world.nodes[node];
     match (&node.core, node.host) {
         (Some(_), _) => Port::Open(node.incarnation),
+        (None, true) if listens => Port::Coroner,
         (None, true) => Port::Closed,
         (None, false) => Port::Gone,
     }
@@ -64,7 +69,7 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
         },
         // The process that accepted it is gone: its host resets the connection.
-        Port::Open(_) | Port::Closed => {
+        Port::Open(_) | Port::Coroner | Port::Closed => {
             let delay = world.travel(to, from);
             world.transit(delay, Transit::Closed(at));
         }

@@ -65,7 +65,7 @@ pub(super) struct Checker {
     seen: Vec<Seen>,
     /// The leader of each epoch.
     led_in: BTreeMap<Epoch, BTreeSet<NodeId>>,
-    votes: Votes,
+    pub votes: Votes,
     pub lists: Lists,
     pub breach: Option<String>,
     /// How often a member came to lead in an epoch of a dead leader, since no member that knew of that
@@ -138,8 +138,8 @@ impl Checker {
 
     /// A process is gone, and its page with it. A lease that a client has read still counts, if only
     /// time ends a promise.
-    pub fn died(&mut self, node: usize) {
-        let proofs = self.proofs;
+    pub fn died(&mut self, node: usize, certified: bool) {
+        let proofs = self.proofs || certified;
         let seen = &mut self.seen[node];
         (seen.leads, seen.page, seen.former) = (None, None, None);
         seen.believed.take_if(|_| proofs);

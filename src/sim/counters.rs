@@ -153,6 +153,16 @@ pub enum Counter {
     JobsStarted,
     /// Of these, those that were to end before their leadership did.
     JobsEnded,
+    /// Deaths that a coroner certified.
+    Certified,
+    /// Deaths that none did, as the guard of a job was killed as well.
+    Unclean,
+    /// Certificates that came to a process as the answer to a dial.
+    Proofs,
+    /// Certificates that a process got once more, perhaps long after.
+    Replayed,
+    /// Certificates that nobody issued.
+    Forged,
     /// How often a member came to lead.
     Elected,
     /// Of these, in an epoch in which another had led: it is dead, or behind a partition.
@@ -162,7 +172,7 @@ pub enum Counter {
 }
 
 /// All counters with their names, in the order in which they are shown.
-const TITLES: [(Counter, &str); 76] = [
+const TITLES: [(Counter, &str); 81] = [
     (Counter::Starts, "starts and restarts"),
     (Counter::Kills, "processes killed"),
     (Counter::Vanished, "hosts vanished"),
@@ -236,6 +246,11 @@ const TITLES: [(Counter, &str); 76] = [
     (Counter::SwitchedOver, "  handed over, of these"),
     (Counter::JobsStarted, "jobs started"),
     (Counter::JobsEnded, "  ended in order, of these"),
+    (Counter::Certified, "deaths certified"),
+    (Counter::Unclean, "  not, for a guard was killed"),
+    (Counter::Proofs, "dials that a coroner answered"),
+    (Counter::Replayed, "certificates that came again"),
+    (Counter::Forged, "certificates forged"),
     (Counter::Elected, "leaders elected"),
     (Counter::Repeated, "  in an epoch of another"),
     (Counter::Rivals, "  beside another leader"),

@@ -124,7 +124,7 @@ fn is_unsteady(world: &World) -> bool {
 }
 
 /// Waits until all members live and have named one leader for a while.
-fn await_calm(world: &mut World) -> Result<(usize, Epoch), String> {
+pub(super) fn await_calm(world: &mut World) -> Result<(usize, Epoch), String> {
     let calm = TIMING.failure * 3;
     let end = world.now + PATIENCE + TIMING.failure * 60;
     let (mut since, mut leader) = (world.now, None);
@@ -143,7 +143,7 @@ fn await_calm(world: &mut World) -> Result<(usize, Epoch), String> {
 }
 
 /// Waits until all live members name another leader than the last. Tells whether that came about in time.
-fn await_leader(world: &mut World, last: usize, until: Time) -> Result<bool, String> {
+pub(super) fn await_leader(world: &mut World, last: usize, until: Time) -> Result<bool, String> {
     loop {
         if agreed(world).is_some_and(|(leader, _)| leader != last) {
             return Ok(true);

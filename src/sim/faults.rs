@@ -62,6 +62,8 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         }
         Fault::Check(healthy) => orders::check_health(world, node, healthy),
         Fault::Retime(timing) => orders::retime(world, node, timing),
+        Fault::Replay if runs => replay(world, node),
+        Fault::Forge if runs => forge(world, node),
         Fault::HandOut(_) => {
             if let Some(leader) = world.nodes.iter().position(Node::leads) {
                 orders::give(world, leader, fault);
@@ -116,6 +118,27 @@ fn die(world: &mut World, node: usize, death: Death, outputs: u64) {
     } else {
         world.nodes[node].fuse = Some((outputs, death));
     }
+}
+
+/// A certificate comes to a process once more, or for the first time, long after the death.
+fn replay(world: &mut World, node: usize) {
+    let now = world.now;
+    let certificate = world.coroners.as_mut().and_then(|coroners| coroners.any(now));
+    if let Some(certificate) = certificate {
+        world.faults.count(Counter::Replayed);
+        world.tell_now(node, Input::Dead(certificate));
+    }
+}
+
+/// A process gets a certificate of another that lives, without the secret of that.
+fn forge(world: &mut World, node: usize) {
+    let target = leader(world).filter(|leader| *leader != node);
+    let life =
+        target.and_then(|at| Some((world.id(at), world.nodes[at].core.as_ref()?.incarnation())));
+    let Some(((member, incarnation), coroners)) = life.zip(world.coroners.as_mut()) else { return };
+    let certificate = coroners.forge(member, incarnation);
+    world.faults.count(Counter::Forged);
+    world.tell_now(node, Input::Dead(certificate));
 }
 
 /// Messages suffer on links of this shape, as the member sees them.

@@ -133,11 +133,22 @@ impl Jobs {
         Some(Due::told(job.number))
     }
 
-    /// The process is gone: its guard ends the job.
-    pub fn orphan(&mut self, node: usize, now: Time) {
-        let soon = now + self.random.up_to(SOON);
+    /// The process is gone: its guard ends the job. Tells when nothing of that runs any more.
+    pub fn orphan(&mut self, node: usize, now: Time) -> Time {
+        let soon = self.random.up_to(SOON);
+        self.orphan_within(node, now, soon)
+    }
+
+    /// The same, where the guard takes this long.
+    pub fn orphan_within(&mut self, node: usize, now: Time, ends: Duration) -> Time {
         let job = &mut self.of[node];
-        job.until = job.until.min(soon);
+        job.until = job.until.min(now + ends);
+        if job.epoch.is_some() { job.until } else { now }
+    }
+
+    /// Whether a job runs on this host.
+    pub fn runs(&self, node: usize, now: Time) -> bool {
+        self.of[node].epoch.is_some() && now < self.of[node].until
     }
 
     /// The process learns that nothing of its job runs, or starts and has waited for that.

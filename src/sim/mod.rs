@@ -13,8 +13,10 @@ mod checker;
 mod clock;
 mod connected;
 mod content;
+mod coroners;
 mod counters;
 mod counts;
+mod crashes;
 mod draft;
 mod drawing;
 mod drawn;
@@ -64,6 +66,7 @@ mod world;
 
 pub use counters::{Counter, Faults};
 pub use counts::Counts;
+pub use crashes::Crashes;
 pub use error::SimError;
 pub use failovers::{Ended, Failovers};
 pub use play::{Play, Step};

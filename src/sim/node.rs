@@ -7,6 +7,7 @@ use std::time::Duration;
 use super::agenda::Event;
 use super::assured::Assured;
 use super::clock::Clock;
+use super::coroners::Coroners;
 use super::drive::Drive;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
@@ -142,9 +143,14 @@ impl Node {
         self.core.as_ref().filter(|_| self.incarnation == incarnation)
     }
 
-    /// Starts a process with what the disk holds. The incarnation is durable before it runs.
+    /// Starts a process with what the disk holds, and perhaps a coroner of it. The incarnation is durable before it runs.
     /// None does where the member was removed.
-    pub fn start(&mut self, now: Time, random: &mut Random) -> Option<Restored> {
+    pub fn start(
+        &mut self,
+        now: Time,
+        random: &mut Random,
+        coroners: Option<(usize, &mut Coroners)>,
+    ) -> Option<Restored> {
         // Asked for until it has taken, and never again: a store that was lost must not vote. A member that keeps
         // it is refused where the store knows its cluster, and starts once without.
         let knows = self.disk.last().is_some_and(Durable::knows_its_cluster);
@@ -155,10 +161,15 @@ impl Node {
         self.settings.instance = random.draw();
         self.settings.protocols =
             if self.incarnation < self.upgraded { OLD } else { Protocols::OURS };
+        let (death, buried) = coroners.map_or((None, None), |(node, coroners)| {
+            let life = (self.settings.id, restored.incarnation);
+            let knows = self.settings.protocols == Protocols::OURS;
+            coroners.begin(node, life, &self.settings.cluster, knows, now)
+        });
         let now = self.local(now);
         self.peers = restored.record.members.clone();
         let Settings { instance, protocols, .. } = self.settings;
-        let settings = Settings { instance, protocols, ..file };
+        let settings = Settings { instance, protocols, death, buried, ..file };
         self.core = Some(Core::new(now, settings, restored.clone(), random.draw()));
         self.incarnation += 1;
         self.pause = None;

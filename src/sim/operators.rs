@@ -1,5 +1,5 @@
-//! What operators do in a run, and what comes with their hosts: tasks, drains, pauses of the cluster, switchovers, upgrades
-//! and the failure of all power; drawn from the seed.
+//! What operators do in a run, and what comes with their hosts: tasks, drains, pauses of the cluster, switchovers, upgrades,
+//! death certificates and the failure of all power; drawn from the seed.
 
 use std::time::Duration;
 
@@ -86,6 +86,16 @@ pub(super) fn add_switchovers(draft: &mut Draft) {
         let chosen = draft.random.below(4) > 0;
         let to = chosen.then(|| draft.anyone());
         draft.put(at, node, Fault::SwitchOver(to));
+    }
+}
+
+/// Adds certificates of earlier deaths that come at any time, and forged ones.
+pub(super) fn add_certificates(draft: &mut Draft) {
+    let period = TIMING.failure * (4 + draft.random.below(8) as u32);
+    for _ in 0..draft.random.below(16) {
+        let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
+        let forged = draft.random.below(4) == 0;
+        draft.put(at, node, if forged { Fault::Forge } else { Fault::Replay });
     }
 }
 

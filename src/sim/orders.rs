@@ -116,7 +116,9 @@ pub(super) fn start(world: &mut World, node: usize) {
     let now = world.now;
     let disk = &world.nodes[node].disk;
     let (epoch, kept) = (disk.epoch(), disk.kept());
-    let Some(restored) = world.nodes[node].start(now, &mut world.random) else { return };
+    let coroners = world.coroners.as_mut().map(|coroners| (node, coroners));
+    let restored = world.nodes[node].start(now, &mut world.random, coroners);
+    let Some(restored) = restored else { return };
     let promised = world.nodes[node].disk.promised();
     world.questions.started(node);
     world.checker.starts(now, node, (epoch, kept, promised));

@@ -63,6 +63,9 @@ pub(super) enum Fault {
     },
     /// The present leader is given a task of this content.
     HandOut(u64),
+    /// The member gets a certificate of any earlier death; or one of a present leader that nobody issued.
+    Replay,
+    Forge,
     /// This, to a member that is found when it happens; to the named member if none fits.
     Aimed(Aim, Box<Fault>),
     /// This, to a present leader; to the named member if nobody leads.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::agenda::Event;
+use super::coroners::End;
 use super::counters::Counter;
 use super::jobs::{Due, leadership};
 use super::network;
@@ -29,10 +30,8 @@ impl World {
         let undone = self.nodes[node].disk.crash(&mut self.random);
         self.faults.add(Counter::Unwritten, undone);
         self.compare_disk(node);
-        self.checker.died(node);
-        if let Some(jobs) = &mut self.jobs {
-            jobs.orphan(node, self.nodes[node].local(self.now));
-        }
+        let end = self.end_of_all(node, death);
+        self.checker.died(node, matches!(end, End::Clean(_)));
         self.count_uptime(node);
         self.draw(node, |_| Some(What::Dies));
         self.say(node, || match death {
@@ -40,6 +39,29 @@ impl World {
             Death::Vanished => "vanishes with its host".to_owned(),
         });
         network::cut_off(self, node, death);
+    }
+
+    /// What becomes of the job of a process that died, and of its coroner.
+    fn end_of_all(&mut self, node: usize, death: Death) -> End {
+        let now = self.nodes[node].local(self.now);
+        let has_job = self.jobs.as_ref().is_some_and(|jobs| jobs.runs(node, now));
+        let coroners = self.coroners.as_mut();
+        let end = coroners.map_or(End::Uncertified, |coroners| match death {
+            Death::Killed => coroners.draw_end(node, has_job),
+            Death::Vanished => coroners.vanish(node),
+        });
+        let job_ends = self.jobs.as_mut().map_or(now, |jobs| match end {
+            End::Clean(ends) => jobs.orphan_within(node, now, ends),
+            End::Unclean => now,
+            End::Uncertified => jobs.orphan(node, now),
+        });
+        let job_ends = self.nodes[node].clock.truly(job_ends);
+        if let Some(coroners) = &mut self.coroners {
+            let certified = coroners.certify(node, end, (self.now, job_ends));
+            self.faults.add(Counter::Certified, u64::from(certified));
+            self.faults.add(Counter::Unclean, u64::from(end == End::Unclean));
+        }
+        end
     }
 
     /// Ends a process that was removed from its cluster, as its last turn is over.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::coroners::Coroners;
 use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::inflict;
@@ -45,6 +46,7 @@ impl Schedule {
             world.jobs = Some(Jobs::new(self.seed, nodes, exclusive));
         }
         world.changes = changing;
+        world.coroners = Coroners::of_run(self.seed, nodes);
         let plan = Drawn { random, beyond, changes }.plan(self, &mut world);
         let what = live_through(&mut world, plan);
         self.sum_up(world, what)

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::operators::{
-    add_drains, add_outage, add_pauses, add_switchovers, add_tasks, add_upgrades,
+    add_certificates, add_drains, add_outage, add_pauses, add_switchovers, add_tasks, add_upgrades,
 };
 use super::plan::Plan;
 use super::schedule::Schedule;
@@ -51,6 +51,7 @@ const SOURCES: &[Source] = &[
     source(0x0070_6175_7365_7300, jobs, |draft, _| add_pauses(draft)),
     source(0x7377_6974_6368, with_switchovers, |draft, _| add_switchovers(draft)),
     source(0x7570_6772_6164, with_upgrades, add_upgrades),
+    source(0x636f_7069_6573, with_coroners, |draft, _| add_certificates(draft)),
 ];
 
 fn beyond(run: Schedule, _: &World) -> bool {
@@ -75,6 +76,10 @@ fn with_switchovers(run: Schedule, world: &World) -> bool {
 
 fn with_upgrades(run: Schedule, world: &World) -> bool {
     jobs(run, world) || storms(run, world)
+}
+
+fn with_coroners(_: Schedule, world: &World) -> bool {
+    world.coroners.is_some()
 }
 
 /// The sequences that a world was drawn from, which go on.

@@ -8,6 +8,7 @@ use super::counts::is_election;
 use super::network;
 use super::votes::Word;
 use super::world::World;
+use crate::core::death::DeathCertificate;
 use crate::core::message::{Envelope, Kind, Message};
 use crate::core::protocol::Protocols;
 use crate::core::types::NodeId;
@@ -55,6 +56,21 @@ pub(super) fn hears(world: &mut World, node: usize, from: usize, message: &Messa
     let word = Word { from, to, message, turned };
     world.questions.hears(&word);
     world.checker.hears(word);
+    if let Message::Dead(certificate) = message {
+        hears_of_death(world, node, certificate);
+    }
+}
+
+/// Notes that a process is about to take a certificate that a coroner issued: what its voter promised to the dead one is
+/// over.
+pub(super) fn hears_of_death(world: &mut World, node: usize, certificate: &DeathCertificate) {
+    let now = world.now;
+    let issued = world.coroners.as_ref().is_some_and(|all| all.issued(now, certificate));
+    if issued && world.nodes[node].core.is_some() {
+        let turned = world.nodes[node].local(now);
+        let DeathCertificate { member, incarnation, .. } = *certificate;
+        world.checker.votes.buries(node, (member, incarnation), turned);
+    }
 }
 
 /// Whether an election is not over before this has arrived. A coordinator's regular check of the

@@ -13,7 +13,10 @@ use super::network;
 use super::speech;
 use super::terrain::Blocked;
 use super::world::World;
+use crate::core::death::DeathCertificate;
 use crate::core::message::{Hello, Rejection};
+use crate::core::protocol::Protocols;
+use crate::core::types::Time;
 use crate::core::{Input, Redial};
 
 pub(super) fn move_on(world: &mut World, transit: Transit) {
@@ -22,6 +25,7 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
         | Transit::Dialed(pair)
         | Transit::Refused(pair)
         | Transit::TimedOut(pair)
+        | Transit::Certified(pair, _)
         | Transit::Opened(pair, _)
             if !world.network.is_present(pair) => {}
         Transit::Dial(pair) if !network::dials(world, pair.from, pair.to) => {}
@@ -37,6 +41,11 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
             world.give(pair.from, Input::Refused { peer: world.id(pair.to) });
         }
         Transit::TimedOut(pair) => network::rest(world, pair.from, pair.to),
+        Transit::Certified(pair, certificate) => {
+            network::rest(world, pair.from, pair.to);
+            world.faults.count(Counter::Proofs);
+            world.give(pair.from, Input::Dead(certificate));
+        }
         Transit::Arrives(connection, payload) => arrives(world, connection, payload),
         Transit::Reply(connection, answer) => reply(world, connection, answer),
         Transit::Taken(connection, payload) => arrival::taken(world, connection, payload),
@@ -62,9 +71,31 @@ fn dialed(world: &mut World, pair: Pair) {
     }
     match arrival::port(world, pair.to) {
         Port::Open(incarnation) => world.transit(delay, Transit::Opened(pair, incarnation)),
+        Port::Coroner => match coroner_answers(world, pair.from, pair.to) {
+            Some((at, certificate)) => {
+                world.note(at + delay, Event::Transit(Transit::Certified(pair, certificate)));
+            }
+            None => world.transit(PATIENCE, Transit::TimedOut(pair)),
+        },
         Port::Closed => world.transit(delay, Transit::Refused(pair)),
         Port::Gone => world.transit(PATIENCE, Transit::TimedOut(pair)),
     }
+}
+
+/// A coroner answers the dial of a process; none that does not know what a certificate is. Some certificates come once
+/// more, perhaps long after.
+fn coroner_answers(world: &mut World, from: usize, to: usize) -> Option<(Time, DeathCertificate)> {
+    let knows = world.nodes[from].settings.protocols.highest >= Protocols::OURS.highest;
+    let now = world.now;
+    let coroners = world.coroners.as_mut()?;
+    let (at, certificate) = coroners.answer(to, now).filter(|_| knows)?;
+    if let Some(later) = coroners.repeats() {
+        world.faults.count(Counter::Replayed);
+        let incarnation = world.nodes[from].incarnation;
+        let input = Box::new(Input::Dead(certificate));
+        world.note(at + later, Event::Input { node: from, incarnation, input });
+    }
+    Some((at, certificate))
 }
 
 fn opened(world: &mut World, pair: Pair, incarnation: u64) {
@@ -137,6 +168,17 @@ fn redial(world: &mut World, at: usize) {
         _ if cut || blocked == Some(Blocked::TimesOut) => (PATIENCE, Redial::Failed),
         _ if blocked.is_some() => (world.delay(), Redial::Refused),
         Port::Open(_) => (world.delay(), Redial::Accepted),
+        Port::Coroner => {
+            let answer = coroner_answers(world, to, from);
+            let delay = world.delay();
+            if let Some((leaves, certificate)) = answer {
+                world.faults.count(Counter::Proofs);
+                let incarnation = world.network.connection(at).incarnation;
+                let input = Box::new(Input::Dead(certificate));
+                world.note(leaves + delay, Event::Input { node: to, incarnation, input });
+            }
+            (world.delay(), Redial::Accepted)
+        }
         Port::Closed => (world.delay(), Redial::Refused),
         Port::Gone => (PATIENCE, Redial::Failed),
     };

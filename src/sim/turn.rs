@@ -23,6 +23,9 @@ impl World {
         }
         let now = self.nodes[node].local(self.now);
         self.nodes[node].turned = now;
+        if let Input::Dead(certificate) = &input {
+            speech::hears_of_death(self, node, certificate);
+        }
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = std::mem::take(&mut self.outputs);
         core.handle(now, input, &mut out);

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::setup::TIMING;
 use crate::core::message::{Heartbeat, Message};
-use crate::core::types::{Epoch, NodeId, Time};
+use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// An epoch and whose it is.
 pub(super) type VotedFor = (Epoch, NodeId);
@@ -18,6 +18,15 @@ const LATEST: u64 = 64;
 /// So often a leader may be asked to hand over, and once more in each T2.
 const PREEMPTS: u32 = 8;
 
+/// What a voter last said that it promised.
+#[derive(Clone, Copy, Debug)]
+struct Bound {
+    to: VotedFor,
+    incarnation: Incarnation,
+    /// By the voter's own clock.
+    until: Time,
+}
+
 /// The messages of one voter, in all its incarnations.
 #[derive(Clone, Debug, Default)]
 struct Voter {
@@ -27,8 +36,10 @@ struct Voter {
     stored: BTreeSet<VotedFor>,
     /// For how long its next process waits for what it promised, as its disk says now.
     remembered: Duration,
-    /// The member to which it last said that it is bound, and until when, by its own clock.
-    bound: Option<(VotedFor, Time)>,
+    /// The member to which it last said that it is bound.
+    bound: Option<Bound>,
+    /// The incarnations whose death was proved to its present process, and when.
+    buried: BTreeMap<(NodeId, Incarnation), Time>,
     /// The greatest epoch that each member released, as far as it heard.
     released: BTreeMap<NodeId, Epoch>,
     /// The requests to its present process: the sender, the question, the epoch, the time, and the
@@ -71,6 +82,7 @@ impl Votes {
         voter.requests.clear();
         voter.asked.clear();
         voter.preempts = None;
+        voter.buried.clear();
         voter.heard.clear();
     }
 
@@ -107,7 +119,7 @@ impl Votes {
         if at == leads {
             return voter.voted.is_none_or(|(voted, to)| voted <= epoch || to == leader);
         }
-        voter.bound.is_some_and(|((_, to), end)| to == leader && end >= until)
+        voter.bound.is_some_and(|bound| bound.to.1 == leader && bound.until >= until)
     }
 
     /// A process takes a message. A second copy of a request binds nobody for longer: it may come by a connection that
@@ -136,9 +148,11 @@ impl Votes {
         Word { from: (at, _), to: (_, to), message, turned }: Word,
     ) -> Result<(), String> {
         match *message {
-            Message::Vote { number, epoch, .. } => self.votes(at, (epoch, to), number, turned),
-            Message::Acknowledge { epoch, number, .. } => {
-                self.acknowledges(at, (epoch, to), number)
+            Message::Vote { number, epoch, incarnation } => {
+                self.votes(at, (epoch, to), (number, incarnation), turned)
+            }
+            Message::Acknowledge { epoch, number, incarnation, .. } => {
+                self.acknowledges(at, (epoch, to), (number, incarnation))
             }
             Message::Preempt { epoch, .. } => self.preempts(at, (epoch, to), turned),
             _ => Ok(()),
@@ -163,7 +177,13 @@ impl Votes {
 
     /// A voter tells a candidate that it votes for it in an epoch: once, only what it was asked for, not
     /// what a crash would forget, and not while it is bound to another.
-    fn votes(&mut self, at: usize, vote: VotedFor, number: u64, now: Time) -> Result<(), String> {
+    fn votes(
+        &mut self,
+        at: usize,
+        vote: VotedFor,
+        (number, incarnation): (u64, Incarnation),
+        now: Time,
+    ) -> Result<(), String> {
         let (epoch, candidate) = vote;
         let voter = &mut self.voters[at];
         let before = voter.voted.replace(vote);
@@ -182,11 +202,13 @@ impl Votes {
         }
         let until = *asked + *length;
         match voter.bound {
-            Some(((bound, to), end)) if to != candidate && now < end && !self.proofs => {
+            Some(Bound { to: (bound, to), until: end, .. })
+                if to != candidate && now < end && !self.proofs =>
+            {
                 Err(format!("votes in epoch {epoch} while it is bound in epoch {bound}"))
             }
             _ => {
-                voter.binds(vote, until);
+                voter.binds(vote, incarnation, until);
                 Ok(())
             }
         }
@@ -194,7 +216,12 @@ impl Votes {
 
     /// A voter acknowledges the heartbeat of a leader, and is bound from when it took it; not that
     /// of one that its vote is against.
-    fn acknowledges(&mut self, at: usize, leader: VotedFor, number: u64) -> Result<(), String> {
+    fn acknowledges(
+        &mut self,
+        at: usize,
+        leader: VotedFor,
+        (number, incarnation): (u64, Incarnation),
+    ) -> Result<(), String> {
         let voter = &mut self.voters[at];
         let heartbeat = (leader.1, leader.0, number);
         let oldest = (leader.1, leader.0, number.saturating_sub(LATEST)); // one may wait for the disk longer than the next
@@ -206,7 +233,10 @@ impl Votes {
             let epoch = leader.0;
             return Err(format!("acknowledges epoch {epoch} for longer than its disk remembers"));
         }
-        voter.binds(leader, taken + length);
+        if voter.buried.get(&(leader.1, incarnation)).is_some_and(|known| *known < taken) {
+            return Err(format!("takes a heartbeat of a dead leader of epoch {}", leader.0));
+        }
+        voter.binds(leader, incarnation, taken + length);
         let later = voter.voted.filter(|(voted, _)| *voted > leader.0);
         later.map_or(Ok(()), |(voted, _)| {
             Err(format!("acknowledges epoch {} after it voted in {voted}", leader.0))
@@ -216,24 +246,33 @@ impl Votes {
     /// A voter leads itself. The voters that elected it were not bound to an older leader any more, nor is
     /// then any majority: its promise to itself holds nothing up.
     pub fn leads(&mut self, at: usize, epoch: Epoch) {
-        self.voters[at].bound.take_if(|((bound, _), _)| *bound < epoch);
+        self.voters[at].bound.take_if(|bound| bound.to.0 < epoch);
+    }
+
+    /// The death of this life of a member is proved to a voter: its promise to that is over.
+    pub fn buries(&mut self, at: usize, life: (NodeId, Incarnation), now: Time) {
+        let voter = &mut self.voters[at];
+        voter.buried.entry(life).or_insert(now);
+        voter.bound.take_if(|bound| (bound.to.1, bound.incarnation) == life);
     }
 }
 
 impl Voter {
-    fn binds(&mut self, to: VotedFor, until: Time) {
-        if self.released.get(&to.1) >= Some(&to.0) {
+    fn binds(&mut self, to: VotedFor, incarnation: Incarnation, until: Time) {
+        let released = self.released.get(&to.1) >= Some(&to.0);
+        if released || self.buried.contains_key(&(to.1, incarnation)) {
             return; // it was freed before it could tell
         }
-        let same = self.bound.filter(|((_, leader), _)| *leader == to.1);
-        self.bound = Some((to, same.map_or(until, |(_, end)| end.max(until))));
+        let same = self.bound.filter(|bound| bound.to.1 == to.1);
+        let until = same.map_or(until, |bound| bound.until.max(until));
+        self.bound = Some(Bound { to, incarnation, until });
     }
 
     /// It hears that a leader, or a candidate that led before, released its epoch.
     fn frees(&mut self, epoch: Epoch, by: NodeId) {
         let released = self.released.entry(by).or_default();
         *released = epoch.max(*released);
-        self.bound.take_if(|((bound, to), _)| *to == by && *bound <= epoch);
+        self.bound.take_if(|bound| bound.to.1 == by && bound.to.0 <= epoch);
     }
 }
 

@@ -59,7 +59,8 @@ fn whose(world: &mut World, transit: &Transit) -> Option<usize> {
         Transit::Dial(pair)
         | Transit::Opened(pair, _)
         | Transit::Refused(pair)
-        | Transit::TimedOut(pair) => Some(pair.from),
+        | Transit::TimedOut(pair)
+        | Transit::Certified(pair, _) => Some(pair.from),
         Transit::Reply(at, _) | Transit::NoReply(at) | Transit::Broken(at) => {
             Some(world.network.ends(*at).0)
         }

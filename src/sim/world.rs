@@ -9,6 +9,7 @@ use uuid::Uuid;
 use super::agenda::{Agenda, Event, Transit};
 use super::checker::Checker;
 use super::clock::Clock;
+use super::coroners::Coroners;
 use super::counters::Faults;
 use super::counts::Counts;
 use super::drawing::Drawing;
@@ -56,6 +57,8 @@ pub(super) struct World {
     pub uptime: Option<Uptime>,
     /// The jobs, which run only on hosts that lead, if there are any.
     pub jobs: Option<Jobs>,
+    /// The coroners of the hosts, if they have any.
+    pub coroners: Option<Coroners>,
     /// The longest of the timings that members were reloaded with, if any were.
     pub longest: Option<Timing>,
     /// The counters of its faults.
@@ -123,6 +126,7 @@ impl World {
             terrain: Terrain::default(),
             uptime: None,
             jobs: None,
+            coroners: None,
             longest: None,
             faults: Faults::default(),
             agenda: Agenda::default(),

@@ -7,10 +7,40 @@
 use std::time::Duration;
 
 use electd::core::settings::AlgorithmKind;
-use electd::sim::Failovers;
+use electd::sim::{Crashes, Failovers};
 
 /// How many leaders go in each run.
 const TIMES: usize = 20;
+
+/// Prints how long the others have no leader after a crash, with coroners and without.
+#[test]
+#[ignore = "a tool: cargo test --profile model --test model figures_of_crashes -- --ignored --nocapture"]
+fn figures_of_crashes() {
+    for algorithm in AlgorithmKind::ALL {
+        for members in [3, 5, 9] {
+            for certified in [false, true] {
+                let runs = (0..10).map(|seed| Crashes {
+                    algorithm,
+                    members,
+                    certified,
+                    times: TIMES,
+                    seed,
+                });
+                let took: Result<Vec<_>, _> = runs.map(Crashes::run).collect();
+                let mut took = took.expect("each leader is replaced").concat();
+                took.sort_unstable();
+                println!(
+                    "{}, {members} members, {}: median {:.1?}, 95 % within {:.1?}, at most {:.1?}",
+                    algorithm.name(),
+                    if certified { "certified" } else { "not certified" },
+                    took[took.len() / 2],
+                    took[took.len() * 95 / 100],
+                    took[took.len() - 1]
+                );
+            }
+        }
+    }
+}
 
 fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())

@@ -20,7 +20,7 @@ const STORMS: [&str; 3] =
     ["timings reloaded", "disks that stood still", "messages to an earlier version"];
 
 /// Events that happen only where members run jobs, and are drained and checked.
-const JOBS: [&str; 7] = [
+const JOBS: [&str; 8] = [
     "members drained",
     "members undrained",
     "health checks that changed",
@@ -28,6 +28,7 @@ const JOBS: [&str; 7] = [
     "ends of pauses asked for",
     "jobs started",
     "  ended in order, of these",
+    "  not, for a guard was killed",
 ];
 
 /// Events that happen only where faults stay; faults with a moving target happen in storms as well.

@@ -61,6 +61,7 @@ const FLOORS: &[&[&str]] = &[
 /// The simulator from the roof down: all its files that reach into its world.
 const SIM_FLOORS: &[&[&str]] = &[
     // Whole runs.
+    &["crashes.rs"],
     &["run.rs", "scenario.rs", "play.rs", "failovers.rs", "slow.rs"],
     &["stay/mod.rs"],
     &["stay/tried.rs"],

@@ -13,6 +13,7 @@ use crate::core::leadership::call;
 use crate::core::message::{Liveness, Message};
 use crate::core::note::Note;
 use crate::core::phase::Reason;
+use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
 use crate::core::types::NodeId;
@@ -50,8 +51,10 @@ fn pass_on(cx: &mut Context<'_>, from: Option<NodeId>, certificate: DeathCertifi
 /// What the dead process sent is still on its way, and its heartbeats would bind voters again: this member takes no more
 /// of it. (Z3)
 fn end_connections(cx: &mut Context<'_>, peer: NodeId) {
-    cx.state.detector.change(peer, |peer| peer.lines.end());
-    cx.out.push(Output::Disconnect { peer });
+    if !Fault::DeadBinds.is_planted() {
+        cx.state.detector.change(peer, |peer| peer.lines.end());
+        cx.out.push(Output::Disconnect { peer });
+    }
 }
 
 /// The voters that denied this member their votes may be free by now: it asks them at once, or, if it still awaits some
