@@ -54,6 +54,7 @@ install-files:
 	install -m 644 README.md LICENSE CONTRIBUTING.md SECURITY.md $(DOC)
 	install -m 644 docs/*.md docs/*.svg $(DOC)/docs
 	cp -R examples/. $(DOC)/examples
+	install -m 644 packaging/electd-realtime.conf $(DOC)/examples
 	chmod -R u=rwX,go=rX $(DOC)
 	rm -f $(DOC)/examples/cluster.json
 	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 \

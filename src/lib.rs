@@ -38,7 +38,7 @@
 //!
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it:
 //! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death), [`store`] (durable state), [`rank`]
-//! (samples of an attribute, the health check), [`config`], [`node`] (the election thread), `exec` (commands and
+//! (samples of an attribute, the health check), `realtime` (how the kernel runs the threads of a heartbeat), [`config`], [`node`] (the election thread), `exec` (commands and
 //! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards: nothing in the core
 //! knows of the rooms around it.
 //!
@@ -85,6 +85,7 @@ pub mod limits;
 mod net;
 pub mod node;
 pub mod rank;
+mod realtime;
 pub mod sim;
 pub mod store;
 pub mod tls;

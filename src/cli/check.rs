@@ -13,6 +13,7 @@ use super::hosts::{Unresolved, hidden, unresolved};
 use super::meaning::{preemption, ranking};
 use super::print::{self, millis};
 use super::run::find_group;
+use super::urgent::Urgent;
 use super::{crowded, look, screen, token};
 use crate::config::guarantee::Guarantee;
 use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
@@ -85,6 +86,7 @@ impl Check {
             health: checked::check(&config, node),
             unresolved: unresolved(&config, node),
             hidden: hidden(&config, node),
+            urgent: Urgent::of(&config),
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
         });
         match self.output.output {
@@ -109,6 +111,7 @@ struct Found<'c> {
     unresolved: Vec<Unresolved<'c>>,
     /// Why the others cannot dial it, as far as this host knows.
     hidden: Option<String>,
+    urgent: Urgent,
     /// How long a durable write takes where its state is, or why that cannot be measured.
     disk: Result<Duration, String>,
 }
@@ -187,6 +190,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         }
         lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
         lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
+        lines.extend(found.urgent.words().map(|words| ("real time", words)));
         lines.push(("its disk", found.disk_words(config)));
         lines.extend(look::problem(config).map(|words| ("its jobs", words)));
         lines.extend(found.hidden.iter().map(|why| ("its address", format!("WARNING: {why}"))));
@@ -321,6 +325,8 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         "differs_from_file": node.and_then(|node| stored_against_file(config, node)),
         "durable_write_ms": write.map(|time| time.as_secs_f64() * 1000.0),
         "disk_is_slow": found.and_then(|found| found.disk_is_slow(config)),
+        "realtime": config.realtime,
+        "realtime_refused": found.map(|found| found.urgent.refused()),
         "node_rank": found.map(|found| match &found.sample {
             Ok(Sample { value, from }) => json!({ "value": value, "from": from }),
             Err(why) => json!({ "value": null, "from": format!("none: {why}") }),

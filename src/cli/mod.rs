@@ -55,6 +55,7 @@ mod tracker;
 mod transition;
 mod trust;
 mod unknown;
+mod urgent;
 mod waits;
 mod watch;
 

@@ -20,6 +20,7 @@ const KEYS: &[&str] = &[
     "preempt",
     "rank",
     "trust_refused",
+    "realtime",
     "node",
     "admin_token_file",
     "admin_tls",
@@ -50,6 +51,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let algorithm = optional(top.get("algorithm"), |spot| report.choice(spot, &all()));
     let preempt = optional(top.get("preempt"), |spot| preempt(spot, timing.as_ref(), report));
     let trust_refused = optional(top.get("trust_refused"), |spot| report.boolean(spot));
+    let realtime = optional(top.get("realtime"), |spot| report.boolean(spot));
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let secured = optional(top.get("admin_tls"), |spot| report.boolean(spot));
@@ -78,6 +80,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         rank: rank?.kind,
         timing: timing?,
         trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),
+        realtime: realtime?.unwrap_or(false),
         members,
         node: node?,
         admin_token_file: token?,

@@ -40,6 +40,8 @@ pub struct Config {
     pub timing: Timing,
     /// Whether a refused redial proves a death.
     pub trust_refused: bool,
+    /// Whether the threads that a heartbeat passes run in real time, with the memory of the process locked.
+    pub realtime: bool,
     /// All members, in the order of the file.
     pub members: Vec<MemberConfig>,
     /// This process's member, where the file names it.

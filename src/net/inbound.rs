@@ -27,6 +27,7 @@ use crate::core::detector::ConnectionId;
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
 use crate::core::{Input, Redial};
+use crate::realtime::Realtime;
 use crate::tls::{Secured, Session};
 use crate::wire::{self, DecodeError, FrameError, Opening, Reply};
 
@@ -99,6 +100,7 @@ pub struct Reception {
     pub failure_time: FailureTime,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
+    pub realtime: Realtime,
 }
 
 impl Reception {
@@ -122,6 +124,7 @@ impl Reception {
         let stream = &closer.stream;
         let address = stream.peer_addr().ok()?;
         let (opening, mut session) = self.greeter.listen(stream, address, HELLO_DEADLINE)?;
+        self.realtime.enter(); // only now: a stranger's handshake is no more urgent than a job
         let address = address.to_string();
         let answer = match opening {
             Opening::Hello(hello) => {

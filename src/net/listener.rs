@@ -64,6 +64,7 @@ struct Acceptor {
 
 impl Acceptor {
     fn run(&mut self) {
+        self.reception.realtime.enter();
         while let Some(socket) = self.socket.socket() {
             match socket.accept() {
                 Ok((stream, _)) => self.receive(stream),

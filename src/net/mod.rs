@@ -29,13 +29,11 @@ mod writer;
 use std::io;
 #[cfg(feature = "http")]
 use std::net::TcpStream;
-use std::sync::Arc;
 use std::time::Duration;
 #[cfg(feature = "cli")]
 use std::time::Instant;
 
 use crate::core::{Input, Output};
-use crate::tls::Security;
 
 #[cfg(any(test, feature = "http"))]
 pub use bind::listen;
@@ -52,9 +50,10 @@ use outbound::Outbound;
 pub use own::{Other, OwnAddress, OwnListener};
 pub use peers::PeerAddress;
 use peers::Peers;
+#[cfg(feature = "http")]
 use places::Places;
 pub use refused::{Refusals, Who};
-use writer::Surroundings;
+pub use writer::Surroundings;
 
 /// Looks host:port up as a node would, all of them at once. Returns for each what is wrong: it has no address, or has
 /// not got one within `limit`.
@@ -96,26 +95,25 @@ impl Net {
         socket: OwnListener,
         peers: Vec<PeerAddress>,
         failure: Duration,
-        inbox: Inbox,
-        (security, refusals): (Security, Refusals),
-        counters: Arc<Counters>,
+        surroundings: Surroundings,
         seed: u64,
     ) -> io::Result<Net> {
         let failure_time = FailureTime::new(failure);
-        let places = Places::default();
-        let shared = Surroundings {
-            inbox: inbox.clone(),
-            places: places.clone(),
-            security: security.clone(),
-            refusals: refusals.clone(),
-            counters: counters.clone(),
-        };
-        let outbound = Outbound::start(&peers, &failure_time, shared, &counters, seed)?;
+        let shared = surroundings.clone();
+        let outbound = Outbound::start(&peers, &failure_time, shared, seed)?;
+        let Surroundings { inbox, places, security, refusals, counters, realtime } = surroundings;
         let peers = Peers::new(peers);
         let greeter = Greeter { peers: peers.clone(), security, refusals };
         let (failure, known) = (failure_time.clone(), peers.clone());
-        let reception =
-            Reception { peers: known, greeter, places, failure_time: failure, inbox, counters };
+        let reception = Reception {
+            peers: known,
+            greeter,
+            places,
+            failure_time: failure,
+            inbox,
+            counters,
+            realtime,
+        };
         let listener = Listener::start(socket, reception)?;
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, failure_time })
     }

@@ -64,10 +64,9 @@ impl Outbound {
         peers: &[PeerAddress],
         failure_time: &FailureTime,
         surroundings: Surroundings,
-        counters: &Arc<Counters>,
         seed: u64,
     ) -> io::Result<Outbound> {
-        let (failure_time, counters) = (failure_time.clone(), counters.clone());
+        let (failure_time, counters) = (failure_time.clone(), surroundings.counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
         let mut outbound =
             Outbound { writers, leaving, parcel: None, failure_time, surroundings, counters, seed };
@@ -186,6 +185,7 @@ mod tests {
     use crate::core::types::{Epoch, Incarnation};
     use crate::net::places::Places;
     use crate::net::{Event, Inbox, Refusals};
+    use crate::realtime::Realtime;
     use crate::tls::Security;
 
     fn id(number: u128) -> NodeId {
@@ -213,10 +213,11 @@ mod tests {
             security: Security::new(None),
             refusals: Refusals::new(counters.clone(), |_, _| {}),
             counters: counters.clone(),
+            realtime: Realtime::default(),
         };
         let failure_time = FailureTime::new(Duration::from_secs(1));
         let peers = [peer(1), peer(2)];
-        let outbound = Outbound::start(&peers, &failure_time, surroundings, &counters, 1).unwrap();
+        let outbound = Outbound::start(&peers, &failure_time, surroundings, 1).unwrap();
         (outbound, counters)
     }
 

@@ -29,6 +29,7 @@ use super::refused::{Refusals, Who};
 use crate::core::Input;
 use crate::core::death::DeathCertificate;
 use crate::core::random::Random;
+use crate::realtime::Realtime;
 use crate::tls::{Fault, Secured, Security, Session};
 use crate::wire::{self, Frame, FrameError, Reply};
 
@@ -48,7 +49,7 @@ pub enum Control {
     Dial,
 }
 
-/// Shared by all writers of a node.
+/// Shared by all threads of the network of a node.
 #[derive(Clone)]
 pub struct Surroundings {
     pub inbox: Inbox,
@@ -56,6 +57,20 @@ pub struct Surroundings {
     pub security: Security,
     pub refusals: Refusals,
     pub counters: Arc<Counters>,
+    pub realtime: Realtime,
+}
+
+impl Surroundings {
+    /// Those of a network that has not looked up any name yet.
+    pub fn new(
+        inbox: Inbox,
+        security: Security,
+        refusals: Refusals,
+        counters: Arc<Counters>,
+        realtime: Realtime,
+    ) -> Surroundings {
+        Surroundings { inbox, places: Places::default(), security, refusals, counters, realtime }
+    }
 }
 
 pub struct Writer {
@@ -96,6 +111,7 @@ impl Writer {
 
     /// The life of a writer thread.
     pub fn run(mut self) {
+        self.surroundings.realtime.enter();
         let mut pause = FIRST_PAUSE;
         loop {
             // A dial that vanishes without an answer is part of the pause before the next one.

@@ -57,8 +57,9 @@ impl Alerts {
         }
         // A thread that hangs cannot report that itself.
         let is_told_here = |found: &&Found| {
-            use ProblemKind::{Address, Rank, Stalled, Storage};
-            matches!(found.kind, Address | Storage | Rank | Stalled) || found.is_of_file()
+            use ProblemKind::{Address, Rank, Realtime, Stalled, Storage};
+            matches!(found.kind, Address | Storage | Rank | Realtime | Stalled)
+                || found.is_of_file()
         };
         for found in began.iter().filter(is_told_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);

@@ -4,11 +4,10 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
 use super::clock::{moment, wall_clock_ms};
-use super::inbox::Event;
+use super::inbox::{Event, Queue};
 use super::publish::Published;
 use super::status::HealthStatus;
 use super::surroundings::Surroundings;
@@ -35,7 +34,7 @@ fn of(health: &HealthConfig) -> Check {
 pub struct Checks {
     checker: Arc<Mutex<Option<Checker>>>,
     published: Arc<Published>,
-    events: Sender<Event>,
+    events: Queue,
     surroundings: Surroundings,
 }
 
@@ -43,7 +42,7 @@ impl Checks {
     /// Without a check so far.
     pub(super) fn new(
         published: Arc<Published>,
-        events: Sender<Event>,
+        events: Queue,
         surroundings: Surroundings,
     ) -> Checks {
         Checks { checker: Arc::default(), published, events, surroundings }
@@ -62,7 +61,7 @@ impl Checks {
                 return true;
             }
             published.ring();
-            events.send(Event::Checked { healthy: verdict.healthy }).is_ok()
+            events.send(Event::Checked { healthy: verdict.healthy })
         };
         let checker = Checker::start(of(health), self.surroundings.variables(), deliver)?;
         *self.checker.lock() = Some(checker);

@@ -136,6 +136,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("rank.margin", old.margin != new.margin),
         ("timing", old.timing != new.timing && !is_timed_otherwise(old, new)),
         ("trust_refused", old.trust_refused != new.trust_refused),
+        ("realtime", old.realtime != new.realtime),
         ("control_group", old.control_group != new.control_group),
         ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
         ("tls", secured(old) != secured(new)),
@@ -185,6 +186,7 @@ mod tests {
         assert_eq!(named(|new| new.algorithm = AlgorithmKind::Ring), ["algorithm"]);
         assert_eq!(named(|new| new.preempt = Preempt::Never), ["preempt"]);
         assert_eq!(named(|new| new.trust_refused = !new.trust_refused), ["trust_refused"]);
+        assert_eq!(named(|new| new.realtime = !new.realtime), ["realtime"]);
         assert_eq!(named(|new| new.control_group = Some("x".to_owned())), ["control_group"]);
         assert_eq!(named(|new| new.admin_tls = !new.admin_tls), ["admin_tls"]);
         assert_eq!(named(|new| new.members[0].admin = None), ["its listen or admin address"]);

@@ -96,6 +96,7 @@ impl Election {
 
     /// The main loop of the election thread. Returns the threads that are left to be stopped.
     pub fn run(mut self) -> (Net, Writer) {
+        self.published.realtime.enter();
         let mut batch = 0;
         while !self.stopped {
             let event = self.wait();

@@ -7,8 +7,9 @@ use crossbeam::channel::Sender;
 use crate::core::Command;
 use crate::core::message::{Done, Refusal};
 use crate::core::settings::Timing;
-use crate::net::Event as NetEvent;
+use crate::net::{Event as NetEvent, NoAnswer};
 use crate::rank;
+use crate::realtime::Realtime;
 use crate::store::StoreError;
 
 /// An event that the election thread handles.
@@ -45,4 +46,40 @@ impl From<NetEvent> for Event {
 pub struct Order {
     pub command: Command,
     pub answer: Sender<Result<Done, Refusal>>,
+}
+
+/// The way into the inbox for threads that do not run in real time. Cheap to clone.
+///
+/// They do while they put an event into the queue, if the election thread does. To see why, consider the store: its
+/// event wakes the election thread, which takes the processor from the store, and then waits for the lock of the queue,
+/// which the store still holds; on a busy host it would wait for milliseconds.
+#[derive(Clone, Debug)]
+pub struct Queue {
+    /// For threads that run in real time already.
+    pub urgent: Sender<Event>,
+    realtime: Realtime,
+}
+
+impl Queue {
+    pub fn new(urgent: Sender<Event>, realtime: Realtime) -> Queue {
+        Queue { urgent, realtime }
+    }
+
+    /// False when the election thread has ended.
+    pub fn send(&self, event: Event) -> bool {
+        self.realtime.meanwhile(|| self.urgent.send(event).is_ok())
+    }
+
+    /// False when the queue is full, or the election thread has ended.
+    pub fn try_send(&self, event: Event) -> bool {
+        self.realtime.meanwhile(|| self.urgent.try_send(event).is_ok())
+    }
+
+    /// # Errors
+    /// When the queue stays full for that long, or the election thread has ended.
+    pub fn send_timeout(&self, event: Event, timeout: Duration) -> Result<(), NoAnswer> {
+        let put = || self.urgent.send_timeout(event, timeout).map_err(|error| error.is_timeout());
+        let late = |is_late| if is_late { NoAnswer::Late } else { NoAnswer::Never };
+        self.realtime.meanwhile(put).map_err(late)
+    }
 }

@@ -50,6 +50,7 @@ use crossbeam::channel::bounded;
 use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::core::{self, Core};
+use crate::realtime::Realtime;
 
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
@@ -58,7 +59,7 @@ use checked::Checks;
 pub(crate) use clock::moment;
 use edited::{Edited, Present};
 pub use error::StartError;
-use inbox::Event;
+use inbox::{Event, Queue};
 pub use leading::{Lead, while_leading};
 use prepare::{accepted, attend, listen, own_address, restore, settings};
 use publish::Published;
@@ -188,10 +189,12 @@ impl Node {
         {
             log::warn!(event = "config_differs"; "{differs}");
         }
-        let channel = bounded(EVENTS);
+        let (sender, events) = bounded(EVENTS);
+        let realtime = Realtime::begin(config.realtime);
+        let queue = Queue::new(sender, realtime.clone());
         // Before anybody can dial: the first hello tells the rank.
         let surroundings = Surroundings::new(config, name);
-        let started = ranked::start(own, channel.0.clone(), &surroundings);
+        let started = ranked::start(own, queue.clone(), &surroundings);
         let (sampler, sample) = started.map_err(StartError::Thread)?;
         settings.value = sample.as_ref().ok().map(|sample| sample.value);
         let socket = listen(config, own, address, &mut settings)?;
@@ -199,20 +202,21 @@ impl Node {
         let attendance = attend((config, own), attended, &mut settings, start, &socket);
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
-        let published = Arc::new(Published::new(&core, file, &sample, store.pace()));
+        let published = Arc::new(Published::new(&core, file, &sample, store.pace(), realtime));
         surroundings.set_published(published.clone());
         published.secure(certificates.security());
-        published.failures.open(&config.state_dir(name));
+        let state = config.state_dir(name);
+        published.failures.open(&state);
         if published.failures.present().is_some() {
-            let _ = channel.0.try_send(Event::StandBack); // the first event of an empty queue, before any hello
+            let _ = queue.try_send(Event::StandBack); // the first event of an empty queue, before any hello
         }
         let secured = (socket.clone(), certificates.security());
-        let started = threads::start(config, core, store, secured, channel, published);
+        let started = threads::start(config, core, store, secured, (queue, events), published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
         let edited = Edited::new(present.clone(), name);
         let observed = (edited, certificates.clone(), attendance.clone());
-        let watch = Watch::start(handle.clone(), socket, config.state_dir(name), observed);
+        let watch = Watch::start(handle.clone(), socket, state, observed);
         let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);

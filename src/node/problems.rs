@@ -26,6 +26,8 @@ pub enum ProblemKind {
     Rejected,
     /// The election thread missed its turn.
     Stalled,
+    /// The system refuses the real-time scheduling or the locked memory that the file asks for.
+    Realtime,
     /// No further voter may fail.
     QuorumMargin,
     /// Members run with different files, or this node with an old one.
@@ -137,6 +139,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     if status.stalled {
         let text = "the election thread missed its turn, so this node counts itself as failed";
         add(ProblemKind::Stalled, "", text.to_owned());
+    }
+    if let Some(why) = status.realtime.as_ref().and_then(|realtime| realtime.refused.clone()) {
+        add(ProblemKind::Realtime, "", why);
     }
     if let Some(why) = &sight.address {
         add(ProblemKind::Address, "", why.clone());

@@ -26,6 +26,7 @@ use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
 use crate::rank;
+use crate::realtime::Realtime;
 use crate::store::Pace;
 use crate::tls::Security;
 use crossbeam::channel::{Receiver, Sender, bounded};
@@ -54,6 +55,8 @@ pub struct Published {
     pub measures: Measures,
     /// The leadership, for those who act on it.
     pub feed: Feed,
+    /// Whether the threads of the election run in real time.
+    pub realtime: Realtime,
     /// The failures of this node's job.
     pub failures: Failures,
     security: OnceLock<Security>,
@@ -67,6 +70,7 @@ impl Published {
         file: Arc<MemberList>,
         sample: &rank::Outcome,
         pace: Arc<Pace>,
+        realtime: Realtime,
     ) -> Published {
         let now = clock::now();
         Published {
@@ -81,6 +85,7 @@ impl Published {
             calls: Calls::default(),
             measures: Measures::new(core, pace),
             feed: Feed::default(),
+            realtime,
             failures: Failures::default(),
             security: OnceLock::new(),
             longest_hold: AtomicU64::new(0),

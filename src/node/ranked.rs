@@ -4,10 +4,9 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crossbeam::channel::Sender;
 use parking_lot::Mutex;
 
-use super::inbox::Event;
+use super::inbox::{Event, Queue};
 use super::surroundings::Surroundings;
 use crate::config::{Attribute, Config, MemberConfig};
 use crate::rank::{Outcome, Sampler, Source};
@@ -23,10 +22,10 @@ pub fn sample(config: &Config, member: &MemberConfig) -> Outcome {
 /// Takes the first sample, and starts to take the others for the election thread.
 pub(super) fn start(
     member: &MemberConfig,
-    events: Sender<Event>,
+    events: Queue,
     surroundings: &Surroundings,
 ) -> io::Result<(Sampler, Outcome)> {
-    let deliver = move |outcome| events.send(Event::Sampled(outcome)).is_ok();
+    let deliver = move |outcome| events.send(Event::Sampled(outcome));
     Sampler::start(source(member), member.rank.every, surroundings.variables(), deliver)
 }
 
@@ -48,16 +47,12 @@ fn source(member: &MemberConfig) -> Source {
 #[derive(Clone)]
 pub struct Ranks {
     sampler: Arc<Mutex<Option<Sampler>>>,
-    events: Sender<Event>,
+    events: Queue,
     surroundings: Surroundings,
 }
 
 impl Ranks {
-    pub(super) fn new(
-        sampler: Sampler,
-        events: Sender<Event>,
-        surroundings: Surroundings,
-    ) -> Ranks {
+    pub(super) fn new(sampler: Sampler, events: Queue, surroundings: Surroundings) -> Ranks {
         Ranks { sampler: Arc::new(Mutex::new(Some(sampler))), events, surroundings }
     }
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam::channel::{Receiver, SendTimeoutError, Sender, bounded};
+use crossbeam::channel::{Receiver, bounded};
 
 use super::events::EventLog;
 use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
-use super::inbox::{Event, Order};
+use super::inbox::{Event, Order, Queue};
 use super::leadership::{Change, Leadership};
 use super::members;
 use super::publish::Published;
@@ -43,7 +43,7 @@ const ANSWER: Duration = Duration::from_secs(5);
 #[derive(Clone)]
 pub struct NodeHandle {
     pub(super) published: Arc<Published>,
-    pub(super) events: Sender<Event>,
+    pub(super) events: Queue,
     /// The end of the election thread.
     pub(super) end: End,
 }
@@ -165,7 +165,7 @@ impl NodeHandle {
 #[derive(Debug)]
 pub struct Hold {
     number: u64,
-    events: Sender<Event>,
+    events: Queue,
 }
 
 impl Drop for Hold {
@@ -273,10 +273,7 @@ impl NodeHandle {
 
     /// Puts a request into the queue of the election thread.
     fn send(&self, event: Event, timeout: Duration) -> Result<(), CommandError> {
-        self.events.send_timeout(event, timeout).map_err(|error| match error {
-            SendTimeoutError::Timeout(_) => unanswered(NoAnswer::Late),
-            SendTimeoutError::Disconnected(_) => unanswered(NoAnswer::Never),
-        })
+        self.events.send_timeout(event, timeout).map_err(unanswered)
     }
 }
 

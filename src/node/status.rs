@@ -6,6 +6,7 @@ use super::history::Entry;
 use serde::{Deserialize, Serialize};
 
 pub use super::leaderless::LeaderlessStatus;
+pub use crate::realtime::RealtimeStatus;
 
 /// A node's status. Field names and meanings are part of electd's interface.
 ///
@@ -56,6 +57,9 @@ pub struct Status {
     /// How long the slowest of the latest 16 durable writes took, in milliseconds; null before the first.
     #[serde(default)]
     pub durable_write_ms: Option<f64>,
+    /// Whether it has the real-time scheduling that its file asks for; null if the file does not.
+    #[serde(default)]
+    pub realtime: Option<RealtimeStatus>,
     /// The guarantee, in words.
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
@@ -214,8 +218,8 @@ pub struct PauseStatus {
 pub struct Problem {
     /// When it was seen first, such as `2026-11-22T10:58:33.123Z`.
     pub since: String,
-    /// storage, rank, health, address, job, peer_down, rejected, stalled, quorum_margin, config_differs,
-    /// certificate or coroner.
+    /// storage, rank, health, address, job, peer_down, rejected, stalled, realtime, quorum_margin,
+    /// config_differs, certificate or coroner.
     pub kind: String,
     /// The member that it is about, by name, if it is about another one; or a word that tells it from others of its kind.
     #[serde(default)]

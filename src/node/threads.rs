@@ -4,17 +4,17 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use crossbeam::channel::{Receiver, Sender};
+use crossbeam::channel::Receiver;
 
 use super::clock;
 use super::election::Election;
-use super::inbox::Event;
+use super::inbox::{Event, Queue};
 use super::members;
 use super::publish::Published;
 use super::running::NodeHandle;
 use crate::config::Config;
 use crate::core::Core;
-use crate::net::{End, Inbox, Net, OwnListener, Refusals};
+use crate::net::{self, End, Inbox, Net, OwnListener, Refusals};
 use crate::store::{Store, Writer};
 use crate::tls::Security;
 
@@ -27,25 +27,27 @@ pub fn start(
     core: Core,
     store: Store,
     (socket, security): (OwnListener, Security),
-    (event, events): (Sender<Event>, Receiver<Event>),
+    (queue, events): (Queue, Receiver<Event>),
     published: Arc<Published>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {
     let (own, seed) = (core.id(), core.settings().instance);
-    let stored = event.clone();
+    let stored = queue.clone();
     let store = Writer::start(store, move |result| {
         let _ = stored.send(Event::Stored(result)); // the election thread may have ended
     })?;
     let (answering, end) = End::new();
-    let (inbox, counters) = (Inbox::new(event.clone(), end.clone()), published.measures.counters.clone());
+    let inbox = Inbox::new(queue.urgent.clone(), end.clone());
+    let counters = published.measures.counters.clone();
     let peers = members::peers(core.members(), own);
     let told = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
         told.measures.handshakes.note(clock::now(), who, &fault);
     });
-    let secured = (security, refusals);
-    let net = Net::start(socket, peers, config.timing.failure, inbox, secured, counters, seed)?;
+    let realtime = published.realtime.clone();
+    let surroundings = net::Surroundings::new(inbox, security, refusals, counters, realtime);
+    let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
     let election = Election::new(core, net, store, (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run())?;
-    Ok((NodeHandle { published, events: event, end }, thread))
+    Ok((NodeHandle { published, events: queue, end }, thread))
 }

@@ -171,6 +171,7 @@ fi
 if has systemd-analyze "the unit"; then
     mkdir -p "$dir/units"
     sed "s|@BIN@|$(dirname "$electd")|" 'packaging/electd@.service' >"$dir/units/electd@.service"
+    install -D -m 644 packaging/electd-realtime.conf "$dir/units/electd@.service.d/realtime.conf"
     SYSTEMD_UNIT_PATH="$dir/units:" systemd-analyze verify --man=no "$dir/units/electd@.service" 2>"$dir/verify"
     # Other units of this machine may have problems of their own.
     if grep -q 'electd@' "$dir/verify"; then bad "systemd-analyze verify"; grep 'electd@' "$dir/verify"; else

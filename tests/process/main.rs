@@ -32,6 +32,7 @@ mod peer;
 mod playbooks;
 mod problems;
 mod rank;
+mod realtime;
 mod refusals;
 mod reload;
 mod returning;

@@ -13,6 +13,7 @@ use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Role, Time};
 use crate::core::{Core, Input, Output, Phase};
 use crate::rank::Sample;
+use crate::realtime::Realtime;
 
 const TIMING: Timing = Timing {
     heartbeat: Duration::from_millis(40),
@@ -53,7 +54,8 @@ fn leader() -> Core {
 fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease() {
     let (core, start) = (leader(), Instant::now());
     let sample = Ok(Sample { value: 0, from: String::new() });
-    let published = Published::new(&core, core.members().clone(), &sample, Arc::default());
+    let published =
+        Published::new(&core, core.members().clone(), &sample, Arc::default(), Realtime::default());
     let until = core.lease_until().unwrap();
     let mut leading = 0;
     loop {

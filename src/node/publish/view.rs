@@ -63,6 +63,7 @@ impl Published {
             health: watched.health.clone(),
             halting: halting(settings, phase, &snapshot),
             lease_remaining_ms: lease.map(millis),
+            realtime: self.realtime.status(),
             durable_write_ms: self.measures.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
             worst_failover_ms: guarantee.longest_failover(snapshot.is_unsteady()).map(millis),

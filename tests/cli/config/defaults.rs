@@ -51,6 +51,7 @@ fn what_is_left_out_of_a_file_has_its_default() {
             ["bully", "always", "id", "0"].map(Value::from)
         );
         assert_eq!((told("trust_refused"), told("tls")), (trusts.into(), false.into()), "{quorum}");
+        assert_eq!((told("realtime"), told("realtime_refused")), (false.into(), Value::Null));
         let member = &found["members"][0];
         assert_eq!((&member["role"], &member["listen"]), (&json!("member"), &member["address"]));
         assert_eq!((&member["admin"], &member["health"]), (&Value::Null, &Value::Null));

@@ -359,11 +359,12 @@ fn a_word_that_does_not_exist_is_told_which_do() {
 #[test]
 fn what_this_version_has_is_accepted() {
     let more = r#""quorum": "none", "algorithm": "bully", "preempt": "never", "rank": {"by": "id"},
-        "trust_refused": false, "node": "node-2", "admin_token_file": "token""#;
+        "trust_refused": false, "realtime": true, "node": "node-2", "admin_token_file": "token""#;
     let output = with("\"quorum\": \"none\"", more).check(&["--output", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(json["preempt"], "never");
     assert_eq!(json["trust_refused"], false);
+    assert_eq!(json["realtime"], true);
     assert_eq!(json["node"], "node-2");
     assert_eq!(json["proven_failover_ms"], serde_json::Value::Null);
 }

@@ -1,0 +1,128 @@
+//! Real-time scheduling: the threads that a heartbeat passes have it, and nothing else of a node and of what it starts.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+
+use serde_json::json;
+use story::story;
+
+use crate::support::{Cluster, Node, electd, ensure, eventually};
+
+/// The policy of a thread or process, as the kernel shows it: 0 is ordinary, 1 is SCHED_FIFO. None if it has ended.
+fn policy(task: impl AsRef<Path>) -> Option<u32> {
+    let stat = fs::read_to_string(task.as_ref().join("stat")).ok()?;
+    policy_in(&stat)
+}
+
+fn policy_in(stat: &str) -> Option<u32> {
+    let (_, fields) = stat.rsplit_once(") ")?;
+    fields.split_whitespace().nth(41 - 3)?.parse().ok()
+}
+
+/// The names of the threads of a node that run in real time, without those of peers.
+fn in_real_time(node: &Node) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{}/task", node.pid())).unwrap().flatten();
+    let urgent = tasks.filter(|task| policy(task.path()) == Some(1));
+    let names = urgent.filter_map(|task| fs::read_to_string(task.path().join("comm")).ok());
+    let mut names: Vec<String> = names.map(|name| name.trim().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// All processes below this one, by their numbers.
+fn below(pid: &str) -> Vec<String> {
+    let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
+    let lists = tasks.filter_map(|task| fs::read_to_string(task.path().join("children")).ok());
+    let children: Vec<String> =
+        lists.flat_map(|list| list.split(' ').map(str::to_owned).collect::<Vec<_>>()).collect();
+    let children = children.into_iter().filter(|child| !child.is_empty());
+    children.flat_map(|child| [below(&child), vec![child]].concat()).collect()
+}
+
+/// A shell script that writes how it is scheduled into this file, and goes on as told.
+fn witness(file: &Path, then: &str) -> String {
+    format!("read stat </proc/$$/stat; echo \"$stat\" >>{}; {then}", file.display())
+}
+
+#[story]
+fn only_what_a_heartbeat_passes_runs_in_real_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let files = ["hook", "check", "rank", "job"].map(|name| folder.path().join(name));
+    let [hook, check, rank, job] = &files;
+    let cluster = Cluster::prepare(2, |config| {
+        config["realtime"] = true.into();
+        config["hooks"] = json!({"on_change": ["sh", "-c", witness(hook, "exit 0")]});
+        config["health"] = json!({"command": ["sh", "-c", witness(check, "exit 0")]});
+        config["rank"] = json!({"by": "command", "command": ["sh", "-c", witness(rank, "echo 1")]});
+    });
+    let command = witness(job, "sleep 1000");
+    cluster.node(1).start();
+    cluster.node(2).start_with(&["--", "sh", "-c", &command]);
+    cluster.agree_on(2);
+    let status = cluster.status(2).unwrap();
+    if !status.realtime.as_ref().unwrap().holds {
+        println!("skipped: {status:?}");
+        return;
+    }
+    let expected = ["election", "listener", "reader-node-1", "writer-node-1"];
+    eventually("these threads run in real time", || {
+        let found = in_real_time(cluster.node(2));
+        ensure(found == expected, || format!("{found:?}"))
+    });
+    assert!(cluster.node(2).figure("VmLck") > 0);
+    for file in &files {
+        let told = eventually(&format!("{} ran", file.display()), || {
+            fs::read_to_string(file).map_err(|error| error.to_string())
+        });
+        let policies: Vec<_> = told.lines().map(policy_in).collect();
+        assert!(policies.iter().all(|policy| *policy == Some(0)), "{}: {told}", file.display());
+    }
+    let processes = below(&cluster.node(2).pid().to_string());
+    assert!(processes.len() > 1, "the guard and its job: {processes:?}");
+    for pid in processes {
+        assert!(policy(format!("/proc/{pid}")).is_none_or(|policy| policy == 0), "{pid}");
+    }
+    let problems = cluster.status(2).unwrap().problems;
+    assert!(problems.iter().all(|found| found.kind != "realtime"), "{problems:?}");
+    let output = electd(&cluster, &["check", "--node", "node-1"]);
+    let told = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(told.contains("the threads of the election can run in real time"), "{told}");
+}
+
+/// Root has the two capabilities, whatever the limits are.
+#[story]
+fn a_node_that_is_refused_it_says_so_and_runs_on() {
+    let cluster = Cluster::prepare(2, |config| config["realtime"] = true.into());
+    let program = cluster.file().with_file_name("limited");
+    let script = format!(
+        "#!/bin/sh\nulimit -r 0; ulimit -l 64\n\
+         exec setpriv --bounding-set=-sys_nice,-ipc_lock --inh-caps=-all {} \"$@\"\n",
+        env!("CARGO_BIN_EXE_electd")
+    );
+    fs::write(&program, script).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    if !std::process::Command::new(&program).arg("--version").output().unwrap().status.success() {
+        println!("skipped: to go without a capability needs root and setpriv");
+        return;
+    }
+    for node in cluster.nodes() {
+        node.build.replace(Some(program.clone()));
+        node.start();
+    }
+    cluster.agree_on(2);
+    eventually("the problem is told with its remedy", || {
+        let status = cluster.status(1)?;
+        ensure(!status.realtime.as_ref().is_some_and(|it| it.holds), || format!("{status:?}"))?;
+        let text = status.problems.iter().find(|found| found.kind == "realtime");
+        let text = text.map(|found| found.text.clone()).unwrap_or_default();
+        let all = ["LimitRTPRIO=10", "LimitMEMLOCK=infinity"].iter().all(|it| text.contains(it));
+        ensure(all, || format!("{text} in {:?}", status.problems))
+    });
+    assert_eq!(in_real_time(cluster.node(1)), [""; 0]);
+    assert_eq!(cluster.node(1).figure("VmLck"), 0);
+    let health = electd(&cluster, &["health"]);
+    let line = String::from_utf8_lossy(&health.stdout).into_owned();
+    assert!(health.status.code() == Some(1) && line.contains("RLIMIT_RTPRIO is 0"), "{health:?}");
+    cluster.node(1).until_logged(&["WARN", "realtime: its threads have ordinary scheduling"]);
+}
