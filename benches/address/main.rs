@@ -77,7 +77,6 @@ fn main() {
     for (name, mode) in [
         ("electd, quorum none", json!({"quorum": "none"})),
         ("electd, majority", json!({"quorum": "majority"})),
-        ("electd, majority, trust_refused", json!({"quorum": "majority", "trust_refused": true})),
     ] {
         measure(name, &mut Electd::new(&hosts, &mode), &hosts, &client, runs);
     }

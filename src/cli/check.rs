@@ -169,6 +169,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         ("rank", ranking(config)),
         ("data_dir", config.data_dir.display().to_string()),
     ];
+    lines.extend(config.warnings.iter().map(|warning| ("file", format!("WARNING: {warning}"))));
     if checked > 0 {
         let all = config.members.len();
         lines.push(("health", format!("{checked} of {all} members have a health check")));
@@ -318,6 +319,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         "rank": config.rank.name(),
         "margin": config.margin.to_string(),
         "trust_refused": config.trust_refused,
+        "warnings": config.warnings,
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
         "asked_as": found.map(|found| found.asker.name()),
@@ -358,6 +360,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         },
         "guarantee": guarantee.text(),
         "worst_failover_ms": guarantee.worst_failover.map(millis),
+        "crash_failover_ms": guarantee.crash_failover.map(millis),
         "proven_failover_ms": guarantee.proven_failover.map(millis),
         "unsteady_adds_ms": guarantee.unsteady.map(millis),
         "dual_leader_window_ms": guarantee.dual_leader_window.map(millis),

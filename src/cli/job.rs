@@ -189,7 +189,7 @@ impl JobArgs {
             wait: self.wait,
             stop_after: self.stop_after,
             cleanup: self.cleanup.clone(),
-            is_leased: config.quorum == Quorum::Majority && !config.trust_refused,
+            is_leased: config.quorum == Quorum::Majority,
             restart,
             moves: self.then.unwrap_or(default) == Then::Resign,
             returns: returns || restart != Restart::Never,

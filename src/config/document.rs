@@ -79,15 +79,23 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         margin: rank.as_ref()?.margin,
         rank: rank?.kind,
         timing: timing?,
-        trust_refused: trust_refused?.unwrap_or(trusts_refused(quorum)),
+        trust_refused: trust_refused?.unwrap_or(true) && quorum == Quorum::None,
         realtime: realtime?.unwrap_or(false),
         members,
         node: node?,
         admin_token_file: token?,
         admin_tls,
         control_group: group?,
+        warnings: match quorum {
+            Quorum::Majority if trust_refused?.is_some() => vec![UNTRUSTED.to_owned()],
+            _ => Vec::new(),
+        },
     })
 }
+
+/// A firewall can refuse in place of a process that lives. A majority has the word of the dead process's host instead.
+const UNTRUSTED: &str = "trust_refused has no effect with a majority, where a refused connection frees no promise and a \
+     death is certified: remove the key";
 
 /// `Some(None)` for a key that is not given, `None` for one that is wrong and was reported.
 #[allow(clippy::option_option)]
@@ -96,15 +104,6 @@ fn optional<'s, 't, T>(
     read: impl FnOnce(&'s Spot<'t>) -> Option<T>,
 ) -> Option<Option<T>> {
     spot.map_or(Some(None), |spot| read(spot).map(Some))
-}
-
-/// Whether a refused redial proves a death, where the file does not say. A firewall can forge it,
-/// which mode none has no promise to lose by.
-fn trusts_refused(quorum: Quorum) -> bool {
-    match quorum {
-        Quorum::None => true,
-        Quorum::Majority => false,
-    }
 }
 
 fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> {

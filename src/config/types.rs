@@ -38,7 +38,7 @@ pub struct Config {
     pub margin: Margin,
     /// The timings, defaults filled in.
     pub timing: Timing,
-    /// Whether a refused redial proves a death.
+    /// Without a majority: whether a refused redial proves a death. With one it is false, whatever the file says.
     pub trust_refused: bool,
     /// Whether the threads that a heartbeat passes run in real time, with the memory of the process locked.
     pub realtime: bool,
@@ -52,6 +52,8 @@ pub struct Config {
     pub admin_tls: bool,
     /// The group that may use the control socket too, by its name or number.
     pub control_group: Option<String>,
+    /// What the file says to no effect, in sentences.
+    pub warnings: Vec<String>,
 }
 
 /// One member of the configuration.

@@ -6,7 +6,7 @@
 use std::time::Duration;
 
 use super::planted::Fault;
-use super::settings::{AlgorithmKind, Timing};
+use super::settings::{AlgorithmKind, Quorum, Timing};
 
 /// The part of a promise of this length that a leader may rely on: shorter by how much the clocks of a voter and of
 /// the leader may differ (each runs at 0.9 to 1.1 of true time). (L4)
@@ -101,6 +101,26 @@ pub fn proven_failover(algorithm: AlgorithmKind, timing: &Timing, members: usize
         (AlgorithmKind::Halting, _) => proof + timing.message * 5,
         (AlgorithmKind::Ring, others) => proof + ring_run(timing, others),
     }
+}
+
+/// From the death certificate of a leader, when nothing of its job runs any more, until every live member names the next
+/// leader: no time-out is part of it. From the crash of the process until then it takes as long as its job takes to end;
+/// where that lasts, the silence of the leader counts, as in [`worst_failover`].
+///
+/// As [`proven_failover`], with the certificate in place of the refusal: `m` until the others see the end of the
+/// connection, `2m` for the redial and the certificate, and an [`election`]. Each member passes the certificate on before it
+/// asks for votes, so the voters are free by then. With a majority `2m` each for the pre-vote and the vote.
+pub fn certified_failover(
+    algorithm: AlgorithmKind,
+    quorum: Quorum,
+    timing: &Timing,
+    members: usize,
+) -> Duration {
+    let questions = match quorum {
+        Quorum::None => Duration::ZERO,
+        Quorum::Majority => timing.message * 4,
+    };
+    proven_failover(algorithm, timing, members) + questions
 }
 
 /// What a majority adds to [`worst_failover`].
@@ -220,6 +240,12 @@ mod tests {
         assert_eq!(further, [600, 850, 550].map(ms));
         let proven = AlgorithmKind::ALL.map(|algorithm| proven_failover(algorithm, &DEFAULT, 5));
         assert_eq!(proven, [200, 400, 700].map(ms));
+        for (quorum, expected) in
+            [(Quorum::None, proven), (Quorum::Majority, [400, 600, 900].map(ms))]
+        {
+            let certified = |algorithm| certified_failover(algorithm, quorum, &DEFAULT, 5);
+            assert_eq!(AlgorithmKind::ALL.map(certified), expected);
+        }
         assert_eq!(dual_leader_window(&DEFAULT), ms(800));
         let convergence = AlgorithmKind::ALL.map(|algorithm| convergence(algorithm, &DEFAULT, 5));
         assert_eq!(convergence, [1000, 1400, 1550].map(ms));

@@ -193,7 +193,7 @@ fn rejects(cx: &mut Context<'_>, from: NodeId, envelope: &Envelope) -> bool {
     true
 }
 
-/// An inbound connection ended: the peer is gone if it refused a redial, suspected if the redial failed
+/// An inbound connection ended: the peer is gone if it refused a redial and that is trusted, suspected if the redial failed
 /// otherwise, and neither if the redial was accepted. (D4)
 fn ended(turn: &mut Turn<'_>, connection: ConnectionId, id: NodeId, redial: Redial) {
     if inbound(turn.cx.state, id) != Some(connection) {
@@ -201,10 +201,6 @@ fn ended(turn: &mut Turn<'_>, connection: ConnectionId, id: NodeId, redial: Redi
     }
     turn.cx.state.detector.change(id, |peer| peer.lines.end());
     turn.cx.out.push(Output::Disconnect { peer: id });
-    if redial == Redial::Refused && turn.cx.state.settings.trust_refused {
-        // The process that spoke there is gone, and no later one has said hello since.
-        turn.cx.state.voter.release_all(id);
-    }
     redialed(turn, id, redial);
 }
 
@@ -225,7 +221,7 @@ fn redialed(turn: &mut Turn<'_>, id: NodeId, redial: Redial) {
     match redial {
         _ if connected => {}
         Redial::Accepted => {}
-        Redial::Refused if turn.cx.state.settings.trust_refused && met => {
+        Redial::Refused if turn.cx.state.settings.trusts_refusals() && met => {
             call::lose(turn, id, Liveness::Dead, Reason::LeaderDead(id));
         }
         Redial::Refused | Redial::Failed => {

@@ -230,7 +230,7 @@ pub struct Settings {
     pub death: Option<DeathHash>,
     /// The certificate of this member's earlier incarnation, if the coroner of that one handed it over.
     pub buried: Option<DeathCertificate>,
-    /// Whether a refused redial proves a death.
+    /// Without a majority: whether a refused redial proves a death.
     pub trust_refused: bool,
     /// With a majority: whether this member may vote although its store is empty and it has not met all other voters.
     /// For the first start of a cluster.
@@ -262,6 +262,11 @@ impl Settings {
             bootstrap: false,
             power_on: PowerOn::Elect,
         }
+    }
+
+    /// Without a majority: whether a refused redial proves a death. A firewall can forge it: with a majority it proves nothing. (D4)
+    pub fn trusts_refusals(&self) -> bool {
+        self.trust_refused && self.quorum == Quorum::None
     }
 }
 

@@ -31,6 +31,9 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
          address {}, listens on {}, admin {admin}{served}, data_dir {data_dir}, start {start}, process {}",
         own.name, config.cluster, own.address, own.listen, std::process::id()
     );
+    for warning in &config.warnings {
+        warn!(event = "config"; "{warning}");
+    }
 }
 
 /// The last logged state of each lasting condition.

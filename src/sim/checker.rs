@@ -79,7 +79,8 @@ pub(super) struct Checker {
 
 impl Checker {
     pub fn new(setup: &Setup) -> Checker {
-        let Setup { preempt, quorum, faults, trust_refused: proofs, .. } = *setup;
+        let Setup { preempt, quorum, faults, trust_refused, .. } = *setup;
+        let proofs = trust_refused && quorum == Quorum::None;
         let nodes = setup.values.len();
         let promise = match (quorum != Quorum::None, faults) {
             (true, _) => Promise::Always,

@@ -42,7 +42,7 @@ impl Schedule {
         }
         let mut world = World::new(setup);
         if self.faults == FaultSet::Jobs {
-            let exclusive = self.quorum == Quorum::Majority && !world.setup.trust_refused;
+            let exclusive = self.quorum == Quorum::Majority;
             world.jobs = Some(Jobs::new(self.seed, nodes, exclusive));
         }
         world.changes = changing;

@@ -83,7 +83,7 @@ pub(super) struct Setup {
     /// Whether members may vote before they have met all others. Otherwise all voters have to meet
     /// once.
     pub bootstrap: bool,
-    /// Whether a refused redial proves a death.
+    /// Whether a refused redial proves a death; with a majority it must not, whatever this says.
     pub trust_refused: bool,
     /// Whether the network and the clocks stay within the model.
     pub faults: FaultSet,

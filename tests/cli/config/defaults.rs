@@ -42,6 +42,24 @@ fn all_timings_follow_from_failure() {
 }
 
 #[test]
+fn with_a_majority_a_key_without_effect_is_warned_of() {
+    for given in [true, false] {
+        let told = |quorum: &str| {
+            checked(&format!("\"quorum\": \"{quorum}\", \"trust_refused\": {given},"))
+        };
+        let (none, majority) = (told("none"), told("majority"));
+        assert_eq!((&none["trust_refused"], &none["warnings"]), (&given.into(), &json!([])));
+        assert_eq!(majority["trust_refused"], false);
+        let warning = majority["warnings"][0].as_str().unwrap();
+        assert!(warning.starts_with("trust_refused has no effect with a majority"), "{warning}");
+        assert_eq!(
+            [&majority["crash_failover_ms"], &majority["worst_failover_ms"]],
+            [&json!(400), &json!(900)]
+        );
+    }
+}
+
+#[test]
 fn what_is_left_out_of_a_file_has_its_default() {
     for (quorum, trusts) in [("none", true), ("majority", false)] {
         let found = checked(&format!("\"quorum\": \"{quorum}\","));
