@@ -16,6 +16,7 @@ use electd::tls::make::Authority;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
+use crate::faults::Fault;
 use crate::network::Network;
 use crate::process;
 
@@ -40,6 +41,7 @@ struct State {
 /// One member and the process that runs it, if any.
 struct Node {
     name: String,
+    listens: SocketAddr,
     process: Option<Child>,
     /// Tells the lines of this process from those of earlier ones.
     life: u32,
@@ -147,8 +149,12 @@ impl Cluster {
         fs::write(folder.join("cluster.json"), config.to_string())
             .expect("the config can be written");
         let (sender, events) = unbounded();
-        let nodes = (1..=size).map(|n| Node {
+        let members = config["members"].as_array().into_iter().flatten();
+        let listens =
+            members.map(|member| member["address"].as_str().and_then(|at| at.parse().ok()));
+        let nodes = (1..).zip(listens).map(|(n, listens)| Node {
             name: format!("node-{n}"),
+            listens: listens.expect("each member has an address"),
             process: None,
             life: 0,
             counts: false,
@@ -215,14 +221,13 @@ impl Cluster {
         });
     }
 
-    /// Sends a signal that takes a node out, and gives the time just before.
-    pub fn strike(&mut self, at: usize, signal: Signal) -> Instant {
+    /// Takes a node out, and gives the time just before.
+    pub fn strike(&mut self, at: usize, fault: Fault) -> Instant {
+        let home = self.network.as_ref().map(|network| network.home(at + 1));
         let node = &mut self.nodes[at];
-        node.life += u32::from(signal != Signal::STOP); // what it still says does not count
+        node.life += u32::from(fault != Fault::Freeze); // what it still says does not count
         node.counts = false;
-        let now = Instant::now();
-        process::signal(node.process.as_ref().expect("it runs"), signal);
-        now
+        fault.strike(node.process.as_ref().expect("it runs"), node.listens, home.as_deref())
     }
 
     /// Waits for the end of a node that was told to end.

@@ -1,6 +1,8 @@
 //! One fault after the other: each at a random moment between two heartbeats, followed by one
 //! measurement of the floor, and by repair.
 
+use std::net::SocketAddr;
+use std::process::Child;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -12,6 +14,8 @@ use crate::calm;
 use crate::cluster::{Agreement, Cluster};
 use crate::disk::Disk;
 use crate::floor::Floor;
+use crate::memory;
+use crate::process;
 use crate::report::{Report, Row};
 use crate::{FAILURE, HEARTBEAT};
 
@@ -22,6 +26,9 @@ const REST: Duration = Duration::from_millis(200);
 /// A failover that takes longer waited for something that it should not wait for.
 const SLOW: Duration = Duration::from_millis(50);
 
+/// Between two signals to a process that has a handler.
+const AGAIN: Duration = Duration::from_micros(200);
+
 /// The fault of the leader.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Fault {
@@ -29,6 +36,12 @@ pub enum Fault {
     Kill,
     /// SIGKILL, while no node can write its state.
     KillWithoutDisk,
+    /// SIGSEGV, as by a defect.
+    Segfault,
+    /// SIGABRT, as by an assertion.
+    Abort,
+    /// The kernel kills it for want of memory in its control group.
+    OutOfMemory,
     /// SIGTERM: it hands over.
     Terminate,
     /// SIGSTOP: only its silence tells.
@@ -131,10 +144,10 @@ impl Run {
         }
         thread::sleep(self.random.up_to(HEARTBEAT));
 
-        let start = self.cluster.strike(leader, fault.signal());
+        let start = self.cluster.strike(leader, fault);
         let agreement = self.cluster.await_agreement();
         report.unsteady(self.cluster.count_changes(REST));
-        let quick = fault.beside(self.cluster.quorum()) == Beside::Floor;
+        let quick = fault.beside() == Beside::Floor;
         if quick && agreement.complete_at - start > SLOW {
             eprintln!("this one took long:\n{}", self.cluster.latest_lines());
         }
@@ -154,7 +167,7 @@ impl Run {
 
 impl Times {
     fn report(self, what: &str, fault: Fault, quorum: Quorum, report: &mut Report) {
-        let beside = match fault.beside(quorum) {
+        let beside = match fault.beside() {
             Beside::Failure => vec![vec![FAILURE]],
             Beside::Floor => vec![self.floor, self.threads_floor],
         };
@@ -162,7 +175,7 @@ impl Times {
         let row = |what, times| Row { what, times, beside: beside.clone(), held_to };
         report.row(row(format!("{what}: all agree"), self.agreed.clone()));
         report.row(row(format!("{what}: one leads"), self.led));
-        if fault.beside(quorum) == Beside::Floor && !self.disk_floor.is_empty() {
+        if fault.beside() == Beside::Floor && !self.disk_floor.is_empty() {
             let what = format!("{what}: all agree (floor + write)");
             let beside = vec![self.disk_floor];
             report.row(Row { what, times: self.agreed, beside, held_to: "" });
@@ -175,35 +188,46 @@ impl Fault {
         match self {
             Fault::Kill => "kill -9",
             Fault::KillWithoutDisk => "kill -9, no disk",
+            Fault::Segfault => "SEGV",
+            Fault::Abort => "ABRT",
+            Fault::OutOfMemory => "OOM",
             Fault::Terminate => "SIGTERM",
             Fault::Freeze => "SIGSTOP",
         }
     }
 
-    /// Silence takes its time; and so does a promise to a leader that did not release it.
-    fn beside(self, quorum: Quorum) -> Beside {
-        match (self, quorum) {
-            (Fault::Terminate, _) | (Fault::Kill | Fault::KillWithoutDisk, Quorum::None) => {
-                Beside::Floor
-            }
-            _ => Beside::Failure,
-        }
+    /// Silence takes its time.
+    fn beside(self) -> Beside {
+        if self == Fault::Freeze { Beside::Failure } else { Beside::Floor }
     }
 
     /// The limit of the ratio, with a majority.
     fn target(self, quorum: Quorum) -> &'static str {
-        match (quorum, self.beside(quorum)) {
+        match (quorum, self.beside()) {
             (Quorum::None, _) => "",
             (Quorum::Majority, Beside::Floor) => "5.00",
             (Quorum::Majority, Beside::Failure) => "1.10",
         }
     }
 
-    fn signal(self) -> Signal {
+    /// Does this to a process that listens there. Gives the time just before.
+    pub fn strike(self, process: &Child, listens: SocketAddr, home: Option<&str>) -> Instant {
+        let begin = Instant::now();
+        let send = |signal| process::signal(process, signal);
         match self {
-            Fault::Kill | Fault::KillWithoutDisk => Signal::KILL,
-            Fault::Terminate => Signal::TERM,
-            Fault::Freeze => Signal::STOP,
+            Fault::Kill | Fault::KillWithoutDisk => send(Signal::KILL),
+            // The first one may only end the handler that tells a stack overflow from other faults.
+            Fault::Segfault => {
+                while !process::has_ended(process) {
+                    send(Signal::SEGV);
+                    thread::sleep(AGAIN);
+                }
+            }
+            Fault::Abort => send(Signal::ABORT),
+            Fault::OutOfMemory => return memory::exhaust(process, listens, home),
+            Fault::Terminate => send(Signal::TERM),
+            Fault::Freeze => send(Signal::STOP),
         }
+        begin
     }
 }

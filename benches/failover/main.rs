@@ -2,6 +2,10 @@
 //! before the fault until the last survivor knows the next leader, beside the floor of the same run. Where no namespace can
 //! be made, which needs root and `ip`, all of them run on loopback, and the report says so.
 //!
+//! electd stands beside keepalived and etcd where these are installed (`apt-get install keepalived etcd-server`).
+//!
+//! `FAILOVER_PEERS=only` measures nothing but these three, and `FAILOVER_PEERS=no` leaves them out.
+//! `FAILOVER_BUSY=600` counts their false changes while busy loops run for as many seconds.
 //! `FAILOVER_RUNS=30` is the number of faults of each kind, `FAILOVER_LARGE=25` adds a cluster of
 //! that many processes with a calm minute, `FAILOVER_QUORUM=majority` leaves out the clusters without
 //! one, `FAILOVER_TLS=only` measures TLS beside plain connections and, if asked for, the large cluster over TLS, and nothing
@@ -14,9 +18,11 @@ mod cluster;
 mod disk;
 mod faults;
 mod floor;
+mod memory;
 #[path = "../../tests/process/support/network.rs"]
 #[expect(dead_code, reason = "the tests use the rest")]
 mod network;
+mod peers;
 mod process;
 mod report;
 mod scratch;
@@ -63,6 +69,14 @@ fn main() {
         let programs: Vec<_> =
             env::split_paths(&others).chain([cluster::program().into()]).collect();
         measure_builds(&programs, &scratch, runs, &mut random, &mut report);
+        return report.print();
+    }
+    let peers = env::var("FAILOVER_PEERS").unwrap_or_default();
+    if peers != "no" {
+        let busy = Duration::from_secs(setting("FAILOVER_BUSY", 0) as u64);
+        peers::measure(|name| scratch.folder(name), (runs, busy), &mut random, &mut report);
+    }
+    if peers == "only" {
         return report.print();
     }
     let tls = env::var("FAILOVER_TLS").unwrap_or_default();
@@ -148,26 +162,35 @@ fn measure_none(scratch: &Scratch, runs: usize, random: &mut Random, report: &mu
 
 /// The cost of TLS: two clusters that differ in nothing else, whose leaders are killed in turn.
 fn measure_tls(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
-    let plain = Cluster::start(scratch.folder("plain"), 5, BULLY, NONE);
-    let secured = Cluster::start_over_tls(scratch.folder("tls"), 5, BULLY, NONE);
-    let mut both = [("plain", plain), ("tls", secured)]
-        .map(|(name, cluster)| (name, Run::new(cluster, random.draw())));
-    for (name, run) in &both {
-        report.usage(&format!("5, {name}"), &calm::usage(&run.cluster, CALM));
+    for quorum in [NONE, Quorum::Majority] {
+        let folder = |name: &str| scratch.folder(&format!("{name}-{}", quorum.name()));
+        let plain = Cluster::start(folder("plain"), 5, BULLY, quorum);
+        let secured = Cluster::start_over_tls(folder("tls"), 5, BULLY, quorum);
+        let names = ["plain", "tls"].map(|name| format!("{name}, {}", quorum.name()));
+        let both = names.each_ref().map(String::as_str).into_iter().zip([plain, secured]);
+        let mut both: Vec<_> =
+            both.map(|(name, cluster)| (name, Run::new(cluster, random.draw()))).collect();
+        for (name, run) in &both {
+            report.usage(&format!("5, {name}"), &calm::usage(&run.cluster, CALM));
+        }
+        faults::compare(&mut both, Fault::Kill, runs, report);
     }
-    faults::compare(&mut both, Fault::Kill, runs, report);
 }
 
 /// Failovers of clusters whose voters are bound to their leader.
 fn measure_majority(scratch: &Scratch, runs: usize, random: &mut Random, report: &mut Report) {
-    for size in [3, 5] {
+    for size in [3, 5, 9] {
         let folder = scratch.folder(&format!("majority-{size}"));
         let cluster = Cluster::start(folder, size, BULLY, Quorum::Majority);
         let mut run = Run::new(cluster, random.draw());
         run.disk = Some(Disk::new(&scratch.folder(&format!("disk-{size}"))));
-        run.measure(Fault::Terminate, runs, report);
-        run.measure(Fault::Kill, runs.div_ceil(3), report);
-        run.measure(Fault::Freeze, runs.div_ceil(3), report);
+        for fault in [Fault::Kill, Fault::Segfault, Fault::Abort, Fault::OutOfMemory] {
+            run.measure(fault, runs, report);
+        }
+        if size < 9 {
+            run.measure(Fault::Terminate, runs, report);
+            run.measure(Fault::Freeze, runs.div_ceil(3), report);
+        }
     }
 }
 

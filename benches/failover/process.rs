@@ -9,7 +9,9 @@ use std::process::{Child, Command, Stdio};
 use std::thread;
 use std::time::Instant;
 
-use rustix::process::{Pid, Signal, kill_process, set_parent_process_death_signal};
+use rustix::process::{
+    Pid, Signal, WaitId, WaitIdOptions, kill_process, set_parent_process_death_signal, waitid,
+};
 
 use crate::network;
 
@@ -72,6 +74,13 @@ pub fn command(role: &str) -> Command {
 /// Sends a signal to a child that has not been waited for.
 pub fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_child(child), signal).expect("a child can be signalled");
+}
+
+/// Whether a child that has not been waited for has ended.
+pub fn has_ended(child: &Child) -> bool {
+    let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+    let ended = waitid(WaitId::Pid(Pid::from_child(child)), look);
+    ended.expect("a child can be looked at").is_some()
 }
 
 /// Kills a child and waits for its end.

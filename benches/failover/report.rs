@@ -105,6 +105,13 @@ impl Report {
         self.lines.push(format!("{size} processes: {changes} changes in {seconds} calm seconds"));
     }
 
+    /// New leaders though none had failed.
+    pub fn false_changes(&mut self, who: &str, loops: usize, time: Duration, changes: usize) {
+        let seconds = time.as_secs();
+        self.lines
+            .push(format!("{who}: {changes} new leaders in {seconds} s under {loops} busy loops"));
+    }
+
     pub fn print(&self) {
         let mut table = Table::new();
         let header = [
