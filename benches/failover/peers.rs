@@ -61,7 +61,7 @@ impl System {
         let quick = json!({"heartbeat": "2ms", "failure": "10ms"});
         [
             System::Electd("electd", json!({})),
-            System::Electd("electd 10 ms", json!({"timing": quick})),
+            System::Electd("electd 10 ms", json!({"timing": quick, "realtime": true})),
             System::Keepalived,
             System::Etcd,
         ]
