@@ -16,7 +16,6 @@ use electd::tls::make::Authority;
 use rustix::process::Signal;
 use serde_json::{Value, json};
 
-use crate::faults::Fault;
 use crate::network::Network;
 use crate::process;
 
@@ -221,13 +220,19 @@ impl Cluster {
         });
     }
 
-    /// Takes a node out, and gives the time just before.
-    pub fn strike(&mut self, at: usize, fault: Fault) -> Instant {
+    /// Takes a node out by this, which gets its process, where that listens and the namespace of its host. `ends` tells
+    /// whether the process ends.
+    pub fn strike<T>(
+        &mut self,
+        at: usize,
+        ends: bool,
+        by: impl FnOnce(&Child, SocketAddr, Option<&str>) -> T,
+    ) -> T {
         let home = self.network.as_ref().map(|network| network.home(at + 1));
         let node = &mut self.nodes[at];
-        node.life += u32::from(fault != Fault::Freeze); // what it still says does not count
+        node.life += u32::from(ends); // what it still says does not count
         node.counts = false;
-        fault.strike(node.process.as_ref().expect("it runs"), node.listens, home.as_deref())
+        by(node.process.as_ref().expect("it runs"), node.listens, home.as_deref())
     }
 
     /// Waits for the end of a node that was told to end.

@@ -144,7 +144,10 @@ impl Run {
         }
         thread::sleep(self.random.up_to(HEARTBEAT));
 
-        let start = self.cluster.strike(leader, fault);
+        let start =
+            self.cluster.strike(leader, fault != Fault::Freeze, |process, listens, home| {
+                fault.strike(process, listens, home)
+            });
         let agreement = self.cluster.await_agreement();
         report.unsteady(self.cluster.count_changes(REST));
         let quick = fault.beside() == Beside::Floor;
@@ -211,7 +214,7 @@ impl Fault {
     }
 
     /// Does this to a process that listens there. Gives the time just before.
-    pub fn strike(self, process: &Child, listens: SocketAddr, home: Option<&str>) -> Instant {
+    fn strike(self, process: &Child, listens: SocketAddr, home: Option<&str>) -> Instant {
         let begin = Instant::now();
         let send = |signal| process::signal(process, signal);
         match self {
