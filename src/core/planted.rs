@@ -210,11 +210,11 @@ faults! {
         "A certificate counts without the hash that its incarnation told.";
     AnyLife "Z2" "death-any-life": "exhaustive again" 0,
         "A certificate frees the promises to any incarnation of its member.";
-    DeadBinds "Z3" "death-binds": "bully majority all" 426,
+    DeadBinds "Z3" "death-binds": "bully majority all" 252,
         "A heartbeat of a certified incarnation binds a voter again.";
-    CertificateEarly "Z6" "death-early": "bully majority jobs" 714,
+    CertificateEarly "Z6" "death-early": "bully majority jobs" 5_031,
         "A coroner certifies a death before the job has ended.";
-    GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_552,
+    GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_467,
         "A coroner certifies a death though the guard of the job was killed.";
     NoRest "S2" "stay-no-rest": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";

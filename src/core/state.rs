@@ -259,14 +259,6 @@ impl State {
         self.present_rank_of(leader, epoch) < self.rank() && self.is_eligible() && hears
     }
 
-    /// Whether this member has proof that the last leader is dead, while other voters may still be bound to that
-    /// leader.
-    pub(super) fn has_proof_of_death(&self, now: Time) -> bool {
-        let leader = self.view().leader.and_then(|leader| self.detector.get(leader.id));
-        let lease = self.settings.timing.lease;
-        leader.is_some_and(|leader| leader.is_proved_dead() && leader.heard_within(lease, now))
-    }
-
     /// Whether this member was overruled more than once because of a third member's report, and has waited for the
     /// other leader for a while. A member that asks it to lead then has no leader; earlier, the asker may only not
     /// have heard of the other leader yet.

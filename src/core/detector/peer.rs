@@ -143,11 +143,6 @@ impl Peer {
         self.declared
     }
 
-    /// Whether its death was proved to this member itself.
-    pub(in crate::core) fn is_proved_dead(&self) -> bool {
-        self.proved
-    }
-
     /// Whether this is the last incarnation that this member knows of, be it only from a leader's report.
     pub(in crate::core) fn is_present(&self, incarnation: Incarnation) -> bool {
         self.process.incarnation == incarnation && self.process.vouched <= incarnation

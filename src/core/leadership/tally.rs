@@ -215,11 +215,10 @@ fn deny(cx: &mut Context<'_>, (heard, opposed): (bool, bool), wait: Duration) {
     let timing = cx.state.settings.timing;
     let refused = heard && cx.state.voter.is_informed();
     cx.state.candidacy.deny(refused, opposed, timing.failure * 2, cx.now);
-    let wait = match refused {
-        // The others find the same proof, if they have not yet, and then no promise binds them.
-        true if cx.state.has_proof_of_death(cx.now) => wait.min(timing.message / 8),
-        true => wait,
-        false => timing.t2().max(cx.state.candidacy.wait_after_lost_election(cx.now)),
+    let wait = if refused {
+        wait
+    } else {
+        timing.t2().max(cx.state.candidacy.wait_after_lost_election(cx.now))
     };
     let jitter = cx.state.timers.jitter(timing.message / 8);
     cx.arm(Timer::Voters, wait + jitter);

@@ -219,6 +219,22 @@ fn a_candidate_that_was_denied_asks_again_at_once() {
     }
 }
 
+/// Rule N2: one denial among the living is not yet silence, however many are dead; and who denies a candidate that has the
+/// proof has a reason of its own, for which the candidate waits.
+#[test]
+fn the_living_are_heard_out() {
+    let mut p4 = bully();
+    p4.take(Input::Dead(certificate(1, 1)));
+    let sent = p4.take(Input::Dead(certificate(5, 1)));
+    assert_eq!(sent, [to(&[2, 3], dead(5, 1)), to(&[2, 3], pre_vote(1, 2))].concat());
+    p4.hears(2, says(1, no(TIMING.lease), 1));
+    assert_eq!(p4.core.phase(), Phase::Electing);
+    p4.hears(3, says(1, no(TIMING.lease), 1));
+    assert_eq!(p4.core.phase(), Phase::Waiting);
+    assert_eq!(p4.after(TIMING.lease - MOMENT), []);
+    assert_eq!(p4.after(TIMING.message / 8), to(&[2, 3], pre_vote(2, 3)), "it was heard");
+}
+
 /// The vote for a candidate is a promise as well.
 #[test]
 fn the_certificate_of_a_candidate_frees_the_votes_for_it() {
