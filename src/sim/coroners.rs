@@ -13,9 +13,8 @@ use crate::core::types::{Incarnation, NodeId, Time};
 /// stay as they are.
 const CORONERS: u64 = 0x636f_726f_6e65_7273;
 
-/// How soon a coroner answers a dial, but for one in [`LATE`].
+/// How soon a coroner answers a dial.
 const SOON: Duration = Duration::from_millis(1);
-const LATE: u64 = 8;
 
 /// How long the job of a dead process may go on, if its host has a coroner.
 const JOB_ENDS: Duration = Duration::from_millis(100);
@@ -52,6 +51,16 @@ pub(super) enum End {
     Unclean,
     /// Its coroner was killed with it.
     Uncertified,
+}
+
+/// How a certificate comes to the process that dialed.
+#[derive(Clone, Copy, Debug)]
+pub(super) enum Way {
+    Once,
+    /// And once more, so much later.
+    Twice(Duration),
+    /// The dial ends without it, and it comes so much later.
+    Late(Duration),
 }
 
 impl Coroners {
@@ -142,15 +151,18 @@ impl Coroners {
     /// The answer to a dial, and when it leaves.
     pub fn answer(&mut self, node: usize, now: Time) -> Option<(Time, DeathCertificate)> {
         let Coroner { certificate, answers } = self.of[node];
-        let late = self.random.below(LATE) == 0 && !self.sure;
-        let delay = self.random.up_to(if late { TIMING.failure * 2 } else { SOON });
+        let delay = self.random.up_to(SOON);
         Some((now.max(answers?) + delay, certificate?))
     }
 
-    /// Whether a copy of a certificate comes once more, and how much later.
-    pub fn repeats(&mut self) -> Option<Duration> {
-        let again = self.random.up_to(TIMING.failure * 8);
-        (self.random.below(LATE) == 0 && !self.sure).then_some(again)
+    /// How the next certificate comes to a process.
+    pub fn way(&mut self) -> Way {
+        match self.random.below(8) {
+            _ if self.sure => Way::Once,
+            0 => Way::Late(self.random.up_to(TIMING.failure * 2)),
+            1 => Way::Twice(self.random.up_to(TIMING.failure * 8)),
+            _ => Way::Once,
+        }
     }
 
     /// A certificate of any death so far.

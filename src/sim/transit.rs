@@ -6,6 +6,7 @@ use super::agenda::Payload;
 use super::agenda::Transit;
 use super::arrival;
 use super::arrival::Port;
+use super::coroners::Way;
 use super::counters::Counter;
 use super::half_open;
 use super::links::{Fate, LinkState, PATIENCE, id};
@@ -75,27 +76,28 @@ fn dialed(world: &mut World, pair: Pair) {
             Some((at, certificate)) => {
                 world.note(at + delay, Event::Transit(Transit::Certified(pair, certificate)));
             }
-            None => world.transit(PATIENCE, Transit::TimedOut(pair)),
+            None => world.transit(delay, Transit::TimedOut(pair)),
         },
         Port::Closed => world.transit(delay, Transit::Refused(pair)),
         Port::Gone => world.transit(PATIENCE, Transit::TimedOut(pair)),
     }
 }
 
-/// A coroner answers the dial of a process; none that does not know what a certificate is. Some certificates come once
-/// more, perhaps long after.
+/// A coroner answers the dial of a process, and when the answer leaves; none that does not know what a certificate is, or
+/// gets it later.
 fn coroner_answers(world: &mut World, from: usize, to: usize) -> Option<(Time, DeathCertificate)> {
     let knows = world.nodes[from].settings.protocols.highest >= Protocols::OURS.highest;
     let now = world.now;
     let coroners = world.coroners.as_mut()?;
     let (at, certificate) = coroners.answer(to, now).filter(|_| knows)?;
-    if let Some(later) = coroners.repeats() {
+    let way = coroners.way();
+    if let Way::Twice(later) | Way::Late(later) = way {
         world.faults.count(Counter::Replayed);
         let incarnation = world.nodes[from].incarnation;
         let input = Box::new(Input::Dead(certificate));
         world.note(at + later, Event::Input { node: from, incarnation, input });
     }
-    Some((at, certificate))
+    (!matches!(way, Way::Late(_))).then_some((at, certificate))
 }
 
 fn opened(world: &mut World, pair: Pair, incarnation: u64) {
