@@ -212,9 +212,9 @@ faults! {
         "A certificate frees the promises to any incarnation of its member.";
     DeadBinds "Z3" "death-binds": "bully majority all" 252,
         "A heartbeat of a certified incarnation binds a voter again.";
-    CertificateEarly "Z6" "death-early": "bully majority jobs" 5_031,
+    CertificateEarly "Z6" "death-early": "bully majority jobs" 714,
         "A coroner certifies a death before the job has ended.";
-    GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_467,
+    GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_146,
         "A coroner certifies a death though the guard of the job was killed.";
     NoRest "S2" "stay-no-rest": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";

@@ -3,6 +3,7 @@
 
 use std::time::Duration;
 
+use super::coroners::Coroners;
 use super::faults::inflict;
 use super::links::PATIENCE;
 use super::members;
@@ -60,6 +61,7 @@ impl Failovers {
             detail: self.trace.then_some(Detail::Election),
             ..Setup::plain(self.algorithm, vec![Some(0); self.members])
         });
+        world.coroners = Coroners::of_run(self.seed, self.members);
         let longest = self.live_through(&mut world);
         Ended { longest, trace: world.lines }
     }
