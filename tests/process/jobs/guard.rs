@@ -68,7 +68,13 @@ impl Setup<'_> {
             command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
         }
         let kind = if self.is_leased { "leased" } else { "unleased" };
-        command.arg("guard").arg(folder.join("job.lock")).args([kind, self.limit, self.cleanup]);
+        command.arg("guard").arg(folder.join("job.lock")).args([
+            kind,
+            self.limit,
+            self.cleanup,
+            "",
+            "0",
+        ]);
         command.args(["--", "sh", "-c", self.script]).current_dir(folder);
         command.stdin(Stdio::from(OwnedFd::from(far)));
         let out = File::create(folder.join("stderr")).unwrap();
