@@ -19,6 +19,7 @@ mod demo;
 pub mod error;
 mod exec;
 pub mod exit;
+mod first;
 mod groups;
 mod health;
 mod history;

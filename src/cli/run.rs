@@ -18,6 +18,7 @@ use signal_hook::iterator::{Signals, SignalsInfo};
 use super::args::ConfigArgs;
 use super::error::CliError;
 use super::exit::Exit;
+use super::first;
 use super::job::{self, Job, JobArgs};
 use super::log::{Journal, LogArgs};
 use super::reload::Reloader;
@@ -78,6 +79,9 @@ pub struct Run {
 impl Run {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if first::is_first() {
+            return first::attend(self.config.load().ok().map(|config| config.timing));
+        }
         if let Some(parent) = self.parent {
             let tied = parent::end_with(Pid::from_raw(parent));
             tied.map_err(|error| CliError::new(Exit::Internal, error))?;

@@ -4,6 +4,7 @@
 //! certificate.
 
 mod certified;
+mod container;
 mod jobs;
 mod process;
 mod restart;
