@@ -382,7 +382,7 @@ fn a_second_change_while_one_is_under_way_is_refused() {
 fn a_removal_that_would_lose_the_quorum_is_refused_unless_forced() {
     let (cluster, _) = three_of(3, AlgorithmKind::Bully, "majority");
     cluster.node(1).kill_9();
-    cluster.until_seen(3, 1, "suspected");
+    cluster.until_seen(3, 1, "dead");
     let (code, sentence) = remove(cluster.node(2), "node-2", "");
     assert_eq!(code, 409, "{sentence}");
     assert!(sentence.contains("the quorum would be lost: 1"), "{sentence}");

@@ -52,6 +52,7 @@ impl Liar {
         answer: impl Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync + 'static,
     ) -> Liar {
         let impostor = Impostor::of(cluster, number);
+        cluster.node(number).bury(); // its coroner has the port, if it was killed
         let dialed = TcpListener::bind(cluster.node(number).address).unwrap();
         dialed.set_nonblocking(true).unwrap();
         let shared = Arc::new(Shared {
