@@ -163,7 +163,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
             "failover",
             status.worst_failover_ms.map_or_else(
                 || "none: nobody could take over".to_owned(),
-                |ms| format!("{} at worst", length(Duration::from_millis(ms))),
+                |ms| failovers(ms, status.crash_failover_ms, status.proven_failover_ms),
             ),
         ),
         ("age", length(Duration::from_millis(status.age_ms))),
@@ -201,6 +201,14 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.push(("dropped", format!("{count} messages, {queue}")));
     }
     facts
+}
+
+/// The longest failovers: if the leader dies silently, if its process crashes, and if all its processes are killed.
+fn failovers(silent: u64, crash: Option<u64>, killed: Option<u64>) -> String {
+    let words = |ms| length(Duration::from_millis(ms));
+    let crash = crash.map(|ms| format!("{} after a crash, ", words(ms)));
+    let killed = killed.map(|ms| format!("{} if all its processes are killed, ", words(ms)));
+    format!("{}{}{} at worst", crash.unwrap_or_default(), killed.unwrap_or_default(), words(silent))
 }
 
 fn own_name(status: &status::Status) -> String {

@@ -77,11 +77,12 @@ impl Guarantee {
         guarantee
     }
 
-    /// The longest time without a leader after one died silently, while a member comes and goes or not.
+    /// The worst failover, that after a crash and the proven one, while a member comes and goes or not.
     #[must_use]
-    pub fn longest_failover(&self, unsteady: bool) -> Option<Duration> {
+    pub fn failovers(&self, unsteady: bool) -> [Option<Duration>; 3] {
         let more = self.unsteady.filter(|_| unsteady).unwrap_or_default();
-        self.worst_failover.map(|worst| worst + more)
+        [self.worst_failover, self.crash_failover, self.proven_failover]
+            .map(|failover| failover.map(|time| time + more))
     }
 
     /// All sentences as one text.
@@ -227,8 +228,8 @@ mod tests {
         let text = of(&five).text();
         assert!(text.contains("up to 2.1s more after another member went away twice"), "{text}");
         let (worst, more) = (of(&five).worst_failover, of(&five).unsteady);
-        assert_eq!(of(&five).longest_failover(false), worst);
-        assert_eq!(of(&five).longest_failover(true), worst.zip(more).map(|(a, b)| a + b));
+        assert_eq!(of(&five).failovers(false)[0], worst);
+        assert_eq!(of(&five).failovers(true)[0], worst.zip(more).map(|(a, b)| a + b));
         assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");
         assert!(
             [

@@ -64,6 +64,12 @@ pub struct Status {
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
     pub worst_failover_ms: Option<u64>,
+    /// The same after a crash of the leader's process alone, from the end of its job.
+    #[serde(default)]
+    pub crash_failover_ms: Option<u64>,
+    /// The same if all processes of the leader are killed at once; null also where nothing but silence shows that.
+    #[serde(default)]
+    pub proven_failover_ms: Option<u64>,
     /// How the present member list differs from the file of this node, in words; null if it does not.
     pub differs_from_file: Option<String>,
     /// Why an operator keeps this node from leading; null if none does.

@@ -38,6 +38,7 @@ impl Published {
         let now = clock::now();
         let (settings, list) = (&self.settings, &snapshot.list);
         let guarantee = self.guarantee(list, &snapshot.timing);
+        let failovers = guarantee.failovers(snapshot.is_unsteady()).map(|time| time.map(millis));
         // A stalled member counts itself as failed; until it can say so itself, this does.
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
@@ -54,7 +55,6 @@ impl Published {
                 address: member.address.clone(),
                 epoch: snapshot.epoch.0,
             }),
-            leaderless: None,
             epoch: snapshot.epoch.0,
             quorum: settings.quorum.name().to_owned(),
             algorithm: settings.algorithm.name().to_owned(),
@@ -66,7 +66,9 @@ impl Published {
             realtime: self.realtime.status(),
             durable_write_ms: self.measures.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
-            worst_failover_ms: guarantee.longest_failover(snapshot.is_unsteady()).map(millis),
+            worst_failover_ms: failovers[0],
+            crash_failover_ms: failovers[1],
+            proven_failover_ms: failovers[2],
             differs_from_file: against_file(list, &self.file.read(), settings.quorum),
             drain: snapshot.drain.as_ref().map(|drain| DrainStatus {
                 since: clock::moment(drain.since),
@@ -93,10 +95,9 @@ impl Published {
                 .concat(),
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
-            failures_tolerated: 0,
-            failures_tolerated_at_most: 0,
             last_leadership: watched.history.last().cloned(),
             last_event: Some(self.measures.events.last().to_string()),
+            ..Status::default() // what the lines below set
         };
         status.leaderless = self.leaderless(&status, now);
         status.failures_tolerated = tolerated(&status);
