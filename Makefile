@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb interop test test-long test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb interop test test-long test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -53,6 +53,8 @@ install-files:
 	install -d $(DOC)/docs $(DOC)/examples
 	install -m 644 README.md LICENSE CONTRIBUTING.md SECURITY.md $(DOC)
 	install -m 644 docs/*.md docs/*.svg $(DOC)/docs
+	install -d $(DOC)/docs/spec
+	install -m 644 docs/spec/* $(DOC)/docs/spec
 	cp -R examples/. $(DOC)/examples
 	install -m 644 packaging/electd-realtime.conf $(DOC)/examples
 	chmod -R u=rwX,go=rX $(DOC)
@@ -149,6 +151,20 @@ fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SEC
 		ELECTD_FUZZ=$$target ELECTD_CORPUS=$(CORPUS)/$$target $(FUZZER) $(CORPUS)/$$target -timeout=10 -max_len=131072 \
 			-artifact_prefix=target/fuzz/$$target- -print_final_stats=1 -print_funcs=0 -verbosity=0 \
 			-max_total_time=$$(( $(SECONDS) / $(words $(TARGETS)) )); \
+	done
+
+# Each .cfg beside the specification is a model. Those called wrong have a planted mistake, which has to be found.
+TLA = target/spec/bin/tla
+$(TLA): | cargo
+	$(CARGO) install --quiet --root target/spec --locked --version 0.1.0 tlaplus-cli || { \
+		echo "tlaplus-cli is missing, which checks the specification: cargo has to reach crates.io once" >&2; exit 1; }
+
+spec: $(TLA) ## check the specification in TLA+: the rules hold, and each planted mistake is found
+	@set -e; for model in docs/spec/*.cfg; do \
+		said=$$($(TLA) --workers 2 --no-deadlock --config $$model docs/spec/Promises.tla 2>&1 || true); \
+		case $$model in */wrong-*) wanted="AtMostOneActs is violated";; *) wanted="Safety checks passed";; esac; \
+		echo "$$said" | grep -q "$$wanted" || { echo "$$model: not so: $$wanted"; echo "$$said"; exit 1; }; \
+		echo "$$model: $$wanted: $$(echo "$$said" | grep "distinct states")"; \
 	done
 
 bench: cargo ## measure the time from a leader's death to the next leader
