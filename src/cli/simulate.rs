@@ -11,7 +11,9 @@ use super::simulated as told;
 use super::{print, screen};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::sim::{Delays, Failure, FaultSet, Scenario, Schedule, SimError};
-use crate::trace::svg::MOST_NODES as MOST_DRAWN;
+use crate::trace::html::Html;
+use crate::trace::json::json;
+use crate::trace::svg::{MOST_EVENTS, MOST_NODES as MOST_DRAWN, Svg};
 
 /// The arguments for one election.
 const ELECTION: [&str; 7] =
@@ -31,6 +33,7 @@ Examples:
   electd simulate --nodes 3 --attributes 10,30,20     ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7  other delays
   electd simulate --nodes 5 --crash 5 --output svg    a drawing of it
+  electd simulate --nodes 5 --crash 5 --output html > election.html  to step through it
   electd simulate --faults --seed 7                   with crashes and restarts
   electd simulate --faults all --seed 7               and partitions and losses")]
 pub struct Simulate {
@@ -75,8 +78,8 @@ pub struct Simulate {
     /// The seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
-    /// How the run is printed: with a trace for people, its figures for programs, or as a drawing of at most 40
-    /// nodes and 5,000 events.
+    /// How the run is printed: with a trace for people, its figures or events for programs, or as a drawing of at most
+    /// 40 nodes and 5,000 events.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
 }
@@ -152,8 +155,23 @@ enum Output {
     Text,
     /// The figures, for programs.
     Json,
+    /// The events with their causes, as JSON: docs/trace.md describes them.
+    Events,
     /// A sequence diagram of the election, for a page or a browser.
     Svg,
+    /// The diagram in a file for a browser, to step through, play, and see what caused what.
+    Html,
+}
+
+impl Output {
+    /// The option, if the run is drawn.
+    fn drawing(self) -> Option<&'static str> {
+        match self {
+            Output::Text | Output::Json | Output::Events => None,
+            Output::Svg => Some("--output svg"),
+            Output::Html => Some("--output html"),
+        }
+    }
 }
 
 impl Simulate {
@@ -172,10 +190,11 @@ impl Simulate {
             DelaysArg::Random => Delays::Random,
         };
         let output = self.output;
-        if output == Output::Svg && self.nodes > MOST_DRAWN {
+        if let Some(form) = output.drawing()
+            && self.nodes > MOST_DRAWN
+        {
             let (nodes, most) = (self.nodes, MOST_DRAWN);
-            let what =
-                format!("--output svg: {nodes} nodes do not fit a drawing; at most {most} do");
+            let what = format!("{form}: {nodes} nodes do not fit a drawing; at most {most} do");
             return Err(CliError::new(Exit::Usage, what));
         }
         let scenario = Scenario {
@@ -192,13 +211,16 @@ impl Simulate {
             trace: output != Output::Json,
         };
         let outcome = scenario.run()?;
+        let diagram = || told::diagram(&scenario, &outcome);
         match output {
             Output::Text => print::result(&screen::on_terminal(
                 &told::election_text(&scenario, &outcome),
                 told::INDENT,
             )),
             Output::Json => print::json(&told::election_object(&scenario, &outcome)),
-            Output::Svg => print::result(&told::drawing(&scenario, &outcome)),
+            Output::Events => print::json(&json(&diagram())),
+            Output::Svg => print::result(&Svg(&diagram()).to_string()),
+            Output::Html => print::result(&Html(&diagram()).to_string()),
         }
     }
 
@@ -215,10 +237,22 @@ impl Simulate {
             print::result(&screen::on_terminal(&told::lines(trace, Duration::MAX), told::INDENT))?;
         }
         let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
+        let (count, most) = (run.events.len(), MOST_EVENTS);
+        if let Some(form) = output.drawing()
+            && count > most
+        {
+            let what = format!(
+                "{form}: this run has {count} events, and a drawing at most {most}: try another --seed"
+            );
+            return Err(CliError::new(Exit::Usage, what));
+        }
+        let diagram = || told::life_diagram(schedule, &run);
         match output {
             Output::Text => print::result(&told::life_text(&run)),
             Output::Json => print::json(&told::life_object(seed, &run)),
-            Output::Svg => print::result(&told::life_drawing(schedule, &run)?),
+            Output::Events => print::json(&json(&diagram())),
+            Output::Svg => print::result(&Svg(&diagram()).to_string()),
+            Output::Html => print::result(&Html(&diagram()).to_string()),
         }
     }
 }

@@ -5,14 +5,11 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::error::CliError;
-use super::exit::Exit;
 use super::print::millis;
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
 use crate::sim::{Counter, Outcome, Run, Scenario, Schedule};
-use crate::trace::svg::{Diagram, MOST_EVENTS};
-use crate::trace::{Line, What, gap, length};
+use crate::trace::{Diagram, Line, What, gap, length};
 
 /// How far what happened is indented in a line of a trace, less one.
 pub const INDENT: usize = 22;
@@ -36,11 +33,8 @@ pub fn lines(trace: &[Line], gap: Duration) -> String {
 fn told(outcome: &Outcome) -> Vec<Line> {
     let mut trace = outcome.trace.clone();
     for event in &outcome.events {
-        let what = match &event.what {
-            What::Led => "led until now".to_owned(),
-            What::Waited { label, .. } => format!("has waited for {label}"),
-            _ => continue,
-        };
+        let (What::Led | What::Waited { .. }) = event.what else { continue };
+        let what = event.sentence(&[]);
         let line = Line { time: event.time, node: name(event.node), what };
         // Before what the member does about it.
         let follows = |next: &Line| next.time > line.time || next.node == line.node;
@@ -70,45 +64,33 @@ fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
     format!("{} = {} messages", kinds.collect::<Vec<_>>().join(" + "), messages.total())
 }
 
-/// An election, drawn.
-pub fn drawing(scenario: &Scenario, outcome: &Outcome) -> String {
+/// An election, to be drawn.
+pub fn diagram<'a>(scenario: &Scenario, outcome: &'a Outcome) -> Diagram<'a> {
     let (algorithm, nodes) = (scenario.algorithm.name(), scenario.nodes);
     let by = if scenario.quorum == Quorum::Majority { ", by a majority" } else { "" };
     Diagram {
-        title: &format!("Election of {nodes} nodes, algorithm {algorithm}{by}"),
-        counts: &counts(scenario, outcome),
-        description: &format!("{}. {LEGEND}", who_leads(outcome)),
-        names: &names(nodes),
+        title: format!("Election of {nodes} nodes, algorithm {algorithm}{by}"),
+        counts: counts(scenario, outcome),
+        description: format!("{}. {LEGEND}", who_leads(outcome)),
+        names: names(nodes),
         events: &outcome.events,
     }
-    .to_string()
 }
 
-/// A random run, drawn.
-///
-/// # Errors
-/// If it has too many events.
-pub fn life_drawing(schedule: Schedule, run: &Run) -> Result<String, CliError> {
+/// A random run, to be drawn.
+pub fn life_diagram(schedule: Schedule, run: &Run) -> Diagram<'_> {
     let Schedule { algorithm, quorum, faults, seed, .. } = schedule;
-    let (count, most) = (run.events.len(), MOST_EVENTS);
-    if count > most {
-        let what = format!(
-            "--output svg: this run has {count} events, and a drawing at most {most}: try another --seed"
-        );
-        return Err(CliError::new(Exit::Usage, what));
-    }
     let [algorithm, quorum, faults] = [algorithm.name(), quorum.name(), faults.name()];
-    let diagram = Diagram {
-        title: &format!(
+    Diagram {
+        title: format!(
             "{} nodes, algorithm {algorithm}, quorum {quorum}, faults {faults}, seed {seed}",
             run.nodes
         ),
-        counts: &format!("agreed {} after the last fault", length(run.settled)),
-        description: LEGEND,
-        names: &names(run.nodes),
+        counts: format!("agreed {} after the last fault", length(run.settled)),
+        description: LEGEND.to_owned(),
+        names: names(run.nodes),
         events: &run.events,
-    };
-    Ok(diagram.to_string())
+    }
 }
 
 /// How to read a drawing.

@@ -56,7 +56,6 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
             Payload::Message { envelope, .. } => {
                 let envelope = Rc::unwrap_or_clone(envelope);
-                world.draw_arrival(from, to, &envelope.message);
                 speech::hears(world, to, from, &envelope.message);
                 speech::hears_unknown(world, to, &envelope.message);
                 let from = world.id(from);

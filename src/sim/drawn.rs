@@ -1,10 +1,9 @@
 //! What the world adds to its trace and its drawing.
 
 use super::world::World;
-use crate::core::Core;
-use crate::core::message::Message;
 use crate::core::settings::AlgorithmKind;
-use crate::trace::{Detail, Event, Line, Narrator, What, length};
+use crate::core::{Core, Input};
+use crate::trace::{Detail, Line, Narrator, What};
 
 impl World {
     /// Adds to what is drawn, if anything is.
@@ -13,7 +12,7 @@ impl World {
         // Heartbeats would hide the rest.
         let narrator = Narrator { members: &self.members, detail: Detail::Election };
         if let Some(what) = what(&narrator) {
-            drawing.add(Event { time: self.now, node, what });
+            drawing.add(self.now, node, what);
         }
     }
 
@@ -34,27 +33,43 @@ impl World {
         }
     }
 
-    /// A member takes a message.
-    pub(super) fn draw_arrival(&mut self, from: usize, to: usize, message: &Message) {
-        let Some(drawing) = &mut self.drawing else { return };
+    /// A member begins a turn: draws the message that it takes and the waits that are over, and notes what the turn
+    /// is about.
+    pub(super) fn draw_turn(&mut self, node: usize, input: &Input) {
+        let (now, clock) = (self.now, self.nodes[node].local(self.now));
+        let peer = match input {
+            Input::Message { from: id, .. }
+            | Input::Ended { peer: id, .. }
+            | Input::Lost { peer: id }
+            | Input::Refused { peer: id } => self.place(*id),
+            _ => None,
+        };
         let narrator = Narrator { members: &self.members, detail: Detail::Election };
-        if let Some(label) = narrator.label(message) {
-            drawing.arrive(self.now, from, to, &label);
-        }
+        let Some(drawing) = &mut self.drawing else { return };
+        let causes = match (input, peer) {
+            (Input::Message { envelope, .. }, Some(from)) => {
+                let label = narrator.label(&envelope.message);
+                let sent = label.and_then(|label| drawing.arrive(now, from, node, &label));
+                sent.into_iter().collect()
+            }
+            (_, Some(peer)) => drawing.death(peer).into_iter().collect(),
+            (Input::Persisted { number }, _) => drawing.written(node, *number),
+            (Input::Tick, _) => {
+                let names = match self.setup.algorithm {
+                    AlgorithmKind::Bully => ["T1", "T2"],
+                    AlgorithmKind::Halting | AlgorithmKind::Ring => ["T1", "timeout"],
+                };
+                drawing.end_waits(now, node, clock, names)
+            }
+            _ => Vec::new(),
+        };
+        drawing.begin_turn(node, causes);
     }
 
-    /// A member is called at its deadline: draws the waits that are over.
-    pub(super) fn draw_ended_waits(&mut self, node: usize) {
-        let Some(drawing) = &self.drawing else { return };
-        let ended = drawing.ended(node, self.nodes[node].local(self.now));
-        let names = match self.setup.algorithm {
-            AlgorithmKind::Bully => ["T1", "T2"],
-            AlgorithmKind::Halting | AlgorithmKind::Ring => ["T1", "timeout"],
-        };
-        for (name, since) in names.into_iter().zip(ended) {
-            let Some(since) = since else { continue };
-            let label = format!("{name} {}", length(self.now.since(since)));
-            self.draw(node, |_| Some(What::Waited { since, label }));
+    /// A member orders a record, which may bring something about once it is durable.
+    pub(super) fn draw_record(&mut self, node: usize, number: u64) {
+        if let Some(drawing) = &mut self.drawing {
+            drawing.order_record(node, number);
         }
     }
 

@@ -85,6 +85,7 @@ impl World {
     }
 
     pub(super) fn persist(&mut self, node: usize, number: u64, record: Durable) {
+        self.draw_record(node, number);
         if self.nodes[node].disk.write(number, record) {
             self.write(node);
         }
@@ -102,7 +103,8 @@ impl World {
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {
         self.draw(node, |narrator| {
-            Some(What::Becomes { phase: change.to, label: narrator.phase(change) })
+            let reason = change.reason.sentence(narrator.members);
+            Some(What::Becomes { phase: change.to, label: narrator.phase(change), reason })
         });
         let Some(core) = &self.nodes[node].core else { return };
         let turned = self.nodes[node].turned;

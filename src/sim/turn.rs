@@ -17,10 +17,8 @@ impl World {
         self.notice_stall(node);
         let Some(input) = waiting::wait_amid(self, node, input) else { return };
         self.trace(node, |narrator| narrator.input(&input));
+        self.draw_turn(node, &input);
         let tick = input == Input::Tick;
-        if tick {
-            self.draw_ended_waits(node);
-        }
         let now = self.nodes[node].local(self.now);
         self.nodes[node].turned = now;
         if let Input::Dead(certificate) = &input {

@@ -1,4 +1,4 @@
-//! Events as values, for drawings.
+//! Events as values and in words, for drawings.
 
 use std::time::Duration;
 
@@ -10,10 +10,13 @@ use crate::core::types::Time;
 pub struct Event {
     /// When it happened.
     pub time: Time,
-    /// The receiver, by its place among the members.
+    /// The member to which it happened, by its place among the members.
     pub node: usize,
     /// What happened.
     pub what: What,
+    /// The events that brought it about, by their places in the list: all are earlier in it. Empty where an operator,
+    /// a clock that nothing drawn has set, or chance did.
+    pub causes: Vec<usize>,
 }
 
 /// An event at a member.
@@ -36,6 +39,8 @@ pub enum What {
         phase: Phase,
         /// The phase in few words.
         label: String,
+        /// The reason, as a sentence.
+        reason: String,
     },
     /// It stops to wait, as its time is over.
     Waited {
@@ -55,6 +60,19 @@ pub enum What {
 }
 
 impl What {
+    /// Its kind in JSON.
+    pub(super) fn name(&self) -> &'static str {
+        match self {
+            What::Sends { .. } => "sends",
+            What::Becomes { .. } => "becomes",
+            What::Waited { .. } => "waited",
+            What::Led => "led",
+            What::Starts => "starts",
+            What::Dies => "dies",
+            What::Suffers(_) => "suffers",
+        }
+    }
+
     /// What is written beside it.
     #[must_use]
     pub fn label(&self) -> &str {
@@ -64,6 +82,24 @@ impl What {
             What::Led => "old leader",
             What::Starts => "starts",
             What::Dies => "dies",
+        }
+    }
+}
+
+impl Event {
+    /// What happened in words, without the member's name, for members of these names: "sends ELECTION 1 to node-2".
+    #[must_use]
+    pub fn sentence(&self, names: &[String]) -> String {
+        match &self.what {
+            What::Sends { to, label, lost, .. } => {
+                let to = names.get(*to).map_or("?", String::as_str);
+                let lost = if *lost { ", which does not take it" } else { "" };
+                format!("sends {label} to {to}{lost}")
+            }
+            What::Becomes { label, reason, .. } => format!("{label}: {reason}"),
+            What::Waited { label, .. } => format!("has waited for {label}"),
+            What::Led => "led until now".to_owned(),
+            What::Starts | What::Dies | What::Suffers(_) => self.what.label().to_owned(),
         }
     }
 }

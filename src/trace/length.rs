@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use jiff::SignedDuration;
 
+use crate::core::types::Time;
+
 /// A length of time in the largest unit that says enough: "0.4 ms", "355 ms", "6.5 s", "1m 5s".
 #[must_use]
 pub fn length(time: Duration) -> String {
@@ -18,6 +20,15 @@ pub fn length(time: Duration) -> String {
         }
         _ if tenths.is_multiple_of(10) => format!("{} s", tenths / 10),
         _ => format!("{}.{} s", tenths / 10, tenths % 10),
+    }
+}
+
+/// A time of a drawing.
+pub(super) fn clock(time: Time) -> String {
+    let tenths = time.0 / 100_000;
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole} ms"),
+        (whole, tenth) => format!("{whole}.{tenth} ms"),
     }
 }
 

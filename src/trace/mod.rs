@@ -1,4 +1,5 @@
-//! Events of the core as text, a line each: the input of a member, what it does and why.
+//! Events of the core as text, a line each: the input of a member, what it does and why. A [`Diagram`] of them has
+//! other forms: JSON, a drawing, and a page for a browser.
 //!
 //! The log and the status of a node use its words for a change of phase ([`Reason::sentence`]), so that all say the
 //! same.
@@ -6,7 +7,11 @@
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
 mod command;
+mod diagram;
+mod escaped;
 mod event;
+pub mod html;
+pub mod json;
 mod length;
 mod message;
 mod reason;
@@ -18,6 +23,7 @@ use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
+pub use diagram::Diagram;
 pub use event::{Event, What, gap};
 pub use length::length;
 

@@ -11,9 +11,10 @@ mod shapes;
 
 use std::fmt;
 
-use super::event::Event;
+use super::diagram::Diagram;
+use super::escaped::Escaped;
 use canvas::{Canvas, GUTTER, ROW, TOP};
-use shapes::{Escaped, line};
+use shapes::line;
 
 /// The most lifelines of a drawing that can still be read.
 pub const MOST_NODES: usize = 40;
@@ -59,59 +60,54 @@ const STYLE: &str = "
     }
 ";
 
-/// A drawing of what happened to some members.
+/// A diagram as an SVG document: `Svg(&diagram).to_string()`. What is drawn of an event is in groups that have its
+/// place among the events as `data-event`.
 #[derive(Clone, Copy, Debug)]
-pub struct Diagram<'a> {
-    /// The title of the drawing.
-    pub title: &'a str,
-    /// The figures below the title.
-    pub counts: &'a str,
-    /// A description for readers who cannot see it.
-    pub description: &'a str,
-    /// The members' names, in the order of their places.
-    pub names: &'a [String],
-    /// What happened, in the order of time.
-    pub events: &'a [Event],
-}
+pub struct Svg<'a>(pub &'a Diagram<'a>);
 
-impl fmt::Display for Diagram<'_> {
-    /// The drawing as an SVG document.
+impl fmt::Display for Svg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut canvas = Canvas::new(self.names.len(), self.events);
-        canvas.draw_all(self.events)?;
-        let columns = self.names.len().saturating_sub(1) as f64;
-        let counts = self.counts.chars().count() as f64 * CAPITAL + 32.0;
-        let title = self.title.chars().count() as f64 * HEADING + 32.0;
-        let lines = GUTTER + canvas.column * (columns + 1.0);
-        let width = lines.max(title).max(counts).max(canvas.right);
-        let height = canvas.y + ROW * 2.0;
-        writeln!(
-            f,
-            r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-labelledby="title description">"#
-        )?;
-        writeln!(f, r#"<title id="title">{}</title>"#, Escaped(self.title))?;
-        writeln!(f, r#"<desc id="description">{}</desc>"#, Escaped(self.description))?;
-        writeln!(f, "<style>{STYLE}</style>")?;
-        writeln!(f, r#"<rect class="paper" width="100%" height="100%"/>"#)?;
-        writeln!(f, r#"<text class="heading" x="16" y="26">{}</text>"#, Escaped(self.title))?;
-        writeln!(f, r#"<text class="counts" x="16" y="46">{}</text>"#, Escaped(self.counts))?;
-        self.lifelines(f, &canvas)?;
-        writeln!(f, "{}{}</svg>", canvas.body, canvas.labels)
+        // A document of its own names its language; in HTML an element has it already.
+        draw(self.0, r#" xmlns="http://www.w3.org/2000/svg""#, f)
     }
 }
 
-impl Diagram<'_> {
-    fn lifelines(&self, f: &mut fmt::Formatter<'_>, canvas: &Canvas) -> fmt::Result {
-        for (place, (name, lifeline)) in self.names.iter().zip(&canvas.lifelines).enumerate() {
-            let (x, y, name) = (canvas.x(place), TOP - 18.0, Escaped(name));
-            writeln!(f, r#"<text class="name" x="{x:.1}" y="{y:.1}">{name}</text>"#)?;
-            for part in &lifeline.parts {
-                let class = if part.dead { "life dead" } else { "life" };
-                line(f, class, (x, part.from), (x, part.to))?;
-            }
+/// Draws a diagram, as an element with these attributes besides its own.
+pub(super) fn draw(diagram: &Diagram, attributes: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Diagram { title, counts, description, names, events } = diagram;
+    let mut canvas = Canvas::new(names.len(), events);
+    canvas.draw_all(events)?;
+    let columns = names.len().saturating_sub(1) as f64;
+    let counts_width = counts.chars().count() as f64 * CAPITAL + 32.0;
+    let title_width = title.chars().count() as f64 * HEADING + 32.0;
+    let lines = GUTTER + canvas.column * (columns + 1.0);
+    let width = lines.max(title_width).max(counts_width).max(canvas.right);
+    let height = canvas.y + ROW * 2.0;
+    writeln!(
+        f,
+        r#"<svg{attributes} width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-labelledby="title description">"#
+    )?;
+    let [title, counts, description] = [title, counts, description].map(|text| Escaped(text));
+    writeln!(f, r#"<title id="title">{title}</title>"#)?;
+    writeln!(f, r#"<desc id="description">{description}</desc>"#)?;
+    writeln!(f, "<style>{STYLE}</style>")?;
+    writeln!(f, r#"<rect class="paper" width="100%" height="100%"/>"#)?;
+    writeln!(f, r#"<text class="heading" x="16" y="26">{title}</text>"#)?;
+    writeln!(f, r#"<text class="counts" x="16" y="46">{counts}</text>"#)?;
+    lifelines(names, &canvas, f)?;
+    writeln!(f, "{}{}</svg>", canvas.body, canvas.labels)
+}
+
+fn lifelines(names: &[String], canvas: &Canvas, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (place, (name, lifeline)) in names.iter().zip(&canvas.lifelines).enumerate() {
+        let (x, y, name) = (canvas.x(place), TOP - 18.0, Escaped(name));
+        writeln!(f, r#"<text class="name" x="{x:.1}" y="{y:.1}">{name}</text>"#)?;
+        for part in &lifeline.parts {
+            let class = if part.dead { "life dead" } else { "life" };
+            line(f, class, (x, part.from), (x, part.to))?;
         }
-        Ok(())
     }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -120,15 +116,14 @@ mod tests {
 
     #[test]
     fn what_names_hold_is_text_and_no_markup() {
-        let names = ["<a&b>\"".to_owned()];
         let diagram = Diagram {
-            title: "</title>",
-            counts: "",
-            description: "1 < 2",
-            names: &names,
+            title: "</title>".to_owned(),
+            counts: String::new(),
+            description: "1 < 2".to_owned(),
+            names: vec!["<a&b>\"".to_owned()],
             events: &[],
         };
-        let svg = diagram.to_string();
+        let svg = Svg(&diagram).to_string();
         assert!(svg.contains("&lt;a&amp;b&gt;&quot;</text>"), "{svg}");
         assert!(svg.contains(r#"<title id="title">&lt;/title&gt;</title>"#), "{svg}");
     }

@@ -3,5 +3,6 @@
 
 mod admin;
 mod config;
+mod events;
 mod simulate;
 mod terminal;

@@ -241,6 +241,7 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--faults all --quorum most", "possible values: none, majority"),
         ("--nodes 5 --quorum most", "possible values: none, majority"),
         ("--nodes 41 --output svg", "--output svg: 41 nodes do not fit a drawing; at most 40 do"),
+        ("--nodes 41 --output html", "--output html: 41 nodes do not fit a drawing"),
     ];
     for (args, sentence) in cases {
         let output = simulate(args);

@@ -8,7 +8,7 @@ use super::shapes::{self, LETTER, Point, line};
 use crate::core::Phase;
 use crate::core::types::Time;
 use crate::trace::event::{Event, What, gap};
-use crate::trace::length;
+use crate::trace::length::{clock, length};
 
 /// Where things are, in pixels.
 pub(super) const ROW: f64 = 26.0;
@@ -118,15 +118,16 @@ impl Canvas {
         line(&mut self.body, "instant", (GUTTER - 8.0, top), (right - self.column / 2.0, top))?;
         let label = if is_in_run { clock(time) } else { "before".to_owned() };
         shapes::text(&mut self.body, "time", (GUTTER - 14.0, top + 4.0), &label)?;
-        for event in &instant.waits {
-            self.wait(event, top)?;
+        for (at, event) in &instant.waits {
+            self.marked(*at, |canvas| canvas.wait(event, top))?;
         }
         let mut landed = vec![0_u32; self.lifelines.len()];
         for at in &instant.arrivals {
             let What::Sends { to, .. } = events[*at].what else { continue };
             let y = top + f64::from(landed[to]) * EDGE;
             landed[to] += 1;
-            self.arrow(&events[*at], self.places[*at], y)?;
+            let sent = self.places[*at];
+            self.marked(*at, |canvas| canvas.arrow(&events[*at], sent, y))?;
             self.y = self.y.max(y);
             self.lifelines[to].marks.push((time, y));
         }
@@ -135,7 +136,24 @@ impl Canvas {
             self.y += if row == 0 && instant.arrivals.is_empty() { 0.0 } else { ROW };
             self.places[*at] = self.y;
             self.lifelines[event.node].marks.push((time, self.y));
-            self.event(event)?;
+            self.marked(*at, |canvas| canvas.event(event))?;
+        }
+        Ok(())
+    }
+
+    /// Puts what is drawn of an event into groups that have its place among all events.
+    fn marked(
+        &mut self,
+        event: usize,
+        draw: impl FnOnce(&mut Canvas) -> fmt::Result,
+    ) -> fmt::Result {
+        let (body, labels) = (self.body.len(), self.labels.len());
+        draw(self)?;
+        for (layer, from) in [(&mut self.body, body), (&mut self.labels, labels)] {
+            if layer.len() > from {
+                layer.insert_str(from, &format!("<g data-event=\"{event}\">\n"));
+                layer.push_str("</g>\n");
+            }
         }
         Ok(())
     }
@@ -206,14 +224,5 @@ impl Lifeline {
     fn turn(&mut self, y: f64, dead: bool) {
         self.parts.push(Life { from: self.begun, to: y, dead: self.dead });
         (self.begun, self.dead) = (y, dead);
-    }
-}
-
-/// A time of the simulation.
-fn clock(time: Time) -> String {
-    let tenths = time.0 / 100_000;
-    match (tenths / 10, tenths % 10) {
-        (whole, 0) => format!("{whole} ms"),
-        (whole, tenth) => format!("{whole}.{tenth} ms"),
     }
 }

@@ -10,8 +10,8 @@ use crate::trace::event::{Event, What};
 pub(super) struct Instant<'e> {
     /// The messages that arrive, by their place among all events.
     pub arrivals: Vec<usize>,
-    /// The waits that are over.
-    pub waits: Vec<&'e Event>,
+    /// The waits that are over, with their places.
+    pub waits: Vec<(usize, &'e Event)>,
     /// The other events, with their places, member by member.
     pub events: Vec<(usize, &'e Event)>,
 }
@@ -25,7 +25,7 @@ pub(super) fn of(events: &[Event]) -> BTreeMap<(Time, bool), Instant<'_>> {
     for (at, event) in events.iter().enumerate() {
         let instant = instants.entry((event.time, at >= before)).or_default();
         match &event.what {
-            What::Waited { .. } => instant.waits.push(event),
+            What::Waited { .. } => instant.waits.push((at, event)),
             _ => instant.events.push((at, event)),
         }
         if let What::Sends { arrives, .. } = &event.what {

@@ -2,27 +2,13 @@
 
 use std::fmt::{self, Write};
 
+use crate::trace::escaped::Escaped;
+
 /// The width of a letter, in pixels.
 pub(super) const LETTER: f64 = 6.4;
 
 /// A place in the drawing, in pixels.
 pub(super) type Point = (f64, f64);
-
-/// Text between tags, and in attributes.
-pub(super) struct Escaped<'a>(pub &'a str);
-
-impl fmt::Display for Escaped<'_> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.chars().try_for_each(|letter| match letter {
-            '&' => f.write_str("&amp;"),
-            '<' => f.write_str("&lt;"),
-            '>' => f.write_str("&gt;"),
-            '"' => f.write_str("&quot;"),
-            letter if letter.is_control() => f.write_char(' '),
-            letter => f.write_char(letter),
-        })
-    }
-}
 
 pub(super) fn line(out: &mut impl Write, class: &str, from: Point, to: Point) -> fmt::Result {
     let ((x1, y1), (x2, y2)) = (from, to);

@@ -1,0 +1,111 @@
+//! Events as one file of HTML that asks nobody for anything: the drawing and the list of the events, which a script
+//! steps through, plays, zooms, filters, and marks by cause. Without scripts both can still be read.
+
+use std::fmt;
+
+use super::diagram::Diagram;
+use super::escaped::Escaped;
+use super::json::json;
+use super::length::clock;
+use super::svg;
+
+const PAGE: &str = include_str!("html/page.html");
+const STYLE: &str = include_str!("html/page.css");
+const SCRIPT: &str = include_str!("html/page.js");
+
+/// A diagram as an HTML document: `Html(&diagram).to_string()`.
+#[derive(Clone, Copy, Debug)]
+pub struct Html<'a>(pub &'a Diagram<'a>);
+
+impl fmt::Display for Html<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        // In one pass, so that nothing that is filled in is taken for a place to fill.
+        let mut parts = PAGE.split("{{");
+        f.write_str(parts.next().unwrap_or_default())?;
+        for part in parts {
+            let (place, rest) = part.split_once("}}").unwrap_or_default();
+            self.fill(place, f)?;
+            f.write_str(rest)?;
+        }
+        Ok(())
+    }
+}
+
+impl Html<'_> {
+    fn fill(&self, place: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Diagram { title, counts, description, .. } = self.0;
+        match place {
+            "title" => write!(f, "{}", Escaped(title)),
+            "counts" => write!(f, "{}", Escaped(counts)),
+            "description" => write!(f, "{}", Escaped(description)),
+            "style" => f.write_str(STYLE),
+            "script" => f.write_str(SCRIPT),
+            "drawing" => svg::draw(self.0, "", f),
+            "events" => self.list(f),
+            // No markup ends the element, or opens another, as there is no `<` in it.
+            "data" => f.write_str(&json(self.0).to_string().replace('<', "\\u003c")),
+            _ => Ok(()),
+        }
+    }
+
+    fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let names = &self.0.names;
+        for event in self.0.events {
+            let name = names.get(event.node).map_or("?", String::as_str);
+            let (time, sentence) = (clock(event.time), event.sentence(names));
+            writeln!(
+                f,
+                "<li><button type=\"button\"><time>{time}</time> <span>{} {}</span></button></li>",
+                Escaped(name),
+                Escaped(&sentence)
+            )?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::types::Time;
+    use crate::trace::{Event, What};
+
+    #[test]
+    fn what_users_typed_is_text_and_no_markup() {
+        let evil = "</script><script>alert(1)</script>\"'<!--{{script}}&";
+        let what = [
+            What::Sends { to: 0, label: evil.to_owned(), arrives: Time(1), lost: false },
+            What::Suffers(evil.to_owned()),
+        ];
+        let event = |what| Event { time: Time(0), node: 0, what, causes: Vec::new() };
+        let events = what.map(event);
+        let [title, counts, description] = [evil; 3].map(str::to_owned);
+        let names = vec![evil.to_owned()];
+        let diagram = Diagram { title, counts, description, names, events: &events };
+        let page = Html(&diagram).to_string();
+        // Its own, and the one that holds the data.
+        assert_eq!(page.matches("<script").count(), 2, "{page}");
+        assert_eq!(page.matches("</script").count(), 2, "{page}");
+        assert!(!page.contains("<!--"), "{page}");
+        assert_eq!(page.matches(SCRIPT).count(), 1, "a place is filled in what was filled in");
+        let text =
+            "&lt;/script&gt;&lt;script&gt;alert(1)&lt;/script&gt;&quot;&#39;&lt;!--{{script}}&amp;";
+        assert!(page.contains(&format!("<span>{text} sends {text} to {text}</span>")), "{page}");
+        let data =
+            page.split("id=\"data\">").nth(1).and_then(|data| data.split("</script>").next());
+        let data: serde_json::Value = serde_json::from_str(data.unwrap()).unwrap();
+        assert_eq!(data["members"][0], evil);
+    }
+
+    #[test]
+    fn every_place_of_the_page_is_filled() {
+        let events = [];
+        let [title, counts, description] = ["t", "c", "d"].map(str::to_owned);
+        let diagram = Diagram { title, counts, description, names: Vec::new(), events: &events };
+        let page = Html(&diagram).to_string();
+        assert!(!page.contains("{{") && !page.contains("}}"), "{page}");
+        for part in ["<title>t</title>", "<p>c</p>", "<p>d</p>", "<svg ", STYLE, SCRIPT] {
+            assert_eq!(page.matches(part).count(), 1, "{part}");
+        }
+    }
+}
