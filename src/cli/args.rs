@@ -53,7 +53,7 @@ impl ConfigArgs {
 }
 
 /// The configuration file: the one that a flag names, or the environment, or the default.
-fn file(flag: Option<PathBuf>) -> PathBuf {
+pub fn file(flag: Option<PathBuf>) -> PathBuf {
     let named = std::env::var_os("ELECTD_CONFIG").filter(|path| !path.is_empty());
     flag.or_else(|| named.map(PathBuf::from)).unwrap_or_else(|| DEFAULT_CONFIG.into())
 }

@@ -59,6 +59,7 @@ mod unknown;
 mod urgent;
 mod waits;
 mod watch;
+mod what_if;
 
 use error::CliError;
 use exit::Exit;

@@ -1,4 +1,4 @@
-//! `electd simulate`: runs an election on a simulated network.
+//! `electd simulate`: runs an election on a simulated network, or tells what would happen to a cluster.
 
 use std::time::Duration;
 
@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 use super::error::CliError;
 use super::exit::Exit;
 use super::simulated as told;
+use super::what_if::{self, WhatIf};
 use super::{print, screen};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::sim::{Delays, Failure, FaultSet, Scenario, Schedule, SimError};
@@ -24,6 +25,9 @@ const ELECTION: [&str; 7] =
 /// Nodes are numbered 1 to N; the greater attribute ranks higher, then the greater number. Without --crash all are
 /// alive and none leads. Only the initiators start, and the run ends when the election is over. Only the messages of
 /// the election are counted, a COORDINATOR if its receiver lives. The same arguments always give the same run.
+///
+/// With --config it tells instead what would happen to the cluster of that file: who leads, after how long at most, and
+/// what is left of the guarantee.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -33,9 +37,12 @@ Examples:
   electd simulate --nodes 3 --attributes 10,30,20     ranked by a number of each
   electd simulate --nodes 7 --delays random --seed 7  other delays
   electd simulate --nodes 5 --crash 5 --output svg    a drawing of it
-  electd simulate --nodes 5 --crash 5 --output html > election.html  to step through it
+  electd simulate --nodes 5 --crash 5 --output html   a page to step through it
   electd simulate --faults --seed 7                   with crashes and restarts
-  electd simulate --faults all --seed 7               and partitions and losses")]
+  electd simulate --faults all --seed 7               and partitions and losses
+  electd simulate --config cluster.json --down a,b    who would lead then?
+  electd simulate --config cluster.json --cut a,b/c   and if the network split?
+  electd simulate --config cluster.json --add 2       and with two more members?")]
 pub struct Simulate {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]
@@ -78,10 +85,13 @@ pub struct Simulate {
     /// The seed of all random choices.
     #[arg(long, value_name = "S", default_value_t = 0)]
     seed: u64,
+
     /// How the run is printed: with a trace for people, its figures or events for programs, or as a drawing of at most
     /// 40 nodes and 5,000 events.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
     output: Output,
+    #[command(flatten)]
+    what_if: WhatIf,
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
@@ -177,9 +187,28 @@ impl Output {
 impl Simulate {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if self.what_if.is_given() {
+            return self.forecast();
+        }
         match self.faults {
             Some(faults) => self.random_run(faults.set()),
             None => self.election(),
+        }
+    }
+
+    /// Tells what would happen to the cluster of a file.
+    fn forecast(self) -> Result<(), CliError> {
+        let form = match self.output {
+            Output::Text | Output::Json => self.output,
+            _ => {
+                let what = "what would happen to a cluster is told as --output text or json";
+                return Err(CliError::new(Exit::Usage, what));
+            }
+        };
+        let asked = self.what_if.read()?;
+        match form {
+            Output::Json => print::json(&what_if::object(&asked)),
+            _ => print::result(&screen::on_terminal(&what_if::text(&asked), 2)),
         }
     }
 

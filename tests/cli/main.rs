@@ -6,3 +6,4 @@ mod config;
 mod events;
 mod simulate;
 mod terminal;
+mod what_if;

@@ -48,3 +48,4 @@ mod unsteady;
 mod upgrade;
 mod views;
 mod watching;
+mod what_if;

@@ -1,0 +1,133 @@
+//! `electd simulate --config F`, run as users run it. That real nodes do what it foretells is tested in
+//! tests/process/what_if.rs.
+
+use std::fs;
+use std::process::{Command, Output};
+
+use serde_json::{Value, json};
+use tempfile::TempDir;
+
+/// A file with members a to e, which are ranked by a number.
+fn file(quorum: &str) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let member = |(number, name): (usize, &str)| {
+        let role = if name == "c" { "witness" } else { "member" };
+        json!({
+            "name": name, "id": format!("00000000-0000-4000-8000-00000000000{number}"), "role": role,
+            "address": format!("127.0.0.1:710{number}"), "rank": {"priority": 10 - number},
+        })
+    };
+    let members: Vec<Value> =
+        ["a", "b", "c", "d", "e"].into_iter().enumerate().map(member).collect();
+    let config = json!({
+        "cluster": "c", "quorum": quorum, "data_dir": "data", "rank": {"by": "priority"}, "members": members,
+    });
+    fs::write(folder.path().join("c.json"), config.to_string()).unwrap();
+    folder
+}
+
+fn simulate(folder: &TempDir, args: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.env_remove("ELECTD_CONFIG").arg("simulate").arg("--config");
+    command.arg(folder.path().join("c.json")).args(args.split_whitespace());
+    command.output().expect("electd runs")
+}
+
+fn told(folder: &TempDir, args: &str) -> Value {
+    let output = simulate(folder, &format!("{args} --output json"));
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    serde_json::from_slice(&output.stdout).expect("JSON on stdout")
+}
+
+fn text(folder: &TempDir, args: &str) -> String {
+    let output = simulate(folder, args);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    String::from_utf8(output.stdout).expect("UTF-8")
+}
+
+#[test]
+fn the_sides_of_a_cut_are_told_one_by_one() {
+    let folder = file("majority");
+    let json = told(&folder, "--cut a,b/c,d");
+    assert_eq!(json["leaders_before"], json!(["a"]));
+    assert_eq!(json["voters_needed"], 3);
+    let members: Vec<&Value> =
+        json["sides"].as_array().unwrap().iter().map(|side| &side["members"]).collect();
+    assert_eq!(members, [&json!(["a", "b"]), &json!(["c", "d"]), &json!(["e"])]);
+    assert!(
+        json["sides"].as_array().unwrap().iter().all(|side| side["leaders"] == json!([])),
+        "{json:#}"
+    );
+    assert!(json["sides"][0]["leader_stops_within_ms"].as_u64() > Some(0), "{json:#}");
+
+    let words = text(&folder, "--cut a,b --down e");
+    for sentence in [
+        "a leads now, as it ranks highest by priority",
+        "a, b: nobody leads. 2 voters live, 3 are needed: 1 must come back. A leader there stops leading within 400ms.",
+        "c, d: nobody leads. 2 voters live, 3 are needed: 1 must come back.\n",
+        "At most one leader at any instant",
+    ] {
+        assert!(words.contains(sentence), "{sentence}: {words}");
+    }
+}
+
+#[test]
+fn who_goes_down_and_who_is_added_decide_who_leads_and_what_is_left() {
+    let folder = file("majority");
+    let json = told(&folder, "--down a,c");
+    let side = &json["sides"][0];
+    assert_eq!((&side["leaders"], &side["stays"]), (&json!(["b"]), &json!(false)));
+    assert_eq!(side["within_ms"], json["worst_failover_ms"]);
+    assert_eq!(side["failures_tolerated"], 0);
+    let words = text(&folder, "--down a,c");
+    assert!(
+        words.contains("b, d, e: b leads, within 900ms. 3 voters live, 3 are needed."),
+        "{words}"
+    );
+    assert!(words.contains("After one more failure nobody may lead."), "{words}");
+    let words = text(&folder, "--down a,c --leader d");
+    assert!(words.contains("d leads now\n") && words.contains("d goes on leading."), "{words}");
+    let json = told(&folder, "--add 2");
+    assert_eq!(
+        (&json["voters_needed"], &json["sides"][0]["failures_tolerated"]),
+        (&json!(4), &json!(3))
+    );
+    assert_eq!(json["sides"][0]["leaders"], json!(["a", "new-1", "new-2"]));
+
+    let words = text(&file("none"), "--cut a,b/c,d,e");
+    assert!(words.contains("a, b: a goes on leading. One more may fail."), "{words}");
+    assert!(words.contains("c, d, e: d leads, within 800ms."), "{words}");
+    assert!(
+        words.contains("2 leaders at the same time, one on each side; after the heal"),
+        "{words}"
+    );
+}
+
+#[test]
+fn nonsense_is_an_error_of_usage_in_words() {
+    let folder = file("majority");
+    let cases = [
+        ("", "say what happens to the cluster: --down NAMES, --cut SIDES or --add N"),
+        ("--down a,x", "--down: there is no member \"x\"; there are a, b, c, d, e"),
+        ("--down a,a", "--down: a is named twice"),
+        ("--down a --cut a,b", "a is in --down and in --cut: name it in one"),
+        ("--cut a,b/b,c", "--cut: b is on two sides"),
+        ("--cut a,b,c,d,e", "--cut: all members are on one side"),
+        ("--cut a//b", "--cut: there is no member \"\""),
+        ("--add 0", "invalid value '0' for '--add"),
+        ("--add 60", "--add 60: a cluster has at most 64 members"),
+        ("--down a --leader c", "--leader c: a member of role witness never leads"),
+        ("--down a --nodes 3", "cannot be used with"),
+        ("--down a --seed 3", "cannot be used with"),
+        ("--down a --output svg", "is told as --output text or json"),
+    ];
+    for (args, sentence) in cases {
+        let output = simulate(&folder, args);
+        assert_eq!(output.status.code(), Some(2), "{args}: {output:?}");
+        let words = String::from_utf8_lossy(&output.stderr);
+        assert!(words.contains(sentence), "{args}: {words}");
+        assert!(output.stdout.is_empty(), "{args}");
+    }
+    fs::write(folder.path().join("c.json"), "{}").unwrap();
+    assert_eq!(simulate(&folder, "--down a").status.code(), Some(78));
+}
