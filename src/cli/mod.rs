@@ -60,6 +60,7 @@ mod urgent;
 mod waits;
 mod watch;
 mod what_if;
+mod why;
 
 use error::CliError;
 use exit::Exit;
@@ -105,6 +106,7 @@ enum Command {
     Health(health::Health),
     History(history::History),
     Watch(watch::Watch),
+    Why(why::WhyArgs),
     #[command(flatten)]
     Operator(operator::Operator),
     Member(member::Members),
@@ -126,6 +128,7 @@ impl Command {
             Command::Health(health) => health.run(),
             Command::History(history) => history.run(),
             Command::Watch(watch) => watch.run(),
+            Command::Why(why) => why.run(),
             Command::Operator(operator) => operator.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),

@@ -126,7 +126,7 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 }
 
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
-fn since(asked: &[Asked]) -> Option<String> {
+pub fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let told = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));

@@ -49,3 +49,4 @@ mod upgrade;
 mod views;
 mod watching;
 mod what_if;
+mod why;

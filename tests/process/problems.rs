@@ -182,7 +182,7 @@ fn an_edited_file() {
 }
 
 /// A small file system; unmounted when it is dropped.
-struct Disk(PathBuf);
+pub struct Disk(PathBuf);
 
 impl Disk {
     /// None where this user may not mount one.
@@ -194,7 +194,7 @@ impl Disk {
     }
 
     /// Writes until nothing more fits.
-    fn fill(&self) {
+    pub fn fill(&self) {
         let _ = fs::write(self.0.join("filled"), vec![0; 1 << 20]); // it ends when the disk is full
     }
 
@@ -211,7 +211,7 @@ impl Drop for Disk {
 
 /// Three nodes, of which this one has a disk of its own, follow node-3. None if this process may mount
 /// no file system.
-fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
+pub fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
     let cluster = Cluster::prepare(3, with_majority);
     let folder = cluster.state_file(number).parent().unwrap().to_path_buf();
     let Some(disk) = Disk::mount(folder) else {

@@ -1,0 +1,260 @@
+//! Why one member leads or does not: the first reason that holds, from what keeps it from any election down to its rank.
+
+use super::nobody;
+use super::view::{Cause, View, Why};
+use crate::admin::client::ClientError;
+use crate::cli::ask::leads;
+use crate::cli::overview::since;
+use crate::node::problems::ProblemKind;
+use crate::node::status::{MemberStatus, Problem, Status};
+use crate::node::unable;
+
+/// Why this member leads or does not.
+pub fn why(name: &str, view: &View) -> Why {
+    let own = view.status(name);
+    let found = leading(name, own, view)
+        .or_else(|| other_node(name, view))
+        .or_else(|| own.and_then(|own| of_itself(name, own)))
+        .or_else(|| rejected(name, own, view))
+        .or_else(|| unheard(name, own, view))
+        .or_else(|| own.and_then(|own| without_leader(own, view)))
+        .or_else(|| seen(name, view))
+        .or_else(|| compared(name, own, view));
+    found.unwrap_or_else(|| Why::new(Cause::NoLeader, "no node that answers knows more of it"))
+}
+
+fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+    match view.leader.filter(|leader| leader.name == name) {
+        None => {
+            let own = own.filter(|own| leads(own))?;
+            let other = view.leader.map_or("another", |leader| &leader.name);
+            let reason = format!(
+                "in epoch {} beside {other}, of a greater epoch, as the two do not hear each other",
+                own.epoch
+            );
+            Some(Why::new(Cause::LeadsToo, reason).remedy(format!(
+                "mend the network between {name} and {other}: then one of them remains; \"quorum\": \"majority\" \
+                 prevents this"
+            )))
+        }
+        Some(leader) => {
+            let since = since(view.asked).map_or_else(String::new, |since| format!(", {since}"));
+            let begin = format!("in epoch {}{since}", leader.epoch);
+            let chosen = view.best.and_then(|best| best.switchover.as_deref()) == Some(name);
+            let higher = higher(name, view);
+            let why = match higher.as_slice() {
+                _ if chosen => {
+                    let reason = format!("{begin}. An operator chose it, whatever its rank");
+                    return Some(
+                        Why::new(Cause::Leads, reason)
+                            .remedy("`electd switchover --clear` ends that"),
+                    );
+                }
+                [] => "Of the members that may lead, none ranks higher".to_owned(),
+                higher => format!("{} would rank higher", higher.join(", ")),
+            };
+            Some(Why::new(Cause::Leads, format!("{begin}. {why}")))
+        }
+    }
+}
+
+/// The members that rank above this one and may lead, as far as the best view knows.
+fn higher<'a>(name: &str, view: &View<'a>) -> Vec<&'a str> {
+    let Some((best, own)) = view.best.zip(view.member(name)) else { return Vec::new() };
+    let may_lead = |member: &&MemberStatus| {
+        member.role == "member" && member.eligible && member.status == "alive"
+    };
+    let above = best.members.iter().filter(may_lead).filter(|member| ranks_above(member, own));
+    above.map(|member| member.name.as_str()).collect()
+}
+
+/// Another node, or none that belongs here, answers at its address.
+fn other_node(name: &str, view: &View) -> Option<Why> {
+    let Err(ClientError::Other(sentence)) = &view.answer(name)?.answer else { return None };
+    let why = Why::new(Cause::OtherNode, sentence.clone());
+    Some(why.remedy("give both hosts the same file, or correct the `admin` addresses in it"))
+}
+
+/// What keeps it from leading, as it says itself.
+fn of_itself(name: &str, own: &Status) -> Option<Why> {
+    if own.stalled {
+        let reason = "its election thread missed its turn, so it counts itself as failed";
+        return Some(Why::new(Cause::Stalled, reason).remedy(format!(
+            "look at the host of {name}: it was frozen or suspended, or has too little processor time"
+        )));
+    }
+    if let Some(problem) = problem(own, ProblemKind::Storage) {
+        let reason = format!("it cannot keep its state: {}", problem.text);
+        let remedy =
+            format!("make room on the disk of {name}, or mend it; the node goes on by itself");
+        return Some(Why::new(Cause::Storage, reason).remedy(remedy));
+    }
+    let reason = unable::own(own)?;
+    let undrain = format!("`electd undrain --node {name}` ends that");
+    let own_member = own.members.iter().find(|member| member.name == name);
+    let (cause, remedy) = if own_member.is_some_and(|member| member.role != "member") {
+        return Some(Why::new(Cause::Role, reason)); // as it is meant
+    } else if own.drain.is_some() {
+        (Cause::Drained, undrain)
+    } else if own.resigned {
+        (Cause::Resigned, undrain)
+    } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
+        let check = format!(
+            "`electd check --node {name}` on its host runs the check once; mend what it tells"
+        );
+        (Cause::Unhealthy, check)
+    } else if own.failure.is_some() {
+        (Cause::Job, format!("mend what it runs; {undrain} earlier"))
+    } else {
+        let check = format!(
+            "`electd check --node {name}` on its host takes a sample, and says why there is none"
+        );
+        (Cause::NoRank, check)
+    };
+    Some(Why::new(cause, reason).remedy(remedy))
+}
+
+fn rejections(status: &Status) -> impl Iterator<Item = &Problem> {
+    status.problems.iter().filter(|problem| problem.kind == ProblemKind::Rejected.name())
+}
+
+fn problem(status: &Status, kind: ProblemKind) -> Option<&Problem> {
+    status.problems.iter().find(|problem| problem.kind == kind.name())
+}
+
+/// That it is kept apart, as it and another member refuse each other.
+fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+    let is_apart = own.is_some_and(|own| own.leader.is_none())
+        || view.member(name).is_some_and(|member| member.status != "alive");
+    let told = own.into_iter().flat_map(rejections);
+    let told = told.filter(|problem| view.names.contains(problem.about.as_str()));
+    let about_it = view.best.into_iter().flat_map(rejections);
+    let mut all = told.chain(about_it.filter(|problem| problem.about == name));
+    let problem = all.next().filter(|_| is_apart)?;
+    let reason = format!("it and another member refuse each other: {}", problem.text);
+    let remedy = "do what the reason says; `electd check` on each host shows which file it has";
+    Some(Why::new(Cause::Rejected, reason).remedy(remedy))
+}
+
+/// That others do not hear it.
+fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+    let (best, member) = view.best.zip(view.member(name))?;
+    if member.status == "alive" || best.node.name == name {
+        return None;
+    }
+    let by = &best.node.name;
+    let dial = member.failed_dial.as_ref().map(|dial| format!("; the last dial: {dial}"));
+    let dial = dial.unwrap_or_default();
+    if own.is_some() {
+        let reason = format!("it answers here, but {by} does not hear it{dial}");
+        let remedy = format!("look at the network between {name} and {by}, at {}", member.address);
+        return Some(Why::new(Cause::Unheard, reason).remedy(remedy));
+    }
+    let here = match view.answer(name).and_then(|asked| asked.answer.as_ref().err()) {
+        None | Some(ClientError::NotServed) => String::new(),
+        Some(error) => format!("; it does not answer here: {error}"),
+    };
+    let reason = format!("{by} does not hear it{dial}{here}");
+    Some(Why::new(Cause::Down, reason).remedy(format!(
+        "start it on its host (`systemctl start electd@{name}`, or `electd run --node {name}`); if it runs there, its \
+         process is frozen, or its network is cut"
+    )))
+}
+
+/// It answers, and knows no leader.
+fn without_leader(own: &Status, view: &View) -> Option<Why> {
+    if own.leader.is_some() {
+        return None;
+    }
+    Some(match own.state.as_str() {
+        "starting" => Why::new(
+            Cause::Starting,
+            "it has just started, and looks for the others before it elects, for about the failure time",
+        ),
+        _ => nobody::of_node(own, view),
+    })
+}
+
+/// What another node sees of it.
+fn seen(name: &str, view: &View) -> Option<Why> {
+    let member = view.member(name)?;
+    let reason = match member.role.as_str() {
+        "witness" => "it is a witness, which only votes",
+        "observer" => "it is an observer, which neither votes nor leads",
+        _ => "",
+    };
+    if !reason.is_empty() {
+        return Some(Why::new(Cause::Role, reason));
+    }
+    if let Some(why) = &member.passed_over {
+        let reason = format!("elections pass it over: it {why}");
+        let remedy = format!(
+            "look at the log of {name} and at its link to the others at {}; it counts again when it has been steady",
+            member.address
+        );
+        return Some(Why::new(Cause::PassedOver, reason).remedy(remedy));
+    }
+    if !member.eligible {
+        let reason = "it says that it is not eligible, and does not answer here";
+        let remedy = format!("`electd status --node {name}` on its host says why");
+        return Some(Why::new(Cause::NotEligible, reason).remedy(remedy));
+    }
+    None
+}
+
+/// Why the leader leads instead.
+fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+    let (best, leader) = view.best.zip(view.leader)?;
+    let (member, ahead) = view.member(name).zip(view.member(&leader.name))?;
+    let (leads, switch) =
+        (&leader.name, format!("`electd switchover --to {name}` has it lead all the same"));
+    if best.switchover.as_ref() == Some(leads) {
+        let why =
+            Why::new(Cause::Switchover, format!("an operator chose {leads}, whatever its rank"));
+        return Some(why.remedy("`electd switchover --clear` ends that"));
+    }
+    if !ranks_above(member, ahead) {
+        let [its, other] = [member, ahead].map(rank);
+        let reason = match (its, other) {
+            (Some(its), Some(other)) => format!("{leads} ranks higher: {other}, against {its}"),
+            _ => format!("{leads} ranks higher, by id"),
+        };
+        return Some(Why::new(Cause::Rank, reason).remedy(switch));
+    }
+    if let Some(pause) = &best.pause {
+        let reason = format!(
+            "it ranks higher than {leads}, but the cluster is paused since {}",
+            pause.since
+        );
+        return Some(Why::new(Cause::Paused, reason).remedy("`electd resume` ends that"));
+    }
+    if best.preempt == "never" {
+        let reason = format!(
+            "it ranks higher than {leads}, which stays while it lives and is eligible (preempt never)"
+        );
+        return Some(Why::new(Cause::Preempt, reason).remedy(switch));
+    }
+    let takeover = own.and_then(|own| own.takeover.clone());
+    let due = best.takeovers.get(name);
+    let reason = match (takeover, due) {
+        (Some(takeover), Some(due)) => takeover.not_before(due, &best.preempt).words(),
+        (Some(takeover), None) => takeover.words(),
+        (None, _) => format!(
+            "ranks higher than {leads}, but not by more than the margin, or has only just come"
+        ),
+    };
+    Some(Why::new(Cause::Takeover, format!("it {reason}")).remedy(switch))
+}
+
+/// Whether this member ranks above the other: by its value, then by its id.
+fn ranks_above(member: &MemberStatus, other: &MemberStatus) -> bool {
+    let key = |member: &MemberStatus| (member.rank.value.as_i64(), member.id.clone());
+    key(member) > key(other)
+}
+
+/// Its rank in words; none if the id alone ranks.
+fn rank(member: &MemberStatus) -> Option<String> {
+    let rank = &member.rank;
+    let value = rank.value.as_i64()?;
+    Some(format!("{} {value}", rank.by))
+}

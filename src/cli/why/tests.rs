@@ -1,0 +1,118 @@
+//! The situations that a test with real nodes would have to wait for; tests/process/why.rs has the others.
+
+use super::of_member::why;
+use super::view::{Cause, View, Why};
+use super::{nobody, text};
+use crate::cli::ask::Asked;
+use crate::cli::ask::tests::{following, member, silent};
+use crate::node::status::{
+    FailureStatus, LeaderlessStatus, MemberStatus, PauseStatus, RankStatus, Status, TakeoverStatus,
+};
+
+/// The leader b and its follower a, whose ranks are these, as both see them.
+fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [Asked; 2] {
+    let ranked = |name: &str, value: i64| MemberStatus {
+        rank: RankStatus { by: "priority".into(), value: value.into() },
+        ..member(name)
+    };
+    ["a", "b"].map(|name| {
+        let mut asked = following(name, Some(("b", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        status.members = vec![ranked("a", a), ranked("b", b)];
+        if name == "b" {
+            status.state = "leading".into();
+        }
+        change(status);
+        asked
+    })
+}
+
+#[track_caller]
+fn holds(asked: &[Asked], name: &str, cause: Cause, words: &[&str]) {
+    let Why { cause: found, reason, remedy } = why(name, &View::of(asked));
+    let all = format!("{reason} => {}", remedy.unwrap_or_default());
+    assert_eq!(found, cause, "{all}");
+    assert!(words.iter().all(|words| all.contains(words)), "{words:?}: {all}");
+}
+
+#[test]
+fn a_rank_decides_unless_an_order_or_preempt_does() {
+    let lower = pair(3, 5, |_| ());
+    let words = ["b ranks higher: priority 5, against priority 3", "`electd switchover --to a`"];
+    holds(&lower, "a", Cause::Rank, &words);
+    holds(&lower, "b", Cause::Leads, &["in epoch 7", "none ranks higher"]);
+    let paused = pair(9, 5, |status| {
+        status.pause = Some(PauseStatus { since: "then".into(), until: None });
+    });
+    let words = ["it ranks higher than b, but the cluster is paused since then", "`electd resume`"];
+    holds(&paused, "a", Cause::Paused, &words);
+    holds(&paused, "b", Cause::Leads, &["a would rank higher"]);
+    let never = pair(9, 5, |status| status.preempt = "never".into());
+    holds(&never, "a", Cause::Preempt, &["stays while it lives", "`electd switchover --to a`"]);
+    let takeover = pair(9, 5, |status| {
+        let (from, at, why) = ("b".into(), Some("soon".into()), "not long enough".into());
+        status.takeover = Some(TakeoverStatus { from, at, why });
+    });
+    holds(&takeover, "a", Cause::Takeover, &["it is to take over from b at soon: not long enough"]);
+    holds(&pair(9, 5, |_| ()), "a", Cause::Takeover, &["but not by more than the margin"]);
+    let chosen = pair(9, 5, |status| status.switchover = Some("b".into()));
+    holds(&chosen, "a", Cause::Switchover, &["an operator chose b", "switchover --clear"]);
+}
+
+#[test]
+fn what_keeps_a_member_from_leading_at_all_comes_first() {
+    let of_a = |change: fn(&mut Status)| {
+        pair(9, 5, |status| {
+            if status.node.name == "a" {
+                change(status)
+            }
+        })
+    };
+    let unranked = of_a(|a| a.rank_source = "none: no file".into());
+    holds(&unranked, "a", Cause::NoRank, &["it has no rank: no file", "`electd check --node a`"]);
+    let failed = of_a(|a| {
+        let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
+        a.failure = Some(FailureStatus { since, until, count: 1, reason });
+    });
+    holds(&failed, "a", Cause::Job, &["it stands back until soon", "exit 1", "undrain --node a"]);
+    holds(&of_a(|a| a.resigned = true), "a", Cause::Resigned, &["undrain --node a"]);
+    let beside = of_a(|a| {
+        (a.state, a.epoch) = ("leading".into(), 6);
+        a.leader.as_mut().unwrap().epoch = 6;
+        a.leader.as_mut().unwrap().name = "a".into();
+    });
+    holds(&beside, "a", Cause::LeadsToo, &["in epoch 6 beside b", "mend the network"]);
+    let passed = pair(9, 5, |status| status.members[0].passed_over = Some("comes and goes".into()));
+    holds(&passed, "a", Cause::PassedOver, &["elections pass it over: it comes and goes"]);
+    let [_, leader] = pair(9, 5, |status| status.members[0].eligible = false);
+    let words = ["says that it is not eligible", "`electd status --node a` on its host"];
+    holds(&[leader, silent("a")], "a", Cause::NotEligible, &words);
+}
+
+#[test]
+fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
+    let told = |cause: &str, quorum: &str, status: &str| {
+        let mut asked = following("a", None);
+        let own = asked.answer.as_mut().unwrap();
+        own.quorum = quorum.into();
+        own.members = vec![member("a"), MemberStatus { status: status.into(), ..member("b") }];
+        let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
+        own.leaderless = Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
+        let asked = [asked, silent("b")];
+        let view = View::of(&asked);
+        let nobody = nobody::why(&view);
+        let text = text(Some(&nobody), &[("a", why("a", &view))]);
+        (nobody.cause, text)
+    };
+    let (cause, words) = told("isolated", "majority", "dead");
+    assert_eq!(cause, Cause::NoMajority);
+    let begin = "nobody leads: a: the reason\n  => start or reconnect 1 of b; ";
+    assert!(words.starts_with(begin), "{words}");
+    assert!(words.contains("a does not lead: it hears 1 of 2 voters, and 2 are needed"), "{words}");
+    assert_eq!(told("uninformed", "majority", "alive").0, Cause::Uninformed);
+    assert_eq!(told("may_not_lead", "none", "alive").0, Cause::NoCandidate);
+    assert_eq!(told("disk_lags", "majority", "alive").0, Cause::Storage);
+    let (cause, words) = told("leader_dead", "none", "alive");
+    assert_eq!(cause, Cause::Electing);
+    assert!(words.contains("an election is under way, and ends by itself"), "{words}");
+}

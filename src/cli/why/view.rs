@@ -1,0 +1,140 @@
+//! What all nodes that answer know together, and a reason with its remedy.
+
+use std::collections::BTreeSet;
+
+use strum::IntoStaticStr;
+
+use crate::cli::ask::{Asked, leader_of, leads, newest_leader};
+use crate::node::status::{LeaderStatus, MemberStatus, Status};
+
+/// Why a member leads or does not. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
+pub enum Cause {
+    /// It leads.
+    Leads,
+    /// It leads beside another leader, of a greater epoch.
+    LeadsToo,
+    /// Another node, or one of another cluster, answers at its address.
+    OtherNode,
+    /// Nobody hears it, and it does not answer.
+    Down,
+    /// It answers, and the leader does not hear it.
+    Unheard,
+    /// Its election thread missed its turn.
+    Stalled,
+    /// It is a witness or an observer.
+    Role,
+    Drained,
+    Resigned,
+    Unhealthy,
+    /// What it ran while it led failed.
+    Job,
+    /// It has no rank.
+    NoRank,
+    /// Its state cannot be written.
+    Storage,
+    /// It and another member refuse each other.
+    Rejected,
+    /// It started, and looks for the others.
+    Starting,
+    /// It takes part in an election.
+    Electing,
+    /// Too few voters hear each other.
+    NoMajority,
+    /// Too few voters know the state of the cluster.
+    Uninformed,
+    /// It knows no leader, for another reason.
+    NoLeader,
+    /// Elections pass it over.
+    PassedOver,
+    /// It says that it is not eligible, and does not answer here to say why.
+    NotEligible,
+    /// An operator chose another.
+    Switchover,
+    /// An operator paused the cluster.
+    Paused,
+    /// It is about to take over.
+    Takeover,
+    /// A leader stays, whoever ranks higher.
+    Preempt,
+    /// The leader ranks higher.
+    Rank,
+    /// Nobody may lead.
+    NoCandidate,
+}
+
+impl Cause {
+    /// Its name in JSON.
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
+}
+
+/// A reason, and what to do about it.
+#[derive(Clone, Debug)]
+pub struct Why {
+    pub cause: Cause,
+    /// In words that follow "node-1 does not lead: ".
+    pub reason: String,
+    /// What to do; none if nothing is wrong, or if it ends by itself.
+    pub remedy: Option<String>,
+}
+
+impl Why {
+    pub fn new(cause: Cause, reason: impl Into<String>) -> Why {
+        Why { cause, reason: reason.into(), remedy: None }
+    }
+
+    pub fn remedy(self, remedy: impl Into<String>) -> Why {
+        Why { remedy: Some(remedy.into()), ..self }
+    }
+
+    /// Whether the member leads.
+    pub fn leads(&self) -> bool {
+        matches!(self.cause, Cause::Leads | Cause::LeadsToo)
+    }
+
+    /// The begin of the sentence about this member.
+    pub fn begin(&self, name: &str) -> String {
+        format!("{name} {}", if self.leads() { "leads" } else { "does not lead" })
+    }
+}
+
+/// What is known of a cluster.
+pub struct View<'a> {
+    pub asked: &'a [Asked],
+    /// The names of all members.
+    pub names: BTreeSet<&'a str>,
+    /// The leader, of the greatest epoch that any node names.
+    pub leader: Option<&'a LeaderStatus>,
+    /// The status that says most of the others: that of the leader, or of a node that follows it, or of any.
+    pub best: Option<&'a Status>,
+}
+
+impl<'a> View<'a> {
+    pub fn of(asked: &'a [Asked]) -> View<'a> {
+        let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let best = answers().max_by_key(|status| {
+            (leader_of(status).map(|leader| leader.epoch), leads(status), !status.stalled)
+        });
+        let told = answers().flat_map(|status| &status.members);
+        let names = told.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
+        View { asked, names: names.collect(), leader: newest_leader(asked), best }
+    }
+
+    /// The answer of a member, or why there is none.
+    pub fn answer(&self, name: &str) -> Option<&'a Asked> {
+        self.asked.iter().find(|asked| asked.name() == name)
+    }
+
+    /// The status of a member, if it answers.
+    pub fn status(&self, name: &str) -> Option<&'a Status> {
+        self.answer(name)?.answer.as_ref().ok()
+    }
+
+    /// A member as the best view has it.
+    pub fn member(&self, name: &str) -> Option<&'a MemberStatus> {
+        self.best?.members.iter().find(|member| member.name == name)
+    }
+}
