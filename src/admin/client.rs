@@ -154,7 +154,6 @@ impl Client {
     }
 
     /// The same, which speaks HTTPS over TCP.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub(crate) fn secured(self, trust: Option<Trust>) -> Client {
         Client { trust, ..self }
     }

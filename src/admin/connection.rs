@@ -14,6 +14,7 @@ use super::dispatch::{self, Answer, Shared};
 use super::inbound::{Asked, Heard, Inbound, Stage};
 use super::limits;
 use super::line::Line;
+use super::peers;
 use super::places::{Place, Purpose};
 use super::response::{Delivery, Response};
 use super::stream::{self, Stream};
@@ -123,6 +124,7 @@ impl<H: Handle> Connection<'_, H> {
         let response = match answer {
             Answer::Now(response) => response,
             Answer::Command(command) => self.carry_out(command),
+            Answer::Peer(name) => self.ask_peer(&name),
             Answer::Attach => return Ok(Some(End::Attach)),
             Answer::Stream(stream) if self.line.place().begin(Purpose::Stream) => {
                 return self.stream(stream).map(|()| Some(End::Answered));
@@ -145,6 +147,16 @@ impl<H: Handle> Connection<'_, H> {
             return Response::error(503, "too many commands are under way; try again in a moment");
         }
         let response = carry_out(command, self.shared.handle());
+        self.line.place().end();
+        response
+    }
+
+    /// What another member shows.
+    fn ask_peer(&self, name: &str) -> Response {
+        if !self.line.place().begin(Purpose::Peer) {
+            return peers::too_many();
+        }
+        let response = peers::status(name, self.shared.handle(), &self.shared.security());
         self.line.place().end();
         response
     }

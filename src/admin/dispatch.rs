@@ -9,6 +9,7 @@ use crate::node::handle::{Command, Handle};
 use crate::tls::Security;
 
 use super::guard::{self, Access};
+use super::peers;
 use super::places::Places;
 use super::request::Request;
 use super::response::Response;
@@ -62,6 +63,8 @@ pub enum Answer {
     Command(Command),
     /// With events, for as long as the client wants.
     Stream(Stream),
+    /// With what another member of this name shows, which takes a while.
+    Peer(String),
     /// The connection is given away: a process attaches itself to the node.
     Attach,
 }
@@ -97,7 +100,10 @@ pub fn answer<H: Handle>(
         None if request.path == "/events" && request.method == "GET" => {
             events(request, shared).map_or_else(Answer::Now, Answer::Stream)
         }
-        None => Answer::Now(view(request, shared)),
+        None => match peers::asked(&request.path).filter(|_| request.method == "GET") {
+            Some(name) => Answer::Peer(name.to_owned()),
+            None => Answer::Now(view(request, shared)),
+        },
     }
 }
 

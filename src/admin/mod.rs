@@ -15,6 +15,8 @@
 //! | `dispatch` | a request to its answer |
 //! | `routes` | the paths: what each shows, and which command a request there is |
 //! | `views` | what a node shows |
+//! | `page` | `GET /`: a page for people, which asks the other paths |
+//! | `peers` | `GET /peers/NAME/status`: what another member shows |
 //! | `guard` | which clients may give commands |
 //! | `response` | an answer to bytes |
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
@@ -39,6 +41,8 @@ mod line;
 pub mod listener;
 mod metrics;
 mod order;
+mod page;
+mod peers;
 mod places;
 mod process;
 mod request;
@@ -62,6 +66,8 @@ mod limits {
     pub const STREAMS: usize = 32;
     /// Of these, the commands that the node carries out at the same time. None of their connections is ended.
     pub const COMMANDS: usize = 16;
+    /// Of these, the questions that the node asks other members at the same time. None of their connections is ended.
+    pub const PEERS: usize = 8;
     /// Connections that were ended to make room, and whose threads are not gone yet.
     pub const LEAVING: usize = 16;
     /// How long a node may take to carry out a command.

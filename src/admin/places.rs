@@ -73,6 +73,8 @@ pub enum Purpose {
     Command,
     /// A stream of events.
     Stream,
+    /// A question to another member.
+    Peer,
 }
 
 impl Purpose {
@@ -82,6 +84,7 @@ impl Purpose {
             Purpose::Questions => limits::CONNECTIONS,
             Purpose::Command => limits::COMMANDS,
             Purpose::Stream => limits::STREAMS,
+            Purpose::Peer => limits::PEERS,
         }
     }
 }

@@ -17,6 +17,8 @@ pub struct Response {
     pub allow: Option<&'static str>,
     /// The content type.
     pub content: &'static str,
+    /// What a browser may do with it (Content-Security-Policy), if it is a page.
+    pub policy: Option<String>,
     /// The body.
     pub body: Vec<u8>,
 }
@@ -41,7 +43,7 @@ impl Response {
             Err(error) => (500, json!({ "error": error.to_string() }).to_string().into_bytes()),
         };
         body.push(b'\n');
-        Response { code, allow: None, content: JSON, body }
+        Response { code, allow: None, content: JSON, policy: None, body }
     }
 
     /// An answer with bytes that mean nothing to electd.
@@ -51,7 +53,13 @@ impl Response {
 
     /// An answer with a body of this kind.
     pub fn of(content: &'static str, body: Vec<u8>) -> Response {
-        Response { code: 200, allow: None, content, body }
+        Response { code: 200, allow: None, content, policy: None, body }
+    }
+
+    /// A page for a browser, which may do with it what the policy says.
+    pub fn page(body: String, policy: String) -> Response {
+        let page = Response::of("text/html; charset=utf-8", body.into_bytes());
+        Response { policy: Some(policy), ..page }
     }
 
     /// A refusal: what is wrong, and what to do about it.
@@ -81,6 +89,12 @@ impl Response {
         if let Some(methods) = self.allow {
             text += &format!("Allow: {methods}\r\n");
         }
+        if let Some(policy) = &self.policy {
+            text += &format!(
+                "Content-Security-Policy: {policy}\r\nX-Content-Type-Options: nosniff\r\n\
+                 Referrer-Policy: no-referrer\r\n"
+            );
+        }
         if delivery.close {
             text += "Connection: close\r\n";
         } else if delivery.old {
@@ -108,6 +122,7 @@ fn reason(code: u16) -> &'static str {
         417 => "Expectation Failed",
         431 => "Request Header Fields Too Large",
         501 => "Not Implemented",
+        502 => "Bad Gateway",
         503 => "Service Unavailable",
         505 => "HTTP Version Not Supported",
         _ => "Internal Server Error",

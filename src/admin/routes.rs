@@ -11,7 +11,7 @@ use crate::node::handle::{Command, Handle};
 use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
-use super::{metrics, views};
+use super::{metrics, page, peers, views};
 
 /// A path, and what a client can do there.
 pub struct Route<H> {
@@ -32,11 +32,14 @@ pub enum Takes {
 
 /// The path before the name of a member.
 const MEMBER: &str = "/members/";
-/// The same in a list of paths.
+/// The path of another member's status.
+const ANY_PEER: &str = "/peers/NAME/status";
+/// The path of a member in a list of paths.
 const ANY_MEMBER: &str = "/members/NAME";
 
 impl<H: Handle> Route<H> {
     const ALL: &'static [Route<H>] = &[
+        Route::shown("/", |_, request| page::answer(request, &Route::<H>::lines())),
         Route::shown("/status", |node, _| views::status(node)),
         Route::shown("/leader", |node, _| views::leader(node)),
         Route::shown("/follower", |node, _| views::follower(node)),
@@ -44,6 +47,7 @@ impl<H: Handle> Route<H> {
         Route::shown("/readyz", |node, _| views::ready(node)),
         Route::shown("/events", |_, _| Response::of("text/event-stream", Vec::new())),
         Route::shown("/history", |node, _| views::history(node)),
+        Route::shown(ANY_PEER, |_, _| Response::of("application/json", Vec::new())),
         Route::shown("/metrics", metrics::answer),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),
@@ -71,7 +75,11 @@ impl<H: Handle> Route<H> {
 
     /// The route of this path.
     pub fn of(path: &str) -> Option<&'static Route<H>> {
-        let path = if path.strip_prefix(MEMBER).is_some_and(is_name) { ANY_MEMBER } else { path };
+        let path = match path {
+            _ if path.strip_prefix(MEMBER).is_some_and(is_name) => ANY_MEMBER,
+            _ if peers::asked(path).is_some() => ANY_PEER,
+            path => path,
+        };
         Route::ALL.iter().find(|route| route.path == path)
     }
 

@@ -136,4 +136,8 @@ impl Trust {
     ) -> Result<Trust, BadFile> {
         Err(BadFile::new("tls.ca", ca, ABSENT))
     }
+
+    pub fn in_member(credentials: &Credentials, _name: &str) -> Option<Trust> {
+        match credentials.0 {}
+    }
 }

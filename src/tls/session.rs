@@ -49,7 +49,7 @@ impl Session {
         Session::begin(connection.map(Connection::from), &credentials.cluster, io)
     }
 
-    /// Begins a connection to a node, whichever member of the cluster it is.
+    /// Begins a connection to a node whose certificate is trusted.
     ///
     /// # Errors
     /// With what is wrong, or with none where the connection ended or was too slow.
@@ -58,8 +58,7 @@ impl Session {
         trust: &super::Trust,
         io: &mut (impl Read + Write),
     ) -> Result<Session, Option<Fault>> {
-        let nobody = std::net::IpAddr::from([0, 0, 0, 0]); // and it is not sent
-        let connection = ClientConnection::new(trust.client.clone(), nobody.into());
+        let connection = ClientConnection::new(trust.client.clone(), trust.member.clone());
         Session::begin(connection.map(Connection::from), &trust.cluster, io)
     }
 

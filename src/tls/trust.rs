@@ -1,22 +1,26 @@
-//! The certificate that a command shows when it asks a node, and whom the command trusts: any member of
-//! one cluster.
+//! The certificate that a command or a node shows when it asks a node by HTTPS, and whom it trusts: any member of one
+//! cluster, or a certain one.
 
+use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
 use rustls::ClientConfig;
 use rustls::client::Resumption;
 use rustls::crypto::aws_lc_rs;
+use rustls::pki_types::ServerName;
 
-use super::credentials::{VERSIONS, authorities, certificates, private_key};
+use super::credentials::{Credentials, VERSIONS, authorities, certificates, private_key};
 use super::files::BadFile;
 use super::verifier::Verifier;
 
-/// The certificate that a command shows, and the authorities that it trusts.
+/// The certificate that is shown, and the authorities that are trusted.
 #[derive(Clone, Debug)]
 pub struct Trust {
     pub(super) client: Arc<ClientConfig>,
     pub(super) cluster: String,
+    /// The member that is to answer; it is not sent.
+    pub(super) member: ServerName<'static>,
 }
 
 impl Trust {
@@ -49,6 +53,15 @@ impl Trust {
         };
         client.resumption = Resumption::disabled();
         client.enable_sni = false;
-        Ok(Trust { client: Arc::new(client), cluster: cluster.to_owned() })
+        let anybody = IpAddr::from([0, 0, 0, 0]).into();
+        Ok(Trust { client: Arc::new(client), cluster: cluster.to_owned(), member: anybody })
+    }
+
+    /// What a node shows and trusts when it asks the member of this name, and no other. None if no certificate can name
+    /// it.
+    pub fn in_member(credentials: &Credentials, name: &str) -> Option<Trust> {
+        let member = ServerName::try_from(name.to_owned()).ok()?;
+        let Credentials { client, cluster, .. } = credentials;
+        Some(Trust { client: client.clone(), cluster: cluster.clone(), member })
     }
 }

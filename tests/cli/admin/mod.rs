@@ -8,6 +8,8 @@ mod fake;
 mod limits;
 mod metrics;
 pub mod pace;
+mod page;
+mod peers;
 mod protocol;
 mod usage;
 mod views;

@@ -64,6 +64,15 @@ fn shown(cluster: &Cluster, member: &str) -> [String; 4] {
 }
 
 #[story]
+fn a_node_asks_another_member_by_https() {
+    let cluster = serving_https(3);
+    let (code, body) = told(&cluster, cluster.node(1), &[], "/peers/node-2/status");
+    assert_eq!(code, 200, "{body}");
+    let told: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(told["node"]["name"], "node-2");
+}
+
+#[story]
 fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
     let cluster = serving_https(2);
     let node = cluster.node(2);

@@ -1,0 +1,308 @@
+"use strict";
+
+// Asks the node that this page came from, and through it the other members. What it gets is text, never markup.
+const EVERY = 1000; // ms between two looks
+const PATIENCE = 6000;
+const AT_ONCE = 3; // questions to other members
+const SHOWN = 20; // leaderships
+
+const REMEDIES = {
+  storage: "Free space, or repair the disk: the node then writes again by itself.",
+  rank: "Repair the program or the path of `rank`.",
+  health: "Repair what the health check looks at.",
+  address: "Correct the name in DNS or /etc/hosts, give the member a `listen`, or raise LimitNOFILE, as the message says.",
+  job: "Look at the output of the command, repair the cause, then `electd undrain`.",
+  peer_down: "Start the member; or look at firewalls, and why it restarts or is cut off.",
+  rejected: "Give both the same file; the message says what differs.",
+  stalled: "Look at its host: it was frozen, or has too little processor time.",
+  quorum_margin: "Bring the others back.",
+  config_differs: "Give all members the same file; reload, or restart the nodes that the message names.",
+  certificate: "Renew the certificate; docs/security.md says how.",
+};
+const EVENTS = [
+  "leading", "following", "no_leader", "member_up", "member_down", "problem", "problem_over", "takeover", "removed",
+  "stopping",
+];
+
+// A proxy may show this page below a path.
+const base = location.pathname.endsWith("/") ? location.pathname : `${location.pathname}/`;
+const by = (id) => document.getElementById(id);
+const answers = new Map(); // by member: its status or an error
+const longest = new Map(); // by member: its longest lease so far
+let own = null; // the name of the node that serves this page
+let members = []; // as that node lists them
+let history = [];
+let historyOf = ""; // for which leadership
+let heard = Date.now();
+const asking = { own: false, others: false };
+let again = false; // something happened while the others were asked
+let isLive = true;
+
+// An element with these attributes and this content; strings become text.
+function el(tag, attributes, ...content) {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  element.append(...content.filter((part) => part !== null));
+  return element;
+}
+
+// Replaces what a place shows, if that has changed, so that a reader's place and choice stay.
+function show(id, ...content) {
+  const place = by(id);
+  const next = el("div", {}, ...content);
+  const [old, all] = [place.childNodes, next.childNodes];
+  const isSame = old.length === all.length && [...old].every((node, at) => node.isEqualNode(all[at]));
+  if (!isSame) place.replaceChildren(...all);
+}
+
+function say(id, text) {
+  const place = by(id);
+  if (place.textContent !== text) place.textContent = text;
+  place.hidden = text === "";
+}
+
+async function get(path) {
+  const answer = await fetch(base + path, { cache: "no-store", signal: AbortSignal.timeout(PATIENCE) });
+  const body = await answer.json();
+  if (!answer.ok) throw new Error(body.error ?? `HTTP status ${answer.status}`);
+  return body;
+}
+
+const status = (name) => answers.get(name)?.status;
+const leads = (one) => one.state === "leading" && !one.stalled;
+
+// The leader of the greatest epoch that any node names.
+function leader() {
+  const all = members.map((member) => status(member.name)).filter((one) => one?.leader && !one.stalled);
+  return all.map((one) => one.leader).reduce((a, b) => (a && a.epoch >= b.epoch ? a : b), null);
+}
+
+function length(ms) {
+  const [seconds, minutes, hours] = [1000, 60000, 3600000].map((unit) => Math.floor(ms / unit));
+  if (ms < 1000) return `${Math.round(ms * 10) / 10} ms`;
+  if (seconds < 60) return `${Math.round(ms / 100) / 10} s`;
+  if (minutes < 60) return `${minutes} min ${seconds % 60} s`;
+  return hours < 48 ? `${hours} h ${minutes % 60} min` : `${Math.floor(hours / 24)} days`;
+}
+
+function fact(facts, name, value) {
+  if (value !== null && value !== undefined && value !== "") facts.push(el("dt", {}, name), el("dd", {}, value));
+}
+
+// The best view of a member besides its own: the leader's, or that of this node.
+function seen(name) {
+  const observer = status(leader()?.name) ?? status(own);
+  const member = observer?.members.find((one) => one.name === name);
+  return member ? { by: observer.node.name, ...member } : null;
+}
+
+function health(one) {
+  if (!one.health) return null;
+  const why = one.health.failure ?? one.health.output;
+  return `${one.health.healthy ? "healthy" : "unhealthy"}${why ? `: ${why}` : ""}`;
+}
+
+function card(member) {
+  const [one, view, first] = [status(member.name), seen(member.name), leader()?.name === member.name];
+  const isSelf = view?.by === member.name;
+  const state = one ? (one.stalled ? "stalled" : one.state) : (view?.status ?? "unknown");
+  const facts = [];
+  fact(facts, "role", member.role === "member" ? null : member.role);
+  if (one) {
+    fact(facts, "epoch", String(one.epoch));
+    fact(facts, "follows", first ? null : (one.leader?.name ?? "nobody"));
+    fact(facts, "because", one.leaderless?.reason);
+    fact(facts, "health", health(one));
+    fact(facts, "drained", one.drain && `since ${one.drain.since} ${one.drain.reason}`);
+    fact(facts, "resigned", one.resigned ? "until electd undrain" : null);
+    fact(facts, "takes over", one.takeover && `from ${one.takeover.from}: ${one.takeover.why}`);
+    fact(facts, "version", one.version);
+    fact(facts, "up", length(one.uptime_ms - (one.uptime_ms % 1000)));
+  } else {
+    fact(facts, "no answer", answers.get(member.name)?.error ?? "not asked yet");
+  }
+  if (view && !isSelf) {
+    fact(facts, "seen", `${view.status}, by ${view.by}`);
+    fact(facts, "passed over", view.passed_over);
+    fact(facts, "last dial", view.failed_dial);
+    fact(facts, "round trip", view.rtt_ms === null ? null : length(view.rtt_ms));
+  }
+  fact(facts, "rank", view && view.rank.by !== "id" ? `${view.rank.by} ${view.rank.value ?? "none"}` : null);
+  if (one && Number.isFinite(one.lease_remaining_ms)) {
+    const left = one.lease_remaining_ms;
+    longest.set(member.name, Math.max(left, longest.get(member.name) ?? 1));
+    const bar = { "aria-label": `lease of ${member.name}`, max: longest.get(member.name), value: left };
+    fact(facts, "lease", el("span", {}, `${length(left)} left `, el("progress", bar)));
+  }
+  const kind = first && one && leads(one) ? "leads" : one && !one.stalled && state !== "dead" ? "" : "gone";
+  const title = el("h3", {}, member.name, el("span", { class: "state" }, state));
+  return el("li", { class: kind }, title, el("dl", {}, ...facts));
+}
+
+function problems() {
+  const all = new Map(); // what several nodes say is said once
+  for (const { name } of members) {
+    for (const problem of status(name)?.problems ?? []) {
+      const known = all.get(`${problem.kind} ${problem.text}`) ?? { ...problem, nodes: [] };
+      known.nodes.push(name);
+      all.set(`${problem.kind} ${problem.text}`, known);
+    }
+  }
+  return [...all.values()];
+}
+
+function links() {
+  const head = el("tr", {}, el("td", {}), ...members.map(({ name }) => el("th", { scope: "col" }, name)));
+  const rows = members.map(({ name }) => {
+    const view = status(name);
+    const cells = members.map((other) => {
+      const word = other.name === name ? "itself" : view?.members.find((one) => one.name === other.name)?.status ?? "unknown";
+      const sign = { itself: "·", alive: "●", suspected: "◐", dead: "○" }[word] ?? "?";
+      return el("td", { class: word }, el("span", { "aria-hidden": "true" }, sign), el("span", { class: "unseen" }, word));
+    });
+    return el("tr", {}, el("th", { scope: "row" }, name), ...cells);
+  });
+  const caption = el("caption", {}, "Rows hear columns: ● alive, ◐ suspected, ○ dead, ? no answer");
+  return [caption, el("thead", {}, head), el("tbody", {}, ...rows)];
+}
+
+function leaderships() {
+  const time = (ms) => new Date(ms).toLocaleString();
+  return history.slice(-SHOWN).reverse().map((one) => {
+    const end = one.lasts ? "" : one.until_ms === null ? " (its end was not seen)" : ` for ${length(one.until_ms - one.since_ms)}`;
+    const before = one.before ? `, after ${one.before}: ${one.reason}; nobody led for ${length(one.leaderless_ms)}` : "";
+    const what = `${one.leader} in epoch ${one.epoch}${one.lasts ? ", until now" : end}`;
+    return el("li", {}, el("strong", {}, what), el("br", {}), el("small", {}, `since ${time(one.since_ms)}${before}`));
+  });
+}
+
+function strip() {
+  const shown = history.slice(-SHOWN);
+  const [from, until] = [shown[0]?.since_ms ?? 0, Date.now()];
+  by("strip").hidden = shown.length === 0;
+  by("strip").replaceChildren(...shown.map((one) => {
+    const place = members.findIndex(({ name }) => name === one.leader);
+    const part = el("span", { class: `c${(place + 6) % 6}` });
+    const at = (ms) => ((ms - from) / (until - from || 1)) * 100;
+    part.style.left = `${at(one.since_ms)}%`;
+    part.style.width = `${at(one.lasts ? until : (one.until_ms ?? one.since_ms)) - at(one.since_ms)}%`;
+    return part;
+  }));
+}
+
+function verdict(view, first, found) {
+  const failures = first ? (status(first.name) ?? view).failures_tolerated : 0;
+  const at_most = view.failures_tolerated_at_most;
+  if (!first) {
+    return ["bad", `Nobody leads${view.leaderless ? `: ${view.leaderless.reason}` : ""}.`];
+  }
+  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more may fail`;
+  const word = found.length > 0 || (failures === 0 && at_most > 0) ? "fair" : "good";
+  return [word, `${first.name} leads in epoch ${first.epoch}; ${more}.`];
+}
+
+function render() {
+  const view = status(own);
+  if (!view) return;
+  const [first, found] = [leader(), problems()];
+  const [word, words] = verdict(view, first, found);
+  by("verdict").className = word;
+  say("verdict", words);
+  document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
+  say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
+  const paused = view.pause && `Paused since ${view.pause.since}: nobody preempts the leader.`;
+  const chosen = view.switchover && `An operator chose ${view.switchover} to lead.`;
+  say("orders", [paused, chosen].filter(Boolean).join("\n"));
+  const none = el("li", {}, "None that a node that answers knows of.");
+  show("problems", ...(found.length === 0 ? [none] : found.map(({ nodes, kind, text, since }) => el(
+    "li", {}, el("strong", {}, `${nodes.join(", ")}: ${text}`), el("br", {}),
+    el("span", { class: "remedy" }, `${kind}, since ${since}. ${REMEDIES[kind] ?? ""}`),
+  ))));
+  show("members", ...members.map(card));
+  show("links", ...links());
+  show("history", ...leaderships());
+  strip();
+  say("guarantee", view.guarantee);
+  const live = isLive ? "Changes are shown as they happen" : "Changes are shown within seconds, as too many pages listen already";
+  say("source", `As ${own} sees it, and the others through it. ${live}.`);
+}
+
+async function ask(name, path) {
+  try {
+    const told = await get(path);
+    answers.set(name, { status: told });
+  } catch (error) {
+    answers.set(name, { error: String(error.message ?? error) });
+  }
+}
+
+async function ask_own() {
+  const told = await get("status");
+  [own, members, heard] = [told.node.name, told.members, Date.now()];
+  answers.set(own, { status: told });
+  for (const name of [...answers.keys()]) if (!members.some((member) => member.name === name)) answers.delete(name);
+  const led = `${told.leader?.name} ${told.epoch}`;
+  if (led !== historyOf) {
+    history = (await get("history")).leaderships;
+    historyOf = led;
+  }
+}
+
+async function ask_others() {
+  const names = members.map((member) => member.name).filter((name) => name !== own);
+  const work = async () => {
+    for (let name = names.shift(); name !== undefined; name = names.shift()) {
+      await ask(name, `peers/${encodeURIComponent(name)}/status`);
+      render();
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, work));
+}
+
+function mourn() {
+  const others = members.filter((member) => member.name !== own && member.admin);
+  const links = others.flatMap((member) => [" ", el("a", { href: `${location.protocol}//${member.admin}/` }, member.name)]);
+  const since = new Date(heard).toLocaleTimeString();
+  const silence = `${own ?? "The node"} has not answered since ${since}; what is shown is old.`;
+  show("silent", silence, ...(links.length > 0 ? [" The page of another member:", ...links] : []));
+  by("silent").hidden = false;
+  by("verdict").className = "bad";
+}
+
+// Does this, unless it is being done.
+async function once(what, work) {
+  if (asking[what]) return;
+  asking[what] = true;
+  try {
+    await work();
+  } finally {
+    asking[what] = false;
+  }
+}
+
+async function look() {
+  await once("own", () => ask_own().then(() => { say("silent", ""); render(); }, mourn));
+  if (own !== null) {
+    await once("others", async () => {
+      do {
+        again = false;
+        await ask_others();
+      } while (again);
+    });
+  }
+}
+
+function listen() {
+  const source = new EventSource(`${base}events`);
+  source.onopen = () => { isLive = true; };
+  source.onerror = () => {
+    isLive = source.readyState !== EventSource.CLOSED;
+    if (!isLive) setTimeout(listen, 10000);
+  };
+  for (const kind of EVENTS) source.addEventListener(kind, () => { again = true; look(); });
+}
+
+look();
+listen();
+setInterval(() => document.hidden || look(), EVERY);
+document.addEventListener("visibilitychange", () => document.hidden || look());

@@ -1,0 +1,84 @@
+//! `GET /peers/NAME/status`: another member's status, by way of this node.
+
+use std::net::{SocketAddr, TcpListener};
+
+use electd::node::status::MemberStatus;
+
+use super::cli::nobody;
+use super::fake::{FakeNode, Peer, ask, get, member, status};
+
+/// A member whose HTTP is at this address.
+fn at(number: usize, address: SocketAddr) -> MemberStatus {
+    let mut member = member(&format!("node-{number}"), Some(address.to_string()));
+    member.id = format!("00000000-0000-4000-8000-00000000000{number}");
+    member
+}
+
+#[test]
+fn a_node_shows_what_another_member_shows() {
+    let (node, other) = (FakeNode::new(), FakeNode::new().with_number(2));
+    let (server, far) = (node.serve(), other.serve());
+    other.set(|state| state.status.epoch = 99);
+    node.set(|state| state.status.members = vec![at(2, far.local_addr())]);
+    let answer = get(server.local_addr(), "/peers/node-2/status");
+    assert_eq!((answer.code, answer.json()["epoch"].as_u64()), (200, Some(99)), "{answer:?}");
+    assert_eq!(answer.json()["node"]["name"], "node-2");
+    let own = get(server.local_addr(), "/peers/node-1/status");
+    assert_eq!((own.code, own.json()["epoch"].as_u64()), (200, Some(7)));
+}
+
+#[test]
+fn why_there_is_no_answer_is_told_in_words() {
+    let (node, odd) = (FakeNode::new(), FakeNode::new().with_number(4));
+    let (server, far) = (node.serve(), odd.serve());
+    let hidden = MemberStatus { admin: None, ..at(5, nobody()) };
+    node.set(|state| {
+        state.status.members = vec![at(2, nobody()), at(3, far.local_addr()), hidden];
+    });
+    let told = |path: &str| {
+        let answer = get(server.local_addr(), path);
+        (answer.code, answer.error())
+    };
+    let (code, words) = told("/peers/node-2/status");
+    assert!(code == 502 && words.contains("connection refused"), "{code} {words}");
+    let (code, words) = told("/peers/node-3/status");
+    assert!(
+        code == 502 && words.ends_with("answers node-4 of cluster demo, and not node-3"),
+        "{code} {words}"
+    );
+    let (code, words) = told("/peers/node-5/status");
+    assert!(code == 404 && words.contains("no \"admin\" address"), "{code} {words}");
+    let (code, words) = told("/peers/node-9/status");
+    assert!(code == 404 && words.contains("there is no member node-9"), "{code} {words}");
+    for path in ["/peers/status", "/peers//status", "/peers/a/b/status", "/peers/node-2/task"] {
+        assert_eq!(told(path).0, 404, "{path}");
+    }
+    let post = "POST /peers/node-2/status HTTP/1.1\r\nHost: n\r\nContent-Length: 0\r\n\r\n";
+    assert_eq!(ask(server.local_addr(), post).code, 405);
+}
+
+#[test]
+fn questions_to_members_that_do_not_answer_are_bounded_and_keep_nobody_else_waiting() {
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let node = FakeNode::new();
+    let server = node.serve();
+    node.set(|state| {
+        state.status = status("following", Some("node-2"));
+        state.status.members = vec![at(2, silent.local_addr().unwrap())];
+    });
+    let question = "GET /peers/node-2/status HTTP/1.1\r\nHost: n\r\n\r\n";
+    let mut asking = Vec::new();
+    for _ in 0..8 {
+        let mut peer = Peer::connect(server.local_addr());
+        peer.say(question);
+        let (heard, _) = silent.accept().expect("the node asks the member");
+        asking.push((peer, heard)); // which says nothing
+    }
+    let refused = ask(server.local_addr(), question);
+    assert!(refused.code == 503 && refused.error().contains("ask again"), "{refused:?}");
+    assert_eq!(get(server.local_addr(), "/livez").code, 200);
+    for (peer, _) in &mut asking {
+        let answer = peer.answer();
+        assert!(answer.code == 502 && answer.error().contains("no answer from"), "{answer:?}");
+    }
+}
