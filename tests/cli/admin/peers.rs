@@ -3,6 +3,7 @@
 use std::net::{SocketAddr, TcpListener};
 
 use electd::node::status::MemberStatus;
+use serde_json::Value;
 
 use super::cli::nobody;
 use super::fake::{FakeNode, Peer, ask, get, member, status};
@@ -25,6 +26,23 @@ fn a_node_shows_what_another_member_shows() {
     assert_eq!(answer.json()["node"]["name"], "node-2");
     let own = get(server.local_addr(), "/peers/node-1/status");
     assert_eq!((own.code, own.json()["epoch"].as_u64()), (200, Some(7)));
+}
+
+/// The threads of clients have small stacks, and a member may say what it likes.
+#[test]
+fn a_status_that_is_nested_as_deep_as_may_be_is_passed_on() {
+    let (node, other) = (FakeNode::new(), FakeNode::new().with_number(2));
+    let (server, far) = (node.serve(), other.serve());
+    let deep = |levels| (0..levels).fold(Value::Null, |value, _| Value::from(vec![value]));
+    let mut odd = at(3, nobody());
+    odd.rank.value = deep(120);
+    other.set(|state| state.status.members = vec![odd.clone()]);
+    node.set(|state| state.status.members = vec![at(2, far.local_addr())]);
+    assert_eq!(get(server.local_addr(), "/peers/node-2/status").code, 200);
+    odd.rank.value = deep(200);
+    other.set(|state| state.status.members = vec![odd]);
+    let refused = get(server.local_addr(), "/peers/node-2/status");
+    assert!(refused.code == 502 && refused.error().contains("recursion limit"), "{refused:?}");
 }
 
 #[test]
