@@ -116,37 +116,25 @@ fn a_leader_that_stays_and_one_that_was_chosen() {
             config["members"][member]["rank"] = json!({"priority": priority});
         }
     });
-    let (first, _) = cluster.agree();
-    cluster.node(first).kill_9();
-    let (second, _) = cluster.agree();
-    cluster.node(first).start();
-    cluster.agree_on(second);
-    let (higher, leader) =
-        (format!("node-{}", first.max(second)), format!("node-{}", first.min(second)));
-    if second < first {
-        let words = format!("it ranks higher than {leader}, which stays while it lives");
-        told(
-            &cluster,
-            &higher,
-            "preempt",
-            &[&words, &format!("`electd switchover --to {higher}`")],
-        );
-        told(&cluster, &leader, "leads", &[&format!("{higher} would rank higher")]);
-    }
+    cluster.agree();
     done(&electd(&cluster, &["switchover", "--to", "node-1"]));
     cluster.agree_on(1);
     let words =
         ["an operator chose node-1, whatever its rank", "`electd switchover --clear` ends that"];
     told(&cluster, "node-3", "switchover", &words);
     told(&cluster, "node-1", "leads", &["An operator chose it", "--clear"]);
+
     done(&electd(&cluster, &["switchover", "--clear"]));
-    let words = ["ranks higher: priority 8, against priority 7"];
+    let words =
+        ["it ranks higher than node-1, which stays while it lives", "switchover --to node-3"];
+    told(&cluster, "node-3", "preempt", &words);
+    told(&cluster, "node-1", "leads", &["node-2, node-3 would rank higher"]);
+
     cluster.node(1).kill_9();
-    let (next, _) = cluster.agree();
-    if next == 2 {
-        cluster.node(1).start();
-        told(&cluster, "node-1", "rank", &words);
-    }
+    cluster.agree_on(3);
+    cluster.node(1).start();
+    let words = ["node-3 ranks higher: priority 9, against priority 7"];
+    told(&cluster, "node-1", "rank", &words);
 }
 
 #[story]
