@@ -23,7 +23,8 @@ use view::{View, Why};
 /// The nodes are asked for their status now, and the answer is drawn from all of them: roles, drains, health, ranks,
 /// refusals, disks, and who hears whom. If something can be done about it, a line says what.
 ///
-/// Exit codes: 0 a member leads; 1 nobody leads, as far as the nodes know; 2 there is no such member; 69 no node answers.
+/// Exit codes: 0 a member leads; 1 nobody leads, as far as the nodes know; 2 there is no such member; 69 no node answers;
+/// 78 another node answers at an address of the file.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
