@@ -49,9 +49,15 @@ impl Registered {
     /// If the coroner does not answer within `patience`, which must not be zero, or refuses: the node has died. The job
     /// must not begin then.
     pub fn new(at: &Register, patience: Duration) -> io::Result<Option<Registered>> {
-        let mut stream = match unix::connect(&at.socket, patience) {
-            // A coroner that certifies a death has removed the file before. So this one was killed, or ended in silence.
-            Err(error) if error.kind() == ErrorKind::ConnectionRefused => return Ok(None),
+        // A coroner that certifies a death removes the file before it closes the socket. So one whose file is still there
+        // was killed, or ended in silence. The first refusal may have come between the two.
+        let connect = || unix::connect(&at.socket, patience);
+        let is_refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
+        let mut stream = match connect() {
+            Err(error) if is_refused(&error) => match connect() {
+                Err(error) if is_refused(&error) => return Ok(None),
+                connected => connected?,
+            },
             connected => connected?,
         };
         stream.set_read_timeout(Some(patience))?;
