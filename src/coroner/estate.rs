@@ -126,9 +126,11 @@ impl Heirs {
     }
 
     /// Leaves the listening socket to the one that asked, and the frame of the certificate, if there is one.
-    pub fn leave(self, listener: &TcpListener, frame: Option<&[u8]>) -> io::Result<()> {
+    pub fn leave(self, listener: TcpListener, frame: Option<&[u8]>) -> io::Result<()> {
         let Some(stream) = self.asking else { return Ok(()) };
         let bytes = [&[1], frame.unwrap_or_default()].concat(); // never empty
-        passing::send(&stream, &bytes, Some(listener.as_fd()))
+        let sent = passing::send(&stream, &bytes, Some(listener.as_fd()));
+        drop(listener); // before the connection ends: who sees its end can rely on it that the port is free
+        sent
     }
 }

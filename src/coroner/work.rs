@@ -104,7 +104,7 @@ impl Coroner {
                 if is_asked {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
                     self.listener.set_nonblocking(false)?;
-                    return self.heirs.leave(&self.listener, frame);
+                    return self.heirs.leave(self.listener, frame);
                 }
                 if self.end().is_some_and(|end| end <= Instant::now()) {
                     return Ok(());
