@@ -68,3 +68,19 @@ fn the_words_of_a_refusal_name_what_forbids_it() {
     }
     assert!(told(Some(9)).ends_with("; its memory is not locked"));
 }
+
+#[test]
+fn a_thread_that_wakes_the_election_runs_in_real_time_meanwhile() {
+    let wanted = Realtime(Some(Arc::default()));
+    thread::spawn(move || {
+        let meanwhile = wanted.meanwhile(own_scheduling);
+        if meanwhile == (0, 0) && promote().is_err() {
+            println!("skipped: this host refuses it");
+            return;
+        }
+        assert_eq!((meanwhile, own_scheduling()), ((1, PRIORITY), (0, 0)));
+        assert_eq!(Realtime::default().meanwhile(own_scheduling), (0, 0));
+    })
+    .join()
+    .unwrap();
+}
