@@ -73,7 +73,8 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
     assert!(cluster.node(2).figure("VmLck") > 0);
     for file in &files {
         let told = eventually(&format!("{} ran", file.display()), || {
-            fs::read_to_string(file).map_err(|error| error.to_string())
+            let told = fs::read_to_string(file).map_err(|error| error.to_string())?;
+            ensure(told.ends_with('\n'), || told.clone()).map(|()| told)
         });
         let policies: Vec<_> = told.lines().map(policy_in).collect();
         assert!(policies.iter().all(|policy| *policy == Some(0)), "{}: {told}", file.display());
@@ -121,8 +122,12 @@ fn a_node_that_is_refused_it_says_so_and_runs_on() {
     });
     assert_eq!(in_real_time(cluster.node(1)), [""; 0]);
     assert_eq!(cluster.node(1).figure("VmLck"), 0);
-    let health = electd(&cluster, &["health"]);
-    let line = String::from_utf8_lossy(&health.stdout).into_owned();
-    assert!(health.status.code() == Some(1) && line.contains("RLIMIT_RTPRIO is 0"), "{health:?}");
+    // The line is short: while a member is slow to answer, it tells of that first.
+    eventually("health tells it", || {
+        let health = electd(&cluster, &["health"]);
+        let line = String::from_utf8_lossy(&health.stdout).into_owned();
+        let told = health.status.code() == Some(1) && line.contains("RLIMIT_RTPRIO is 0");
+        ensure(told, || format!("{health:?}"))
+    });
     cluster.node(1).until_logged(&["WARN", "realtime: its threads have ordinary scheduling"]);
 }
