@@ -36,7 +36,7 @@ impl Published {
     pub fn status(&self) -> Status {
         let (snapshot, watched) = (self.snapshot.read().clone(), self.watched());
         let now = clock::now();
-        let (settings, list) = (&self.settings, &snapshot.list);
+        let (settings, list, measures) = (&self.settings, &snapshot.list, &self.measures);
         let guarantee = self.guarantee(list, &snapshot.timing);
         let failovers = guarantee.failovers(snapshot.is_unsteady()).map(|time| time.map(millis));
         // A stalled member counts itself as failed; until it can say so itself, this does.
@@ -64,7 +64,7 @@ impl Published {
             halting: halting(settings, phase, &snapshot),
             lease_remaining_ms: lease.map(millis),
             realtime: self.realtime.status(),
-            durable_write_ms: self.measures.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
+            durable_write_ms: measures.pace.slowest().map(|time| time.as_secs_f64() * 1000.0),
             guarantee: guarantee.text(),
             worst_failover_ms: failovers[0],
             crash_failover_ms: failovers[1],
@@ -91,12 +91,12 @@ impl Published {
             dropped: self.dropped(),
             certificate_ends: self.certificate_end().map(|end| end.to_string()),
             refused: self.refused(),
-            rejections: [snapshot.rejections.status(list), self.measures.handshakes.status(list)]
+            rejections: [snapshot.rejections.status(list), measures.handshakes.status(list)]
                 .concat(),
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
             last_leadership: watched.history.last().cloned(),
-            last_event: Some(self.measures.events.last().to_string()),
+            last_event: Some(measures.events.last().to_string()),
             ..Status::default() // what the lines below set
         };
         status.leaderless = self.leaderless(&status, now);
