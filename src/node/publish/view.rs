@@ -21,8 +21,8 @@ use crate::node::members::against_file;
 use crate::node::problems::{tolerated, tolerated_at_most};
 use crate::node::status::{
     DrainStatus, FailureStatus, HaltingStatus, LeaderStatus, LeaderlessStatus, MemberStatus,
-    MessageCount, NodeRef, OtherLeader, PartitionStatus, PauseStatus, RankStatus, Status,
-    TakeoverStatus,
+    MessageCount, NodeRef, OtherLeader, PartitionStatus, PauseStatus, RankStatus, RejectionStatus,
+    Status, TakeoverStatus,
 };
 
 impl Published {
@@ -91,8 +91,7 @@ impl Published {
             dropped: self.dropped(),
             certificate_ends: self.certificate_end().map(|end| end.to_string()),
             refused: self.refused(),
-            rejections: [snapshot.rejections.status(list), measures.handshakes.status(list)]
-                .concat(),
+            rejections: self.rejections(&snapshot),
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
             last_leadership: watched.history.last().cloned(),
@@ -147,6 +146,11 @@ impl Published {
         let told = [("events", self.measures.events.dropped()), ("leadership", self.feed.missed())];
         let all = self.measures.counters.drops().chain(told);
         all.map(|(name, count)| (name.to_owned(), count)).collect()
+    }
+
+    fn rejections(&self, snapshot: &Snapshot) -> Vec<RejectionStatus> {
+        let (list, before) = (&snapshot.list, &self.measures.handshakes);
+        [snapshot.rejections.status(list), before.status(list)].concat()
     }
 
     fn refused(&self) -> BTreeMap<String, u64> {

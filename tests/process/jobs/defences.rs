@@ -11,7 +11,7 @@ use story::story;
 use super::attached::{lives, stop};
 use super::lines::Lines;
 use super::worker::{ASTRAY, FILE, MANNER, STUBBORN, command};
-use super::{children, command_of, only_child, with_majority};
+use super::{children, command_of, guard_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually};
 
 /// A node that leads, with a command of this manner that runs, and its guard.
@@ -75,7 +75,7 @@ fn electd_spares_its_own_programs_when_it_kills_what_a_killed_guard_left() {
     node.start_with(&["--", "sleep", "1000"]);
     let guard = eventually("the command and the hook run", || {
         ensure(runs.exists(), || node.log_tail(9))?;
-        let guard = only_child(node.pid()).filter(|guard| command_of(*guard).is_some());
+        let guard = guard_of(node.pid()).filter(|guard| command_of(*guard).is_some());
         guard.ok_or("no command".to_owned())
     });
     kill_process(guard, Signal::KILL).unwrap();

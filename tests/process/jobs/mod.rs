@@ -225,9 +225,14 @@ fn report(took: &BTreeMap<Fault, Vec<Took>>) {
     }
 }
 
-/// The one child of a process that works for a job: its guard. A hook and what it runs are no job.
+/// The one child of a process that works for a job.
 pub fn only_child(parent: Pid) -> Option<Pid> {
-    children(parent).find(|child| is_guard(*child))
+    children(parent).next()
+}
+
+/// The guard of electd, where a hook may run beside it.
+fn guard_of(electd: Pid) -> Option<Pid> {
+    children(electd).find(|child| is_guard(*child))
 }
 
 fn is_guard(process: Pid) -> bool {
