@@ -18,6 +18,7 @@ use super::inbox::{Event, Order};
 use super::leadership::Change;
 use super::members;
 use super::publish::Published;
+use super::recorder::Recorder;
 use super::story::Story;
 use super::words;
 use crate::core::durable::Durable;
@@ -54,6 +55,7 @@ pub struct Election {
     /// lead repeats it every T2.
     last_change: Option<Transition>,
     story: Story,
+    recorder: Recorder,
     stopped: bool,
     /// This member does not belong to the cluster any more.
     removed: bool,
@@ -72,6 +74,7 @@ impl Election {
         published: Arc<Published>,
     ) -> Election {
         let members = core.members().clone();
+        let recorder = Recorder::new(&core, clock::now());
         Election {
             core,
             net,
@@ -87,6 +90,7 @@ impl Election {
             log: Vec::new(),
             last_change: None,
             story: Story::default(),
+            recorder,
             stopped: false,
             removed: false,
             members,
@@ -218,7 +222,9 @@ impl Election {
         let mut out = std::mem::take(&mut self.out);
         let members = self.members.clone(); // who is removed by this is still known by name
         self.published.measures.round_trips.received(&input, now);
+        self.recorder.begin(now, &input, &self.core);
         self.core.handle(now, input, &mut out);
+        self.recorder.end(now, &out, self.core.phase(), self.core.waits());
         self.published.measures.round_trips.sending(&out, now);
         self.published.turned(now);
         self.show(&out, now);
@@ -231,6 +237,7 @@ impl Election {
             }
         }
         self.net.flush();
+        self.recorder.hand_over(&self.published.recorded);
         self.out = out;
         for change in self.log.drain(..) {
             self.story.log(&change, &members);

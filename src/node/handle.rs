@@ -7,6 +7,7 @@ use super::events::EventLog;
 use super::history::Entry;
 use super::status::Status;
 use super::tally::Tally;
+use crate::trace::record::Record;
 
 pub use super::command::{Command, CommandError, Outcome};
 
@@ -84,6 +85,19 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn history(&self) -> Arc<Vec<Entry>>;
+
+    /// What this node took and did in its last elections, for `electd trace`. Never waits for the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// for entry in node.handle().record().entries {
+    ///     println!("{} ns: {} {}", entry.at_ns, entry.what, entry.label);
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn record(&self) -> Record;
 
     /// The last task that a leader handed out; none if there was none. Never waits for the election thread.
     ///

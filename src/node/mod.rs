@@ -29,6 +29,7 @@ mod prepare;
 pub mod problems;
 mod publish;
 pub mod ranked;
+mod recorder;
 mod rejections;
 mod release;
 mod round_trips;

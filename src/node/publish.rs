@@ -19,6 +19,7 @@ use super::clock;
 use super::failures::Failures;
 use super::leadership::Feed;
 use super::problems::Sight;
+use super::recorder::Recorded;
 use super::words;
 use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
@@ -55,6 +56,8 @@ pub struct Published {
     pub measures: Measures,
     /// The leadership, for those who act on it.
     pub feed: Feed,
+    /// What the election thread took and did in elections.
+    pub recorded: Recorded,
     /// Whether the threads of the election run in real time.
     pub realtime: Realtime,
     /// The failures of this node's job.
@@ -85,6 +88,7 @@ impl Published {
             calls: Calls::default(),
             measures: Measures::new(core, pace),
             feed: Feed::default(),
+            recorded: Recorded::new(now),
             realtime,
             failures: Failures::default(),
             security: OnceLock::new(),

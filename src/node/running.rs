@@ -25,6 +25,7 @@ use crate::core::membership::{self, MemberList};
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::settings::Timing;
 use crate::net::{End, NoAnswer};
+use crate::trace::record::Record;
 
 /// How long the election thread may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -305,6 +306,10 @@ impl Handle for NodeHandle {
 
     fn history(&self) -> Arc<Vec<Entry>> {
         self.published.watched().history.clone()
+    }
+
+    fn record(&self) -> Record {
+        self.published.record()
     }
 
     fn task(&self) -> Option<Vec<u8>> {

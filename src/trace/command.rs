@@ -15,7 +15,7 @@ impl Narrator<'_> {
             Command::Drain(_) => "is drained".to_owned(),
             Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
             // The name says all.
-            named => format!("is asked to {}", format!("{named:?}").to_lowercase()),
+            named => format!("is asked to {}", name(named)),
         }
     }
 
@@ -28,7 +28,13 @@ impl Narrator<'_> {
             Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
             Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
             Forwarded::Pause { .. } => "pause the cluster".to_owned(),
-            named => format!("{named:?}").to_lowercase(),
+            named => name(named),
         }
     }
+}
+
+/// The name of a variant, without what is in it.
+fn name(named: &impl std::fmt::Debug) -> String {
+    let text = format!("{named:?}").to_lowercase();
+    text.split(|letter: char| !letter.is_alphanumeric()).next().unwrap_or_default().to_owned()
 }

@@ -2,46 +2,19 @@
 
 use std::time::Duration;
 
-use super::{Detail, Narrator};
-use crate::core::message::{Ballot, Heartbeat, Kind, Lap, Message, Opinion, Run, View};
+use super::{Brief, Detail, Narrator};
+use crate::core::message::{Ballot, Heartbeat, Lap, Message, Opinion, Run, View};
 
 impl Narrator<'_> {
     /// Whether messages of this kind make a line.
     pub(super) fn tells(&self, message: &Message) -> bool {
-        let background = matches!(
-            message.kind(),
-            Kind::Heartbeat | Kind::Acknowledge | Kind::Probe | Kind::Alive
-        );
-        self.detail == Detail::All || !background
+        self.detail == Detail::All || !Brief::of(message).is_periodic()
     }
 
     /// A message in few words, for a drawing; none if it is not worth an arrow.
     #[must_use]
     pub fn label(&self, message: &Message) -> Option<String> {
-        let name = message.kind().title();
-        let label = match message {
-            Message::Ballot(Ballot { run, candidate, .. }) => {
-                format!("{name} {}, {}", run.epoch, self.members.name(candidate.rank.id))
-            }
-            Message::Lap(Lap { run, leader, .. }) => {
-                format!("{name} {}, {}", run.epoch, self.members.name(leader.rank.id))
-            }
-            Message::Election { round: number, .. }
-            | Message::Answer { round: number }
-            | Message::Lower { round: number }
-            | Message::Halt { round: number, .. }
-            | Message::Elected { round: number, .. }
-            | Message::Ready { round: number, .. }
-            | Message::Coordinator { epoch: number, .. }
-            | Message::Preempt { epoch: number, .. }
-            | Message::Release { epoch: number, .. }
-            | Message::View(View { epoch: number, .. }) => format!("{name} {number}"),
-            Message::Reply { accepted, .. } => {
-                format!("{name} {}", if *accepted { "yes" } else { "no" })
-            }
-            _ => name,
-        };
-        self.tells(message).then_some(label)
+        self.tells(message).then(|| Brief::of(message).label(self.members))
     }
 
     /// A message with what it says; of one that has no words here, the name alone.

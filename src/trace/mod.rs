@@ -6,6 +6,7 @@
 //!
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
+mod brief;
 mod command;
 mod diagram;
 mod escaped;
@@ -15,6 +16,7 @@ pub mod json;
 mod length;
 mod message;
 mod reason;
+pub mod record;
 pub mod svg;
 
 use std::fmt;
@@ -23,6 +25,7 @@ use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
+pub use brief::Brief;
 pub use diagram::Diagram;
 pub use event::{Event, What, gap};
 pub use length::length;

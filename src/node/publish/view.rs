@@ -24,8 +24,27 @@ use crate::node::status::{
     MessageCount, NodeRef, OtherLeader, PartitionStatus, PauseStatus, RankStatus, RejectionStatus,
     Status, TakeoverStatus,
 };
+use crate::trace::record::Record;
 
 impl Published {
+    /// What this member recorded of its elections.
+    pub fn record(&self) -> Record {
+        let (list, settings) = (self.members(), &self.settings);
+        let (since_ns, entries) = self.recorded.told(&list);
+        Record {
+            cluster: settings.cluster.clone(),
+            node: self.own_name(&list),
+            incarnation: self.incarnation.0,
+            algorithm: settings.algorithm.name().to_owned(),
+            quorum: settings.quorum.name().to_owned(),
+            now_ns: clock::now().0,
+            wall_ms: clock::wall_clock_ms(),
+            since_ns,
+            members: list.iter().map(|member| member.name.clone()).collect(),
+            entries,
+        }
+    }
+
     fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {
         let Settings { algorithm, quorum, trust_refused, .. } = self.settings;
         let roles: Vec<Role> = list.iter().map(|member| member.role).collect();

@@ -12,6 +12,7 @@ use electd::node::handle::{Command, CommandError, Handle, Outcome};
 use electd::node::history::Entry;
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use electd::node::tally::Tally;
+use electd::trace::record::Record;
 use prometheus_client::metrics::histogram::Histogram;
 use serde_json::Value;
 
@@ -34,6 +35,7 @@ pub struct State {
     pub events: Arc<EventLog>,
     pub tally: Arc<Tally>,
     pub history: Arc<Vec<Entry>>,
+    pub record: Record,
     /// The effects of a command.
     effect: fn(&mut State),
 }
@@ -57,6 +59,10 @@ impl Handle for FakeNode {
 
     fn history(&self) -> Arc<Vec<Entry>> {
         self.0.lock().unwrap().history.clone()
+    }
+
+    fn record(&self) -> Record {
+        self.0.lock().unwrap().record.clone()
     }
 
     fn task(&self) -> Option<Vec<u8>> {
@@ -87,6 +93,7 @@ impl FakeNode {
             events: Arc::new(EventLog::new(1)),
             tally: Arc::new(Tally::new(Histogram::new([0.001]))),
             history: Arc::default(),
+            record: Record::default(),
             effect: |_| {},
         })))
     }

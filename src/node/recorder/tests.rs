@@ -1,0 +1,243 @@
+//! What the recorder keeps, and what it forgets.
+
+use uuid::Uuid;
+
+use super::*;
+use crate::core::detector::ConnectionId;
+use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::message::{Ballot, Candidate, Envelope, Message, Run};
+use crate::core::restart::restart;
+use crate::core::settings::{PowerOn, Settings, Timing};
+use crate::core::types::{Epoch, Incarnation, Rank, Role, Task, TaskVersion};
+use crate::trace::record::Entry;
+
+const SECOND: u64 = 1_000_000_000;
+
+fn id(number: u128) -> NodeId {
+    NodeId(Uuid::from_u128(number))
+}
+
+fn members() -> Arc<MemberList> {
+    let member = |(number, name): (u128, &str)| Member {
+        id: id(number),
+        name: name.to_owned(),
+        address: String::new(),
+        admin: None,
+        role: Role::Member,
+    };
+    let members = [(1, "a"), (2, "b"), (3, "c")].map(member).to_vec();
+    Arc::new(MemberList::new(ListVersion::default(), members))
+}
+
+/// A member that has no leader yet.
+fn core() -> Core {
+    let [heartbeat, message] = [100, 50].map(std::time::Duration::from_millis);
+    let [failure, lease] = [1000, 900].map(std::time::Duration::from_millis);
+    let timing = Timing { heartbeat, failure, message, lease };
+    let settings = Settings { value: Some(0), ..Settings::new("t", id(1), members(), timing) };
+    let settings = Settings { power_on: PowerOn::Elect, ..settings };
+    let restored = restart(None, &settings, None).unwrap();
+    Core::new(Time(0), settings, restored, 0)
+}
+
+/// A recorder with what it has recorded.
+struct Recording {
+    core: Core,
+    phase: Phase,
+    waits: [Option<Time>; 2],
+    recorder: Recorder,
+    recorded: Recorded,
+    now: Time,
+}
+
+impl Recording {
+    fn new() -> Recording {
+        let core = core();
+        let recorder = Recorder::new(&core, Time(0));
+        let (phase, waits, recorded) = (core.phase(), [None, None], Recorded::new(Time(0)));
+        Recording { core, phase, waits, recorder, recorded, now: Time(0) }
+    }
+
+    /// A turn, a second after the one before.
+    fn turn(&mut self, input: &Input, out: &[Output]) {
+        self.now = Time(self.now.0 + SECOND);
+        self.recorder.begin(self.now, input, &self.core);
+        self.recorder.end(self.now, out, self.phase, self.waits);
+        self.recorder.hand_over(&self.recorded);
+    }
+
+    /// What is told, without the start.
+    fn told(&self) -> Vec<Entry> {
+        self.recorded.told(&members()).1.split_off(1)
+    }
+}
+
+fn envelope(message: Message) -> Envelope {
+    Envelope { epoch: Epoch(1), incarnation: Incarnation(7), message }
+}
+
+fn got(from: u128, message: Message) -> Input {
+    let connection = ConnectionId(4);
+    Input::Message { connection, from: id(from), envelope: envelope(message) }
+}
+
+fn sends(to: &[u128], message: Message) -> Output {
+    Output::Send { to: to.iter().map(|to| id(*to)).collect(), envelope: envelope(message) }
+}
+
+fn election(round: u64) -> Message {
+    Message::Election { round: Epoch(round), rank: Rank::default(), eligible: true }
+}
+
+fn answer(round: u64) -> Message {
+    Message::Answer { round: Epoch(round) }
+}
+
+fn probe() -> Message {
+    Message::Probe { number: 1 }
+}
+
+#[test]
+fn what_a_member_sends_was_brought_about_by_what_it_took() {
+    let mut recording = Recording::new();
+    recording.turn(&got(2, election(3)), &[sends(&[2], answer(3)), sends(&[3], election(3))]);
+    let told = recording.told();
+    let shown = told.iter().map(|it| (it.what.as_str(), it.peer.as_deref(), it.label.as_str()));
+    let expected = [
+        ("got", Some("b"), "ELECTION 3"),
+        ("sent", Some("b"), "ANSWER 3"),
+        ("sent", Some("c"), "ELECTION 3"),
+    ];
+    assert_eq!(shown.collect::<Vec<_>>(), expected);
+    assert_eq!((told[0].n, told[0].at_ns, told[0].incarnation), (2, SECOND, Some(7)));
+    assert!(told[0].causes.is_empty());
+    assert_eq!((&told[1].causes[..], &told[2].causes[..]), (&[2][..], &[2][..]));
+    assert_eq!(told[1].kind.as_deref(), Some("answer"));
+}
+
+#[test]
+fn signs_of_life_are_counted_and_told_only_where_something_came_of_them() {
+    let mut recording = Recording::new();
+    recording.turn(&got(2, probe()), &[sends(&[2, 3], Message::Alive { number: 1 })]);
+    recording.turn(&got(2, probe()), &[sends(&[2], answer(3))]);
+    let told = recording.told();
+    let labels = told.iter().map(|entry| (entry.label.as_str(), entry.place));
+    assert_eq!(labels.collect::<Vec<_>>(), [("PROBE", Some(1)), ("ANSWER 3", Some(1))]);
+    let numbers = [told[0].n, told[1].n];
+    assert!(numbers[0] < numbers[1] && told[1].causes == [numbers[0]], "{told:?}");
+}
+
+#[test]
+fn both_sides_count_from_the_begin_of_a_connection() {
+    let mut recording = Recording::new();
+    recording.turn(&Input::Tick, &[sends(&[2], election(1)), sends(&[2], election(2))]);
+    recording.recorder.counts.connected(id(2));
+    recording.turn(&Input::Tick, &[sends(&[2], election(3))]);
+    recording.turn(&got(3, election(4)), &[]);
+    let (from, connection) = (id(3), ConnectionId(5));
+    recording.turn(&Input::Message { connection, from, envelope: envelope(election(5)) }, &[]);
+    let places: Vec<_> = recording.told().iter().map(|entry| entry.place).collect();
+    assert_eq!(places, [0, 1, 0, 0, 0].map(Some));
+}
+
+#[test]
+fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
+    let mut recording = Recording::new();
+    let record = || restart(None, recording.core.settings(), None).unwrap().record;
+    let orders = [1, 2, 3].map(|number| Output::Persist { number, record: record() });
+    for order in orders {
+        recording.turn(&got(2, probe()), &[order]);
+    }
+    recording.turn(&Input::Persisted { number: 2 }, &[sends(&[2], answer(1))]);
+    let told = recording.told();
+    assert_eq!(told.len(), 4, "a sign of life that made it write is told: {told:?}");
+    assert_eq!(told[3].causes, [told[0].n, told[1].n]);
+}
+
+#[test]
+fn a_wait_that_is_over_was_brought_about_by_what_began_it() {
+    let mut recording = Recording::new();
+    recording.waits = [Some(Time(2 * SECOND)), None];
+    recording.turn(&got(2, election(1)), &[sends(&[3], election(1))]);
+    recording.turn(&Input::Tick, &[sends(&[2], answer(1))]);
+    let told = recording.told();
+    assert_eq!((told[2].what.as_str(), &told[2].causes[..]), ("waited", &[told[0].n][..]));
+    assert_eq!(told[2].label, "an answer for 1 s");
+    assert_eq!((told[2].since_ns, &told[3].causes[..]), (Some(SECOND), &[told[2].n][..]));
+}
+
+#[test]
+fn a_peer_that_stays_down_is_told_once() {
+    let mut recording = Recording::new();
+    for _ in 0..100 {
+        recording.turn(&Input::Refused { peer: id(3) }, &[]);
+    }
+    assert_eq!(recording.told().len(), 1);
+}
+
+#[test]
+fn quiet_times_push_no_election_out_and_memory_is_bounded() {
+    let mut recording = Recording::new();
+    recording.turn(&got(2, election(1)), &[]);
+    recording.phase = Phase::Following;
+    recording.turn(&Input::Tick, &[]);
+    for _ in 0..20_000 {
+        recording.turn(&got(2, answer(1)), &[]);
+    }
+    let kept = recording.recorded.0.lock().clone();
+    assert_eq!(kept.elections.events.len(), 2, "the start and the election");
+    assert!(kept.quiet.bytes <= OF_QUIET_TIMES && kept.quiet.events.len() > 1000);
+    assert!(kept.since > Time(9), "some of that time is missing");
+}
+
+#[test]
+fn the_latest_elections_are_kept() {
+    let mut recording = Recording::new();
+    for round in 0..20_000 {
+        recording.turn(&got(2, election(round)), &[]);
+    }
+    let kept = recording.recorded.0.lock().clone();
+    assert!(kept.elections.bytes <= OF_ELECTIONS);
+    let told = recording.recorded.told(&members()).1;
+    assert_eq!(told.last().and_then(|entry| entry.number), Some(19_999));
+    assert!(told.len() > 5000, "{}", told.len());
+    assert_eq!(kept.since.0 + SECOND, told[0].at_ns);
+}
+
+#[test]
+fn a_reader_holds_nobody_up() {
+    let mut recording = Recording::new();
+    let reader = recording.recorded.0.lock();
+    recording.recorder.begin(Time(1), &got(2, election(1)), &recording.core);
+    recording.recorder.end(Time(1), &[], recording.phase, recording.waits);
+    recording.recorder.hand_over(&recording.recorded); // returns
+    drop(reader);
+    recording.turn(&Input::Tick, &[]);
+    assert_eq!(recording.told().len(), 1);
+}
+
+#[test]
+fn what_a_message_carries_is_not_recorded() {
+    let secret = "s3cret";
+    let task = Task { version: TaskVersion::default(), content: secret.as_bytes().into() };
+    let mut recording = Recording::new();
+    let ready = Message::Ready { number: 1, round: Epoch(1), task: task.clone() };
+    recording.turn(&got(2, ready), &[sends(&[2], Message::Task(task.clone()))]);
+    let command = crate::core::Command::HandOut { task };
+    recording.turn(&Input::Command { id: crate::core::CommandId(1), command }, &[]);
+    let told = recording.told();
+    let labels: Vec<_> = told.iter().map(|entry| entry.label.as_str()).collect();
+    assert_eq!(labels, ["READY 1", "TASK", "is given a task of 6 bytes"]);
+    let debug = format!("{:?}", recording.recorded);
+    assert!(!debug.contains(secret) && !debug.contains("115, 51"), "{debug}");
+}
+
+#[test]
+fn a_ballot_names_its_candidate() {
+    let rank = Rank { value: 0, id: id(3) };
+    let candidate = Candidate { eligible: true, rank, incarnation: Incarnation(1) };
+    let run = Run { epoch: Epoch(2), initiator: id(1) };
+    let mut recording = Recording::new();
+    recording.turn(&got(2, Message::Ballot(Ballot { run, candidate, hops: 1 })), &[]);
+    assert_eq!(recording.told()[0].label, "ELECTION 2, c");
+}
