@@ -17,6 +17,7 @@ use super::listener::Listener;
 use crate::node::history::History;
 use crate::node::status::Status;
 use crate::tls::Trust;
+use crate::trace::record::Record;
 
 pub use super::answer::ClientError;
 pub(crate) use super::exchange::host_of;
@@ -188,6 +189,14 @@ impl Client {
     /// If nobody answers there, or not as electd does.
     pub fn history(&self, address: &str) -> Result<History, ClientError> {
         self.get(address, "history")
+    }
+
+    /// What the node at this address recorded of its elections.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn record(&self, address: &str) -> Result<Record, ClientError> {
+        self.get(address, "trace")
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {

@@ -48,6 +48,7 @@ impl<H: Handle> Route<H> {
         Route::shown("/events", |_, _| Response::of("text/event-stream", Vec::new())),
         Route::shown("/history", |node, _| views::history(node)),
         Route::shown(ANY_PEER, |_, _| Response::of("application/json", Vec::new())),
+        Route::shown("/trace", views::trace),
         Route::shown("/metrics", metrics::answer),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),

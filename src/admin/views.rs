@@ -7,6 +7,7 @@ use crate::node::history::History;
 use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
+use super::request::Request;
 use super::response::Response;
 
 /// The whole status.
@@ -58,6 +59,27 @@ pub fn live<H: Handle>(handle: &H) -> Response {
 pub fn history<H: Handle>(handle: &H) -> Response {
     let node = handle.status().node.name;
     Response::json(200, &History { node, leaderships: handle.history().to_vec() })
+}
+
+/// What the node took and did in elections: all that is kept, or the part of one epoch.
+pub fn trace<H: Handle>(handle: &H, request: &Request) -> Response {
+    let query = request.query.as_str();
+    let epoch = match query.strip_prefix("epoch=").map(str::parse) {
+        None if query.is_empty() => None,
+        Some(Ok(epoch)) => Some(epoch),
+        _ => {
+            let sentence = format!("\"{query}\" is not known here; say epoch=NUMBER or nothing");
+            return Response::error(400, sentence);
+        }
+    };
+    let record = handle.record();
+    Response::json(
+        200,
+        &match epoch {
+            Some(epoch) => record.of_epoch(epoch),
+            None => record,
+        },
+    )
 }
 
 /// The last task that the leader handed out, byte for byte.

@@ -4,6 +4,7 @@ use std::net::SocketAddr;
 use std::process::Command;
 
 use electd::node::status::{HaltingStatus, Problem, Status};
+use electd::trace::record::{Entry, Record};
 use serde_json::json;
 
 use super::cli::nobody;
@@ -24,6 +25,38 @@ fn status_is_the_snapshot() {
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let shown: Status = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(shown, status("following", Some("node-2")));
+}
+
+#[test]
+fn the_record_is_told_whole_or_of_one_epoch() {
+    let node = FakeNode::new();
+    let became = |phase: &str, epoch| Entry {
+        what: "became".to_owned(),
+        phase: Some(phase.to_owned()),
+        number: Some(epoch),
+        ..Entry::default()
+    };
+    let entries =
+        [("following", 1), ("electing", 1), ("leading", 2), ("electing", 2), ("leading", 3)];
+    let entries = entries.map(|(phase, epoch)| became(phase, epoch)).to_vec();
+    node.set(|state| state.record = Record { entries, ..Record::default() });
+    let server = node.serve();
+    let told = |query: &str| -> Vec<(String, u64)> {
+        let answer = get(server.local_addr(), &format!("/trace{query}"));
+        assert_eq!(answer.code, 200, "{answer:?}");
+        let record: Record = serde_json::from_str(&answer.body).unwrap();
+        let entries = record.entries.into_iter();
+        entries.map(|entry| (entry.phase.unwrap(), entry.number.unwrap())).collect()
+    };
+    assert_eq!(told("").len(), 5);
+    let of_2 = [("electing".to_owned(), 1), ("leading".to_owned(), 2)];
+    assert_eq!(told("?epoch=2"), of_2, "the election, and not the end of the leadership");
+    assert_eq!(told("?epoch=9"), []);
+    for query in ["?epoch=", "?epoch=-1", "?epoch=1&epoch=2", "?last"] {
+        let answer = get(server.local_addr(), &format!("/trace{query}"));
+        assert_eq!(answer.code, 400, "{query}");
+        assert!(answer.error().contains("epoch=NUMBER"), "{answer:?}");
+    }
 }
 
 #[test]
