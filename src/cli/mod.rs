@@ -52,6 +52,7 @@ mod supervisor;
 mod switchover;
 mod target;
 mod token;
+mod trace;
 mod tracker;
 mod transition;
 mod trust;
@@ -105,6 +106,7 @@ enum Command {
     Leader(leader::Leader),
     Health(health::Health),
     History(history::History),
+    Trace(trace::Trace),
     Watch(watch::Watch),
     Why(why::WhyArgs),
     #[command(flatten)]
@@ -127,6 +129,7 @@ impl Command {
             Command::Leader(leader) => leader.run(),
             Command::Health(health) => health.run(),
             Command::History(history) => history.run(),
+            Command::Trace(trace) => trace.run(),
             Command::Watch(watch) => watch.run(),
             Command::Why(why) => why.run(),
             Command::Operator(operator) => operator.run(),

@@ -156,7 +156,13 @@ mod tests {
     use super::*;
 
     fn sends(to: usize, arrives: u64) -> What {
-        What::Sends { to, label: "CLAIM".to_owned(), arrives: Time(arrives), lost: true }
+        What::Sends {
+            to,
+            label: "CLAIM".to_owned(),
+            arrives: Time(arrives),
+            lost: true,
+            unseen: None,
+        }
     }
 
     #[test]

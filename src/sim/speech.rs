@@ -32,7 +32,7 @@ pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: 
         if let Some(arrives) = network::send(world, node, to, &envelope, elects) {
             world.draw(node, |narrator| {
                 let label = narrator.label(&envelope.message)?;
-                Some(What::Sends { to, label, arrives, lost: true })
+                Some(What::Sends { to, label, arrives, lost: true, unseen: None })
             });
             world.in_flight += u64::from(elects);
             world.sent.add(kind, u64::from(live || kind != Kind::Coordinator));

@@ -32,6 +32,8 @@ pub enum What {
         arrives: Time,
         /// Whether no member took it.
         lost: bool,
+        /// The end of it that nobody recorded, if it is of live nodes.
+        unseen: Option<Unseen>,
     },
     /// Its phase changes.
     Becomes {
@@ -57,6 +59,25 @@ pub enum What {
     Dies,
     /// Something else that happens to it, in few words.
     Suffers(String),
+}
+
+/// The end of a message that nobody recorded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unseen {
+    /// Its sender's record is missing: when it was sent is not known.
+    Departure,
+    /// Its receiver's record is missing: whether it arrived is not known.
+    Arrival,
+}
+
+impl Unseen {
+    /// The word for it in JSON.
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Unseen::Departure => "departure",
+            Unseen::Arrival => "arrival",
+        }
+    }
 }
 
 impl What {
@@ -91,10 +112,15 @@ impl Event {
     #[must_use]
     pub fn sentence(&self, names: &[String]) -> String {
         match &self.what {
-            What::Sends { to, label, lost, .. } => {
+            What::Sends { to, label, lost, unseen, .. } => {
                 let to = names.get(*to).map_or("?", String::as_str);
-                let lost = if *lost { ", which does not take it" } else { "" };
-                format!("sends {label} to {to}{lost}")
+                let more = match unseen {
+                    _ if *lost => ", which does not take it",
+                    None => "",
+                    Some(Unseen::Arrival) => ", which did not record whether it arrived",
+                    Some(Unseen::Departure) => ", which alone recorded it",
+                };
+                format!("sends {label} to {to}{more}")
             }
             What::Becomes { label, reason, .. } => format!("{label}: {reason}"),
             What::Waited { label, .. } => format!("has waited for {label}"),

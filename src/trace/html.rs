@@ -74,7 +74,13 @@ mod tests {
     fn what_users_typed_is_text_and_no_markup() {
         let evil = "</script><script>alert(1)</script>\"'<!--{{script}}&";
         let what = [
-            What::Sends { to: 0, label: evil.to_owned(), arrives: Time(1), lost: false },
+            What::Sends {
+                to: 0,
+                label: evil.to_owned(),
+                arrives: Time(1),
+                lost: false,
+                unseen: None,
+            },
             What::Suffers(evil.to_owned()),
         ];
         let event = |what| Event { time: Time(0), node: 0, what, causes: Vec::new() };

@@ -24,6 +24,9 @@ fn object(at: usize, event: &Event, names: &[String]) -> Value {
         "what": event.what.name(),
         "causes": event.causes,
     });
+    if let What::Sends { unseen: Some(unseen), .. } = event.what {
+        object["unseen"] = unseen.name().into();
+    }
     let more = match &event.what {
         What::Sends { to, arrives, lost, .. } => json!({
             "to": names.get(*to), "arrives_ms": millis(arrives.since(Time(0))), "lost": lost,

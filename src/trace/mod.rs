@@ -14,6 +14,7 @@ mod event;
 pub mod html;
 pub mod json;
 mod length;
+pub mod merge;
 mod message;
 mod reason;
 pub mod record;
@@ -27,7 +28,7 @@ use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use brief::Brief;
 pub use diagram::Diagram;
-pub use event::{Event, What, gap};
+pub use event::{Event, Unseen, What, gap};
 pub use length::length;
 
 /// One line of a trace.

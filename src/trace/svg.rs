@@ -39,6 +39,7 @@ const STYLE: &str = "
     .dead { stroke-dasharray: 2 5 }
     .arrow { stroke: currentColor; fill: none }
     .lost { stroke-dasharray: 5 4; opacity: 0.6 }
+    .unseen { stroke-dasharray: 1 4; opacity: 0.8 }
     .head { fill: currentColor }
     .instant { stroke: currentColor; opacity: 0.1 }
     .wait { stroke: #d29922; stroke-width: 6; opacity: 0.45 }

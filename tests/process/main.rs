@@ -44,6 +44,7 @@ mod supervisor;
 mod switchover;
 mod task;
 mod tls;
+mod trace;
 mod unsteady;
 mod upgrade;
 mod views;

@@ -192,9 +192,14 @@ impl Canvas {
 
     /// A message, from where it was sent to where it arrives.
     fn arrow(&mut self, event: &Event, sent: f64, y: f64) -> fmt::Result {
-        let What::Sends { to, lost, .. } = event.what else { return Ok(()) };
+        let What::Sends { to, lost, unseen, .. } = event.what else { return Ok(()) };
         let (start, end): (Point, Point) = ((self.x(event.node), sent), (self.x(to), y));
-        line(&mut self.body, if lost { "arrow lost" } else { "arrow" }, start, end)?;
+        let class = match unseen {
+            _ if lost => "arrow lost",
+            Some(_) => "arrow unseen",
+            None => "arrow",
+        };
+        line(&mut self.body, class, start, end)?;
         if lost {
             shapes::cross(&mut self.body, end)
         } else {

@@ -1,0 +1,136 @@
+//! `electd trace`: an election of the cluster, merged from what its nodes recorded.
+
+mod words;
+
+use std::thread;
+
+use clap::{Args, ValueEnum};
+
+use super::ask::{Asked, NodeArgs};
+use super::error::CliError;
+use super::exit::Exit;
+use super::{print, screen};
+use crate::admin::client::{Client, ClientError};
+use crate::node;
+use crate::trace::html::Html;
+use crate::trace::merge::{Told, Which, merge};
+use crate::trace::svg::{MOST_NODES, Svg};
+use words::Election;
+
+/// Show an election of the cluster, with every message of it.
+///
+/// Every node keeps its last elections in memory. All nodes are asked, and their answers are merged: what brought
+/// something about comes before it, whatever the clocks of the hosts show. The messages of the algorithm are counted,
+/// beside how many it takes by the formulas.
+///
+/// What no node recorded is said and not guessed: a member that is down, or was restarted, tells nothing of what it did
+/// before, and its messages are shown as far as the others know them.
+///
+/// Exit codes: 0 done; 1 no node that answers recorded such an election; 69 no node answers.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd trace --config cluster.json                why did it fail over?
+  electd trace --config cluster.json --epoch 7      the election of epoch 7
+  electd trace --output html > election.html        a page to step through it
+  electd trace --output json | jq .messages         how many messages it took
+  electd trace --node node-1                        as this node alone saw it
+
+`electd history` lists the epochs.")]
+pub struct Trace {
+    #[command(flatten)]
+    nodes: NodeArgs,
+    /// The last election, which is what is shown without this flag, too; while nobody leads, what the nodes do since.
+    #[arg(long, conflicts_with = "epoch")]
+    last: bool,
+    /// The election that this epoch came of.
+    #[arg(long, value_name = "E")]
+    epoch: Option<u64>,
+
+    /// How it is shown: as lines for people, as events for programs (docs/trace.md), or as a drawing of at most 40
+    /// members.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Form,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// A line for each event, and a summary.
+    #[default]
+    Text,
+    /// The events with their causes, and the figures.
+    Json,
+    /// A sequence diagram.
+    Svg,
+    /// The diagram in a file for a browser, to step through, play, and see what caused what.
+    Html,
+}
+
+impl Trace {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let which = self.epoch.map_or(Which::Last, Which::Epoch);
+        let targets = self.nodes.targets()?;
+        let client = targets.client(None);
+        let told = ask(&targets.ask_for_any(&client)?, &client);
+        let election = merge(&told, which).ok_or_else(|| nobody_knows(which))?;
+        let is_drawn = matches!(self.output, Form::Svg | Form::Html);
+        if is_drawn && election.names.len() > MOST_NODES {
+            let (members, most) = (election.names.len(), MOST_NODES);
+            let what = format!(
+                "{members} members do not fit a drawing; at most {most} do: see --output text"
+            );
+            return Err(CliError::new(Exit::Usage, what));
+        }
+        let shown = Election::new(&election, told.first().map(|told| &told.record));
+        match self.output {
+            Form::Text => print::result(&screen::on_terminal(&shown.text(), words::INDENT)),
+            Form::Json => print::json(&shown.object()),
+            Form::Svg => print::result(&Svg(&shown.diagram()).to_string()),
+            Form::Html => print::result(&Html(&shown.diagram()).to_string()),
+        }
+    }
+}
+
+/// Asks all nodes that answer for their records, at the same time.
+fn ask(asked: &[Asked], client: &Client) -> Vec<Told> {
+    let answers: Vec<_> = thread::scope(|scope| {
+        let asking: Vec<_> =
+            asked.iter().map(|asked| scope.spawn(|| record_of(asked, client))).collect();
+        asking.into_iter().filter_map(|answer| answer.join().ok()).collect()
+    });
+    let mut told = Vec::new();
+    for (asked, answer) in asked.iter().zip(answers) {
+        match answer {
+            Ok(record) => told.push(record),
+            Err(ClientError::Refused { code: 404, .. }) => print::message(&format!(
+                "{}: its version of electd records no elections; upgrade it",
+                asked.name()
+            )),
+            Err(error) => print::message(&format!("{}: {error}", asked.name())),
+        }
+    }
+    told
+}
+
+/// The record of a node that answered. Its clock showed `now_ns` at some time between the question and the answer.
+fn record_of(asked: &Asked, client: &Client) -> Result<Told, ClientError> {
+    asked.answer.as_ref().map_err(Clone::clone)?;
+    let address = asked.target.admin.as_deref().ok_or(ClientError::NotServed)?;
+    let before = i128::from(node::now().0);
+    let record = client.record(address)?;
+    let after = i128::from(node::now().0);
+    let ahead_ns = before.midpoint(after) - i128::from(record.now_ns);
+    Ok(Told { record, ahead_ns })
+}
+
+fn nobody_knows(which: Which) -> CliError {
+    let what = match which {
+        Which::Last => "no node that answers has recorded an election since its start".to_owned(),
+        Which::Epoch(epoch) => format!(
+            "no node that answers has recorded the election of epoch {epoch}: `electd history` lists the epochs, and a \
+             node that is restarted forgets those before"
+        ),
+    };
+    CliError::new(Exit::No, what)
+}

@@ -1,0 +1,191 @@
+//! The entries of an election as events that can be shown.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::election::Merged;
+use super::pairs::At;
+use super::select::{Known, causes};
+use crate::core::Phase;
+use crate::core::message::Kind;
+use crate::core::types::Time;
+use crate::trace::event::{Event, Unseen, What};
+use crate::trace::record::{Entry, Record};
+
+/// How long a message of which one end is unknown is shown to travel.
+const UNKNOWN: u64 = 1000;
+
+/// Only those are recorded of which something came.
+const SIGNS_OF_LIFE: [Kind; 4] = [Kind::Heartbeat, Kind::Acknowledge, Kind::Probe, Kind::Alive];
+
+const PHASES: [Phase; 8] = [
+    Phase::Starting,
+    Phase::Electing,
+    Phase::Waiting,
+    Phase::Halted,
+    Phase::Reorganizing,
+    Phase::Following,
+    Phase::Leading,
+    Phase::Stopping,
+];
+
+/// The events of an election.
+pub struct Drawn<'a> {
+    known: &'a Known<'a>,
+    ahead: &'a [i128],
+    names: Vec<String>,
+    began: i128,
+    events: Vec<Event>,
+    messages: BTreeMap<String, u64>,
+    /// Where each entry is among the events; a message that was taken is where it was sent.
+    places: BTreeMap<At, usize>,
+    /// The members that got this leader, or that others took messages of.
+    took_part: BTreeSet<usize>,
+    led: BTreeMap<u64, String>,
+}
+
+impl<'a> Drawn<'a> {
+    /// These entries, in their order.
+    pub fn of(known: &'a Known<'a>, ahead: &'a [i128], entries: &[At]) -> Drawn<'a> {
+        let began = entries.first().map_or(0, |first| known.order.time(*first));
+        let mut drawn = Drawn {
+            known,
+            ahead,
+            names: names(known.records),
+            began,
+            events: Vec::new(),
+            messages: BTreeMap::new(),
+            places: BTreeMap::new(),
+            took_part: BTreeSet::new(),
+            led: BTreeMap::new(),
+        };
+        entries.iter().for_each(|at| drawn.add(*at));
+        drawn
+    }
+
+    /// The election, which this epoch came of.
+    pub fn finish(self, epoch: Option<u64>) -> Merged {
+        let told = |name: &String| self.known.records.iter().any(|record| record.node == *name);
+        let algorithm = self.known.records.first().map(|record| record.algorithm.clone());
+        Merged {
+            silent: self.names.iter().filter(|name| !told(name)).cloned().collect(),
+            algorithm: algorithm.unwrap_or_default(),
+            leader: epoch.and_then(|epoch| self.led.get(&epoch).cloned()),
+            members: self.took_part.len(),
+            began_ns: self.began,
+            names: self.names,
+            events: self.events,
+            messages: self.messages,
+            ..Merged::default()
+        }
+    }
+
+    fn add(&mut self, at: At) {
+        let record = self.known.records[at.0];
+        let (entry, node) = (&record.entries[at.1], self.place(&record.node));
+        let peer = entry.peer.as_ref().map(|peer| self.place(peer));
+        let (mut lane, mut time) = (node, self.time(self.known.order.time(at)));
+        let what = match (entry.what.as_str(), peer) {
+            ("sent", Some(to)) => self.sent(at, entry, to),
+            ("got", Some(from)) => {
+                self.took_part.insert(from);
+                if let Some(sent) = self.known.pairs.sent(at) {
+                    if let Some(place) = self.places.get(&sent) {
+                        self.places.insert(at, *place);
+                    }
+                    return;
+                }
+                self.count(entry);
+                lane = from;
+                let (label, arrives) = (entry.label.clone(), time);
+                time = Time(time.0.saturating_sub(UNKNOWN));
+                let last = self.events.last().map_or(time, |last| last.time);
+                time = time.max(last).min(arrives);
+                let unseen = Some(Unseen::Departure);
+                What::Sends { to: node, label, arrives, lost: false, unseen }
+            }
+            _ => self.happened(at, entry, node),
+        };
+        let record_at = at.0;
+        let causes = causes(record, at.1).filter_map(|cause| self.places.get(&(record_at, cause)));
+        let causes = if lane == node { causes.copied().collect() } else { Vec::new() };
+        self.places.insert(at, self.events.len());
+        self.events.push(Event { time, node: lane, what, causes });
+    }
+
+    /// A message that was sent here.
+    fn sent(&mut self, at: At, entry: &Entry, to: usize) -> What {
+        let (label, sent) = (entry.label.clone(), self.known.order.time(at));
+        let soon = Time(self.time(sent).0 + UNKNOWN);
+        let (arrives, lost, unseen) = match self.known.pairs.taken(at) {
+            Some(taken) => {
+                let taken = self.time(self.known.order.time(taken));
+                (taken.max(Time(self.time(sent).0 + 1)), false, None)
+            }
+            None if self.is_covered(&self.names[to], sent) => (soon, true, None),
+            None => (soon, false, Some(Unseen::Arrival)),
+        };
+        if !lost || entry.kind.as_deref() != Some(Kind::Coordinator.name()) {
+            self.count(entry);
+        }
+        What::Sends { to, label, arrives, lost, unseen }
+    }
+
+    /// Whether the record of this member has all that it took at this time.
+    fn is_covered(&self, name: &str, time: i128) -> bool {
+        let records = self.known.records.iter().zip(self.ahead);
+        let mut own = records.filter(|(record, _)| record.node == name);
+        own.any(|(record, ahead)| {
+            let [since, now] = [record.since_ns, record.now_ns].map(|at| i128::from(at) + ahead);
+            (since..now).contains(&time)
+        })
+    }
+
+    /// Something else than a message.
+    fn happened(&mut self, at: At, entry: &Entry, node: usize) -> What {
+        let label = entry.label.clone();
+        let phase = entry.phase.as_deref();
+        let phase = phase.and_then(|name| PHASES.into_iter().find(|phase| phase.name() == name));
+        match (entry.what.as_str(), phase) {
+            ("became", Some(phase)) => {
+                if let (true, Some(epoch), Some(leader)) =
+                    (phase.has_leader(), entry.number, &entry.leader)
+                {
+                    self.led.entry(epoch).or_insert_with(|| leader.clone());
+                    self.took_part.insert(node);
+                }
+                What::Becomes { phase, label, reason: entry.reason.clone().unwrap_or_default() }
+            }
+            ("waited", _) => {
+                let since = i128::from(entry.since_ns.unwrap_or(entry.at_ns)) + self.ahead[at.0];
+                What::Waited { since: self.time(since), label }
+            }
+            ("started", _) => What::Starts,
+            _ => What::Suffers(label),
+        }
+    }
+
+    fn count(&mut self, entry: &Entry) {
+        if SIGNS_OF_LIFE.iter().any(|kind| entry.kind.as_deref() == Some(kind.name())) {
+            return;
+        }
+        *self.messages.entry(entry.kind.clone().unwrap_or_default()).or_default() += 1;
+    }
+
+    fn time(&self, time: i128) -> Time {
+        Time(u64::try_from(time - self.began).unwrap_or_default())
+    }
+
+    fn place(&mut self, name: &str) -> usize {
+        let found = self.names.iter().position(|known| known == name);
+        found.unwrap_or_else(|| {
+            self.names.push(name.to_owned()); // removed since
+            self.names.len() - 1
+        })
+    }
+}
+
+/// The members, as the record tells them that was told last.
+fn names(records: &[&Record]) -> Vec<String> {
+    let longest = records.iter().max_by_key(|record| record.members.len());
+    longest.map(|record| record.members.clone()).unwrap_or_default()
+}

@@ -1,0 +1,27 @@
+//! How many messages an election takes by the formulas of docs/algorithms.md.
+
+use std::ops::RangeInclusive;
+
+use crate::core::settings::AlgorithmKind;
+
+/// The least and the most messages of the algorithm for this many live members, if nobody else is asked, nothing is lost
+/// and nobody fails meanwhile: of the bully M - 1 and M^2 - 1, of the halting algorithm 6 (M - 1) and 9 M - 7, of the
+/// ring 2 M and the greater of 3 M - 1 and M (M + 3) / 2. Where several members notice a failure at one time, it is
+/// chance which of these it takes.
+///
+/// ```
+/// use electd::core::settings::AlgorithmKind;
+/// use electd::trace::merge::figures::messages;
+///
+/// assert_eq!(messages(AlgorithmKind::Bully, 4), 3..=15);
+/// ```
+#[must_use]
+pub fn messages(algorithm: AlgorithmKind, members: usize) -> RangeInclusive<u64> {
+    let m = (members as u64).clamp(1, 1 << 20);
+    match algorithm {
+        _ if m == 1 => 0..=0,
+        AlgorithmKind::Bully => m - 1..=m * m - 1,
+        AlgorithmKind::Halting => 6 * (m - 1)..=9 * m - 7,
+        AlgorithmKind::Ring => 2 * m..=(3 * m - 1).max(m * (m + 3) / 2),
+    }
+}

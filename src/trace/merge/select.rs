@@ -1,0 +1,191 @@
+//! Which of all events belong to an election: what its leader did until it led, what the others did until they followed
+//! it, what brought that about, and what came of it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::election::Which;
+use super::order::Order;
+use super::pairs::{At, Pairs};
+use crate::core::message::Kind;
+use crate::trace::record::{Entry, Record};
+
+/// How long before and after the leader another member may notice that it needs one, for what it does then to be a part of
+/// the same election. A member that tried in vain for hours joins one, too.
+const TOGETHER: i128 = 1_000_000_000;
+
+/// A time in which a member had no leader; or the moment at which it got another.
+struct Gap {
+    record: usize,
+    start: i128,
+    /// None while it lasts.
+    end: Option<i128>,
+    /// The epoch in which it ended, and whether this member leads in it.
+    epoch: u64,
+    leads: bool,
+}
+
+/// The entries that belong together.
+pub struct Selected {
+    /// The epoch of the election; none if it has not ended.
+    pub epoch: Option<u64>,
+    pub entries: BTreeSet<At>,
+}
+
+/// What is known of all records.
+pub struct Known<'a> {
+    pub records: &'a [&'a Record],
+    pub pairs: &'a Pairs,
+    pub order: &'a Order,
+}
+
+impl Known<'_> {
+    /// The entries of this election; none if nobody recorded it.
+    pub fn select(&self, which: Which) -> Option<Selected> {
+        let gaps = self.gaps();
+        let last = gaps.iter().filter(|gap| gap.end.is_some()).map(|gap| gap.epoch).max();
+        let is_open = |record| gaps.iter().any(|gap| gap.record == record && gap.end.is_none());
+        let epoch = match which {
+            Which::Epoch(epoch) => epoch,
+            Which::Last if (0..self.records.len()).all(is_open) => return self.under_way(&gaps),
+            Which::Last => last?,
+        };
+        let of_epoch = || gaps.iter().filter(|gap| gap.end.is_some() && gap.epoch == epoch);
+        let leader = of_epoch().find(|gap| gap.leads);
+        let first = leader.or_else(|| of_epoch().min_by_key(|gap| gap.end))?;
+        let first_end = first.end?;
+        let together = || of_epoch().filter(|gap| gap.start <= first_end + TOGETHER);
+        let end =
+            if leader.is_some() { first.end } else { together().filter_map(|gap| gap.end).max() };
+        let (start, end) = (first.start - TOGETHER, end?);
+        let is_in_gap = |at: &At, time: i128| {
+            let mut own = of_epoch().filter(|gap| gap.record == at.0 && gap.start <= end);
+            own.any(|gap| (gap.start.max(start)..=gap.end.unwrap_or(end)).contains(&time))
+        };
+        let is_first = |at: &At| {
+            let (time, entry) = (self.order.time(*at), self.entry(*at));
+            is_in_gap(at, time)
+                || at.0 == first.record && (first.start..=first_end).contains(&time)
+                || entry.elects(epoch)
+                || time <= end && entry.tells_of(epoch)
+        };
+        let first: Vec<At> = self.order.all.iter().copied().filter(is_first).collect();
+        Some(Selected { epoch: Some(epoch), entries: self.all_of(&first, epoch) })
+    }
+
+    /// An election that has not ended: all since the members have no leader.
+    fn under_way(&self, gaps: &[Gap]) -> Option<Selected> {
+        let start = gaps.iter().filter(|gap| gap.end.is_none()).map(|gap| gap.start).min()?;
+        let entries = self.order.all.iter().copied().filter(|at| self.order.time(*at) >= start);
+        Some(Selected { epoch: None, entries: entries.collect() })
+    }
+
+    fn entry(&self, at: At) -> &Entry {
+        &self.records[at.0].entries[at.1]
+    }
+
+    /// The times without a leader of all members.
+    fn gaps(&self) -> Vec<Gap> {
+        let mut gaps = Vec::new();
+        for (record, told) in self.records.iter().enumerate() {
+            let mut since = (!told.entries.is_empty()).then(|| self.order.time((record, 0)));
+            for (at, entry) in told.entries.iter().enumerate() {
+                let (time, epoch) = (self.order.time((record, at)), entry.number.unwrap_or(0));
+                if entry.settles() {
+                    let (start, leads) = (since.take().unwrap_or(time), entry.leads());
+                    gaps.push(Gap { record, start, end: Some(time), epoch, leads });
+                } else if entry.phase.is_some() {
+                    since.get_or_insert(time);
+                }
+            }
+            if let Some(start) = since {
+                gaps.push(Gap { record, start, end: None, epoch: 0, leads: false });
+            }
+        }
+        gaps
+    }
+
+    /// These entries with all of their turns, what brought them about, and what came of them.
+    fn all_of(&self, first: &[At], epoch: u64) -> BTreeSet<At> {
+        let links = self.links();
+        let (mut found, mut open) = (BTreeSet::new(), first.to_vec());
+        while let Some(at) = open.pop() {
+            let turn = self.turn(at);
+            if !found.insert(turn[0]) {
+                continue;
+            }
+            // The election before is another one.
+            let is_earlier =
+                |at: &At| self.entry(*at).settles() && self.entry(*at).number < Some(epoch);
+            if turn.iter().any(is_earlier) {
+                continue;
+            }
+            let near = turn.iter().flat_map(|at| links.get(at).into_iter().flatten());
+            let is_later = |at: &At| self.entry(*at).number > Some(epoch);
+            open.extend(near.filter(|at| !self.turn(**at).iter().any(is_later)));
+        }
+        let entries = found.iter().flat_map(|at| self.turn(*at));
+        let is_alone = |at: &At| !links.contains_key(at) && self.entry(*at).is_about_connection();
+        entries.filter(|at| !is_alone(at)).collect()
+    }
+
+    /// The entries that each entry brought about or was brought about by.
+    fn links(&self) -> BTreeMap<At, Vec<At>> {
+        let mut links: BTreeMap<At, Vec<At>> = BTreeMap::new();
+        let mut link = |one: At, other: At| {
+            links.entry(one).or_default().push(other);
+            links.entry(other).or_default().push(one);
+        };
+        self.pairs.iter().for_each(|(sent, taken)| link(sent, taken));
+        for at in &self.order.all {
+            causes(self.records[at.0], at.1).for_each(|cause| link((at.0, cause), *at));
+        }
+        links
+    }
+
+    /// All entries of a turn of a member: they have one time.
+    fn turn(&self, at: At) -> Vec<At> {
+        let entries = &self.records[at.0].entries;
+        let is_same = |other: &Entry| other.at_ns == entries[at.1].at_ns;
+        let before = entries[..at.1].iter().rev().take_while(|entry| is_same(entry)).count();
+        let after = entries[at.1..].iter().take_while(|entry| is_same(entry)).count();
+        (at.1 - before..at.1 + after).map(|place| (at.0, place)).collect()
+    }
+}
+
+/// The places of the entries that brought this one about: all are earlier.
+pub fn causes(record: &Record, at: usize) -> impl Iterator<Item = usize> {
+    let earlier = &record.entries[..at];
+    record.entries[at].causes.iter().filter_map(|cause| {
+        let found = earlier.binary_search_by_key(cause, |entry| entry.n);
+        found.ok()
+    })
+}
+
+impl Entry {
+    /// Whether the node leads from here on.
+    fn leads(&self) -> bool {
+        self.phase.as_deref() == Some("leading")
+    }
+
+    /// Whether it is a message by which this epoch comes about.
+    fn elects(&self, epoch: u64) -> bool {
+        use Kind::{Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest};
+        let kinds = [Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest];
+        self.number == Some(epoch) && kinds.into_iter().any(|kind| self.is(kind))
+    }
+
+    /// Whether it announces the leader of this epoch, or the node follows that leader from here on: it does so
+    /// whenever it comes back, too.
+    fn tells_of(&self, epoch: u64) -> bool {
+        self.number == Some(epoch) && (self.settles() || self.is(Kind::Coordinator))
+    }
+
+    fn is(&self, kind: Kind) -> bool {
+        self.kind.as_deref() == Some(kind.name())
+    }
+
+    /// Whether it is about a connection, which matters only if something came of it.
+    fn is_about_connection(&self) -> bool {
+        matches!(self.what.as_str(), "connected" | "met" | "lost" | "ended" | "refused")
+    }
+}

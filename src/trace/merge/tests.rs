@@ -1,0 +1,392 @@
+//! Worlds whose members recorded what they did, as well as they could.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::core::types::Time;
+use crate::trace::event::{Unseen, What};
+use crate::trace::record::Entry;
+
+/// Members, each with a clock of its own. Times are in microseconds by a clock that none of them has.
+struct World {
+    told: Vec<Told>,
+    ahead: Vec<i128>,
+    /// How many messages each sent to each on the present connection.
+    places: BTreeMap<(usize, usize), u64>,
+}
+
+/// A message that was sent.
+#[derive(Clone)]
+struct Message {
+    from: usize,
+    to: usize,
+    entry: Entry,
+}
+
+/// By its own clock a member is up for so long when all begins.
+const UPTIME: i128 = 60_000_000_000;
+
+impl World {
+    fn of(names: [&str; 4]) -> World {
+        let told = names.map(|node| Told {
+            record: Record {
+                node: node.to_owned(),
+                cluster: "test".to_owned(),
+                incarnation: 1,
+                algorithm: "bully".to_owned(),
+                now_ns: 2 * UPTIME as u64,
+                members: names.map(str::to_owned).to_vec(),
+                ..Record::default()
+            },
+            ahead_ns: -UPTIME,
+        });
+        World { told: told.to_vec(), ahead: vec![0; 4], places: BTreeMap::new() }
+    }
+
+    /// The clocks of the members are ahead by so much, in milliseconds, and nobody knows.
+    fn skewed(mut self, ahead_ms: [i128; 4]) -> World {
+        self.ahead = ahead_ms.map(|ahead| ahead * 1_000_000).to_vec();
+        self
+    }
+
+    fn add(&mut self, node: usize, at: u64, mut entry: Entry, causes: &[u64]) -> u64 {
+        let time = i128::from(at) * 1000 + UPTIME + self.ahead[node];
+        let entries = &mut self.told[node].record.entries;
+        let n = entries.len() as u64 + 1;
+        (entry.n, entry.at_ns, entry.causes) = (n, time as u64, causes.to_vec());
+        entries.push(entry);
+        n
+    }
+
+    fn became(&mut self, node: usize, at: u64, (phase, epoch): (&str, u64), cause: u64) -> u64 {
+        let leader = (epoch > 1).then(|| "c".to_owned()).filter(|_| phase != "electing");
+        let entry = Entry {
+            what: "became".to_owned(),
+            label: phase.to_owned(),
+            phase: Some(phase.to_owned()),
+            number: Some(epoch),
+            leader,
+            ..Entry::default()
+        };
+        self.add(node, at, entry, &[cause])
+    }
+
+    fn sees(&mut self, node: usize, at: u64, what: &str, peer: usize) -> u64 {
+        let (what, peer) = (what.to_owned(), Some(self.told[peer].record.node.clone()));
+        self.add(node, at, Entry { what: what.clone(), label: what, peer, ..Entry::default() }, &[])
+    }
+
+    fn send(
+        &mut self,
+        (from, to): (usize, usize),
+        at: u64,
+        (kind, number): (&str, u64),
+        cause: u64,
+    ) -> Message {
+        let place = self.places.entry((from, to)).or_default();
+        let entry = Entry {
+            what: "sent".to_owned(),
+            label: format!("{} {number}", kind.to_uppercase()),
+            peer: Some(self.told[to].record.node.clone()),
+            kind: Some(kind.to_owned()),
+            number: Some(number),
+            place: Some(*place),
+            ..Entry::default()
+        };
+        *place += 1;
+        self.add(from, at, entry.clone(), &[cause]);
+        Message { from, to, entry }
+    }
+
+    fn take(&mut self, message: &Message, at: u64) -> u64 {
+        let Record { node, incarnation, .. } = &self.told[message.from].record;
+        let entry = Entry {
+            what: "got".to_owned(),
+            peer: Some(node.clone()),
+            incarnation: Some(*incarnation),
+            ..message.entry.clone()
+        };
+        self.add(message.to, at, entry, &[])
+    }
+
+    /// The connection is another one.
+    fn reconnects(&mut self, from: usize, to: usize) {
+        self.places.insert((from, to), 0);
+    }
+
+    /// Member d is dead. a notices it and asks b and c; b asks c; c leads in this epoch.
+    fn fails_over(&mut self, epoch: u64, begin: u64) {
+        let t = |after: u64| begin + after;
+        let (a, b, c) = (0, 1, 2);
+        let death = self.sees(a, t(0), "ended", 3);
+        self.became(a, t(0), ("electing", epoch - 1), death);
+        let to_b = self.send((a, b), t(0), ("election", epoch), death);
+        let to_c = self.send((a, c), t(0), ("election", epoch), death);
+        let asked = self.take(&to_b, t(200));
+        let yes = self.send((b, a), t(200), ("answer", epoch), asked);
+        self.became(b, t(200), ("electing", epoch - 1), asked);
+        let also = self.send((b, c), t(200), ("election", epoch), asked);
+        let asked = self.take(&to_c, t(300));
+        let yes_too = self.send((c, a), t(300), ("answer", epoch), asked);
+        self.became(c, t(300), ("leading", epoch), asked);
+        let news = [a, b].map(|to| self.send((c, to), t(300), ("coordinator", epoch), asked));
+        let asked = self.take(&also, t(450));
+        let yes_again = self.send((c, b), t(450), ("answer", epoch), asked);
+        self.take(&yes, t(400));
+        self.take(&yes_too, t(500));
+        for (to, news) in [a, b].into_iter().zip(&news) {
+            let heard = self.take(news, t(600));
+            self.became(to, t(600), ("following", epoch), heard);
+        }
+        self.take(&yes_again, t(650));
+    }
+
+    /// All led by d, in epoch 1.
+    fn settle(&mut self) {
+        for node in 0..4 {
+            self.became(node, 0, (if node == 3 { "leading" } else { "following" }, 1), 0);
+        }
+    }
+
+    /// d tells nothing.
+    fn without_d(&mut self) -> Vec<Told> {
+        self.told.iter().filter(|told| told.record.node != "d").cloned().collect()
+    }
+}
+
+fn failover() -> World {
+    let mut world = World::of(["a", "b", "c", "d"]);
+    world.settle();
+    world.fails_over(2, 1_000_000);
+    world
+}
+
+/// The election of this epoch; each event comes after its causes, and no message arrives before it was sent.
+fn merged(told: &[Told], which: Which) -> Merged {
+    let merged = merge(told, which).expect("somebody recorded it");
+    let mut last = Time(0);
+    for (at, event) in merged.events.iter().enumerate() {
+        assert!(event.time >= last, "{event:?}");
+        last = event.time;
+        for cause in &event.causes {
+            assert!(*cause < at, "{event:?}");
+            if let What::Sends { to, arrives, lost, .. } = &merged.events[*cause].what {
+                assert!(*arrives <= event.time.max(Time(merged.events[*cause].time.0 + 1)));
+                assert!(!lost && *to == event.node, "{event:?}");
+            }
+        }
+    }
+    merged
+}
+
+/// How many messages of each kind.
+fn counted(merged: &Merged) -> Vec<(&str, u64)> {
+    merged.messages.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
+}
+
+const FAILOVER: [(&str, u64); 3] = [("answer", 3), ("coordinator", 2), ("election", 3)];
+
+fn unseen(merged: &Merged) -> Vec<(usize, usize, Unseen)> {
+    let events = merged.events.iter().filter_map(|event| match event.what {
+        What::Sends { to, unseen: Some(end), .. } => Some((event.node, to, end)),
+        _ => None,
+    });
+    events.collect()
+}
+
+#[test]
+fn an_election_has_all_its_messages_and_nothing_else() {
+    let mut world = failover();
+    world.sees(1, 2_000_000, "refused", 3);
+    for which in [Which::Last, Which::Epoch(2)] {
+        let merged = merged(&world.without_d(), which);
+        assert_eq!(counted(&merged), FAILOVER);
+        assert_eq!((merged.epoch, merged.leader.as_deref()), (Some(2), Some("c")));
+        assert_eq!((merged.members, &merged.silent[..]), (3, &["d".to_owned()][..]));
+        assert!(unseen(&merged).is_empty(), "{merged:#?}");
+        // The death, the changes of three members, and 8 messages.
+        assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
+        assert_eq!(merged.began_ns, 1_000_000_000, "by the asker's clock");
+    }
+    assert_eq!(merge(&world.without_d(), Which::Epoch(3)), None);
+}
+
+#[test]
+fn clocks_that_differ_by_seconds_are_aligned_by_the_messages() {
+    let straight = merged(&failover().without_d(), Which::Last);
+    for ahead in [[0, 5000, -7000, 0], [3000, 0, 0, 0], [-1, 1, 86_400, 0]] {
+        let mut world = World::of(["a", "b", "c", "d"]).skewed(ahead);
+        world.settle();
+        world.fails_over(2, 1_000_000);
+        let merged = merged(&world.without_d(), Which::Last);
+        assert_eq!(counted(&merged), FAILOVER);
+        for event in &merged.events {
+            let What::Sends { arrives, .. } = event.what else { continue };
+            assert!(arrives.since(event.time).as_micros() < 700, "{event:?}");
+        }
+        let labels = |merged: &Merged| {
+            let mut all: Vec<_> =
+                merged.events.iter().map(|it| it.what.label().to_owned()).collect();
+            all.sort();
+            all
+        };
+        assert_eq!(labels(&merged), labels(&straight));
+    }
+}
+
+#[test]
+fn what_a_member_did_not_tell_is_said_and_not_guessed() {
+    let mut world = failover();
+    let all = world.without_d();
+    let told: Vec<Told> = all.iter().filter(|told| told.record.node != "c").cloned().collect();
+    let merged = merged(&told, Which::Last);
+    assert_eq!((merged.epoch, merged.leader.as_deref()), (Some(2), Some("c")));
+    assert_eq!(merged.silent, ["c", "d"]);
+    assert_eq!(counted(&merged), FAILOVER, "those that the others sent to it and took from it");
+    let (a, b, c) = (0, 1, 2);
+    let mut found = unseen(&merged);
+    found.sort_by_key(|(from, to, _)| (*from, *to));
+    let departures =
+        [(c, a), (c, a), (c, b), (c, b)].map(|(from, to)| (from, to, Unseen::Departure));
+    let arrivals = [(a, c, Unseen::Arrival), (b, c, Unseen::Arrival)];
+    assert_eq!(found, [&arrivals[..], &departures].concat());
+    let of_c = merged.events.iter().filter(|event| event.node == c);
+    assert!(of_c.clone().all(|event| matches!(event.what, What::Sends { .. })), "no phases of it");
+}
+
+#[test]
+fn a_message_that_a_member_did_not_take_is_lost_and_a_like_one_is_not_taken_for_it() {
+    let mut world = failover();
+    let (a, c) = (0, 2);
+    let begin = 3_000_000;
+    let death = world.sees(a, begin, "ended", 2);
+    world.became(a, begin, ("electing", 2), death);
+    let _lost = world.send((a, c), begin, ("election", 3), death);
+    world.reconnects(a, c);
+    let back = world.sees(a, begin + 900, "connected", 2);
+    let again = world.send((a, c), begin + 900, ("election", 3), back);
+    let asked = world.take(&again, begin + 1000);
+    world.became(c, begin + 1000, ("leading", 3), asked);
+    let merged = merged(&world.without_d(), Which::Last);
+    let sent = merged.events.iter().filter_map(|event| match event.what {
+        What::Sends { lost, .. } => Some((event.time, lost)),
+        _ => None,
+    });
+    assert_eq!(sent.collect::<Vec<_>>(), [(Time(0), true), (Time(900_000), false)]);
+}
+
+#[test]
+fn the_order_tells_what_the_places_do_not() {
+    let mut world = failover();
+    for told in &mut world.told {
+        let got = told.record.entries.iter_mut().filter(|entry| entry.what == "got");
+        got.for_each(|entry| entry.place = entry.place.map(|place| place + 1)); // as if one was not counted
+    }
+    let merged = merged(&world.without_d(), Which::Last);
+    assert!(unseen(&merged).is_empty());
+    assert_eq!(counted(&merged), FAILOVER);
+}
+
+#[test]
+fn a_member_that_was_restarted_since_may_have_taken_what_it_does_not_tell() {
+    let mut world = failover();
+    let b = &mut world.told[1].record;
+    (b.incarnation, b.since_ns) = (2, UPTIME as u64 + 5_000_000_000);
+    b.entries.clear();
+    let merged = merged(&world.without_d(), Which::Last);
+    assert!(merged.silent.contains(&"d".to_owned()) && merged.silent.len() == 1);
+    let of_b = unseen(&merged);
+    assert!(of_b.contains(&(0, 1, Unseen::Arrival)), "{of_b:?}");
+    assert!(of_b.contains(&(1, 0, Unseen::Departure)), "{of_b:?}");
+    assert!(!merged.events.iter().any(|it| matches!(it.what, What::Sends { lost: true, .. })));
+}
+
+#[test]
+fn what_an_earlier_process_sent_is_not_taken_for_a_later_ones() {
+    let mut world = failover();
+    let began = world.told[0].record.clone();
+    let fresh = Record { incarnation: 2, ..began };
+    world.told[0].record = fresh; // the same words, of another process
+    let merged = merged(&world.without_d(), Which::Last);
+    let ends = unseen(&merged);
+    assert!(ends.contains(&(0, 1, Unseen::Departure)), "{ends:?}");
+}
+
+/// c leads in epoch 2, and a, which ranks above it by now, takes over at once.
+#[test]
+fn elections_that_overlap_are_told_apart() {
+    let mut world = failover();
+    let (a, b, c) = (0, 1, 2);
+    let at = 1_000_610; // before b has taken the last ANSWER of the election before
+    let heard = world.told[a].record.entries.iter().rfind(|it| it.what == "got").unwrap().n;
+    let asks = world.send((a, c), at, ("preempt", 2), heard);
+    let asked = world.take(&asks, at + 100);
+    world.became(c, at + 100, ("waiting", 2), asked);
+    let free = world.send((c, a), at + 100, ("release", 2), asked);
+    let freed = world.take(&free, at + 200);
+    world.became(a, at + 200, ("leading", 3), freed);
+    for to in [b, c] {
+        let news = world.send((a, to), at + 200, ("coordinator", 3), freed);
+        let heard = world.take(&news, at + 300);
+        world.became(to, at + 300, ("following", 3), heard);
+    }
+    let first = merged(&world.without_d(), Which::Epoch(2));
+    let elects = |merged: &Merged, kind: &str| merged.messages.get(kind).copied().unwrap_or(0);
+    assert_eq!(FAILOVER.map(|(kind, _)| elects(&first, kind)), FAILOVER.map(|(_, count)| count));
+    let second = merged(&world.without_d(), Which::Last);
+    assert_eq!(second.epoch, Some(3));
+    assert_eq!(counted(&second), [("coordinator", 2), ("preempt", 1), ("release", 1)]);
+    let labels: Vec<_> = second.events.iter().map(|event| event.what.label()).collect();
+    for label in ["PREEMPT 2", "RELEASE 2", "COORDINATOR 3"] {
+        assert!(labels.contains(&label), "{labels:?}");
+    }
+    assert!(!labels.contains(&"ELECTION 2"), "{labels:?}");
+}
+
+#[test]
+fn while_nobody_leads_it_is_told_what_they_do() {
+    let mut world = failover();
+    for node in 0..3 {
+        let death = world.sees(node, 5_000_000, "ended", 2);
+        world.became(node, 5_000_000, ("electing", 2), death);
+    }
+    let merged = merged(&world.without_d(), Which::Last);
+    assert_eq!((merged.epoch, merged.leader, merged.events.len()), (None, None, 6));
+}
+
+#[test]
+fn records_that_contradict_each_other_have_an_order_all_the_same() {
+    let mut world = failover();
+    let (a, b) = (0, 1);
+    // Each takes what the other sends later.
+    let sent = |from: usize, to: usize, world: &World| {
+        let mut world =
+            World { told: world.told.clone(), ahead: vec![0; 4], places: BTreeMap::new() };
+        world.places.insert((from, to), 77);
+        world.send((from, to), 2_000_000, ("election", 3), 0)
+    };
+    let (to_b, to_a) = (sent(a, b, &world), sent(b, a, &world));
+    world.places.extend([((a, b), 77), ((b, a), 77)]);
+    let heard = [world.take(&to_b, 1_900_000), world.take(&to_a, 1_900_000)];
+    world.send((a, b), 2_000_000, ("election", 3), heard[1]);
+    world.send((b, a), 2_000_000, ("election", 3), heard[0]);
+    world.became(a, 2_000_000, ("leading", 3), heard[1]);
+    merged(&world.without_d(), Which::Last);
+}
+
+#[test]
+fn lies_about_numbers_and_times_harm_nobody() {
+    let mut world = failover();
+    for (at, entry) in world.told[1].record.entries.iter_mut().enumerate() {
+        entry.at_ns = if at % 2 == 0 { u64::MAX } else { 0 };
+        (entry.n, entry.number) = (7, Some(u64::MAX));
+        entry.causes = vec![0, 7, u64::MAX];
+        entry.peer = Some("<script>".to_owned());
+        entry.since_ns = Some(u64::MAX);
+        entry.what = ["waited", "sent", "got", "became", "?"][at % 5].to_owned();
+        entry.phase = Some("leading".to_owned());
+    }
+    for which in [Which::Last, Which::Epoch(2), Which::Epoch(u64::MAX), Which::Epoch(0)] {
+        let _ = merge(&world.told, which); // returns
+    }
+}

@@ -1,0 +1,191 @@
+//! `electd trace`: the last election, as all nodes together recorded it.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use electd::core::settings::{AlgorithmKind, Quorum};
+use electd::trace::record::Record;
+use serde_json::Value;
+use story::story;
+
+use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm, within};
+
+for_each_algorithm! { the_election_after_a_kill_is_told_with_every_message }
+
+/// What `electd trace` tells programs.
+fn trace(cluster: &Cluster, args: &[&str]) -> Result<Value, String> {
+    let output = electd(cluster, &[&["trace", "--output", "json"], args].concat());
+    ensure(output.status.code() == Some(0), || format!("{output:?}"))?;
+    serde_json::from_slice(&output.stdout).map_err(|error| format!("{error}: {output:?}"))
+}
+
+/// The election by which this member came to lead.
+fn election(cluster: &Cluster, leader: &str, longest: Duration) -> Value {
+    within(longest, &format!("the election of {leader} is told"), || {
+        let told = trace(cluster, &["--last"])?;
+        let follow = events(&told, "becomes").filter(|event| event["phase"] == "following").count();
+        let all = cluster.running().count() - 1;
+        ensure(told["leader"] == leader && follow >= all, || format!("{told:#}"))?;
+        Ok(told)
+    })
+}
+
+fn events<'a>(told: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> {
+    told["events"].as_array().expect("a list").iter().filter(move |event| event["what"] == what)
+}
+
+fn messages<'a>(told: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+    let is_one =
+        move |event: &&Value| event["label"].as_str().unwrap().split(' ').next() == Some(kind);
+    events(told, "sends").filter(is_one)
+}
+
+/// All of these that are for live members.
+fn to_the_living(told: &Value, kind: &str) -> u64 {
+    messages(told, kind).filter(|event| event["to"] != "node-5").count() as u64
+}
+
+/// No event comes before one that brought it about.
+fn contradicts_no_cause(told: &Value) {
+    let events = told["events"].as_array().expect("a list");
+    let time = |event: &Value, field: &str| event[field].as_f64().expect("a time");
+    for (at, event) in events.iter().enumerate() {
+        for cause in event["causes"].as_array().expect("a list") {
+            let place = cause.as_u64().expect("a place") as usize;
+            assert!(place < at, "{event}");
+            let cause = &events[place];
+            assert!(time(cause, "at_ms") <= time(event, "at_ms"), "{cause} {event}");
+            if cause["what"] == "sends" {
+                assert_eq!((&cause["to"], &cause["lost"]), (&event["member"], &false.into()));
+                assert!(time(cause, "arrives_ms") <= time(event, "at_ms"), "{cause} {event}");
+            }
+        }
+        if event["what"] == "sends" && event["lost"] == false {
+            assert!(time(event, "at_ms") < time(event, "arrives_ms"), "{event}");
+        }
+    }
+    let caused = events.iter().filter(|event| event["causes"] != Value::Array(Vec::new())).count();
+    assert!(caused * 2 > events.len(), "most are caused by others: {told:#}");
+}
+
+/// Every message that a node recorded as one about this epoch is told, with its receipt where that was recorded.
+fn leaves_nothing_out(cluster: &Cluster, told: &Value) {
+    let epoch = told["epoch"].as_u64().expect("a number");
+    let mut recorded = BTreeMap::new();
+    for node in cluster.running() {
+        let answer = node.get(&format!("/trace?epoch={epoch}")).unwrap();
+        let record: Record = serde_json::from_str(&answer.body).unwrap();
+        for entry in record.entries.into_iter().filter(|entry| entry.what == "sent") {
+            let kind = entry.kind.unwrap();
+            // These are for whoever comes back later, too.
+            if entry.number == Some(epoch) && !["view", "coordinator"].contains(&kind.as_str()) {
+                *recorded
+                    .entry((node.name.clone(), entry.peer.unwrap(), entry.label))
+                    .or_insert(0) += 1;
+            }
+        }
+    }
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    for event in events(told, "sends") {
+        let message = (text(&event["member"]), text(&event["to"]), text(&event["label"]));
+        if let Some(count) = recorded.get_mut(&message) {
+            *count -= 1;
+        }
+        // A heartbeat is recorded only where something came of it.
+        if event["to"] != "node-5" && event["label"] != "HEARTBEAT" {
+            assert_eq!(
+                (&event["unseen"], &event["lost"]),
+                (&Value::Null, &false.into()),
+                "{event}"
+            );
+        }
+    }
+    // A TRIAL names no epoch, and an earlier one may be told as well.
+    assert!(recorded.values().all(|count| *count <= 0), "{recorded:?}\n{told:#}");
+}
+
+/// The formulas, for four members that notice the death of a fifth, each when it does.
+fn counts_are_right(algorithm: AlgorithmKind, told: &Value) {
+    let callers = |kind: &'static str| {
+        let mut callers: Vec<_> =
+            messages(told, kind).map(|event| event["member"].as_str().unwrap()).collect();
+        callers.sort_unstable();
+        callers.dedup();
+        callers
+    };
+    let sent = |kind: &str| messages(told, kind).count() as u64;
+    let living = |kind: &str| to_the_living(told, kind);
+    match algorithm {
+        AlgorithmKind::Bully => {
+            let rank = |name: &str| name[5..].parse::<u64>().unwrap();
+            let asked: u64 = callers("ELECTION").into_iter().map(|caller| 4 - rank(caller)).sum();
+            assert_eq!(living("ELECTION"), asked, "each caller asks all above it: {told:#}");
+            assert_eq!(sent("ANSWER"), asked, "each of them answers: {told:#}");
+            assert_eq!(sent("COORDINATOR"), 3, "{told:#}");
+        }
+        AlgorithmKind::Halting => {
+            for kind in ["HALT", "ELECTED", "READY"] {
+                assert_eq!(living(kind), 3, "{kind}: {told:#}");
+            }
+            assert_eq!(sent("REPLY"), 9 + living("ARE-YOU-THERE"), "{told:#}");
+        }
+        AlgorithmKind::Ring => {
+            assert_eq!(sent("ELECTED"), 4, "once around: {told:#}");
+            assert!((4..=4 * 5 / 2).contains(&living("ELECTION")), "{told:#}");
+        }
+    }
+}
+
+fn the_election_after_a_kill_is_told_with_every_message(algorithm: AlgorithmKind) {
+    for quorum in Quorum::ALL {
+        let cluster = Cluster::start_with(5, |config| {
+            config["algorithm"] = algorithm.name().into();
+            config["quorum"] = quorum.name().into();
+        });
+        let before = cluster.agree_on(5);
+        cluster.node(5).kill_9();
+        let after = cluster.agree_on(4);
+        let told = election(&cluster, "node-4", Duration::from_secs(10));
+        assert!(after > before && told["epoch"] == after, "{told:#}");
+        assert_eq!(told["silent"], serde_json::json!(["node-5"]));
+        assert_eq!((&told["algorithm"], &told["left_out"]), (&algorithm.name().into(), &0.into()));
+        contradicts_no_cause(&told);
+        leaves_nothing_out(&cluster, &told);
+        if quorum == Quorum::None {
+            counts_are_right(algorithm, &told);
+        }
+        for form in ["text", "svg", "html"] {
+            let shown = done(&electd(&cluster, &["trace", "--output", form]));
+            assert!(shown.contains(&format!("epoch {after}")), "{shown}");
+        }
+    }
+}
+
+/// An organizer makes three calls to each of the others, with a reply.
+#[story]
+fn an_election_of_one_caller_takes_as_many_messages_as_the_formula_says() {
+    let cluster = Cluster::of(AlgorithmKind::Halting, 5);
+    let before = cluster.agree_on(5);
+    assert_eq!(cluster.node(5).post("/elections", "").unwrap().code, 200);
+    let told = eventually("the election is told", || {
+        let told = trace(&cluster, &[])?;
+        ensure(told["epoch"].as_u64() > Some(before), || format!("{told:#}")).map(|()| told)
+    });
+    let follow = events(&told, "becomes").filter(|event| event["phase"] == "following");
+    assert_eq!((follow.count(), &told["leader"]), (4, &"node-5".into()), "{told:#}");
+    assert_eq!(told["messages"]["total"], 6 * 4, "{told:#}");
+    contradicts_no_cause(&told);
+    leaves_nothing_out(&cluster, &told);
+}
+
+#[story]
+fn an_election_that_nobody_recorded_is_not_told() {
+    let cluster = Cluster::start(1);
+    let epoch = cluster.agree_on(1);
+    eventually("its first election is told", || trace(&cluster, &["--epoch", &epoch.to_string()]));
+    let output = electd(&cluster, &["trace", "--epoch", "77"]);
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert!(String::from_utf8_lossy(&output.stderr).contains("epoch 77"), "{output:?}");
+    cluster.node(1).kill_9();
+    assert_eq!(electd(&cluster, &["trace"]).status.code(), Some(69));
+}
