@@ -5,9 +5,10 @@ use uuid::Uuid;
 use super::*;
 use crate::core::detector::ConnectionId;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::message::{Ballot, Candidate, Envelope, Message, Run};
+use crate::core::message::{Agreement, Ballot, Candidate, Envelope, Hello, Message, Run, View};
+use crate::core::protocol::Protocols;
 use crate::core::restart::restart;
-use crate::core::settings::{PowerOn, Settings, Timing};
+use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Role, Task, TaskVersion};
 use crate::trace::record::Entry;
 
@@ -85,6 +86,31 @@ fn sends(to: &[u128], message: Message) -> Output {
     Output::Send { to: to.iter().map(|to| id(*to)).collect(), envelope: envelope(message) }
 }
 
+fn hello() -> Hello {
+    let agreement = Agreement {
+        cluster: "t".to_owned(),
+        algorithm: AlgorithmKind::Bully,
+        quorum: Quorum::None,
+        preempt: String::new(),
+        rank: String::new(),
+    };
+    Hello {
+        protocols: Protocols::OURS,
+        version: None,
+        id: id(2),
+        to: id(1),
+        incarnation: Incarnation(1),
+        instance: 1,
+        agreement: Arc::new(agreement),
+        timing: [1; 4],
+        rank: Rank::default(),
+        eligible: true,
+        view: View::default(),
+        round: Epoch(0),
+        list: members(),
+    }
+}
+
 fn election(round: u64) -> Message {
     Message::Election { round: Epoch(round), rank: Rank::default(), eligible: true }
 }
@@ -131,13 +157,13 @@ fn signs_of_life_are_counted_and_told_only_where_something_came_of_them() {
 fn both_sides_count_from_the_begin_of_a_connection() {
     let mut recording = Recording::new();
     recording.turn(&Input::Tick, &[sends(&[2], election(1)), sends(&[2], election(2))]);
-    recording.recorder.counts.connected(id(2));
+    recording.turn(&Input::Welcomed { peer: id(2), welcome: hello() }, &[]);
     recording.turn(&Input::Tick, &[sends(&[2], election(3))]);
     recording.turn(&got(3, election(4)), &[]);
     let (from, connection) = (id(3), ConnectionId(5));
     recording.turn(&Input::Message { connection, from, envelope: envelope(election(5)) }, &[]);
-    let places: Vec<_> = recording.told().iter().map(|entry| entry.place).collect();
-    assert_eq!(places, [0, 1, 0, 0, 0].map(Some));
+    let places: Vec<_> = recording.told().iter().filter_map(|entry| entry.place).collect();
+    assert_eq!(places, [0, 1, 0, 0, 0]);
 }
 
 #[test]

@@ -1,165 +1,13 @@
 //! Worlds whose members recorded what they did, as well as they could.
 
+mod world;
+
 use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::types::Time;
 use crate::trace::event::{Unseen, What};
-use crate::trace::record::Entry;
-
-/// Members, each with a clock of its own. Times are in microseconds by a clock that none of them has.
-struct World {
-    told: Vec<Told>,
-    ahead: Vec<i128>,
-    /// How many messages each sent to each on the present connection.
-    places: BTreeMap<(usize, usize), u64>,
-}
-
-/// A message that was sent.
-#[derive(Clone)]
-struct Message {
-    from: usize,
-    to: usize,
-    entry: Entry,
-}
-
-/// By its own clock a member is up for so long when all begins.
-const UPTIME: i128 = 60_000_000_000;
-
-impl World {
-    fn of(names: [&str; 4]) -> World {
-        let told = names.map(|node| Told {
-            record: Record {
-                node: node.to_owned(),
-                cluster: "test".to_owned(),
-                incarnation: 1,
-                algorithm: "bully".to_owned(),
-                now_ns: 2 * UPTIME as u64,
-                members: names.map(str::to_owned).to_vec(),
-                ..Record::default()
-            },
-            ahead_ns: -UPTIME,
-        });
-        World { told: told.to_vec(), ahead: vec![0; 4], places: BTreeMap::new() }
-    }
-
-    /// The clocks of the members are ahead by so much, in milliseconds, and nobody knows.
-    fn skewed(mut self, ahead_ms: [i128; 4]) -> World {
-        self.ahead = ahead_ms.map(|ahead| ahead * 1_000_000).to_vec();
-        self
-    }
-
-    fn add(&mut self, node: usize, at: u64, mut entry: Entry, causes: &[u64]) -> u64 {
-        let time = i128::from(at) * 1000 + UPTIME + self.ahead[node];
-        let entries = &mut self.told[node].record.entries;
-        let n = entries.len() as u64 + 1;
-        (entry.n, entry.at_ns, entry.causes) = (n, time as u64, causes.to_vec());
-        entries.push(entry);
-        n
-    }
-
-    fn became(&mut self, node: usize, at: u64, (phase, epoch): (&str, u64), cause: u64) -> u64 {
-        let leader = (epoch > 1).then(|| "c".to_owned()).filter(|_| phase != "electing");
-        let entry = Entry {
-            what: "became".to_owned(),
-            label: phase.to_owned(),
-            phase: Some(phase.to_owned()),
-            number: Some(epoch),
-            leader,
-            ..Entry::default()
-        };
-        self.add(node, at, entry, &[cause])
-    }
-
-    fn sees(&mut self, node: usize, at: u64, what: &str, peer: usize) -> u64 {
-        let (what, peer) = (what.to_owned(), Some(self.told[peer].record.node.clone()));
-        self.add(node, at, Entry { what: what.clone(), label: what, peer, ..Entry::default() }, &[])
-    }
-
-    fn send(
-        &mut self,
-        (from, to): (usize, usize),
-        at: u64,
-        (kind, number): (&str, u64),
-        cause: u64,
-    ) -> Message {
-        let place = self.places.entry((from, to)).or_default();
-        let entry = Entry {
-            what: "sent".to_owned(),
-            label: format!("{} {number}", kind.to_uppercase()),
-            peer: Some(self.told[to].record.node.clone()),
-            kind: Some(kind.to_owned()),
-            number: Some(number),
-            place: Some(*place),
-            ..Entry::default()
-        };
-        *place += 1;
-        self.add(from, at, entry.clone(), &[cause]);
-        Message { from, to, entry }
-    }
-
-    fn take(&mut self, message: &Message, at: u64) -> u64 {
-        let Record { node, incarnation, .. } = &self.told[message.from].record;
-        let entry = Entry {
-            what: "got".to_owned(),
-            peer: Some(node.clone()),
-            incarnation: Some(*incarnation),
-            ..message.entry.clone()
-        };
-        self.add(message.to, at, entry, &[])
-    }
-
-    /// The connection is another one.
-    fn reconnects(&mut self, from: usize, to: usize) {
-        self.places.insert((from, to), 0);
-    }
-
-    /// Member d is dead. a notices it and asks b and c; b asks c; c leads in this epoch.
-    fn fails_over(&mut self, epoch: u64, begin: u64) {
-        let t = |after: u64| begin + after;
-        let (a, b, c) = (0, 1, 2);
-        let death = self.sees(a, t(0), "ended", 3);
-        self.became(a, t(0), ("electing", epoch - 1), death);
-        let to_b = self.send((a, b), t(0), ("election", epoch), death);
-        let to_c = self.send((a, c), t(0), ("election", epoch), death);
-        let asked = self.take(&to_b, t(200));
-        let yes = self.send((b, a), t(200), ("answer", epoch), asked);
-        self.became(b, t(200), ("electing", epoch - 1), asked);
-        let also = self.send((b, c), t(200), ("election", epoch), asked);
-        let asked = self.take(&to_c, t(300));
-        let yes_too = self.send((c, a), t(300), ("answer", epoch), asked);
-        self.became(c, t(300), ("leading", epoch), asked);
-        let news = [a, b].map(|to| self.send((c, to), t(300), ("coordinator", epoch), asked));
-        let asked = self.take(&also, t(450));
-        let yes_again = self.send((c, b), t(450), ("answer", epoch), asked);
-        self.take(&yes, t(400));
-        self.take(&yes_too, t(500));
-        for (to, news) in [a, b].into_iter().zip(&news) {
-            let heard = self.take(news, t(600));
-            self.became(to, t(600), ("following", epoch), heard);
-        }
-        self.take(&yes_again, t(650));
-    }
-
-    /// All led by d, in epoch 1.
-    fn settle(&mut self) {
-        for node in 0..4 {
-            self.became(node, 0, (if node == 3 { "leading" } else { "following" }, 1), 0);
-        }
-    }
-
-    /// d tells nothing.
-    fn without_d(&mut self) -> Vec<Told> {
-        self.told.iter().filter(|told| told.record.node != "d").cloned().collect()
-    }
-}
-
-fn failover() -> World {
-    let mut world = World::of(["a", "b", "c", "d"]);
-    world.settle();
-    world.fails_over(2, 1_000_000);
-    world
-}
+use world::{UPTIME, World, failover};
 
 /// The election of this epoch; each event comes after its causes, and no message arrives before it was sent.
 fn merged(told: &[Told], which: Which) -> Merged {
@@ -232,6 +80,31 @@ fn clocks_that_differ_by_seconds_are_aligned_by_the_messages() {
         };
         assert_eq!(labels(&merged), labels(&straight));
     }
+}
+
+/// A clock that runs fast for an hour between two elections contradicts itself: no advance is right for both.
+#[test]
+fn the_order_is_one_of_causes_where_no_clock_is_right() {
+    let mut straight = failover();
+    straight.fails_over(3, 5_000_000);
+    let mut world = failover();
+    world.ahead[1] = 40_000_000; // 40 ms: far more than any message takes
+    world.ahead[2] = -30_000_000;
+    world.fails_over(3, 5_000_000);
+    let of = |world: &mut World| merged(&world.without_d(), Which::Last);
+    let (straight, merged) = (of(&mut straight), of(&mut world));
+    assert_eq!(counted(&merged), FAILOVER);
+    let caused = |merged: &Merged| {
+        let causes = merged.events.iter().map(|event| {
+            let label = |at: &usize| merged.events[*at].what.label().to_owned();
+            let causes: Vec<_> = event.causes.iter().map(label).collect();
+            (event.node, event.what.label().to_owned(), causes)
+        });
+        let mut causes: Vec<_> = causes.collect();
+        causes.sort();
+        causes
+    };
+    assert_eq!(caused(&merged), caused(&straight));
 }
 
 #[test]
