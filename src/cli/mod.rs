@@ -41,6 +41,7 @@ mod order;
 mod orders;
 mod overview;
 pub mod print;
+mod record;
 mod reload;
 mod resign;
 mod run;
@@ -107,6 +108,7 @@ enum Command {
     Health(health::Health),
     History(history::History),
     Trace(trace::Trace),
+    Record(record::Record),
     Watch(watch::Watch),
     Why(why::WhyArgs),
     #[command(flatten)]
@@ -130,6 +132,7 @@ impl Command {
             Command::Health(health) => health.run(),
             Command::History(history) => history.run(),
             Command::Trace(trace) => trace.run(),
+            Command::Record(record) => record.run(),
             Command::Watch(watch) => watch.run(),
             Command::Why(why) => why.run(),
             Command::Operator(operator) => operator.run(),

@@ -1,6 +1,7 @@
 //! `electd trace`: the last election, as all nodes together recorded it.
 
 use std::collections::BTreeMap;
+use std::process::Command;
 use std::time::Duration;
 
 use electd::core::settings::{AlgorithmKind, Quorum};
@@ -8,7 +9,9 @@ use electd::trace::record::Record;
 use serde_json::Value;
 use story::story;
 
-use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm, within};
+use crate::support::{
+    Cluster, Finished, done, electd, ensure, eventually, for_each_algorithm, within,
+};
 
 for_each_algorithm! { the_election_after_a_kill_is_told_with_every_message }
 
@@ -104,6 +107,26 @@ fn leaves_nothing_out(cluster: &Cluster, told: &Value) {
     assert!(recorded.values().all(|count| *count <= 0), "{recorded:?}\n{told:#}");
 }
 
+/// The records of all nodes, written to files, show the same election.
+fn can_be_kept(cluster: &Cluster, told: &Value) {
+    let folder = tempfile::tempdir().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(["trace", "--output", "json", "--file"]);
+    for node in cluster.running() {
+        let file = folder.path().join(&node.name);
+        let out = file.to_str().unwrap();
+        done(&electd(cluster, &["record", "--node", &node.name, "--out", out]));
+        let again = electd(cluster, &["record", "--node", &node.name, "--out", out]);
+        assert_eq!(again.status.code(), Some(1), "it is there: {again:?}");
+        command.arg(file);
+    }
+    let kept: Value = serde_json::from_str(&done(&command.finished())).unwrap();
+    contradicts_no_cause(&kept);
+    for field in ["epoch", "leader", "messages", "other_messages", "silent", "members"] {
+        assert_eq!(kept[field], told[field], "{field}");
+    }
+}
+
 /// The formulas, for four members that notice the death of a fifth, each when it does.
 fn counts_are_right(algorithm: AlgorithmKind, told: &Value) {
     let callers = |kind: &'static str| {
@@ -154,6 +177,7 @@ fn the_election_after_a_kill_is_told_with_every_message(algorithm: AlgorithmKind
         if quorum == Quorum::None {
             counts_are_right(algorithm, &told);
         }
+        can_be_kept(&cluster, &told);
         for form in ["text", "svg", "html"] {
             let shown = done(&electd(&cluster, &["trace", "--output", form]));
             assert!(shown.contains(&format!("epoch {after}")), "{shown}");

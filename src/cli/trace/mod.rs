@@ -1,7 +1,9 @@
 //! `electd trace`: an election of the cluster, merged from what its nodes recorded.
 
+mod files;
 mod words;
 
+use std::path::PathBuf;
 use std::thread;
 
 use clap::{Args, ValueEnum};
@@ -26,7 +28,8 @@ use words::Election;
 /// What no node recorded is said and not guessed: a member that is down, or was restarted, tells nothing of what it did
 /// before, and its messages are shown as far as the others know them.
 ///
-/// Exit codes: 0 done; 1 no node that answers recorded such an election; 69 no node answers.
+/// Exit codes: 0 done; 1 no node that answers recorded such an election; 65 a file is no record; 66 a file cannot be
+/// read; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -35,6 +38,7 @@ Examples:
   electd trace --output html > election.html        a page to step through it
   electd trace --output json | jq .messages         how many messages it took
   electd trace --node node-1                        as this node alone saw it
+  electd trace --file a.json b.json                 see `electd record`
 
 `electd history` lists the epochs.")]
 pub struct Trace {
@@ -46,6 +50,12 @@ pub struct Trace {
     /// The election that this epoch came of.
     #[arg(long, value_name = "E")]
     epoch: Option<u64>,
+    /// Ask nobody, and read these records of nodes, of one cluster.
+    #[arg(
+        long, value_name = "FILE", num_args = 1..,
+        conflicts_with_all = ["config", "node", "admin", "timeout"]
+    )]
+    file: Vec<PathBuf>,
 
     /// How it is shown: as lines for people, as events for programs (docs/trace.md), or as a drawing of at most 40
     /// members.
@@ -70,9 +80,13 @@ impl Trace {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let which = self.epoch.map_or(Which::Last, Which::Epoch);
-        let targets = self.nodes.targets()?;
-        let client = targets.client(None);
-        let told = ask(&targets.ask_for_any(&client)?, &client);
+        let told = if self.file.is_empty() {
+            let targets = self.nodes.targets()?;
+            let client = targets.client(None);
+            ask(&targets.ask_for_any(&client)?, &client)
+        } else {
+            files::read(&self.file)?
+        };
         let election = merge(&told, which).ok_or_else(|| nobody_knows(which))?;
         let is_drawn = matches!(self.output, Form::Svg | Form::Html);
         if is_drawn && election.names.len() > MOST_NODES {

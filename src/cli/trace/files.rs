@@ -1,0 +1,102 @@
+//! Records that were written to files, by `electd record` or by whoever asked `GET /trace`.
+
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
+use crate::cli::error::CliError;
+use crate::cli::exit::Exit;
+use crate::cli::transition;
+use crate::node;
+use crate::trace::merge::Told;
+use crate::trace::record::Record;
+
+/// More than any record takes.
+const LARGEST: u64 = 16 * 1024 * 1024;
+
+/// The records in these files, which have to be of one cluster. Their clocks are taken to show what the wall clocks of
+/// their hosts showed.
+///
+/// # Errors
+/// 66 if a file cannot be read; 65 if it is no record, or of another cluster than the first.
+pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
+    let (now, wall) = (i128::from(node::now().0), i128::from(transition::now()) * 1_000_000);
+    let mut told: Vec<Told> = Vec::new();
+    for file in files.iter().map(AsRef::as_ref) {
+        let cannot = |error: io::Error| {
+            CliError::new(Exit::Unread, format!("{} cannot be read: {error}", file.display()))
+        };
+        let is_none = |why: String| CliError::new(Exit::State, format!("{} {why}", file.display()));
+        let mut text = Vec::new();
+        let opened = File::open(file).map_err(cannot)?;
+        opened.take(LARGEST + 1).read_to_end(&mut text).map_err(cannot)?;
+        if text.len() as u64 > LARGEST {
+            return Err(is_none("is larger than any record of a node".to_owned()));
+        }
+        let record: Record = serde_json::from_slice(&text).map_err(|error| {
+            is_none(format!("is no record of a node, or not all of it: {error}"))
+        })?;
+        if record.node.is_empty() || record.algorithm.is_empty() {
+            return Err(is_none("is no record of a node: it names none".to_owned()));
+        }
+        if let Some(Told { record: first, .. }) = told.first()
+            && first.cluster != record.cluster
+        {
+            let (ours, theirs) = (&first.cluster, &record.cluster);
+            return Err(is_none(format!("is of cluster {theirs}, and the first of {ours}")));
+        }
+        let ahead_ns =
+            i128::from(record.wall_ms) * 1_000_000 - i128::from(record.now_ns) - (wall - now);
+        told.push(Told { record, ahead_ns });
+    }
+    Ok(told)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn failed(text: &str) -> CliError {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        std::fs::write(&file, text).unwrap();
+        read(&[&file]).unwrap_err()
+    }
+
+    #[test]
+    fn what_is_no_record_is_said() {
+        for (text, words) in [
+            ("", "not all of it"),
+            (r#"{"node": "a", "algorithm": "bully", "entries": [{"n": 1"#, "not all of it"),
+            (r#"{"node": "a", "entries": [{"n": -1}]}"#, "not all of it"),
+            ("{}", "names none"),
+            (r#"{"leaderships": []}"#, "names none"),
+        ] {
+            let error = failed(text);
+            assert_eq!(error.exit, Exit::State, "{text}");
+            assert!(error.message.contains(words), "{text}: {}", error.message);
+        }
+        let error = failed(&" ".repeat(usize::try_from(LARGEST).unwrap() + 1));
+        assert!(error.message.contains("larger"), "{}", error.message);
+        let error = read(&["/there/is/none"]).unwrap_err();
+        assert_eq!(error.exit, Exit::Unread, "{}", error.message);
+    }
+
+    #[test]
+    fn clocks_are_aligned_by_the_wall_clocks() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |node: &str, cluster: &str, now_ns: u64, wall_ms: u64| {
+            let (node, cluster, algorithm) = (node.into(), cluster.into(), "bully".into());
+            let record = Record { node, cluster, algorithm, now_ns, wall_ms, ..Record::default() };
+            let file = folder.path().join(format!("{}.json", record.node));
+            std::fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
+            file
+        };
+        let a = write("a", "one", 5_000_000_000, 1_000_000);
+        let b = write("b", "one", 7_000_000_000, 1_000_500);
+        let told = read(&[&a, &b]).unwrap();
+        assert_eq!(told[0].ahead_ns - told[1].ahead_ns, 2_000_000_000 - 500_000_000);
+        let other = write("c", "another", 1, 1);
+        assert!(read(&[&a, &other]).unwrap_err().message.contains("another"));
+    }
+}
