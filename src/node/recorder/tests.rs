@@ -102,6 +102,7 @@ fn hello() -> Hello {
         incarnation: Incarnation(1),
         instance: 1,
         agreement: Arc::new(agreement),
+        death: None,
         timing: [1; 4],
         rank: Rank::default(),
         eligible: true,

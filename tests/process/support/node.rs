@@ -16,6 +16,9 @@ use super::eventually;
 use super::http::{self, Answer};
 use super::network::inside;
 
+/// How long a coroner may take to end that is asked for what it has.
+const BURIAL: Duration = Duration::from_millis(500);
+
 /// The state of a process, as far as the test itself decides it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Condition {
@@ -137,8 +140,10 @@ impl Node {
     }
 
     /// Ends the coroner of the process that was killed, as the next process of this member does: the port is free then.
+    /// One whose node lives, as another process uses this state, does not answer.
     pub fn bury(&self) {
         if let Ok(mut coroner) = control::dial(&self.state().join("coroner.sock"), Duration::ZERO) {
+            coroner.set_read_timeout(Some(BURIAL)).unwrap();
             let _ = coroner.read_to_end(&mut Vec::new());
         }
     }
