@@ -56,7 +56,7 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
             Payload::Message { envelope, .. } => {
                 let envelope = Rc::unwrap_or_clone(envelope);
-                speech::hears(world, to, from, &envelope.message);
+                speech::hears(world, to, from, &envelope);
                 speech::hears_unknown(world, to, &envelope.message);
                 let from = world.id(from);
                 world.give(to, Input::Message { connection: id(at), from, envelope });

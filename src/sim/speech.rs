@@ -50,11 +50,15 @@ fn tells(world: &mut World, node: usize, to: NodeId, message: &Message) {
 }
 
 /// Notes what a process is about to take.
-pub(super) fn hears(world: &mut World, node: usize, from: usize, message: &Message) {
+pub(super) fn hears(world: &mut World, node: usize, from: usize, envelope: &Envelope) {
+    let message = &envelope.message;
     let turned = world.nodes[node].local(world.now);
     let (from, to) = ((from, world.id(from)), (node, world.id(node)));
     let word = Word { from, to, message, turned };
-    world.questions.hears(&word);
+    // It takes no answer of a voter that is proved to be dead. (Z3)
+    if !world.checker.votes.has_buried(node, (from.1, envelope.incarnation)) {
+        world.questions.hears(&word);
+    }
     world.checker.hears(word);
     if let Message::Dead(certificate) = message {
         hears_of_death(world, node, certificate);
@@ -100,5 +104,21 @@ pub(super) fn hears_unknown(world: &mut World, node: usize, message: &Message) {
         world.checker.fail(world.now, what);
     } else if spoken < Protocols::OURS.highest {
         world.faults.count(Counter::OldTold);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::core::settings::{AlgorithmKind, Quorum};
+    use crate::sim::{FaultSet, Schedule};
+
+    /// Rule Z3: in these runs a voter's answer arrives after the proof of its death, and nobody counts it.
+    #[test]
+    fn the_answer_of_a_voter_that_is_proved_to_be_dead_is_not_heard() {
+        for (faults, seed) in [(FaultSet::Model, 14485), (FaultSet::Jobs, 17541)] {
+            let quorum = Quorum::Majority;
+            let run = Schedule { quorum, faults, ..Schedule::new(AlgorithmKind::Ring, seed) }.run();
+            assert!(run.is_ok(), "seed {seed}: {:?}", run.err().map(|failure| failure.what));
+        }
     }
 }

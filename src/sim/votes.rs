@@ -255,6 +255,11 @@ impl Votes {
         voter.buried.entry(life).or_insert(now);
         voter.bound.take_if(|bound| (bound.to.1, bound.incarnation) == life);
     }
+
+    /// Whether the death of this life of a member is proved to a voter.
+    pub fn has_buried(&self, at: usize, life: (NodeId, Incarnation)) -> bool {
+        self.voters[at].buried.contains_key(&life)
+    }
 }
 
 impl Voter {
