@@ -52,16 +52,19 @@ impl World {
     /// A member meets all who call it, and is welcomed by each. Its messages are dropped: they know
     /// all of it.
     fn greet(&mut self, to: usize, callers: &[Caller]) {
-        let (now, to) = (self.now, &mut self.nodes[to]);
-        let Some(core) = &mut to.core else { return };
-        let mut out = Vec::new();
+        let id = self.id(to);
         for (connection, hello) in callers {
-            let hello = Hello { to: to.settings.id, ..(*hello).clone() };
+            let hello = Hello { to: id, ..(*hello).clone() };
             let (connection, address) = (*connection, String::new());
             // Welcomed first: a member looks after all peers whenever one is heard that it cannot send to.
-            core.handle(now, Input::Welcomed { peer: hello.id, welcome: hello.clone() }, &mut out);
-            core.handle(now, Input::Hello { connection, address, hello }, &mut out);
-            out.clear();
+            self.learn(to, Input::Welcomed { peer: hello.id, welcome: hello.clone() });
+            self.learn(to, Input::Hello { connection, address, hello });
         }
+    }
+
+    /// Hands a process an input of the time before the run.
+    pub(super) fn learn(&mut self, node: usize, input: Input) {
+        self.nodes[node].learn(self.now, input);
+        self.compare_disk(node);
     }
 }

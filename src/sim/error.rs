@@ -59,6 +59,19 @@ pub enum SimError {
     /// Nobody is left.
     #[error("--crash: no node is left to elect; let one live")]
     AllDead,
+    /// Those that are left may not elect.
+    #[error(
+        "--crash: {left} of {nodes} nodes are left, which are no majority, so none comes to lead; let \
+         {majority} live, or give --quorum none"
+    )]
+    Minority {
+        /// How many are left.
+        left: usize,
+        /// How many there are.
+        nodes: usize,
+        /// How many elect a leader.
+        majority: usize,
+    },
     /// An invariant did not hold.
     #[error("an invariant was broken {0}")]
     Breach(String),

@@ -184,11 +184,21 @@ impl Node {
         Some(restored)
     }
 
-    /// Hands the process an input whose outputs are carried out already.
+    /// Hands the process an input whose outputs are carried out already: what it would store is durable, or its disk
+    /// would seem to stand still.
     pub fn learn(&mut self, now: Time, input: Input) {
         let now = self.local(now);
-        if let Some(core) = &mut self.core {
-            core.handle(now, input, &mut Vec::new());
+        let Some(core) = &mut self.core else { return };
+        let mut inputs = vec![input];
+        while let Some(input) = inputs.pop() {
+            let mut out = Vec::new();
+            core.handle(now, input, &mut out);
+            for output in out {
+                if let Output::Persist { number, record } = output {
+                    self.disk.durable = record;
+                    inputs.push(Input::Persisted { number });
+                }
+            }
         }
     }
 

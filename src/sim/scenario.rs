@@ -134,6 +134,10 @@ impl Scenario {
         if let Some(dead) = initiators.intersection(&crashed).next() {
             return Err(SimError::DeadInitiator { node: dead + 1 });
         }
+        let (left, majority) = (self.nodes - crashed.len(), self.nodes / 2 + 1);
+        if self.quorum == Quorum::Majority && 0 < left && left < majority {
+            return Err(SimError::Minority { left, nodes: self.nodes, majority });
+        }
         if !initiators.is_empty() {
             return Ok(initiators);
         }
@@ -221,7 +225,7 @@ impl Scenario {
                 for message in coming_to_lead(self.algorithm, epoch, rank) {
                     let envelope = Envelope { epoch, incarnation: Incarnation(1), message };
                     let input = Input::Message { connection, from: rank.id, envelope };
-                    world.nodes[node].learn(world.now, input);
+                    world.learn(node, input);
                 }
                 world.arm(node);
                 continue;
