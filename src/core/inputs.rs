@@ -251,6 +251,7 @@ fn recover_from(cx: &mut Context<'_>, stalled: Duration) {
     becoming::give_up(cx.state, None);
     let failure = cx.state.settings.timing.failure;
     cx.state.course.stalled(failure, cx.now);
+    cx.state.timers.catch_up(cx.now); // or the same pause would count again, as soon as a leader says hello
     for id in cx.state.detector.ids() {
         cx.state.detector.change(id, |peer| {
             peer.lines.end();

@@ -113,6 +113,13 @@ impl TimerTable {
         Some(timer)
     }
 
+    /// What is overdue is due now, and is late no more.
+    pub fn catch_up(&mut self, now: Time) {
+        for due in &mut self.due {
+            *due = now.max(*due);
+        }
+    }
+
     /// How long the earliest timer has been overdue.
     pub fn lateness(&self, now: Time) -> Duration {
         self.next().map_or(Duration::ZERO, |due| now.since(due))
@@ -134,6 +141,18 @@ mod tests {
         assert_eq!(timers.take_due(Time(10)), Some(Timer::Silence));
         assert_eq!(timers.take_due(Time(10)), Some(Timer::Answer));
         assert_eq!(timers.take_due(Time(10)), None);
+    }
+
+    #[test]
+    fn what_was_overdue_is_due_at_once_and_late_no_more() {
+        let mut timers = TimerTable::new(0);
+        timers.arm(Timer::Pulse, Time(5));
+        timers.arm(Timer::Reach, Time(12));
+        timers.catch_up(Time(9));
+        assert_eq!(timers.lateness(Time(9)), Duration::ZERO);
+        assert_eq!(timers.take_due(Time(9)), Some(Timer::Pulse));
+        assert_eq!(timers.due(Timer::Reach), Some(Time(12)));
+        assert_eq!(timers.due(Timer::Silence), None);
     }
 
     #[test]

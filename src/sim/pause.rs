@@ -62,3 +62,21 @@ fn stall(world: &mut World, node: usize, length: Duration) {
         world.nodes[node].stalled = Some(time);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::core::settings::AlgorithmKind;
+    use crate::sim::{FaultSet, Schedule};
+
+    /// Rule D6: in these runs leaders say hello to a member of a ring as soon as its pause is over. It stays away for longer
+    /// after each pause, and not after each hello.
+    #[test]
+    fn a_pause_counts_once() {
+        for (faults, seed) in
+            [(FaultSet::Jobs, 14163), (FaultSet::All, 16579), (FaultSet::All, 18630)]
+        {
+            let run = Schedule { faults, ..Schedule::new(AlgorithmKind::Ring, seed) }.run();
+            assert!(run.is_ok(), "seed {seed}: {:?}", run.err().map(|failure| failure.what));
+        }
+    }
+}
