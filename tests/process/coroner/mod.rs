@@ -19,6 +19,7 @@ use std::time::Duration;
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
 
+use crate::jobs::attached::lives;
 use crate::jobs::coroner_of;
 use crate::support::{Cluster, Node, ensure, eventually, within};
 
@@ -48,11 +49,13 @@ fn coroner(node: &Node) -> Pid {
 }
 
 /// Sends a signal that ends the process of this node, and waits for its end.
-fn crash(node: &Node, signal: Signal) {
-    kill_process(node.pid(), signal).unwrap();
-    if signal == Signal::SEGV {
-        kill_process(node.pid(), signal).unwrap(); // the first one tells Rust of a fault that does not come again
-    }
+pub fn crash(node: &Node, signal: Signal) {
+    let process = node.pid();
+    // The first SEGV tells Rust of a fault that does not come again; and of two that wait, the kernel drops one.
+    eventually("the process has crashed", || {
+        kill_process(process, signal).unwrap(); // it has not been waited for, so it is there
+        ensure(!lives(process), || "it runs".to_owned())
+    });
     node.reap();
 }
 

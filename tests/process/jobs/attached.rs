@@ -11,7 +11,8 @@ use story::story;
 use super::lines::{Lines, Run};
 use super::several::leads_on;
 use super::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command, parent_of};
-use super::{Pairs, command_of, only_child, with_majority};
+use super::{Pairs, command_of, only_child, signal_coroner_and_kill, with_majority};
+use crate::coroner::crash;
 use crate::support::{Cluster, Finished, ensure, eventually, http, readable};
 
 /// An `electd exec`; killed, and its command with it, when this is dropped.
@@ -148,6 +149,13 @@ enum Fault {
     KillExec,
     KillGuard,
     KillElectd,
+    BreakMemory,
+    Abort,
+    /// electd is killed after its coroner was, or while that stands still.
+    KillBoth,
+    FreezeCoroner,
+    /// Both at one instant: nobody tells the guard to end but the kernel.
+    KillExecAndElectd,
     FreezeExec,
     Freeze,
     Resign,
@@ -190,6 +198,14 @@ impl Beside {
                 }
             }
             Fault::KillElectd => node.kill_9(),
+            Fault::BreakMemory => crash(node, Signal::SEGV),
+            Fault::Abort => crash(node, Signal::ABORT),
+            Fault::KillBoth => signal_coroner_and_kill(node, Signal::KILL),
+            Fault::FreezeCoroner => signal_coroner_and_kill(node, Signal::STOP),
+            Fault::KillExecAndElectd => {
+                signal(Signal::KILL);
+                node.kill_9();
+            }
             Fault::FreezeExec => {
                 signal(Signal::STOP);
                 let _ = node.post("/resign", "");
@@ -228,6 +244,11 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
         Fault::FreezeExec,
         Fault::Freeze,
         Fault::KillGuard,
+        Fault::KillBoth,
+        Fault::BreakMemory,
+        Fault::KillExecAndElectd,
+        Fault::FreezeCoroner,
+        Fault::Abort,
     ];
     let rounds = faults.into_iter().cycle().take(faults.len() * MANNERS.len());
     let (mut pairs, mut coming) = (Pairs::new(), faults.into_iter().cycle().skip(1));

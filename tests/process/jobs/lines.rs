@@ -122,7 +122,8 @@ impl Lines {
         Ok(now)
     }
 
-    /// "At no instant do two members' jobs run": who wrote once after another never writes again. Gives how many ran.
+    /// "At no instant do two members' jobs run": who wrote once after another never writes again. And no epoch is that of
+    /// two members. Gives how many ran.
     #[track_caller]
     pub fn assert_never_two(&self) -> usize {
         self.read();
@@ -136,6 +137,7 @@ impl Lines {
                 old.last < new.first,
                 "{before:?} wrote for {beside} ns after {after:?} had begun"
             );
+            assert!(before.epoch < after.epoch, "{after:?} came after {before:?}");
         }
         runs.len()
     }

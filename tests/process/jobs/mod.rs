@@ -28,28 +28,39 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use story::story;
 
-use crate::support::{Cluster, Network, eventually};
+use crate::coroner::crash;
+use crate::support::{Cluster, Network, Node, ensure, eventually};
 pub use lines::Lines;
 use lines::Run;
 use worker::{DRAWN, FILE, GRANDCHILD, MANNER, MANNERS, command};
 
 /// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
-/// its electd is killed, for the lease. After the other faults the next member leads immediately,
+/// its electd ends where no coroner can say so, for the lease. After the other faults the next member leads immediately,
 /// unless more than one voter was restarted within the last lease: those vote for nobody. So no three
 /// of these come in a row.
-const FAULTS: [Fault; 7] = [
+const FAULTS: [Fault; 11] = [
     Fault::Freeze,
     Fault::KillCommand,
     Fault::Resign,
     Fault::Cut,
     Fault::Term,
     Fault::KillGuard,
+    Fault::KillBoth,
     Fault::KillElectd,
+    Fault::BreakMemory,
+    Fault::FreezeCoroner,
+    Fault::Abort,
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Fault {
     KillElectd,
+    /// SEGV and ABRT of electd.
+    BreakMemory,
+    Abort,
+    /// electd is killed after its coroner was, or while that stands still.
+    KillBoth,
+    FreezeCoroner,
     KillGuard,
     KillCommand,
     Freeze,
@@ -122,7 +133,11 @@ impl Jobs {
         });
         let runs = begin.elapsed();
         match fault {
-            Fault::KillElectd => self.start_node(number),
+            Fault::KillElectd
+            | Fault::BreakMemory
+            | Fault::Abort
+            | Fault::KillBoth
+            | Fault::FreezeCoroner => self.start_node(number),
             Fault::Freeze => node.thaw(),
             Fault::Cut => self.cluster.network().plug(number, true),
             Fault::Term => {
@@ -163,6 +178,10 @@ impl Jobs {
         };
         match fault {
             Fault::KillElectd => node.kill_9(),
+            Fault::BreakMemory => crash(node, Signal::SEGV),
+            Fault::Abort => crash(node, Signal::ABORT),
+            Fault::KillBoth => signal_coroner_and_kill(node, Signal::KILL),
+            Fault::FreezeCoroner => signal_coroner_and_kill(node, Signal::STOP),
             // A node that does not lead any more has nothing but what waits to become the command.
             Fault::KillCommand => {
                 let guard = only_child(node.pid()).ok_or("no guard")?;
@@ -177,7 +196,7 @@ impl Jobs {
         Ok(true)
     }
 
-    /// Stops all nodes cleanly; no process of any command is left then.
+    /// Stops all nodes cleanly; no process of any command is left then, and no coroner.
     fn end(self) {
         for number in 1..=3 {
             let node = self.cluster.node(number);
@@ -185,7 +204,31 @@ impl Jobs {
             node.exit_code();
         }
         self.lines.assert_nobody_writes();
+        self.cluster.nodes().iter().for_each(no_coroner_is_left);
     }
+}
+
+/// Sends this to the coroner of a node, if it has one, and kills the node.
+fn signal_coroner_and_kill(node: &Node, signal: Signal) {
+    if let Some(coroner) = coroner_of(node.pid()) {
+        let _ = kill_process(coroner, signal);
+    }
+    node.kill_9();
+}
+
+/// A coroner works in the folder of the node that it attends.
+#[track_caller]
+pub fn no_coroner_is_left(node: &Node) {
+    let state = node.state().canonicalize().unwrap();
+    eventually("no coroner of the node is left", || {
+        let works_there = |pid: &Pid| {
+            let folder = fs::read_link(format!("/proc/{}/cwd", pid.as_raw_nonzero()));
+            folder.is_ok_and(|folder| folder == state)
+        };
+        let left: Vec<Pid> =
+            processes().filter(|pid| works_there(pid) && is_coroner(*pid)).collect();
+        ensure(left.is_empty(), || format!("{left:?}"))
+    });
 }
 
 /// The command of a guard, once that has begun: until then its child only waits to become the command.
@@ -255,15 +298,19 @@ pub fn coroner_of(node: Pid) -> Option<Pid> {
     all_children(node).find(|child| is_coroner(*child))
 }
 
-fn all_children(parent: Pid) -> impl Iterator<Item = Pid> {
+fn processes() -> impl Iterator<Item = Pid> {
     let entries = fs::read_dir("/proc").unwrap().flatten();
-    let pids = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
-    let is_child = move |pid: &i32| {
-        let stat = fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+}
+
+fn all_children(parent: Pid) -> impl Iterator<Item = Pid> {
+    let is_child = move |pid: &Pid| {
+        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
+        let stat = stat.unwrap_or_default();
         let above = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
         above == Some(&parent.as_raw_nonzero().to_string())
     };
-    pids.filter(is_child).filter_map(Pid::from_raw)
+    processes().filter(is_child)
 }
 
 /// How often each fault has met each manner of a command. The manner of the next one is drawn so that all pairs occur: the
