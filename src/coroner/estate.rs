@@ -11,13 +11,9 @@ use std::path::Path;
 use std::time::Duration;
 
 use log::warn;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use rustix::time::Timespec;
 
 use super::words::LONGEST;
-use super::{passing, socket};
+use super::{passing, socket, still};
 use crate::core::death::DeathCertificate;
 use crate::net::unix;
 use crate::wire::{Reply, decode_reply};
@@ -61,7 +57,11 @@ impl Estate {
         stream.set_read_timeout(Some(ANSWER))?;
         let mut bytes = [0; LONGEST];
         let answer = passing::receive(&stream, &mut bytes);
-        await_end(&stream)?;
+        // It would hold the port. One that has not answered has had its time.
+        let patience = if answer.is_ok() { ANSWER } else { Duration::ZERO };
+        if still::end(&stream, patience)? {
+            warn!(event = "coroner"; "the coroner of the last process of this member stood still: killed it");
+        }
         let (count, given) = answer?;
         let certificate = match bytes[..count].get(PREFIX + 1..).map(decode_reply) {
             Some(Ok(Reply::Dead(certificate))) => Some(certificate),
@@ -74,31 +74,6 @@ impl Estate {
 /// Whether nobody listens there.
 fn is_of_none(error: &io::Error) -> bool {
     [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&error.kind())
-}
-
-/// Waits for the end of the coroner on the other side, which would hold the port; kills one that stands still. A killed
-/// coroner certifies nothing.
-fn await_end(stream: &UnixStream) -> io::Result<()> {
-    let pid = socket_peercred(stream)?.pid;
-    // While the connection is open, this is the number of the process that accepts there, and of no other.
-    let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(()) };
-    if !has_ended(&coroner, ANSWER) && !is_closed(stream) {
-        warn!(event = "coroner"; "the coroner of the last process of this member stands still: killing it");
-        pidfd_send_signal(&coroner, Signal::KILL)?;
-        has_ended(&coroner, ANSWER);
-    }
-    Ok(())
-}
-
-fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
-    let limit = Timespec::try_from(patience).ok();
-    poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
-}
-
-fn is_closed(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
 }
 
 /// The coroner's side.

@@ -6,7 +6,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use super::socket;
+use super::{socket, still};
 use crate::net::unix;
 
 /// The socket in the state folder by which guards register.
@@ -43,37 +43,58 @@ pub struct Registered(UnixStream);
 
 impl Registered {
     /// Registers this process; nothing of its job may have begun. Returns none if the coroner is gone and has certified
-    /// nothing, and thus never will.
+    /// nothing, and thus never will; one that does not answer for half of `patience` is killed, as a job waits for none.
     ///
     /// # Errors
-    /// If the coroner does not answer within `patience`, which must not be zero, or refuses: the node has died. The job
-    /// must not begin then.
+    /// If the coroner does not answer and may not be killed, or refuses: the node has died. The job must not begin then.
+    /// `patience` must not be zero.
     pub fn new(at: &Register, patience: Duration) -> io::Result<Option<Registered>> {
-        // A coroner that certifies a death removes the file before it closes the socket. So one whose file is still there
-        // was killed, or ended in silence. The first refusal may have come between the two.
-        let connect = || unix::connect(&at.socket, patience);
-        let is_refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
-        let mut stream = match connect() {
-            Err(error) if is_refused(&error) => match connect() {
-                Err(error) if is_refused(&error) => return Ok(None),
-                connected => connected?,
-            },
-            connected => connected?,
-        };
-        stream.set_read_timeout(Some(patience))?;
-        stream.set_write_timeout(Some(patience))?;
-        stream.write_all(&at.incarnation.to_le_bytes())?;
-        let mut answer = [0];
-        stream.read_exact(&mut answer)?;
-        if answer == [REGISTERED] {
-            return Ok(Some(Registered(stream)));
+        let patience = (patience / 2).max(Duration::from_nanos(1));
+        let Some(stream) = connect(at, patience)? else { return Ok(None) };
+        let mut registered = Registered(stream);
+        match registered.ask(at.incarnation, patience) {
+            Ok(REGISTERED) => Ok(Some(registered)),
+            Ok(_) => Err(io::Error::other("the node has died")),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                let ended = still::end(&registered.0, Duration::ZERO);
+                registered.leave_clean(); // if it goes on nevertheless
+                ended?;
+                // It may have gone on, and certified the death, in the instant before it was killed.
+                match connect(at, patience)? {
+                    None => Ok(None),
+                    Some(_) => Err(error),
+                }
+            }
+            Err(error) => Err(error),
         }
-        Err(io::Error::other("the node has died"))
+    }
+
+    fn ask(&mut self, incarnation: u64, patience: Duration) -> io::Result<u8> {
+        self.0.set_read_timeout(Some(patience))?;
+        self.0.set_write_timeout(Some(patience))?;
+        self.0.write_all(&incarnation.to_le_bytes())?;
+        let mut answer = [0];
+        self.0.read_exact(&mut answer)?;
+        Ok(answer[0])
     }
 
     /// Nothing of the job is left. Without this word the death of the node is never certified.
     pub fn leave_clean(mut self) {
         let _ = self.0.write_all(&[CLEAN]); // a coroner that has ended needs no word
+    }
+}
+
+/// Connects to the coroner; none if it is gone and has certified nothing.
+///
+/// A coroner that certifies a death removes the file before it closes the socket. So one whose file is still there was
+/// killed, or ended in silence. The first refusal may have come between the two steps, the second one may not.
+fn connect(at: &Register, patience: Duration) -> io::Result<Option<UnixStream>> {
+    let is_refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
+    let again =
+        |error| if is_refused(&error) { unix::connect(&at.socket, patience) } else { Err(error) };
+    match unix::connect(&at.socket, patience).or_else(again) {
+        Err(error) if is_refused(&error) => Ok(None),
+        connected => connected.map(Some),
     }
 }
 

@@ -10,6 +10,7 @@
 //! | [`attending`] | the node | starts the coroner, tells it of another listening socket, dismisses it |
 //! | [`guards`] | a guard, the coroner | registers a guard before its job begins, and hears its last word |
 //! | [`estate`] | the next node of this member, the coroner | hands over the listening socket, and the certificate |
+//! | `still` | a guard, the next node | kills a coroner that stands still |
 //! | `work`, `answers` | the coroner | waits, and answers dials |
 //!
 //! The node starts it as `electd coroner`, in the folder of its state, with the pair as its stdin.
@@ -21,6 +22,7 @@ pub mod estate;
 pub mod guards;
 mod passing;
 mod socket;
+mod still;
 mod words;
 mod work;
 

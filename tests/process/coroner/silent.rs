@@ -3,8 +3,8 @@
 use rustix::process::{Signal, kill_process};
 use story::story;
 
-use super::{coroner, quick, said, until_gone};
-use crate::support::{Cluster, ensure, eventually};
+use super::{Job, Manner, coroner, quick, said, until_gone};
+use crate::support::{Cluster, DEADLINE, ensure, eventually};
 
 #[track_caller]
 fn until_missed(cluster: &Cluster, number: usize) {
@@ -43,6 +43,23 @@ fn a_coroner_that_stands_still_says_nothing_and_holds_no_restart_up() {
     node.start();
     cluster.agree();
     until_gone(coroner);
+}
+
+/// It cannot know of the job, so it is ended before that begins.
+#[story]
+fn a_coroner_that_stands_still_keeps_no_job_from_its_begin() {
+    let cluster = Cluster::prepare(1, quick);
+    let (job, node) = (Job::of(&cluster), cluster.node(1));
+    let command = job.command(Manner::Obeys);
+    let more: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    node.start_with(&more);
+    let status = eventually("the node is up", || cluster.status(1));
+    assert_ne!(status.state, "leading", "it waits for others first");
+    let coroner = coroner(node);
+    kill_process(coroner, Signal::STOP).unwrap();
+    job.until_begun(1, DEADLINE);
+    until_gone(coroner);
+    until_missed(&cluster, 1);
 }
 
 /// A process that is frozen lives: its coroner accepts nobody.

@@ -1,0 +1,42 @@
+//! The end of a coroner that stands still: it certifies nothing, and would keep others waiting.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::time::Timespec;
+
+/// How long a killed coroner may take to be gone.
+const GONE: Duration = Duration::from_secs(2);
+
+/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `patience`. Tells whether it
+/// was killed.
+///
+/// # Errors
+/// If it may not be killed, as it belongs to another user.
+pub fn end(stream: &UnixStream, patience: Duration) -> io::Result<bool> {
+    let pid = socket_peercred(stream)?.pid;
+    // While the connection is open, this is the number of the process that accepts there, and of no other.
+    let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
+    if has_ended(&coroner, patience) || is_closed(stream) {
+        return Ok(false);
+    }
+    pidfd_send_signal(&coroner, Signal::KILL)?;
+    has_ended(&coroner, GONE);
+    Ok(true)
+}
+
+fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
+    let limit = Timespec::try_from(patience).ok();
+    poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
+}
+
+fn is_closed(stream: &UnixStream) -> bool {
+    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
+}
