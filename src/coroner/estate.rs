@@ -5,12 +5,13 @@
 
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
 use log::warn;
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 
 use super::words::LONGEST;
 use super::{passing, socket, still};
@@ -80,12 +81,28 @@ fn is_of_none(error: &io::Error) -> bool {
 pub(super) struct Heirs {
     listener: UnixListener,
     asking: Option<UnixStream>,
+    /// Tells of a change of the file; none where the system has none left.
+    changes: Option<OwnedFd>,
 }
 
 impl Heirs {
     /// Listens in the folder that this process works in, for the node's user alone.
     pub fn listen() -> io::Result<Heirs> {
-        Ok(Heirs { listener: socket::listen(Path::new(FILE), None)?, asking: None })
+        let listener = socket::listen(Path::new(FILE), None)?;
+        Ok(Heirs { listener, asking: None, changes: changes().ok() })
+    }
+
+    /// Tells of news of the file, to be waited for after the death.
+    pub fn changes(&self) -> Option<BorrowedFd<'_>> {
+        self.changes.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Whether no node can ask any more: the file is gone, as somebody has removed the state of this member. The port
+    /// would be held for nobody.
+    pub fn are_lost(&self) -> bool {
+        let mut events = [0; 4096];
+        let has_news = |changes| rustix::io::read(changes, &mut events).is_ok();
+        self.changes.as_ref().is_some_and(has_news) && !Path::new(FILE).exists()
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
@@ -108,4 +125,11 @@ impl Heirs {
         drop(listener); // before the connection ends: who sees its end can rely on it that the port is free
         sent
     }
+}
+
+/// Tells when the file is removed: its links are an attribute, and the socket itself stays for as long as it is open.
+fn changes() -> rustix::io::Result<OwnedFd> {
+    let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
+    inotify::add_watch(&changes, FILE, WatchFlags::ATTRIB)?;
+    Ok(changes)
 }

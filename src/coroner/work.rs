@@ -106,7 +106,8 @@ impl Coroner {
                     self.listener.set_nonblocking(false)?;
                     return self.heirs.leave(self.listener, frame);
                 }
-                if self.end().is_some_and(|end| end <= Instant::now()) {
+                let is_over = self.end().is_some_and(|end| end <= Instant::now());
+                if is_over || self.heirs.are_lost() {
                     return Ok(());
                 }
             }
@@ -159,6 +160,8 @@ impl Coroner {
         ];
         if self.death.is_none() {
             fds.push(PollFd::new(&self.node, PollFlags::IN));
+        } else if let Some(changes) = self.heirs.changes() {
+            fds.push(PollFd::from_borrowed_fd(changes, PollFlags::IN));
         }
         let guards = self.guards.fds();
         fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));

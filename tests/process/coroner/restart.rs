@@ -1,11 +1,13 @@
 //! The next process of a member takes over what the coroner of the last one holds.
 
 use std::fs;
+use std::net::TcpListener;
 
+use rustix::process::test_kill_process;
 use story::story;
 
 use super::{Job, Manner, coroner, quick, slow, until_gone, until_replaced};
-use crate::support::{Cluster, DEADLINE, eventually};
+use crate::support::{Cluster, DEADLINE, ensure, eventually, within};
 
 #[story]
 fn restarts_in_quick_succession_find_the_port_free() {
@@ -75,4 +77,20 @@ fn a_restart_waits_for_the_job_and_gets_the_certificate() {
     node.kill_9();
     node.start_with(&more);
     job.until_begun(2, super::SOON);
+}
+
+/// As an operator does who wants to begin anew: nobody can take the port over any more.
+#[story]
+fn a_coroner_whose_folder_is_removed_frees_the_port() {
+    let cluster = Cluster::start_with(1, quick);
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    let last = coroner(node);
+    node.kill_9();
+    assert!(super::is_certificate(&super::said(node).unwrap()));
+    fs::remove_dir_all(node.state()).unwrap();
+    within(super::SOON, "its coroner has ended", || {
+        ensure(test_kill_process(last).is_err(), || format!("{last:?} runs"))
+    });
+    TcpListener::bind(node.address).unwrap();
 }
