@@ -36,20 +36,20 @@ use worker::{DRAWN, FILE, GRANDCHILD, MANNER, MANNERS, command};
 
 /// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
 /// its electd ends where no coroner can say so, for the lease. After the other faults the next member leads immediately,
-/// unless more than one voter was restarted within the last lease: those vote for nobody. So no three
-/// of these come in a row.
+/// unless a voter that it needs was restarted within the last lease: that one votes for nobody. So two of the crashes
+/// come after faults that restart nobody.
 const FAULTS: [Fault; 11] = [
     Fault::Freeze,
+    Fault::KillElectd,
     Fault::KillCommand,
     Fault::Resign,
     Fault::Cut,
+    Fault::BreakMemory,
     Fault::Term,
     Fault::KillGuard,
     Fault::KillBoth,
-    Fault::KillElectd,
-    Fault::BreakMemory,
-    Fault::FreezeCoroner,
     Fault::Abort,
+    Fault::FreezeCoroner,
 ];
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
