@@ -160,6 +160,7 @@ impl Recorder {
                 self.is_noted = self.refused.insert(*peer);
                 What::Refused { peer: *peer }
             }
+            Input::Dead(certificate) => What::Certified { peer: certificate.member },
             Input::Stalled { time } => What::Stalled { time: *time },
             Input::Command { .. } => {
                 let narrator = Narrator { members: core.members(), detail: Detail::Election };

@@ -43,7 +43,7 @@ fn the_history_of_all_nodes_is_one_and_outlives_them() {
         ensure(found, || format!("{history:?}")).map(|()| history[1].clone())
     });
     assert_eq!(failover["before"], "node-3", "{failover}");
-    assert_eq!(failover["cause"], "leader_dead", "{failover}");
+    assert_eq!(failover["cause"], "leader_certified", "{failover}");
     for number in [1, 2] {
         cluster.node(number).stop_term();
         assert_eq!(cluster.node(number).exit_code(), 0);

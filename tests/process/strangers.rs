@@ -22,7 +22,10 @@ fn voters(n: usize) -> Cluster {
     });
     cluster.nodes().iter().for_each(Node::start);
     cluster.agree_on(3);
-    (n + 1..=3).rev().for_each(|gone| cluster.node(gone).kill_9());
+    for gone in (n + 1..=3).rev() {
+        cluster.node(gone).kill_9();
+        cluster.node(gone).bury(); // others will listen at its address
+    }
     cluster.agree_on(n);
     cluster
 }
@@ -216,6 +219,7 @@ fn a_member_in_whose_name_another_was_met_is_told_the_remedy() {
         });
     }
     cluster.node(3).kill_9();
+    cluster.node(3).bury(); // the fresh one has another folder
     eventually("it is removed", || {
         let answer = cluster.node(2).delete("/members/node-3")?;
         ensure(answer.code == 200 || answer.body.contains("no member"), || format!("{answer:?}"))

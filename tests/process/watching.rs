@@ -165,7 +165,7 @@ fn an_election_is_counted_with_its_reason_and_its_time() {
     cluster.node(2).kill_9();
     cluster.agree_on(1);
     eventually("the election is counted", || {
-        let count = metric(&cluster, 1, "electd_elections_total{reason=\"leader_dead\"}")?;
+        let count = metric(&cluster, 1, "electd_elections_total{reason=\"leader_certified\"}")?;
         ensure(count == 1.0, || count.to_string())
     });
     let figure = |line: &str| metric(&cluster, 1, line).unwrap();

@@ -25,17 +25,49 @@ pub struct Event {
 #[derive(Clone, Debug)]
 pub enum What {
     Started,
-    Got { from: NodeId, incarnation: Incarnation, said: Brief, place: u64 },
-    Sent { to: NodeId, said: Brief, place: u64 },
+    Got {
+        from: NodeId,
+        incarnation: Incarnation,
+        said: Brief,
+        place: u64,
+    },
+    Sent {
+        to: NodeId,
+        said: Brief,
+        place: u64,
+    },
     Became(Transition),
-    Waited { for_answer: bool, since: Time },
-    Connected { peer: NodeId },
-    Met { peer: NodeId, incarnation: Incarnation },
-    Lost { peer: NodeId },
-    Ended { peer: NodeId, redial: Redial },
-    Refused { peer: NodeId },
-    Stalled { time: Duration },
-    Asked { words: String },
+    Waited {
+        for_answer: bool,
+        since: Time,
+    },
+    Connected {
+        peer: NodeId,
+    },
+    Met {
+        peer: NodeId,
+        incarnation: Incarnation,
+    },
+    Lost {
+        peer: NodeId,
+    },
+    Ended {
+        peer: NodeId,
+        redial: Redial,
+    },
+    Refused {
+        peer: NodeId,
+    },
+    /// The peer's coroner answered a dial; nothing of the certificate is kept.
+    Certified {
+        peer: NodeId,
+    },
+    Stalled {
+        time: Duration,
+    },
+    Asked {
+        words: String,
+    },
 }
 
 impl Event {
@@ -85,6 +117,9 @@ impl Event {
             }
             What::Refused { peer } => {
                 ("refused", Some(peer), format!("dial to {} refused", name(peer)))
+            }
+            What::Certified { peer } => {
+                ("certified", Some(peer), format!("{} is certified dead", name(peer)))
             }
             What::Stalled { time } => {
                 ("stalled", None, format!("did not run for {}", length(*time)))

@@ -3,6 +3,7 @@
 use uuid::Uuid;
 
 use super::*;
+use crate::core::death::{DeathCertificate, Secret};
 use crate::core::detector::ConnectionId;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::{Agreement, Ballot, Candidate, Envelope, Hello, Message, Run, View};
@@ -267,4 +268,18 @@ fn a_ballot_names_its_candidate() {
     let mut recording = Recording::new();
     recording.turn(&got(2, Message::Ballot(Ballot { run, candidate, hops: 1 })), &[]);
     assert_eq!(recording.told()[0].label, "ELECTION 2, c");
+}
+
+#[test]
+fn a_certificate_is_told_without_its_secret() {
+    let mut recording = Recording::new();
+    let (incarnation, secret) = (Incarnation(2), Secret([0x5c; 32]));
+    let certificate = DeathCertificate { member: id(3), incarnation, secret };
+    let passed_on = Message::Dead(certificate);
+    recording.turn(&Input::Dead(certificate), &[sends(&[2], passed_on)]);
+    let told = recording.told();
+    assert_eq!((told[0].what.as_str(), told[0].peer.is_some()), ("certified", true));
+    assert_eq!((told[1].what.as_str(), &told[1].causes[..]), ("sent", &[told[0].n][..]));
+    let text = serde_json::to_string(&told).unwrap();
+    assert!(!text.contains("5c5c") && !text.contains("92,92"), "{text}");
 }

@@ -184,8 +184,9 @@ impl Entry {
         self.kind.as_deref() == Some(kind.name())
     }
 
-    /// Whether it is about a connection, which matters only if something came of it.
+    /// Whether it is about a connection or a dial, which matters only if something came of it.
     fn is_about_connection(&self) -> bool {
-        matches!(self.what.as_str(), "connected" | "met" | "lost" | "ended" | "refused")
+        let kinds = ["connected", "met", "lost", "ended", "refused", "certified"];
+        kinds.contains(&self.what.as_str())
     }
 }
