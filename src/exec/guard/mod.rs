@@ -13,7 +13,7 @@
 //! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
 //! look at `/proc`, and the guard says nothing that its stderr does not take at once.
 //!
-//! Where the node has a coroner ([`crate::coroner`]), the guard registers before anything of the job begins, and says at its
+//! Where the node has a coroner (`src/coroner`), the guard registers before anything of the job begins, and says at its
 //! end that nothing of the job is left: until then the death of the node is not certified.
 //!
 //! The guard adds the addresses before the command begins, and removes them when no process of the
