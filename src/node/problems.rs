@@ -214,7 +214,7 @@ fn down(member: &MemberStatus) -> Option<String> {
     match (status.as_str(), passed_over) {
         ("alive", Some(why)) => Some(format!("{name} is passed over in elections: {why}{dial}")),
         ("alive", None) => None,
-        ("dead", _) => Some(format!("{name} is down: its process has ended")),
+        ("dead", _) => Some(format!("{name} is down: process ended")),
         _ => Some(format!("{name} is down: silent{dial}")),
     }
 }

@@ -64,7 +64,7 @@ fn a_dead_voter_is_a_problem_and_so_is_the_margin_that_it_takes() {
     assert_eq!((seen(&well, &settled()), tolerated(&well)), (vec![], 1));
     let one_dead = status("majority", members(&["alive", "alive", "dead"]));
     let margin = "2 of 3 voters left, 2 are needed: no further failure is tolerated";
-    let expected = [("quorum_margin", margin), ("peer_down", "c is down: its process has ended")];
+    let expected = [("quorum_margin", margin), ("peer_down", "c is down: process ended")];
     assert_eq!(seen(&one_dead, &settled()), expected.map(|(kind, text)| (kind, text.to_owned())));
     assert_eq!(tolerated(&one_dead), 0);
     assert_eq!(seen(&one_dead, &Sight::default()), [], "it has just started and met nobody");
