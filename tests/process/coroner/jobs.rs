@@ -5,7 +5,7 @@ use std::process::Stdio;
 use rustix::process::{Signal, kill_process};
 use story::story;
 
-use super::{Job, Manner, SOON, coroner, number, quick, slow, until_gone};
+use super::{Job, Manner, SOON, coroner, number, quick, slow, until_gone, until_gone_soon};
 use crate::jobs::attached::{Attached, exec};
 use crate::jobs::only_child;
 use crate::support::{Cluster, DEADLINE};
@@ -90,7 +90,7 @@ fn after_a_killed_guard_nothing_is_certified() {
     node.freeze(); // or it would end what the guard leaves
     kill_process(guard, Signal::KILL).unwrap();
     node.kill_9();
-    until_gone(coroner);
+    until_gone_soon(coroner); // in silence
     assert!(super::said(node).is_err(), "nobody answers");
     kill_process(child, Signal::KILL).expect("it lives on");
 }

@@ -61,9 +61,17 @@ pub fn crash(node: &Node, signal: Signal) {
 
 #[track_caller]
 fn until_gone(process: Pid) {
-    eventually("the process has ended", || {
-        ensure(test_kill_process(process).is_err(), || format!("{process:?} runs"))
-    });
+    eventually("the process has ended", || has_ended(process));
+}
+
+/// The same, much sooner than sixteen leases after the death, when a coroner ends in any case.
+#[track_caller]
+fn until_gone_soon(process: Pid) {
+    within(SOON, "the process has ended", || has_ended(process));
+}
+
+fn has_ended(process: Pid) -> Result<(), String> {
+    ensure(test_kill_process(process).is_err(), || format!("{process:?} runs"))
 }
 
 /// Waits until others lead than this node, by what they were told: much sooner than by its lease.

@@ -3,11 +3,10 @@
 use std::fs;
 use std::net::TcpListener;
 
-use rustix::process::test_kill_process;
 use story::story;
 
-use super::{Job, Manner, coroner, quick, slow, until_gone, until_replaced};
-use crate::support::{Cluster, DEADLINE, ensure, eventually, within};
+use super::{Job, Manner, coroner, quick, slow, until_gone, until_gone_soon, until_replaced};
+use crate::support::{Cluster, DEADLINE, eventually};
 
 #[story]
 fn restarts_in_quick_succession_find_the_port_free() {
@@ -89,8 +88,6 @@ fn a_coroner_whose_folder_is_removed_frees_the_port() {
     node.kill_9();
     assert!(super::is_certificate(&super::said(node).unwrap()));
     fs::remove_dir_all(node.state()).unwrap();
-    within(super::SOON, "its coroner has ended", || {
-        ensure(test_kill_process(last).is_err(), || format!("{last:?} runs"))
-    });
+    until_gone_soon(last);
     TcpListener::bind(node.address).unwrap();
 }
