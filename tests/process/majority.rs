@@ -1,8 +1,6 @@
 //! Leading with a majority, in real processes: who may fail, who may never lead, and what a voter
 //! that comes without its state may not do.
 
-use std::fs;
-
 use crate::support::{
     Cluster, Finished, ensure, eventually, for_each_algorithm, the_highest_comes_back, watchful,
 };
@@ -162,12 +160,7 @@ fn the_first_start_needs_all_voters_or_a_bootstrap() {
 fn a_voter_that_lost_its_state_is_refused() {
     let cluster = Cluster::start_with(3, watchful_majority);
     cluster.agree_on(3);
-    cluster.node(1).restart(); // so that the others have met its second life
-    cluster.agree_on(3);
-    cluster.until_seen(2, 1, "alive");
-    cluster.node(1).kill_9();
-    fs::remove_file(cluster.state_file(1)).unwrap();
-    cluster.node(1).start();
+    cluster.lose_state_of_first();
     eventually("node-3 refuses it", || {
         let rejections = cluster.status(3)?.rejections;
         let told =

@@ -141,12 +141,7 @@ fn a_leader_that_stays_and_one_that_was_chosen() {
 fn a_lost_state_and_another_cluster() {
     let cluster = Cluster::start_with(3, with_majority);
     cluster.agree_on(3);
-    cluster.node(1).restart(); // so that the others have met its second life
-    cluster.agree_on(3);
-    cluster.until_seen(2, 1, "alive");
-    cluster.node(1).kill_9();
-    fs::remove_file(cluster.state_file(1)).unwrap();
-    cluster.node(1).start();
+    cluster.lose_state_of_first();
     let words = [
         "it and another member refuse each other",
         "its state was lost",

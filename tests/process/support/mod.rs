@@ -197,6 +197,17 @@ impl Cluster {
         self.folder.path().join("data").join(&self.node(number).name).join("state.json")
     }
 
+    /// Node-1 comes back without its state, in a cluster of three that has met its second life.
+    #[track_caller]
+    pub fn lose_state_of_first(&self) {
+        self.node(1).restart();
+        self.agree_on(3);
+        self.until_seen(2, 1, "alive");
+        self.node(1).kill_9();
+        fs::remove_file(self.state_file(1)).unwrap();
+        self.node(1).start();
+    }
+
     /// The authority of this cluster, if it speaks TLS.
     pub fn certificates(&self) -> &Certificates {
         self.certificates.as_ref().expect("it speaks TLS")
