@@ -44,9 +44,12 @@ pub struct Drawn<'a> {
 }
 
 impl<'a> Drawn<'a> {
-    /// These entries, in their order.
+    /// These entries, in their order; a message that nobody saw depart, from a while before it was taken.
     pub fn of(known: &'a Known<'a>, ahead: &'a [i128], entries: &[At]) -> Drawn<'a> {
-        let began = entries.first().map_or(0, |first| known.order.time(*first));
+        let mut entries: Vec<(i128, At)> =
+            entries.iter().map(|at| (shown_from(known, *at), *at)).collect();
+        entries.sort_by_key(|(time, _)| *time);
+        let began = entries.first().map_or(0, |first| first.0);
         let mut drawn = Drawn {
             known,
             ahead,
@@ -58,7 +61,7 @@ impl<'a> Drawn<'a> {
             took_part: BTreeSet::new(),
             led: BTreeMap::new(),
         };
-        entries.iter().for_each(|at| drawn.add(*at));
+        entries.into_iter().for_each(|(time, at)| drawn.add(time, at));
         drawn
     }
 
@@ -79,11 +82,11 @@ impl<'a> Drawn<'a> {
         }
     }
 
-    fn add(&mut self, at: At) {
+    fn add(&mut self, time: i128, at: At) {
         let record = self.known.records[at.0];
         let (entry, node) = (&record.entries[at.1], self.place(&record.node));
         let peer = entry.peer.as_ref().map(|peer| self.place(peer));
-        let (mut lane, mut time) = (node, self.time(self.known.order.time(at)));
+        let (mut lane, time) = (node, self.time(time));
         let what = match (entry.what.as_str(), peer) {
             ("sent", Some(to)) => self.sent(at, entry, to),
             ("got", Some(from)) => {
@@ -96,10 +99,7 @@ impl<'a> Drawn<'a> {
                 }
                 self.count(entry);
                 lane = from;
-                let (label, arrives) = (entry.label.clone(), time);
-                time = Time(time.0.saturating_sub(UNKNOWN));
-                let last = self.events.last().map_or(time, |last| last.time);
-                time = time.max(last).min(arrives);
+                let (label, arrives) = (entry.label.clone(), Time(time.0 + UNKNOWN));
                 let unseen = Some(Unseen::Departure);
                 What::Sends { to: node, label, arrives, lost: false, unseen }
             }
@@ -182,6 +182,12 @@ impl<'a> Drawn<'a> {
             self.names.len() - 1
         })
     }
+}
+
+/// When this is shown to begin.
+fn shown_from(known: &Known, at: At) -> i128 {
+    let arrives = known.records[at.0].entries[at.1].what == "got" && known.pairs.sent(at).is_none();
+    known.order.time(at) - if arrives { i128::from(UNKNOWN) } else { 0 }
 }
 
 /// The members, as the record tells them that was told last.

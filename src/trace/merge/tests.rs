@@ -16,6 +16,9 @@ fn merged(told: &[Told], which: Which) -> Merged {
     for (at, event) in merged.events.iter().enumerate() {
         assert!(event.time >= last, "{event:?}");
         last = event.time;
+        if let What::Sends { arrives, .. } = event.what {
+            assert!(arrives > event.time, "{event:?}");
+        }
         for cause in &event.causes {
             assert!(*cause < at, "{event:?}");
             if let What::Sends { to, arrives, lost, .. } = &merged.events[*cause].what {
@@ -125,6 +128,17 @@ fn what_a_member_did_not_tell_is_said_and_not_guessed() {
     assert_eq!(found, [&arrivals[..], &departures].concat());
     let of_c = merged.events.iter().filter(|event| event.node == c);
     assert!(of_c.clone().all(|event| matches!(event.what, What::Sends { .. })), "no phases of it");
+}
+
+/// Whatever begins the record of the only member that tells something.
+#[test]
+fn each_member_alone_shows_messages_that_take_some_time() {
+    for name in ["a", "b", "c"] {
+        let mut world = failover();
+        world.told.retain(|told| told.record.node == name);
+        let merged = merged(&world.told, Which::Last);
+        assert!(!unseen(&merged).is_empty() && merged.silent.len() == 3, "{merged:#?}");
+    }
 }
 
 #[test]
