@@ -120,7 +120,8 @@ impl Known<'_> {
                 continue;
             }
             let near = turn.iter().flat_map(|at| links.get(at).into_iter().flatten());
-            let is_later = |at: &At| self.entry(*at).number > Some(epoch);
+            let is_later =
+                |at: &At| self.entry(*at).settles() && self.entry(*at).number > Some(epoch);
             open.extend(near.filter(|at| !self.turn(**at).iter().any(is_later)));
         }
         let entries = found.iter().flat_map(|at| self.turn(*at));
