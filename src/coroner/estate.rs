@@ -25,6 +25,9 @@ const FILE: &str = "coroner.sock";
 /// How long a coroner may take to answer, and to end.
 const ANSWER: Duration = Duration::from_secs(2);
 
+/// How long one that was killed may take to be gone: it holds the port until then.
+const GONE: Duration = Duration::from_secs(20);
+
 /// The length of a frame stands before it.
 const PREFIX: usize = 4;
 
@@ -60,7 +63,7 @@ impl Estate {
         let answer = passing::receive(&stream, &mut bytes);
         // It would hold the port. One that has not answered has had its time.
         let patience = if answer.is_ok() { ANSWER } else { Duration::ZERO };
-        if still::end(&stream, patience)? {
+        if still::end(&stream, patience, GONE)? {
             warn!(event = "coroner"; "the coroner of the last process of this member stood still: killed it");
         }
         let (count, given) = answer?;

@@ -56,7 +56,7 @@ impl Registered {
             Ok(REGISTERED) => Ok(Some(registered)),
             Ok(_) => Err(io::Error::other("the node has died")),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let ended = still::end(&registered.0, Duration::ZERO);
+                let ended = still::end(&registered.0, Duration::ZERO, patience);
                 registered.leave_clean(); // if it goes on nevertheless
                 ended?;
                 // It may have gone on, and certified the death, in the instant before it was killed.

@@ -6,19 +6,18 @@ use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::retry_on_intr;
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 
-/// How long a killed coroner may take to be gone.
-const GONE: Duration = Duration::from_secs(2);
-
-/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `patience`. Tells whether it
-/// was killed.
+/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `patience`. A killed one may
+/// take as long as `gone` to be gone: on a host that is short of the processor, that has taken four seconds. Tells whether
+/// it was killed.
 ///
 /// # Errors
-/// If it may not be killed, as it belongs to another user.
-pub fn end(stream: &UnixStream, patience: Duration) -> io::Result<bool> {
+/// If it may not be killed, as it belongs to another user, or is not gone for all that.
+pub fn end(stream: &UnixStream, patience: Duration, gone: Duration) -> io::Result<bool> {
     let pid = socket_peercred(stream)?.pid;
     // While the connection is open, this is the number of the process that accepts there, and of no other.
     let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
@@ -26,13 +25,13 @@ pub fn end(stream: &UnixStream, patience: Duration) -> io::Result<bool> {
         return Ok(false);
     }
     pidfd_send_signal(&coroner, Signal::KILL)?;
-    has_ended(&coroner, GONE);
-    Ok(true)
+    if has_ended(&coroner, gone) { Ok(true) } else { Err(io::ErrorKind::TimedOut.into()) }
 }
 
 fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
     let limit = Timespec::try_from(patience).ok();
-    poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref()).is_ok_and(|count| count > 0)
+    let ended = || poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref());
+    retry_on_intr(ended).is_ok_and(|count| count > 0)
 }
 
 fn is_closed(stream: &UnixStream) -> bool {

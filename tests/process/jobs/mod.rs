@@ -189,7 +189,13 @@ impl Jobs {
             }
             Fault::KillGuard => return Ok(kill(only_child(node.pid()))),
             Fault::Freeze => node.freeze(),
-            Fault::Resign => return Ok(node.post("/resign", "")?.code == 200),
+            Fault::Resign => {
+                // Those whose command was killed soon after its start stand back, for minutes in the end.
+                for other in self.cluster.running() {
+                    other.post("/undrain", "")?;
+                }
+                return Ok(node.post("/resign", "")?.code == 200);
+            }
             Fault::Term => node.stop_term(),
             Fault::Cut => _ = self.cluster.network().cut_off(number),
         }
