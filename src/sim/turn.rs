@@ -27,13 +27,12 @@ impl World {
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = std::mem::take(&mut self.outputs);
         core.handle(now, input, &mut out);
-        let busy = tick && core.deadline().is_some_and(|due| due <= now);
-        if busy && self.nodes[node].busy {
+        let due = core.deadline().is_some_and(|due| due <= now);
+        let busy = &mut self.nodes[node].busy; // a new list makes the leader send a heartbeat immediately
+        if tick && due && *busy {
             self.checker.fail(self.now, "its deadline has passed after a tick, again");
         }
-        if tick {
-            self.nodes[node].busy = busy; // a new list makes the leader send a heartbeat immediately
-        }
+        *busy = due && (tick || *busy);
         if let Some(out) = waiting::pause_amid(self, node, out) {
             self.carry_out(node, out);
         }
