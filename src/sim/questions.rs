@@ -146,8 +146,12 @@ impl Question {
     /// Whether so many voters may refuse that the others are no majority, even if no promise bound any; once a majority
     /// has answered, those that are dead do not count. The asker itself may refuse.
     fn may_be_refused(&self, core: &Core) -> bool {
-        let (majority, voters) = (core.members().majority(), core.members().voters().count());
+        let majority = core.members().majority();
         let refuse = self.answers.values().filter(|refuses| **refuses).count() + 1;
-        refuse + majority > voters || self.answers.len() + 1 >= majority && refuse > 1
+        let is_dead = |id| core.detector().get(id).is_some_and(|peer| !peer.alive());
+        let has_answered = |id| self.answers.contains_key(&id);
+        let counts =
+            |id: &NodeId| self.answers.len() + 1 < majority || has_answered(*id) || !is_dead(*id);
+        refuse + majority > core.members().voters().filter(counts).count()
     }
 }
