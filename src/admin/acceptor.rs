@@ -8,31 +8,38 @@ use std::time::Instant;
 use rustix::process::setpriority_process;
 use socket2::{SockAddr, Socket};
 
-use crate::node::handle::Handle;
-
-use super::connection;
-use super::dispatch::Shared;
 use super::limits;
+use super::places::{Place, Places};
 
 /// Enough for a request and its answer, which are both on the heap.
 pub const STACK: usize = 256 * 1024;
 
-/// Accepts clients.
-pub struct Acceptor<'a, H> {
-    /// The name of the server's threads.
+/// The threads of a server.
+#[derive(Clone, Copy)]
+pub struct Crew {
+    /// Their name.
     pub name: &'static str,
     /// The priority of the threads of its clients, as a nice value.
     pub priority: i32,
+    /// How large the stacks of these are, in bytes.
+    pub stack: usize,
+}
+
+/// Accepts clients.
+pub struct Acceptor<'a> {
+    pub crew: Crew,
     pub listener: &'a Socket,
-    pub shared: &'a Shared<H>,
+    pub places: &'a Places,
+    /// Serves the client that has this place until it is gone.
+    pub serve: &'a (dyn Fn(Place<'_>) + Sync),
     /// When trouble was last logged.
     pub reported: Option<Instant>,
 }
 
-impl<'a, H: Handle> Acceptor<'a, H> {
+impl<'a> Acceptor<'a> {
     /// Accepts clients until the server stops, and then waits for the last answers.
     pub fn run(mut self) {
-        let places = self.shared.places();
+        let places = self.places;
         thread::scope(|scope| {
             let mut threads = Vec::new();
             while !places.is_closing() {
@@ -57,26 +64,25 @@ impl<'a, H: Handle> Acceptor<'a, H> {
     {
         // A client without an address is on this host.
         let host = client.as_socket().map_or(Ipv4Addr::LOCALHOST.into(), |client| client.ip());
-        let (shared, priority) = (self.shared, self.priority);
-        let place = shared.places().admit(socket, IpAddr::to_canonical(&host));
-        let builder =
-            thread::Builder::new().name(format!("{}-client", self.name)).stack_size(STACK);
+        let (serve, Crew { name, priority, stack }) = (self.serve, self.crew);
+        let place = self.places.admit(socket, IpAddr::to_canonical(&host));
+        let builder = thread::Builder::new().name(format!("{name}-client")).stack_size(stack);
         let started = builder.spawn_scoped(scope, move || {
             let _ = setpriority_process(None, priority); // of this thread alone; it may have less
-            connection::serve(shared, place);
+            serve(place);
         });
         started.map_err(|error| self.report(&format!("no thread for a client: {error}"))).ok()
     }
 
     /// A lack of descriptors or memory does not end with the newcomer, and this thread would spin.
     fn rest(&mut self, error: &io::Error) {
-        let is_over = self.shared.places().is_closing();
+        let is_over = self.places.is_closing();
         if is_over || [ErrorKind::ConnectionAborted, ErrorKind::Interrupted].contains(&error.kind())
         {
             return;
         }
         self.report(&format!("cannot accept a client: {error}"));
-        self.shared.places().make_room();
+        self.places.make_room();
         thread::sleep(limits::PAUSE);
     }
 
@@ -86,7 +92,7 @@ impl<'a, H: Handle> Acceptor<'a, H> {
             self.reported = Some(Instant::now());
             log::warn!(
                 "{}: {what}; the connection that has not got on for longest gives way",
-                self.name
+                self.crew.name
             );
         }
     }

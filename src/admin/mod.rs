@@ -5,10 +5,11 @@
 //!
 //! | file | room |
 //! |---|---|
-//! | `server` | the two servers, from start to end |
+//! | `server`, `serving` | the two servers, from start to end |
 //! | `acceptor` | the thread that accepts clients, and starts a thread for each |
 //! | `places` | the places of the connections, and who has to go when none is free |
-//! | `connection` | the thread of one client: question, answer |
+//! | `talk` | a conversation with one client: question, answer |
+//! | `connection` | the thread of one client of a node |
 //! | `line` | its socket with deadlines, and TLS if the address has it |
 //! | `inbound` | its input, to requests |
 //! | `request` | bytes to a request, or to the answer that refuses them |
@@ -49,7 +50,9 @@ mod request;
 mod response;
 mod routes;
 mod server;
+mod serving;
 mod stream;
+mod talk;
 mod views;
 
 pub use crate::net::listen;

@@ -7,29 +7,28 @@
 //! | `control`, `control-client` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
 
 use std::io;
-use std::net::{Shutdown, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::unix::net::UnixStream;
-use std::sync::Arc;
-use std::thread::{self, JoinHandle};
 
 use socket2::Socket;
 
 use crate::node::handle::Handle;
 use crate::tls::Security;
 
-use super::acceptor::{Acceptor, STACK};
+use super::acceptor::{Crew, STACK};
+use super::connection;
 use super::control::Control;
 use super::dispatch::Shared;
 use super::guard::{Access, Token};
-use super::places::Places;
+use super::serving::Serving;
 
 /// The bytes that the kernel keeps for a client that does not read.
 const SEND_BUFFER: usize = 64 * 1024;
 
 /// The priorities of the threads of clients, as nice values: dozens that are busy with a crowd on the admin address keep
 /// neither the election thread waiting nor an operator at the control socket.
-const ADMIN: i32 = 5;
-const CONTROL: i32 = 0;
+const ADMIN: Crew = Crew { name: "admin", priority: 5, stack: STACK };
+const CONTROL: Crew = Crew { name: "control", priority: 0, stack: STACK };
 
 /// The HTTP server on the admin address of a node. Dropping it stops it too.
 pub struct Server {
@@ -68,7 +67,7 @@ impl Server {
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
         let access = Access::Admin(token.into(), security);
-        let serving = Serving::start(("admin", ADMIN), socket, handle, access)?;
+        let serving = serve(ADMIN, socket, handle, access)?;
         Ok(Server { address, _serving: serving })
     }
 
@@ -106,7 +105,7 @@ impl ControlServer {
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
         let access = Access::Control(Box::new(attach));
-        let serving = Serving::start(("control", CONTROL), control.socket()?, handle, access)?;
+        let serving = serve(CONTROL, control.socket()?, handle, access)?;
         Ok(ControlServer { _control: control, _serving: serving })
     }
 
@@ -116,38 +115,13 @@ impl ControlServer {
     }
 }
 
-/// The accepting thread of a server, which waits for the threads of its clients.
-struct Serving {
-    listener: Arc<Socket>,
-    places: Arc<Places>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Serving {
-    fn start<H: Handle>(
-        (name, priority): (&'static str, i32),
-        listener: Socket,
-        handle: H,
-        access: Access,
-    ) -> io::Result<Serving> {
-        let shared = Shared::new(handle, access);
-        let (listener, places) = (Arc::new(listener), shared.places().clone());
-        let own = listener.clone();
-        let builder = thread::Builder::new().name(name.to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || {
-            Acceptor { name, priority, listener: &own, shared: &shared, reported: None }.run();
-        })?;
-        Ok(Serving { listener, places, thread: Some(thread) })
-    }
-}
-
-impl Drop for Serving {
-    fn drop(&mut self) {
-        self.places.close();
-        let _ = self.listener.shutdown(Shutdown::Both); // wakes the thread that accepts
-        let ended = self.thread.take().map(JoinHandle::join);
-        if matches!(ended, Some(Err(_))) {
-            log::error!("a thread of HTTP panicked; this is a defect");
-        }
-    }
+fn serve<H: Handle>(
+    crew: Crew,
+    listener: Socket,
+    handle: H,
+    access: Access,
+) -> io::Result<Serving> {
+    let shared = Shared::new(handle, access);
+    let places = shared.places().clone();
+    Serving::start(crew, listener, places, move |place| connection::serve(&shared, place))
 }
