@@ -10,8 +10,13 @@ use super::length::clock;
 use super::svg;
 
 const PAGE: &str = include_str!("html/page.html");
-const STYLE: &str = include_str!("html/page.css");
-const SCRIPT: &str = include_str!("html/page.js");
+const STYLE: &str = concat!(include_str!("html/drawn.css"), include_str!("html/page.css"));
+const SCRIPT: &str = concat!(include_str!("html/drawn.js"), include_str!("html/page.js"));
+
+/// The style of a drawing that shows steps, causes and effects, and of what stands around it; for other pages too.
+pub const DRAWN_STYLE: &str = include_str!("html/drawn.css");
+/// The script that steps through a drawing and marks causes and effects; for other pages too.
+pub const DRAWN_SCRIPT: &str = include_str!("html/drawn.js");
 
 /// A diagram as an HTML document: `Html(&diagram).to_string()`.
 #[derive(Clone, Copy, Debug)]

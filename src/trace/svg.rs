@@ -26,7 +26,8 @@ pub const MOST_EVENTS: usize = 5000;
 const CAPITAL: f64 = 7.4;
 const HEADING: f64 = 8.2;
 
-const STYLE: &str = "
+/// The style of a drawing, for pages that rebuild it without its own.
+pub const STYLE: &str = "
     svg { color: #1c2128; font: 11px sans-serif }
     text { fill: currentColor; text-anchor: middle }
     .label { paint-order: stroke; stroke: #ffffff; stroke-width: 4; stroke-linejoin: round }
