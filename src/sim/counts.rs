@@ -5,8 +5,8 @@ use std::ops::Index;
 use crate::core::message::Kind;
 use crate::core::settings::AlgorithmKind;
 
-/// How many messages of each kind were sent. A COORDINATOR counts if its receiver lives; all
-/// others count wherever they go.
+/// How many messages of each kind were sent. A COORDINATOR counts if its receiver lives, what a coordinator asks
+/// regularly and the replies to that do not count; all others count wherever they go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts([u64; Kind::ALL.len()]);
 
@@ -23,6 +23,13 @@ impl Counts {
     #[must_use]
     pub fn total(&self) -> u64 {
         Kind::ALL.iter().copied().filter(|kind| is_election(*kind)).map(|kind| self[kind]).sum()
+    }
+
+    /// Those that were sent after these.
+    pub(super) fn since(&self, earlier: &Counts) -> Counts {
+        let mut later = *self;
+        later.0.iter_mut().zip(earlier.0).for_each(|(count, before)| *count -= before);
+        later
     }
 
     pub(super) fn add(&mut self, kind: Kind, count: u64) {

@@ -61,6 +61,11 @@ impl Drawing {
         self.events.push(Event { time, node, what, causes });
     }
 
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.events.len()
+    }
+
     /// A member begins a turn, of which these events are the cause.
     pub fn begin_turn(&mut self, node: usize, causes: Vec<usize>) {
         self.members.entry(node).or_default().turn = causes;

@@ -1,7 +1,7 @@
 //! The same core on a simulated network and clock: every run follows from its seed.
 //!
 //! A [`Scenario`] is an election with chosen initiators; its message counts are those of the
-//! literature. A [`Schedule`] is a random run of a cluster with crashes, restarts and commands
+//! literature. An [`Experiment`] is a cluster with chosen faults. A [`Schedule`] is a random run of a cluster with crashes, restarts and commands
 //! and, beyond the model, with partitions, losses, broken connections, pauses and clocks that
 //! drift, and with members that come and go; invariants are checked after every event, and at the end, without further faults, that
 //! all come to name one leader.
@@ -17,12 +17,15 @@ mod coroners;
 mod counters;
 mod counts;
 mod crashes;
+mod deeds;
 mod draft;
 mod drawing;
 mod drawn;
 mod drive;
+mod drops;
 mod error;
 mod events;
+mod experiment;
 mod failovers;
 mod faults;
 mod guards;
@@ -67,7 +70,9 @@ mod world;
 pub use counters::{Counter, Faults};
 pub use counts::Counts;
 pub use crashes::Crashes;
+pub use deeds::Deed;
 pub use error::SimError;
+pub use experiment::{Elected, Experiment, Member, Observed, Trouble};
 pub use failovers::{Ended, Failovers};
 pub use play::{Play, Step};
 pub use scenario::{Outcome, Scenario};

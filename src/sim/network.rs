@@ -87,18 +87,30 @@ pub(super) fn reject(world: &mut World, connection: ConnectionId, reason: Reject
     world.transit(delay, Transit::Reply(at, Err(Box::new(reason))));
 }
 
-/// Sends to one member, or drops what cannot be sent. Tells when it will arrive.
+/// A message that was sent.
+pub(super) struct Sent {
+    /// When it will arrive, or would.
+    pub arrives: Time,
+    /// Whether it was chosen to be lost.
+    pub is_lost: bool,
+}
+
+/// Sends to one member, or drops what cannot be sent.
 pub(super) fn send(
     world: &mut World,
     from: usize,
     to: usize,
     envelope: &Rc<Envelope>,
     elects: bool,
-) -> Option<Time> {
+) -> Option<Sent> {
     let LinkState::Up(connection) = world.network.link(from, to).state else { return None };
     if world.network.connection(connection).ended {
         world.transit(Duration::ZERO, Transit::Broken(connection));
         return None;
+    }
+    if world.drops.takes((from, to), &envelope.message) {
+        let arrives = world.now + world.travel(from, to);
+        return Some(Sent { arrives, is_lost: true });
     }
     let regular = matches!(envelope.message.kind(), Kind::Heartbeat | Kind::Acknowledge);
     let links = (from, to);
@@ -112,7 +124,10 @@ pub(super) fn send(
         let at = world.now + world.random.up_to(world.timing().failure * 2);
         world.note(at, Event::Transit(Transit::Arrives(connection, message(false))));
     }
-    (copies > 0).then(|| put(world, connection, message(elects)))
+    (copies > 0).then(|| {
+        let arrives = put(world, connection, message(elects));
+        Sent { arrives, is_lost: false }
+    })
 }
 
 /// Writes on a connection, in order. Returns when the bytes will arrive.

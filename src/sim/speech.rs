@@ -5,7 +5,7 @@ use std::rc::Rc;
 use super::agenda::Payload;
 use super::counters::Counter;
 use super::counts::is_election;
-use super::network;
+use super::network::{self, Sent};
 use super::votes::Word;
 use super::world::World;
 use crate::core::death::DeathCertificate;
@@ -29,13 +29,14 @@ pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: 
         }
         let live = world.nodes[to].core.is_some();
         let elects = elects(world, to, &envelope.message);
-        if let Some(arrives) = network::send(world, node, to, &envelope, elects) {
+        if let Some(Sent { arrives, is_lost }) = network::send(world, node, to, &envelope, elects) {
             world.draw(node, |narrator| {
                 let label = narrator.label(&envelope.message)?;
                 Some(What::Sends { to, label, arrives, lost: true, unseen: None })
             });
-            world.in_flight += u64::from(elects);
-            world.sent.add(kind, u64::from(live || kind != Kind::Coordinator));
+            world.in_flight += u64::from(elects && !is_lost);
+            let counts = (elects || !is_election(kind)) && (live || kind != Kind::Coordinator);
+            world.sent.add(kind, u64::from(counts));
         }
     }
 }

@@ -12,6 +12,8 @@ pub(super) struct Uptime {
     /// Up to when the time is counted.
     counted: Time,
     led: Duration,
+    /// In how much of it a second one did.
+    rivalled: Duration,
     /// Until when, in true time, each member's claim to lead is believed.
     claims: Vec<Time>,
 }
@@ -19,7 +21,13 @@ pub(super) struct Uptime {
 impl Uptime {
     /// Counts from now on. Nobody is known to lead.
     pub fn new(nodes: usize, now: Time) -> Uptime {
-        Uptime { began: now, counted: now, led: Duration::ZERO, claims: vec![Time(0); nodes] }
+        Uptime {
+            began: now,
+            counted: now,
+            led: Duration::ZERO,
+            rivalled: Duration::ZERO,
+            claims: vec![Time(0); nodes],
+        }
     }
 
     /// From now on a member's claim to lead is believed until then.
@@ -29,9 +37,23 @@ impl Uptime {
     }
 
     fn count(&mut self, now: Time) {
-        let until = self.claims.iter().copied().max().unwrap_or_default();
-        self.led += until.min(now).since(self.counted);
+        let (mut first, mut second) = (Time(0), Time(0));
+        for until in &self.claims {
+            if *until > first {
+                (first, second) = (*until, first);
+            } else {
+                second = second.max(*until);
+            }
+        }
+        self.led += first.min(now).since(self.counted);
+        self.rivalled += second.min(now).since(self.counted);
         self.counted = now;
+    }
+
+    /// In how much of the time until now a member led, and in how much of it two or more did.
+    pub fn totals(&mut self, now: Time) -> (Duration, Duration) {
+        self.count(now);
+        (self.led, self.rivalled)
     }
 
     /// The share of the time until now, in thousandths.
@@ -56,5 +78,6 @@ mod tests {
         uptime.claims(Time(2000), 1, Time(9000));
         uptime.claims(Time(2500), 1, Time(0));
         assert_eq!(uptime.share(Time(3000)), 450, "it gave up");
+        assert_eq!(uptime.totals(Time(3000)).1, Duration::from_nanos(100), "from 1200 to 1300");
     }
 }

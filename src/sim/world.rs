@@ -13,6 +13,7 @@ use super::coroners::Coroners;
 use super::counters::Faults;
 use super::counts::Counts;
 use super::drawing::Drawing;
+use super::drops::Drops;
 use super::jobs::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::Network;
@@ -52,6 +53,8 @@ pub(super) struct World {
     pub nodes: Vec<Node>,
     pub network: Network,
     pub link_faults: LinkFaults,
+    /// Single messages that are to be lost.
+    pub drops: Drops,
     pub terrain: Terrain,
     /// Measures for how long a member leads, if that matters.
     pub uptime: Option<Uptime>,
@@ -123,6 +126,7 @@ impl World {
             nodes: nodes.map(|(settings, clock)| Node::new(settings, clock)).collect(),
             network: Network::new(size),
             link_faults: LinkFaults::default(),
+            drops: Drops::default(),
             terrain: Terrain::default(),
             uptime: None,
             jobs: None,

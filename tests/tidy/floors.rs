@@ -62,7 +62,7 @@ const FLOORS: &[&[&str]] = &[
 const SIM_FLOORS: &[&[&str]] = &[
     // Whole runs.
     &["crashes.rs"],
-    &["run.rs", "scenario.rs", "play.rs", "failovers.rs", "slow.rs"],
+    &["run.rs", "scenario.rs", "experiment.rs", "play.rs", "failovers.rs", "slow.rs"],
     &["stay/mod.rs"],
     &["stay/tried.rs"],
     &["stay/comings.rs"],
@@ -71,7 +71,7 @@ const SIM_FLOORS: &[&[&str]] = &[
     &["stay/broken.rs"],
     &["settle.rs"],
     // What befalls a world: drawn before it happens, then done to it.
-    &["sources.rs", "faults.rs"],
+    &["sources.rs", "faults.rs", "deeds.rs"],
     &["storm.rs", "retiming.rs", "trouble.rs", "joining.rs", "model.rs", "operators.rs"],
     &["draft.rs", "orders.rs"],
     &["plan.rs", "pause.rs"],
