@@ -39,7 +39,7 @@
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it:
 //! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death), [`store`] (durable state), [`rank`]
 //! (samples of an attribute, the health check), `realtime` (how the kernel runs the threads of a heartbeat), [`config`], [`node`] (the election thread), `exec` (commands and
-//! addresses while a node leads, and hooks), `admin` (HTTP) and `cli`. Arrows point inwards: nothing in the core
+//! addresses while a node leads, and hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core
 //! knows of the rooms around it.
 //!
 //! # Threads of a node
@@ -64,6 +64,7 @@
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
 //! | exec-N-in | input from that `electd exec` | its socket is shut down |
 //! | hooks, where there is one | a signal of the log of events, a program | the node has stopped |
+//! | site, site-client, with `electd lab` | as admin | the command ends |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
@@ -81,6 +82,8 @@ pub mod exec;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
+#[cfg(feature = "cli")]
+mod lab;
 pub mod limits;
 mod net;
 pub mod node;

@@ -6,6 +6,7 @@
 //! | file | room |
 //! |---|---|
 //! | `server`, `serving` | the two servers, from start to end |
+//! | `site` | a server that belongs to no node |
 //! | `acceptor` | the thread that accepts clients, and starts a thread for each |
 //! | `places` | the places of the connections, and who has to go when none is free |
 //! | `talk` | a conversation with one client: question, answer |
@@ -51,6 +52,8 @@ mod response;
 mod routes;
 mod server;
 mod serving;
+#[cfg(feature = "cli")]
+mod site;
 mod stream;
 mod talk;
 mod views;
@@ -58,6 +61,8 @@ mod views;
 pub use crate::net::listen;
 pub use guard::Token;
 pub use server::{ControlServer, Server};
+#[cfg(feature = "cli")]
+pub(crate) use {request::Request, response::Response, site::Site};
 
 /// The limits that keep strangers from taking more than their share.
 mod limits {

@@ -10,7 +10,7 @@ const GROUPS: [(&str, &[&str]); 4] = [
         "Change",
         &["resign", "switchover", "drain", "undrain", "pause", "resume", "member", "reload"],
     ),
-    ("Learn and set up", &["demo", "simulate", "completions", "man", "help"]),
+    ("Learn and set up", &["demo", "simulate", "lab", "completions", "man", "help"]),
 ];
 
 /// What clap adds to the commands of an application.

@@ -28,6 +28,7 @@ mod init;
 mod job;
 mod judge;
 mod keyboard;
+mod lab;
 mod leader;
 mod log;
 mod look;
@@ -115,6 +116,7 @@ enum Command {
     Operator(operator::Operator),
     Member(member::Members),
     Simulate(simulate::Simulate),
+    Lab(lab::Lab),
     Completions(completion::Completions),
     Man(manual::Man),
 }
@@ -138,6 +140,7 @@ impl Command {
             Command::Operator(operator) => operator.run(),
             Command::Member(members) => members.run(),
             Command::Simulate(simulate) => simulate.run(),
+            Command::Lab(lab) => lab.run(),
             Command::Completions(completions) => completions.run(),
             Command::Man(man) => man.run(),
         }

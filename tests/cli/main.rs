@@ -4,6 +4,7 @@
 mod admin;
 mod config;
 mod events;
+mod lab;
 mod simulate;
 mod terminal;
 mod what_if;

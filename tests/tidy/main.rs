@@ -25,7 +25,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("node", &["core", "coroner", "store", "rank", "config", "trace"]),
     ("exec", &["node"]),
     ("admin", &["node", "trace"]),
-    ("cli", &["admin", "sim", "exec"]),
+    ("lab", &["admin", "sim"]),
+    ("cli", &["admin", "sim", "exec", "lab"]),
     ("fuzzing", &["wire", "store", "config", "admin"]),
 ];
 

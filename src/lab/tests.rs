@@ -1,0 +1,136 @@
+//! What the lab answers.
+
+use std::sync::atomic::Ordering;
+
+use serde_json::Value;
+
+use super::{Lab, MOST_RUNS};
+use crate::admin::Response;
+
+fn ask(query: &str) -> Response {
+    Lab::default().run(query)
+}
+
+fn told(query: &str) -> Value {
+    let response = ask(query);
+    let text = String::from_utf8_lossy(&response.body).into_owned();
+    assert_eq!(response.code, 200, "{query}: {text}");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+/// The count of the first election of a run, and what the formula makes of it.
+fn counted(query: &str) -> (u64, u64) {
+    let told = told(query);
+    let first = &told["elections"][0];
+    let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{query}: {first}"));
+    (number(&first["messages"]["total"]), number(&first["formula"]["exact"]))
+}
+
+#[test]
+fn counts_are_those_of_the_formulas() {
+    for n in 3..=9_u64 {
+        let m = n - 1;
+        // All survivors notice a death that they know of.
+        for (algorithm, expected) in
+            [("bully", m * m - 1), ("halting", 8 * (m - 1)), ("ring", 3 * m - 1)]
+        {
+            let query = format!("algorithm={algorithm}&nodes={n}&do=kill{n}@100");
+            assert_eq!(counted(&query), (expected, expected), "{query}");
+        }
+        // One calls an election, and nobody knows of the death.
+        for i in 1..n {
+            let query = format!("algorithm=bully&nodes={n}&do=vanish{n}@100,elect{i}@100");
+            let k = n - i;
+            assert_eq!(counted(&query), (k * k + n - 2, k * k + n - 2), "{query}");
+        }
+        let query = format!("algorithm=halting&nodes={n}&do=vanish{n}@100");
+        assert_eq!(counted(&query), (9 * n - 16, 9 * n - 16), "{query}");
+        let query = format!("algorithm=halting&nodes={n}&do=vanish{n}@100,elect{m}@100");
+        assert_eq!(counted(&query), (6 * n - 11, 6 * n - 11), "{query}");
+    }
+}
+
+#[test]
+fn each_event_comes_after_its_causes_and_each_message_has_its_place() {
+    for algorithm in ["bully", "halting", "ring"] {
+        let told =
+            told(&format!("algorithm={algorithm}&quorum=majority&do=freeze5@100,thaw5@1200"));
+        let events = told["events"].as_array().expect("a list");
+        for (at, event) in events.iter().enumerate() {
+            let causes = event["causes"].as_array().expect("a list");
+            assert!(causes.iter().all(|cause| cause.as_u64() < Some(at as u64)), "{event}");
+            assert_eq!(event["place"].is_u64(), event["what"] == "sends", "{event}");
+        }
+        let drawn = told["svg"].as_str().expect("text");
+        assert!(drawn.starts_with("<svg ") && drawn.contains("data-event"));
+    }
+}
+
+#[test]
+fn a_place_that_is_shown_is_the_one_that_is_dropped() {
+    for algorithm in ["bully", "halting", "ring"] {
+        let query = format!("algorithm={algorithm}&until=1200&do=kill5@600");
+        let before = told(&query);
+        let sends = |told: &Value| -> Vec<Value> {
+            let events = told["events"].as_array().expect("a list");
+            events.iter().filter(|event| event["what"] == "sends").cloned().collect()
+        };
+        let first = sends(&before)[0].clone();
+        let number = |name: &Value| name.as_str().unwrap_or_default().replace("node-", "");
+        let (from, to) = (number(&first["member"]), number(&first["to"]));
+        let told = told(&format!("{query},drop{from}-{to}.{}", first["place"]));
+        let dropped = sends(&told)[0].clone();
+        assert_eq!((&dropped["label"], &dropped["to"]), (&first["label"], &first["to"]));
+        assert_eq!(
+            (&first["lost"], &dropped["lost"]),
+            (&false.into(), &true.into()),
+            "{algorithm}"
+        );
+    }
+}
+
+#[test]
+fn who_leads_and_whether_two_did_is_told() {
+    let cut = "do=cut1.2-3.4.5@100&until=3000";
+    let two = told(cut);
+    assert_eq!(two["leader"], Value::Null);
+    assert!(two["rivalled_ms"].as_f64() > Some(1000.0), "{}", two["rivalled_ms"]);
+    let one = told(&format!("{cut}&quorum=majority"));
+    assert_eq!(one["rivalled_ms"], 0.0);
+    assert_eq!(one["states"][4]["state"], "leading");
+    let killed = told("do=kill5@100");
+    assert_eq!(
+        (&killed["leader"], &killed["states"][4]["state"]),
+        (&"node-4".into(), &"down".into())
+    );
+    assert!(killed["leaderless_ms"].as_f64() > Some(0.0));
+}
+
+#[test]
+fn what_cannot_be_done_is_refused_by_its_word() {
+    let numbers = |range: std::ops::RangeInclusive<u32>| {
+        range.map(|number| number.to_string()).collect::<Vec<_>>().join(".")
+    };
+    let cut = format!("cut{}-{}@100", numbers(1..=12), numbers(13..=25));
+    let endless = format!("nodes=25&delays=random&quorum=majority&until=20000&do={cut}");
+    for (query, expected) in [
+        ("do=kill5@100,kill5@200", "do: \"kill5@200\": the member does not run then"),
+        ("do=heal@100", "do: \"heal@100\": nothing is cut then"),
+        ("algorithm=paxos", "give one of bully, halting, ring"),
+        (&endless, "too much happens until "),
+    ] {
+        let response = ask(query);
+        let text = String::from_utf8_lossy(&response.body).replace("\\\"", "\"");
+        assert!(response.code == 400 && text.contains(expected), "{query}: {text}");
+    }
+}
+
+#[test]
+fn only_so_many_runs_are_under_way_at_one_time() {
+    let lab = Lab::default();
+    lab.running.store(MOST_RUNS - 1, Ordering::Relaxed);
+    assert_eq!(lab.run("until=1").code, 200);
+    lab.running.store(MOST_RUNS, Ordering::Relaxed);
+    assert_eq!(lab.run("until=1").code, 503);
+    assert_eq!(lab.running.load(Ordering::Relaxed), MOST_RUNS, "a refused one takes no place");
+}
