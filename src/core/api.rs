@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::Command;
 use super::death::DeathCertificate;
 use super::detector::ConnectionId;
@@ -15,7 +17,7 @@ use super::settings::Timing;
 use super::types::{CommandId, NodeId, Time};
 
 /// An event that a member handles.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Input {
     /// Time has passed.
     Tick,
@@ -62,7 +64,7 @@ pub enum Input {
 }
 
 /// The outcome of the redial after the end of a connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Redial {
     /// A process listens there.
     Accepted,
@@ -73,7 +75,7 @@ pub enum Redial {
 }
 
 /// A step that the caller carries out, in this order.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Output {
     /// Say HELLO on the connection of this attempt, which [`Input::Dialed`] named.
     Hello { to: NodeId, attempt: u64, hello: Hello },

@@ -1,13 +1,14 @@
 //! The commands of operators: what each asks, its possible results and refusals, and how long a leader may take for
 //! it.
 
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::membership::Change;
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Command {
     /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
@@ -32,7 +33,8 @@ impl From<Forwarded> for Command {
 }
 
 /// The commands that a member passes on to the leader.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Forwarded {
     /// Stop leading, in favour of this member if one is named.
     Resign {
@@ -98,7 +100,8 @@ impl Forwarded {
 }
 
 /// What a command achieved.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Done {
     /// An election was called, or is in progress.
     Called,
@@ -133,7 +136,8 @@ pub enum Done {
 }
 
 /// Why a command was not carried out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Refusal {
     /// No leader is known that could resign.
     NoLeader,
@@ -198,8 +202,9 @@ pub enum Refusal {
 }
 
 /// A property that no two members may share.
-#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, PartialEq, Serialize)]
 #[strum(serialize_all = "snake_case")]
+#[serde(remote = "Self")]
 pub enum Taken {
     Id,
     Name,

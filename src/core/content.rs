@@ -3,12 +3,14 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Version};
 
 /// A voter's reply to a candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Opinion {
     /// The voter votes for the candidate.
     Yes,
@@ -36,7 +38,10 @@ impl Opinion {
 }
 
 /// A run of the ring election. Runs compare by epoch, then by initiator: the hierarchy of seed 004.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Run {
     /// The round, which becomes the epoch.
     pub epoch: Epoch,
@@ -45,7 +50,8 @@ pub struct Run {
 }
 
 /// The member that a ballot nominates. Candidates compare by whether they are eligible, then by rank.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Candidate {
     /// Whether it may be nominated. An ineligible member only begins a ballot.
     pub eligible: bool,
@@ -56,7 +62,8 @@ pub struct Candidate {
 }
 
 /// A ballot on its way around the ring.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Ballot {
     pub run: Run,
     /// The best candidate so far.
@@ -66,7 +73,8 @@ pub struct Ballot {
 }
 
 /// The announcement of a ring's leader on its way around.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Lap {
     pub run: Run,
     pub leader: Candidate,
@@ -76,7 +84,10 @@ pub struct Lap {
 
 /// The greatest epoch that a member knows and the leader it belongs to. Views compare by epoch,
 /// then by the leader's rank.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct View {
     /// The greatest epoch known.
     pub epoch: Epoch,
@@ -85,7 +96,8 @@ pub struct View {
 }
 
 /// What a leader says in each round to every member that is not proved dead.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Heartbeat {
     /// The epoch that it leads in.
     pub epoch: Epoch,
@@ -105,7 +117,8 @@ pub struct Heartbeat {
 }
 
 /// What one member knows of another, as it reports it to a third.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct MemberReport {
     pub id: NodeId,
     /// The incarnation that the report is about.
@@ -116,8 +129,11 @@ pub struct MemberReport {
 }
 
 /// The failure detector's judgement of a member.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq)]
+#[derive(
+    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, IntoStaticStr, PartialEq, Serialize,
+)]
 #[strum(serialize_all = "snake_case")]
+#[serde(remote = "Self")]
 pub enum Liveness {
     /// The member was heard, or was not lost since it was met.
     Alive,

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::damping::Damping;
 use super::leadership::lease::Lease;
 use super::membership::known::Asker;
@@ -10,7 +12,7 @@ use super::phase::Phase;
 use super::types::{NodeId, Time};
 
 /// A phase with its own state.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Stage {
     #[default]
     Starting,
@@ -36,7 +38,7 @@ pub(super) enum Stage {
 }
 
 /// What a member in [`Phase::Waiting`] awaits instead of the outcome of an election.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Awaited {
     /// The release of this leader, which was asked to hand over.
     Release(View),
@@ -45,7 +47,7 @@ pub(super) enum Awaited {
 }
 
 /// What a leader remembers until the chosen member takes over.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Switchover {
     pub to: NodeId,
     /// The member that passed the order on, and the number of the order there.
@@ -77,7 +79,7 @@ impl Stage {
 }
 
 /// The phase of a member, when it began, and the peers that the member watches.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Course {
     stage: Stage,
     since: Time,

@@ -3,11 +3,13 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::streak::Streak;
 use super::types::Time;
 
 /// How often a step failed, and until when it is not tried again.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Damping {
     times: u32,
     until: Time,

@@ -7,6 +7,7 @@
 
 use std::fmt;
 
+use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 use super::planted::Fault;
@@ -14,10 +15,11 @@ use super::types::{Incarnation, NodeId};
 
 /// What proves the death of an incarnation, drawn at its start. Only the node and its coroner know it while the node
 /// lives.
-#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Secret(pub [u8; 32]);
 
-/// A log must not show it.
+/// A log must not show it. A flight holds those that came to a member from outside: they have served, and prove what is
+/// true for ever.
 impl fmt::Debug for Secret {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("Secret")
@@ -25,11 +27,13 @@ impl fmt::Debug for Secret {
 }
 
 /// The hash that a hello tells of the secret: it shows nothing of it, and no other secret has it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct DeathHash(pub [u8; 32]);
 
 /// "This incarnation of this member runs no more, nor any job or address of it."
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct DeathCertificate {
     pub member: NodeId,
     pub incarnation: Incarnation,
@@ -61,7 +65,7 @@ impl DeathCertificate {
 }
 
 /// One life of a peer, as far as this member knows it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Life {
     incarnation: Incarnation,
     /// What its hello told; none of a process without a coroner.
@@ -72,7 +76,7 @@ struct Life {
 
 /// What this member knows of the last two lives of a peer. The hello of a restarted member may come before the
 /// certificate of the life before.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lives {
     present: Life,
     before: Life,

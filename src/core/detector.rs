@@ -11,6 +11,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 pub use lines::{ConnectionId, Lines};
 pub(super) use peer::Met;
 pub use peer::{Failings, Peer, Process, Said};
@@ -24,7 +26,7 @@ use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 pub type Found = (Vec<NodeId>, Option<Time>);
 
 /// All other members, by id.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Detector {
     members: Arc<MemberList>,
     /// This member's own place in the list.

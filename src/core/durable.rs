@@ -8,6 +8,8 @@ use std::mem::discriminant;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::membership::{ListVersion, MemberList};
 use super::message::{Done, Message};
 use super::planted::Fault;
@@ -19,7 +21,7 @@ const AHEAD: u64 = 16;
 const LOW: u64 = 8;
 
 /// A member's record: the content of its disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Durable {
     pub epoch: Epoch,
     /// The next incarnation of this member calls only rounds above this.
@@ -49,7 +51,7 @@ impl Durable {
 }
 
 /// A voter's vote in the greatest epoch. It is durable before the voter sends it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Vote {
     pub epoch: Epoch,
     /// The candidate that may lead in it.
@@ -57,7 +59,7 @@ pub struct Vote {
 }
 
 /// What a voter must not forget, whatever happens to its process.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct VoterRecord {
     /// The vote in the greatest epoch.
     pub voted: Option<Vote>,
@@ -88,7 +90,7 @@ pub fn first_reserve(epoch: Epoch) -> Epoch {
 }
 
 /// A step that a member takes once a record is durable.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Then {
     /// It may name leaders of the epochs up to this one.
     Reserve(Epoch),
@@ -118,7 +120,7 @@ impl Then {
 }
 
 /// The records handed to the disk, and the steps that wait for them.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Records {
     /// The incarnation of this member that writes them.
     incarnation: Incarnation,

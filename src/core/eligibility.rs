@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::planted::Fault;
 use super::streak::Streak;
 use super::types::{Drain, Incarnation, Rank, Time};
 
 /// What makes this member eligible, as far as that depends on itself alone.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Eligibility {
     /// Whether an operator had this member hand over.
     resigned: bool,
@@ -31,7 +33,7 @@ pub(super) struct Eligibility {
 }
 
 /// Whether this member is chosen, and whether it leads because of that.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Choice {
     /// Nobody chose this member.
     #[default]

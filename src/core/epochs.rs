@@ -1,10 +1,12 @@
 //! The epochs and rounds that a member knows: the greatest view, and the round above which its own rounds start.
 
+use serde::{Deserialize, Serialize};
+
 use super::message::View;
 use super::types::Epoch;
 
 /// Epochs and rounds, which only grow.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Epochs {
     /// The greatest (epoch, leader) known; the leader may be gone.
     view: View,

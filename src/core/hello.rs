@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use super::content::View;
 use super::death::DeathHash;
 use super::membership::MemberList;
@@ -10,7 +12,7 @@ use super::settings::{AlgorithmKind, Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Rank};
 
 /// The first message on a connection, from the dialer (HELLO) and back (WELCOME).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Hello {
     /// The versions of the protocol that the sender speaks.
     pub protocols: Protocols,
@@ -39,7 +41,7 @@ pub struct Hello {
 }
 
 /// The settings that members must share.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Agreement {
     pub cluster: String,
     pub algorithm: AlgorithmKind,
@@ -63,7 +65,8 @@ impl Agreement {
 
 /// Why a hello was refused. Both sides log it in words whenever it changes, and show it in their status; a stranger's
 /// is only logged. `ours` is of the refusing member, and `theirs` of the dialer.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub enum Rejection {
     /// The two members share no version of the protocol: these two come closest.
     Protocol { ours: u32, theirs: u32 },

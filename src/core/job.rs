@@ -6,10 +6,12 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::types::{CommandId, NodeId};
 
 /// The job of this member, and the ending that waits for it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Job {
     /// The time that the job may take to end when told to. None while no job runs.
     stops_within: Option<Duration>,
@@ -20,7 +22,7 @@ pub(super) struct Job {
 }
 
 /// Why a leader hands over or stops.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Ending {
     /// An operator asked the leader to hand over, to this member if any.
     Resign(Option<NodeId>),

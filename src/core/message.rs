@@ -4,6 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
 
 pub use super::command::{Done, Forwarded, Refusal, Taken};
@@ -18,7 +19,8 @@ use super::settings::AlgorithmKind;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Task, TaskVersion};
 
 /// A message with the fields that every message carries.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Envelope {
     /// The greatest epoch that the sender knows.
     pub epoch: Epoch,
@@ -29,7 +31,7 @@ pub struct Envelope {
 /// A message from one member to another.
 ///
 /// The kinds are shown in this order. A new message goes before the two of the ring, which count as other kinds.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, EnumDiscriminants)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, EnumDiscriminants, Serialize, Deserialize)]
 #[strum_discriminants(
     doc = "The kinds of messages, by which they are counted.",
     name(Kind),
@@ -37,6 +39,7 @@ pub struct Envelope {
     strum(serialize_all = "snake_case"),
     allow(missing_docs)
 )]
+#[serde(remote = "Self")]
 pub enum Message {
     /// Announces an election. Sent to every higher member; expects [`Message::Answer`].
     Election {

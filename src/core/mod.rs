@@ -43,6 +43,7 @@ pub mod reach;
 pub mod restart;
 mod retiming;
 pub mod settings;
+mod stand_in;
 mod state;
 pub mod streak;
 mod switchover;
@@ -59,6 +60,8 @@ pub use types::CommandId;
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use algorithm::Algorithm;
 use context::Context;
 use detector::{Detector, Peer};
@@ -74,7 +77,7 @@ use turn::Turn;
 use types::{Drain, Incarnation, NodeId, Pause, Rank, Task, Time};
 
 /// One member of the cluster.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Core {
     state: State,
     algorithm: Algorithm,

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::hello::Rejection;
 use super::membership::ListVersion;
 use super::types::{Epoch, Incarnation, NodeId, Pause, Time};
 
 /// An event for the operator's log.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Note {
     /// A peer refuses this member.
     Rejected { peer: NodeId, reason: Rejection },
@@ -45,7 +47,7 @@ pub enum Note {
 /// Only leaders can notice it: the one that steps down, when it hears of the other; and the one that stays, if it
 /// heard the other before that stepped down. A follower that hears of a second leader cannot know whether the first
 /// still leads: its RELEASE may be on its way on another connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Split {
     pub other: NodeId,
     pub theirs: Epoch,

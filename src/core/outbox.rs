@@ -3,12 +3,14 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::message::Message;
 use super::types::{Incarnation, NodeId};
 use super::waiting::Commands;
 
 /// The answers and commands that wait.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Outbox {
     /// The last answer of each kind to each peer to which the connection is not up.
     answers: BTreeMap<NodeId, Vec<Message>>,

@@ -3,12 +3,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::types::{Epoch, NodeId};
 
 /// The phase of a member.
-#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {
     /// Just started, or failed and recovering: discovers the others and looks for a leader.
@@ -45,7 +48,9 @@ impl Phase {
 }
 
 /// The status of a node in Garcia-Molina's paper (seed 002).
-#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum NodeStatus {
     /// Not taking part.
@@ -70,7 +75,7 @@ impl From<Phase> for NodeStatus {
 }
 
 /// One change of phase, leader or epoch.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Transition {
     pub from: Phase,
     pub to: Phase,
@@ -82,7 +87,7 @@ pub struct Transition {
 }
 
 /// Why a member changed its phase.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Reason {
     /// All members are connected and none of them leads.
     AllConnected,

@@ -4,6 +4,8 @@
 //! speak. A member sends a peer nothing that the peer's version does not know, and counts and drops messages of later
 //! versions. Fields that were added to a message later are optional, and unknown ones are ignored.
 
+use serde::{Deserialize, Serialize};
+
 /// The version of electd; with the commit too, where the build told it (`make build` does).
 pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
     Some(version) => version,
@@ -19,7 +21,7 @@ pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
 /// assert_eq!(Protocols::OURS.shared(old), Ok(5));
 /// assert_eq!(old.shared(Protocols { lowest: 6, highest: 7 }), Err((5, 6)));
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Protocols {
     pub lowest: u32,
     pub highest: u32,

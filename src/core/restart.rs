@@ -6,6 +6,8 @@
 
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
+
 use thiserror::Error;
 
 use super::durable::{Durable, VoterRecord, first_reserve};
@@ -15,14 +17,14 @@ use super::settings::{Quorum, Settings};
 use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
 
 /// What an earlier incarnation of this member left on its disk.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Kept {
     pub incarnation: Incarnation,
     pub durable: Durable,
 }
 
 /// The state that a process starts with.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Restored {
     pub incarnation: Incarnation,
     /// The record that has to be durable, together with that number, before the first hello. Its member list may

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::{Display, IntoStaticStr, VariantArray};
 
 use super::death::{DeathCertificate, DeathHash};
@@ -11,7 +12,19 @@ use super::protocol::Protocols;
 use super::types::{NodeId, Rank};
 
 /// The election algorithm that nominates a leader.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    PartialEq,
+    Serialize,
+    VariantArray,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum AlgorithmKind {
     /// The bully of seeds 000, 001, 003 and 004.
@@ -42,7 +55,19 @@ impl AlgorithmKind {
 
 /// The attribute that members are ranked by (seed 004: "highest id, highest ip addr, fastest cpu, most disk space,
 /// most num of files, etc.").
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    PartialEq,
+    Serialize,
+    VariantArray,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum RankKind {
     /// None: the id alone.
@@ -70,7 +95,9 @@ impl RankKind {
 }
 
 /// The guarantee if the network splits.
-#[derive(Clone, Copy, Debug, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[derive(
+    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, PartialEq, Serialize, VariantArray,
+)]
 #[strum(serialize_all = "snake_case")]
 pub enum Quorum {
     /// The model of the seeds: available down to one live member; a leader on each side of a partition.
@@ -85,7 +112,7 @@ impl Quorum {
 }
 
 /// Whether a higher member takes over from a live lower leader. Status and logs show it by these words.
-#[derive(Clone, Copy, Debug, Default, Display, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Default, Deserialize, Display, Eq, Hash, PartialEq, Serialize)]
 #[strum(serialize_all = "snake_case")]
 pub enum Preempt {
     /// Immediately, every time: the bully's own rule.
@@ -100,7 +127,7 @@ pub enum Preempt {
 
 /// By how much the value of a member's rank must exceed the leader's before the member preempts it. Otherwise two
 /// members with nearly equal values would take turns, as their values change.
-#[derive(Clone, Copy, Debug, Display, Eq, Hash, PartialEq)]
+#[derive(Clone, Copy, Debug, Deserialize, Display, Eq, Hash, PartialEq, Serialize)]
 pub enum Margin {
     /// By more than this; with 0 the greater rank preempts.
     #[strum(to_string = "{0}")]
@@ -131,7 +158,19 @@ impl Margin {
 }
 
 /// What a leader does if its health check fails while no other member may lead.
-#[derive(Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, PartialEq, VariantArray)]
+#[derive(
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    PartialEq,
+    Serialize,
+    VariantArray,
+)]
 #[strum(serialize_all = "kebab-case")]
 pub enum Alone {
     /// It keeps leading: an unhealthy leader is better than none.
@@ -142,7 +181,7 @@ pub enum Alone {
 }
 
 /// The timings, all derived from `failure` unless given.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Timing {
     /// The interval of the leader's heartbeats.
     pub heartbeat: Duration,
@@ -187,7 +226,7 @@ impl Timing {
 pub const LONGEST_PROMISE: u32 = 16;
 
 /// What a member does when it starts.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum PowerOn {
     /// Look for a leader, then call an election: "when a process P recovers from failure".
     #[default]
@@ -197,7 +236,7 @@ pub enum PowerOn {
 }
 
 /// The input of [`Core::new`](super::Core::new).
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Settings {
     /// The cluster's name; members of another cluster are refused.
     pub cluster: String,

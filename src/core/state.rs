@@ -4,6 +4,8 @@ use std::cmp::Ordering;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::bounds;
 use super::course::Course;
 use super::detector::{Detector, Peer};
@@ -25,7 +27,7 @@ use super::timer::TimerTable;
 use super::types::{Epoch, NodeId, Rank, Role, Time};
 
 /// All that a member knows, but for the state of its election algorithm.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct State {
     pub(super) settings: Arc<Settings>,
     /// The member list, who has stored it, and whether the cluster is paused.

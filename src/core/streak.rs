@@ -3,13 +3,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::types::{Incarnation, Time};
 
 /// The wait doubles with every early break, up to this many times.
 const MOST_DOUBLINGS: u32 = 5;
 
 /// How long a member has been eligible.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Streak {
     /// Since when it has been alive and eligible, in this incarnation.
     since: Option<(Time, Incarnation)>,

@@ -3,13 +3,16 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::VariantArray;
 
 use super::random::Random;
 use super::types::Time;
 
 /// All timers, with when each is armed and in which phase it counts.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray)]
+#[derive(
+    Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, VariantArray, Serialize, Deserialize,
+)]
 #[repr(usize)]
 pub enum Timer {
     /// Armed at power-on for `failure`; ends the discovery of the others. Phase: starting.
@@ -61,7 +64,7 @@ const ALL: &[Timer] = Timer::VARIANTS;
 const NEVER: Time = Time(u64::MAX);
 
 /// When each timer is due.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct TimerTable {
     due: [Time; ALL.len()],
     random: Random,

@@ -8,11 +8,17 @@ use std::ops::{Add, RangeInclusive};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
 use strum::{IntoStaticStr, VariantArray};
 use uuid::Uuid;
 
+use super::stand_in;
+
 /// A member's identity for life: a version 4 UUID, compared as unsigned bytes (seed 000, note 1). (I1)
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct NodeId(pub Uuid);
 
 impl fmt::Display for NodeId {
@@ -23,7 +29,10 @@ impl fmt::Display for NodeId {
 
 /// The value that members are compared by: first the attribute, then the id, so that of equal values the greater id
 /// leads.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Rank {
     /// The attribute's value; 0 for all if the rank is the id alone.
     pub value: i64,
@@ -48,7 +57,10 @@ impl Rank {
 /// The number of a leadership. It grows with every election and is the fencing token.
 ///
 /// An election in progress has a *round*, of the same type; the winner's round becomes its epoch.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Epoch(pub u64);
 
 impl Epoch {
@@ -65,7 +77,10 @@ impl fmt::Display for Epoch {
 }
 
 /// How often a member has been started; the first start is 1. It is durable before the first hello.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Incarnation(pub u64);
 
 impl Incarnation {
@@ -86,7 +101,9 @@ impl fmt::Display for Incarnation {
 
 /// An instant, in nanoseconds since a start that only the caller knows (the boot of the machine, the start of a
 /// simulation). The core compares and adds instants; it never reads a clock.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
 pub struct Time(pub u64);
 
 impl Time {
@@ -107,11 +124,13 @@ impl Add<Duration> for Time {
 
 /// The task description of the halting algorithm: an opaque document that a coordinator hands to
 /// every member (seed 002's upstream calls it the state of the system's work).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Task {
     /// Says which of two tasks is newer.
     pub version: TaskVersion,
     /// At most [`Task::LONGEST`] bytes; empty if none was given.
+    #[serde(with = "stand_in")]
     pub content: Arc<[u8]>,
 }
 
@@ -135,7 +154,10 @@ impl Task {
 
 /// The version of a document that a leader hands to all: the member list, a task, or a pause. A file has the least
 /// version, which no leader made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Version {
     /// The epoch of the leader that made it.
     pub epoch: Epoch,
@@ -161,9 +183,22 @@ pub type TaskVersion = Version;
 
 /// The part of a member in the cluster.
 #[derive(
-    Clone, Copy, Debug, Default, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, VariantArray,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    VariantArray,
 )]
 #[strum(serialize_all = "snake_case")]
+#[serde(remote = "Self")]
 pub enum Role {
     /// Votes and may lead.
     #[default]
@@ -175,7 +210,7 @@ pub enum Role {
 }
 
 /// An operator's order that a member not lead, restarts included, until the operator undrains it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Drain {
     /// When it began, in milliseconds since 1970. The core only stores it.
     pub since: u64,
@@ -192,7 +227,10 @@ impl Drain {
 
 /// Whether the cluster is paused: then no member preempts a live leader, and no leader hands over because of its
 /// health. A leader sends the pause, and each member takes the greatest version that it hears.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize,
+)]
+#[serde(remote = "Self")]
 pub struct Pause {
     /// Grows with each pause and each resume. The least belongs to a cluster that was never paused.
     pub version: Version,
@@ -205,7 +243,7 @@ pub struct Pause {
 }
 
 /// The number of a command, by which the answer finds the caller that gave the command.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct CommandId(pub u64);
 
 #[cfg(test)]

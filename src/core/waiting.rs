@@ -2,6 +2,8 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::command::{Done, Forwarded, Refusal};
 use super::membership::Change;
 use super::planted::Fault;
@@ -11,7 +13,7 @@ use super::types::{CommandId, Epoch, Incarnation, NodeId, Time};
 pub(super) const MOST_WAITING: usize = 64;
 
 /// The commands that wait for the leader's outcome.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Commands {
     last: u64,
     waiting: BTreeMap<u64, Forwarding>,
@@ -135,7 +137,7 @@ impl Commands {
 /// The result of a command, for the caller that gave it this id.
 pub type Answer = (CommandId, Result<Done, Refusal>);
 
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Forwarding {
     id: CommandId,
     /// When this member gives up on it.
@@ -149,7 +151,7 @@ struct Forwarding {
 }
 
 /// How far a command has come.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Stage {
     /// It goes to this leader as soon as the connection to it is up: a leader may be followed before that.
     Unsent(NodeId),

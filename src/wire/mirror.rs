@@ -1,18 +1,27 @@
-//! The JSON of the core's types. The core does not use serde, so each type has a mirror in this room, of the same
-//! shape, with serde's attributes (`#[serde(remote = ...)]`).
+//! The JSON of the core's types. Each type that is sent has a mirror in this room, of the same shape, with serde's
+//! attributes (`#[serde(remote = ...)]`). A flight (src/flight) holds these types, too, but in the core's own layout:
+//! formats that people cannot read get that, as serde derives it in src/core.
 
 /// Makes serde write and read a type of the core as its mirror says.
 macro_rules! mirrors {
     ($($mirror:ty => $core:ty),* $(,)?) => {$(
         impl ::serde::Serialize for $core {
             fn serialize<S: ::serde::Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
-                <$mirror>::serialize(self, to)
+                if to.is_human_readable() {
+                    <$mirror>::serialize(self, to)
+                } else {
+                    <$core>::serialize(self, to)
+                }
             }
         }
 
         impl<'de> ::serde::Deserialize<'de> for $core {
             fn deserialize<D: ::serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
-                <$mirror>::deserialize(from)
+                if from.is_human_readable() {
+                    <$mirror>::deserialize(from)
+                } else {
+                    <$core>::deserialize(from)
+                }
             }
         }
     )*};

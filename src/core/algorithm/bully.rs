@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use serde::{Deserialize, Serialize};
+
 use super::election::Election;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
@@ -20,7 +22,7 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Time};
 
 /// The state of an election, as far as this member takes part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Bully {
     /// The round of this member's ELECTION.
     round: Epoch,

@@ -6,6 +6,8 @@ pub(super) mod election;
 mod halting;
 mod ring;
 
+use serde::{Deserialize, Serialize};
+
 use super::settings::AlgorithmKind;
 use bully::Bully;
 use election::Election;
@@ -13,7 +15,7 @@ use halting::Halting;
 use ring::Ring;
 
 /// The algorithm that the cluster agreed on, with its state.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) enum Algorithm {
     Bully(Bully),
     Halting(Box<Halting>),

@@ -2,14 +2,16 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::types::{Epoch, Time};
 
 /// The number of an inbound connection; the caller uses no number twice.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct ConnectionId(pub u64);
 
 /// The connections between this member and a peer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lines {
     /// The connection on which the peer speaks, and the address that it comes from.
     inbound: Option<(ConnectionId, String)>,

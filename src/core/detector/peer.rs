@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::lines::Lines;
 use crate::core::damping::Damping;
 use crate::core::death::Lives;
@@ -29,7 +31,7 @@ pub(in crate::core) enum Met {
 }
 
 /// This member's knowledge of a peer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Peer {
     pub(super) process: Process,
     /// Its last two lives, and which of them are proved to be over.
@@ -55,7 +57,7 @@ pub struct Peer {
 }
 
 /// How often a peer failed those that relied on it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Failings {
     /// How often it was to lead and did not, since it last led or started.
     passed: Damping,
@@ -67,7 +69,7 @@ pub struct Failings {
 }
 
 /// The incarnation and process of a peer.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Process {
     /// The incarnation met last; 0 before the first meeting.
     pub(super) incarnation: Incarnation,
@@ -81,7 +83,7 @@ pub struct Process {
 }
 
 /// What a peer last said of itself.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Said {
     /// The last epoch in which it said that it leads, with the value of its rank then.
     pub(super) leads_with: Option<(Epoch, i64)>,

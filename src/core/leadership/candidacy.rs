@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
 use crate::core::damping::Damping;
@@ -9,7 +11,7 @@ use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Aim {
     /// It calls all others to the round. With a majority enough voters first say in a pre-vote that they would vote
     /// for this member: otherwise it would disturb the others for nothing.
@@ -21,7 +23,7 @@ pub enum Aim {
 }
 
 /// Why too few voters agreed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Why {
     /// Too few voters answered, or this member's own vote does not count yet: this member is not eligible.
     Unheard,
@@ -33,7 +35,7 @@ enum Why {
 }
 
 /// Too few voters agreed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Denial {
     why: Why,
     /// Since when too few would agree even if no promise bound any voter.
@@ -41,7 +43,7 @@ struct Denial {
 }
 
 /// What this member asks the voters, and what became of that.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Inquiry {
     /// It asks them nothing.
     #[default]
@@ -55,7 +57,7 @@ enum Inquiry {
 }
 
 /// The state of the candidacy.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidacy {
     /// The next step and its round, which waits until the round is durable and the voters agree.
     pub(super) parked: Option<(Aim, Epoch)>,

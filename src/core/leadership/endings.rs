@@ -1,12 +1,14 @@
 //! The leaderships that have ended, as far as others may ask for them: this member's last, the last release that it
 //! heard, and the last second leader that it met.
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::job::Job;
 use crate::core::note::Split;
 use crate::core::types::{Epoch, NodeId};
 
 /// How leaderships ended.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Endings {
     /// The job that runs only while this member leads, and has to end first.
     pub(in crate::core) job: Job,

@@ -3,6 +3,8 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::bounds;
 use crate::core::types::{NodeId, Time};
 
@@ -10,7 +12,7 @@ use crate::core::types::{NodeId, Time};
 const ROUNDS: usize = 32;
 
 /// The lease of one epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lease {
     /// Until when each of the last heartbeat rounds binds a voter that acknowledges it.
     sent: VecDeque<(u64, Time)>,

@@ -3,13 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::lease::Lease;
 use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// The kind of question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Stage {
     /// Whether the voters would vote for the candidate. It changes nothing.
     PreVote,
@@ -18,7 +20,7 @@ pub enum Stage {
 }
 
 /// The purpose of a question.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Purpose {
     /// To lead after an election.
     Win,
@@ -31,7 +33,7 @@ pub enum Purpose {
 }
 
 /// A question to the voters.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
     pub purpose: Purpose,
     pub stage: Stage,
@@ -51,7 +53,7 @@ pub struct Question {
 }
 
 /// The voters' answers.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Answers {
     /// The voters that agree.
     yes: BTreeSet<NodeId>,

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::durable::{Vote, VoterRecord};
 use crate::core::message::{Opinion, View};
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// A promise to a leader: until it ends, the voter votes for no other candidate.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Promise {
     to: NodeId,
     /// The greatest of its incarnations that it was made to.
@@ -17,7 +19,7 @@ struct Promise {
     until: Time,
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Voter {
     /// What a restart must find again.
     record: VoterRecord,

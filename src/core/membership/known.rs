@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::types::{NodeId, Pause, Role, Time};
 
@@ -16,7 +18,7 @@ const MOST_KNOCKS: usize = 16;
 pub type Asker = (NodeId, u64);
 
 /// The change that the leader is making.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Wanted {
     pub change: Change,
     /// The member that still waits for the outcome.
@@ -26,7 +28,7 @@ pub struct Wanted {
 }
 
 /// The member list as this member knows it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Membership {
     own: NodeId,
     list: Arc<MemberList>,

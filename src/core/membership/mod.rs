@@ -5,11 +5,14 @@ pub(super) mod known;
 pub(super) mod own;
 pub(super) mod replication;
 
+use serde::{Deserialize, Serialize};
+
 use super::address::HostPort;
 use super::types::{NodeId, Role, Version};
 
 /// One entry of the member list.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct Member {
     /// Its identity for life.
     pub id: NodeId,
@@ -44,7 +47,7 @@ impl Member {
 }
 
 /// A change of the member list, one member at a time.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Change {
     Add(Member),
     Remove {
@@ -66,7 +69,8 @@ pub const MOST_REMOVED: usize = 256;
 
 /// All members, sorted by id, with the version of the list. Lists compare by version first; equal versions compare in
 /// some way that is the same everywhere.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
 pub struct MemberList {
     version: ListVersion,
     members: Vec<Member>,

@@ -11,6 +11,8 @@ mod watch;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
 use crate::core::leadership::becoming;
@@ -23,7 +25,7 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
 
 /// The steps of an organizer, as the paper numbers them.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Step {
     /// Organizes nothing.
     #[default]
@@ -42,7 +44,7 @@ enum Step {
 type Call = (NodeId, u64);
 
 /// The election that this member organizes, if it does.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Organized {
     step: Step,
     round: Epoch,
@@ -61,7 +63,7 @@ struct Organized {
 }
 
 /// The state of an election, as far as this member takes part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Halting {
     /// Counts the calls of this process, so that no late reply is taken for another.
     calls: u64,

@@ -6,13 +6,15 @@
 
 use std::collections::BTreeMap;
 
+use serde::{Deserialize, Serialize};
+
 use super::view::is_gone;
 use crate::core::context::Context;
 use crate::core::message::{Candidate, Run};
 use crate::core::types::{Epoch, Incarnation, NodeId, Time};
 
 /// What this member knew of a candidate when it stopped a run that was to elect it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Doubt {
     incarnation: Incarnation,
     /// When it was heard last.
@@ -22,7 +24,7 @@ struct Doubt {
 }
 
 /// The doubts of this member, at most one about each member of the list.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Doubts(BTreeMap<NodeId, Doubt>);
 
 fn heard(cx: &Context, candidate: Candidate) -> Option<Time> {

@@ -11,6 +11,8 @@ mod view;
 
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use doubt::Doubts;
 use view::{
     as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, patience,
@@ -30,7 +32,7 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId, Time};
 
 /// The state of an election, as far as this member takes part.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Ring {
     /// The greatest run that this member has taken part in.
     run: Run,
