@@ -65,6 +65,7 @@
 //! | exec-N-in | input from that `electd exec` | its socket is shut down |
 //! | hooks, where there is one | a signal of the log of events, a program | the node has stopped |
 //! | site, site-client, with `electd lab` | as admin | the command ends |
+//! | flight, while a recording is written | the disk | it is written |
 //! | supervisor, under a service manager | the time of the next sign of life | it was told to stop |
 //! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
@@ -79,6 +80,7 @@ pub mod core;
 mod coroner;
 #[cfg(feature = "cli")]
 pub mod exec;
+pub mod flight;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;

@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::answer::{Asked, FROZEN, STILL_WAITS, UNKNOWN, understand};
 use super::control;
@@ -197,6 +198,14 @@ impl Client {
     /// If nobody answers there, or not as electd does.
     pub fn record(&self, address: &str) -> Result<Record, ClientError> {
         self.get(address, "trace")
+    }
+
+    /// The recording of the node at this address, byte for byte, as `electd replay` reads it.
+    ///
+    /// # Errors
+    /// If nobody answers there, or not as electd does.
+    pub fn recording(&self, address: &str) -> Result<String, ClientError> {
+        self.get::<Box<RawValue>>(address, "flight").map(|document| document.get().to_owned())
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {

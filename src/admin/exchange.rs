@@ -17,8 +17,8 @@ const RESOLVE: Duration = Duration::from_secs(2);
 /// The longest head of an answer.
 const LONGEST_HEAD: usize = 16 * 1024;
 
-/// More than the status of any cluster needs; a stranger's page may be larger.
-const LARGEST_ANSWER: u64 = 4 * 1024 * 1024;
+/// More than the recording of any node has, which is the longest answer; a stranger's page may be larger.
+const LARGEST_ANSWER: u64 = 16 * 1024 * 1024;
 
 /// A connection to a node.
 pub struct Exchange {

@@ -49,6 +49,7 @@ impl<H: Handle> Route<H> {
         Route::shown("/history", |node, _| views::history(node)),
         Route::shown(ANY_PEER, |_, _| Response::of("application/json", Vec::new())),
         Route::shown("/trace", views::trace),
+        Route::shown("/flight", |node, _| views::flight(node)),
         Route::shown("/metrics", metrics::answer),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),

@@ -82,6 +82,11 @@ pub fn trace<H: Handle>(handle: &H, request: &Request) -> Response {
     )
 }
 
+/// The same as a file, with what its core took and put out of late.
+pub fn flight<H: Handle>(handle: &H) -> Response {
+    Response::of("application/json", handle.recording().into_bytes())
+}
+
 /// The last task that the leader handed out, byte for byte.
 pub fn task<H: Handle>(handle: &H) -> Response {
     let status = handle.status();

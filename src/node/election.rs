@@ -27,6 +27,7 @@ use crate::core::message::{Done, Refusal};
 use crate::core::restart::Kept;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
+use crate::flight::tape::Tape;
 use crate::net::{Answering, Event as NetEvent, Net, Who};
 use crate::store::{Record, Writer};
 
@@ -56,6 +57,7 @@ pub struct Election {
     last_change: Option<Transition>,
     story: Story,
     recorder: Recorder,
+    tape: Tape,
     stopped: bool,
     /// This member does not belong to the cluster any more.
     removed: bool,
@@ -75,6 +77,7 @@ impl Election {
     ) -> Election {
         let members = core.members().clone();
         let recorder = Recorder::new(&core, clock::now());
+        let tape = Tape::new(&core, clock::now(), &published.taped);
         Election {
             core,
             net,
@@ -91,6 +94,7 @@ impl Election {
             last_change: None,
             story: Story::default(),
             recorder,
+            tape,
             stopped: false,
             removed: false,
             members,
@@ -223,7 +227,9 @@ impl Election {
         let members = self.members.clone(); // who is removed by this is still known by name
         self.published.measures.round_trips.received(&input, now);
         self.recorder.begin(now, &input, &self.core);
+        self.tape.begin(now, &input, &self.published.taped);
         self.core.handle(now, input, &mut out);
+        self.tape.end(&out);
         self.recorder.end(now, &out, self.core.phase(), self.core.waits());
         self.published.measures.round_trips.sending(&out, now);
         self.published.turned(now);
@@ -238,6 +244,7 @@ impl Election {
         }
         self.net.flush();
         self.recorder.hand_over(&self.published.recorded);
+        self.tape.hand_over(&self.core, now, &self.published.taped);
         self.out = out;
         for change in self.log.drain(..) {
             self.story.log(&change, &members);
@@ -271,9 +278,7 @@ impl Election {
             }
             self.published.feed.tell(&change_of(change));
         }
-        if answers || !self.log.is_empty() {
-            self.rings = true;
-        }
+        self.rings |= answers || !self.log.is_empty();
     }
 
     fn carry(&mut self, output: Output, now: Time) {

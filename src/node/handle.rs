@@ -99,6 +99,20 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// ```
     fn record(&self) -> Record;
 
+    /// The same with all that its core took and put out of late, as the file that `electd replay` takes. Never waits for
+    /// the election thread.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::flight::document::Recording;
+    /// use electd::node::handle::Handle;
+    ///
+    /// let recording = Recording::read(node.handle().recording().as_bytes())?;
+    /// assert!(recording.replay()?.is_same(), "the same core does the same again");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn recording(&self) -> String;
+
     /// The last task that a leader handed out; none if there was none. Never waits for the election thread.
     ///
     /// ```

@@ -26,6 +26,7 @@ use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
+use crate::flight::tape::Taped;
 use crate::rank;
 use crate::realtime::Realtime;
 use crate::store::Pace;
@@ -58,6 +59,8 @@ pub struct Published {
     pub feed: Feed,
     /// What the election thread took and did in elections.
     pub recorded: Recorded,
+    /// All that it took and put out of late.
+    pub taped: Taped,
     /// Whether the threads of the election run in real time.
     pub realtime: Realtime,
     /// The failures of this node's job.
@@ -89,6 +92,7 @@ impl Published {
             measures: Measures::new(core, pace),
             feed: Feed::default(),
             recorded: Recorded::new(now),
+            taped: Taped::default(),
             realtime,
             failures: Failures::default(),
             security: OnceLock::new(),

@@ -312,6 +312,10 @@ impl Handle for NodeHandle {
         self.published.record()
     }
 
+    fn recording(&self) -> String {
+        self.published.recording()
+    }
+
     fn task(&self) -> Option<Vec<u8>> {
         self.published.task().map(|task| task.content.to_vec())
     }

@@ -28,6 +28,8 @@ mod events;
 mod experiment;
 mod failovers;
 mod faults;
+#[cfg(test)]
+mod flights;
 mod guards;
 mod half_open;
 mod jobs;

@@ -28,9 +28,14 @@ impl Schedule {
     /// # Errors
     /// At the first breach of an invariant, or when the members do not come to name one leader.
     pub fn run(self) -> Result<Run, Failure> {
+        let (world, what) = self.live();
+        self.sum_up(world, what)
+    }
+
+    /// The world at the end of the schedule, and how long it took to settle.
+    pub(super) fn live(self) -> (World, Result<Duration, String>) {
         if self.faults == FaultSet::Stay {
-            let (world, what) = stay::run(self);
-            return self.sum_up(world, what);
+            return stay::run(self);
         }
         let [mut random, mut beyond, mut changes] =
             [0, BEYOND, CHANGES].map(|sequence| Random::new(self.seed ^ sequence));
@@ -49,7 +54,7 @@ impl Schedule {
         world.coroners = Coroners::of_run(self.seed, nodes);
         let plan = Drawn { random, beyond, changes }.plan(self, &mut world);
         let what = live_through(&mut world, plan);
-        self.sum_up(world, what)
+        (world, what)
     }
 
     /// Counts what is known at the end only.

@@ -24,9 +24,15 @@ impl World {
         if let Input::Dead(certificate) = &input {
             speech::hears_of_death(self, node, certificate);
         }
+        #[cfg(test)]
+        let process = (node, self.nodes[node].incarnation);
         let Some(core) = &mut self.nodes[node].core else { return };
         let mut out = std::mem::take(&mut self.outputs);
+        #[cfg(test)]
+        self.flights.iter_mut().for_each(|flights| flights.begin(process, core, now, &input));
         core.handle(now, input, &mut out);
+        #[cfg(test)]
+        self.flights.iter_mut().for_each(|flights| flights.end(process, core, now, &out));
         let due = core.deadline().is_some_and(|due| due <= now);
         let busy = &mut self.nodes[node].busy; // a new list makes the leader send a heartbeat immediately
         if tick && due && *busy {

@@ -79,6 +79,8 @@ pub(super) struct World {
     pub lines: Vec<Line>,
     /// The same as values, if it is drawn.
     pub drawing: Option<Drawing>,
+    #[cfg(test)]
+    pub flights: Option<super::flights::Flights>,
 }
 
 /// The id of the node at this place: version 4, ascending.
@@ -143,6 +145,8 @@ impl World {
             lines: Vec::new(),
             // A play tells its story by lines alone.
             drawing: (setup.detail == Some(Detail::All)).then(Drawing::default),
+            #[cfg(test)]
+            flights: (setup.detail == Some(Detail::All)).then(Default::default),
             changes: false,
             founders,
             members,

@@ -15,6 +15,7 @@ use crate::core::protocol::VERSION;
 use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Pause, Role, Time};
 use crate::core::{Phase, Split};
+use crate::flight::document::Recording;
 use crate::node::clock;
 use crate::node::failures::Failure;
 use crate::node::members::against_file;
@@ -43,6 +44,12 @@ impl Published {
             members: list.iter().map(|member| member.name.clone()).collect(),
             entries,
         }
+    }
+
+    /// The same with all that the core took and put out of late, as a file.
+    pub fn recording(&self) -> String {
+        let segments = self.taped.segments(); // first, so that the record reaches further
+        Recording::new(self.record(), &segments).written()
     }
 
     fn guarantee(&self, list: &MemberList, timing: &Timing) -> Guarantee {

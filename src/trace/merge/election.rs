@@ -22,6 +22,8 @@ pub enum Which {
     Last,
     /// The one that this epoch came of.
     Epoch(u64),
+    /// All that was recorded, in which there may be several, or none.
+    All,
 }
 
 /// An election, as all records together show it.

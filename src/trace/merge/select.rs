@@ -45,6 +45,10 @@ impl Known<'_> {
         let last = gaps.iter().filter(|gap| gap.end.is_some()).map(|gap| gap.epoch).max();
         let is_open = |record| gaps.iter().any(|gap| gap.record == record && gap.end.is_none());
         let epoch = match which {
+            Which::All => {
+                let entries = self.order.all.iter().copied().collect();
+                return Some(Selected { epoch: None, entries });
+            }
             Which::Epoch(epoch) => epoch,
             Which::Last if (0..self.records.len()).all(is_open) => return self.under_way(&gaps),
             Which::Last => last?,

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use electd::admin::{Server, listen};
+use electd::flight::document::Recording;
 use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
 use electd::node::history::Entry;
@@ -63,6 +64,10 @@ impl Handle for FakeNode {
 
     fn record(&self) -> Record {
         self.0.lock().unwrap().record.clone()
+    }
+
+    fn recording(&self) -> String {
+        Recording::new::<Vec<u8>>(self.record(), &[]).written()
     }
 
     fn task(&self) -> Option<Vec<u8>> {

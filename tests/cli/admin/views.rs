@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::process::Command;
 
+use electd::flight::document::Recording;
 use electd::node::status::{HaltingStatus, Problem, Status};
 use electd::trace::record::{Entry, Record};
 use serde_json::json;
@@ -25,6 +26,16 @@ fn status_is_the_snapshot() {
     assert_eq!(answer.header("cache-control"), Some("no-store"));
     let shown: Status = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(shown, status("following", Some("node-2")));
+}
+
+#[test]
+fn the_recording_is_a_file_with_the_record_in_it() {
+    let node = FakeNode::new();
+    let record = Record { node: "node-1".to_owned(), ..Record::default() };
+    node.set(|state| state.record = record.clone());
+    let answer = get(node.serve().local_addr(), "/flight");
+    assert_eq!(answer.code, 200, "{answer:?}");
+    assert_eq!(Recording::read(answer.body.as_bytes()).unwrap().record, record);
 }
 
 #[test]
