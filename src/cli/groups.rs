@@ -5,7 +5,10 @@ use std::fmt::Write;
 /// All commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
     ("Run a node", &["run", "exec", "init", "check"]),
-    ("See", &["status", "leader", "health", "history", "trace", "record", "watch", "why"]),
+    (
+        "See",
+        &["status", "leader", "health", "history", "trace", "record", "replay", "watch", "why"],
+    ),
     (
         "Change",
         &["resign", "switchover", "drain", "undrain", "pause", "resume", "member", "reload"],

@@ -27,6 +27,7 @@ mod hosts;
 mod init;
 mod job;
 mod judge;
+mod keeper;
 mod keyboard;
 mod lab;
 mod leader;
@@ -44,6 +45,7 @@ mod overview;
 pub mod print;
 mod record;
 mod reload;
+mod replay;
 mod resign;
 mod run;
 mod screen;
@@ -110,6 +112,7 @@ enum Command {
     History(history::History),
     Trace(trace::Trace),
     Record(record::Record),
+    Replay(replay::Replay),
     Watch(watch::Watch),
     Why(why::WhyArgs),
     #[command(flatten)]
@@ -135,6 +138,7 @@ impl Command {
             Command::History(history) => history.run(),
             Command::Trace(trace) => trace.run(),
             Command::Record(record) => record.run(),
+            Command::Replay(replay) => replay.run(),
             Command::Watch(watch) => watch.run(),
             Command::Why(why) => why.run(),
             Command::Operator(operator) => operator.run(),

@@ -1,4 +1,4 @@
-//! `electd record`: what a node recorded of its last elections, to be kept.
+//! `electd record`: what a node recorded of late, to be kept.
 
 use std::fs::OpenOptions;
 use std::io::Write;
@@ -10,11 +10,16 @@ use super::ask::NodeArgs;
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
+use crate::admin::client::ClientError;
+use crate::flight::document::Recording;
 
-/// Write down what a node recorded of its last elections.
+/// Write down what a node recorded of late.
 ///
-/// A node forgets its record when it ends, and its older elections when there are many. Keep the records of all nodes of
-/// an incident, and show them together by `electd trace --file`. There is no secret in a record.
+/// That is its last elections, and all that it took and put out in its last minutes.
+///
+/// A node forgets its record when it ends, and what is older when there is much. Keep the recordings of all nodes of
+/// an incident. `electd trace --file` shows their elections together, and `electd replay` runs what one node took
+/// through this electd again. There is no secret in a recording.
 ///
 /// Exit codes: 0 done; 1 the file is there already, or cannot be written; 69 the node does not answer.
 #[derive(Args, Debug)]
@@ -22,7 +27,8 @@ use super::print;
 Examples:
   electd record --config cluster.json --out a.json  that of this host's node
   electd record --config cluster.json --node b > b.json
-  electd trace --file a.json b.json                 shows them together")]
+  electd trace --file a.json b.json                 shows them together
+  electd replay a.json                              does this electd the same?")]
 pub struct Record {
     #[command(flatten)]
     nodes: NodeArgs,
@@ -39,18 +45,22 @@ impl Record {
         let client = targets.client(None);
         let asked = targets.ask_for_any(&client)?;
         let address = asked.iter().find_map(|asked| asked.target.admin.as_deref());
-        let told = client.record(address.unwrap_or_default());
-        let record = told.map_err(|error| CliError::new(Exit::Unavailable, error))?;
-        let text =
-            serde_json::to_string(&record).map_err(|error| CliError::new(Exit::Internal, error))?;
+        let text = client.recording(address.unwrap_or_default()).map_err(|error| {
+            let old = matches!(error, ClientError::Refused { code: 404, .. });
+            let hint = if old { "; its version of electd records nothing: upgrade it" } else { "" };
+            CliError::new(Exit::Unavailable, format!("{error}{hint}"))
+        })?;
+        let recording = Recording::read(text.as_bytes()).map_err(|why| {
+            CliError::new(Exit::Unavailable, format!("what the node answered {why}"))
+        })?;
         let Some(out) = self.out else { return print::result(&format!("{text}\n")) };
         let mut options = OpenOptions::new();
         let written = options.write(true).create_new(true).open(&out);
         written.and_then(|mut file| writeln!(file, "{text}")).map_err(|error| {
             CliError::new(Exit::No, format!("{} cannot be written: {error}", out.display()))
         })?;
-        let (count, node) = (record.entries.len(), &record.node);
-        print::message(&format!("{}: {count} entries of {node}", out.display()));
+        let (count, node) = (recording.record.entries.len(), &recording.record.node);
+        print::message(&format!("{}: {count} entries of {node}, and its flight", out.display()));
         Ok(())
     }
 }

@@ -12,7 +12,7 @@ use clap::Args;
 use log::{error, info, warn};
 use rustix::fs::OFlags;
 use rustix::process::{Pid, Resource, getrlimit};
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
 use super::args::ConfigArgs;
@@ -20,6 +20,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::first;
 use super::job::{self, Job, JobArgs};
+use super::keeper::Keeper;
 use super::log::{Journal, LogArgs};
 use super::reload::Reloader;
 use super::supervisor::Supervised;
@@ -40,7 +41,8 @@ use crate::store::{Store, Trouble};
 ///
 /// It stays in the foreground. It logs to stderr, one line for each change; repeated lines are counted, and the count is
 /// logged once a minute. Under systemd the lines have priorities. RUST_LOG=debug logs more, and all repetitions. HUP makes
-/// it read its file again, as `electd reload` does. TERM, INT and QUIT make it hand over if it leads, and end with 0; HUP, INT and QUIT
+/// it read its file again, as `electd reload` does. USR1 makes it write a recording to the folder `flight` of its state, as a
+/// panic does (`electd replay`). TERM, INT and QUIT make it hand over if it leads, and end with 0; HUP, INT and QUIT
 /// stay ignored if they were when it started. A member that is removed from the cluster ends with 77.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -92,7 +94,7 @@ impl Run {
         })?;
         let name = node_name(&config, self.config.node().as_deref())?;
         let journal = self.log.start(&config.cluster, name)?;
-        fail_stop(journal.clone());
+        fail_stop(journal.clone(), signals.1.clone());
         let outcome = serve(&config, name, &self, signals);
         journal.finish();
         outcome
@@ -140,6 +142,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     job::await_last(config, name)?;
     run.job.check()?;
     let node = Node::start_attended(config, name, start, Attended::Yes { group })?;
+    signals.1.attend(node.handle(), config.state_dir(name));
     let control = listen_for_control(config, name, group)?; // the node's lock says that no other process does
     let shared = token.clone();
     let security = Some(node.certificates().security()).filter(|_| config.admin_tls);
@@ -300,17 +303,17 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
     Ok(task)
 }
 
-/// The signals that end a node, and HUP: TERM, QUIT and HUP by one crate, INT by the other, which would take HUP too
+/// The signals that end a node, HUP and USR1, and who writes recordings: TERM, QUIT and HUP by one crate, INT by the other, which would take HUP too
 /// if it took TERM.
-struct Endings(SignalsInfo);
+struct Endings(SignalsInfo, Keeper);
 
 impl Endings {
     /// From now on none is lost that does not end this process.
     fn hear() -> Result<Endings, CliError> {
-        let heard = [signals::heeded(&[SIGHUP]), vec![orphans::SIGNAL]].concat();
+        let heard = [signals::heeded(&[SIGHUP, SIGUSR1]), vec![orphans::SIGNAL]].concat();
         let signals = Signals::new(heard).map_err(|error| CliError::new(Exit::Internal, error))?;
         orphans::adopt();
-        Ok(Endings(signals))
+        Ok(Endings(signals, Keeper::default()))
     }
 
     /// From now on no signal ends this process. Until then, what hangs, such as a file, can be interrupted.
@@ -332,15 +335,17 @@ impl Endings {
 
     /// Whether a signal has ended the node.
     fn have_ended(&mut self) -> bool {
-        self.0.pending().any(|signal| signal != SIGHUP) || self.0.handle().is_closed()
+        self.0.pending().any(|signal| ![SIGHUP, SIGUSR1].contains(&signal))
+            || self.0.handle().is_closed()
     }
 
-    /// Waits for a signal that ends the node; calls this for each HUP until then.
+    /// Waits for a signal that ends the node; calls this for each HUP until then, and leaves a recording for each USR1.
     fn wait(&mut self, on_hup: impl Fn()) {
         // Without a signal, INT ended them.
         for signal in self.0.forever() {
             match signal {
                 SIGHUP => on_hup(),
+                SIGUSR1 => drop(self.1.keep("signal")), // nobody waits for it
                 orphans::SIGNAL => orphans::reap(),
                 _ => return,
             }
@@ -349,7 +354,7 @@ impl Endings {
 }
 
 /// A process that is not whole must not take part: any panic ends it.
-fn fail_stop(journal: Journal) {
+fn fail_stop(journal: Journal, keeper: Keeper) {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("without a name");
@@ -358,6 +363,7 @@ fn fail_stop(journal: Journal) {
         if trace.status() == BacktraceStatus::Captured {
             error!("{trace}");
         }
+        keeper.keep_last("panic");
         journal.finish();
         std::process::exit(Exit::Internal.code().into());
     }));

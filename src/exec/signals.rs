@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
 
-/// Signals that mean nothing to electd, and that would end it.
+/// Signals that would end electd, and mean nothing to it; USR1 means something to a node that runs.
 const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];
 
 /// Keeps foreign signals and these from ending this process.

@@ -11,6 +11,7 @@ mod control;
 mod coroner;
 mod demo;
 mod drain;
+mod flight;
 mod freeze;
 mod handover;
 mod health;

@@ -140,7 +140,9 @@ fn record_of(asked: &Asked, client: &Client) -> Result<Told, ClientError> {
 
 fn nobody_knows(which: Which) -> CliError {
     let what = match which {
-        Which::Last => "no node that answers has recorded an election since its start".to_owned(),
+        Which::Last | Which::All => {
+            "no node that answers has recorded an election since its start".to_owned()
+        }
         Which::Epoch(epoch) => format!(
             "no node that answers has recorded the election of epoch {epoch}: `electd history` lists the epochs, and a \
              node that is restarted forgets those before"

@@ -165,6 +165,11 @@ impl Node {
         self.signal(Signal::HUP);
     }
 
+    /// SIGUSR1.
+    pub fn leave_recording(&self) {
+        self.signal(Signal::USR1);
+    }
+
     /// SIGSTOP.
     pub fn freeze(&self) {
         self.signal(Signal::STOP);

@@ -1,0 +1,97 @@
+//! The recordings that a node leaves by itself: when a thread panics, and when it gets USR1. A thread of its own writes
+//! each, so that neither the election nor a signal waits for the disk.
+
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::Duration;
+
+use crossbeam::channel::{Receiver, bounded};
+use log::{info, warn};
+
+use crate::flight::folder;
+use crate::node::NodeHandle;
+use crate::node::handle::Handle;
+
+/// How long a process that is about to end waits for its recording: the others miss it meanwhile.
+const PATIENCE: Duration = Duration::from_millis(250);
+
+/// Writes recordings of a node, one at a time.
+#[derive(Clone, Default)]
+pub struct Keeper {
+    node: Arc<OnceLock<(NodeHandle, PathBuf)>>,
+    writes: Arc<AtomicBool>,
+}
+
+impl Keeper {
+    /// From now on it has this node, whose state is in this folder.
+    pub fn attend(&self, node: NodeHandle, state: PathBuf) {
+        let _ = self.node.set((node, state)); // a process has one
+    }
+
+    /// Has a recording written that was made for this. The receiver ends when it is there, or cannot be.
+    pub fn keep(&self, why: &'static str) -> Receiver<()> {
+        let (done, ended) = bounded(0);
+        if let Some((node, state)) = self.node.get().cloned()
+            && !self.writes.swap(true, Ordering::AcqRel)
+        {
+            let writes = self.writes.clone();
+            let write = move || {
+                match folder::write(&state, why, &node.recording()) {
+                    Ok(file) => info!(event = "flight"; "a recording is in {}", file.display()),
+                    Err(error) => {
+                        warn!(event = "flight"; "a recording cannot be written: {error}");
+                    }
+                }
+                writes.store(false, Ordering::Release);
+                drop(done);
+            };
+            let started = thread::Builder::new().name("flight".to_owned()).spawn(write);
+            if let Err(error) = started {
+                warn!(event = "flight"; "a recording cannot be written: {error}");
+                self.writes.store(false, Ordering::Release);
+            }
+        }
+        ended
+    }
+
+    /// The same before this process ends.
+    pub fn keep_last(&self, why: &'static str) {
+        let _ = self.keep(why).recv_timeout(PATIENCE); // it is too slow, or done
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::flight::document::Recording;
+    use crate::node::example;
+
+    #[test]
+    fn a_panic_leaves_a_recording_that_can_be_replayed() {
+        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
+        let keeper = Keeper::default();
+        keeper.keep_last("panic"); // of a process without a node
+        keeper.attend(node.handle(), state.path().to_owned());
+        let _ = keeper.keep("panic").recv(); // it ends without a word
+        let mut files = fs::read_dir(state.path().join(folder::FOLDER)).unwrap();
+        let file = files.next().unwrap().unwrap().path();
+        assert!(file.to_str().unwrap().ends_with("-panic.json") && files.next().is_none());
+        let recording = Recording::read(&fs::read(&file).unwrap()).unwrap();
+        assert!(recording.replay().unwrap().is_same());
+        assert_eq!(recording.record.node, "a");
+    }
+
+    #[test]
+    fn one_recording_is_written_at_a_time() {
+        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
+        let keeper = Keeper::default();
+        keeper.attend(node.handle(), state.path().to_owned());
+        keeper.writes.store(true, Ordering::Release); // by another thread
+        assert!(keeper.keep("signal").recv().is_err(), "at once");
+        assert!(!state.path().join(folder::FOLDER).exists());
+    }
+}

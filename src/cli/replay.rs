@@ -1,0 +1,268 @@
+//! `electd replay`: runs what a node took through the core of this binary, and compares.
+
+use std::fmt::Write as _;
+use std::fs::File;
+use std::io::Read;
+use std::panic;
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+use serde_json::{Value, json};
+
+use super::error::CliError;
+use super::exit::Exit;
+use super::print;
+use crate::flight::document::{LARGEST, Recording, VERSION};
+use crate::flight::replay::{Difference, Replayed, Unfinished};
+use crate::node::moment;
+use crate::trace::Diagram;
+use crate::trace::html::Html;
+use crate::trace::merge::{Told, Which, merge};
+
+/// Run what a node took through this electd: does it do the same?
+///
+/// The file is a recording, by `electd record` or of the folder `flight` of a node's state, where a node leaves one when
+/// it panics and when it gets USR1. All that the node took goes through the core of this electd, at the times at which
+/// the node took it, and all that comes out is compared with what came out of the node, bit for bit. Nothing is sent.
+///
+/// Exit codes: 0 all is the same; 1 something differs, and the first difference is shown; 65 the file is no recording, is
+/// damaged, or is of a format that another version replays; 66 it cannot be read.
+#[derive(Args, Debug)]
+#[command(after_help = "\
+Examples:
+  electd record --config cluster.json --out a.json
+  electd replay a.json                         does this electd do the same?
+  electd replay --output json a.json | jq .turns
+  electd replay --output html a.json > a.html  what the node saw, as a page")]
+pub struct Replay {
+    /// The recording of a node.
+    #[arg(value_name = "FILE")]
+    file: PathBuf,
+
+    /// How it is shown: for people, for programs (docs/trace.md), or as a page with what the node recorded of its
+    /// elections.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
+    output: Form,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// What the file is, and whether all is the same.
+    #[default]
+    Text,
+    /// The same for programs.
+    Json,
+    /// A drawing in a file for a browser.
+    Html,
+}
+
+impl Replay {
+    /// Runs the command.
+    pub fn run(self) -> Result<(), CliError> {
+        let recording = self.read()?;
+        let hook = panic::take_hook();
+        panic::set_hook(Box::new(|_| {})); // a panic of the core is a result
+        let replayed = recording.replay();
+        panic::set_hook(hook);
+        let replayed = replayed.map_err(|why| self.refused(why))?;
+        let flown = Flown { recording: &recording, replayed: &replayed };
+        match self.output {
+            Form::Text => print::result(&flown.text()),
+            Form::Json => print::json(&flown.object()),
+            Form::Html => print::result(&flown.page()),
+        }?;
+        if replayed.is_same() { Ok(()) } else { Err(CliError::silent(Exit::No)) }
+    }
+
+    fn read(&self) -> Result<Recording, CliError> {
+        let mut text = Vec::new();
+        let file = File::open(&self.file);
+        file.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut text)).map_err(|error| {
+            CliError::new(Exit::Unread, format!("{} cannot be read: {error}", self.file.display()))
+        })?;
+        if text.len() as u64 > LARGEST {
+            return Err(self.refused("is larger than any recording of a node"));
+        }
+        Recording::read(&text).map_err(|why| self.refused(why))
+    }
+
+    fn refused(&self, why: impl std::fmt::Display) -> CliError {
+        CliError::new(Exit::State, format!("{} {why}", self.file.display()))
+    }
+}
+
+/// A recording, and what came of its replay.
+struct Flown<'a> {
+    recording: &'a Recording,
+    replayed: &'a Replayed,
+}
+
+impl Flown<'_> {
+    fn text(&self) -> String {
+        let Replayed { turns, gaps, .. } = self.replayed;
+        let mut text = format!("{}\n", self.title());
+        if self.recording.version != VERSION {
+            let recorded = &self.recording.version;
+            let _ = writeln!(text, "recorded by electd {recorded}, replayed by {VERSION}"); // a string takes everything
+        }
+        if *gaps > 0 {
+            let _ = writeln!(text, "turns are missing in {gaps} places, where there was no room");
+        }
+        if let Some(Unfinished { input, panic }) = &self.replayed.unfinished {
+            let end = match panic {
+                Some(panic) => format!("in which this electd panics: {panic}"),
+                None => "which was not over yet".to_owned(),
+            };
+            let _ = writeln!(text, "the recording ends amid a turn, {end}\n  took      {input}");
+        }
+        match &self.replayed.difference {
+            None => {
+                let _ = writeln!(text, "{turns} turns: every output is the same");
+            }
+            Some(difference) => text += &self.words(difference),
+        }
+        text
+    }
+
+    /// What the first difference is.
+    fn words(&self, difference: &Difference) -> String {
+        let Difference { turn, at_ns, input, is_of_state, recorded, replayed } = difference;
+        let what = if *is_of_state { "state afterwards" } else { "outputs" };
+        let mut text = format!(
+            "the first difference is in turn {turn}, at {}: the {what}\n  took      {input}\n",
+            self.moment(*at_ns)
+        );
+        for (who, lines) in [("recorded", recorded), ("replayed", replayed)] {
+            let nothing = vec!["nothing".to_owned()];
+            for line in if lines.is_empty() { &nothing } else { lines } {
+                let _ = writeln!(text, "  {who}  {line}");
+            }
+        }
+        text
+    }
+
+    fn object(&self) -> Value {
+        let record = &self.recording.record;
+        json!({
+            "cluster": record.cluster,
+            "node": record.node,
+            "incarnation": record.incarnation,
+            "version": self.recording.version,
+            "from": self.moment(self.replayed.from_ns),
+            "to": self.moment(self.replayed.to_ns),
+            "turns": self.replayed.turns,
+            "gaps": self.replayed.gaps,
+            "same": self.replayed.is_same(),
+            "unfinished": self.replayed.unfinished,
+            "difference": self.replayed.difference,
+        })
+    }
+
+    /// The events that the node recorded, as far as a drawing shows them.
+    fn page(&self) -> String {
+        let told = Told { record: self.recording.record.clone(), ahead_ns: 0 };
+        let merged = merge(&[told], Which::All).unwrap_or_default();
+        let diagram = Diagram {
+            title: self.title(),
+            counts: self.text().lines().skip(1).collect::<Vec<_>>().join("; "),
+            description: "What one node took and did; dots are a message of which it saw one end."
+                .to_owned(),
+            names: merged.names.clone(),
+            events: &merged.events,
+        };
+        Html(&diagram).to_string()
+    }
+
+    fn title(&self) -> String {
+        let record = &self.recording.record;
+        format!(
+            "{} of {}, start {}, electd {}, from {} to {}",
+            record.node,
+            record.cluster,
+            record.incarnation,
+            self.recording.version,
+            self.moment(self.replayed.from_ns),
+            self.moment(self.replayed.to_ns)
+        )
+    }
+
+    /// What the wall clock of the host showed when its other clock showed this.
+    fn moment(&self, at_ns: u64) -> String {
+        let record = &self.recording.record;
+        moment(record.wall_ms.saturating_sub(record.now_ns.saturating_sub(at_ns) / 1_000_000))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+    use crate::node::example;
+    use crate::node::handle::Handle;
+
+    /// How the replay of a file with this text ends.
+    fn ends(change: impl FnOnce(&File)) -> CliError {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        change(&File::create(&file).unwrap());
+        Replay { file, output: Form::Text }.run().unwrap_err()
+    }
+
+    #[test]
+    fn what_is_no_recording_is_refused_within_bounded_memory() {
+        let text = example::leader().unwrap().handle().recording();
+        let with = |text: &str| {
+            let text = text.to_owned();
+            ends(move |mut file| file.write_all(text.as_bytes()).unwrap())
+        };
+        for (text, words) in [
+            (text.replace("\"node\":\"a\"", "\"node\":\"b\""), "is damaged"),
+            (text[..text.len() / 2].to_owned(), "is damaged"),
+            ("leaderships".to_owned(), "is no recording"),
+            (r#"{"node": "a"}"#.to_owned(), "no flight"),
+        ] {
+            let CliError { exit, message } = with(&text);
+            assert_eq!(exit, Exit::State, "{message}");
+            assert!(message.contains("a.json") && message.contains(words), "{message}");
+        }
+        let large = ends(|file| file.set_len(1 << 30).unwrap());
+        assert!(large.exit == Exit::State && large.message.contains("larger"), "{large:?}");
+        let none = Replay { file: "/there/is/none".into(), output: Form::Text }.run().unwrap_err();
+        assert_eq!(none.exit, Exit::Unread);
+    }
+
+    #[test]
+    fn what_came_of_a_replay_is_said() {
+        let text = example::leader().unwrap().handle().recording();
+        let mut recording = Recording::read(text.as_bytes()).unwrap();
+        let replayed = recording.replay().unwrap();
+        let said = Flown { recording: &recording, replayed: &replayed }.text();
+        let turns = replayed.turns;
+        assert!(said.starts_with("a of example, start 1, electd 0"), "{said}");
+        assert!(said.ends_with(&format!("\n{turns} turns: every output is the same\n")), "{said}");
+        recording.version = "0.0.7".to_owned();
+        let difference = Difference {
+            turn: 3,
+            at_ns: recording.record.now_ns,
+            input: "Tick".to_owned(),
+            is_of_state: false,
+            recorded: Vec::new(),
+            replayed: vec!["it panics: so".to_owned()],
+        };
+        let unfinished = Unfinished { input: "StandBack".to_owned(), panic: Some("so".to_owned()) };
+        let (difference, unfinished) = (Some(difference), Some(unfinished));
+        let replayed = Replayed { gaps: 2, difference, unfinished, ..replayed };
+        let flown = Flown { recording: &recording, replayed: &replayed };
+        for words in [
+            "recorded by electd 0.0.7, replayed by 0",
+            "turns are missing in 2 places",
+            "amid a turn, in which this electd panics: so\n  took      StandBack\n",
+            "the first difference is in turn 3, at 20",
+            "the outputs\n  took      Tick\n  recorded  nothing\n  replayed  it panics: so\n",
+        ] {
+            assert!(flown.text().contains(words), "{words}: {}", flown.text());
+        }
+        assert_eq!(flown.object()["same"], false);
+    }
+}

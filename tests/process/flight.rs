@@ -1,0 +1,149 @@
+//! The flight recorder: what a node took goes through the same core again, and every output is the same.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use electd::core::settings::AlgorithmKind;
+use electd::flight::folder::{FOLDER, KEPT};
+use serde_json::Value;
+use story::story;
+
+use crate::support::{
+    Cluster, Condition, Finished, Network, done, electd, ensure, eventually, for_each_algorithm,
+    watchful,
+};
+
+for_each_algorithm! {
+    every_node_of_a_cluster_in_trouble_does_the_same_again,
+
+    #[ignore = "long"]
+    every_node_does_the_same_again_after_ten_minutes_of_trouble,
+}
+
+fn replay(file: &Path, form: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(["replay", "--output", form]).arg(file).finished()
+}
+
+/// The recording of each node that runs is the same in a replay. Gives how many turns there were.
+fn all_replay(cluster: &Cluster) -> u64 {
+    let folder = tempfile::tempdir().unwrap();
+    let mut turns = 0;
+    for node in cluster.running() {
+        let file = folder.path().join(&node.name);
+        done(&electd(cluster, &["record", "--node", &node.name, "--out", file.to_str().unwrap()]));
+        let output = replay(&file, "json");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(output.status.code(), Some(0), "{told:#}");
+        assert_eq!((&told["same"], &told["node"]), (&true.into(), &node.name.as_str().into()));
+        turns += told["turns"].as_u64().unwrap();
+    }
+    turns
+}
+
+/// Reloads other timings, or the first ones again.
+fn retime(cluster: &Cluster, other: bool) {
+    let mut config = cluster.config().clone();
+    if other {
+        config["timing"]["failure"] = "700ms".into();
+    }
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    cluster.running().for_each(|node| node.hang_up());
+}
+
+/// Kills, freezes, cuts off and reloads, one node after the other, for this long, and once at least. There is a leader
+/// after each.
+fn trouble(cluster: &Cluster, cuts: bool, time: Duration) {
+    let (begin, mut round) = (Instant::now(), 0);
+    while round == 0 || begin.elapsed() < time {
+        let number = round % 3 + 1;
+        let node = cluster.node(number);
+        node.kill_9();
+        cluster.agree();
+        node.start();
+        cluster.agree();
+        node.freeze();
+        cluster.agree();
+        assert_eq!(node.condition(), Condition::Frozen);
+        node.thaw();
+        cluster.agree();
+        if cuts {
+            cluster.network().plug(number, false);
+            let others: Vec<usize> = (1..=3).filter(|other| *other != number).collect();
+            eventually("the others agree", || {
+                let leader = |number: &usize| cluster.status(*number).map(|shown| shown.leader);
+                let leaders = others.iter().map(leader).collect::<Result<Vec<_>, _>>()?;
+                let led = leaders[0].as_ref().is_some_and(|leader| leader.name != node.name);
+                ensure(led && leaders[0] == leaders[1], || format!("{leaders:?}"))
+            });
+            cluster.network().plug(number, true);
+            cluster.agree();
+        }
+        retime(cluster, round % 2 == 0);
+        cluster.agree();
+        round += 1;
+    }
+}
+
+fn in_trouble(algorithm: AlgorithmKind, time: Duration) {
+    let change = |config: &mut Value| {
+        config["algorithm"] = algorithm.name().into();
+        config["quorum"] = "majority".into();
+        watchful(config);
+    };
+    let network = Network::of(3);
+    let cuts = network.is_some();
+    let cluster = match network {
+        Some(network) => Cluster::on(network, change),
+        None => Cluster::start_with(3, change),
+    };
+    cluster.agree();
+    trouble(&cluster, cuts, time);
+    let turns = all_replay(&cluster);
+    assert!(turns > 100, "{turns}");
+}
+
+fn every_node_of_a_cluster_in_trouble_does_the_same_again(algorithm: AlgorithmKind) {
+    in_trouble(algorithm, Duration::ZERO);
+}
+
+fn every_node_does_the_same_again_after_ten_minutes_of_trouble(algorithm: AlgorithmKind) {
+    in_trouble(algorithm, Duration::from_secs(600));
+}
+
+/// The recordings that a node left by itself, oldest first.
+fn left(state: &Path) -> Vec<PathBuf> {
+    let folder = fs::read_dir(state.join(FOLDER));
+    let files = folder.map(|folder| folder.map(|entry| entry.unwrap().path()).collect());
+    let mut files: Vec<PathBuf> = files.unwrap_or_default();
+    files.retain(|file| file.extension().is_some_and(|extension| extension == "json"));
+    files.sort();
+    files
+}
+
+#[story]
+fn usr1_leaves_a_recording_and_ends_nobody() {
+    let cluster = Cluster::start(1);
+    let epoch = cluster.agree_on(1);
+    let node = cluster.node(1);
+    let mut before = Vec::new();
+    for time in 1..=KEPT + 1 {
+        node.leave_recording();
+        before = eventually("there is another recording", || {
+            let now = left(&node.state());
+            ensure(now.last() > before.last(), || format!("{now:?}"))?;
+            Ok(now)
+        });
+        assert_eq!(before.len(), time.min(KEPT));
+    }
+    let file = before.last().unwrap();
+    let said = done(&replay(file, "text"));
+    assert!(said.contains("every output is the same"), "{said}");
+    assert!(done(&replay(file, "html")).starts_with("<!doctype html>"));
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    let shown = done(&command.args(["trace", "--file"]).arg(file).finished());
+    assert!(shown.contains(&format!("epoch {epoch}")), "{shown}");
+    assert_eq!(cluster.agree_on(1), epoch, "and it leads on");
+}
