@@ -75,7 +75,7 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
         members[0]["hooks"] = hook("exec sleep 1000", "200ms");
         members[1]["hooks"] = hook("yes", "300ms");
         members[2]["hooks"] = json!({"on_change": ["/no/such/program"]});
-        members[3]["hooks"] = hook("echo $$ >>forked; sleep 100 & sleep 100 & exit 3", "30s");
+        members[3]["hooks"] = hook("echo $$ >>forked; sleep 1000 & sleep 1000 & exit 3", "30s");
     });
     let forked = cluster.file().with_file_name("forked");
     let text = fs::read_to_string(cluster.file()).unwrap();

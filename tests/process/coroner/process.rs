@@ -38,12 +38,13 @@ fn a_coroner_ends_by_itself_after_sixteen_leases() {
     until_gone(coroner);
 }
 
-/// A service manager sends TERM to what is left of a unit, and waits for it before it restarts the unit.
+/// A service manager sends TERM to what is left of a unit, and waits for it before it restarts the unit. Sixteen leases are
+/// longer than this test waits.
 #[story]
 fn term_ends_a_coroner_after_it_has_answered_for_a_while() {
     let cluster = Cluster::start_with(1, |config| {
         slow(config);
-        config["timing"] = serde_json::json!({"failure": "3s", "lease": "2s", "message": "50ms"});
+        config["timing"] = serde_json::json!({"failure": "9s", "lease": "9s", "message": "50ms"});
     });
     cluster.agree_on(1);
     let node = cluster.node(1);
