@@ -38,14 +38,16 @@ pub struct Setup<'a> {
     /// The longest time for the cleanup, in milliseconds.
     pub limit: &'a str,
     pub is_leased: bool,
+    /// The socket where it registers, or nothing.
+    pub register: &'a str,
     /// What strace does with the calls of the guard alone.
     pub strace: &'a [&'a str],
 }
 
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
-        let (cleanup, limit) = ("", "10000");
-        Setup { script, alarms: [LONG, LONG], cleanup, limit, is_leased: true, strace: &[] }
+        let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
+        Setup { script, alarms, cleanup, limit, is_leased: true, register, strace: &[] }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -72,8 +74,8 @@ impl Setup<'_> {
             kind,
             self.limit,
             self.cleanup,
-            "",
-            "0",
+            self.register,
+            "7",
         ]);
         command.args(["--", "sh", "-c", self.script]).current_dir(folder);
         command.stdin(Stdio::from(OwnedFd::from(far)));

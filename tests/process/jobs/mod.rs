@@ -14,6 +14,7 @@ mod guard;
 mod lines;
 mod orphans;
 mod ready;
+mod registered;
 mod renewal;
 mod several;
 mod signals;
