@@ -2,6 +2,8 @@
 //! loopback on its own host, one that does not resolve yet, and one that means another address later.
 
 use std::fs;
+use std::io::Read;
+use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
@@ -140,6 +142,15 @@ fn a_node_listens_where_its_host_has_moved() {
             format!("{problems:?}")
         })
     });
+    // The coroner has come along.
+    cluster.node(1).kill_9();
+    let told = inside(&network.home(2), || {
+        let mut stream = TcpStream::connect("10.0.0.51:7100").unwrap();
+        let mut told = Vec::new();
+        stream.read_to_end(&mut told).map(|_| String::from_utf8_lossy(&told).into_owned())
+    });
+    let told = told.unwrap();
+    assert!(told.contains("{\"dead\":{"), "{told}");
 }
 
 /// As in containers, whose published addresses no socket of theirs can have.

@@ -6,7 +6,7 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 
 use electd::admin::control;
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use story::story;
 
 use super::{Job, Manner, coroner, is_certificate, quick, said, slow, until_gone};
@@ -53,6 +53,16 @@ fn term_ends_a_coroner_after_it_has_answered_for_a_while() {
     node.kill_9();
     assert!(is_certificate(&said(node).unwrap()));
     until_gone(coroner);
+}
+
+/// As a shell kills a job, and a person a program on a terminal: nobody means the coroner.
+#[story]
+fn what_kills_the_group_of_a_node_spares_its_coroner() {
+    let cluster = Cluster::start_with(1, quick);
+    cluster.agree_on(1);
+    let node = cluster.node(1);
+    let coroner = coroner(node);
+    assert_eq!((getpgid(Some(coroner)), getsid(Some(coroner))), (Ok(coroner), Ok(coroner)));
 }
 
 /// The sockets that a process has.

@@ -1,7 +1,7 @@
 //! The next process of a member takes over what the coroner of the last one holds.
 
 use std::fs;
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 
 use story::story;
 
@@ -59,6 +59,7 @@ fn a_member_that_listens_elsewhere_after_a_crash_is_not_held_up() {
     node.restart();
     cluster.agree_on(1);
     until_gone(last);
+    assert!(TcpStream::connect(("127.200.0.1", port)).is_ok(), "it listens where it did before");
 }
 
 /// The lock of the job keeps the next process waiting, and its guard says its last word before.
