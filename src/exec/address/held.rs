@@ -154,3 +154,18 @@ impl Drop for Held {
 fn not_held(verb: &'static str, address: &Address, error: &io::Error) -> NotHeld {
     NotHeld { verb, address: address.clone(), why: error.to_string(), is_left: false }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A switch may lose the first, as when it has yet to learn that the host is there.
+    #[test]
+    fn addresses_are_announced_again_before_they_are_renewed() {
+        let mut held = Held::begin(&[]).unwrap().unwrap();
+        assert!(held.due() < held.renewal);
+        held.announcement = Some(Time(0));
+        held.tend().unwrap();
+        assert_eq!(held.due(), held.renewal, "and once");
+    }
+}

@@ -25,13 +25,13 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
     let file = |name: &str| scene.cluster.file().with_file_name(name);
     let show = |to: &str| format!("ip -o address show dev cable > {}", file(to).display());
-    // It ends when TERM has come, some time after.
+    // It ends when TERM has come, some time after: the kernel would have removed an address that nobody renews.
     let script = format!(
-        "{}; trap 'sleep 0.3; {}; exit 7' TERM; while :; do sleep 0.05; done",
+        "{}; trap 'sleep 5; {}; exit 7' TERM; while :; do sleep 0.05; done",
         show("begin"),
         show("end")
     );
-    let more = [&OPTIONS[..], &["--", "sh", "-c", &script]].concat();
+    let more = [&OPTIONS[..], &["--stop-after", "60s", "--", "sh", "-c", &script]].concat();
     (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
     let (leader, _) = scene.cluster.agree();
     let shown = |name: &str| {
