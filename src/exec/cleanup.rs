@@ -64,3 +64,45 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) {
         Err(error) => warn!("cannot run the cleanup {}: {error}", program.display()),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::core::types::Time;
+    use crate::exec::plan::Restart;
+    use crate::node::leadership::{Feed, Term};
+    use crate::node::now;
+
+    /// The next leader does not wait for it.
+    #[test]
+    fn a_cleanup_ends_with_the_leadership_however_long_it_may_take() {
+        let folder = tempfile::tempdir().unwrap();
+        // Written by another process: what this one has open for writing while a test beside starts a program cannot be run.
+        let write = "printf '#!/bin/sh\\nsleep 20; touch %s/ended\\n' \"$0\" >\"$0\"/cleanup; chmod +x \"$0\"/cleanup";
+        let written = Command::new("sh").args(["-c", write]).arg(folder.path()).status().unwrap();
+        assert!(written.success());
+        let deadlines = Deadlines::of_renewal(Duration::from_millis(800));
+        let plan = Plan {
+            command: Vec::new(),
+            addresses: Vec::new(),
+            wait: None,
+            stop_after: Duration::from_secs(1000),
+            cleanup: Some(folder.path().join("cleanup")),
+            is_leased: true,
+            restart: Restart::Never,
+            moves: false,
+            returns: false,
+            deadlines,
+            lock: folder.path().join("lock"),
+            register: None,
+            cluster: "hc".to_owned(),
+            node: "a".to_owned(),
+        };
+        let (feed, until) = (Feed::default(), now() + Duration::from_secs(3));
+        feed.show(Some(Term { epoch: 1, until, renewal: None, now: Time(until.0) }));
+        run(&plan, &feed.leadership().unwrap());
+        assert!(!folder.path().join("ended").exists(), "it ran to its end");
+    }
+}

@@ -262,4 +262,15 @@ mod tests {
         assert_eq!(waits(61, 1), [1]);
         assert_eq!(waits(1, 2), [2, 4]);
     }
+
+    #[test]
+    fn a_job_failed_soon_if_it_ended_with_another_code_than_0_within_a_minute() {
+        let now = Instant::now();
+        assert_eq!(failed_soon(JobEnd::ByItself(3), now), Some(3));
+        assert_eq!(failed_soon(JobEnd::ByItself(3), now - SOON), None);
+        assert_eq!(failed_soon(JobEnd::ByItself(0), now), None, "it has done its work");
+        for end in [JobEnd::WithLeadership, JobEnd::WithStop(3), JobEnd::GuardLost] {
+            assert_eq!(failed_soon(end, now), None, "{end:?}");
+        }
+    }
 }
