@@ -216,4 +216,17 @@ mod tests {
         assert!(!note(PAUSE * 2, 99) && note(PAUSE * 2, 100));
         assert_eq!(rejections.status(&list)[0].reason, "is refused: 100");
     }
+
+    #[test]
+    fn a_refusal_that_does_not_come_again_is_past_soon() {
+        let (list, now, failure) = (members(), after(WINDOW), Duration::from_secs(5));
+        let mut rejections = Rejections::default();
+        rejections.note(now, &list, (who(1), REFUSED), "another cluster");
+        let count =
+            |rejections: &Rejections, time| rejections.recent(&list, now + time, failure).len();
+        assert_eq!(count(&rejections, failure), 1);
+        assert_eq!(count(&rejections, failure + PAUSE * 3), 0);
+        rejections.note(now + failure, &list, (who(1), REFUSED), "another cluster");
+        assert_eq!(count(&rejections, failure + PAUSE * 3), 1, "it came again");
+    }
 }

@@ -192,3 +192,13 @@ fn a_hook_gets_its_time_and_no_more() {
     assert_eq!(node.exit_code(), 0);
     assert!(!node.log().contains("was doubled"), "{}", node.log_tail(9));
 }
+
+/// Nobody has seen it answer, so it has not stopped to.
+#[story]
+fn a_member_that_was_never_up_does_not_go_down() {
+    let cluster = Cluster::prepare(2, |config| config["hooks"] = hook("echo $ELECTD_EVENT", "30s"));
+    cluster.node(1).start();
+    let node = cluster.node(1);
+    node.until_logged(&["hook: leading"]); // and all that came before
+    assert!(!node.log().contains("hook: member_down"), "{}", node.log_tail(9));
+}

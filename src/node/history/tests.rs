@@ -129,3 +129,20 @@ fn why_no_leader_is_known_is_what_hinders_the_members_or_else_how_the_last_leade
     known.change(&change(6000, None, 2, "leader_dead"));
     assert_eq!(why(&known), Some((6000, "leader_dead".into())), "the next time is another");
 }
+
+/// The file is written once a second at most, and a node ends sooner.
+#[test]
+fn what_changed_just_before_the_end_is_kept() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut known = Leaderships::new(1, Vec::new());
+    let keeper = Keeper::start(folder.path()).unwrap();
+    known.change(&change(2, Some("c"), 1, "announced"));
+    keeper.keep(known.entries());
+    while load(folder.path()).is_empty() {
+        std::thread::yield_now();
+    }
+    known.change(&change(3, Some("b"), 2, "leader_dead"));
+    keeper.keep(known.entries());
+    keeper.stop();
+    assert_eq!(load(folder.path()), *known.entries());
+}

@@ -241,7 +241,7 @@ fn all_is_well(cluster: &Cluster, after: &str) {
     let figures = &["electd_failures_tolerated 1", "electd_paused 0"];
     let ones = [follows(1, figures), follows(2, figures), leads(3, figures)];
     seen(cluster, &format!("well, after {after}"), &ones, &WELL);
-    let [follows, leads] = [1, 3].map(|number| cluster.status(number).unwrap());
+    let [follows, led, leads] = [1, 2, 3].map(|number| cluster.status(number).unwrap());
     let ways = |status: &Status, kind: &str| {
         let count = &status.messages[kind];
         (count.sent > 0, count.received > 0)
@@ -249,4 +249,6 @@ fn all_is_well(cluster: &Cluster, after: &str) {
     assert_eq!((ways(&leads, "heartbeat").0, ways(&follows, "heartbeat").1), (true, true));
     assert_eq!((ways(&leads, "acknowledge").1, ways(&follows, "acknowledge").0), (true, true));
     assert_eq!((leads.members[0].rtt_ms.is_some(), leads.members[2].rtt_ms), (true, None));
+    // It has led meanwhile, and what it measured then says nothing of now.
+    assert!(led.members.iter().all(|member| member.rtt_ms.is_none()), "{:?}", led.members);
 }
