@@ -10,8 +10,11 @@ use std::time::Duration;
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
 use tempfile::TempDir;
 
+use super::identity::judge_cluster;
 use super::make::Authority;
 use super::{Cause, Credentials, Fault, Files, Session};
 
@@ -257,4 +260,15 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         .as_hours()
         / 24;
     assert!((728..=731).contains(&days), "{days}");
+}
+
+#[test]
+fn a_cluster_whose_name_begins_with_that_of_another_is_another() {
+    let pair = Authority::new("hc").unwrap().sign("b").unwrap();
+    let certificate = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
+    judge_cluster(&certificate, "hc").unwrap();
+    for other in ["h", "hc2"] {
+        let fault = judge_cluster(&certificate, other).unwrap_err();
+        assert_eq!(fault.cause, Cause::OtherCluster, "{other}: {fault}");
+    }
 }

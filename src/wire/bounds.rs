@@ -191,6 +191,9 @@ mod tests {
             [(0, true), (GREATEST, true), (GREATEST + 1, false), (u64::MAX, false)]
         {
             assert_eq!(read::<Number>(&number.to_string()).is_ok(), good, "{number}");
+            let json: Value = number.into();
+            assert_eq!(bounded(&json).is_ok(), good, "{number}");
+            assert_eq!(bounded_if_any(&json).is_ok(), good, "{number}");
         }
         for (nanos, good) in [(0, true), (MOST_NANOS, true), (MOST_NANOS + 1, false)] {
             assert_eq!(read::<Nanos>(&nanos.to_string()).is_ok(), good, "{nanos}");

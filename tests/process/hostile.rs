@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::support::crowd::{Crowd, Manner};
 use crate::support::enough::Enough;
 use crate::support::impostor::Impostor;
-use crate::support::{Cluster, Node, ensure, eventually, watchful};
+use crate::support::{Cluster, Node, ensure, eventually, readable, watchful};
 use electd::node::status::ChangeStatus;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
@@ -52,6 +52,24 @@ fn a_hostile_crowd_on_every_port_changes_nothing_and_a_failover_works_beside_it(
     assert!(cluster.agree_on(2) > epoch, "a failover works beside it");
     drop(crowd);
     cluster.agree_on(2);
+}
+
+/// More come at once than may wait for a welcome: the oldest of these has to go, and nobody who is welcomed.
+#[story]
+fn a_crowd_of_strangers_costs_no_member_its_connection() {
+    let cluster = Cluster::start(3);
+    cluster.agree_on(3);
+    let node = cluster.node(2);
+    eventually("node-2 hears both others", || {
+        let readers = node.threads("reader-node");
+        ensure(readers.len() == 2, || format!("{readers:?}"))
+    });
+    let readers = || ["reader-node-1", "reader-node-3"].map(|name| node.thread(name));
+    let before = readers();
+    let dial = |_| TcpStream::connect(node.address).unwrap();
+    let crowd: Vec<TcpStream> = (0..200).map(dial).collect();
+    readable("the last is let go, and all before it", crowd.last().unwrap());
+    assert_eq!(readers(), before);
 }
 
 /// How soon a client of the crowd is back.

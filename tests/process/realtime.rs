@@ -30,6 +30,15 @@ fn in_real_time(node: &Node) -> Vec<String> {
     names
 }
 
+/// The writable parts of its memory that the system may take away, such as those that it got after its start.
+fn unlocked(node: &Node) -> Vec<String> {
+    let all = fs::read_to_string(format!("/proc/{}/smaps", node.pid())).unwrap();
+    let flags = all.lines().filter_map(|line| line.strip_prefix("VmFlags:"));
+    let has = |flags: &str, flag| flags.split_whitespace().any(|one| one == flag);
+    let unlocked = flags.filter(|flags| has(flags, "wr") && !has(flags, "lo"));
+    unlocked.map(str::to_owned).collect()
+}
+
 /// All processes below this one, by their numbers.
 fn below(pid: &str) -> Vec<String> {
     let tasks = fs::read_dir(format!("/proc/{pid}/task")).into_iter().flatten().flatten();
@@ -71,6 +80,8 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
         ensure(found == expected, || format!("{found:?}"))
     });
     assert!(cluster.node(2).figure("VmLck") > 0);
+    let unlocked = unlocked(cluster.node(2));
+    assert!(unlocked.is_empty(), "{unlocked:?}");
     for file in &files {
         let told = eventually(&format!("{} ran", file.display()), || {
             let told = fs::read_to_string(file).map_err(|error| error.to_string())?;

@@ -1,5 +1,7 @@
 //! New certificates and a new authority while the cluster runs: no leadership ends because of it.
 
+use std::fs;
+
 use electd::node::status::Problem;
 use electd::tls::make::Authority;
 use rcgen::date_time_ymd;
@@ -66,9 +68,16 @@ fn a_new_authority_and_new_certificates_cost_no_leader_and_nobody_is_refused() {
     goes_on();
 }
 
+/// And a reload that is refused for it changes nothing else, such as the token.
 #[story]
 fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
-    let cluster = Cluster::start_with(3, secured);
+    let cluster = Cluster::prepare(3, |config| {
+        secured(config);
+        config["admin_token_file"] = "token".into();
+    });
+    let token = cluster.file().with_file_name("token");
+    fs::write(&token, "first").unwrap();
+    cluster.nodes().iter().for_each(Node::start);
     let epoch = cluster.agree_on(3);
     let (certificates, node) = (cluster.certificates(), cluster.node(2));
     let pair = certificates.authority.sign("node-3").unwrap();
@@ -83,6 +92,7 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
         let told = found.as_ref().is_some_and(|found| found.text.contains(words));
         ensure(told, || format!("{found:?}"))
     });
+    fs::write(&token, "second").unwrap();
     let answer = node.post("/reload", "").unwrap();
     assert!(answer.code == 400 && answer.body.contains(words), "{answer:?}");
     cluster.node(1).restart();
@@ -90,7 +100,7 @@ fn a_broken_new_file_is_refused_and_the_old_one_stays_in_use() {
     let pair = certificates.authority.sign("node-2").unwrap();
     certificates.put("node-2", &[certificates.authority.certificate()], &pair);
     let answer = node.post("/reload", "").unwrap();
-    assert!(answer.body.contains("changed immediately: certificates"), "{answer:?}");
+    assert!(answer.body.contains("changed immediately: token, certificates"), "{answer:?}");
     let is_over = || {
         eventually("the problem is over", || {
             let found = problem()?;
