@@ -3,12 +3,14 @@
 //! With [`slow`] timings no lease and no silence ends within a test: what another member does soon, it does by a
 //! certificate.
 
+mod attacks;
 mod certified;
 mod container;
 mod jobs;
 mod process;
 mod restart;
 mod silent;
+mod versions;
 
 use std::fs;
 use std::io::Read;
@@ -57,6 +59,15 @@ pub fn crash(node: &Node, signal: Signal) {
         ensure(!lives(process), || "it runs".to_owned())
     });
     node.reap();
+}
+
+/// The end of a node and of its coroner: nobody certifies that.
+#[track_caller]
+fn kill_both(node: &Node) {
+    let coroner = coroner(node);
+    kill_process(coroner, Signal::KILL).unwrap();
+    node.kill_9();
+    until_gone_soon(coroner); // the port is free
 }
 
 #[track_caller]

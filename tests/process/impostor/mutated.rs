@@ -40,7 +40,7 @@ impl Target {
     fn of(impostor: &Impostor, to: usize) -> Target {
         let node = impostor.cluster.node(to);
         let (name, address) = (node.name.clone(), node.address);
-        Target { name, address, guise: impostor.guise(), hello: impostor.hello(to) }
+        Target { name, address, guise: impostor.guise.clone(), hello: impostor.hello(to) }
     }
 
     fn dial(&self) -> Link {

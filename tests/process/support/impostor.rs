@@ -7,7 +7,7 @@ use std::io::{self, Read, Write};
 use super::link::{Guise, Link};
 use super::{Cluster, ensure, eventually};
 
-/// The version of the protocol.
+/// The lowest version of the protocol that members speak.
 pub const PROTOCOL: u32 = 5;
 
 /// A process that speaks as this member.
@@ -15,13 +15,17 @@ pub struct Impostor<'a> {
     pub cluster: &'a Cluster,
     pub number: usize,
     pub incarnation: u64,
-    guise: Guise,
+    /// The highest version of the protocol that it speaks; a member that tells none speaks the lowest alone.
+    pub highest: Option<u32>,
+    /// The certificate that it shows to the members.
+    pub guise: Guise,
 }
 
 impl<'a> Impostor<'a> {
     /// One that has started more often than the true member.
     pub fn of(cluster: &'a Cluster, number: usize) -> Impostor<'a> {
-        Impostor { cluster, number, incarnation: 1000, guise: Guise::of(cluster, number) }
+        let guise = Guise::of(cluster, number);
+        Impostor { cluster, number, incarnation: 1000, highest: None, guise }
     }
 
     /// The hello of the member, as far as a stranger can know it.
@@ -35,11 +39,12 @@ impl<'a> Impostor<'a> {
                    "admin": admin, "role": "member"})
         });
         json!({
-            "protocol": PROTOCOL, "cluster": config["cluster"],
+            "protocol": PROTOCOL, "highest": self.highest, "cluster": config["cluster"],
             "id": self.cluster.id(self.number), "to": self.cluster.id(to),
             "incarnation": self.incarnation, "instance": 7,
             "algorithm": config["algorithm"].as_str().unwrap_or("bully"),
-            "quorum": config["quorum"], "preempt": "always", "rank_by": "id",
+            "quorum": config["quorum"], "preempt": config["preempt"].as_str().unwrap_or("always"),
+            "rank_by": "id",
             "timing": timing.map(|time| u64::try_from(time.as_nanos()).unwrap()),
             "rank": 0, "stands": true, "view": {"epoch": 0, "leader": null}, "round": 0,
             "list": {"version": [0, 0], "members": members.collect::<Vec<_>>(), "removed": []},
@@ -48,14 +53,9 @@ impl<'a> Impostor<'a> {
 
     /// A connection to a member, with nothing said on it yet.
     pub fn dial(&self, to: usize) -> io::Result<Link> {
-        let (guise, node) = (self.guise(), self.cluster.node(to));
+        let (guise, node) = (self.guise.clone(), self.cluster.node(to));
         let (name, address) = (node.name.clone(), node.address);
         node.at_home(move || guise.dial(&name, address))
-    }
-
-    /// The certificate that it shows to the members.
-    pub fn guise(&self) -> Guise {
-        self.guise.clone()
     }
 
     /// Says a hello. Gives the connection and the answer.

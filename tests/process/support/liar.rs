@@ -51,13 +51,22 @@ impl Liar {
         others: &[usize],
         answer: impl Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync + 'static,
     ) -> Liar {
-        let impostor = Impostor::of(cluster, number);
+        Liar::playing(&Impostor::of(cluster, number), others, answer)
+    }
+
+    /// The same, as this impostor speaks.
+    pub fn playing(
+        impostor: &Impostor<'_>,
+        others: &[usize],
+        answer: impl Fn(usize, u64, &Value) -> Vec<(u64, Value)> + Send + Sync + 'static,
+    ) -> Liar {
+        let (cluster, number) = (impostor.cluster, impostor.number);
         cluster.node(number).bury(); // its coroner has the port, if it was killed
         let dialed = TcpListener::bind(cluster.node(number).address).unwrap();
         dialed.set_nonblocking(true).unwrap();
         let shared = Arc::new(Shared {
             incarnation: impostor.incarnation,
-            guise: impostor.guise(),
+            guise: impostor.guise.clone(),
             hellos: others.iter().map(|to| (*to, impostor.hello(*to))).collect(),
             speaks: Mutex::default(),
             hears: Mutex::default(),
