@@ -15,9 +15,11 @@ use super::control;
 use super::exchange::{Endless, Exchange};
 use super::guard;
 use super::listener::Listener;
+use crate::node;
 use crate::node::history::History;
 use crate::node::status::Status;
 use crate::tls::Trust;
+use crate::trace::merge::Told;
 use crate::trace::record::Record;
 
 pub use super::answer::ClientError;
@@ -198,6 +200,19 @@ impl Client {
     /// If nobody answers there, or not as electd does.
     pub fn record(&self, address: &str) -> Result<Record, ClientError> {
         self.get(address, "trace")
+    }
+
+    /// The same, to be merged with others. The clock of the node showed what the record says at some time between the
+    /// question and the answer.
+    ///
+    /// # Errors
+    /// As [`Client::record`].
+    pub fn told(&self, address: &str) -> Result<Told, ClientError> {
+        let before = i128::from(node::now().0);
+        let record = self.record(address)?;
+        let after = i128::from(node::now().0);
+        let ahead_ns = before.midpoint(after) - i128::from(record.now_ns);
+        Ok(Told { record, ahead_ns })
     }
 
     /// The recording of the node at this address, byte for byte, as `electd replay` reads it.

@@ -57,7 +57,7 @@ pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
 #[cfg(feature = "cli")]
-pub(crate) use clock::moment;
+pub(crate) use clock::{moment, moment_of};
 use edited::{Edited, Present};
 pub use error::StartError;
 use inbox::{Event, Queue};

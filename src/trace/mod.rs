@@ -9,6 +9,7 @@
 mod brief;
 mod command;
 mod diagram;
+pub mod election;
 mod escaped;
 mod event;
 pub mod html;

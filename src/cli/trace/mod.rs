@@ -1,7 +1,6 @@
 //! `electd trace`: an election of the cluster, merged from what its nodes recorded.
 
 mod files;
-mod words;
 
 use std::path::PathBuf;
 use std::thread;
@@ -14,10 +13,10 @@ use super::exit::Exit;
 use super::{print, screen};
 use crate::admin::client::{Client, ClientError};
 use crate::node;
+use crate::trace::election::{Election, INDENT};
 use crate::trace::html::Html;
 use crate::trace::merge::{Told, Which, merge};
-use crate::trace::svg::{MOST_NODES, Svg};
-use words::Election;
+use crate::trace::svg::Svg;
 
 /// Show an election of the cluster, with every message of it.
 ///
@@ -87,18 +86,16 @@ impl Trace {
         } else {
             files::read(&self.file)?
         };
-        let election = merge(&told, which).ok_or_else(|| nobody_knows(which))?;
+        let merged = merge(&told, which).ok_or_else(|| nobody_knows(which))?;
+        let cluster = told.first().map_or("", |told| told.record.cluster.as_str());
+        let began = node::moment_of(merged.began_ns);
+        let shown = Election::new(merged, cluster, began);
         let is_drawn = matches!(self.output, Form::Svg | Form::Html);
-        if is_drawn && election.names.len() > MOST_NODES {
-            let (members, most) = (election.names.len(), MOST_NODES);
-            let what = format!(
-                "{members} members do not fit a drawing; at most {most} do: see --output text"
-            );
-            return Err(CliError::new(Exit::Usage, what));
+        if let Some(why) = shown.unfit().filter(|_| is_drawn) {
+            return Err(CliError::new(Exit::Usage, why));
         }
-        let shown = Election::new(&election, told.first().map(|told| &told.record));
         match self.output {
-            Form::Text => print::result(&screen::on_terminal(&shown.text(), words::INDENT)),
+            Form::Text => print::result(&screen::on_terminal(&shown.text(), INDENT)),
             Form::Json => print::json(&shown.object()),
             Form::Svg => print::result(&Svg(&shown.diagram()).to_string()),
             Form::Html => print::result(&Html(&shown.diagram()).to_string()),
@@ -127,15 +124,10 @@ fn ask(asked: &[Asked], client: &Client) -> Vec<Told> {
     told
 }
 
-/// The record of a node that answered. Its clock showed `now_ns` at some time between the question and the answer.
+/// The record of a node that answered.
 fn record_of(asked: &Asked, client: &Client) -> Result<Told, ClientError> {
     asked.answer.as_ref().map_err(Clone::clone)?;
-    let address = asked.target.admin.as_deref().ok_or(ClientError::NotServed)?;
-    let before = i128::from(node::now().0);
-    let record = client.record(address)?;
-    let after = i128::from(node::now().0);
-    let ahead_ns = before.midpoint(after) - i128::from(record.now_ns);
-    Ok(Told { record, ahead_ns })
+    client.told(asked.target.admin.as_deref().ok_or(ClientError::NotServed)?)
 }
 
 fn nobody_knows(which: Which) -> CliError {

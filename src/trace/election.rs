@@ -5,42 +5,61 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use crate::cli::transition;
+use super::Line;
+use super::diagram::Diagram;
+use super::event::{Event, What};
+use super::json::json as events;
+use super::length::length;
+use super::merge::{Merged, figures};
+use super::svg::MOST_NODES;
 use crate::core::message::Kind;
 use crate::core::settings::AlgorithmKind;
 use crate::core::types::Time;
-use crate::node::{self, moment};
-use crate::trace::json::json as events;
-use crate::trace::merge::{Merged, figures};
-use crate::trace::record::Record;
-use crate::trace::{Diagram, Event, Line, What, length};
 
 /// How far what happened is indented in a line, less one.
 pub const INDENT: usize = 22;
 
 /// An election to be shown.
-pub struct Election<'a> {
-    merged: &'a Merged,
-    cluster: &'a str,
+///
+/// ```
+/// use electd::trace::election::Election;
+/// use electd::trace::merge::Merged;
+///
+/// let merged = Merged { algorithm: "bully".to_owned(), ..Merged::default() };
+/// let election = Election::new(merged, "demo", "2026-01-01T00:00:00.000Z".to_owned());
+/// assert_eq!(election.object()["began"], "2026-01-01T00:00:00.000Z");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Election {
+    merged: Merged,
+    cluster: String,
     algorithm: Option<AlgorithmKind>,
-    /// When it began, in milliseconds since the Unix epoch, by the clock of this host.
-    began_ms: u64,
+    began: String,
 }
 
-impl<'a> Election<'a> {
-    /// This one, of the cluster of this record.
-    pub fn new(merged: &'a Merged, record: Option<&'a Record>) -> Election<'a> {
+impl Election {
+    /// This one, of this cluster, which began at this moment.
+    #[must_use]
+    pub fn new(merged: Merged, cluster: &str, began: String) -> Election {
         let algorithm = AlgorithmKind::ALL.into_iter().find(|it| it.name() == merged.algorithm);
-        let ago = i128::from(node::now().0) - merged.began_ns;
-        let ago_ms = u64::try_from(ago / 1_000_000).unwrap_or_default();
-        let began_ms = transition::now().saturating_sub(ago_ms);
-        let cluster = record.map_or("", |record| record.cluster.as_str());
-        Election { merged, cluster, algorithm, began_ms }
+        Election { merged, cluster: cluster.to_owned(), algorithm, began }
     }
 
-    /// For people.
+    /// Why it cannot be drawn, if there are too many members.
+    #[must_use]
+    pub fn unfit(&self) -> Option<String> {
+        let members = self.merged.names.len();
+        (members > MOST_NODES).then(|| {
+            format!(
+                "{members} members do not fit a drawing; at most {MOST_NODES} do: see `electd trace --output text`"
+            )
+        })
+    }
+
+    /// As lines for people.
+    #[must_use]
     pub fn text(&self) -> String {
-        let mut text = format!("{}, {}\n\n", self.title(), moment(self.began_ms));
+        let mut text = format!("{}, {}\n\n", self.title(), self.began);
         if self.merged.left_out > 0 {
             let _ = writeln!(text, "{} earlier events are left out", self.merged.left_out);
         }
@@ -70,9 +89,10 @@ impl<'a> Election<'a> {
         Line { time: event.time, node, what }
     }
 
-    /// For programs.
+    /// For programs: what docs/trace.md describes.
+    #[must_use]
     pub fn object(&self) -> Value {
-        let merged = self.merged;
+        let merged = &self.merged;
         let (kinds, others) = self.messages();
         let total =
             ("total".to_owned(), Value::from(kinds.iter().map(|(_, count)| count).sum::<u64>()));
@@ -83,7 +103,7 @@ impl<'a> Election<'a> {
             "algorithm": merged.algorithm,
             "epoch": merged.epoch,
             "leader": merged.leader,
-            "began": moment(self.began_ms),
+            "began": self.began,
             "messages": kinds.iter().map(named).chain([total]).collect::<Map<_, _>>(),
             "other_messages": others,
             "formula": self.formula().map(|(least, most)| json!({"least": least, "most": most})),
@@ -97,10 +117,11 @@ impl<'a> Election<'a> {
     }
 
     /// To be drawn.
-    pub fn diagram(&self) -> Diagram<'a> {
+    #[must_use]
+    pub fn diagram(&self) -> Diagram<'_> {
         let silent = self.silent().map(|silent| format!("; {silent}")).unwrap_or_default();
         Diagram {
-            title: format!("{}, {}", self.title(), moment(self.began_ms)),
+            title: format!("{}, {}", self.title(), self.began),
             counts: format!("{}{silent}", self.counts()),
             description: format!("{}. {LEGEND}", self.who_leads()),
             names: self.merged.names.clone(),
@@ -109,7 +130,7 @@ impl<'a> Election<'a> {
     }
 
     fn title(&self) -> String {
-        let (cluster, algorithm) = (self.cluster, &self.merged.algorithm);
+        let (cluster, algorithm) = (&self.cluster, &self.merged.algorithm);
         match self.merged.epoch {
             Some(epoch) => format!("Election of epoch {epoch} in {cluster}, algorithm {algorithm}"),
             None => format!("Election under way in {cluster}, algorithm {algorithm}"),
