@@ -58,6 +58,7 @@
 //! | writer-PEER | its queue, orders, the back-off between dials | its queue is dropped |
 //! | admin | accept, or room for one more client | it was told to stop, and the threads of its clients have ended |
 //! | admin-client, at most 80 | its client, the outcome of a command, or new events | its client is gone, too slow, or lost its place |
+//! | admin-ask, at most 8 | another member, for an election that a client asks for | all have answered, or it took too long |
 //! | control, control-client | the same for the control socket | as admin |
 //! | job, with `run -- CMD` | changes of the leadership, what "job-guard" finds | the node has stopped, or CMD ended |
 //! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |

@@ -11,9 +11,6 @@ use socket2::{SockAddr, Socket};
 use super::limits;
 use super::places::{Place, Places};
 
-/// Enough for a request and its answer, which are both on the heap.
-pub const STACK: usize = 256 * 1024;
-
 /// The threads of a server.
 #[derive(Clone, Copy)]
 pub struct Crew {

@@ -10,6 +10,7 @@ use serde_json::json;
 use crate::node::handle::{Command, CommandError, Handle};
 
 use super::dispatch::{self, Answer, Shared};
+use super::elections;
 use super::inbound::Asked;
 use super::limits;
 use super::peers;
@@ -80,6 +81,7 @@ impl<H: Handle> Connection<'_, H> {
             Answer::Now(response) => response,
             Answer::Command(command) => self.carry_out(command),
             Answer::Peer(name) => self.ask_peer(&name),
+            Answer::Election(asked) => self.find_election(asked),
             Answer::Attach => return Ok(Some(End::Attach)),
             Answer::Stream(stream) if self.talk.line.place().begin(Purpose::Stream) => {
                 return self.stream(stream).map(|()| Some(End::Over(Over::Answered)));
@@ -108,6 +110,17 @@ impl<H: Handle> Connection<'_, H> {
             return peers::too_many();
         }
         let response = peers::status(name, self.shared.handle(), &self.shared.security());
+        self.talk.line.place().end();
+        response
+    }
+
+    /// An election, as the members recorded it.
+    fn find_election(&self, asked: elections::Asked) -> Response {
+        if !self.talk.line.place().begin(Purpose::Election) {
+            return elections::too_many();
+        }
+        let (node, security) = (self.shared.handle(), self.shared.security());
+        let response = self.shared.elections().answer(asked, node, &security);
         self.talk.line.place().end();
         response
     }

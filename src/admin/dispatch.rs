@@ -8,6 +8,7 @@ use serde_json::json;
 use crate::node::handle::{Command, Handle};
 use crate::tls::Security;
 
+use super::elections::{self, Elections};
 use super::guard::{self, Access};
 use super::peers;
 use super::places::Places;
@@ -21,6 +22,7 @@ pub struct Shared<H> {
     handle: H,
     access: Access,
     places: Arc<Places>,
+    elections: Elections,
 }
 
 impl<H: Handle> Shared<H> {
@@ -29,7 +31,7 @@ impl<H: Handle> Shared<H> {
         let places = Arc::<Places>::default();
         let told = places.clone();
         handle.events().on_news(move || told.tell_news());
-        Shared { handle, access, places }
+        Shared { handle, access, places, elections: Elections::default() }
     }
 
     /// The node.
@@ -40,6 +42,11 @@ impl<H: Handle> Shared<H> {
     /// The places of the connections.
     pub fn places(&self) -> &Arc<Places> {
         &self.places
+    }
+
+    /// The elections that clients ask for.
+    pub fn elections(&self) -> &Elections {
+        &self.elections
     }
 
     /// The credentials for TLS, if the server has TLS.
@@ -65,6 +72,8 @@ pub enum Answer {
     Stream(Stream),
     /// With what another member of this name shows, which takes a while.
     Peer(String),
+    /// With an election, for which other members are asked.
+    Election(elections::Asked),
     /// The connection is given away: a process attaches itself to the node.
     Attach,
 }
@@ -100,10 +109,12 @@ pub fn answer<H: Handle>(
         None if request.path == "/events" && request.method == "GET" => {
             events(request, shared).map_or_else(Answer::Now, Answer::Stream)
         }
-        None => match peers::asked(&request.path).filter(|_| request.method == "GET") {
-            Some(name) => Answer::Peer(name.to_owned()),
-            None => Answer::Now(view(request, shared)),
-        },
+        None => {
+            let peer = peers::asked(&request.path).filter(|_| request.method == "GET");
+            let peer = peer.map(|name| Answer::Peer(name.to_owned()));
+            let election = || elections::asked(request).map(Answer::Election);
+            peer.or_else(election).unwrap_or_else(|| Answer::Now(view(request, shared)))
+        }
     }
 }
 

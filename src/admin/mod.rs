@@ -19,6 +19,7 @@
 //! | `views` | what a node shows |
 //! | `page` | `GET /`: a page for people, which asks the other paths |
 //! | `peers` | `GET /peers/NAME/status`: what another member shows |
+//! | `elections` | `GET /elections/last`: an election, merged from what all members recorded |
 //! | `guard` | which clients may give commands |
 //! | `response` | an answer to bytes |
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
@@ -33,6 +34,7 @@ pub mod client;
 mod connection;
 pub mod control;
 mod dispatch;
+mod elections;
 mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
@@ -68,6 +70,8 @@ pub(crate) use {request::Request, response::Response, site::Site};
 mod limits {
     use std::time::Duration;
 
+    /// The stack of a thread: enough for a request and its answer, which are both on the heap.
+    pub const STACK: usize = 256 * 1024;
     /// Connections of a server. With one more, one of the others is ended.
     pub const CONNECTIONS: usize = 64;
     /// Of these, the streams of events.
@@ -76,6 +80,16 @@ mod limits {
     pub const COMMANDS: usize = 16;
     /// Of these, the questions that the node asks other members at the same time. None of their connections is ended.
     pub const PEERS: usize = 8;
+    /// Of these, the questions for elections, of which one at a time is found. None of their connections is ended.
+    pub const ELECTIONS: usize = 16;
+    /// The members that are asked for an election at the same time.
+    pub const ASKED_AT_ONCE: usize = 8;
+    /// How long members are asked for one; and how long a question waits for those before it.
+    pub const GATHERING: Duration = Duration::from_secs(2);
+    /// How long a member may take to take a connection, and to answer.
+    pub const MEMBER: Duration = Duration::from_secs(1);
+    /// How old an election may be that was found for somebody else.
+    pub const FRESH: Duration = Duration::from_millis(250);
     /// Connections that were ended to make room, and whose threads are not gone yet.
     pub const LEAVING: usize = 16;
     /// How long a node may take to carry out a command.

@@ -1,7 +1,10 @@
 //! `GET /peers/NAME/status`: what another member shows, so that a browser needs the address of one node alone.
 
+use std::time::Duration;
+
 use crate::limits::is_name;
 use crate::node::handle::Handle;
+use crate::node::status::MemberStatus;
 use crate::tls::{Security, Trust};
 
 use super::client::Client;
@@ -33,18 +36,12 @@ pub fn status<H: Handle>(name: &str, handle: &H, security: &Security) -> Respons
             format!("there is no member {name} here; `members` of /status lists all"),
         );
     };
-    let Some(address) = &member.admin else {
-        return Response::error(
-            404,
-            format!("{name} has no \"admin\" address, so it cannot be asked"),
-        );
+    let client = match client(member, security, None) {
+        Ok(client) => client,
+        Err((code, sentence)) => return Response::error(code, sentence),
     };
-    let trust = match security.now().map(|credentials| Trust::in_member(&credentials, name)) {
-        None => None,
-        Some(Some(trust)) => Some(trust),
-        Some(None) => return Response::error(502, format!("no certificate can name {name}")),
-    };
-    match Client::new(None).secured(trust).status(address) {
+    let address = member.admin.as_deref().unwrap_or_default();
+    match client.status(address) {
         Ok(told) if told.node.id == member.id && told.cluster == own.cluster => {
             Response::json(200, &told)
         }
@@ -56,4 +53,24 @@ pub fn status<H: Handle>(name: &str, handle: &H, security: &Security) -> Respons
         }
         Err(error) => Response::error(502, error.to_string()),
     }
+}
+
+/// A client of this member, which waits for this long if not as usual; it speaks HTTPS where this node serves that.
+///
+/// # Errors
+/// If the member cannot be asked: the code of the answer that says so, and why.
+pub(super) fn client(
+    member: &MemberStatus,
+    security: &Security,
+    patience: Option<Duration>,
+) -> Result<Client, (u16, String)> {
+    let name = &member.name;
+    if member.admin.is_none() {
+        return Err((404, format!("{name} has no \"admin\" address, so it cannot be asked")));
+    }
+    let trust = match security.now().map(|credentials| Trust::in_member(&credentials, name)) {
+        Some(None) => return Err((502, format!("no certificate can name {name}"))),
+        trust => trust.flatten(),
+    };
+    Ok(Client::within(patience, None).secured(trust))
 }

@@ -75,6 +75,8 @@ pub enum Purpose {
     Stream,
     /// A question to another member.
     Peer,
+    /// A question for an election, for which other members are asked.
+    Election,
 }
 
 impl Purpose {
@@ -85,6 +87,7 @@ impl Purpose {
             Purpose::Command => limits::COMMANDS,
             Purpose::Stream => limits::STREAMS,
             Purpose::Peer => limits::PEERS,
+            Purpose::Election => limits::ELECTIONS,
         }
     }
 }

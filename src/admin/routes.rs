@@ -11,7 +11,7 @@ use crate::node::handle::{Command, Handle};
 use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
-use super::{metrics, page, peers, views};
+use super::{elections, metrics, page, peers, views};
 
 /// A path, and what a client can do there.
 pub struct Route<H> {
@@ -34,6 +34,8 @@ pub enum Takes {
 const MEMBER: &str = "/members/";
 /// The path of another member's status.
 const ANY_PEER: &str = "/peers/NAME/status";
+/// The path of the election of an epoch.
+const ANY_ELECTION: &str = "/elections/EPOCH";
 /// The path of a member in a list of paths.
 const ANY_MEMBER: &str = "/members/NAME";
 
@@ -51,6 +53,8 @@ impl<H: Handle> Route<H> {
         Route::shown("/trace", views::trace),
         Route::shown("/flight", |node, _| views::flight(node)),
         Route::shown("/metrics", metrics::answer),
+        Route::shown("/elections/last", |_, _| Response::of("application/json", Vec::new())),
+        Route::shown(ANY_ELECTION, |_, _| Response::of("application/json", Vec::new())),
         Route::taken("/elections", |body| nothing(body, Command::Elect)),
         Route::taken("/drain", drain),
         Route::taken("/undrain", |body| nothing(body, Command::Undrain)),
@@ -80,6 +84,7 @@ impl<H: Handle> Route<H> {
         let path = match path {
             _ if path.strip_prefix(MEMBER).is_some_and(is_name) => ANY_MEMBER,
             _ if peers::asked(path).is_some() => ANY_PEER,
+            _ if elections::named(path).is_some() => ANY_ELECTION,
             path => path,
         };
         Route::ALL.iter().find(|route| route.path == path)

@@ -4,6 +4,7 @@
 //! |---|---|---|
 //! | `admin` | the next client | the server stops, and the threads of its clients have ended |
 //! | `admin-client`, one for each client | its client, the node for a command, or new events | its client is gone, is too slow, or lost its place |
+//! | `admin-ask`, at most 8 | the answer of another member, for an election that a client asks for | there are all answers, or it took too long |
 //! | `control`, `control-client` | the same, for the control socket: a crowd on the admin address is not in its way | as `admin` |
 
 use std::io;
@@ -15,11 +16,12 @@ use socket2::Socket;
 use crate::node::handle::Handle;
 use crate::tls::Security;
 
-use super::acceptor::{Crew, STACK};
+use super::acceptor::Crew;
 use super::connection;
 use super::control::Control;
 use super::dispatch::Shared;
 use super::guard::{Access, Token};
+use super::limits;
 use super::serving::Serving;
 
 /// The bytes that the kernel keeps for a client that does not read.
@@ -27,8 +29,8 @@ const SEND_BUFFER: usize = 64 * 1024;
 
 /// The priorities of the threads of clients, as nice values: dozens that are busy with a crowd on the admin address keep
 /// neither the election thread waiting nor an operator at the control socket.
-const ADMIN: Crew = Crew { name: "admin", priority: 5, stack: STACK };
-const CONTROL: Crew = Crew { name: "control", priority: 0, stack: STACK };
+const ADMIN: Crew = Crew { name: "admin", priority: 5, stack: limits::STACK };
+const CONTROL: Crew = Crew { name: "control", priority: 0, stack: limits::STACK };
 
 /// The HTTP server on the admin address of a node. Dropping it stops it too.
 pub struct Server {

@@ -7,7 +7,7 @@ use std::thread::{self, JoinHandle};
 
 use socket2::Socket;
 
-use super::acceptor::{Acceptor, Crew, STACK};
+use super::acceptor::{Acceptor, Crew};
 use super::places::{Place, Places};
 
 /// The accepting thread of a server, which waits for the threads of its clients. Dropping it ends all of them.
@@ -30,7 +30,7 @@ impl Serving {
     ) -> io::Result<Serving> {
         let listener = Arc::new(listener);
         let (own, own_places) = (listener.clone(), places.clone());
-        let builder = thread::Builder::new().name(crew.name.to_owned()).stack_size(STACK);
+        let builder = thread::Builder::new().name(crew.name.to_owned()).stack_size(crew.stack);
         let thread = builder.spawn(move || {
             Acceptor { crew, listener: &own, places: &own_places, serve: &serve, reported: None }
                 .run();

@@ -3,6 +3,10 @@
 
 use std::fmt;
 
+use base64::Engine;
+use base64::prelude::BASE64_STANDARD;
+use sha2::{Digest, Sha256};
+
 use super::diagram::Diagram;
 use super::escaped::Escaped;
 use super::json::json;
@@ -17,6 +21,20 @@ const SCRIPT: &str = concat!(include_str!("html/drawn.js"), include_str!("html/p
 pub const DRAWN_STYLE: &str = include_str!("html/drawn.css");
 /// The script that steps through a drawing and marks causes and effects; for other pages too.
 pub const DRAWN_SCRIPT: &str = include_str!("html/drawn.js");
+
+/// What a browser may do with such a document: run its own script, and nothing else.
+///
+/// ```
+/// assert!(electd::trace::html::policy().starts_with("default-src 'none'; script-src 'sha256-"));
+/// ```
+#[must_use]
+pub fn policy() -> String {
+    // A script or style is the whole content of its element.
+    let hash =
+        |content: &str| format!("'sha256-{}'", BASE64_STANDARD.encode(Sha256::digest(content)));
+    let [script, style] = [SCRIPT, STYLE].map(|content| hash(&format!("\n{content}")));
+    format!("default-src 'none'; script-src {script}; style-src {style} {}", hash(svg::STYLE))
+}
 
 /// A diagram as an HTML document: `Html(&diagram).to_string()`.
 #[derive(Clone, Copy, Debug)]
@@ -45,6 +63,7 @@ impl Html<'_> {
             "description" => write!(f, "{}", Escaped(description)),
             "style" => f.write_str(STYLE),
             "script" => f.write_str(SCRIPT),
+            "policy" => f.write_str(&policy()),
             "drawing" => svg::draw(self.0, "", f),
             "events" => self.list(f),
             // No markup ends the element, or opens another, as there is no `<` in it.

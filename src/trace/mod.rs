@@ -6,6 +6,7 @@
 //!
 //! [`Reason::sentence`]: crate::core::Reason::sentence
 
+mod bounded;
 mod brief;
 mod command;
 mod diagram;
@@ -14,6 +15,7 @@ mod escaped;
 mod event;
 pub mod html;
 pub mod json;
+mod latest;
 mod length;
 pub mod merge;
 mod message;

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::bounded;
+
 /// The record of a node since its start, as far as it is kept.
 ///
 /// ```
@@ -33,6 +35,7 @@ pub struct Record {
     /// The names of all members, in the order of their ids.
     pub members: Vec<String>,
     /// What the node took and did, in order.
+    #[serde(deserialize_with = "bounded::entries")]
     pub entries: Vec<Entry>,
 }
 

@@ -3,6 +3,7 @@
 mod cli;
 mod commands;
 mod crowd;
+mod elections;
 mod events;
 mod fake;
 mod limits;

@@ -1,0 +1,175 @@
+//! `GET /elections/last` and `/elections/EPOCH`: an election of the cluster, merged from what its members recorded, as
+//! `electd trace` shows it: to a browser as the drawing, to others as JSON.
+//!
+//! One election is merged at a time, and whoever asks meanwhile waits for it, so that a crowd of browsers costs no more
+//! than one; and each member's share is bounded, so that a member that lies costs no more than an honest one.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use log::debug;
+use parking_lot::Mutex;
+
+use crate::node::handle::Handle;
+use crate::node::moment_of;
+use crate::node::status::{MemberStatus, Status};
+use crate::tls::Security;
+use crate::trace::election::Election;
+use crate::trace::html::{Html, policy};
+use crate::trace::merge::{Told, Which, merge};
+
+use super::limits;
+use super::peers;
+use super::request::Request;
+use super::response::Response;
+
+/// A question for an election.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Asked {
+    which: Which,
+    /// Whether a browser asks, which shows the drawing.
+    draws: bool,
+}
+
+/// The election that this path names.
+pub fn named(path: &str) -> Option<Which> {
+    match path.strip_prefix("/elections/")? {
+        "last" => Some(Which::Last),
+        epoch if epoch.bytes().all(|byte| byte.is_ascii_digit()) => {
+            epoch.parse().ok().map(Which::Epoch)
+        }
+        _ => None,
+    }
+}
+
+/// The question in this request, if it asks for an election.
+pub fn asked(request: &Request) -> Option<Asked> {
+    let which = named(&request.path).filter(|_| request.method == "GET")?;
+    Some(Asked { which, draws: request.accepts("text/html") })
+}
+
+/// The answer to one more question than may wait, or to one that has waited for too long.
+pub fn too_many() -> Response {
+    Response::error(503, "too many ask for elections at present: ask again")
+}
+
+/// The election that was merged last.
+#[derive(Debug, Default)]
+pub struct Elections(Mutex<Option<Found>>);
+
+#[derive(Clone, Debug)]
+struct Found {
+    which: Which,
+    /// When the members began to be asked.
+    since: Instant,
+    /// None if nobody recorded it.
+    election: Option<Arc<Election>>,
+}
+
+impl Elections {
+    /// Asks the members for what they recorded, by HTTPS where this node serves that.
+    pub fn answer<H: Handle>(&self, asked: Asked, node: &H, security: &Security) -> Response {
+        let Some(election) = self.find(asked.which, || ask(asked.which, node, security)) else {
+            return too_many();
+        };
+        let Some(election) = election else { return nobody_knows(asked.which) };
+        match election.unfit() {
+            _ if !asked.draws => Response::json(200, &election.object()),
+            Some(why) => Response::error(404, why),
+            None => {
+                // It needs no access to its own address, even if it is a frame of the page.
+                let policy = format!(
+                    "{}; base-uri 'none'; form-action 'none'; frame-ancestors 'self'; sandbox allow-scripts",
+                    policy()
+                );
+                Response::page(Html(&election.diagram()).to_string(), policy)
+            }
+        }
+    }
+
+    /// This election, as found for somebody who asked just before, or meanwhile; none if that takes too long.
+    fn find(
+        &self,
+        which: Which,
+        ask: impl FnOnce() -> Option<Election>,
+    ) -> Option<Option<Arc<Election>>> {
+        let asked = Instant::now();
+        let mut last = self.0.try_lock_for(limits::GATHERING)?;
+        let is_fresh =
+            |found: &&Found| found.which == which && found.since + limits::FRESH >= asked;
+        if let Some(found) = last.as_ref().filter(is_fresh) {
+            return Some(found.election.clone());
+        }
+        let since = Instant::now();
+        let election = ask().map(Arc::new);
+        *last = Some(Found { which, since, election: election.clone() });
+        Some(election)
+    }
+}
+
+fn ask<H: Handle>(which: Which, node: &H, security: &Security) -> Option<Election> {
+    let own = node.status();
+    let record = node.record().latest().ok();
+    let mut told: Vec<Told> =
+        record.map(|record| Told { record, ahead_ns: 0 }).into_iter().collect();
+    told.extend(ask_others(&own, security));
+    let merged = merge(&told, which)?;
+    let began = moment_of(merged.began_ns);
+    Some(Election::new(merged, &own.cluster, began))
+}
+
+/// Asks the other members, some at a time, and first those that this node takes to be alive.
+fn ask_others(own: &Status, security: &Security) -> Vec<Told> {
+    let until = Instant::now() + limits::GATHERING;
+    let mut others: Vec<_> =
+        own.members.iter().filter(|member| member.name != own.node.name).collect();
+    others.sort_by_key(|member| member.status == "alive"); // the last comes first
+    let (open, told) = (Mutex::new(others), Mutex::new(Vec::new()));
+    let next = || open.lock().pop().filter(|_| Instant::now() < until);
+    let work = || {
+        while let Some(member) = next() {
+            match told_by(member, own, security) {
+                Ok(record) => told.lock().push(record),
+                Err(why) => debug!("{} tells nothing of its elections: {why}", member.name),
+            }
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..limits::ASKED_AT_ONCE.min(own.members.len()) {
+            let builder =
+                thread::Builder::new().name("admin-ask".to_owned()).stack_size(limits::STACK);
+            if builder.spawn_scoped(scope, work).is_err() {
+                break; // fewer do, and without any this node tells what it knows
+            }
+        }
+    });
+    let mut told = told.into_inner();
+    told.sort_by(|a: &Told, b| a.record.node.cmp(&b.record.node)); // one order, whoever answers first
+    told
+}
+
+/// What this member recorded lately.
+fn told_by(member: &MemberStatus, own: &Status, security: &Security) -> Result<Told, String> {
+    let client = peers::client(member, security, Some(limits::MEMBER)).map_err(|(_, why)| why)?;
+    let address = member.admin.as_deref().unwrap_or_default();
+    let Told { record, ahead_ns } = client.told(address).map_err(|error| error.to_string())?;
+    if (&record.node, &record.cluster) != (&member.name, &own.cluster) {
+        return Err(format!("at {address} answers {} of cluster {}", record.node, record.cluster));
+    }
+    let record = record.latest().map_err(|what| format!("its record has {what}"))?;
+    Ok(Told { record, ahead_ns })
+}
+
+fn nobody_knows(which: Which) -> Response {
+    let sentence = match which {
+        Which::Last | Which::All => {
+            "no member that answers has recorded an election since its start".to_owned()
+        }
+        Which::Epoch(epoch) => format!(
+            "no member that answers remembers the election of epoch {epoch}: a node forgets the earliest, and by a \
+             restart all before it"
+        ),
+    };
+    Response::error(404, sentence)
+}
