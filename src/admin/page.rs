@@ -1,5 +1,5 @@
 //! `GET /`: a page for people. It is one document that asks this node alone, by paths relative to its own, and nothing
-//! that it gets is ever inserted as HTML.
+//! that it gets is ever inserted as HTML. The drawing of an election is a document of its own, in a frame.
 
 use serde_json::json;
 use uuid::Uuid;
@@ -9,7 +9,7 @@ use super::response::Response;
 
 const PAGE: &str = include_str!("page/page.html");
 const STYLE: &str = include_str!("page/page.css");
-const SCRIPT: &str = include_str!("page/page.js");
+const SCRIPT: &str = concat!(include_str!("page/page.js"), "\n", include_str!("page/election.js"));
 
 /// The page, for a browser; for other clients a list of these paths, as at any path that is none.
 pub fn answer(request: &Request, paths: &[String]) -> Response {
@@ -22,7 +22,7 @@ pub fn answer(request: &Request, paths: &[String]) -> Response {
     let nonce = Uuid::new_v4().simple().to_string();
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
-         base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+         frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
     let page = PAGE.replace("{{nonce}}", &nonce);
     let page = page.replacen("{{style}}", STYLE, 1).replacen("{{script}}", SCRIPT, 1);

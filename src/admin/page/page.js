@@ -36,9 +36,11 @@ let members = []; // as that node lists them
 let history = [];
 let historyOf = ""; // for which leadership
 let heard = Date.now();
-const asking = { own: false, others: false };
+const asking = { own: false, others: false, election: false };
+let chosen = "last"; // the election that is drawn: that, or an epoch
 let again = false; // something happened while the others were asked
 let isLive = true;
+let source = null; // of events
 
 // An element with these attributes and this content; strings become text.
 function el(tag, attributes, ...content) {
@@ -174,8 +176,18 @@ function leaderships() {
     const end = one.lasts ? "" : one.until_ms === null ? " (its end was not seen)" : ` for ${length(one.until_ms - one.since_ms)}`;
     const before = one.before ? `, after ${one.before}: ${one.reason}; nobody led for ${length(one.leaderless_ms)}` : "";
     const what = `${one.leader} in epoch ${one.epoch}${one.lasts ? ", until now" : end}`;
-    return el("li", {}, el("strong", {}, what), el("br", {}), el("small", {}, `since ${time(one.since_ms)}${before}`));
+    const button = { type: "button", "data-epoch": one.epoch, "aria-pressed": one.epoch === chosen, "aria-label": `Show the election of epoch ${one.epoch}` };
+    const show = el("button", button, "Show");
+    return el("li", {}, el("strong", {}, what), " ", show, el("br", {}), el("small", {}, `since ${time(one.since_ms)}${before}`));
   });
+}
+
+// The last change of leader, in sentences.
+function happened() {
+  const last = history.at(-1);
+  if (!last?.before) return "";
+  const who = last.leader === last.before ? `${last.leader} was elected again` : `${last.leader} took over from ${last.before}`;
+  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()}: ${last.reason}. Nobody led for ${length(last.leaderless_ms)}.`;
 }
 
 function strip() {
@@ -198,7 +210,7 @@ function verdict(view, first, found) {
   if (!first) {
     return ["bad", `Nobody leads${view.leaderless ? `: ${view.leaderless.reason}` : ""}.`];
   }
-  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more may fail`;
+  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more ${failures === 1 ? "member" : "members"} may fail`;
   const word = found.length > 0 || (failures === 0 && at_most > 0) ? "fair" : "good";
   return [word, `${first.name} leads in epoch ${first.epoch}; ${more}.`];
 }
@@ -210,6 +222,7 @@ function render() {
   const [word, words] = verdict(view, first, found);
   by("verdict").className = word;
   say("verdict", words);
+  say("happened", first ? happened() : "");
   document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
   say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
   const paused = view.pause && `Paused since ${view.pause.since}: nobody preempts the leader.`;
@@ -285,6 +298,7 @@ async function once(what, work) {
 async function look() {
   await once("own", () => ask_own().then(() => { say("silent", ""); render(); }, mourn));
   if (own !== null) {
+    once("election", draw);
     await once("others", async () => {
       do {
         again = false;
@@ -294,17 +308,17 @@ async function look() {
   }
 }
 
+// A browser has few connections to one node, so that a page that nobody sees gives its own up.
 function listen() {
-  const source = new EventSource(`${base}events`);
+  if (document.hidden || source !== null) return;
+  source = new EventSource(`${base}events`);
   source.onopen = () => { isLive = true; };
   source.onerror = () => {
-    isLive = source.readyState !== EventSource.CLOSED;
-    if (!isLive) setTimeout(listen, 10000);
+    isLive = source?.readyState !== EventSource.CLOSED;
+    if (!isLive) {
+      source = null;
+      setTimeout(listen, 10000);
+    }
   };
   for (const kind of EVENTS) source.addEventListener(kind, () => { again = true; look(); });
 }
-
-look();
-listen();
-setInterval(() => document.hidden || look(), EVERY);
-document.addEventListener("visibilitychange", () => document.hidden || look());

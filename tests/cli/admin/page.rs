@@ -32,7 +32,7 @@ fn a_browser_gets_a_page_that_may_ask_its_own_node_and_nobody_else() {
         page.header("content-security-policy").unwrap(),
         format!(
             "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
-             base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+             frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
         )
     );
     for element in ["<script", "<style"] {

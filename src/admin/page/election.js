@@ -1,0 +1,78 @@
+// The drawing of an election. It is a document of its own from the same node, in a frame that may run its own script and
+// do nothing else; it is loaded again when what the members tell of the election has changed.
+const SOON = 300; // ms until the next look at an election of which more may be told
+let settled = ""; // how things stood when two looks found the same
+let drawn = ""; // what is drawn, in short
+
+// How things stand: while this stays, no member has more to tell.
+function standing() {
+  if (chosen !== "last") return String(chosen);
+  return JSON.stringify(members.map(({ name }) => [name, status(name)?.state, status(name)?.epoch, status(name)?.incarnation]));
+}
+
+function load(title) {
+  const path = `${base}elections/${chosen}`;
+  by("alone").href = path;
+  const frame = el("iframe", { src: path, title });
+  // The old drawing stays until the new one is there.
+  frame.addEventListener("load", () => {
+    while (frame.previousSibling) frame.previousSibling.remove();
+  });
+  by("drawing").append(frame);
+}
+
+function words({ epoch, leader, messages, left_out }) {
+  const what = epoch === null ? "Nobody is elected yet" : `${leader ?? "A member that nobody names"} was elected, in epoch ${epoch}`;
+  const earlier = left_out === 0 ? "" : ` ${left_out} earlier events are left out.`;
+  return `${what}. The members sent each other ${messages.total} messages for it, as they recorded.${earlier}`;
+}
+
+async function draw() {
+  const [stands, asked] = [standing(), chosen];
+  if (stands === settled) return;
+  let told;
+  try {
+    told = await get(`elections/${asked}`);
+  } catch (error) {
+    if (asked === chosen) say("told", `No drawing: ${error.message}.`);
+    return; // until the next look
+  }
+  if (asked !== chosen) return;
+  const found = JSON.stringify([asked, told.epoch, told.leader, told.events.length, told.silent]);
+  if (found === drawn && told.epoch !== null) settled = stands;
+  if (found === drawn) return;
+  drawn = found;
+  say("told", words(told));
+  load(told.title);
+  setTimeout(look, SOON);
+}
+
+function choose(which) {
+  chosen = which;
+  settled = drawn = "";
+  by("latest").hidden = which === "last";
+  say("election-title", which === "last" ? "The last election" : `The election of epoch ${which}`);
+  render();
+  once("election", draw);
+}
+
+by("history").addEventListener("click", ({ target }) => {
+  const button = target.closest("button[data-epoch]");
+  if (button === null) return;
+  choose(Number(button.dataset.epoch));
+  by("election-title").scrollIntoView();
+});
+by("latest").addEventListener("click", () => choose("last"));
+
+look();
+listen();
+setInterval(() => document.hidden || look(), EVERY);
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden) {
+    source?.close();
+    source = null;
+  } else {
+    listen();
+    look();
+  }
+});
