@@ -275,7 +275,7 @@ function showChoices() {
   const nobody = make("option", { value: "" }, "nobody, or not one of all");
   by("guess").replaceChildren(...names.map((n) => make("option", { value: `node-${n}` }, `node-${n}`)), nobody);
   by("who").value = names.includes(Number(kept[0])) ? kept[0] : String(names.length);
-  if ([...by("guess").options].some((option) => option.value === kept[1])) by("guess").value = kept[1];
+  by("guess").value = [...by("guess").options].some(({ value }) => value !== "" && value === kept[1]) ? kept[1] : "node-1";
 }
 
 function showTarget() {
