@@ -5,7 +5,7 @@
 //! ends with the exit code of the node; after a crash once the guards and the coroner have done their work.
 
 use std::io;
-use std::process::{Child, Command};
+use std::process::Child;
 use std::thread;
 use std::time::Duration;
 
@@ -18,6 +18,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::core::settings::Timing;
 use crate::exec::{signals, tree};
+use crate::rank::children;
 
 /// The signals that are for the node.
 const PASSED_ON: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2];
@@ -36,7 +37,7 @@ pub fn attend(timing: Option<Timing>) -> Result<(), CliError> {
     let internal = |error: io::Error| CliError::new(Exit::Internal, error);
     let heard = [signals::heeded(&PASSED_ON), vec![SIGCHLD]].concat();
     let mut heard = Signals::new(heard).map_err(internal)?;
-    let mut command = Command::new("/proc/self/exe");
+    let mut command = children::this_program();
     let node = command.args(std::env::args_os().skip(1)).spawn().map_err(internal)?;
     let status = pass_on(&node, &mut heard);
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));

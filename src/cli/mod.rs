@@ -154,6 +154,8 @@ impl Command {
 /// Runs the command that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A process that another one of this program started is called "exe" until now. Only for who lists processes.
+    let _ = rustix::thread::set_name(c"electd");
     if let Some(code) = crate::exec::guard::if_asked() {
         return code; // this process is a part of a job
     }

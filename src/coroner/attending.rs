@@ -5,7 +5,7 @@ use std::mem::ManuallyDrop;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -54,9 +54,10 @@ impl Coroner {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         // As long as this process lives, even if the start fails: then nothing must be certified.
         let line = ManuallyDrop::new(line);
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = children::this_program();
         command
             .arg(CORONER)
+            .args(folder.file_name()) // the name of the node, for whoever lists processes
             .env_clear()
             .env(HELPER.0, HELPER.1) // it is no part of a job
             .current_dir(folder)

@@ -17,6 +17,7 @@ use rustix::process::{Pid, Signal, getpid, kill_process, setpgid};
 
 use super::order::Begin;
 use super::parent;
+use crate::rank::children;
 
 /// The hidden argument that makes `electd` the process that becomes the command.
 pub const GUARDED: &str = "guarded";
@@ -35,7 +36,7 @@ impl Waiting {
     pub fn start(command: &[OsString]) -> io::Result<Waiting> {
         let (reader, pipe) = io::pipe()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-        let child = Command::new("/proc/self/exe")
+        let child = children::this_program()
             .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
             .args(command)
             .process_group(0)

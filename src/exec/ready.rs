@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
@@ -62,7 +62,7 @@ impl Ready {
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (line, far) = UnixStream::pair()?;
-        let mut command = Command::new("/proc/self/exe");
+        let mut command = children::this_program();
         command
             .arg(GUARD)
             .args(Task::of(plan).arguments())

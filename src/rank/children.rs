@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 use std::io;
+use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
 use std::sync::OnceLock;
 
@@ -31,6 +32,15 @@ static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 
 /// Called after each of them was reaped.
 static THEN: OnceLock<fn()> = OnceLock::new();
+
+/// The program that this process runs, also if its file was replaced meanwhile, for a process beside this one. In a list
+/// of processes it has the program's name.
+#[must_use]
+pub fn this_program() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.arg0("electd");
+    command
+}
 
 /// Starts a program, without the variables that are for this process alone. It has to be waited for by [`wait`].
 ///

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, getpgid, getsid, kill_process};
 use story::story;
 
 use super::{Job, Manner, coroner, is_certificate, quick, said, slow, until_gone};
-use crate::jobs::children;
+use crate::jobs::{children, only_child};
 use crate::support::{Cluster, DEADLINE, ensure, eventually};
 
 #[story]
@@ -63,6 +63,26 @@ fn what_kills_the_group_of_a_node_spares_its_coroner() {
     let node = cluster.node(1);
     let coroner = coroner(node);
     assert_eq!((getpgid(Some(coroner)), getsid(Some(coroner))), (Ok(coroner), Ok(coroner)));
+}
+
+#[story]
+fn whoever_lists_processes_sees_what_a_coroner_and_a_guard_are() {
+    let cluster = Cluster::prepare(1, quick);
+    let (job, node) = (Job::of(&cluster), cluster.node(1));
+    let command = job.command(Manner::Obeys);
+    let more: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    node.start_with(&more);
+    job.until_begun(1, DEADLINE);
+    let (coroner, guard) = (coroner(node), only_child(node.pid()).unwrap());
+    let read = |process: Pid, file: &str| {
+        let text = fs::read_to_string(format!("/proc/{}/{file}", process.as_raw_nonzero()));
+        text.unwrap().replace('\0', " ")
+    };
+    for process in [coroner, guard] {
+        assert_eq!(read(process, "comm"), "electd\n");
+    }
+    assert_eq!(read(coroner, "cmdline"), "electd coroner node-1 ");
+    assert!(read(guard, "cmdline").starts_with("electd guard "));
 }
 
 /// The sockets that a process has.
