@@ -23,9 +23,12 @@ pub enum StartError {
     Tls(#[from] BadFile),
     /// The address of this member cannot be listened on.
     #[error(
-        "cannot listen on {address}: {source}; is another process there, or is it another host's?"
+        "cannot listen on {address}: {source}; is another process there, or is it another host's? After a crash with \
+         another data_dir, \"electd coroner {name}\" is there for at most 16 * lease: TERM ends it sooner"
     )]
     Listen {
+        /// The name of the member.
+        name: String,
         /// The address.
         address: String,
         /// The system's error.

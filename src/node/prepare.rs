@@ -92,8 +92,10 @@ pub fn listen(
 ) -> Result<OwnListener, StartError> {
     let Estate { listener, certificate } = Estate::take(&config.state_dir(&own.name));
     settings.buried = certificate;
-    OwnListener::bind(address, NAMES, listener)
-        .map_err(|source| StartError::Listen { address: own.listen.clone(), source })
+    OwnListener::bind(address, NAMES, listener).map_err(|source| {
+        let (name, address) = (own.name.clone(), own.listen.clone());
+        StartError::Listen { name, address, source }
+    })
 }
 
 /// Starts the coroner of this incarnation, if it is to have one; the settings get the hash that the hello tells. Without

@@ -3,6 +3,7 @@
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 
+use rustix::process::{Signal, kill_process};
 use story::story;
 
 use super::{Job, Manner, coroner, quick, slow, until_gone, until_gone_soon, until_replaced};
@@ -91,4 +92,25 @@ fn a_coroner_whose_folder_is_removed_frees_the_port() {
     fs::remove_dir_all(node.state()).unwrap();
     until_gone_soon(last);
     TcpListener::bind(node.address).unwrap();
+}
+
+/// The coroner waits to be asked in the folder that it works in.
+#[story]
+fn a_start_with_other_data_after_a_crash_is_told_who_has_the_port() {
+    let cluster = Cluster::start_with(1, quick);
+    cluster.agree_on(1);
+    let (node, mut config) = (cluster.node(1), cluster.config().clone());
+    let last = coroner(node);
+    node.kill_9();
+    config["data_dir"] = "elsewhere".into();
+    fs::write(cluster.file(), config.to_string()).unwrap();
+    node.start();
+    assert_eq!(node.exit_code(), 71);
+    node.until_logged(&["cannot listen", "\"electd coroner node-1\"", "TERM ends it sooner"]);
+    kill_process(last, Signal::TERM).unwrap();
+    until_gone_soon(last);
+    node.start();
+    cluster.agree_on(1);
+    node.stop_term(); // or its coroner would wait
+    assert_eq!(node.exit_code(), 0);
 }
