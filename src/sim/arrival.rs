@@ -56,7 +56,8 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
             Payload::Message { envelope, .. } => {
                 let envelope = Rc::unwrap_or_clone(envelope);
-                speech::hears(world, to, from, &envelope);
+                let is_heard = is_present(world, at);
+                speech::hears(world, to, (from, is_heard), &envelope);
                 speech::hears_unknown(world, to, &envelope.message);
                 let from = world.id(from);
                 world.give(to, Input::Message { connection: id(at), from, envelope });
@@ -73,6 +74,14 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             world.transit(delay, Transit::Closed(at));
         }
     }
+}
+
+/// Whether the accepter takes messages of this connection: it has accepted no other one of this dialer since.
+fn is_present(world: &World, at: usize) -> bool {
+    let (from, to) = world.network.ends(at);
+    let core = world.nodes[to].core.as_ref();
+    let dialer = core.and_then(|core| core.detector().get(world.id(from)));
+    dialer.is_some_and(|dialer| dialer.lines.inbound() == Some(id(at)))
 }
 
 /// A dialer that waits for its welcome sees the end immediately; a dialer that only writes sees it

@@ -50,14 +50,19 @@ fn tells(world: &mut World, node: usize, to: NodeId, message: &Message) {
     world.checker.tells(world.now, word);
 }
 
-/// Notes what a process is about to take.
-pub(super) fn hears(world: &mut World, node: usize, from: usize, envelope: &Envelope) {
+/// Notes what a process is about to take; it drops what comes on a connection of this peer that is not the last one.
+pub(super) fn hears(
+    world: &mut World,
+    node: usize,
+    (from, is_heard): (usize, bool),
+    envelope: &Envelope,
+) {
     let message = &envelope.message;
     let turned = world.nodes[node].local(world.now);
     let (from, to) = ((from, world.id(from)), (node, world.id(node)));
     let word = Word { from, to, message, turned };
     // It takes no answer of a voter that is proved to be dead. (Z3)
-    if !world.checker.votes.has_buried(node, (from.1, envelope.incarnation)) {
+    if is_heard && !world.checker.votes.has_buried(node, (from.1, envelope.incarnation)) {
         world.questions.hears(&word);
     }
     world.checker.hears(word);
@@ -112,6 +117,14 @@ pub(super) fn hears_unknown(world: &mut World, node: usize, message: &Message) {
 mod tests {
     use crate::core::settings::{AlgorithmKind, Quorum};
     use crate::sim::{FaultSet, Schedule};
+
+    /// In this run a voter's answer arrives on a connection that another one has replaced, and nobody counts it.
+    #[test]
+    fn an_answer_on_a_replaced_connection_is_not_heard() {
+        let schedule = Schedule::new(AlgorithmKind::Ring, 12350);
+        let run = Schedule { quorum: Quorum::Majority, ..schedule }.run();
+        assert!(run.is_ok(), "{:?}", run.err().map(|failure| failure.what));
+    }
 
     /// Rule Z3: in these runs a voter's answer arrives after the proof of its death, and nobody counts it.
     #[test]
