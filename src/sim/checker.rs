@@ -93,7 +93,7 @@ impl Checker {
             proofs,
             seen: vec![Seen::default(); nodes],
             led_in: BTreeMap::new(),
-            votes: Votes::new(nodes, proofs),
+            votes: Votes::new(nodes),
             lists: Lists::new(nodes, quorum == Quorum::Majority),
             breach: None,
             repeated: 0,

@@ -57,8 +57,6 @@ struct Voter {
 #[derive(Clone, Debug)]
 pub(super) struct Votes {
     voters: Vec<Voter>,
-    /// A proof of death ends a promise, too.
-    proofs: bool,
 }
 
 /// A message between two members, by their places and ids.
@@ -72,8 +70,8 @@ pub(super) struct Word<'a> {
 }
 
 impl Votes {
-    pub fn new(nodes: usize, proofs: bool) -> Votes {
-        Votes { voters: vec![Voter::default(); nodes], proofs }
+    pub fn new(nodes: usize) -> Votes {
+        Votes { voters: vec![Voter::default(); nodes] }
     }
 
     /// A new process has heard nothing.
@@ -202,9 +200,7 @@ impl Votes {
         }
         let until = *asked + *length;
         match voter.bound {
-            Some(Bound { to: (bound, to), until: end, .. })
-                if to != candidate && now < end && !self.proofs =>
-            {
+            Some(Bound { to: (bound, to), until: end, .. }) if to != candidate && now < end => {
                 Err(format!("votes in epoch {epoch} while it is bound in epoch {bound}"))
             }
             _ => {
@@ -309,7 +305,7 @@ mod tests {
 
     /// Voter 0 was asked by 1 for epoch 5 at time 10, and has stored its vote.
     fn asked() -> Votes {
-        let mut votes = Votes::new(3, false);
+        let mut votes = Votes::new(3);
         votes.remembers(0, LEASE);
         votes.hears(word(1, 0, &vote_request(1, 5), 10));
         votes.stored(0, Some((Epoch(5), id(1))));
@@ -336,7 +332,7 @@ mod tests {
     fn a_vote_that_nobody_asked_for_or_that_is_not_stored_is_wrong() {
         assert!(asked().tells(word(0, 1, &vote(2, 5), 20)).is_err(), "another question");
         assert!(asked().tells(word(0, 2, &vote(1, 5), 20)).is_err(), "another candidate");
-        let mut votes = Votes::new(3, false);
+        let mut votes = Votes::new(3);
         votes.hears(word(1, 0, &vote_request(1, 5), 10));
         assert!(votes.tells(word(0, 1, &vote(1, 5), 20)).is_err(), "not stored");
     }
