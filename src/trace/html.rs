@@ -64,7 +64,7 @@ impl Html<'_> {
             "style" => f.write_str(STYLE),
             "script" => f.write_str(SCRIPT),
             "policy" => f.write_str(&policy()),
-            "drawing" => svg::draw(self.0, "", f),
+            "drawing" => svg::draw(self.0, None, f),
             "events" => self.list(f),
             // No markup ends the element, or opens another, as there is no `<` in it.
             "data" => f.write_str(&json(self.0).to_string().replace('<', "\\u003c")),

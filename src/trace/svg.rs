@@ -70,32 +70,43 @@ pub struct Svg<'a>(pub &'a Diagram<'a>);
 impl fmt::Display for Svg<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // A document of its own names its language; in HTML an element has it already.
-        draw(self.0, r#" xmlns="http://www.w3.org/2000/svg""#, f)
+        draw(self.0, Some(r#" xmlns="http://www.w3.org/2000/svg""#), f)
     }
 }
 
-/// Draws a diagram, as an element with these attributes besides its own.
-pub(super) fn draw(diagram: &Diagram, attributes: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+/// Draws a diagram: as a document, with these attributes of its element besides its own, or as a part of one that has the
+/// heading already.
+pub(super) fn draw(
+    diagram: &Diagram,
+    document: Option<&str>,
+    f: &mut fmt::Formatter<'_>,
+) -> fmt::Result {
     let Diagram { title, counts, description, names, events } = diagram;
     let mut canvas = Canvas::new(names.len(), events);
     canvas.draw_all(events)?;
     let columns = names.len().saturating_sub(1) as f64;
-    let counts_width = counts.chars().count() as f64 * CAPITAL + 32.0;
-    let title_width = title.chars().count() as f64 * HEADING + 32.0;
     let lines = GUTTER + canvas.column * (columns + 1.0);
-    let width = lines.max(title_width).max(counts_width).max(canvas.right);
+    let heading = [(title, HEADING), (counts, CAPITAL)]
+        .map(|(text, letter)| text.chars().count() as f64 * letter + 32.0);
+    let heading = if document.is_some() { heading[0].max(heading[1]) } else { 0.0 };
+    let width = lines.max(heading).max(canvas.right);
     let height = canvas.y + ROW * 2.0;
+    // A part of a document begins with the names.
+    let top = if document.is_some() { 0.0 } else { TOP - 42.0 };
+    let (attributes, height) = (document.unwrap_or_default(), height - top);
     writeln!(
         f,
-        r#"<svg{attributes} width="{width:.0}" height="{height:.0}" viewBox="0 0 {width:.0} {height:.0}" role="img" aria-labelledby="title description">"#
+        r#"<svg{attributes} width="{width:.0}" height="{height:.0}" viewBox="0 {top:.0} {width:.0} {height:.0}" role="img" aria-labelledby="title description">"#
     )?;
     let [title, counts, description] = [title, counts, description].map(|text| Escaped(text));
     writeln!(f, r#"<title id="title">{title}</title>"#)?;
     writeln!(f, r#"<desc id="description">{description}</desc>"#)?;
     writeln!(f, "<style>{STYLE}</style>")?;
     writeln!(f, r#"<rect class="paper" width="100%" height="100%"/>"#)?;
-    writeln!(f, r#"<text class="heading" x="16" y="26">{title}</text>"#)?;
-    writeln!(f, r#"<text class="counts" x="16" y="46">{counts}</text>"#)?;
+    if document.is_some() {
+        writeln!(f, r#"<text class="heading" x="16" y="26">{title}</text>"#)?;
+        writeln!(f, r#"<text class="counts" x="16" y="46">{counts}</text>"#)?;
+    }
     lifelines(names, &canvas, f)?;
     writeln!(f, "{}{}</svg>", canvas.body, canvas.labels)
 }

@@ -47,6 +47,7 @@ function drawn(box, svg, events, parts) {
   events.forEach((event, at) => event.causes.forEach((cause) => effects[cause].push(at)));
   const { width, height } = svg.viewBox.baseVal;
   let zoomed = 1;
+  let isFit = true; // until the reader zooms
 
   // Shows the events before a step, and what caused the chosen one and what it caused.
   function mark(step, chosen, isOut = () => false) {
@@ -75,6 +76,7 @@ function drawn(box, svg, events, parts) {
   // Keeps what is at this place of the box where it is.
   function scale(to, x = box.clientWidth / 2, y = box.clientHeight / 2) {
     const before = zoomed;
+    isFit = false;
     zoomed = Math.min(Math.max(to, 0.1), 5);
     svg.setAttribute("width", width * zoomed);
     svg.setAttribute("height", height * zoomed);
@@ -82,7 +84,10 @@ function drawn(box, svg, events, parts) {
     box.scrollTop = ((box.scrollTop + y) * zoomed) / before - y;
   }
   const zoom = (by) => scale(zoomed * by);
-  const fit = () => scale(Math.min(1, box.clientWidth / width));
+  function fit() {
+    scale(Math.min(1, box.clientWidth / width));
+    isFit = true;
+  }
 
   // The event at a point of the drawing: what is there, or else the nearest arrow that a finger may mean.
   function eventAt(target, x, y) {
@@ -125,6 +130,8 @@ function drawn(box, svg, events, parts) {
   for (const [name, hear] of Object.entries(heard)) box.addEventListener(name, hear);
   box.addEventListener("wheel", wheel, { passive: false });
 
+  const resized = new ResizeObserver(() => isFit && fit()); // a frame may be laid out after this has run
+  resized.observe(box);
   return { mark, stepAfter, zoom, fit, eventAt };
 }
 
