@@ -61,8 +61,9 @@ pub struct Elections(Mutex<Option<Found>>);
 #[derive(Clone, Debug)]
 struct Found {
     which: Which,
-    /// When the members began to be asked.
+    /// When the members began to be asked, and when all had answered.
     since: Instant,
+    done: Instant,
     /// None if nobody recorded it.
     election: Option<Arc<Election>>,
 }
@@ -70,7 +71,7 @@ struct Found {
 impl Elections {
     /// Asks the members for what they recorded, by HTTPS where this node serves that.
     pub fn answer<H: Handle>(&self, asked: Asked, node: &H, security: &Security) -> Response {
-        let Some(election) = self.find(asked.which, || ask(asked.which, node, security)) else {
+        let Some(election) = self.find(asked, || ask(asked.which, node, security)) else {
             return too_many();
         };
         let Some(election) = election else { return nobody_knows(asked.which) };
@@ -88,22 +89,26 @@ impl Elections {
         }
     }
 
-    /// This election, as found for somebody who asked just before, or meanwhile; none if that takes too long.
+    /// This election, as found for somebody who asked just before, or meanwhile; none if that takes too long. A page asks
+    /// as a program, and then for the drawing of what it was told.
     fn find(
         &self,
-        which: Which,
+        Asked { which, draws }: Asked,
         ask: impl FnOnce() -> Option<Election>,
     ) -> Option<Option<Arc<Election>>> {
         let asked = Instant::now();
-        let mut last = self.0.try_lock_for(limits::GATHERING)?;
-        let is_fresh =
-            |found: &&Found| found.which == which && found.since + limits::FRESH >= asked;
+        let mut last = self.0.try_lock_for(limits::WAIT)?;
+        let is_fresh = |found: &&Found| {
+            let is_told = draws && found.done + limits::DRAWN >= asked;
+            found.which == which && (is_told || found.since + limits::FRESH >= asked)
+        };
         if let Some(found) = last.as_ref().filter(is_fresh) {
             return Some(found.election.clone());
         }
         let since = Instant::now();
         let election = ask().map(Arc::new);
-        *last = Some(Found { which, since, election: election.clone() });
+        let done = Instant::now();
+        *last = Some(Found { which, since, done, election: election.clone() });
         Some(election)
     }
 }

@@ -84,12 +84,16 @@ mod limits {
     pub const ELECTIONS: usize = 16;
     /// The members that are asked for an election at the same time.
     pub const ASKED_AT_ONCE: usize = 8;
-    /// How long members are asked for one; and how long a question waits for those before it.
+    /// How long members are asked for one.
     pub const GATHERING: Duration = Duration::from_secs(2);
+    /// How long a question for one waits for those before it.
+    pub const WAIT: Duration = Duration::from_secs(5);
     /// How long a member may take to take a connection, and to answer.
     pub const MEMBER: Duration = Duration::from_secs(1);
     /// How old an election may be that was found for somebody else.
-    pub const FRESH: Duration = Duration::from_millis(250);
+    pub const FRESH: Duration = Duration::from_millis(150);
+    /// The same, if it is to be drawn.
+    pub const DRAWN: Duration = Duration::from_secs(1);
     /// Connections that were ended to make room, and whose threads are not gone yet.
     pub const LEAVING: usize = 16;
     /// How long a node may take to carry out a command.

@@ -1,7 +1,9 @@
 // The drawing of an election. It is a document of its own from the same node, in a frame that may run its own script and
 // do nothing else; it is loaded again when what the members tell of the election has changed.
-const SOON = 300; // ms until the next look at an election of which more may be told
-let settled = ""; // how things stood when two looks found the same
+const SOON = 200; // ms until the next look at an election of which more may be told
+const OLD = 500; // ms: an answer may be for somebody who asked before
+let stood = { how: "", since: 0 }; // how things stand, since when
+let settled = ""; // how things stood when nothing more was told
 let drawn = ""; // what is drawn, in short
 
 // How things stand: while this stays, no member has more to tell.
@@ -28,8 +30,9 @@ function words({ epoch, leader, messages, left_out }) {
 }
 
 async function draw() {
-  const [stands, asked] = [standing(), chosen];
+  const [stands, asked, at] = [standing(), chosen, performance.now()];
   if (stands === settled) return;
+  if (stands !== stood.how) stood = { how: stands, since: at };
   let told;
   try {
     told = await get(`elections/${asked}`);
@@ -39,12 +42,15 @@ async function draw() {
   }
   if (asked !== chosen) return;
   const found = JSON.stringify([asked, told.epoch, told.leader, told.events.length, told.silent]);
-  if (found === drawn && told.epoch !== null) settled = stands;
-  if (found === drawn) return;
-  drawn = found;
-  say("told", words(told));
-  load(told.title);
-  setTimeout(look, SOON);
+  if (found !== drawn) {
+    drawn = found;
+    say("told", words(told));
+    load(told.title);
+  } else if (told.epoch !== null && at - stood.since > OLD) {
+    settled = stands;
+    return;
+  }
+  if (told.epoch !== null) setTimeout(look, SOON);
 }
 
 function choose(which) {

@@ -187,7 +187,7 @@ function happened() {
   const last = history.at(-1);
   if (!last?.before) return "";
   const who = last.leader === last.before ? `${last.leader} was elected again` : `${last.leader} took over from ${last.before}`;
-  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()}: ${last.reason}. Nobody led for ${length(last.leaderless_ms)}.`;
+  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()} (${last.reason}). Nobody led for ${length(last.leaderless_ms)} before.`;
 }
 
 function strip() {
@@ -228,9 +228,9 @@ function render() {
   const paused = view.pause && `Paused since ${view.pause.since}: nobody preempts the leader.`;
   const chosen = view.switchover && `An operator chose ${view.switchover} to lead.`;
   say("orders", [paused, chosen].filter(Boolean).join("\n"));
-  const none = el("li", {}, "None that a node that answers knows of.");
+  const none = el("li", { class: "none" }, "None that a node that answers knows of.");
   show("problems", ...(found.length === 0 ? [none] : found.map(({ nodes, kind, text, since }) => el(
-    "li", {}, el("strong", {}, `${nodes.join(", ")}: ${text}`), el("br", {}),
+    "li", {}, el("strong", {}, nodes.length > 1 ? text : `${nodes[0]}: ${text}`), nodes.length > 1 ? `, as ${nodes.join(", ")} say` : "", el("br", {}),
     el("span", { class: "remedy" }, `${kind}, since ${since}. ${REMEDIES[kind] ?? ""}`),
   ))));
   show("members", ...members.map(card));
