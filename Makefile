@@ -52,7 +52,7 @@ install-files:
 	install -D -m 644 packaging/electd.sysusers $(USERS)/electd.conf
 	install -d $(DOC)/docs $(DOC)/examples
 	install -m 644 README.md LICENSE CONTRIBUTING.md SECURITY.md $(DOC)
-	install -m 644 docs/*.md docs/*.svg $(DOC)/docs
+	install -m 644 docs/*.md docs/*.svg docs/*.png $(DOC)/docs
 	install -d $(DOC)/docs/spec
 	install -m 644 docs/spec/* $(DOC)/docs/spec
 	cp -R examples/. $(DOC)/examples
@@ -66,7 +66,7 @@ install-files:
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
 
-interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl and dpkg, if they are installed
+interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg and a browser, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
 
 test: cargo ## run the tests, except those that take longer

@@ -190,6 +190,8 @@ if has systemd-analyze "the unit"; then
     fi
 fi
 
+sh tests/interop/browser.sh "$electd" || failed=1
+
 if has dpkg-deb "the package" && has dpkg "its installation"; then
     if package=$(sh packaging/deb.sh "$electd" "$version" "$dir"); then
         mkdir -p "$dir/root/var/lib/dpkg/info" "$dir/root/var/lib/dpkg/updates" "$dir/root/etc"

@@ -1,0 +1,226 @@
+// Shows the page of electd to a browser: run.mjs ELECTD CHROMIUM FOLDER [SCREENSHOTS]. It writes a line for each thing that
+// works, and ends with 1 if something does not.
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { chromium } from "playwright-core";
+import { Broken, Cluster, eventually, listen, proxy } from "./cluster.mjs";
+
+const [electd, executablePath, folder, shots] = process.argv.slice(2);
+const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+// How soon a failover has to be on the page. It takes a fraction of that on a quiet machine.
+const SOON = 1000;
+
+let failed = false;
+const ok = (what) => console.log(`ok       the page: ${what}`);
+function check(is, what) {
+  if (!is) throw new Error(what);
+}
+
+const browser = await chromium.launch({
+  executablePath,
+  args: [
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+    "--disable-component-update", "--disable-sync",
+  ],
+});
+
+// Opens the page; all that the browser finds wrong with it is in `complaints`.
+async function open(url, { width = 1280, height = 900, colorScheme = "light" } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, colorScheme });
+  const page = await context.newPage();
+  const complaints = [];
+  page.on("console", (message) => {
+    // That a node has no answer of a dead member is what the page shows, and no fault of it.
+    const isOfDead = message.text().includes("status of 502") && message.location().url.includes("/peers/");
+    if (["error", "warning"].includes(message.type()) && !isOfDead) complaints.push(message.text());
+  });
+  page.on("pageerror", (error) => complaints.push(String(error)));
+  await page.goto(url);
+  return { page, complaints, close: () => context.close() };
+}
+
+async function shoot(page, name, options = {}) {
+  if (!shots) return;
+  mkdirSync(shots, { recursive: true });
+  await page.locator("#drawing").scrollIntoViewIfNeeded(); // a frame that was never in sight is not painted
+  await page.screenshot({ path: `${shots}/${name}.png`, ...options });
+}
+
+// The frame that is shown, with what it draws.
+async function drawing(page) {
+  const frames = await page.locator("#drawing iframe").elementHandles();
+  check(frames.length === 1, `${frames.length} drawings`);
+  const frame = await frames[0].contentFrame();
+  check(frame !== null, "the drawing was detached");
+  const data = JSON.parse(await frame.locator("#data").textContent({ timeout: 1000 }));
+  return { frame, data };
+}
+
+const verdict = (page) => page.locator("#verdict").textContent();
+const leads = (page, name) => eventually(`${name} leads`, async () => (await verdict(page)).startsWith(`${name} leads`));
+
+// An election by what happened, without the times, which each who merges it estimates anew.
+function events({ events }) {
+  return events.map(({ member, what, label, to, lost, unseen }) => JSON.stringify([member, what, label, to, lost, unseen])).sort().join("\n");
+}
+
+// That nothing is wider than the window, and that axe finds nothing.
+async function looksSound(part, what) {
+  const [wide, window] = await part.evaluate(() => [document.documentElement.scrollWidth, innerWidth]);
+  check(wide <= window, `${what}: ${wide} pixels in a window of ${window}`);
+  await part.evaluate(axe);
+  const { violations } = await part.evaluate(() => globalThis.axe.run({ iframes: false }));
+  const words = violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html, failureSummary }) => `${html} ${failureSummary}`).join("; ")}`);
+  check(words.length === 0, `${what}: axe: ${words.join("\n")}`);
+}
+
+// That the page and its drawing are sound, and that the browser has not complained.
+async function isSound({ page, complaints }, what) {
+  await looksSound(page, what);
+  // While more is told of the election, the drawing is loaded again.
+  await eventually(`${what}: a drawing that stays`, async () => {
+    try {
+      await looksSound((await drawing(page)).frame, what);
+      return true;
+    } catch (error) {
+      if (/detached|drawings|Timeout/.test(error.message)) return false;
+      throw new Broken(error.message);
+    }
+  });
+  check(complaints.length === 0, `${what}: ${complaints.join("\n")}`);
+}
+
+async function followsAFailover(cluster) {
+  const seen = await open(cluster.url("node-1"));
+  const { page } = seen;
+  await leads(page, "node-5");
+  const before = (await eventually("the first election is drawn", () => drawing(page))).value.data;
+  await shoot(page, "before", { fullPage: true });
+  // The page itself notes when it changes: this process may be late.
+  await page.evaluate(() => {
+    window.changed = {};
+    const note = (id) => new MutationObserver(() => { window.changed[id] = Date.now(); }).observe(document.getElementById(id), { childList: true });
+    ["verdict", "drawing"].forEach(note);
+  });
+  const killed = Date.now();
+  cluster.kill("node-5");
+  await leads(page, "node-4");
+  await eventually("the failover is drawn", async () => {
+    const { data } = await drawing(page);
+    return data.title !== before.title && data.events.some(({ what, label }) => what === "becomes" && label.startsWith("leads"));
+  });
+  await shoot(page, "during", { fullPage: true });
+  await eventually("what is drawn is what `electd trace` tells", async () => events(cluster.trace()) === events((await drawing(page)).data));
+  const changed = await page.evaluate(() => window.changed);
+  check(changed !== undefined, "the page was loaded again");
+  const [words, all] = [changed.verdict - killed, changed.drawing - killed];
+  const cards = await page.locator("#members > li").allTextContents();
+  check(cards.some((card) => card.startsWith("node-4leading")), `the cards: ${cards}`);
+  await eventually("the table says that node-5 is dead", async () => (await page.locator("#links td.dead").count()) >= 3);
+  await shoot(page, "after", { fullPage: true });
+  const what = `the failover after a kill -9 of 5: in words after ${words} ms, drawn as \`electd trace\` tells it after ${all} ms`;
+  check(seen.complaints.length === 0, seen.complaints.join("\n"));
+  return { ...seen, what, isSoon: all <= SOON };
+}
+
+async function showsAnEarlierElection({ page }) {
+  const last = (await drawing(page)).data.title;
+  await page.locator("#history button").nth(1).click();
+  const { value } = await eventually("the earlier election is drawn", async () => {
+    const { data } = await drawing(page);
+    return data.title !== last && data;
+  });
+  check(value.title.includes("Election of epoch"), value.title);
+  await page.locator("#latest").click();
+  await eventually("the last one is drawn again", async () => (await drawing(page)).data.title.slice(0, 20) === last.slice(0, 20));
+  ok("draws an earlier election when it is chosen, and the last one again");
+}
+
+async function stepsByKeys({ page }) {
+  const { frame } = await drawing(page);
+  await frame.locator("#list").focus();
+  await page.keyboard.press("Home");
+  await page.keyboard.press("ArrowRight");
+  check((await frame.locator("#count").textContent()).startsWith("1 of "), "no step by a key");
+  ok("steps through the drawing by keys");
+}
+
+async function worksBelowAPath(cluster) {
+  const way = await proxy(cluster.admin("node-2"), "/electd/");
+  const seen = await open(way.url);
+  await leads(seen.page, "node-4");
+  await isSound(seen, "below a path");
+  check((await seen.page.locator("#source").textContent()).includes("as they happen"), "no events below a path");
+  await seen.close();
+  way.close();
+  ok("works below a path of a proxy");
+}
+
+async function saysThatTooManyListen(cluster) {
+  const streams = await Promise.all(Array.from({ length: 32 }, () => listen(cluster.admin("node-3"))));
+  const { page, close } = await open(cluster.url("node-3"));
+  await eventually("it is said", async () => (await page.locator("#source").textContent()).includes("too many pages listen"));
+  await leads(page, "node-4");
+  await eventually("there is a drawing all the same", () => drawing(page));
+  streams.forEach((stream) => stream.close());
+  await close();
+  ok("says so if 32 others listen, and shows all the same");
+}
+
+async function saysThatItsNodeIsGone(cluster, { page }) {
+  cluster.kill("node-1");
+  await eventually("it is said", async () => (await page.locator("#silent").textContent()).includes("node-1 has not answered"));
+  const links = await page.locator("#silent a").evaluateAll((all) => all.map(({ href }) => href));
+  check(links.includes(cluster.url("node-4")), `${links}`);
+  await shoot(page, "gone");
+  ok("says that its node is gone, and where other pages are");
+}
+
+async function looksWell(cluster, name, looks) {
+  for (const [width, colorScheme] of looks) {
+    const seen = await open(cluster.url("node-1"), { width, height: width === 360 ? 740 : 1080, colorScheme });
+    await leads(seen.page, name);
+    await eventually("all members are asked", async () => !(await seen.page.locator("#members").textContent()).includes("not asked yet"));
+    const what = `${cluster.names.length}-${width}-${colorScheme}`;
+    await isSound(seen, what);
+    await shoot(seen.page, what, { fullPage: true });
+    await seen.close();
+  }
+  const all = looks.map((look) => look.join(" pixels ")).join(", ");
+  ok(`${cluster.names.length} members, ${all}: nothing is too wide, axe finds nothing, no error`);
+}
+
+async function withCluster(plan, use) {
+  const cluster = new Cluster(electd, folder, plan);
+  try {
+    await use(cluster);
+  } catch (error) {
+    failed = true;
+    console.log(`FAILED   the page, ${plan.count} members: ${error.stack ?? error}`);
+  } finally {
+    await cluster.stop();
+  }
+}
+
+// A host that is busy with something else gets a second and a third chance to be in time.
+let isInTime = false;
+for (let attempt = 1; attempt <= 3 && !isInTime && !failed; attempt += 1) {
+  // What certifies the death of a node answers at its port for a while.
+  await withCluster({ count: 5, port: 17581 + 20 * attempt }, async (cluster) => {
+    const seen = await followsAFailover(cluster);
+    isInTime = seen.isSoon;
+    if (!isInTime) return console.log(`note     the page: too late, ${seen.what}`);
+    ok(`follows ${seen.what}`);
+    await showsAnEarlierElection(seen);
+    await stepsByKeys(seen);
+    await worksBelowAPath(cluster);
+    await saysThatTooManyListen(cluster);
+    await saysThatItsNodeIsGone(cluster, seen);
+  });
+}
+if (!isInTime) failed = true;
+await withCluster({ count: 3, port: 17801 }, (cluster) => looksWell(cluster, "node-3", [[360, "light"], [360, "dark"], [1920, "light"], [1920, "dark"]]));
+// All of 25 would keep two processors busy with themselves.
+await withCluster({ count: 25, port: 17301, running: 6 }, (cluster) => looksWell(cluster, "node-6", [[360, "light"], [1920, "dark"]]));
+await browser.close();
+process.exit(failed ? 1 : 0);
