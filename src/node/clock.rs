@@ -30,6 +30,7 @@ pub fn after(at_ms: u64, length: Duration) -> u64 {
 }
 
 /// The moment at which the node's clock shows so many nanoseconds, in UTC by the wall clock of this host.
+#[cfg(feature = "http")]
 pub fn moment_of(at_ns: i128) -> String {
     let ago_ms = u64::try_from((i128::from(now().0) - at_ns) / 1_000_000).unwrap_or_default();
     moment(wall_clock_ms().saturating_sub(ago_ms))

@@ -57,7 +57,9 @@ pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
 #[cfg(feature = "cli")]
-pub(crate) use clock::{moment, moment_of};
+pub(crate) use clock::moment;
+#[cfg(feature = "http")]
+pub(crate) use clock::moment_of;
 use edited::{Edited, Present};
 pub use error::StartError;
 use inbox::{Event, Queue};
