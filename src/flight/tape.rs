@@ -103,13 +103,17 @@ impl Tape {
     /// ```
     /// # use std::sync::Arc;
     /// # use std::time::Duration;
-    /// # use electd::core::{Core, Input, membership::MemberList, restart::restart, types::{NodeId, Time}};
+    /// # use electd::core::membership::{ListVersion, Member, MemberList};
+    /// # use electd::core::{Core, Input, restart::restart, types::{NodeId, Role, Time}};
     /// # use electd::core::settings::{Settings, Timing};
     /// use electd::flight::tape::{Tape, Taped};
     ///
     /// # let ms = Duration::from_millis;
     /// # let timing = Timing { heartbeat: ms(10), failure: ms(50), message: ms(5), lease: ms(50) };
-    /// # let settings = Settings::new("db", NodeId::default(), Arc::new(MemberList::default()), timing);
+    /// # let [name, address] = ["a", "a:1"].map(str::to_owned);
+    /// # let own = Member { id: NodeId::default(), name, address, admin: None, role: Role::Member };
+    /// # let list = Arc::new(MemberList::new(ListVersion::default(), vec![own]));
+    /// # let settings = Settings::new("db", NodeId::default(), list, timing);
     /// # let restored = restart(None, &settings, None).expect("it may start");
     /// # let mut core = Core::new(Time(0), settings, restored, 1);
     /// let taped = Taped::default();
