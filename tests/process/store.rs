@@ -176,6 +176,7 @@ fn how_long_durable_writes_take_is_shown_and_checked() {
     let shown = cluster.status(1).unwrap().durable_write_ms;
     assert!(shown.is_some_and(|ms| ms > 0.0), "{shown:?}");
     cluster.node(1).kill_9(); // it may write at any moment
+    cluster.node(1).bury(); // its coroner removes a file when it certifies
     let folder = cluster.file().parent().unwrap().join("data");
     let files = |dir: &Path| fs::read_dir(dir).unwrap().count();
     let before = (files(&folder), files(&folder.join("node-1")));
