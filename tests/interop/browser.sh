@@ -1,5 +1,5 @@
 #!/bin/sh
-# Shows the page of electd to Debian's chromium: browser.sh PROGRAM [SCREENSHOTS]. It says what is missing, and ends with 1
+# Shows the page of electd and the lab to Debian's chromium: browser.sh PROGRAM [SCREENSHOTS]. It says what is missing, and ends with 1
 # if something does not work. `make interop` calls it.
 set -u
 program=$(realpath "$1") shots=${2:+$(realpath "$2")}
@@ -15,4 +15,4 @@ trap 'rm -rf "$dir"' EXIT
 trap 'exit 130' INT TERM
 mkdir "$dir/nodes" && cp ./* "$dir" && cd "$dir"
 timeout 60 npm ci --ignore-scripts --no-audit --no-fund >npm 2>&1 || missing "playwright-core and axe-core, which npm cannot fetch ($(tail -n 1 npm))"
-timeout 240 node run.mjs "$program" "$chromium" "$dir/nodes" ${shots:+"$shots"}
+timeout 300 node page.mjs "$program" "$chromium" "$dir/nodes" ${shots:+"$shots"} && timeout 180 node lab.mjs "$program" "$chromium"

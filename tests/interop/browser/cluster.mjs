@@ -1,6 +1,6 @@
 // Nodes of electd on this machine, for a test to watch and to kill.
 import { spawn, spawnSync } from "node:child_process";
-import { mkdtempSync } from "node:fs";
+import { mkdtempSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer, request } from "node:http";
 
 // Something is wrong that does not come right by waiting.
@@ -29,10 +29,11 @@ process.on("exit", () => running.forEach((node) => node.kill("SIGKILL")));
 for (const signal of ["SIGINT", "SIGTERM"]) process.on(signal, () => process.exit(130));
 
 export class Cluster {
-  // So many members, whose ports begin here, and of which so many run.
-  constructor(electd, folder, { count, port, running = count }) {
+  // So many members, whose ports begin here, and of which so many run; `keys` go into the file.
+  constructor(electd, folder, { count, port, running = count, keys = {} }) {
     Object.assign(this, { electd, port, config: `${mkdtempSync(`${folder}/nodes-`)}/cluster.json`, nodes: new Map() });
     this.run("init", "--nodes", count, "--base-port", port, "--out", this.config);
+    writeFileSync(this.config, JSON.stringify({ ...JSON.parse(readFileSync(this.config)), ...keys }));
     this.names = Array.from({ length: count }, (_, at) => `node-${at + 1}`);
     this.names.slice(0, running).forEach((name) => this.start(name));
   }
