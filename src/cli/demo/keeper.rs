@@ -7,7 +7,7 @@ use std::fs;
 use std::io::{self, ErrorKind};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Stdio};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -16,6 +16,7 @@ use nix::sys::signal::SigSet;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::keyboard;
+use crate::rank::children;
 
 /// How long killed nodes may still write into the folder.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -27,7 +28,7 @@ pub struct Keeper(Child);
 impl Keeper {
     /// Starts it, with the folder that it is to remove.
     pub fn start(folder: Option<&Path>) -> Result<Keeper, CliError> {
-        let mut command = this_program();
+        let mut command = children::this_program();
         command.args(["demo", "--keeper"]).args(folder).process_group(0);
         let child = command.stdin(Stdio::piped()).spawn();
         let internal = |error| {
@@ -45,15 +46,6 @@ impl Drop for Keeper {
         drop(self.0.stdin.take());
         let _ = self.0.wait();
     }
-}
-
-/// The program that this process runs, by its own path, so that others see its name; or if the file was replaced
-/// meanwhile, by the kernel's.
-pub fn this_program() -> Command {
-    let own = std::env::current_exe().ok().filter(|path| path.exists());
-    let mut command = Command::new(own.unwrap_or_else(|| "/proc/self/exe".into()));
-    command.arg0("electd");
-    command
 }
 
 /// Waits for the end of the demo; then makes the terminal as it was, and removes the folder.

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::Sender;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use super::keeper::this_program;
 use super::news::{self, News};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::rank::children;
 
 /// How long a node may take to end in order before it is killed.
 const GRACE: Duration = Duration::from_secs(5);
@@ -62,7 +62,7 @@ impl Node {
             CliError::new(Exit::Internal, format_args!("cannot start {name}: {error}"))
         };
         let log = OpenOptions::new().create(true).append(true).open(log(name, recipe));
-        let mut command = this_program();
+        let mut command = children::this_program();
         command.args(["run", "--parent", &getpid().as_raw_nonzero().to_string(), "--node", name]);
         command.arg("--config").arg(&recipe.file).stdin(Stdio::null()).stdout(Stdio::null());
         // In a group of its own: the signals of the terminal are for the demo.
