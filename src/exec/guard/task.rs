@@ -24,7 +24,7 @@ pub struct Task {
     pub lock: PathBuf,
     /// Another member leads only once the lease has ended, even if electd has died.
     pub is_leased: bool,
-    /// The longest time for the cleanup.
+    /// The longest time from TERM to KILL once electd has ended, and for the cleanup.
     pub limit: Duration,
     /// The program that runs whenever the command has ended; empty for none.
     pub cleanup: PathBuf,
@@ -78,7 +78,7 @@ impl Task {
         };
         let lock = next("which lock to take")?.into();
         let is_leased = next("whether there is a lease")? == LEASED;
-        let limit = next("the limit of the cleanup")?;
+        let limit = next("the time to stop")?;
         let millis = limit.to_str().and_then(|word| word.parse().ok());
         let millis = millis.ok_or_else(|| io::Error::other(format!("{limit:?} is no limit")))?;
         let cleanup = next("whether there is a cleanup")?.into();

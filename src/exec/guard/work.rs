@@ -226,8 +226,9 @@ impl Guard {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
                 Ok(_) | Err(_) => {
-                    self.electd = None; // it has ended
-                    if self.task.is_leased { Time(u64::MAX) } else { now() }
+                    self.electd = None; // it has ended, and no other member leads before the command has, or the lease
+                    let limit = if self.task.is_leased { self.task.limit } else { Duration::ZERO };
+                    now() + limit.min(self.kill.left().unwrap_or_default())
                 }
             };
             // The alarm is not postponed any more.

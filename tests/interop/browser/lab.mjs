@@ -50,7 +50,7 @@ await visit("#algorithm=bully&do=kill5@100", async (page) => {
   await page.locator("#speed").selectOption("8");
   await page.locator("#predict button").click();
   await says(page, "#verdict", "right, node-4 leads");
-  ok("tells who predicted the leader that he was right");
+  ok("says that a prediction was right");
 });
 
 for (const [quorum, is] of [["none", true], ["majority", false]]) {

@@ -35,7 +35,7 @@ pub struct Setup<'a> {
     /// The alarms of TERM and KILL go off after this many nanoseconds.
     pub alarms: [u64; 2],
     pub cleanup: &'a str,
-    /// The longest time for the cleanup, in milliseconds.
+    /// The longest time from TERM to KILL once electd is killed, and for the cleanup, in milliseconds.
     pub limit: &'a str,
     pub is_leased: bool,
     /// The socket where it registers, or nothing.
@@ -347,7 +347,7 @@ fn what_the_command_orphans_is_reaped_while_it_runs() {
 #[story]
 fn a_command_gets_term_before_kill_when_electd_is_killed() {
     let folder = tempfile::tempdir().unwrap();
-    let mut guard = three(folder.path(), &Setup::of(THREE));
+    let mut guard = three(folder.path(), &Setup { limit: "3600000", ..Setup::of(THREE) });
     guard.orphan();
     for name in ["own", "group", "astray"] {
         until(folder.path(), &format!("{name}.termed"));
@@ -355,6 +355,19 @@ fn a_command_gets_term_before_kill_when_electd_is_killed() {
     assert!(guard.process.try_wait().unwrap().is_none(), "KILL comes with its alarm");
     guard.kill(1);
     guard.end();
+    assert!(processes_in(folder.path()).is_empty());
+}
+
+/// The other members need not wait for the end of the lease.
+#[story]
+fn a_command_that_ignores_term_is_killed_soon_after_its_electd() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guard = three(folder.path(), &Setup { limit: "200", ..Setup::of(THREE) });
+    guard.orphan();
+    guard.end();
+    for name in ["own", "group", "astray"] {
+        until(folder.path(), &format!("{name}.termed"));
+    }
     assert!(processes_in(folder.path()).is_empty());
 }
 
