@@ -210,7 +210,7 @@ function verdict(view, first, found) {
   if (!first) {
     return ["bad", `Nobody leads${view.leaderless ? `: ${view.leaderless.reason}` : ""}.`];
   }
-  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more ${failures === 1 ? "member" : "members"} may fail`;
+  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more ${failures === 1 ? "failure is" : "failures are"} tolerated`;
   const word = found.length > 0 || (failures === 0 && at_most > 0) ? "fair" : "good";
   return [word, `${first.name} leads in epoch ${first.epoch}; ${more}.`];
 }
