@@ -17,7 +17,7 @@ use crate::support::impostor::{Impostor, write};
 use crate::support::{Cluster, done, electd, ensure, eventually};
 
 /// So many answers are more than a node needs to act on one.
-const OFTEN: usize = 4;
+const OFTEN: usize = 2;
 
 /// Whoever listens in the place of a member that died with its coroner, and answers each dial with this frame.
 struct StandIn {
