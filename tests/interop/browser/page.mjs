@@ -160,6 +160,8 @@ async function looksWell(cluster, name, looks) {
 async function withCluster(plan, use) {
   const cluster = new Cluster(electd, folder, plan);
   try {
+    // Before that there is no drawing to ask for, and the browser would complain that it is not there.
+    await eventually("an election is recorded", () => cluster.trace());
     await use(cluster);
   } catch (error) {
     failed = true;
