@@ -1,7 +1,7 @@
 // The laboratory. All that it shows follows from the fragment of its address; the runs are asked for by GET run?...
 
 const by = (id) => document.getElementById(id);
-const [now, place, play, runsBox] = ["now", "place", "play", "runs"].map(by);
+const [now, place, runsBox] = ["now", "place", "runs"].map(by);
 const ALGORITHMS = ["bully", "halting", "ring"];
 const DEFAULTS = { algorithm: "bully", nodes: "5", quorum: "none", delays: "lockstep", seed: "1", until: "2000", do: "" };
 const FIELDS = ["algorithm", "nodes", "quorum", "delays", "seed", "until"];
@@ -12,7 +12,6 @@ let runs = []; // what is shown, one for each algorithm
 let order = []; // the events of all runs, in the order of time
 let step = 0; // so many of these are shown
 let chosen = null; // a run and an event of it
-let timer = null;
 let guess = null;
 let latest = 0; // the number of the last question, so that a late answer to an earlier one is dropped
 
@@ -191,27 +190,14 @@ function choose(run, at) {
   render();
 }
 
-function stop() {
-  clearTimeout(timer);
-  timer = null;
-  play.textContent = "Play";
-  play.setAttribute("aria-pressed", "false");
-}
-
-function tick() {
-  go(step + 1);
-  if (step >= order.length) return stop();
-  const passes = order[step].at_ms - order[Math.max(step - 1, 0)].at_ms;
-  timer = setTimeout(tick, (passes > 0 ? 600 : 120) / Number(by("speed").value));
-}
-
-function toggle() {
-  if (timer !== null) return stop();
-  if (step >= order.length) go(0);
-  play.textContent = "Pause";
-  play.setAttribute("aria-pressed", "true");
-  timer = setTimeout(tick, 0);
-}
+const { stop, toggle } = player({
+  at: () => step,
+  end: () => order.length,
+  go,
+  move: (by) => go(step + by),
+  passes: (at) => order[at].at_ms - order[Math.max(at - 1, 0)].at_ms,
+  pace: [600, 120],
+});
 
 // ---- the prediction
 
@@ -351,13 +337,9 @@ function press(event) {
 }
 
 for (const field of FIELDS) by(field).addEventListener("change", () => change({ [field]: by(field).value }));
-const buttons = { first: () => go(0), back: () => go(step - 1), next: () => go(step + 1), last: () => go(order.length) };
-for (const [id, act] of Object.entries(buttons)) by(id).addEventListener("click", () => { stop(); act(); });
 by("in").addEventListener("click", () => zoom(1.25));
 by("out").addEventListener("click", () => zoom(1 / 1.25));
 by("fit").addEventListener("click", fit);
-place.addEventListener("input", () => { stop(); go(Number(place.value)); });
-play.addEventListener("click", toggle);
 by("drop").addEventListener("click", drop);
 by("deed").addEventListener("change", showTarget);
 by("act").addEventListener("submit", add);

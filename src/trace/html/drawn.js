@@ -135,3 +135,38 @@ function drawn(box, svg, events, parts) {
   return { mark, stepAfter, zoom, fit, eventAt };
 }
 
+// Plays steps, by the elements that all pages with a player have. `at` and `end` tell the present step and the last one,
+// `go` and `move` change it, `passes` tells how much time the events have between this step and the next, and `pace` is how
+// many ms the reader has then for a step, with time between them and without.
+function player({ at, end, go, move, passes, pace: [some, none] }) {
+  const element = (id) => document.getElementById(id);
+  const button = element("play");
+  let timer = null;
+
+  function say(text) {
+    button.textContent = text;
+    button.setAttribute("aria-pressed", String(text === "Pause"));
+  }
+  function stop() {
+    clearTimeout(timer);
+    timer = null;
+    say("Play");
+  }
+  function tick() {
+    move(1);
+    if (at() >= end()) return stop();
+    timer = setTimeout(tick, (passes(at()) > 0 ? some : none) / Number(element("speed").value));
+  }
+  function toggle() {
+    if (timer !== null) return stop();
+    if (at() >= end()) go(0);
+    say("Pause");
+    timer = setTimeout(tick, 0);
+  }
+
+  const acts = { first: () => go(0), back: () => move(-1), next: () => move(1), last: () => go(end()) };
+  for (const [id, act] of Object.entries(acts)) element(id).addEventListener("click", () => { stop(); act(); });
+  element("place").addEventListener("input", (event) => { stop(); go(Number(event.target.value)); });
+  button.addEventListener("click", toggle);
+  return { stop, toggle };
+}

@@ -1,7 +1,7 @@
 // The drawing and the list are there already. This steps through them.
 const { events, members } = JSON.parse(document.getElementById("data").textContent);
 const by = (id) => document.getElementById(id);
-const [drawing, list, now, place, play] = ["drawing", "list", "now", "place", "play"].map(by);
+const [drawing, list, now, place] = ["drawing", "list", "now", "place"].map(by);
 const items = [...by("events").children];
 const parts = events.map((_, at) => [items[at]]); // all that shows an event
 const shown = drawn(drawing, drawing.querySelector("svg"), events, parts);
@@ -9,7 +9,6 @@ const shown = drawn(drawing, drawing.querySelector("svg"), events, parts);
 const out = { members: new Set(), kinds: new Set() }; // what is filtered away
 let step = events.length; // so many events are shown
 let chosen = null;
-let timer = null;
 
 function isOut(event) {
   const ends = [event.member, event.to].filter((name) => name !== undefined);
@@ -60,27 +59,14 @@ function choose(at) {
   render();
 }
 
-function stop() {
-  clearTimeout(timer);
-  timer = null;
-  play.textContent = "Play";
-  play.setAttribute("aria-pressed", "false");
-}
-
-function tick() {
-  move(1);
-  if (step >= events.length) return stop();
-  const passes = events[step].at_ms - events[Math.max(step - 1, 0)].at_ms;
-  timer = setTimeout(tick, (passes > 0 ? 700 : 150) / Number(by("speed").value));
-}
-
-function toggle() {
-  if (timer !== null) return stop();
-  if (step >= events.length) go(0);
-  play.textContent = "Pause";
-  play.setAttribute("aria-pressed", "true");
-  timer = setTimeout(tick, 0);
-}
+const { stop, toggle } = player({
+  at: () => step,
+  end: () => events.length,
+  go,
+  move,
+  passes: (at) => events[at].at_ms - events[Math.max(at - 1, 0)].at_ms,
+  pace: [700, 150],
+});
 
 function filter(field, names, set) {
   for (const name of names) {
@@ -123,12 +109,6 @@ drawing.addEventListener("click", (event) => {
 });
 items.forEach((item, at) => item.querySelector("button").addEventListener("click", () => choose(at)));
 for (const box of [drawing, list]) box.addEventListener("keydown", press);
-place.addEventListener("input", () => { stop(); go(Number(place.value)); });
-play.addEventListener("click", toggle);
-const buttons = {
-  first: () => go(0), back: () => move(-1), next: () => move(1), last: () => go(events.length),
-};
-for (const [id, act] of Object.entries(buttons)) by(id).addEventListener("click", () => { stop(); act(); });
 by("in").addEventListener("click", () => shown.zoom(1.25));
 by("out").addEventListener("click", () => shown.zoom(1 / 1.25));
 by("fit").addEventListener("click", shown.fit);
