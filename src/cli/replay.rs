@@ -1,8 +1,6 @@
 //! `electd replay`: runs what a node took through the core of this binary, and compares.
 
 use std::fmt::Write as _;
-use std::fs::File;
-use std::io::Read;
 use std::panic;
 use std::path::PathBuf;
 
@@ -12,7 +10,8 @@ use serde_json::{Value, json};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
-use crate::flight::document::{LARGEST, Recording, VERSION};
+use super::trace::files;
+use crate::flight::document::{Recording, VERSION};
 use crate::flight::replay::{Difference, Replayed, Unfinished};
 use crate::node::moment;
 use crate::trace::Diagram;
@@ -64,7 +63,7 @@ impl Replay {
         panic::set_hook(Box::new(|_| {})); // a panic of the core is a result
         let replayed = recording.replay();
         panic::set_hook(hook);
-        let replayed = replayed.map_err(|why| self.refused(why))?;
+        let replayed = replayed.map_err(|why| files::refused(&self.file, why))?;
         let flown = Flown { recording: &recording, replayed: &replayed };
         match self.output {
             Form::Text => print::result(&flown.text()),
@@ -75,19 +74,7 @@ impl Replay {
     }
 
     fn read(&self) -> Result<Recording, CliError> {
-        let mut text = Vec::new();
-        let file = File::open(&self.file);
-        file.and_then(|file| file.take(LARGEST + 1).read_to_end(&mut text)).map_err(|error| {
-            CliError::new(Exit::Unread, format!("{} cannot be read: {error}", self.file.display()))
-        })?;
-        if text.len() as u64 > LARGEST {
-            return Err(self.refused("is larger than any recording of a node"));
-        }
-        Recording::read(&text).map_err(|why| self.refused(why))
-    }
-
-    fn refused(&self, why: impl std::fmt::Display) -> CliError {
-        CliError::new(Exit::State, format!("{} {why}", self.file.display()))
+        Recording::read(&files::whole(&self.file)?).map_err(|why| files::refused(&self.file, why))
     }
 }
 
@@ -195,6 +182,7 @@ impl Flown<'_> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::io::Write;
 
     use super::*;

@@ -1,18 +1,17 @@
-//! Records that were written to files, by `electd record` or by whoever asked `GET /trace`.
+//! Records that were written to files, by `electd record` or by somebody who asked `GET /trace`.
 
+use std::fmt::Display;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::Path;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::transition;
+use crate::flight::document::LARGEST;
 use crate::node;
 use crate::trace::merge::Told;
 use crate::trace::record::Record;
-
-/// More than any record takes.
-const LARGEST: u64 = 16 * 1024 * 1024;
 
 /// The records in these files, which have to be of one cluster. Their clocks are taken to show what the wall clocks of
 /// their hosts showed.
@@ -23,17 +22,8 @@ pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
     let (now, wall) = (i128::from(node::now().0), i128::from(transition::now()) * 1_000_000);
     let mut told: Vec<Told> = Vec::new();
     for file in files.iter().map(AsRef::as_ref) {
-        let cannot = |error: io::Error| {
-            CliError::new(Exit::Unread, format!("{} cannot be read: {error}", file.display()))
-        };
-        let is_none = |why: String| CliError::new(Exit::State, format!("{} {why}", file.display()));
-        let mut text = Vec::new();
-        let opened = File::open(file).map_err(cannot)?;
-        opened.take(LARGEST + 1).read_to_end(&mut text).map_err(cannot)?;
-        if text.len() as u64 > LARGEST {
-            return Err(is_none("is larger than any record of a node".to_owned()));
-        }
-        let record: Record = serde_json::from_slice(&text).map_err(|error| {
+        let is_none = |why: String| refused(file, why);
+        let record: Record = serde_json::from_slice(&whole(file)?).map_err(|error| {
             is_none(format!("is no record of a node, or not all of it: {error}"))
         })?;
         if record.node.is_empty() || record.algorithm.is_empty() {
@@ -50,6 +40,27 @@ pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
         told.push(Told { record, ahead_ns });
     }
     Ok(told)
+}
+
+/// All of a file that is to be a recording, or the record in one.
+///
+/// # Errors
+/// 66 if it cannot be read; 65 if it is larger than any recording.
+pub fn whole(file: &Path) -> Result<Vec<u8>, CliError> {
+    let mut text = Vec::new();
+    let opened = File::open(file);
+    opened.and_then(|opened| opened.take(LARGEST + 1).read_to_end(&mut text)).map_err(|error| {
+        CliError::new(Exit::Unread, format!("{} cannot be read: {error}", file.display()))
+    })?;
+    if text.len() as u64 > LARGEST {
+        return Err(refused(file, "is larger than any recording of a node"));
+    }
+    Ok(text)
+}
+
+/// The file is not what it is to be, for this reason.
+pub fn refused(file: &Path, why: impl Display) -> CliError {
+    CliError::new(Exit::State, format!("{} {why}", file.display()))
 }
 
 #[cfg(test)]

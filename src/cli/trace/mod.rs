@@ -1,6 +1,6 @@
 //! `electd trace`: an election of the cluster, merged from what its nodes recorded.
 
-mod files;
+pub(super) mod files;
 
 use std::path::PathBuf;
 use std::thread;
