@@ -9,12 +9,12 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
+use rustix::event::PollFlags;
 use socket2::{Domain, Socket, Type};
 
 use super::guards::{self, Register};
 use super::passing;
+use super::still;
 use super::words::{CORONER, Charge, LONGEST, Order};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
@@ -118,10 +118,7 @@ impl Coroner {
     }
 
     fn has_ended(&self, patience: Duration) -> bool {
-        let limit = Timespec::try_from(patience).ok();
-        let line = &*self.0.line;
-        let mut fds = [PollFd::new(line, PollFlags::empty())];
-        poll(&mut fds, limit.as_ref()).is_ok_and(|count| count > 0)
+        still::tells(&*self.0.line, PollFlags::empty(), patience)
     }
 
     /// Where the guards of this node register.

@@ -29,13 +29,16 @@ pub fn end(stream: &UnixStream, patience: Duration, gone: Duration) -> io::Resul
 }
 
 fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
-    let limit = Timespec::try_from(patience).ok();
-    let ended = || poll(&mut [PollFd::new(process, PollFlags::IN)], limit.as_ref());
-    retry_on_intr(ended).is_ok_and(|count| count > 0)
+    tells(process, PollFlags::IN, patience)
 }
 
 fn is_closed(stream: &UnixStream) -> bool {
-    let mut fds = [PollFd::new(stream, PollFlags::RDHUP)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|count| count > 0)
+    tells(stream, PollFlags::RDHUP, Duration::ZERO)
+}
+
+/// Whether the system tells one of these of a descriptor, or that its other side has ended, within this time.
+pub(super) fn tells(of: &impl AsFd, what: PollFlags, patience: Duration) -> bool {
+    let limit = Timespec::try_from(patience).ok();
+    let told = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
+    retry_on_intr(told).is_ok_and(|count| count > 0)
 }
