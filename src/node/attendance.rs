@@ -19,7 +19,7 @@ pub(crate) enum Attended {
     },
 }
 
-/// Who certifies the death of this node. Cheap to clone.
+/// The coroner of this node, or why it has none. Cheap to clone.
 #[derive(Clone, Debug)]
 pub(crate) enum Attendance {
     /// Nobody, and nobody was asked for.

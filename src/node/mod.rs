@@ -229,7 +229,7 @@ impl Node {
         Ok(Node { handle, thread, ranks, checks, watch, certificates, present, attendance })
     }
 
-    /// Who certifies the death of this node.
+    /// The coroner of this node, or why it has none.
     #[cfg(feature = "cli")]
     pub(crate) fn attendance(&self) -> Attendance {
         self.attendance.clone()

@@ -37,7 +37,7 @@ pub struct Case {
     pub sides: Vec<BTreeSet<usize>>,
 }
 
-/// Who leads on a side.
+/// The leader on a side, as far as the configuration tells.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Leads {
     /// The leader of now goes on: one of these, if the configuration does not tell which.
@@ -69,7 +69,7 @@ pub struct Side {
 /// What comes of a case.
 #[derive(Clone, Debug)]
 pub struct Forecast {
-    /// Who may lead now: one, if the configuration tells.
+    /// The members that may lead now: one, if the configuration tells which.
     pub before: Vec<usize>,
     pub sides: Vec<Side>,
     /// So many voters are needed to lead; none without a majority.
@@ -129,7 +129,7 @@ impl Case {
         Side { live, leads, within, voters, spare, deposed }
     }
 
-    /// Who leads where some can.
+    /// The leader, where some member can lead.
     fn leads(&self, before: &[usize], here: &[usize], candidates: &[usize]) -> Leads {
         let best = self.best(candidates);
         let takes_over = |at: &usize| self.members[*at].is_new && self.preempt != Preempt::Never;

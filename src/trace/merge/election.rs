@@ -37,7 +37,7 @@ pub struct Merged {
     pub algorithm: String,
     /// The epoch of the election; none if it has not ended.
     pub epoch: Option<u64>,
-    /// Who leads in it, as far as anybody told.
+    /// The leader in it, as far as any member told.
     pub leader: Option<String>,
     /// How many members took part, as far as anybody told.
     pub members: usize,
