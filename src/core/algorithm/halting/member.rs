@@ -3,6 +3,7 @@
 use super::Call;
 use super::Halting;
 use super::Step;
+use crate::core::algorithm::election::Election;
 use crate::core::context::Context;
 use crate::core::leadership::becoming;
 use crate::core::message::View;
@@ -22,7 +23,9 @@ impl Halting {
         let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         cx.note_round(round);
         cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
-        let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
+        let view = View { epoch: round, leader: Some(rank) };
+        let older = cx.state.compare(view).is_le();
+        let has_other = self.has_other_coordinator(cx, view);
         let above = cx.state.is_eligible() && cx.state.rank() > rank;
         // Of two members that halt each other both would wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
@@ -31,7 +34,8 @@ impl Halting {
         // With a majority an organizer asks the voters before it halts anybody. If this member leads and has its
         // lease, the organizer comes too late. (K1)
         let leads = cx.state.leads() && cx.state.needs_majority();
-        let accepted = !older && subject && !leads && !self.obeys_better(cx, rank, round);
+        let accepted =
+            !older && !has_other && subject && !leads && !self.obeys_better(cx, rank, round);
         if accepted {
             self.clear();
             self.halted = Some((rank, round));
@@ -45,6 +49,15 @@ impl Halting {
         if !subject {
             self.look_at_coordinator(cx, from);
         }
+    }
+
+    /// Whether this member has a coordinator of this round or a later one, and it is not this organizer: "any two
+    /// nodes with the same group have the same coordinator", and others may have accepted that one. The organizer
+    /// begins anew, in a later round. (K8)
+    fn has_other_coordinator(&self, cx: &Context, organizer: View) -> bool {
+        let known = self.accepted(cx.state).unwrap_or_else(|| cx.state.view());
+        let other = known.leader.map(|known| known.id) != organizer.leader.map(|it| it.id);
+        known.leader.is_some() && other && known.epoch >= organizer.epoch
     }
 
     /// Whether this member already obeys another HALT, of a higher organizer or a later round.

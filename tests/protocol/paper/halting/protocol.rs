@@ -142,6 +142,30 @@ fn part_2_the_organizer_is_its_own_coordinator() {
     assert_eq!(p5.leader(), None);
 }
 
+/// Seed 002, assertion 1: members of one group have one coordinator. p4 has not met p5 when it begins, so both
+/// begin the same round; but p4 tells others that it is elected in it before p5 halts it. (K8)
+#[test]
+fn a_round_that_has_a_coordinator_gets_no_other() {
+    let mut p4 = Process::alone(turned_on(4));
+    [1, 2, 3].map(|other| p4.meets(other));
+    p4.after(TIMING.failure);
+    all_accept(&mut p4, &[1, 2, 3], 1);
+    assert_eq!(p4.status(), NodeStatus::Reorganization, "others may have accepted it");
+    p4.meets(5);
+    assert_eq!(p4.hears(5, halt(1, 1, 5)), to(&[5], no(1)));
+    assert_eq!(p4.hears(5, halt(2, 2, 5)), to(&[5], yes(2)), "but halts for the next round");
+
+    let mut p3 = halting(3);
+    p3.hears(4, halt(1, 1, 4));
+    p3.hears(4, elected(2, 1));
+    assert_eq!(p3.hears(5, halt(1, 1, 5)), to(&[5], no(1)), "it has accepted p4");
+    assert_eq!(p3.hears(5, halt(2, 2, 5)), to(&[5], yes(2)));
+
+    let mut p2 = halting(2);
+    p2.hears(4, halt(1, 1, 4));
+    assert_eq!(p2.hears(5, halt(1, 1, 5)), to(&[5], yes(1)), "it has no coordinator yet");
+}
+
 /// Seed 002, part 2: "The node k receives I am elected message, the node k checks if the Halt
 /// message is sent from node i, the node k sets its coordinator to i, the node k sets its status
 /// to Reorganization". (K2)
