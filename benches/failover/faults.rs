@@ -94,7 +94,7 @@ pub fn compare(runs: &mut [(&str, Run)], fault: Fault, times: usize, report: &mu
     let agreed: Vec<_> = measured.iter().map(|times| times.agreed.clone()).collect();
     for ((name, run), taken) in runs.iter().zip(measured) {
         let what = format!("{} of {}, {name}", fault.name(), run.cluster.size());
-        taken.report(&what, fault, run.cluster.quorum(), report);
+        taken.report(&what, fault, report);
     }
     for ((name, _), times) in runs.iter().zip(&agreed).skip(1) {
         let first = runs[0].0;
@@ -118,7 +118,7 @@ impl Run {
         }
         let (size, quorum) = (self.cluster.size(), self.cluster.quorum());
         let mode = if quorum == Quorum::Majority { ", majority" } else { "" };
-        taken.report(&format!("{} of {size}{mode}", fault.name()), fault, quorum, report);
+        taken.report(&format!("{} of {size}{mode}", fault.name()), fault, report);
     }
 
     /// Strikes the leader once, and measures the floor beside it.
@@ -169,19 +169,18 @@ impl Run {
 }
 
 impl Times {
-    fn report(self, what: &str, fault: Fault, quorum: Quorum, report: &mut Report) {
+    fn report(self, what: &str, fault: Fault, report: &mut Report) {
         let beside = match fault.beside() {
             Beside::Failure => vec![vec![FAILURE]],
             Beside::Floor => vec![self.floor, self.threads_floor],
         };
-        let held_to = fault.target(quorum);
-        let row = |what, times| Row { what, times, beside: beside.clone(), held_to };
+        let row = |what, times| Row { what, times, beside: beside.clone() };
         report.row(row(format!("{what}: all agree"), self.agreed.clone()));
         report.row(row(format!("{what}: one leads"), self.led));
         if fault.beside() == Beside::Floor && !self.disk_floor.is_empty() {
             let what = format!("{what}: all agree (floor + write)");
             let beside = vec![self.disk_floor];
-            report.row(Row { what, times: self.agreed, beside, held_to: "" });
+            report.row(Row { what, times: self.agreed, beside });
         }
     }
 }
@@ -202,15 +201,6 @@ impl Fault {
     /// Silence takes its time.
     fn beside(self) -> Beside {
         if self == Fault::Freeze { Beside::Failure } else { Beside::Floor }
-    }
-
-    /// The limit of the ratio, with a majority.
-    fn target(self, quorum: Quorum) -> &'static str {
-        match (quorum, self.beside()) {
-            (Quorum::None, _) => "",
-            (Quorum::Majority, Beside::Floor) => "5.00",
-            (Quorum::Majority, Beside::Failure) => "1.10",
-        }
     }
 
     /// Does this to a process that listens there. Gives the time just before.

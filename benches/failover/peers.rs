@@ -367,7 +367,7 @@ pub fn measure(
         }
         for (hosts, times) in hosts.iter().zip(times) {
             let what = format!("{} of 3, {}: one leads", fault.name(), hosts.system.name());
-            report.row(Row { what, times, beside: Vec::new(), held_to: "" });
+            report.row(Row { what, times, beside: Vec::new() });
         }
     }
 }

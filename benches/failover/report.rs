@@ -22,11 +22,8 @@ and, with threads, a victim that has as many as a node, which all end before the
 connections, and a survivor that hands on from a reading to a deciding to a writing thread. A frozen
 leader sends no end of stream: beside it stands `failure`, the silence that makes a suspect.
 
-With a majority a killed leader is replaced when the voters' promises to it run out: beside it stands
-`failure` as well. One that stops releases them; then a vote must be durable before it is told, so
-beside a handover stands also the floor with threads and one durable write after it, on the same disk.
-
-The target, with a majority, is what the first ratio is to stay below; floor + write has none.
+With a majority a vote must be durable before it is sent, so there beside stands also the floor with
+threads and one durable write after it, on the same disk.
 
 By algorithm: three clusters of 5 side by side, whose leaders are killed by turns.
 
@@ -39,8 +36,6 @@ pub struct Row {
     pub times: Vec<Duration>,
     /// One or two things.
     pub beside: Vec<Vec<Duration>>,
-    /// The limit of the first ratio, if it has one.
-    pub held_to: &'static str,
 }
 
 #[derive(Default)]
@@ -114,18 +109,8 @@ impl Report {
 
     pub fn print(&self) {
         let mut table = Table::new();
-        let header = [
-            "ms",
-            "runs",
-            "median",
-            "p95",
-            "max",
-            "target",
-            "floor",
-            "ratio",
-            "with threads",
-            "ratio",
-        ];
+        let header =
+            ["ms", "runs", "median", "p95", "max", "floor", "ratio", "with threads", "ratio"];
         table.load_style(presets::NOTHING).set_header(header);
         table.add_rows(self.rows.iter().map(Row::cells));
         for column in table.column_iter_mut() {
@@ -145,7 +130,6 @@ impl Row {
         let [median, p95, most] = quantiles(&self.times);
         let mut cells = vec![self.what.clone(), self.times.len().to_string()];
         cells.extend([median, p95, most].map(millis));
-        cells.push(self.held_to.to_owned());
         for beside in &self.beside {
             let [beside, ..] = quantiles(beside);
             let ratio = median.as_secs_f64() / beside.as_secs_f64();

@@ -46,7 +46,7 @@ Examples:
 pub struct Simulate {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]
-    algorithm: Algorithm,
+    algorithm: AlgorithmArg,
     /// The number of nodes.
     #[arg(long, value_name = "N", default_value_t = 5)]
     nodes: usize,
@@ -95,7 +95,7 @@ pub struct Simulate {
 }
 
 #[derive(Clone, Copy, Debug, ValueEnum)]
-enum Algorithm {
+enum AlgorithmArg {
     /// The highest that lives bullies its way to the top.
     Bully,
     /// The bully that halts the others and hands out a task before it leads.
@@ -104,12 +104,12 @@ enum Algorithm {
     Ring,
 }
 
-impl Algorithm {
+impl AlgorithmArg {
     fn kind(self) -> AlgorithmKind {
         match self {
-            Algorithm::Bully => AlgorithmKind::Bully,
-            Algorithm::Halting => AlgorithmKind::Halting,
-            Algorithm::Ring => AlgorithmKind::Ring,
+            AlgorithmArg::Bully => AlgorithmKind::Bully,
+            AlgorithmArg::Halting => AlgorithmKind::Halting,
+            AlgorithmArg::Ring => AlgorithmKind::Ring,
         }
     }
 }

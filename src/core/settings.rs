@@ -38,8 +38,11 @@ pub enum AlgorithmKind {
 
 impl AlgorithmKind {
     /// All algorithms.
-    pub const ALL: [AlgorithmKind; 3] =
-        [AlgorithmKind::Bully, AlgorithmKind::Halting, AlgorithmKind::Ring];
+    pub const ALL: [AlgorithmKind; AlgorithmKind::VARIANTS.len()] =
+        match AlgorithmKind::VARIANTS.first_chunk() {
+            Some(all) => *all,
+            None => unreachable!(),
+        };
 
     /// Whether the leader hands all members a task when it comes to lead (seed 002: the reorganization).
     pub const fn hands_out_tasks(self) -> bool {

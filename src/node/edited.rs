@@ -120,6 +120,26 @@ pub fn is_timed_otherwise(old: &Config, new: &Config) -> bool {
 /// instead.
 #[must_use]
 pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str> {
+    // All keys are listed, so that the compiler asks what a reload does with a new one.
+    let Config {
+        cluster,
+        quorum,
+        data_dir,
+        algorithm,
+        preempt,
+        rank,
+        margin,
+        trust_refused,
+        realtime,
+        control_group,
+        admin_tls,
+        timing: _,  // there are cases
+        members: _, // this node's own are looked at one by one
+        admin_token_file: _,
+        file: _,
+        node: _,
+        warnings: _,
+    } = new;
     let own = |config: &Config| {
         let own = config.member(name)?;
         Some((own.listen.clone(), own.admin.clone(), own.admin_listen.clone()))
@@ -127,20 +147,20 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
     let alone = |config: &Config| config.member(name)?.health.as_ref().map(|health| health.alone);
     let secured = |config: &Config| config.member(name).is_some_and(|own| own.tls.is_some());
     let differing = [
-        ("cluster", old.cluster != new.cluster),
-        ("quorum", old.quorum != new.quorum),
-        ("data_dir", old.data_dir != new.data_dir),
-        ("algorithm", old.algorithm != new.algorithm),
-        ("preempt", old.preempt != new.preempt),
-        ("rank.by", old.rank != new.rank),
-        ("rank.margin", old.margin != new.margin),
+        ("cluster", old.cluster != *cluster),
+        ("quorum", old.quorum != *quorum),
+        ("data_dir", old.data_dir != *data_dir),
+        ("algorithm", old.algorithm != *algorithm),
+        ("preempt", old.preempt != *preempt),
+        ("rank.by", old.rank != *rank),
+        ("rank.margin", old.margin != *margin),
         ("timing", old.timing != new.timing && !is_timed_otherwise(old, new)),
-        ("trust_refused", old.trust_refused != new.trust_refused),
-        ("realtime", old.realtime != new.realtime),
-        ("control_group", old.control_group != new.control_group),
+        ("trust_refused", old.trust_refused != *trust_refused),
+        ("realtime", old.realtime != *realtime),
+        ("control_group", old.control_group != *control_group),
         ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
         ("tls", secured(old) != secured(new)),
-        ("admin_tls", old.admin_tls != new.admin_tls),
+        ("admin_tls", old.admin_tls != *admin_tls),
         ("its listen or admin address", own(old) != own(new)),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()

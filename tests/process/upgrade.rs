@@ -89,11 +89,11 @@ fn an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader(
         for number in [1, 2] {
             upgrade(&cluster, number, "node-3");
         }
+        // A leader of a version that knows no pause refuses it, and says why; any other does it.
         let paused = electd(&cluster, &["pause", "--node", "node-1"]);
-        if old.is_some() {
-            let said = String::from_utf8_lossy(&paused.stderr);
-            assert!(said.contains("node-3, runs an earlier version"), "{paused:?}");
-        } else {
+        let said = String::from_utf8_lossy(&paused.stderr);
+        let refused = old.is_some() && said.contains("node-3, runs an earlier version");
+        if !refused {
             done(&paused);
             done(&electd(&cluster, &["resume", "--node", "node-1"]));
         }
