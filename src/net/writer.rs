@@ -228,7 +228,7 @@ impl Writer {
 
     /// A coroner answers in the peer's place.
     fn is_dead(&self, certificate: DeathCertificate) {
-        self.fails("it has died, and its coroner certifies it".to_owned());
+        self.fails("it has died: its host certifies that".to_owned());
         self.surroundings.inbox.input(Input::Dead(certificate));
     }
 

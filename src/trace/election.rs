@@ -145,7 +145,7 @@ impl Election {
         match (self.merged.epoch, &self.merged.leader) {
             (Some(epoch), Some(leader)) => {
                 let after = won.map(|won| length(won.time.since(Time(0))));
-                let after = after.map(|after| format!(", {after} after the begin"));
+                let after = after.map(|after| format!(", {after} after the election began"));
                 format!("{leader} leads in epoch {epoch}{}", after.unwrap_or_default())
             }
             _ => "nobody leads yet, as far as any node tells".to_owned(),
@@ -161,7 +161,11 @@ impl Election {
         let mut text = format!("{} = {total} messages", kinds.join(" + "));
         if let Some((least, most)) = self.formula() {
             let members = self.merged.members;
-            let _ = write!(text, ", {least} to {most} by the formulas for {members} members");
+            let _ = if least == most {
+                write!(text, ", as many as {members} members need")
+            } else {
+                write!(text, ", of {least} to {most} that {members} members may need")
+            };
         }
         let title = |name: &str| name.to_uppercase().replace('_', "-");
         let others: Vec<_> =
