@@ -4,6 +4,7 @@
 mod alerts;
 mod attendance;
 pub mod certificates;
+mod changed;
 pub mod checked;
 mod clock;
 mod command;
