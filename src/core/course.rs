@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::damping::Damping;
+use super::back_off::BackOff;
 use super::leadership::lease::Lease;
 use super::membership::known::Asker;
 use super::message::View;
@@ -88,7 +88,7 @@ pub(super) struct Course {
     /// When discovery ends, unless all members are connected before.
     discovery_ends: Time,
     /// How often it missed its turn.
-    stalls: Damping,
+    stalls: BackOff,
     /// A peer that it watches like a leader, and since when: the halter, or the neighbour in the ring.
     watched: Option<(NodeId, Time)>,
     /// Whether the last leader has to send heartbeats without being asked: this member follows it, or did until this

@@ -6,7 +6,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::lines::Lines;
-use crate::core::damping::Damping;
+use crate::core::back_off::BackOff;
 use crate::core::death::Lives;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Hello, Liveness, MemberReport};
@@ -60,9 +60,9 @@ pub struct Peer {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Failings {
     /// How often it was to lead and did not, since it last led or started.
-    passed: Damping,
+    passed: BackOff,
     /// How often this member, as leader, gave up its epoch for this peer in vain.
-    declined: Damping,
+    declined: BackOff,
     left: Option<Time>,
     /// It went away twice in a short time: it comes last until then, restarts included.
     unsteady: Option<Time>,
@@ -303,7 +303,7 @@ impl Peer {
 
     /// It leads: forgets its earlier failures to lead.
     pub(in crate::core) fn came_to_lead(&mut self) {
-        self.failings.passed = Damping::default();
+        self.failings.passed = BackOff::default();
     }
 
     /// This member, as leader, gave up its epoch for this peer in vain.

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::lease::Lease;
 use super::question::{Purpose, Question, Stage};
-use crate::core::damping::Damping;
+use crate::core::back_off::BackOff;
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Time};
 
@@ -71,11 +71,11 @@ pub struct Candidacy {
     /// This member does not ask the voters before then whether it may take over.
     pub(super) next_takeover_poll: Time,
     /// How often this member was to take over and did not come to lead.
-    pub(super) takeovers: Damping,
+    pub(super) takeovers: BackOff,
     /// How often too few voters answered this member's request for votes in time.
-    lost_elections: Damping,
+    lost_elections: BackOff,
     /// How often, while this member led, a third member reported another leader that it did not hear itself.
-    overruled: Damping,
+    overruled: BackOff,
 }
 
 impl Candidacy {
@@ -209,7 +209,7 @@ impl Candidacy {
     /// This member leads: forgets its earlier attempts. Votes that came in vain count on, as its lease may be over before
     /// the first acknowledgement.
     pub fn succeed(&mut self) {
-        self.takeovers = Damping::default();
+        self.takeovers = BackOff::default();
     }
 
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them

@@ -2,6 +2,7 @@
 
 use super::Ring;
 use super::view::{decided, is_gone, most_hops, next, next_after, own, patience};
+use crate::core::back_off;
 use crate::core::bounds;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
@@ -90,7 +91,7 @@ impl Ring {
     pub(super) fn expect_lap(&mut self, cx: &mut Context) {
         let run =
             bounds::ring_run(&cx.state.settings.timing, cx.state.membership.list().iter().len());
-        let sooner = run / 1_u32.checked_shl(self.swallowed).unwrap_or(u32::MAX);
+        let sooner = back_off::halved(run, self.swallowed);
         cx.arm(Timer::Answer, sooner.max(cx.state.settings.timing.t1()));
     }
 
