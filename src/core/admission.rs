@@ -96,8 +96,8 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
     let peer = hello.id;
     if state.detector.get(peer).is_some_and(|peer| peer.is_buried(&hello)) {
         // Nobody reads the answer. (Z3)
-        let (id, told) = (hello.id, hello.incarnation);
-        let reason = Rejection::StateLost { id, known: told, told };
+        let (id, known) = (hello.id, hello.incarnation);
+        let reason = Rejection::StateLost { id, known, told: known };
         return turn.cx.out.push(Output::Reject { connection, reason });
     }
     if state.detector.get(peer).is_none() {

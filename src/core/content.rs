@@ -1,4 +1,4 @@
-//! What messages carry: opinions, ballots, views and reports; and the numbers in them that a receiver keeps.
+//! What messages carry: opinions, ballots, views and reports; and what a message claims, the numbers that a receiver keeps.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -144,9 +144,9 @@ pub enum Liveness {
     Dead,
 }
 
-/// The greatest number of each kind in a message that its receiver keeps.
+/// What a message claims: the greatest number of each kind in it that its receiver keeps.
 #[derive(Default)]
-pub struct Told {
+pub struct Claims {
     pub epoch: Epoch,
     /// Of a member list.
     pub list: u64,
@@ -157,29 +157,29 @@ pub struct Told {
     pub lease: Duration,
 }
 
-impl Told {
-    pub fn epoch(epoch: Epoch) -> Told {
-        Told { epoch, ..Told::default() }
+impl Claims {
+    pub fn epoch(epoch: Epoch) -> Claims {
+        Claims { epoch, ..Claims::default() }
     }
 
-    pub fn list(Version { epoch, counter }: Version) -> Told {
-        Told { epoch, list: counter, ..Told::default() }
+    pub fn list(Version { epoch, counter }: Version) -> Claims {
+        Claims { epoch, list: counter, ..Claims::default() }
     }
 
-    pub fn task(Version { epoch, counter }: Version) -> Told {
-        Told { epoch, task: counter, ..Told::default() }
+    pub fn task(Version { epoch, counter }: Version) -> Claims {
+        Claims { epoch, task: counter, ..Claims::default() }
     }
 
     /// The same, in this epoch.
-    pub fn and(self, epoch: Epoch) -> Told {
-        Told { epoch: self.epoch.max(epoch), ..self }
+    pub fn and(self, epoch: Epoch) -> Claims {
+        Claims { epoch: self.epoch.max(epoch), ..self }
     }
 
     /// The same, with a pause.
-    pub fn and_pause(self, pause: Option<&Pause>) -> Told {
+    pub fn and_pause(self, pause: Option<&Pause>) -> Claims {
         let Some(Version { epoch, counter }) = pause.map(|pause| pause.version) else {
             return self;
         };
-        Told { pause: counter, ..self }.and(epoch)
+        Claims { pause: counter, ..self }.and(epoch)
     }
 }

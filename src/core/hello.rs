@@ -80,7 +80,7 @@ pub enum Rejection {
     OwnId(NodeId),
     /// Another process with this id, which connected from this address, was heard within `failure`.
     IdInUse { id: NodeId, address: String },
-    /// With a majority: the incarnation that the dialer tells is below the known one, which was met. So it lost its
+    /// With a majority: the incarnation that the dialer claims is below the known one, which was met. So it lost its
     /// state and its promises.
     StateLost { id: NodeId, known: Incarnation, told: Incarnation },
     /// The two members differ in a setting that must be shared: this key of the configuration.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use strum::{EnumDiscriminants, IntoStaticStr, VariantArray};
 
 pub use super::command::{Done, Forwarded, Refusal, Taken};
-use super::content::Told;
+use super::content::Claims;
 pub use super::content::{
     Ballot, Candidate, Heartbeat, Lap, Liveness, MemberReport, Opinion, Run, View,
 };
@@ -281,13 +281,13 @@ impl Message {
         )
     }
 
-    /// The numbers in it that its receiver keeps. The receiver refuses impossible ones.
-    pub(super) fn told(&self) -> Told {
+    /// The numbers that its sender claims and its receiver keeps. The receiver refuses impossible ones.
+    pub(super) fn claims(&self) -> Claims {
         match self {
             Message::Election { round, .. }
             | Message::Answer { round }
             | Message::Lower { round }
-            | Message::Halt { round, .. } => Told::epoch(*round),
+            | Message::Halt { round, .. } => Claims::epoch(*round),
             Message::Coordinator { epoch, .. }
             | Message::AreYouNormal { epoch, .. }
             | Message::PreVoteReply { epoch, .. }
@@ -296,33 +296,33 @@ impl Message {
             | Message::View(View { epoch, .. })
             | Message::Preempt { epoch, .. }
             | Message::Freed { epoch, .. }
-            | Message::Release { epoch, .. } => Told::epoch(*epoch),
-            Message::AreYouThere { under, .. } => Told::epoch(under.unwrap_or_default()),
-            Message::Elected { round, task, .. } => Told::task(*task).and(*round),
-            Message::Task(task) => Told::task(task.version),
-            Message::Ready { round, task, .. } => Told::task(task.version).and(*round),
-            Message::Ballot(ballot) => Told::epoch(ballot.run.epoch),
-            Message::Lap(lap) => Told::epoch(lap.run.epoch),
-            Message::PreVote { epoch, list, .. } => Told::list(*list).and(*epoch),
+            | Message::Release { epoch, .. } => Claims::epoch(*epoch),
+            Message::AreYouThere { under, .. } => Claims::epoch(under.unwrap_or_default()),
+            Message::Elected { round, task, .. } => Claims::task(*task).and(*round),
+            Message::Task(task) => Claims::task(task.version),
+            Message::Ready { round, task, .. } => Claims::task(task.version).and(*round),
+            Message::Ballot(ballot) => Claims::epoch(ballot.run.epoch),
+            Message::Lap(lap) => Claims::epoch(lap.run.epoch),
+            Message::PreVote { epoch, list, .. } => Claims::list(*list).and(*epoch),
             Message::VoteRequest { epoch, list, lease, .. } => {
-                Told { lease: *lease, ..Told::list(*list).and(*epoch) }
+                Claims { lease: *lease, ..Claims::list(*list).and(*epoch) }
             }
             Message::Heartbeat(Heartbeat { epoch, settled, lease, pause, .. }) => {
-                let told = Told { lease: *lease, ..Told::list(*settled).and(*epoch) };
-                told.and_pause(pause.as_ref())
+                let claims = Claims { lease: *lease, ..Claims::list(*settled).and(*epoch) };
+                claims.and_pause(pause.as_ref())
             }
             Message::Acknowledge { epoch, pause, .. } => {
-                Told::epoch(*epoch).and_pause(pause.as_ref())
+                Claims::epoch(*epoch).and_pause(pause.as_ref())
             }
-            Message::List { list } => Told::list(list.version()),
-            Message::Listed { version } => Told::list(*version),
+            Message::List { list } => Claims::list(list.version()),
+            Message::Listed { version } => Claims::list(*version),
             Message::Reply { .. }
             | Message::Probe { .. }
             | Message::Alive { .. }
             | Message::Dead(_)
             | Message::Timing { .. }
             | Message::Forward { .. }
-            | Message::Outcome { .. } => Told::default(),
+            | Message::Outcome { .. } => Claims::default(),
         }
     }
 }

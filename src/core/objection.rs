@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use super::content::Told;
+use super::content::Claims;
 use super::detector::Peer;
 use super::hello::{Agreement, Hello, Rejection};
 use super::membership::{ListVersion, MemberList, own};
@@ -28,10 +28,10 @@ const MOST_STARTS: u64 = 1 << 24;
 
 /// A rejection for a number that is too great, in the form of a setting that differs, which an older electd knows as
 /// well.
-fn beyond(key: &str, told: u64, known: u64, most: u64) -> Option<Rejection> {
+fn beyond(key: &str, claimed: u64, known: u64, most: u64) -> Option<Rejection> {
     let limit = known.saturating_add(most);
-    let is_beyond = told > limit && !Fault::FarAhead.is_planted();
-    is_beyond.then(|| differ(key, format!("at most {limit}"), told))
+    let is_beyond = claimed > limit && !Fault::FarAhead.is_planted();
+    is_beyond.then(|| differ(key, format!("at most {limit}"), claimed))
 }
 
 fn differ(key: &str, ours: impl ToString, theirs: impl ToString) -> Rejection {
@@ -148,7 +148,7 @@ fn jump_of_hello(state: &State, hello: &Hello) -> Option<Rejection> {
 
 /// Why this member must refuse a message, if it must.
 pub fn objection_to(state: &State, from: NodeId, envelope: &Envelope) -> Option<Rejection> {
-    let Told { epoch, list, task, pause, lease } = envelope.message.told().and(envelope.epoch);
+    let Claims { epoch, list, task, pause, lease } = envelope.message.claims().and(envelope.epoch);
     let nanos = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
     beyond("epoch", epoch.0, greatest_known(state), MOST)
         .or_else(|| beyond("list version", list, greatest_counter(state), MOST))
@@ -160,8 +160,8 @@ pub fn objection_to(state: &State, from: NodeId, envelope: &Envelope) -> Option<
 
 /// Why a member may not send this message, if it may not: only a candidate or a leader sends it. (Q10)
 fn wrong_role(state: &State, by: NodeId, message: &Message) -> Option<Rejection> {
-    let presumes = message.is_of_candidate_or_leader() && state.never_leads(by);
-    let role = state.membership.list().get(by).filter(|_| presumes)?.role;
+    let is_wrong = message.is_of_candidate_or_leader() && state.never_leads(by);
+    let role = state.membership.list().get(by).filter(|_| is_wrong)?.role;
     Some(differ("role", role.name(), Role::Member.name()))
 }
 
@@ -169,10 +169,10 @@ fn wrong_role(state: &State, by: NodeId, message: &Message) -> Option<Rejection>
 /// state counts one more than the one before. (C7)
 pub fn state_lost(state: &State, hello: &Hello) -> Option<Rejection> {
     let (known, instance) = state.detector.get(hello.id)?.proven();
-    let told = hello.incarnation;
-    let again = told == known && instance.is_some_and(|known| known != hello.instance);
-    let lost = state.needs_majority() && (told < known || again);
-    lost.then_some(Rejection::StateLost { id: hello.id, known, told })
+    let claimed = hello.incarnation;
+    let again = claimed == known && instance.is_some_and(|known| known != hello.instance);
+    let lost = state.needs_majority() && (claimed < known || again);
+    lost.then_some(Rejection::StateLost { id: hello.id, known, told: claimed })
 }
 
 /// Whether another process with this id is connected and alive: heard within `failure`, or not suspected by the
