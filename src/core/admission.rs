@@ -229,7 +229,7 @@ fn meet(cx: &mut Context<'_>, hello: &Hello) -> Met {
     cx.state.detector.hear(hello.id, cx.now);
     cx.note_round(hello.round);
     if met_before != Met::Known {
-        retiming::note_timing(cx, hello.id, hello.timing);
+        retiming::check_timing(cx, hello.id, hello.timing);
         cx.state.endings.forget_successor(hello.id);
     }
     met_before
@@ -253,7 +253,7 @@ fn greeted(turn: &mut Turn<'_>, hello: &Hello, met_before: Met) {
     if met_before == Met::Restarted {
         call::lost(turn, hello.id, Reason::LeaderRestarted(hello.id));
     }
-    announcement::told(turn, hello.id, hello.view);
+    announcement::leader_named(turn, hello.id, hello.view);
     call::joined(turn, hello.id);
     handover::begin_if_all_connected(turn);
 }

@@ -1,5 +1,5 @@
-//! The back-off of the protocol: a member waits longer each time before it repeats a step that failed, twice as long up to
-//! a cap, until there was no failure for a long time.
+//! The back-off of the protocol: a member waits longer each time before it repeats a step that failed, twice as long up
+//! to a cap, until there was no failure for a long time.
 
 use std::time::Duration;
 

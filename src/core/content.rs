@@ -1,4 +1,5 @@
-//! What messages carry: opinions, ballots, views and reports; and what a message claims, the numbers that a receiver keeps.
+//! What messages carry: opinions, ballots, views and reports; and what a message claims: the numbers that its receiver
+//! keeps.
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -68,11 +68,11 @@ impl Context<'_> {
         self.send(to, Message::View(View { epoch, leader }));
     }
 
-    /// Notes that this leader was announced to these members on their present connections.
-    pub fn mark_told(&mut self, members: &[NodeId]) {
+    /// This leader announces itself to these members, on their present connections.
+    pub fn mark_announced(&mut self, members: &[NodeId]) {
         let epoch = self.state.view().epoch;
         for id in members {
-            self.state.detector.change(*id, |peer| peer.lines.note_told(Some(epoch)));
+            self.state.detector.change(*id, |peer| peer.lines.set_announced(Some(epoch)));
         }
     }
 

@@ -68,7 +68,7 @@ impl DeathCertificate {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Life {
     incarnation: Incarnation,
-    /// What its hello told; none of a process without a coroner.
+    /// The hash in its hello; none of a process without a coroner.
     hash: Option<DeathHash>,
     /// The proof that it is over, once this member has it.
     certificate: Option<DeathCertificate>,
@@ -85,7 +85,7 @@ pub struct Lives {
 /// What a certificate proves to this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Verdict {
-    /// This member was told no hash of this life: it cannot judge.
+    /// The hello of this life had no hash: this member cannot judge.
     Unknown,
     /// The secret is not that of this life.
     Forged,
@@ -102,8 +102,8 @@ impl Life {
 }
 
 impl Lives {
-    /// The peer said hello as this incarnation, and told this hash.
-    pub(super) fn note(&mut self, incarnation: Incarnation, hash: Option<DeathHash>) {
+    /// The peer said hello as this incarnation, with this hash.
+    pub(super) fn meet(&mut self, incarnation: Incarnation, hash: Option<DeathHash>) {
         if self.before.is(incarnation, hash) {
             std::mem::swap(&mut self.present, &mut self.before);
         } else if !self.present.is(incarnation, hash) {
@@ -119,12 +119,12 @@ impl Lives {
         same.is_some_and(|life| life.certificate.is_some())
     }
 
-    /// Judges a certificate by the hash that the life told which it names, and keeps it if it is genuine. (Z1)
+    /// Judges a certificate by the hash in the hello of the life that it names, and keeps it if it is genuine. (Z1)
     pub(super) fn judge(&mut self, certificate: &DeathCertificate, cluster: &str) -> Verdict {
-        let mut told = [&mut self.present, &mut self.before].into_iter();
+        let mut lives = [&mut self.present, &mut self.before].into_iter();
         let named =
             |life: &&mut Life| life.incarnation == certificate.incarnation && life.hash.is_some();
-        let Some(life) = told.find(named) else { return Verdict::Unknown };
+        let Some(life) = lives.find(named) else { return Verdict::Unknown };
         let genuine = life.hash == Some(certificate.hash(cluster));
         if !genuine && !Fault::CertificateBelieved.is_planted() {
             Verdict::Forged
@@ -150,16 +150,16 @@ mod tests {
         DeathCertificate { member: NodeId::default(), incarnation, secret }
     }
 
-    fn note(lives: &mut Lives, of: DeathCertificate) {
-        lives.note(of.incarnation, Some(of.hash("db")));
+    fn meet(lives: &mut Lives, of: DeathCertificate) {
+        lives.meet(of.incarnation, Some(of.hash("db")));
     }
 
     /// Rule Z1.
     #[test]
-    fn a_certificate_counts_once_and_by_the_hash_that_its_life_told() {
+    fn a_certificate_counts_once_and_by_the_hash_of_its_life() {
         let mut lives = Lives::default();
         assert_eq!(lives.judge(&certificate(0, 0), "db"), Verdict::Unknown, "nobody said hello");
-        note(&mut lives, certificate(3, 7));
+        meet(&mut lives, certificate(3, 7));
         assert_eq!(lives.judge(&certificate(3, 8), "db"), Verdict::Forged);
         assert_eq!(lives.judge(&certificate(3, 7), "other"), Verdict::Forged);
         assert_eq!(lives.judge(&certificate(2, 7), "db"), Verdict::Unknown);
@@ -174,13 +174,13 @@ mod tests {
         let mut lives = Lives::default();
         [(3, 7), (4, 8)]
             .into_iter()
-            .for_each(|(at, secret)| note(&mut lives, certificate(at, secret)));
+            .for_each(|(at, secret)| meet(&mut lives, certificate(at, secret)));
         assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Over, "the life before");
         assert_eq!(lives.certificate(), None, "the present one goes on");
-        note(&mut lives, certificate(3, 7)); // a late hello
+        meet(&mut lives, certificate(3, 7)); // a late hello
         assert!(lives.is_over(Incarnation(3), Some(certificate(3, 7).hash("db"))));
-        note(&mut lives, certificate(4, 8));
-        note(&mut lives, certificate(5, 9));
+        meet(&mut lives, certificate(4, 8));
+        meet(&mut lives, certificate(5, 9));
         assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Unknown, "long ago");
         assert_eq!(lives.judge(&certificate(4, 8), "db"), Verdict::Over);
     }
@@ -188,11 +188,11 @@ mod tests {
     #[test]
     fn a_member_that_lost_its_state_begins_another_life_of_the_same_number() {
         let mut lives = Lives::default();
-        note(&mut lives, certificate(1, 7));
+        meet(&mut lives, certificate(1, 7));
         assert_eq!(lives.judge(&certificate(1, 7), "db"), Verdict::Over);
-        note(&mut lives, certificate(1, 8));
+        meet(&mut lives, certificate(1, 8));
         assert!(!lives.is_over(Incarnation(1), Some(certificate(1, 8).hash("db"))));
-        lives.note(Incarnation(1), None);
+        lives.meet(Incarnation(1), None);
         assert!(!lives.is_over(Incarnation(1), None), "one without a coroner");
     }
 }

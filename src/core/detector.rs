@@ -38,7 +38,7 @@ pub struct Detector {
     reports: Arc<[MemberReport]>,
     connected: usize,
     /// How many peers are heard while nothing can be sent to them.
-    untold: usize,
+    one_way: usize,
     /// How many peers come and go.
     unsteady: usize,
 }
@@ -59,7 +59,7 @@ impl Detector {
             reports: peers.iter().map(Peer::report).collect(),
             peers,
             connected: 0,
-            untold: 0,
+            one_way: 0,
             unsteady: 0,
         }
     }
@@ -118,7 +118,7 @@ impl Detector {
         let after = peer.counted();
         let report = peer.report();
         self.connected = self.connected + after[0] - before[0];
-        self.untold = self.untold + after[1] - before[1];
+        self.one_way = self.one_way + after[1] - before[1];
         self.unsteady = self.unsteady + after[2] - before[2];
         self.tell(place, report);
         result
@@ -136,8 +136,8 @@ impl Detector {
     }
 
     /// How many peers are heard while nothing can be sent to them.
-    pub fn untold(&self) -> usize {
-        self.untold
+    pub fn one_way(&self) -> usize {
+        self.one_way
     }
 
     /// Passes over the peers to which nothing could be sent for the first limit, and that were silent for less than
@@ -145,7 +145,7 @@ impl Detector {
     pub fn look_for_unreachable(&mut self, limits: (Duration, Duration), now: Time) -> Found {
         let (mut late, mut next) = (Vec::new(), None);
         for peer in &mut self.peers {
-            if peer.lines.is_untold() && !peer.lines.is_unreachable() {
+            if peer.lines.is_one_way() && !peer.lines.is_unreachable() {
                 match peer.is_unreachable_by(limits, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
                     None if peer.lines.is_unreachable() => late.push(peer.id()),

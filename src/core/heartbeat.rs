@@ -146,7 +146,7 @@ pub fn beat_to(cx: &mut Context<'_>, to: Vec<NodeId>) {
         pause: pause::pause_to_tell(state),
         chosen: switchover::chosen(state),
     });
-    cx.mark_told(&to);
+    cx.mark_announced(&to);
     cx.send_all(to, heartbeat);
 }
 
@@ -220,9 +220,9 @@ pub fn acknowledged(
 ) {
     let own = incarnation == turn.cx.state.records.incarnation();
     if own && turn.cx.state.leads_in(epoch) {
-        let (detector, told) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
+        let (detector, present) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
         detector.declares(from, turn.cx.now);
-        detector.change(from, |peer| peer.says_rank(told, eligible));
+        detector.change(from, |peer| peer.says_rank(present, eligible));
         promise::prolong(&mut turn.cx, from, number);
         switchover::hear_of_chosen(turn, from, rank, eligible);
     }

@@ -116,7 +116,7 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
             let candidate = (from, envelope.incarnation);
             voting::asked_for_vote(&mut turn.cx, candidate, number, epoch, lease, list);
         }
-        alive @ Message::Alive { .. } => told_algorithm(turn, from, &alive),
+        alive @ Message::Alive { .. } => hand_to_algorithm(turn, from, &alive),
         Message::PreVoteReply { number, opinion, epoch } => {
             tally::opinion(&mut turn.cx, from, Stage::PreVote, number, opinion, epoch);
         }
@@ -135,7 +135,7 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
         }
         Message::Freed { leader, epoch } => voting::freed(turn.cx.state, from, leader, epoch),
         Message::Dead(certificate) => certified::hear(turn, Some(from), certificate),
-        Message::Timing { timing } => retiming::told_timing(&mut turn.cx, from, timing),
+        Message::Timing { timing } => retiming::timing_changed(&mut turn.cx, from, timing),
         Message::Forward { number, command } => forwarding::forwarded(turn, from, number, command),
         Message::Outcome { number, result } => {
             forwarding::hear_outcome(&mut turn.cx, from, number, result)
@@ -147,13 +147,13 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
             if turn.cx.state.eligibility.has_resigned() && turn.cx.state.elects() {
                 turn.cx.suspect_unreachable(); // it may be asked too often to notice that its elections fail
             }
-            told_algorithm(turn, from, &message);
+            hand_to_algorithm(turn, from, &message);
         }
     }
 }
 
 /// Hands the algorithm one of its own messages, and follows the leader that the message announces.
-fn told_algorithm(turn: &mut Turn<'_>, from: NodeId, message: &Message) {
+fn hand_to_algorithm(turn: &mut Turn<'_>, from: NodeId, message: &Message) {
     let announced = turn.algorithm.receive(&mut turn.cx, from, message);
     // A greater epoch may have become known since the election began.
     let present = announced.filter(|view| turn.cx.state.compare(*view).is_ge());

@@ -13,9 +13,9 @@ use super::state::State;
 use super::types::Pause;
 
 /// Another member sends a pause or its end: takes the greatest version. (H4)
-pub fn hear_pause(cx: &mut Context<'_>, told: Option<Pause>) {
-    let Some(told) = told.filter(|told| told > cx.state.membership.pause()) else { return };
-    take_pause(cx, told);
+pub fn hear_pause(cx: &mut Context<'_>, sent: Option<Pause>) {
+    let Some(sent) = sent.filter(|sent| sent > cx.state.membership.pause()) else { return };
+    take_pause(cx, sent);
 }
 
 /// Takes a pause or its end, and has it stored. Returns the record that holds it.
@@ -31,6 +31,6 @@ pub fn pause_to_tell(state: &State) -> Option<Pause> {
 }
 
 /// The same, if it is greater than the one that a leader sent. (H4)
-pub fn pause_to_tell_back(state: &State, told: Option<Pause>) -> Option<Pause> {
-    pause_to_tell(state).filter(|own| *own > told.unwrap_or_default())
+pub fn pause_to_tell_back(state: &State, sent: Option<Pause>) -> Option<Pause> {
+    pause_to_tell(state).filter(|own| *own > sent.unwrap_or_default())
 }

@@ -38,7 +38,7 @@ pub(super) fn settle_peers(cx: &mut Context<'_>) {
 /// At the end of a turn: passes over each peer that was heard for `failure` while nothing could be sent to it. (D7)
 pub(super) fn look_for_unreachable(turn: &mut Turn<'_>) {
     let state = &mut *turn.cx.state;
-    if state.detector.untold() == 0 {
+    if state.detector.one_way() == 0 {
         state.timers.cancel(Timer::Reach);
         return;
     }

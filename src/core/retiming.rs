@@ -50,7 +50,7 @@ pub fn retime(turn: &mut Turn<'_>, timing: Timing) {
     let others = turn.cx.all_others();
     for id in turn.cx.state.detector.ids().iter().filter(|id| !others.contains(id)) {
         // The hello of a connection that is not up yet may have carried the older timings.
-        turn.cx.state.detector.change(*id, |peer| peer.lines.note_older_timing());
+        turn.cx.state.detector.change(*id, |peer| peer.lines.mark_older_timing());
     }
     turn.cx.send_all(others, Message::Timing { timing: timing.nanos() });
     if turn.cx.state.leads() {
@@ -67,13 +67,13 @@ pub fn repeat_timing(cx: &mut Context<'_>, peer: NodeId) {
 }
 
 /// A peer has other timings than its hello said.
-pub fn told_timing(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
+pub fn timing_changed(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
     cx.state.detector.change(peer, |peer| peer.says_timing(theirs));
-    note_timing(cx, peer, theirs);
+    check_timing(cx, peer, theirs);
 }
 
-/// A peer sent its timings: notes a difference for the operator.
-pub fn note_timing(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
+/// A peer sent its timings: reports a difference to the operator.
+pub fn check_timing(cx: &mut Context<'_>, peer: NodeId, theirs: [u64; 4]) {
     if cx.state.settings.timing.nanos() != theirs {
         cx.out.push(Output::Note(Note::TimingDiffers { peer, theirs }));
     }

@@ -143,8 +143,8 @@ impl State {
 
     /// The present rank of the leader of this epoch, as that leader last said; otherwise the rank given.
     fn present_rank_of(&self, leader: Rank, epoch: Epoch) -> Rank {
-        let told = self.detector.get(leader.id).and_then(|peer| peer.leads_with());
-        match told.filter(|(of, _)| *of == epoch) {
+        let said = self.detector.get(leader.id).and_then(|peer| peer.leads_with());
+        match said.filter(|(of, _)| *of == epoch) {
             Some((_, value)) => Rank { value, ..leader },
             None => leader,
         }
@@ -163,9 +163,9 @@ impl State {
     /// instead gives its own list a newer version.
     pub(super) fn is_behind(&self) -> bool {
         let version = self.membership.version();
-        let told = |peer: &Peer| peer.lines.is_up() && self.is_voter(peer.id());
-        let reached = |peer: &Peer| told(peer) || !self.needs_majority();
-        let newer = |peer: &Peer| peer.alive() && peer.list() > version && reached(peer);
+        let reached = |peer: &Peer| peer.lines.is_up() && self.is_voter(peer.id());
+        let counts = |peer: &Peer| reached(peer) || !self.needs_majority();
+        let newer = |peer: &Peer| peer.alive() && peer.list() > version && counts(peer);
         self.membership.newest() > version && !self.leads() && self.detector.iter().any(newer)
     }
 

@@ -263,7 +263,7 @@ impl Bully {
         let (epoch, rank) = (self.round, cx.state.rank());
         becoming::become_leading(cx, epoch, reason);
         let others = cx.all_others();
-        cx.mark_told(&others);
+        cx.mark_announced(&others);
         cx.send_all(others, Message::Coordinator { epoch, rank });
     }
 
@@ -311,9 +311,10 @@ impl Bully {
     /// A leader repeats its COORDINATOR, in its unchanged epoch, to a member that may have missed it.
     fn remind(&mut self, cx: &mut Context, to: NodeId, round: Epoch) {
         let epoch = cx.state.view().epoch;
-        let told = cx.state.detector.get(to).is_some_and(|peer| peer.lines.is_told(epoch));
-        if round > epoch || !told {
-            cx.mark_told(&[to]);
+        let announced =
+            cx.state.detector.get(to).is_some_and(|peer| peer.lines.is_announced(epoch));
+        if round > epoch || !announced {
+            cx.mark_announced(&[to]);
             cx.send(to, Message::Coordinator { epoch, rank: cx.state.rank() });
         }
     }

@@ -17,12 +17,12 @@ pub struct Lines {
     inbound: Option<(ConnectionId, String)>,
     /// Whether the connection to the peer is up: its WELCOME has come.
     outbound: bool,
-    /// The epoch of this leader that the peer was told on the present connection.
-    told_epoch: Option<Epoch>,
-    /// Whether this member got other timings after it dialed the peer, and before it could tell the peer.
-    told_older_timing: bool,
+    /// The epoch in which this leader announced itself to the peer on the present connection.
+    announced_epoch: Option<Epoch>,
+    /// Whether this member's hello carried timings that changed before it could send to the peer.
+    sent_older_timing: bool,
     /// Since when the peer has been heard while nothing could be sent to it.
-    untold_since: Option<Time>,
+    one_way_since: Option<Time>,
     /// Whether that lasted `failure`: then the peer is no rival, neighbour or successor.
     unreachable: bool,
 }
@@ -48,14 +48,14 @@ impl Lines {
         self.unreachable
     }
 
-    /// Whether the peer was told on the present connection that this member leads in this epoch.
-    pub(in crate::core) fn is_told(&self, epoch: Epoch) -> bool {
-        self.told_epoch == Some(epoch)
+    /// Whether this leader announced itself to the peer, on the present connection, in this epoch.
+    pub(in crate::core) fn is_announced(&self, epoch: Epoch) -> bool {
+        self.announced_epoch == Some(epoch)
     }
 
-    /// The peer was told of this epoch; none: the connection is new.
-    pub(in crate::core) fn note_told(&mut self, epoch: Option<Epoch>) {
-        self.told_epoch = epoch;
+    /// This leader announced itself in this epoch; none: the connection is new.
+    pub(in crate::core) fn set_announced(&mut self, epoch: Option<Epoch>) {
+        self.announced_epoch = epoch;
     }
 
     /// The peer speaks on this connection, which comes from this address.
@@ -75,22 +75,22 @@ impl Lines {
 
     /// Both connections have ended.
     pub(in crate::core) fn end(&mut self) {
-        (self.inbound, self.outbound, self.told_epoch) = Default::default();
+        (self.inbound, self.outbound, self.announced_epoch) = Default::default();
     }
 
-    /// The peer may have been told older timings than this member has now.
-    pub(in crate::core) fn note_older_timing(&mut self) {
-        self.told_older_timing = true;
+    /// The hello to the peer may carry older timings than this member has now.
+    pub(in crate::core) fn mark_older_timing(&mut self) {
+        self.sent_older_timing = true;
     }
 
-    /// Whether the peer was told older timings; this member sends the present ones now.
+    /// Whether the hello carried older timings; this member sends the present ones now.
     pub(in crate::core) fn take_older_timing(&mut self) -> bool {
-        std::mem::take(&mut self.told_older_timing)
+        std::mem::take(&mut self.sent_older_timing)
     }
 
     /// The peer is a new process, or was reached: it has `failure` to be reached from now on.
     pub(in crate::core) fn count_anew(&mut self) {
-        (self.unreachable, self.untold_since) = Default::default();
+        (self.unreachable, self.one_way_since) = Default::default();
     }
 
     /// This member starts anew, and discovers the peer like all others.
@@ -100,11 +100,11 @@ impl Lines {
 
     /// The peer was silent, like a dead one: it has `failure` to be reached once it is heard again.
     pub(in crate::core) fn was_silent(&mut self) {
-        self.untold_since = None;
+        self.one_way_since = None;
     }
 
     /// Whether the peer speaks to this member, which cannot send to it.
-    pub(super) fn is_untold(&self) -> bool {
+    pub(super) fn is_one_way(&self) -> bool {
         self.inbound.is_some() && !self.outbound
     }
 
@@ -119,7 +119,7 @@ impl Lines {
     /// Looks whether the peer is unreachable from now on: it is `heard`, and nothing could be sent to it for this
     /// long. Otherwise returns when to look again: not before the peer is heard, if it is silent now.
     pub(super) fn look(&mut self, limit: Duration, heard: bool, now: Time) -> Option<Time> {
-        let due = *self.untold_since.get_or_insert(now) + limit;
+        let due = *self.one_way_since.get_or_insert(now) + limit;
         self.unreachable |= due <= now && heard;
         (now < due).then_some(due)
     }

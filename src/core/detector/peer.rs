@@ -47,7 +47,7 @@ pub struct Peer {
     pub(super) rank: Rank,
     pub(super) eligible: bool,
     pub(super) said: Said,
-    /// Its version of electd, as its last hello told it.
+    /// Its version of electd, by its last hello.
     pub(super) version: Option<Arc<str>>,
     pub lines: Lines,
     /// For how long it has been eligible without a break.
@@ -187,9 +187,9 @@ impl Peer {
         self.lines.inbound().is_some() && self.lines.is_up()
     }
 
-    /// What the detector counts: whether it is connected, untold, and unsteady.
+    /// What the detector counts: whether it is connected, heard only one way, and unsteady.
     pub(super) fn counted(&self) -> [usize; 3] {
-        [self.connected(), self.lines.is_untold(), self.is_unsteady()].map(usize::from)
+        [self.connected(), self.lines.is_one_way(), self.is_unsteady()].map(usize::from)
     }
 
     /// The report on it for third members.
@@ -266,7 +266,7 @@ impl Peer {
         self.said.leads_with = Some((epoch, value));
     }
 
-    /// Its version of electd; none before it told that.
+    /// Its version of electd; none before its first hello that has one.
     pub fn version(&self) -> Option<&Arc<str>> {
         self.version.as_ref()
     }
@@ -345,7 +345,7 @@ impl Peer {
         };
         self.process.incarnation = hello.incarnation;
         self.process.instance = hello.instance;
-        self.lives.note(hello.incarnation, hello.death);
+        self.lives.meet(hello.incarnation, hello.death);
         self.says_rank(Rank { id: hello.id, ..hello.rank }, hello.eligible);
         if hello.view.leader.is_some_and(|leader| leader.id == hello.id) {
             self.says_present_rank(hello.view.epoch, hello.rank.value);
@@ -353,7 +353,7 @@ impl Peer {
         self.said.protocol = protocol.unwrap_or(self.said.protocol);
         self.said.timing = Some(hello.timing);
         self.version.clone_from(&hello.version);
-        self.lines.note_told(None);
+        self.lines.set_announced(None);
         if met != Met::Known {
             self.lines.count_anew();
             (self.failings.passed, self.failings.declined) = Default::default();

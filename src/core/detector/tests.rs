@@ -30,7 +30,7 @@ fn detector(own: u128, numbers: &[u128]) -> Detector {
     detector
 }
 
-fn told_by(leader: &mut Detector, own: u128) -> Arc<[MemberReport]> {
+fn reports_of(leader: &mut Detector, own: u128) -> Arc<[MemberReport]> {
     let (incarnation, status) = (Incarnation(0), Liveness::Alive);
     leader.reports(MemberReport { id: id(own), incarnation, status, eligible: true, value: 0 })
 }
@@ -38,22 +38,22 @@ fn told_by(leader: &mut Detector, own: u128) -> Arc<[MemberReport]> {
 #[test]
 fn what_both_know_is_shared_until_one_knows_more() {
     let (mut leader, mut follower) = (detector(3, &[1, 2, 3]), detector(1, &[1, 2, 3]));
-    let told = told_by(&mut leader, 3);
-    assert_eq!(follower.news(&told), []);
-    assert!(Arc::ptr_eq(&follower.reports, &told));
+    let reports = reports_of(&mut leader, 3);
+    assert_eq!(follower.news(&reports), []);
+    assert!(Arc::ptr_eq(&follower.reports, &reports));
 
     leader.lose(id(2), Liveness::Suspected);
-    let news = follower.news(&told_by(&mut leader, 3));
+    let news = follower.news(&reports_of(&mut leader, 3));
     assert_eq!(news.iter().map(|report| report.id).collect::<Vec<_>>(), [id(2)]);
     assert!(follower.is_alive(id(2)), "until the word is taken");
     assert!(follower.hearsay(Epoch(1), &news[0]));
-    assert_eq!(follower.news(&told_by(&mut leader, 3)), []);
+    assert_eq!(follower.news(&reports_of(&mut leader, 3)), []);
 }
 
 #[test]
 fn a_leader_with_another_list_displaces_nobody() {
     let (mut leader, mut follower) = (detector(4, &[1, 3, 4]), detector(2, &[1, 2, 3, 4]));
-    assert_eq!(follower.news(&told_by(&mut leader, 4)), []);
+    assert_eq!(follower.news(&reports_of(&mut leader, 4)), []);
     assert_eq!([1, 2, 3, 4].map(|number| follower.is_alive(id(number))), [true, false, true, true]);
 }
 
@@ -80,8 +80,8 @@ fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
         follower.lose(id(2), Liveness::Suspected);
         follower
     });
-    let told = told_by(&mut leader, 3);
-    let report = lost().news(&told)[0];
+    let reports = reports_of(&mut leader, 3);
+    let report = lost().news(&reports)[0];
     assert_eq!((report.id, report.status), (id(2), Liveness::Alive));
 
     let mut follower = lost();

@@ -74,7 +74,7 @@ pub fn replied(turn: &mut Turn<'_>, from: NodeId, view: View) {
     if view.leader.is_none() {
         meet_at_same_epoch(turn, from, view.epoch);
     }
-    told(turn, from, view);
+    leader_named(turn, from, view);
     turn.algorithm.answered(&mut turn.cx, from, view);
 }
 
@@ -86,7 +86,7 @@ pub fn leader_gave_up(turn: &mut Turn<'_>, leader: NodeId) {
 
 /// A hello, or the reply to an older message, names a leader. This member follows a leader only on that leader's
 /// own word: a leader says hello to all, and what third members know of it may be of an earlier incarnation.
-pub fn told(turn: &mut Turn<'_>, from: NodeId, view: View) {
+pub fn leader_named(turn: &mut Turn<'_>, from: NodeId, view: View) {
     let state = &turn.cx.state;
     if view.leader.is_some_and(|leader| state.never_leads(leader.id)) {
         return; // the sender lies

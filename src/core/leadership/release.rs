@@ -12,15 +12,15 @@ use crate::core::types::{Epoch, NodeId};
 
 /// Whether this member may not say yet that it stopped leading: the votes for it must stay bound. (H12)
 pub fn withholds_release(state: &State) -> bool {
-    let told = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
-    state.needs_majority() && state.endings.job.runs() && !told
+    let may_say = Fault::JobUntold.is_planted() || Fault::JobNotAwaited.is_planted();
+    state.needs_majority() && state.endings.job.runs() && !may_say
 }
 
 /// The greatest epoch known and its successor, if this member led in it, gave it up and may say so.
 pub fn gave_up(state: &State) -> Option<(Epoch, Option<NodeId>)> {
     let View { epoch, .. } = state.view();
-    let told = state.endings.gave_up(epoch).filter(|_| !withholds_release(state));
-    told.map(|successor| (epoch, successor))
+    let given_up = state.endings.gave_up(epoch).filter(|_| !withholds_release(state));
+    given_up.map(|successor| (epoch, successor))
 }
 
 /// Whether this member may say that it does not lead in this epoch and never will.

@@ -111,7 +111,7 @@ impl Election for Halting {
             Message::Elected { number, round, task } => {
                 self.elected(cx, (from, number), round, task);
             }
-            Message::Task(ref task) => self.told_task(cx, from, task),
+            Message::Task(ref task) => self.hear_task(cx, from, task),
             Message::Ready { number, round, ref task } => {
                 return self.ready(cx, (from, number), round, task);
             }

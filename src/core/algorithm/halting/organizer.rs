@@ -112,7 +112,7 @@ impl Halting {
     }
 
     /// A member that is about to accept this organizer has a newer task: the organizer hands out that one. (K7)
-    pub(super) fn told_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
+    pub(super) fn hear_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
         let asked = self.organized.step == Step::Electing && self.organized.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
             return;
