@@ -89,7 +89,7 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
         let note = Note::Refused { peer: hello.id, reason: reason.clone() };
         turn.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
         if Fault::RefusedCounts.is_planted() {
-            turn.cx.note_round(hello.round);
+            turn.cx.raise_round(hello.round);
         }
         return;
     }
@@ -149,7 +149,7 @@ pub fn welcomed(turn: &mut Turn<'_>, peer: NodeId, welcome: Hello) {
     if met_before != Met::Known {
         close_inbound(&mut turn.cx, peer); // of an earlier incarnation
     }
-    turn.cx.state.membership.note_refusal(peer, false);
+    turn.cx.state.membership.record_refusal(peer, false);
     let (reached, newer) = turn.cx.state.detector.change(peer, |peer| {
         let reached = peer.lines.is_unreachable();
         peer.lines.set_up(true);
@@ -201,7 +201,7 @@ pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
     }
     let removed = reason == Rejection::Removed(own);
     turn.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
-    turn.cx.state.membership.note_refusal(peer, removed);
+    turn.cx.state.membership.record_refusal(peer, removed);
     if removed && replication::believes_removal(turn.cx.state, peer) {
         turn.cx.state.membership.store(peer); // in case this member removed itself
         change::leave(turn);
@@ -216,7 +216,7 @@ pub fn close_inbound(cx: &mut Context<'_>, peer: NodeId) {
     }
 }
 
-/// Notes the content of a hello or a welcome.
+/// Takes over the content of a hello or a welcome.
 fn meet(cx: &mut Context<'_>, hello: &Hello) -> Met {
     let protocol = cx.state.settings.protocols.shared(hello.protocols).ok();
     let (now, failure) = (cx.now, cx.state.settings.timing.failure);
@@ -227,7 +227,7 @@ fn meet(cx: &mut Context<'_>, hello: &Hello) -> Met {
         peer.meet(hello, protocol)
     });
     cx.state.detector.hear(hello.id, cx.now);
-    cx.note_round(hello.round);
+    cx.raise_round(hello.round);
     if met_before != Met::Known {
         retiming::check_timing(cx, hello.id, hello.timing);
         cx.state.endings.forget_successor(hello.id);

@@ -88,9 +88,9 @@ impl Context<'_> {
         self.state.timers.arm(timer, self.now + after);
     }
 
-    /// Notes a round or epoch that was seen, so that own rounds start above it.
-    pub fn note_round(&mut self, round: Epoch) {
-        self.state.epochs.note(round);
+    /// A round or epoch was seen: own rounds start above it.
+    pub fn raise_round(&mut self, round: Epoch) {
+        self.state.epochs.raise_round(round);
         let stopping = self.state.phase() == Phase::Stopping;
         if !stopping && self.state.records.run_low(self.state.epochs.round()) {
             self.persist();

@@ -114,7 +114,7 @@ impl Detector {
         let peer = &mut self.peers[place];
         let before = peer.counted();
         let result = change(peer);
-        peer.lines.note_reach();
+        peer.lines.count_anew_if_up();
         let after = peer.counted();
         let report = peer.report();
         self.connected = self.connected + after[0] - before[0];
@@ -178,7 +178,7 @@ impl Detector {
         self.get(id).is_some_and(|peer| peer.lines.is_up())
     }
 
-    /// Notes a sign of life. Returns whether the member was thought suspected or dead.
+    /// A member gave a sign of life. Returns whether the member was thought suspected or dead.
     pub fn hear(&mut self, id: NodeId, now: Time) -> bool {
         self.change(id, |peer| {
             let returned = !peer.alive();
@@ -201,7 +201,7 @@ impl Detector {
         }
     }
 
-    /// Notes that a member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.
+    /// A member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.
     pub fn lose(&mut self, id: NodeId, status: Liveness) -> bool {
         self.change(id, |peer| {
             let lost = peer.alive();
@@ -268,7 +268,7 @@ impl Detector {
         reports.iter().filter(differs).filter(is_news).copied().collect()
     }
 
-    /// Notes the eligible members, from one heartbeat round to the next.
+    /// Counts for how long each member is eligible, from one heartbeat round to the next.
     pub fn observe_eligibility(&mut self, after: Duration, now: Time) {
         for peer in &mut self.peers {
             let eligible = peer.alive() && peer.eligible;

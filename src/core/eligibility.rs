@@ -165,7 +165,7 @@ impl Eligibility {
         self.first = self.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
     }
 
-    /// Notes whether it is eligible, from one heartbeat round to the next.
+    /// Counts for how long it is eligible, from one heartbeat round to the next.
     pub fn observe(&mut self, eligible: bool, of: Incarnation, after: Duration, now: Time) {
         self.streak.observe(eligible, of, after, now);
     }
@@ -180,8 +180,8 @@ impl Eligibility {
         self.streak.earliest(after, now)
     }
 
-    /// At the end of a turn: notes whether it is eligible.
-    pub fn note(&mut self, eligible: bool) {
+    /// At the end of a turn: records whether it is eligible.
+    pub fn record_eligible(&mut self, eligible: bool) {
         self.was_ineligible |= !eligible;
     }
 
@@ -255,10 +255,10 @@ mod tests {
     #[test]
     fn others_may_doubt_it_until_it_leads() {
         let mut own = Eligibility::new(Some(1), true, None);
-        own.note(true);
+        own.record_eligible(true);
         assert!(!own.was_ineligible());
-        own.note(false);
-        own.note(true);
+        own.record_eligible(false);
+        own.record_eligible(true);
         assert!(own.was_ineligible());
         own.leads();
         assert!(!own.was_ineligible());

@@ -38,8 +38,8 @@ impl Epochs {
         self.round
     }
 
-    /// Notes a round or epoch that was seen, so that own rounds start above it.
-    pub fn note(&mut self, round: Epoch) {
+    /// A round or epoch was seen: own rounds start above it.
+    pub fn raise_round(&mut self, round: Epoch) {
         self.round = self.round.max(round);
     }
 
@@ -86,7 +86,7 @@ mod tests {
         epochs.raise_floor(Epoch(7));
         assert_eq!(epochs.next_round(Epoch(0)), Epoch(8), "this member may have led in it");
         epochs.invite(Epoch(7));
-        epochs.note(Epoch(9));
+        epochs.raise_round(Epoch(9));
         assert_eq!(epochs.next_round(Epoch(0)), Epoch(10), "it is over");
     }
 }

@@ -31,7 +31,7 @@ pub fn lease_until(state: &State) -> Option<Time> {
     Some(state.timers.due(Timer::Lease).unwrap_or_default())
 }
 
-/// Notes that the leader sent a heartbeat round, with which it renews its own promise too.
+/// The leader sent a heartbeat round, with which it renews its own promise too.
 fn hold_by_own_heartbeat(cx: &mut Context<'_>, number: u64) {
     let (own, now, epoch) = (cx.state.id(), cx.now, cx.state.view().epoch);
     let (length, votes) = (cx.state.settings.timing.lease, cx.state.is_voter(own));
@@ -97,7 +97,7 @@ fn tell_once_promise_is_durable(
     }
 }
 
-/// Notes the eligible members, from one heartbeat round to the next.
+/// Counts for how long each member is eligible, from one heartbeat round to the next.
 fn observe_eligibility(cx: &mut Context<'_>) {
     let Preempt::After(after) = cx.state.settings.preempt else { return };
     let (eligible, incarnation) = (cx.state.is_eligible(), cx.state.records.incarnation());
@@ -204,13 +204,13 @@ fn take_reports(turn: &mut Turn<'_>, from: NodeId, heartbeat: &Heartbeat) {
         }
         call::forget_earlier_run(&mut turn.cx, &report);
         if turn.cx.state.detector.hearsay(heartbeat.epoch, &report) {
-            reach::note_reported_departure(&mut turn.cx, report.id);
+            reach::count_reported_departure(&mut turn.cx, report.id);
             turn.algorithm.lost(&mut turn.cx, report.id);
         }
     }
 }
 
-/// A member acknowledged a heartbeat; that it was heard is noted already.
+/// A member acknowledged a heartbeat; that it was heard is recorded already.
 pub fn acknowledged(
     turn: &mut Turn<'_>,
     from: NodeId,

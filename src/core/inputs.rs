@@ -85,7 +85,7 @@ fn message(turn: &mut Turn<'_>, connection: ConnectionId, from: NodeId, envelope
     if closed || rejects(&mut turn.cx, from, &envelope) {
         return;
     }
-    turn.cx.note_round(envelope.epoch);
+    turn.cx.raise_round(envelope.epoch);
     if turn.cx.state.detector.hear(from, turn.cx.now) {
         call::joined(turn, from);
     }

@@ -111,7 +111,7 @@ impl Core {
         change::advance_change(&mut turn);
         voting::forget_old_promises(&mut turn.cx);
         let eligible = state.is_eligible();
-        state.eligibility.note(eligible);
+        state.eligibility.record_eligible(eligible);
         out[before..].sort_by_key(|output| !output.is_awaited());
     }
 

@@ -102,9 +102,9 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     }
 }
 
-/// With a majority, and not with every algorithm: a peer goes away. If it comes and goes, it comes after all others for a
-/// while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
-pub(super) fn note_departure(cx: &mut Context<'_>, id: NodeId) {
+/// With a majority, and not with every algorithm: counts that a peer goes away. If it comes and goes, it comes after all
+/// others for a while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
+pub(super) fn count_departure(cx: &mut Context<'_>, id: NodeId) {
     let passes_over = cx.state.settings.algorithm.passes_over();
     if cx.state.needs_majority() && passes_over && !Fault::UnsteadyLeads.is_planted() {
         let (failure, now) = (cx.state.settings.timing.failure, cx.now);
@@ -114,11 +114,11 @@ pub(super) fn note_departure(cx: &mut Context<'_>, id: NodeId) {
 
 /// The leader reports that a peer went away. If this member heard the peer of late, only the link between the two is
 /// dead. (S4)
-pub(super) fn note_reported_departure(cx: &mut Context<'_>, id: NodeId) {
+pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
     let failure = cx.state.settings.timing.failure;
     let heard = |peer: &Peer| peer.heard_within(failure, cx.now);
     if !cx.state.detector.get(id).is_some_and(heard) {
-        note_departure(cx, id);
+        count_departure(cx, id);
     }
 }
 
@@ -145,9 +145,9 @@ pub(super) fn is_unsteady(state: &State, id: NodeId) -> bool {
     state.detector.get(id).is_some_and(|peer| state.comes_and_goes(peer))
 }
 
-/// Without a majority: another member leads the next epoch, perhaps this one itself, than the one for which this
-/// leader gave up its own.
-pub(super) fn note_who_leads_instead(cx: &mut Context<'_>, leader: NodeId) {
+/// Without a majority: this leader gave up its epoch for one member, and another leads the next epoch, perhaps this
+/// member itself. So it passes over the successor that did not come to lead.
+pub(super) fn pass_over_failed_successor(cx: &mut Context<'_>, leader: NodeId) {
     let next = release::gave_up(cx.state).and_then(|(_, successor)| successor);
     if let Some(next) = next.filter(|id| *id != leader && !cx.state.needs_majority()) {
         pass_over(cx, next, cx.state.settings.timing.t2());

@@ -23,7 +23,7 @@ impl Streak {
     /// The longest wait, as a multiple of the first.
     pub const LONGEST: u32 = 1 << MOST_DOUBLINGS;
 
-    /// Notes whether a member is eligible now.
+    /// Records whether a member is eligible now.
     pub fn observe(&mut self, eligible: bool, run: Incarnation, after: Duration, now: Time) {
         if let Some((since, known)) = self.since {
             if eligible && known == run {

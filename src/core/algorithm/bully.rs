@@ -146,7 +146,7 @@ impl Bully {
             succeeds: nomination::succeeds(cx.state),
             ..Bully::default()
         };
-        cx.note_round(round);
+        cx.raise_round(round);
         cx.freeze_rank();
         let rivals = self.unasked(cx);
         if !rivals.is_empty() {
@@ -272,7 +272,7 @@ impl Bully {
     fn called(&mut self, cx: &mut Context, from: NodeId, round: Epoch, rank: Rank, eligible: bool) {
         let rank = Rank { id: from, ..rank };
         let known = cx.state.view().epoch;
-        cx.note_round(round);
+        cx.raise_round(round);
         if cx.state.is_promised(cx.now) {
             cx.send_view(from); // this voter has promised its vote to its leader
             return;

@@ -68,7 +68,7 @@ impl Lines {
         self.inbound.take().map(|(connection, _)| connection)
     }
 
-    /// Notes whether this member can send to the peer from now on.
+    /// Whether this member can send to the peer from now on.
     pub(in crate::core) fn set_up(&mut self, up: bool) {
         self.outbound = up;
     }
@@ -108,9 +108,9 @@ impl Lines {
         self.inbound.is_some() && !self.outbound
     }
 
-    /// Notes the present connections. A peer that repeatedly ends its own connection and dials again, as one that
-    /// refuses this member does, stays out of reach all the same.
-    pub(super) fn note_reach(&mut self) {
+    /// After each change: a peer that this member can send to is reached. A peer that repeatedly ends its own connection
+    /// and dials again, as one that refuses this member does, stays out of reach all the same.
+    pub(super) fn count_anew_if_up(&mut self) {
         if self.outbound {
             self.count_anew();
         }

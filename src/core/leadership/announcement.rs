@@ -29,7 +29,7 @@ fn tell_other_leader(cx: &mut Context<'_>, to: NodeId) {
 fn follow_once_durable(cx: &mut Context<'_>, view: View, leader: NodeId) {
     becoming::become_waiting(cx, cx.now, Reason::Storing(leader));
     cx.state.timers.cancel(Timer::Coordinator);
-    cx.state.course.await_disk(view); // the record was ordered when the round was noted
+    cx.state.course.await_disk(view); // the record was ordered when the round was raised
     if !Fault::LeaderToStoreUnwatched.is_planted() {
         cx.listen();
     }
@@ -42,7 +42,7 @@ pub fn announced(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, rank: Rank) ->
     let view = View { epoch, leader: Some(rank) };
     turn.cx.state.detector.change(from, |peer| peer.set_eligible(true)); // a leader is eligible
     meet_leader(&mut turn.cx, from, view);
-    turn.cx.note_round(epoch);
+    turn.cx.raise_round(epoch);
     if turn.cx.state.phase() == Phase::Stopping {
         return false;
     }
@@ -80,7 +80,7 @@ pub fn replied(turn: &mut Turn<'_>, from: NodeId, view: View) {
 
 /// The followed leader is alive and does not speak as a leader: it stood still for too long, or started anew.
 pub fn leader_gave_up(turn: &mut Turn<'_>, leader: NodeId) {
-    reach::note_departure(&mut turn.cx, leader);
+    reach::count_departure(&mut turn.cx, leader);
     call::call(turn, Reason::LeaderGaveUp(leader));
 }
 
@@ -103,7 +103,7 @@ pub fn leader_named(turn: &mut Turn<'_>, from: NodeId, view: View) {
         }
         _ => _ = turn.cx.state.detector.declares(from, turn.cx.now),
     }
-    turn.cx.note_round(view.epoch);
+    turn.cx.raise_round(view.epoch);
     match view.leader {
         None if gave_up => leader_gave_up(turn, from),
         // That member was lied to: it names another leader of this epoch, and would never follow this one.
@@ -173,7 +173,7 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
 
 /// "If P receives a Coordinator message, it treats the sender as the coordinator."
 fn follow(cx: &mut Context<'_>, view: View, leader: NodeId) {
-    reach::note_who_leads_instead(cx, leader);
+    reach::pass_over_failed_successor(cx, leader);
     if cx.state.records.cover(view.epoch) {
         becoming::give_up(cx.state, None);
         becoming::become_following(cx, view, leader);

@@ -114,7 +114,7 @@ pub fn become_following(cx: &mut Context<'_>, view: View, leader: NodeId) {
 pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     debug_assert!(cx.state.records.cover(epoch), "led in before it was durable");
     debug_assert!(epoch > cx.state.view().epoch, "an epoch has one leader");
-    reach::note_who_leads_instead(cx, cx.state.id());
+    reach::pass_over_failed_successor(cx, cx.state.id());
     cx.state.epochs.learn(View { epoch, leader: Some(cx.state.rank()) });
     cx.state.eligibility.leads();
     cx.state.candidacy.succeed();
@@ -131,7 +131,7 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     own::overrule_lists(cx);
 }
 
-/// Notes that a leader gives up its epoch, so that members that ask for the epoch learn that.
+/// A leader gives up its epoch. It records that, so that members that ask for the epoch learn it.
 pub fn give_up(state: &mut State, successor: Option<NodeId>) {
     if state.leads() {
         let epoch = state.view().epoch;

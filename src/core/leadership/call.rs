@@ -23,7 +23,7 @@ pub fn lose(turn: &mut Turn<'_>, id: NodeId, status: Liveness, reason: Reason) {
 }
 
 pub fn lost(turn: &mut Turn<'_>, id: NodeId, reason: Reason) {
-    reach::note_departure(&mut turn.cx, id);
+    reach::count_departure(&mut turn.cx, id);
     turn.cx.be_eligible_if_alone();
     let state = &mut *turn.cx.state;
     if state.view().leader.is_none_or(|leader| leader.id == id) {

@@ -85,7 +85,7 @@ pub fn preempted(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, rank: Rank, vo
                 || !release::may_disown(turn.cx.state, epoch) => {}
         false => {
             // An earlier incarnation of this member led, and never will again.
-            turn.cx.note_round(epoch);
+            turn.cx.raise_round(epoch);
             turn.cx.send(from, release::release_message(turn.cx.state, epoch, None));
         }
     }

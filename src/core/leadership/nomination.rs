@@ -92,7 +92,7 @@ fn park(cx: &mut Context<'_>, round: Epoch, aim: Aim, reason: &Reason) {
     }
     cx.state.timers.cancel(Timer::Answer);
     cx.state.timers.cancel(Timer::Coordinator);
-    cx.state.candidacy.parked = Some((aim, round)); // the record was ordered when the round was noted
+    cx.state.candidacy.parked = Some((aim, round)); // the record was ordered when the round was raised
     if !cx.state.records.cover(round) {
         cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
     }

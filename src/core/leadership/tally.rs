@@ -35,7 +35,7 @@ fn can_say(state: &State, question: &Question) -> usize {
 }
 
 /// This member asked for votes in vain. Returns how often that happened.
-fn note_lost_election(cx: &mut Context<'_>) -> u32 {
+fn count_lost_election(cx: &mut Context<'_>) -> u32 {
     let unit = nomination::longest_t2(cx.state);
     cx.state.candidacy.lose_election(unit, cx.now)
 }
@@ -49,7 +49,7 @@ pub fn opinion(
     opinion: Opinion,
     epoch: Epoch,
 ) {
-    cx.note_round(epoch);
+    cx.raise_round(epoch);
     let now = cx.now;
     // No promise is longer than `failure`, except by the wait after a restart; then the candidate asks again. (E5)
     let opinion = opinion.at_most(cx.state.settings.timing.failure);
@@ -73,7 +73,7 @@ pub fn outgrow(cx: &mut Context<'_>, epoch: Epoch) {
     let lately = cx.now < state.course.since() + state.settings.timing.heartbeat;
     if epoch > state.view().epoch && !asked && !lately {
         let next = cx.next_round();
-        cx.note_round(next);
+        cx.raise_round(next);
         asking::ask_voters(cx, Purpose::Reclaim, Stage::Vote, next);
     }
 }
@@ -172,7 +172,7 @@ fn failed(cx: &mut Context<'_>) {
     let opposed = question.is_opposed(majority, voters);
     let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
     if question.stage == Stage::Vote && !heard {
-        note_lost_election(cx);
+        count_lost_election(cx);
     }
     asking::drop_question(cx);
     match purpose {
@@ -202,7 +202,7 @@ fn failed(cx: &mut Context<'_>) {
 /// Enough voters voted for this member, too late to acknowledge a heartbeat before its lease ended. The second
 /// time it lets others try. (S6)
 pub fn lost_lease_at_once(turn: &mut Turn<'_>) {
-    if note_lost_election(&mut turn.cx) > 1 {
+    if count_lost_election(&mut turn.cx) > 1 {
         let now = turn.cx.now;
         becoming::become_waiting(&mut turn.cx, now, Reason::LeaseEnded);
         deny(&mut turn.cx, (false, false), Duration::ZERO);

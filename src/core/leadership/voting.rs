@@ -99,7 +99,7 @@ pub fn asked_for_vote(
     if !votes(cx.state) {
         return; // it was heard
     }
-    cx.note_round(epoch);
+    cx.raise_round(epoch);
     own::exchange_lists(cx, from, list);
     let too_long = Opinion::No { wait: cx.state.settings.timing.failure };
     let opinion = if promise::may_promise(cx.state, lease) {

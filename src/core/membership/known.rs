@@ -186,7 +186,7 @@ impl Membership {
     }
 
     /// A peer refused this member, as removed or for another reason, or accepts it.
-    pub fn note_refusal(&mut self, by: NodeId, as_removed: bool) {
+    pub fn record_refusal(&mut self, by: NodeId, as_removed: bool) {
         if as_removed {
             self.removed_by.insert(by);
         } else {
@@ -284,12 +284,12 @@ mod tests {
     fn more_than_half_of_the_other_voters_have_to_say_that_it_was_removed() {
         let mut known = Membership::new(id(1), list(1, (1..=3).chain(5..=6)), Pause::default());
         for voter in [2, 3] {
-            known.note_refusal(id(voter), true);
+            known.record_refusal(id(voter), true);
             assert!(!known.is_removed_by_most());
         }
-        known.note_refusal(id(5), true);
+        known.record_refusal(id(5), true);
         assert!(known.is_removed_by_most());
-        known.note_refusal(id(2), false);
+        known.record_refusal(id(2), false);
         assert!(!known.is_removed_by_most());
     }
 }

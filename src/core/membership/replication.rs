@@ -37,12 +37,12 @@ fn acknowledge_list(cx: &mut Context<'_>, to: NodeId) {
 }
 
 /// A member has a list of this version.
-fn note_list(cx: &mut Context<'_>, of: NodeId, version: ListVersion) {
+fn learn_version(cx: &mut Context<'_>, of: NodeId, version: ListVersion) {
     cx.state.detector.change(of, |peer| peer.says_list(version));
     if own::may_tell_list(cx.state, of) {
         cx.state.membership.hear_of(version);
     }
-    cx.note_round(version.epoch);
+    cx.raise_round(version.epoch);
 }
 
 /// A member sends its list, which is newer than this member's, as far as the sender knows.
@@ -51,7 +51,7 @@ pub fn list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberLi
         return;
     }
     if turn.cx.state.membership.list().supersedes(list) {
-        note_list(&mut turn.cx, from, list.version());
+        learn_version(&mut turn.cx, from, list.version());
         own::tell_list(&mut turn.cx, from);
         return;
     }
@@ -71,7 +71,7 @@ pub fn list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberLi
 /// forgotten even where its list is known (`epoch` is the one that the sender knows). Then the other list counts,
 /// and this leader has to lead in a still later epoch.
 pub fn learn(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
-    note_list(&mut turn.cx, from, list.version());
+    learn_version(&mut turn.cx, from, list.version());
     let state = &turn.cx.state;
     let newer = list.supersedes(state.membership.list()) && own::may_tell_list(state, from);
     match state.phase() {
@@ -114,7 +114,7 @@ fn take_newer_list(turn: &mut Turn<'_>, from: NodeId, list: &Arc<MemberList>) {
 }
 
 pub fn listed(cx: &mut Context<'_>, from: NodeId, version: ListVersion) {
-    note_list(cx, from, version);
+    learn_version(cx, from, version);
     if version > cx.state.membership.version() {
         own::tell_list(cx, from); // the sender replies with its newer one
     } else if version == cx.state.membership.version() && cx.state.leads() {

@@ -21,7 +21,7 @@ impl Halting {
     /// organizer, or obeys one that does.
     pub fn halt(&mut self, cx: &mut Context, by: Call, round: Epoch, rank: Rank, incumbent: bool) {
         let (from, rank) = (by.0, Rank { id: by.0, ..rank });
-        cx.note_round(round);
+        cx.raise_round(round);
         cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
         let view = View { epoch: round, leader: Some(rank) };
         let older = cx.state.compare(view).is_le();

@@ -29,7 +29,7 @@ impl Halting {
         self.organized.round = cx.next_round();
         self.organized.started = cx.now;
         self.organized.incumbent = incumbent;
-        cx.note_round(self.organized.round);
+        cx.raise_round(self.organized.round);
         cx.freeze_rank();
         if !cx.state.is_eligible() && self.unasked(cx).is_none() {
             return self.wait_for(cx, None, cx.now, Reason::MayNotLead);

@@ -51,8 +51,8 @@ impl Doubts {
         known && self.0.get(&candidate.rank.id).is_some_and(younger)
     }
 
-    /// Notes that this member has stopped a run that was to elect this candidate.
-    pub fn note(&mut self, cx: &Context, candidate: Candidate, run: Run) {
+    /// This member has stopped a run that was to elect this candidate.
+    pub fn add(&mut self, cx: &Context, candidate: Candidate, run: Run) {
         let Candidate { rank, incarnation, .. } = candidate;
         let instead = cx.state.epochs.round().max(run.epoch.next());
         self.0.retain(|id, _| cx.state.membership.list().get(*id).is_some());

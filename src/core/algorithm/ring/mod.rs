@@ -160,7 +160,7 @@ impl Ring {
     /// and attr value".
     fn begin(&mut self, cx: &mut Context, reason: Reason) {
         let round = cx.next_round();
-        cx.note_round(round);
+        cx.raise_round(round);
         if nomination::succeeds(cx.state) && cx.state.is_eligible() {
             self.initiate(cx, round, reason); // the leader that handed over has freed the voters
         } else if nomination::nominate(cx, round, Aim::Call, &reason) {
@@ -197,7 +197,7 @@ impl Ring {
     }
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
-        cx.note_round(ballot.run.epoch);
+        cx.raise_round(ballot.run.epoch);
         let Candidate { rank, eligible, incarnation } = ballot.candidate;
         cx.state.detector.change(rank.id, |peer| {
             if peer.incarnation() == incarnation {
@@ -221,7 +221,7 @@ impl Ring {
         {
             self.ask(cx, vec![ballot.candidate.rank.id]); // others think that it lives
             self.begin(cx, Reason::BallotLost);
-            self.doubts.note(cx, ballot.candidate, ballot.run);
+            self.doubts.add(cx, ballot.candidate, ballot.run);
         } else {
             self.vote(cx, ballot, Reason::Joined(from));
         }
@@ -333,7 +333,7 @@ impl Ring {
     fn lap(&mut self, cx: &mut Context, from: NodeId, lap: Lap) -> Option<View> {
         let Lap { run, leader, hops } = lap;
         let view = View { epoch: run.epoch, leader: Some(leader.rank) };
-        cx.note_round(run.epoch);
+        cx.raise_round(run.epoch);
         if leader.rank.id == cx.state.id() || run <= self.announced || hops > most_hops(cx) {
             return None; // it has passed here before
         }
@@ -347,7 +347,7 @@ impl Ring {
         if self.doubts.is_lost(cx, leader, run) {
             self.ask(cx, vec![leader.rank.id]);
             self.call(cx, Reason::BallotLost);
-            self.doubts.note(cx, leader, run);
+            self.doubts.add(cx, leader, run);
             return None;
         }
         self.announced = run;
