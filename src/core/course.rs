@@ -228,7 +228,7 @@ impl Course {
     }
 
     /// This leader has this lease from now on.
-    pub fn take_lease(&mut self, taken: Lease) {
+    pub fn begin_lease(&mut self, taken: Lease) {
         if let Stage::Leading { lease, .. } = &mut self.stage {
             *lease = Some(taken);
         }
@@ -291,7 +291,7 @@ mod tests {
         course.enter(Stage::Waiting(Some(Awaited::Release(view))), Time(1));
         assert_eq!((course.takeover(), course.storing()), (Some(view), None));
         course.enter(Stage::Leading { beaten: Time(2), lease: None, switchover: None }, Time(2));
-        course.take_lease(Lease::default());
+        course.begin_lease(Lease::default());
         assert_eq!((course.takeover(), course.beaten()), (None, Some(Time(2))));
         assert_eq!((course.beat(Time(3)), course.beaten()), (1, Some(Time(3))));
         course.enter(Stage::Waiting(Some(Awaited::Disk(view))), Time(4));

@@ -271,8 +271,8 @@ impl Candidacy {
         }
     }
 
-    /// The same, when this member begins to lead.
-    pub fn take_lease(&mut self, epoch: Epoch) -> Option<Lease> {
+    /// The same, when this member begins to lead: drops the question.
+    pub fn begin_lease(&mut self, epoch: Epoch) -> Option<Lease> {
         self.question().filter(|question| question.epoch == epoch)?;
         self.drop_question().map(|question| question.lease())
     }

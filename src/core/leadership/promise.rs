@@ -41,18 +41,18 @@ pub fn prolong(cx: &mut Context<'_>, voter: NodeId, number: u64) {
     }
 }
 
-/// Takes the lease of a leader that begins to lead, or to lead in a greater epoch.
-pub fn take_lease(cx: &mut Context<'_>, epoch: Epoch) {
+/// Begins the lease of a leader that begins to lead, or to lead in a greater epoch.
+pub fn begin_lease(cx: &mut Context<'_>, epoch: Epoch) {
     if !cx.state.needs_majority() {
         return;
     }
     debug_assert!(has_votes(cx.state, epoch, cx.now), "leads in an epoch of nobody");
     cx.state.timers.cancel(Timer::Voters);
-    if let Some(lease) = cx.state.candidacy.take_lease(epoch) {
+    if let Some(lease) = cx.state.candidacy.begin_lease(epoch) {
         let own = (cx.state.id(), cx.state.records.incarnation());
         let length = cx.state.settings.timing.lease;
         cx.state.voter.promise(cx.now, own, epoch, length);
-        cx.state.course.take_lease(lease);
+        cx.state.course.begin_lease(lease);
         arm_lease(cx.state);
     }
 }
