@@ -216,7 +216,7 @@ faults! {
         "A coroner certifies a death before the job has ended.";
     GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_146,
         "A coroner certifies a death though the guard of the job was killed.";
-    NoRest "S2" "stay-no-rest": "bully none stay" 0,
+    NoBackOff "S2" "stay-no-back-off": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
 }
 

@@ -59,25 +59,25 @@ pub(super) fn look_for_unreachable(turn: &mut Turn<'_>) {
     }
 }
 
-/// Whether this leader ends its epoch because of another leader's list, which a third member reported: less often
-/// each time, as that leader, which this one does not hear, ends the next epoch in turn. (S2)
+/// Whether this leader ends its epoch because of another leader's list, which a third member reported. It backs off
+/// after each time, as that leader, which this one does not hear, ends the next epoch in turn. (S2)
 pub(super) fn heeds_later_list(cx: &mut Context<'_>) -> bool {
     let (unit, now) = (cx.state.settings.timing.t2(), cx.now);
-    let heeds = !cx.state.candidacy.rests(now) || Fault::OutbidAtOnce.is_planted();
+    let heeds = !cx.state.candidacy.backs_off(now) || Fault::OutbidAtOnce.is_planted();
     if heeds {
-        cx.state.candidacy.rest(unit, now);
+        cx.state.candidacy.back_off(unit, now);
     }
     heeds
 }
 
-/// A leader was overruled because of a third member's report: it waits longer each time for the other leader,
-/// which it may not hear, as each of the two ends the other's epoch. (S2)
-pub(super) fn rest(cx: &mut Context<'_>) {
-    if Fault::NoRest.is_planted() {
+/// A leader was overruled because of a third member's report: it backs off, and waits for the other leader, which it may
+/// not hear, as each of the two ends the other's epoch. (S2)
+pub(super) fn back_off(cx: &mut Context<'_>) {
+    if Fault::NoBackOff.is_planted() {
         return;
     }
     let unit = cx.state.settings.timing.t2();
-    let until = cx.state.candidacy.rest(unit, cx.now);
+    let until = cx.state.candidacy.back_off(unit, cx.now);
     if let Some(due) = cx.state.timers.due(Timer::Coordinator) {
         cx.state.timers.arm(Timer::Coordinator, due.max(until));
     }

@@ -261,12 +261,12 @@ impl State {
         self.present_rank_of(leader, epoch) < self.rank() && self.is_eligible() && hears
     }
 
-    /// Whether this member was overruled more than once because of a third member's report, and has waited for the
-    /// other leader for a while. A member that asks it to lead then has no leader; earlier, the asker may only not
-    /// have heard of the other leader yet.
-    pub(super) fn rests(&self, now: Time) -> bool {
+    /// Whether this member backs off, as it was overruled more than once because of a third member's report, and has
+    /// waited for the other leader for a while. A member that asks it to lead then has no leader; earlier, that member
+    /// may only not have heard of the other leader yet.
+    pub(super) fn has_backed_off(&self, now: Time) -> bool {
         let long = self.course.since() + self.settings.timing.failure * 4 <= now;
-        self.phase() == Phase::Waiting && long && self.candidacy.rests(now) && !self.is_bound()
+        self.phase() == Phase::Waiting && long && self.candidacy.backs_off(now) && !self.is_bound()
     }
 
     /// Whether an election is in progress, or its outcome awaited.

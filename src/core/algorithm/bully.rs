@@ -322,7 +322,10 @@ impl Bully {
     fn join(&mut self, cx: &mut Context, from: NodeId, round: Epoch) {
         if let Some(leader) = cx.state.lower_leader() {
             handover::take_over(cx, leader.id, Reason::TakingOver(leader.id));
-        } else if cx.state.elects() && !cx.state.rests(cx.now) && !cx.state.is_bound_to(from) {
+        } else if cx.state.elects()
+            && !cx.state.has_backed_off(cx.now)
+            && !cx.state.is_bound_to(from)
+        {
             // One election at a time; unless a leader elects whose epoch this member is about to store: it does not
             // lead any more. (W5)
         } else if cx.state.is_discovering(cx.now) {

@@ -209,7 +209,7 @@ fn outdated(turn: &mut Turn<'_>, view: View, leader: NodeId) {
         turn.algorithm.await_leader(&mut turn.cx, leader, reason);
     }
     if leads {
-        reach::rest(&mut turn.cx);
+        reach::back_off(&mut turn.cx);
     }
 }
 

@@ -175,5 +175,5 @@ pub fn enter(cx: &mut Context<'_>, stage: Stage, reason: Reason) {
 /// Whether this member may take over from a lower leader. While it waits after it was overruled, the same members
 /// would overrule it again. (S2)
 pub fn may_take_over(cx: &Context<'_>) -> bool {
-    !cx.state.candidacy.rests(cx.now)
+    !cx.state.candidacy.backs_off(cx.now)
 }

@@ -194,15 +194,15 @@ impl Candidacy {
         }
     }
 
-    /// This leader was overruled because of a third member's report. Returns until when it waits for the other
-    /// leader.
-    pub fn rest(&mut self, unit: Duration, now: Time) -> Time {
+    /// This leader was overruled because of a third member's report: it backs off. Returns until when it waits for the
+    /// other leader.
+    pub fn back_off(&mut self, unit: Duration, now: Time) -> Time {
         self.overruled.again(unit, now);
         self.overruled.until()
     }
 
-    /// Whether it was overruled so more than once, and still waits.
-    pub fn rests(&self, now: Time) -> bool {
+    /// Whether it was overruled so more than once, and its wait lasts.
+    pub fn backs_off(&self, now: Time) -> bool {
         self.overruled.times() > 1 && self.overruled.holds(now)
     }
 

@@ -75,7 +75,9 @@ impl Halting {
             Phase::Starting if !cx.state.is_discovering(cx.now) => {
                 self.begin(cx, Reason::Joined(asker));
             }
-            Phase::Waiting if cx.state.rests(cx.now) => self.begin(cx, Reason::Joined(asker)),
+            Phase::Waiting if cx.state.has_backed_off(cx.now) => {
+                self.begin(cx, Reason::Joined(asker))
+            }
             // The asker does not lead any more, even if this member is about to store its epoch. (W5)
             Phase::Waiting if cx.state.leader_to_store() == Some(asker) => {
                 self.begin(cx, Reason::LeaderGaveUp(asker));
