@@ -153,12 +153,14 @@ pub fn disagreement(algorithm: AlgorithmKind, timing: &Timing, members: usize) -
     match algorithm {
         AlgorithmKind::Bully => patience(timing) + (timing.t2() + timing.message + timing.t1()) * 2,
         AlgorithmKind::Halting => Duration::ZERO,
-        AlgorithmKind::Ring => patience(timing) + ring_patience(timing, members) * (VAIN_RUNS + 1),
+        AlgorithmKind::Ring => {
+            patience(timing) + ring_patience(timing, members) * (FAILED_RUNS + 1)
+        }
     }
 }
 
 /// Ring: for so many times its patience a member lets runs fail.
-pub const VAIN_RUNS: u32 = 3;
+pub const FAILED_RUNS: u32 = 3;
 
 /// The repetition of a pre-vote that came too early.
 fn retry(timing: &Timing) -> Duration {

@@ -16,7 +16,7 @@ use super::timer::Timer;
 use super::types::{Epoch, NodeId, Time};
 
 /// A member that resigned may lead again if nobody has led for so many times `failure`.
-const IN_VAIN: u32 = 4;
+const LONG_LEADERLESS: u32 = 4;
 
 /// One call of the core: the state, the time, and where the outputs go.
 pub(super) struct Context<'a> {
@@ -184,10 +184,10 @@ impl Context<'_> {
         // An unreachable member that is heard may lead all the same. But with a majority, a member that gets none asks
         // for pre-votes only, and so does not say that it cannot lead.
         let may_lead = |peer: &Peer| peer.alive() && peer.is_eligible();
-        let patience = state.settings.timing.failure * IN_VAIN;
-        let is_long = |since: Time| state.needs_majority() && self.now.since(since) >= patience;
-        let in_vain = state.course.leaderless().is_some_and(is_long);
-        if !state.eligibility.has_resigned() || !in_vain && state.detector.iter().any(may_lead) {
+        let limit = state.settings.timing.failure * LONG_LEADERLESS;
+        let is_long = |since: Time| state.needs_majority() && self.now.since(since) >= limit;
+        let leaderless = state.course.leaderless().is_some_and(is_long);
+        if !state.eligibility.has_resigned() || !leaderless && state.detector.iter().any(may_lead) {
             return;
         }
         state.eligibility.is_needed();

@@ -215,8 +215,8 @@ impl Detector {
 
     /// Takes a report of the leader of this epoch. Returns whether the member was thought alive until now and is not
     /// any more. The report revives no peer that this member has lost and cannot send to: the link between the two is
-    /// dead, and this member would wait in vain for an answer. The same holds for a peer that was not heard yet, if
-    /// this member waited for it in vain after an earlier report. (D5)
+    /// dead, and no answer would come. The same holds for a peer that was not heard yet, if it did not come after an
+    /// earlier report either. (D5)
     pub fn hearsay(&mut self, epoch: Epoch, report: &MemberReport) -> bool {
         self.change(report.id, |peer| {
             let older = report.incarnation < peer.process.incarnation;
@@ -226,8 +226,8 @@ impl Detector {
             }
             peer.proved = false;
             let lost = peer.alive() && report.status != Liveness::Alive;
-            let in_vain = !peer.alive() && peer.process.vouched == report.incarnation;
-            let cut_off = (in_vain || same && peer.is_lost()) && !peer.lines.is_up();
+            let did_not_come = !peer.alive() && peer.process.vouched == report.incarnation;
+            let cut_off = (did_not_come || same && peer.is_lost()) && !peer.lines.is_up();
             if !cut_off {
                 let unheard = !same || peer.heard.is_none();
                 let revived = report.status == Liveness::Alive && unheard;

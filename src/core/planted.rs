@@ -59,7 +59,7 @@ faults! {
     NoReserve "W2" "bully-no-reserve": "bully none model" 179,
         "A new run counts on from the epoch it knew, not from what was reserved.";
     NoT2 "E5" "bully-no-t2": "bully none model" 34,
-        "Who was answered waits for ever.";
+        "A candidate that got an ANSWER waits for its leader for ever.";
     NotDurable "W1" "bully-not-durable": "bully none model" 21,
         "A leader is named before its epoch is durable.";
     OlderCoordinator "E2" "bully-older-coordinator": "bully none model" 11,
@@ -184,8 +184,8 @@ faults! {
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "S3" "majority-takeover-at-once": "ring majority stay" 256,
         "Who asked for a hand-over and did not lead asks again at once.";
-    VainAtOnce "S6" "majority-vain-at-once": "ring majority stay" 1_040,
-        "Who got too few votes in time, though enough had said that they would vote, asks again at once.";
+    LostAtOnce "S6" "majority-lost-at-once": "ring majority stay" 1_040,
+        "A candidate that lost an election, after enough voters had said that they would vote, asks again at once.";
     OutbidAtOnce "S2" "stay-outbid-at-once": "bully none stay" 8_577,
         "A leader ends its epoch for each later list of another leader that a third member tells of.";
     SecondLeader "Q8" "words-second-leader": "words" 125,

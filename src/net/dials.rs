@@ -9,7 +9,7 @@ use rustix::io::Errno;
 use crate::core::types::NodeId;
 use crate::limits::MORE_FILES;
 
-/// Why the last dial of each peer failed, with the remedy in words. A peer is in it as long as it is dialed in vain.
+/// Why the last dial of each peer failed, with the remedy in words. A peer is in it until a dial succeeds.
 #[derive(Debug, Default)]
 pub struct Dials(Mutex<BTreeMap<NodeId, String>>);
 

@@ -52,8 +52,8 @@ pub struct Election {
     out: Vec<Output>,
     /// Log lines to write once the outputs have left.
     log: Vec<Transition>,
-    /// The last logged change; an equal one is no news. A member that waits in vain for one that may
-    /// lead repeats it every T2.
+    /// The last logged change; an equal one is no news. A member whose wait for one that may lead
+    /// brings no leader repeats it every T2.
     last_change: Option<Transition>,
     story: Story,
     recorder: Recorder,

@@ -61,7 +61,7 @@ pub struct Peer {
 pub struct Failings {
     /// How often it was to lead and did not, since it last led or started.
     passed: BackOff,
-    /// How often this member, as leader, gave up its epoch for this peer in vain.
+    /// How often this member, as leader, gave up its epoch for this peer, which then did not lead.
     declined: BackOff,
     left: Option<Time>,
     /// It went away twice in a short time: it comes last until then, restarts included.
@@ -96,7 +96,7 @@ pub struct Said {
 }
 
 impl Peer {
-    /// How often this member has to wait for a peer in vain before it passes the peer over.
+    /// How often this member waits for a peer that does not come to lead, before it passes the peer over.
     pub(in crate::core) const TWICE: u32 = 2;
 
     pub fn id(&self) -> NodeId {
@@ -236,7 +236,7 @@ impl Peer {
         self.is_passed_over() && self.failings.passed.holds(now)
     }
 
-    /// Whether this member, as leader, recently gave up its epoch for this peer in vain.
+    /// Whether this member, as leader, recently gave up its epoch for this peer, which then did not lead.
     pub(in crate::core) fn did_not_succeed(&self, now: Time) -> bool {
         self.failings.declined.holds(now)
     }
@@ -306,7 +306,7 @@ impl Peer {
         self.failings.passed = BackOff::default();
     }
 
-    /// This member, as leader, gave up its epoch for this peer in vain.
+    /// This member, as leader, gave up its epoch for this peer, which does not lead.
     pub(in crate::core) fn does_not_succeed(&mut self, unit: Duration, now: Time) {
         self.failings.declined.again(unit, now);
     }

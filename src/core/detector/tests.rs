@@ -98,7 +98,7 @@ fn the_leaders_word_revives_nobody_who_was_lost_and_cannot_be_told_anything() {
 
 /// Rule D5.
 #[test]
-fn the_leaders_word_revives_nobody_again_who_was_never_met_and_waited_for_in_vain() {
+fn the_leaders_word_revives_nobody_again_who_was_never_met_and_did_not_come() {
     let mut follower = Detector::new(&list(&[1, 2, 3]), id(1));
     let (incarnation, status) = (Incarnation(4), Liveness::Alive);
     let report = MemberReport { id: id(2), incarnation, status, eligible: true, value: 0 };

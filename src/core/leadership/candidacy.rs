@@ -206,8 +206,8 @@ impl Candidacy {
         self.overruled.times() > 1 && self.overruled.holds(now)
     }
 
-    /// This member leads: forgets its earlier attempts. Votes that came in vain count on, as its lease may be over before
-    /// the first acknowledgement.
+    /// This member leads: forgets how often it was to take over and did not lead. It remembers its lost elections, as its
+    /// lease may be over before the first acknowledgement.
     pub fn succeed(&mut self) {
         self.takeovers = BackOff::default();
     }
@@ -215,7 +215,7 @@ impl Candidacy {
     /// Too few voters answered a request for votes in time: this member waits, longer each time, before it asks them
     /// again or asks a leader to hand over. Returns how often that happened. (S6)
     pub(super) fn lose_election(&mut self, unit: Duration, now: Time) -> u32 {
-        if !Fault::VainAtOnce.is_planted() {
+        if !Fault::LostAtOnce.is_planted() {
             self.lost_elections.again(unit, now);
             self.next_takeover_poll = self.next_takeover_poll.max(self.lost_elections.until());
         }

@@ -34,7 +34,8 @@ fn can_say(state: &State, question: &Question) -> usize {
     voters.filter(|id| question.has_heard(*id) || !gone(*id)).count()
 }
 
-/// This member asked for votes in vain. Returns how often that happened.
+/// This member lost an election: too few voters answered its request for votes in time. Returns how often that
+/// happened.
 fn count_lost_election(cx: &mut Context<'_>) -> u32 {
     let unit = nomination::longest_t2(cx.state);
     cx.state.candidacy.lose_election(unit, cx.now)

@@ -17,7 +17,7 @@ const HASTY: u64 = 0x0068_6173_7479;
 /// One world in this many.
 const ONE_IN: u64 = 16;
 
-/// The most members of such a world: with more, an election in vain takes too long.
+/// The most members of such a world: with more, a lost election takes too long.
 const MOST: usize = 8;
 
 /// Makes the best member of the world of this seed hasty, perhaps. Returns that member and what is

@@ -130,7 +130,7 @@ impl BrokenWorld {
             pause::resume(&mut self.world, |_| true);
             self.pass(TIMING.failure * SETTLING * self.stretch)?;
             let mut missing = self.measure()?;
-            if missing.is_some() && self.may_try_in_vain() {
+            if missing.is_some() && self.may_lose_election() {
                 missing = self.measure()?;
             }
             missing.map_or(Ok(()), Err)?;

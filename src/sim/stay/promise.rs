@@ -21,8 +21,7 @@ const LEAST: u128 = 950;
 /// The same with a majority, beside one member that comes and goes for ever: it spoils some elections in their midst.
 const LEAST_BESIDE_UNSTEADY: u128 = 750;
 
-/// The same with a majority, if the best member is hasty: each of its elections is in vain, and it tries again later
-/// each time.
+/// The same with a majority, if the best member is hasty: it loses each of its elections, and backs off.
 const LEAST_BESIDE_HASTY: u128 = 600;
 
 /// The same without a majority, where two of those that live cannot talk to each other: leaders on both sides of a
@@ -44,9 +43,9 @@ impl BrokenWorld {
         }
     }
 
-    /// With a majority: whether a member may be elected in vain, once. Its disk hangs or fails now and
+    /// With a majority: whether a member may lose an election, once. Its disk hangs or fails now and
     /// then, and it notices that as it writes its vote.
-    pub(super) fn may_try_in_vain(&self) -> bool {
+    pub(super) fn may_lose_election(&self) -> bool {
         let ill = |at: usize| {
             let drive = &self.world.nodes[at].drive;
             (drive.stuck || drive.fails > 0) && may_lead(&self.world, at)

@@ -10,7 +10,7 @@ use crate::core::message::Kind;
 use crate::trace::record::{Entry, Record};
 
 /// How long before and after the leader another member may notice that it needs one, for what it does then to be a part of
-/// the same election. A member that tried in vain for hours joins one, too.
+/// the same election. A member that called elections for hours without success joins one, too.
 const TOGETHER: i128 = 1_000_000_000;
 
 /// A time in which a member had no leader; or the moment at which it got another.

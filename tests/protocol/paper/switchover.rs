@@ -253,7 +253,7 @@ fn a_member_that_leads_by_a_switchover_is_not_preempted_until_that_is_cleared() 
 
 /// It has not heard that the leader gave up on it, and still shows the greatest rank. (H6)
 #[test]
-fn a_member_that_was_chosen_in_vain_does_not_preempt_the_one_that_leads_by_a_switchover() {
+fn a_member_that_was_chosen_and_did_not_lead_does_not_preempt_the_one_that_leads_by_a_switchover() {
     let mut p2 = p2_leads(Preempt::Always);
     let epoch = p2.core.view().epoch;
     let rank = Rank { value: i64::MAX, ..rank(5) };

@@ -89,7 +89,7 @@ pub(super) fn asks_without_lap(cx: &Context) -> bool {
         return false;
     }
     let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
-    let Some(turn) = patiences.checked_sub(u128::from(bounds::VAIN_RUNS)) else { return false };
+    let Some(turn) = patiences.checked_sub(u128::from(bounds::FAILED_RUNS)) else { return false };
     let above = |peer: &&Peer| peer.counts() && cx.state.is_peer_above(peer);
     let place = cx.state.detector.iter().filter(above).count();
     turn % cx.state.membership.list().iter().len() as u128 == place as u128

@@ -77,7 +77,7 @@ fn part_1_a_response_is_the_end_of_ones_chance() {
 /// Seed 002, part 1: "but after some time no response from some nodes (j), the node (i) restarts
 /// procedure from A". The time is T2.
 #[test]
-fn part_1_who_waits_in_vain_restarts() {
+fn part_1_who_hears_no_outcome_restarts() {
     let mut p3 = halting(3);
     p3.calls();
     p3.hears(4, yes(1));

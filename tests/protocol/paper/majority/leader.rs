@@ -200,7 +200,7 @@ fn a_leader_whose_epoch_is_said_to_be_anothers_asks_for_a_greater_epoch() {
 /// The same without success: the old epoch ends with its own lease, and votes that come after the new
 /// lease would be over are useless.
 #[test]
-fn a_leader_that_reclaims_in_vain_leads_no_longer_than_its_lease() {
+fn a_leader_that_reclaims_without_success_leads_no_longer_than_its_lease() {
     let mut p5 = p5_leads();
     let until = p5.core.lease_until().expect("it has a lease");
     p5.after(TIMING.heartbeat);

@@ -78,7 +78,7 @@ fn a_candidate_to_which_the_leader_handed_over_asks_nobody_that_ranks_higher() {
     assert!(halting.iter().any(|(_, message)| matches!(message, Message::VoteRequest { .. })));
 }
 
-/// A leader whose lease ends before its first heartbeat is acknowledged would lead in vain. (N1)
+/// A leader whose lease ends before its first heartbeat is acknowledged would not stay leader. (N1)
 #[test]
 fn a_vote_that_comes_late_is_asked_for_once_more_in_the_same_epoch() {
     let mut p5 = p5_asks();
