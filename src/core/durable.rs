@@ -175,7 +175,7 @@ impl Records {
     }
 
     /// Whether a leader of this epoch may be named: a restart cannot forget the epoch. (W1)
-    pub fn cover(&self, epoch: Epoch) -> bool {
+    pub fn is_durable(&self, epoch: Epoch) -> bool {
         epoch <= self.durable || Fault::NotDurable.is_planted()
     }
 
@@ -279,17 +279,17 @@ mod tests {
 
     /// Rule W1.
     #[test]
-    fn an_epoch_is_covered_only_after_its_record_is_durable() {
+    fn an_epoch_is_durable_only_after_its_record_is() {
         let mut records = Records::new(Incarnation(1), Epoch(AHEAD), Task::default());
-        assert!(records.cover(Epoch(AHEAD)) && !records.cover(Epoch(AHEAD + 1)));
+        assert!(records.is_durable(Epoch(AHEAD)) && !records.is_durable(Epoch(AHEAD + 1)));
         assert!(!records.run_low(Epoch(LOW)) && records.run_low(Epoch(LOW + 1)));
 
         let next = Epoch(LOW + 1 + AHEAD);
         assert_eq!(records.next_record(Epoch(LOW + 1)), (1, next));
-        assert!(!records.cover(next), "asked for is not written");
+        assert!(!records.is_durable(next), "asked for is not written");
         assert_eq!(records.next_record(Epoch(LOW + 2)), (2, next));
         records.written(1, Duration::MAX, Time(0));
-        assert!(records.cover(next));
+        assert!(records.is_durable(next));
     }
 
     /// Each reserve is asked for before the disk has written the one before. (W2)
@@ -300,9 +300,9 @@ mod tests {
         let asked = rounds.map(|round| records.next_record(round));
         assert_eq!(records.waiting.len(), 2, "the first and the last");
         records.written(asked[0].0, Duration::MAX, Time(0));
-        assert!(records.cover(asked[0].1) && !records.cover(asked[1].1));
+        assert!(records.is_durable(asked[0].1) && !records.is_durable(asked[1].1));
         records.written(asked[2].0, Duration::MAX, Time(0));
-        assert!(records.cover(asked[2].1));
+        assert!(records.is_durable(asked[2].1));
     }
 
     #[test]
@@ -311,8 +311,8 @@ mod tests {
         records.next_record(Epoch(AHEAD));
         assert_eq!(records.last_record(Epoch(3)), (2, Epoch(3)));
         records.written(2, Duration::MAX, Time(0));
-        assert!(records.cover(Epoch(AHEAD)), "of this run");
-        assert!(!records.cover(Epoch(AHEAD + 1)), "asked for, and given back");
+        assert!(records.is_durable(Epoch(AHEAD)), "of this run");
+        assert!(!records.is_durable(Epoch(AHEAD + 1)), "asked for, and given back");
     }
 
     #[test]

@@ -174,7 +174,7 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
 /// "If P receives a Coordinator message, it treats the sender as the coordinator."
 fn follow(cx: &mut Context<'_>, view: View, leader: NodeId) {
     reach::pass_over_failed_successor(cx, leader);
-    if cx.state.records.cover(view.epoch) {
+    if cx.state.records.is_durable(view.epoch) {
         becoming::give_up(cx.state, None);
         becoming::become_following(cx, view, leader);
     } else if cx.state.course.storing() != Some(view) {

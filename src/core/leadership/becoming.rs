@@ -101,7 +101,7 @@ pub fn become_reorganizing(cx: &mut Context<'_>, reason: Reason) {
 }
 
 pub fn become_following(cx: &mut Context<'_>, view: View, leader: NodeId) {
-    debug_assert!(cx.state.records.cover(view.epoch), "named before it was durable");
+    debug_assert!(cx.state.records.is_durable(view.epoch), "named before it was durable");
     cx.state.epochs.learn(view);
     cx.state.detector.change(leader, Peer::came_to_lead);
     cx.state.eligibility.end_choice(); // this leader says so if the choice is still in force
@@ -112,7 +112,7 @@ pub fn become_following(cx: &mut Context<'_>, view: View, leader: NodeId) {
 }
 
 pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
-    debug_assert!(cx.state.records.cover(epoch), "led in before it was durable");
+    debug_assert!(cx.state.records.is_durable(epoch), "led in before it was durable");
     debug_assert!(epoch > cx.state.view().epoch, "an epoch has one leader");
     reach::pass_over_failed_successor(cx, cx.state.id());
     cx.state.epochs.learn(View { epoch, leader: Some(cx.state.rank()) });

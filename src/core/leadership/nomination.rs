@@ -31,7 +31,7 @@ pub(super) const MOST_REPEATS: u32 = 3;
 /// the last question.
 fn may_go_on(state: &State, round: Epoch) -> bool {
     let agreed = !state.needs_majority() || state.candidacy.outcome(round) == Some(true);
-    let durable = state.records.cover(round) || Fault::LeadsBeforeDurable.is_planted();
+    let durable = state.records.is_durable(round) || Fault::LeadsBeforeDurable.is_planted();
     durable && agreed
 }
 
@@ -93,7 +93,7 @@ fn park(cx: &mut Context<'_>, round: Epoch, aim: Aim, reason: &Reason) {
     cx.state.timers.cancel(Timer::Answer);
     cx.state.timers.cancel(Timer::Coordinator);
     cx.state.candidacy.parked = Some((aim, round)); // the record was ordered when the round was raised
-    if !cx.state.records.cover(round) {
+    if !cx.state.records.is_durable(round) {
         cx.arm(Timer::Coordinator, cx.state.settings.timing.t2());
     }
     ask_next_question(cx, round);
@@ -173,7 +173,7 @@ pub fn nobody_came(turn: &mut Turn<'_>) {
     turn.cx.suspect_unreachable();
     let state = &mut *turn.cx.state;
     match state.candidacy.parked {
-        Some((_, round)) if !state.records.cover(round) => {
+        Some((_, round)) if !state.records.is_durable(round) => {
             state.candidacy.withdraw_until_disk_writes();
             let now = turn.cx.now;
             becoming::become_waiting(&mut turn.cx, now, Reason::DiskLags);

@@ -126,7 +126,7 @@ fn agreed(turn: &mut Turn<'_>) {
 fn may_reclaim(cx: &Context<'_>, epoch: Epoch) -> bool {
     let state = &cx.state;
     let greater = state.leads() && epoch > state.view().epoch;
-    greater && state.records.cover(epoch) && promise::has_votes(state, epoch, cx.now)
+    greater && state.records.is_durable(epoch) && promise::has_votes(state, epoch, cx.now)
 }
 
 /// The voters' time to answer is over, or the wait before this member asks them again.

@@ -160,7 +160,7 @@ impl Voter {
         }
     }
 
-    /// Whether it gave the same vote before, in a record that covers a promise of this length.
+    /// Whether it gave the same vote before, in a record that has a promise of this length.
     pub fn voted_before(&self, candidate: NodeId, epoch: Epoch, lease: Duration) -> bool {
         self.record.voted == Some(Vote { epoch, candidate }) && self.remembers(lease)
     }
