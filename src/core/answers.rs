@@ -2,7 +2,7 @@
 
 use super::api::Output;
 use super::context::Context;
-use super::durable::Then;
+use super::durable::Deferred;
 use super::membership::known::Asker;
 use super::message::{Done, Message, Refusal};
 use super::types::CommandId;
@@ -18,7 +18,7 @@ pub fn answer(cx: &mut Context<'_>, id: CommandId, result: Result<Done, Refusal>
 /// The same, once the record that holds what was done is durable.
 pub fn answer_once_durable(cx: &mut Context<'_>, id: CommandId, carried: Carried) {
     match carried {
-        Ok((record, done)) => cx.state.records.then(record, Then::Answer(id, done)),
+        Ok((record, done)) => cx.state.records.defer(record, Deferred::Answer(id, done)),
         Err(refusal) => answer(cx, id, Err(refusal)),
     }
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use super::api::Output;
 use super::detector::Peer;
-use super::durable::Then;
+use super::durable::Deferred;
 use super::message::{Envelope, Liveness, Message, View};
 use super::phase::Phase;
 use super::planted::Fault;
@@ -113,9 +113,9 @@ impl Context<'_> {
         };
         self.state.records.hand_over(self.now);
         if let Some(longest) = self.state.voter.promise_to_store()
-            && self.state.records.awaited_by(|then| matches!(then, Then::Promise(_))).is_none()
+            && self.state.records.awaited_by(|step| matches!(step, Deferred::Promise(_))).is_none()
         {
-            self.state.records.then(number, Then::Promise(longest));
+            self.state.records.defer(number, Deferred::Promise(longest));
         }
         self.out.push(Output::Persist { number, record: self.state.record(reserved) });
         number

@@ -91,7 +91,7 @@ pub fn first_reserve(epoch: Epoch) -> Epoch {
 
 /// A step that a member takes once a record is durable.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Then {
+pub(super) enum Deferred {
     /// It may name leaders of the epochs up to this one.
     Reserve(Epoch),
     /// It may send promises of this length.
@@ -106,14 +106,16 @@ pub(super) enum Then {
     Answer(CommandId, Done),
 }
 
-impl Then {
+impl Deferred {
     /// Whether this replaces an older step that waits. However long the disk takes, only the last message of each
     /// kind to a member remains, and only commands add up.
-    fn replaces(&self, older: &Then) -> bool {
+    fn replaces(&self, older: &Deferred) -> bool {
         match (self, older) {
-            (Then::Tell(_, Message::Outcome { .. }), _) => false, // each is the answer to another command
-            (Then::Tell(to, new), Then::Tell(peer, old)) => to == peer && new.kind() == old.kind(),
-            (Then::Answer(..), _) => false,
+            (Deferred::Tell(_, Message::Outcome { .. }), _) => false, // each is the answer to another command
+            (Deferred::Tell(to, new), Deferred::Tell(peer, old)) => {
+                to == peer && new.kind() == old.kind()
+            }
+            (Deferred::Answer(..), _) => false,
             _ => discriminant(self) == discriminant(older),
         }
     }
@@ -133,7 +135,7 @@ pub(super) struct Records {
     /// The greatest reserve asked for.
     asked: Epoch,
     /// The steps that wait for the record of this number, in order.
-    waiting: Vec<(u64, Then)>,
+    waiting: Vec<(u64, Deferred)>,
     /// Since when the disk has reported no record, if it has one to write.
     silent: Option<Time>,
     /// How many more records the disk has to write in time, since one was late.
@@ -189,7 +191,7 @@ impl Records {
         self.last += 1;
         if self.run_low(epoch) {
             self.asked = first_reserve(epoch);
-            self.then(self.last, Then::Reserve(self.asked));
+            self.defer(self.last, Deferred::Reserve(self.asked));
         }
         (self.last, self.asked)
     }
@@ -199,28 +201,28 @@ impl Records {
     pub fn last_record(&mut self, round: Epoch) -> (u64, Epoch) {
         self.last += 1;
         self.asked = round;
-        self.waiting.retain(|(_, then)| !matches!(then, Then::Reserve(_)));
+        self.waiting.retain(|(_, step)| !matches!(step, Deferred::Reserve(_)));
         (self.last, round)
     }
 
     /// Takes this step once the record of this number is durable.
-    pub fn then(&mut self, record: u64, then: Then) {
-        let tells = matches!(then, Then::Tell(..));
-        if tells && self.waiting.iter().any(|(_, waiting)| *waiting == then) {
+    pub fn defer(&mut self, record: u64, step: Deferred) {
+        let tells = matches!(step, Deferred::Tell(..));
+        if tells && self.waiting.iter().any(|(_, waiting)| *waiting == step) {
             return; // it waits for an earlier record
         }
         // The first reserve that waits stays: each restart of a peer may ask for a greater one, and none would ever be
         // durable. (W2)
-        let is_reserve = |then: &Then| matches!(then, Then::Reserve(_));
+        let is_reserve = |step: &Deferred| matches!(step, Deferred::Reserve(_));
         let first = self.awaited_by(is_reserve);
-        let stays = |record: u64, older: &Then| is_reserve(older) && Some(record) == first;
-        self.waiting.retain(|(record, older)| !then.replaces(older) || stays(*record, older));
-        self.waiting.push((record, then));
+        let stays = |record: u64, older: &Deferred| is_reserve(older) && Some(record) == first;
+        self.waiting.retain(|(record, older)| !step.replaces(older) || stays(*record, older));
+        self.waiting.push((record, step));
     }
 
     /// The record that such a step waits for, if there is one.
-    pub fn awaited_by(&self, what: impl Fn(&Then) -> bool) -> Option<u64> {
-        self.waiting.iter().find(|(_, then)| what(then)).map(|(record, _)| *record)
+    pub fn awaited_by(&self, what: impl Fn(&Deferred) -> bool) -> Option<u64> {
+        self.waiting.iter().find(|(_, step)| what(step)).map(|(record, _)| *record)
     }
 
     /// Whether one more command may wait for a record.
@@ -229,9 +231,10 @@ impl Records {
     }
 
     fn commands(&self) -> usize {
-        let answers =
-            |then: &Then| matches!(then, Then::Answer(..) | Then::Tell(_, Message::Outcome { .. }));
-        self.waiting.iter().filter(|(_, then)| answers(then)).count()
+        let answers = |step: &Deferred| {
+            matches!(step, Deferred::Answer(..) | Deferred::Tell(_, Message::Outcome { .. }))
+        };
+        self.waiting.iter().filter(|(_, step)| answers(step)).count()
     }
 
     /// The disk has something to write from now on.
@@ -260,16 +263,16 @@ impl Records {
     }
 
     /// All records up to this number are durable: returns the steps to take now. A record is in time within `limit`.
-    pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Then> {
+    pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Deferred> {
         self.owed = if self.stand_still(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
-        for (_, then) in &due {
-            if let Then::Reserve(epoch) = then {
+        for (_, step) in &due {
+            if let Deferred::Reserve(epoch) = step {
                 self.durable = self.durable.max(*epoch);
             }
         }
-        due.into_iter().map(|(_, then)| then).collect()
+        due.into_iter().map(|(_, step)| step).collect()
     }
 }
 
@@ -319,23 +322,23 @@ mod tests {
     fn what_builds_on_a_record_waits_for_it_and_only_the_last_of_a_kind() {
         let (peer, probe) = (NodeId::default(), |number| Message::Probe { number });
         let mut records = Records::new(Incarnation(1), Epoch(0), Task::default());
-        records.then(1, Then::List);
-        records.then(1, Then::Tell(peer, probe(1)));
-        records.then(2, Then::Tell(peer, probe(1)));
-        records.then(2, Then::Answer(CommandId(1), Done::TaskTaken));
-        records.then(3, Then::Answer(CommandId(2), Done::TaskTaken));
+        records.defer(1, Deferred::List);
+        records.defer(1, Deferred::Tell(peer, probe(1)));
+        records.defer(2, Deferred::Tell(peer, probe(1)));
+        records.defer(2, Deferred::Answer(CommandId(1), Done::TaskTaken));
+        records.defer(3, Deferred::Answer(CommandId(2), Done::TaskTaken));
         assert_eq!(records.commands(), 2);
         assert_eq!(
             records.written(1, Duration::MAX, Time(0)),
-            [Then::List, Then::Tell(peer, probe(1))]
+            [Deferred::List, Deferred::Tell(peer, probe(1))]
         );
-        records.then(3, Then::Tell(peer, probe(2)));
-        records.then(4, Then::Tell(peer, probe(3)));
+        records.defer(3, Deferred::Tell(peer, probe(2)));
+        records.defer(4, Deferred::Tell(peer, probe(3)));
         assert_eq!(
             records.written(3, Duration::MAX, Time(0)),
-            [1, 2].map(|id| Then::Answer(CommandId(id), Done::TaskTaken))
+            [1, 2].map(|id| Deferred::Answer(CommandId(id), Done::TaskTaken))
         );
-        assert_eq!(records.awaited_by(|then| matches!(then, Then::Tell(..))), Some(4));
-        assert_eq!(records.written(4, Duration::MAX, Time(0)), [Then::Tell(peer, probe(3))]);
+        assert_eq!(records.awaited_by(|step| matches!(step, Deferred::Tell(..))), Some(4));
+        assert_eq!(records.written(4, Duration::MAX, Time(0)), [Deferred::Tell(peer, probe(3))]);
     }
 }

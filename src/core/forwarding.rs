@@ -4,7 +4,7 @@ use super::answers::{self, Carried};
 use super::command::Command;
 use super::context::Context;
 use super::course::Switchover;
-use super::durable::Then;
+use super::durable::Deferred;
 use super::heartbeat;
 use super::leadership::{becoming, call, handover, release};
 use super::membership::change;
@@ -152,7 +152,7 @@ pub fn forwarded(turn: &mut Turn<'_>, from: NodeId, number: u64, command: Forwar
         Forwarded::Pause { .. } | Forwarded::Resume => match carry_out_pause(turn, &command) {
             Ok((record, done)) => {
                 let outcome = Message::Outcome { number, result: Ok(done) };
-                turn.cx.state.records.then(record, Then::Tell(from, outcome));
+                turn.cx.state.records.defer(record, Deferred::Tell(from, outcome));
             }
             Err(refusal) => answers::tell_outcome(&mut turn.cx, asker, Err(refusal)),
         },

@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use super::context::Context;
-use super::durable::Then;
+use super::durable::Deferred;
 use super::leadership::{announcement, becoming, call, handover, promise, release, tally, voting};
 use super::membership::own;
 use super::message::{Heartbeat, Liveness, MemberReport, Message, Opinion};
@@ -88,12 +88,13 @@ fn tell_once_promise_is_durable(
     to: NodeId,
     message: Message,
 ) {
-    let promises = |then: &Then| matches!(then, Then::Promise(longest) if *longest >= lease);
+    let promises =
+        |step: &Deferred| matches!(step, Deferred::Promise(longest) if *longest >= lease);
     if cx.state.records.awaited_by(promises).is_none() {
         cx.persist();
     }
     if let Some(record) = cx.state.records.awaited_by(promises) {
-        cx.state.records.then(record, Then::Tell(to, message));
+        cx.state.records.defer(record, Deferred::Tell(to, message));
     }
 }
 

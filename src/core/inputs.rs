@@ -7,7 +7,7 @@ use super::answers;
 use super::api::{Input, Output, Redial};
 use super::context::Context;
 use super::detector::{ConnectionId, Peer};
-use super::durable::Then;
+use super::durable::Deferred;
 use super::forwarding;
 use super::heartbeat;
 use super::leadership::question::Stage;
@@ -166,14 +166,14 @@ fn hand_to_algorithm(turn: &mut Turn<'_>, from: NodeId, message: &Message) {
 pub fn persisted(turn: &mut Turn<'_>, number: u64) {
     turn.cx.state.candidacy.disk_writes();
     let in_time = turn.cx.state.longest_vote();
-    for then in turn.cx.state.records.written(number, in_time, turn.cx.now) {
+    for step in turn.cx.state.records.written(number, in_time, turn.cx.now) {
         let (own, state) = (turn.cx.state.id(), &mut *turn.cx.state);
-        match then {
-            Then::Reserve(_) | Then::Vote => {} // the queue itself knows
-            Then::Promise(longest) => state.voter.stored_promise(longest),
-            Then::List => state.membership.store(own),
-            Then::Tell(to, message) => voting::tell_durable(&mut turn.cx, to, message),
-            Then::Answer(id, done) => answers::answer(&mut turn.cx, id, Ok(done)),
+        match step {
+            Deferred::Reserve(_) | Deferred::Vote => {} // the queue itself knows
+            Deferred::Promise(longest) => state.voter.stored_promise(longest),
+            Deferred::List => state.membership.store(own),
+            Deferred::Tell(to, message) => voting::tell_durable(&mut turn.cx, to, message),
+            Deferred::Answer(id, done) => answers::answer(&mut turn.cx, id, Ok(done)),
         }
     }
     match turn.cx.state.course.take_stored() {

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::question::Stage;
 use crate::core::context::Context;
-use crate::core::durable::Then;
+use crate::core::durable::Deferred;
 use crate::core::membership::ListVersion;
 use crate::core::message::{Message, Opinion};
 use crate::core::planted::Fault;
@@ -37,7 +37,7 @@ pub fn vote_for(
     let before = cx.state.voter.voted_before(candidate, epoch, lease);
     cx.state.voter.vote_for(cx.now, (candidate, incarnation), epoch, lease);
     let vote = Message::Vote { incarnation, number, epoch };
-    let waits = cx.state.records.awaited_by(|then| *then == Then::Vote);
+    let waits = cx.state.records.awaited_by(|step| *step == Deferred::Vote);
     let record = match (before, waits) {
         // The candidate asks once more, as the disk is slow: the vote is not written twice.
         (true, None) if candidate == cx.state.id() => {
@@ -47,14 +47,14 @@ pub fn vote_for(
         (true, Some(record)) => record,
         (false, _) => {
             let record = cx.persist();
-            cx.state.records.then(record, Then::Vote);
+            cx.state.records.defer(record, Deferred::Vote);
             record
         }
     };
     if Fault::VoteNotDurable.is_planted() && candidate != cx.state.id() {
         return cx.send(candidate, vote);
     }
-    cx.state.records.then(record, Then::Tell(candidate, vote));
+    cx.state.records.defer(record, Deferred::Tell(candidate, vote));
 }
 
 /// A voter votes for this member; or this member itself does, now that its vote is durable. (E3)

@@ -6,7 +6,7 @@ use super::nomination::MOST_REPEATS;
 use super::question::{Purpose, Question, Stage};
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::durable::Then;
+use crate::core::durable::Deferred;
 use crate::core::leadership::{asking, becoming, call, nomination, promise};
 use crate::core::message::{Message, Opinion};
 use crate::core::phase::{Phase, Reason};
@@ -18,8 +18,7 @@ use crate::core::types::{Epoch, NodeId};
 
 /// Whether this member's own vote is not on the disk yet.
 fn waits_for_own_vote(state: &State) -> bool {
-    let own =
-        |then: &Then| matches!(then, Then::Tell(to, Message::Vote { .. }) if *to == state.id());
+    let own = |step: &Deferred| matches!(step, Deferred::Tell(to, Message::Vote { .. }) if *to == state.id());
     state.records.awaited_by(own).is_some()
 }
 

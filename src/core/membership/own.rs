@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::core::answers;
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::durable::Then;
+use crate::core::durable::Deferred;
 use crate::core::leadership::promise;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::{Message, Refusal};
@@ -44,7 +44,7 @@ pub fn next_version(state: &State) -> ListVersion {
 
 /// The record that makes the present list durable, until it is.
 pub fn list_record(state: &State) -> Option<u64> {
-    state.records.awaited_by(|then| *then == Then::List)
+    state.records.awaited_by(|step| *step == Deferred::List)
 }
 
 /// Whether nothing can bring back an older list than the present one, as far as is known: then a member that the
@@ -104,7 +104,7 @@ pub fn take_list(cx: &mut Context<'_>, list: Arc<MemberList>) {
     promise::arm_lease(cx.state);
     cx.out.push(Output::Members(list));
     let record = cx.persist();
-    cx.state.records.then(record, Then::List);
+    cx.state.records.defer(record, Deferred::List);
 }
 
 /// Without a majority a new leader's list wins: another side of a partition may have changed its own. A list that

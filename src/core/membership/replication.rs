@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::durable::Then;
+use crate::core::durable::Deferred;
 use crate::core::leadership::call;
 use crate::core::membership::{ListVersion, MemberList, change, own};
 use crate::core::message::Message;
@@ -32,7 +32,7 @@ fn acknowledge_list(cx: &mut Context<'_>, to: NodeId) {
     let listed = Message::Listed { version: cx.state.membership.version() };
     match own::list_record(cx.state) {
         None => cx.send(to, listed),
-        Some(record) => cx.state.records.then(record, Then::Tell(to, listed)),
+        Some(record) => cx.state.records.defer(record, Deferred::Tell(to, listed)),
     }
 }
 
