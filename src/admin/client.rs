@@ -68,20 +68,20 @@ impl Recipient<'_> {
     pub fn upgrade(
         &self,
         protocol: &str,
-        patience: Duration,
+        timeout: Duration,
     ) -> Result<(UnixStream, Vec<u8>), Refused> {
         let socket = control::of_address(self.address).unwrap_or(Path::new(self.address));
         let question = format!(
             "GET /exec HTTP/1.1\r\nHost: electd\r\nConnection: Upgrade\r\nUpgrade: {protocol}\r\n{}\r\n",
             self.headers(),
         );
-        let failed = |error: io::Error| Refused::of(socket, patience, &error);
-        let mut exchange = Exchange::open(self.address, None, patience).map_err(failed)?;
-        exchange.ask(&question, patience).map_err(failed)?;
-        let head = exchange.head(patience).map_err(failed)?;
+        let failed = |error: io::Error| Refused::of(socket, timeout, &error);
+        let mut exchange = Exchange::open(self.address, None, timeout).map_err(failed)?;
+        exchange.ask(&question, timeout).map_err(failed)?;
+        let head = exchange.head(timeout).map_err(failed)?;
         match head.code {
             101 => Ok((exchange.into_stream().map_err(failed)?, head.rest)),
-            code => Err(Refused::with(code, &exchange.body(head, patience).unwrap_or_default())),
+            code => Err(Refused::with(code, &exchange.body(head, timeout).unwrap_or_default())),
         }
     }
 
@@ -107,7 +107,7 @@ pub enum Refused {
 }
 
 impl Refused {
-    fn of(socket: &Path, patience: Duration, error: &io::Error) -> Refused {
+    fn of(socket: &Path, timeout: Duration, error: &io::Error) -> Refused {
         let socket = socket.display();
         match error.kind() {
             ErrorKind::PermissionDenied => {
@@ -117,7 +117,7 @@ impl Refused {
                 Refused::NoAnswer(format!("no node runs on this host: nobody listens on {socket}"))
             }
             ErrorKind::WouldBlock | ErrorKind::TimedOut => Refused::NoAnswer(format!(
-                "no answer on {socket} within {patience:?}: the node may be frozen"
+                "no answer on {socket} within {timeout:?}: the node may be frozen"
             )),
             _ => Refused::NoAnswer(format!("{socket}: {error}")),
         }
@@ -175,7 +175,7 @@ impl Client {
         let mut exchange = Exchange::open(address, self.trust.as_ref(), CONNECT)
             .map_err(|error| place.not_reached(&error))?;
         exchange.ask(&question, CONNECT).map_err(|error| place.not_answered(&error))?;
-        Listener::hear(address, Box::new(Endless { exchange, patience: SILENCE }))
+        Listener::hear(address, Box::new(Endless { exchange, timeout: SILENCE }))
     }
 
     /// The status of the node at this address.
@@ -234,7 +234,7 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let (patience, silence) = if *ends_leadership {
+        let (timeout, silence) = if *ends_leadership {
             (HANDOVER_ANSWER, STILL_WAITS)
         } else {
             (COMMAND_ANSWER, UNKNOWN)
@@ -246,7 +246,7 @@ impl Client {
             body.len(),
         );
         let question = question(to.address, method, path, &headers, body);
-        self.exchange(to.address, &question, patience, silence)
+        self.exchange(to.address, &question, timeout, silence)
     }
 
     /// The header line with the token, which the control socket does not ask for.
@@ -267,14 +267,14 @@ impl Client {
         &self,
         address: &str,
         question: &str,
-        patience: Duration,
+        timeout: Duration,
         silence: &str,
     ) -> Result<T, ClientError> {
-        let [connect, patience] = [CONNECT, patience].map(|usual| self.timeout.unwrap_or(usual));
+        let [connect, timeout] = [CONNECT, timeout].map(|usual| self.timeout.unwrap_or(usual));
         let place = Asked { address, connect, silence };
         let mut exchange = Exchange::open(address, self.trust.as_ref(), connect)
             .map_err(|error| place.not_reached(&error))?;
-        let answer = exchange.ask(question, patience).and_then(|()| exchange.answer(patience));
+        let answer = exchange.ask(question, timeout).and_then(|()| exchange.answer(timeout));
         let (code, text) = answer.map_err(|error| place.not_answered(&error))?;
         understand(address, code, &text)
     }

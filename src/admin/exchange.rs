@@ -93,12 +93,12 @@ pub struct Endless {
     /// The connection.
     pub exchange: Exchange,
     /// How long the next part may take.
-    pub patience: Duration,
+    pub timeout: Duration,
 }
 
 impl Read for Endless {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.exchange.by(deadline(self.patience)).read(buffer)
+        self.exchange.by(deadline(self.timeout)).read(buffer)
     }
 }
 

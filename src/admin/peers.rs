@@ -62,7 +62,7 @@ pub fn status<H: Handle>(name: &str, handle: &H, security: &Security) -> Respons
 pub(super) fn client(
     member: &MemberStatus,
     security: &Security,
-    patience: Option<Duration>,
+    timeout: Option<Duration>,
 ) -> Result<Client, (u16, String)> {
     let name = &member.name;
     if member.admin.is_none() {
@@ -72,5 +72,5 @@ pub(super) fn client(
         Some(None) => return Err((502, format!("no certificate can name {name}"))),
         trust => trust.flatten(),
     };
-    Ok(Client::within(patience, None).secured(trust))
+    Ok(Client::within(timeout, None).secured(trust))
 }

@@ -90,7 +90,7 @@ pub fn duration(text: &str) -> Result<Duration, String> {
 ///
 /// # Errors
 /// In words.
-pub fn patience(text: &str) -> Result<Duration, String> {
+pub fn time_to_wait(text: &str) -> Result<Duration, String> {
     match duration(text)? {
         Duration::ZERO => {
             Err(format!("\"{text}\" leaves no time for an answer: give more, such as 500ms"))
@@ -150,8 +150,8 @@ mod tests {
 
     #[test]
     fn a_time_has_a_unit() {
-        assert_eq!(patience("1ms"), Ok(Duration::from_millis(1)));
-        assert!(patience("0s").unwrap_err().contains("leaves no time"));
+        assert_eq!(time_to_wait("1ms"), Ok(Duration::from_millis(1)));
+        assert!(time_to_wait("0s").unwrap_err().contains("leaves no time"));
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert!(["10", "", "-1s", "00:00:01", "soon"].iter().all(|text| duration(text).is_err()));

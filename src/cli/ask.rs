@@ -12,7 +12,7 @@ use crate::config::{Config, node_name};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 use crate::tls::Trust;
 
-use super::args::{ConfigArgs, patience, variable};
+use super::args::{ConfigArgs, time_to_wait, variable};
 use super::error::CliError;
 use super::exit::Exit;
 use super::target::{Target, address, named, target};
@@ -32,7 +32,7 @@ pub struct NodeArgs {
 
     /// How long to wait for a connection, and for an answer, such as 10s. Without it: 1 s and 2 s; 4 s for the answer
     /// to a command, and 310 s to one that may end a leadership, as the leader's job ends first.
-    #[arg(long, value_name = "TIME", value_parser = patience)]
+    #[arg(long, value_name = "TIME", value_parser = time_to_wait)]
     timeout: Option<Duration>,
 }
 

@@ -84,12 +84,12 @@ enum RestartArg {
 
 /// Waits until nothing runs any more of the job of an earlier process of this member.
 pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
-    let patience = config.timing.failure + Duration::from_secs(5);
-    match lock::await_free(&config.state_dir(name), patience) {
+    let timeout = config.timing.failure + Duration::from_secs(5);
+    match lock::await_free(&config.state_dir(name), timeout) {
         Ok(None) => Ok(()),
         Ok(Some(held)) => {
             let what = format!(
-                "the command that {name} ran while it led has not ended within {patience:?}: end what holds {}",
+                "the command that {name} ran while it led has not ended within {timeout:?}: end what holds {}",
                 held.display()
             );
             Err(CliError::new(Exit::DataDir, what))

@@ -15,7 +15,7 @@ use crate::node::NodeHandle;
 use crate::node::handle::Handle;
 
 /// How long a process that is about to end waits for its recording: the others miss it meanwhile.
-const PATIENCE: Duration = Duration::from_millis(250);
+const TIMEOUT: Duration = Duration::from_millis(250);
 
 /// Writes recordings of a node, one at a time.
 #[derive(Clone, Default)]
@@ -58,7 +58,7 @@ impl Keeper {
 
     /// The same before this process ends.
     pub fn keep_last(&self, why: &'static str) {
-        let _ = self.keep(why).recv_timeout(PATIENCE); // it is too slow, or done
+        let _ = self.keep(why).recv_timeout(TIMEOUT); // it is too slow, or done
     }
 }
 

@@ -17,7 +17,7 @@ use super::order::{TokenArgs, explained, give};
 use super::print;
 
 /// How long to wait for the next leader.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 /// The interval of looking who leads.
 const PAUSE: Duration = Duration::from_millis(20);
 
@@ -84,7 +84,7 @@ pub fn tell_leader(
 
 /// A command was carried out, but no leader was seen after it.
 pub fn unseen(achieved: &str, who: &str) -> CliError {
-    let seconds = PATIENCE.as_secs();
+    let seconds = TIMEOUT.as_secs();
     let what = format!(
         "{achieved}; but {who} was not seen to lead for {seconds} s: look at `electd watch`"
     );
@@ -97,7 +97,7 @@ pub fn await_leader(
     targets: &Targets,
     fits: impl Fn(&LeaderStatus) -> bool,
 ) -> Option<LeaderStatus> {
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         let asked = targets.ask(client);
         let steady = newest_leader(&asked).filter(|leader| is_steady(&asked, leader));

@@ -137,12 +137,12 @@ pub fn voting(timing: &Timing) -> Duration {
 
 /// For how long a voter without a leader denies its vote to a member that comes and goes, so that a steady one can be
 /// elected: the promises to the last leader run out, and an election takes its time.
-pub fn patience(timing: &Timing) -> Duration {
+pub fn unsteady_wait(timing: &Timing) -> Duration {
     timing.failure * 2
 }
 
 /// With a majority: what a failover may take longer while a member comes and goes, as its neighbours need not agree
-/// about that: a member that was restarted itself has not seen it. Some may deny it their votes for [`patience`].
+/// about that: a member that was restarted itself has not seen it. Some may deny it their votes for [`unsteady_wait`].
 ///
 /// - *Bully*: one waits T2, and a little more, for a member that others pass over, and then begins anew; twice, as one
 ///   is passed over after that.
@@ -151,15 +151,17 @@ pub fn patience(timing: &Timing) -> Duration {
 ///   without a lap, after three runs that failed, one after the other.
 pub fn disagreement(algorithm: AlgorithmKind, timing: &Timing, members: usize) -> Duration {
     match algorithm {
-        AlgorithmKind::Bully => patience(timing) + (timing.t2() + timing.message + timing.t1()) * 2,
+        AlgorithmKind::Bully => {
+            unsteady_wait(timing) + (timing.t2() + timing.message + timing.t1()) * 2
+        }
         AlgorithmKind::Halting => Duration::ZERO,
         AlgorithmKind::Ring => {
-            patience(timing) + ring_patience(timing, members) * (FAILED_RUNS + 1)
+            unsteady_wait(timing) + ring_timeout(timing, members) * (FAILED_RUNS + 1)
         }
     }
 }
 
-/// Ring: for so many times its patience a member lets runs fail.
+/// Ring: for so many times [`ring_timeout`] a member lets runs fail.
 pub const FAILED_RUNS: u32 = 3;
 
 /// The repetition of a pre-vote that came too early.
@@ -214,7 +216,7 @@ fn count(number: usize) -> u32 {
 
 /// Ring: how long a member that takes part in a run waits for its outcome, before it begins another: a [`ring_run`],
 /// and `f` for one member that is found dead on the way.
-pub fn ring_patience(timing: &Timing, members: usize) -> Duration {
+pub fn ring_timeout(timing: &Timing, members: usize) -> Duration {
     ring_run(timing, members) + timing.failure
 }
 
@@ -251,7 +253,7 @@ mod tests {
         assert_eq!(dual_leader_window(&DEFAULT), ms(800));
         let convergence = AlgorithmKind::ALL.map(|algorithm| convergence(algorithm, &DEFAULT, 5));
         assert_eq!(convergence, [1000, 1400, 1550].map(ms));
-        assert_eq!(ring_patience(&DEFAULT, 5), ms(1200));
+        assert_eq!(ring_timeout(&DEFAULT, 5), ms(1200));
         assert_eq!(voting(&DEFAULT), ms(200));
         let more = AlgorithmKind::ALL.map(|algorithm| disagreement(algorithm, &DEFAULT, 5));
         assert_eq!(more, [2100, 0, 5800].map(ms));

@@ -59,7 +59,7 @@ pub enum Forwarded {
 impl Forwarded {
     /// The longest time that it takes, as a multiple of `failure`: a change waits until two lists are stored, or for
     /// an election first.
-    pub(super) fn patience(&self) -> u32 {
+    pub(super) fn time_limit(&self) -> u32 {
         match self {
             Forwarded::Resign { .. } => 1,
             Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before the leader answers

@@ -95,7 +95,7 @@ fn order(turn: &mut Turn<'_>, id: CommandId, command: Forwarded) {
 }
 
 fn forward(turn: &mut Turn<'_>, id: CommandId, leader: NodeId, command: Forwarded) {
-    let due = turn.cx.now + turn.cx.state.settings.timing.failure * command.patience();
+    let due = turn.cx.now + turn.cx.state.settings.timing.failure * command.time_limit();
     let asked = turn.cx.state.view().epoch;
     if !turn.cx.state.outbox.commands.add(id, leader, command, asked, due) {
         return answers::answer(&mut turn.cx, id, Err(Refusal::TooMany));

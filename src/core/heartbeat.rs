@@ -294,8 +294,8 @@ fn look_for_leader_that_gave_up(turn: &mut Turn<'_>) {
         return;
     };
     let failure = state.settings.timing.failure;
-    let patience = state.detector.get(leader).map_or(failure, |peer| peer.silence(failure));
-    let due = heartbeat.max(state.course.retimed()) + patience;
+    let silence = state.detector.get(leader).map_or(failure, |peer| peer.silence(failure));
+    let due = heartbeat.max(state.course.retimed()) + silence;
     if due <= turn.cx.now {
         announcement::leader_gave_up(turn, leader);
     } else {

@@ -44,7 +44,7 @@ pub(super) fn look_for_unreachable(turn: &mut Turn<'_>) {
     }
     let (now, timing) = (turn.cx.now, state.settings.timing);
     // While members elect, a peer speaks once in a run, or each T2.
-    let run = bounds::ring_patience(&timing, state.membership.list().iter().len());
+    let run = bounds::ring_timeout(&timing, state.membership.list().iter().len());
     let rarest = (timing.failure * RAREST).max(run * 2);
     let limits = (timing.failure, rarest);
     let (late, next) = state.detector.look_for_unreachable(limits, now);
@@ -122,9 +122,10 @@ pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
     }
 }
 
-/// For how long this voter prefers another to this candidate, which comes and goes: the leader that it has, or a steady
-/// candidate, itself or a third; none if it does not. Without a leader it is patient once, as the voters need not agree
-/// about which of them come and go, and would wait for each other. (S5)
+/// For how long this voter denies its vote to a candidate that comes and goes, as it prefers a steady member: the leader
+/// that it follows, itself or a third; none if it does not. A voter without a leader does so only once after it lost the
+/// leader. To see why, consider a, b and c: a thinks that b comes and goes, b thinks so of c, and c of a, as each was
+/// restarted itself and has not seen it of itself. If each denied its vote for longer, nobody would be elected. (S5)
 pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Duration> {
     let (state, failure) = (&cx.state, cx.state.settings.timing.failure);
     let others = || state.eligible().any(|peer| !peer.is_unsteady());
@@ -134,7 +135,8 @@ pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Du
     match state.course.leaderless() {
         None => Some(failure),
         Some(at) => {
-            let left = bounds::patience(&state.settings.timing).saturating_sub(cx.now.since(at));
+            let left =
+                bounds::unsteady_wait(&state.settings.timing).saturating_sub(cx.now.since(at));
             Some(left).filter(|left| !left.is_zero())
         }
     }

@@ -21,7 +21,7 @@ use super::types::{NodeId, Rank};
 
 /// For how many times `failure` a member that does not come to lead stays chosen: its leader may die meanwhile, and
 /// an election may need two attempts.
-const PATIENCE: u32 = 4;
+const CHOSEN_FOR: u32 = 4;
 
 /// Whether this member follows a leader that knows of no switchover, and does not lead by one: its first heartbeat
 /// may not have come. The leader's version may not know the command that ends one.
@@ -42,7 +42,7 @@ pub fn hear_choice(cx: &mut Context<'_>, chosen: Option<NodeId>) {
     cx.state.course.hear_choice(chosen);
     let takes = chosen == Some(cx.state.id()) && cx.state.is_eligible();
     if takes {
-        let until = cx.now + cx.state.settings.timing.failure * PATIENCE;
+        let until = cx.now + cx.state.settings.timing.failure * CHOSEN_FOR;
         cx.state.eligibility.choose(until);
         cx.freeze_rank();
     } else if cx.state.eligibility.is_chosen() {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 const MOST: usize = 32;
 
 /// For how long they do.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many bytes of a dialer are read. If a socket with unread bytes is closed, the kernel discards what was written
 /// to it.
@@ -51,7 +51,7 @@ impl Answers {
             if self.0.len() >= MOST {
                 self.0.pop_front();
             }
-            self.0.push_back(Answered { stream, until: Instant::now() + PATIENCE, read: 0 });
+            self.0.push_back(Answered { stream, until: Instant::now() + TIMEOUT, read: 0 });
         }
     }
 

@@ -117,8 +117,8 @@ impl Coroner {
         self.has_ended(Duration::ZERO)
     }
 
-    fn has_ended(&self, patience: Duration) -> bool {
-        still::tells(&*self.0.line, PollFlags::empty(), patience)
+    fn has_ended(&self, timeout: Duration) -> bool {
+        still::tells(&*self.0.line, PollFlags::empty(), timeout)
     }
 
     /// Where the guards of this node register.

@@ -62,8 +62,8 @@ impl Estate {
         let mut bytes = [0; LONGEST];
         let answer = passing::receive(&stream, &mut bytes);
         // It would hold the port. One that has not answered has had its time.
-        let patience = if answer.is_ok() { ANSWER } else { Duration::ZERO };
-        if still::end(&stream, patience, GONE)? {
+        let timeout = if answer.is_ok() { ANSWER } else { Duration::ZERO };
+        if still::end(&stream, timeout, GONE)? {
             warn!(event = "coroner"; "the coroner of the last process of this member stood still: killed it");
         }
         let (count, given) = answer?;

@@ -43,24 +43,24 @@ pub struct Registered(UnixStream);
 
 impl Registered {
     /// Registers this process; nothing of its job may have begun. Returns none if the coroner is gone and has certified
-    /// nothing, and thus never will; one that does not answer for half of `patience` is killed, as a job waits for none.
+    /// nothing, and thus never will; one that does not answer for half of `timeout` is killed, as a job waits for none.
     ///
     /// # Errors
     /// If the coroner does not answer and may not be killed, or refuses: the node has died. The job must not begin then.
-    /// `patience` must not be zero.
-    pub fn new(at: &Register, patience: Duration) -> io::Result<Option<Registered>> {
-        let patience = (patience / 2).max(Duration::from_nanos(1));
-        let Some(stream) = connect(at, patience)? else { return Ok(None) };
+    /// `timeout` must not be zero.
+    pub fn new(at: &Register, timeout: Duration) -> io::Result<Option<Registered>> {
+        let timeout = (timeout / 2).max(Duration::from_nanos(1));
+        let Some(stream) = connect(at, timeout)? else { return Ok(None) };
         let mut registered = Registered(stream);
-        match registered.ask(at.incarnation, patience) {
+        match registered.ask(at.incarnation, timeout) {
             Ok(REGISTERED) => Ok(Some(registered)),
             Ok(_) => Err(io::Error::other("the node has died")),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let ended = still::end(&registered.0, Duration::ZERO, patience);
+                let ended = still::end(&registered.0, Duration::ZERO, timeout);
                 registered.leave_clean(); // if it goes on nevertheless
                 ended?;
                 // It may have gone on, and certified the death, in the instant before it was killed.
-                match connect(at, patience)? {
+                match connect(at, timeout)? {
                     None => Ok(None),
                     Some(_) => Err(error),
                 }
@@ -69,9 +69,9 @@ impl Registered {
         }
     }
 
-    fn ask(&mut self, incarnation: u64, patience: Duration) -> io::Result<u8> {
-        self.0.set_read_timeout(Some(patience))?;
-        self.0.set_write_timeout(Some(patience))?;
+    fn ask(&mut self, incarnation: u64, timeout: Duration) -> io::Result<u8> {
+        self.0.set_read_timeout(Some(timeout))?;
+        self.0.set_write_timeout(Some(timeout))?;
         self.0.write_all(&incarnation.to_le_bytes())?;
         let mut answer = [0];
         self.0.read_exact(&mut answer)?;
@@ -88,11 +88,11 @@ impl Registered {
 ///
 /// A coroner that certifies a death removes the file before it closes the socket. So one whose file is still there was
 /// killed, or ended in silence. The first refusal may have come between the two steps, the second one may not.
-fn connect(at: &Register, patience: Duration) -> io::Result<Option<UnixStream>> {
+fn connect(at: &Register, timeout: Duration) -> io::Result<Option<UnixStream>> {
     let is_refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
     let again =
-        |error| if is_refused(&error) { unix::connect(&at.socket, patience) } else { Err(error) };
-    match unix::connect(&at.socket, patience).or_else(again) {
+        |error| if is_refused(&error) { unix::connect(&at.socket, timeout) } else { Err(error) };
+    match unix::connect(&at.socket, timeout).or_else(again) {
         Err(error) if is_refused(&error) => Ok(None),
         connected => connected.map(Some),
     }

@@ -11,25 +11,25 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 
-/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `patience`. A killed one may
+/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `timeout`. A killed one may
 /// take as long as `gone` to be gone: on a host that is short of the processor, that has taken four seconds. Tells whether
 /// it was killed.
 ///
 /// # Errors
 /// If it may not be killed, as it belongs to another user, or is not gone for all that.
-pub fn end(stream: &UnixStream, patience: Duration, gone: Duration) -> io::Result<bool> {
+pub fn end(stream: &UnixStream, timeout: Duration, gone: Duration) -> io::Result<bool> {
     let pid = socket_peercred(stream)?.pid;
     // While the connection is open, this is the number of the process that accepts there, and of no other.
     let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
-    if has_ended(&coroner, patience) || is_closed(stream) {
+    if has_ended(&coroner, timeout) || is_closed(stream) {
         return Ok(false);
     }
     pidfd_send_signal(&coroner, Signal::KILL)?;
     if has_ended(&coroner, gone) { Ok(true) } else { Err(io::ErrorKind::TimedOut.into()) }
 }
 
-fn has_ended(process: &impl AsFd, patience: Duration) -> bool {
-    tells(process, PollFlags::IN, patience)
+fn has_ended(process: &impl AsFd, timeout: Duration) -> bool {
+    tells(process, PollFlags::IN, timeout)
 }
 
 fn is_closed(stream: &UnixStream) -> bool {
@@ -37,8 +37,8 @@ fn is_closed(stream: &UnixStream) -> bool {
 }
 
 /// Whether the system tells one of these of a descriptor, or that its other side has ended, within this time.
-pub(super) fn tells(of: &impl AsFd, what: PollFlags, patience: Duration) -> bool {
-    let limit = Timespec::try_from(patience).ok();
+pub(super) fn tells(of: &impl AsFd, what: PollFlags, timeout: Duration) -> bool {
+    let limit = Timespec::try_from(timeout).ok();
     let told = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
     retry_on_intr(told).is_ok_and(|count| count > 0)
 }

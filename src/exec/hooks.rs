@@ -126,8 +126,8 @@ impl Hooks {
     /// one run; then the thread ends.
     pub fn stop(self) {
         let Hooks(shared) = self;
-        let patience = shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
-        *shared.end.lock() = Some(Instant::now() + patience);
+        let timeout = shared.config.lock().as_ref().map_or(Duration::ZERO, |it| it.timeout);
+        *shared.end.lock() = Some(Instant::now() + timeout);
         let _ = shared.ring.try_send(()); // full: it has yet to look
         let thread = shared.thread.lock().take(); // and nobody waits for this lock meanwhile
         if thread.is_some_and(|thread| thread.join().is_err()) {

@@ -180,7 +180,7 @@ impl<'a, L: Leader> Job<'a, L> {
             return;
         }
         // This process may itself have been paused, and not have seen yet that the guard acted.
-        if now() >= *self.late_since.get_or_insert(now()) + self.patience() / 4 {
+        if now() >= *self.late_since.get_or_insert(now()) + self.kill_time() / 4 {
             let _ = pidfd_send_signal(&self.guard, Signal::KILL); // the kernel kills the command with it
             warn!("the guard of the job did not act in time: killing both");
             self.overruled = true;
@@ -195,11 +195,11 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Until when we wait for a guard that was told to kill the job.
     fn late(&self, kill: Time) -> Time {
-        kill + self.patience() / 2
+        kill + self.kill_time() / 2
     }
 
     /// Between KILL and the end of the leadership.
-    fn patience(&self) -> Duration {
+    fn kill_time(&self) -> Duration {
         self.alarms.deadlines(self.leadership.renewal()).kill
     }
 
@@ -217,7 +217,7 @@ impl<'a, L: Leader> Job<'a, L> {
             return Some(PAUSE);
         }
         if let Some(since) = self.late_since {
-            return Some((since + self.patience() / 4).since(now()));
+            return Some((since + self.kill_time() / 4).since(now()));
         }
         let late = self.ordered.map(|kill| self.late(kill).since(now()));
         let late = late.map(|late| late.max(Duration::from_millis(1)));

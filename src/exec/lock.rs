@@ -62,11 +62,11 @@ pub(super) fn is_free(path: &Path) -> io::Result<bool> {
 ///
 /// # Errors
 /// When a lock is there and cannot be used.
-pub fn await_free(state: &Path, patience: Duration) -> io::Result<Option<PathBuf>> {
+pub fn await_free(state: &Path, timeout: Duration) -> io::Result<Option<PathBuf>> {
     let begin = Instant::now();
     for lock in all(state)? {
         while !is_free(&lock)? {
-            if begin.elapsed() > patience {
+            if begin.elapsed() > timeout {
                 return Ok(Some(lock));
             }
             thread::sleep(LOOK);

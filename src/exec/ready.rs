@@ -28,7 +28,7 @@ use crate::node::leadership::Leadership;
 use crate::rank::children;
 
 /// How long a guard that is no longer needed may take to end by itself.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The least descriptor of a line to a guard: above those of the connections to the node and to the members. Linux lets
 /// go of a killed process's descriptors from the highest number down. So a guard learns first that its electd died: it
@@ -98,9 +98,9 @@ impl Ready {
     /// It is not needed: waits until it is gone.
     pub fn dismiss(self) {
         drop(self.line);
-        if self.news.recv_timeout(PATIENCE).is_err() {
+        if self.news.recv_timeout(TIMEOUT).is_err() {
             let _ = pidfd_send_signal(&self.process, Signal::KILL); // it stands still, and has begun nothing
-            let _ = self.news.recv_timeout(PATIENCE);
+            let _ = self.news.recv_timeout(TIMEOUT);
         }
     }
 }

@@ -243,12 +243,12 @@ pub fn is_helper(pid: Pid) -> bool {
 /// # Errors
 /// When the processes cannot be listed until the time is over: some may be left.
 pub fn kill_all(
-    patience: Duration,
+    timeout: Duration,
     spare: impl Fn(Pid) -> bool,
     mut ended: impl FnMut(Pid, WaitStatus),
 ) -> io::Result<Vec<Pid>> {
     let begin = Instant::now();
-    let is_over = || begin.elapsed() > patience;
+    let is_over = || begin.elapsed() > timeout;
     loop {
         let round = kill_once(&is_over, &spare, &mut ended);
         if is_over() || round.as_ref().is_ok_and(|(left, _)| left.is_empty()) {

@@ -112,7 +112,7 @@ mod tests {
     use super::*;
 
     /// Far longer than anything takes here.
-    const PATIENCE: Duration = Duration::from_secs(600);
+    const TIMEOUT: Duration = Duration::from_secs(600);
 
     #[test]
     fn a_request_that_stays_in_its_queue_is_answered_by_the_end_of_the_thread() {
@@ -123,7 +123,7 @@ mod tests {
         assert_eq!(end.answer(&answered, Some(Duration::from_millis(1))), Err(NoAnswer::Late));
         let waiting = {
             let end = end.clone();
-            thread::spawn(move || end.answer(&answered, Some(PATIENCE)))
+            thread::spawn(move || end.answer(&answered, Some(TIMEOUT)))
         };
         assert!(!end.has_come());
         drop((requests, answering));

@@ -133,7 +133,7 @@ mod tests {
     /// More of them than the queue and both ends of a connection hold.
     const MANY: u32 = 300;
 
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn frame(number: u32) -> Frame {
         number.to_be_bytes().repeat(REPEATED).into()
@@ -146,7 +146,7 @@ mod tests {
         let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         SockRef::from(&near).set_send_buffer_size(64 * 1024).unwrap();
         let mut far = listener.accept().unwrap().0;
-        far.set_read_timeout(Some(PATIENCE)).unwrap();
+        far.set_read_timeout(Some(TIMEOUT)).unwrap();
         let sessions = if is_secured { sessions(&mut near, &mut far) } else { None };
         let (own, session) = sessions.unzip();
         (Arc::new(Channel::new(near, own)), Far { stream: far, session })
@@ -206,13 +206,13 @@ mod tests {
             numbers.for_each(|number| line.send(&[Kind::Heartbeat], &frame(number)));
             done.send(line)
         });
-        all.recv_timeout(PATIENCE).expect("to send is not to wait for the peer")
+        all.recv_timeout(TIMEOUT).expect("to send is not to wait for the peer")
     }
 
     /// Writes what waits now, as a writer does.
     fn write(backlog: &Backlog, near: &Channel) {
         for queued in backlog.queue.try_iter() {
-            near.send_all(&queued.unsent, PATIENCE).unwrap();
+            near.send_all(&queued.unsent, TIMEOUT).unwrap();
             backlog.written(&queued);
         }
     }
@@ -259,7 +259,7 @@ mod tests {
         assert!(numbers.iter().take(kept as usize).eq(0..kept), "all have arrived");
         line.send(&[Kind::Heartbeat], &frame(MANY));
         assert!(backlog.queue.is_empty());
-        assert_eq!(numbers.recv_timeout(PATIENCE), Ok(MANY));
+        assert_eq!(numbers.recv_timeout(TIMEOUT), Ok(MANY));
     }
 
     #[test]
@@ -269,7 +269,7 @@ mod tests {
         let begun = backlog.queue.try_recv().unwrap();
         backlog.queue.try_iter().for_each(|queued| backlog.written(&queued)); // so to speak
         let numbers = read(far);
-        near.send_all(&begun.unsent, PATIENCE).unwrap();
+        near.send_all(&begun.unsent, TIMEOUT).unwrap();
         line.send(&[Kind::Heartbeat], &frame(MANY));
         assert_eq!(backlog.queue.len(), 1, "the writer has not said that it is done");
         backlog.written(&begun);
@@ -289,7 +289,7 @@ mod tests {
         let numbers = read(far);
         let writer = thread::spawn(move || {
             for queued in &backlog.queue {
-                near.send_all(&queued.unsent, PATIENCE).unwrap();
+                near.send_all(&queued.unsent, TIMEOUT).unwrap();
                 backlog.written(&queued);
             }
             near.close();
@@ -297,7 +297,7 @@ mod tests {
         // Two arrive for each that is sent, so the backlog shrinks to nothing.
         let mut arrived = Vec::new();
         for number in MANY..MANY + (MANY - dropped(&counters, "queue_full")) / 2 {
-            arrived.extend([(); 2].map(|()| numbers.recv_timeout(PATIENCE).expect("it goes on")));
+            arrived.extend([(); 2].map(|()| numbers.recv_timeout(TIMEOUT).expect("it goes on")));
             line.send(&[Kind::Heartbeat], &frame(number));
         }
         drop(line);

@@ -159,7 +159,7 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
-    const PATIENCE: Duration = Duration::from_secs(10);
+    const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
     fn an_address_needs_no_resolver() {
@@ -170,7 +170,7 @@ mod tests {
 
     #[test]
     fn a_name_is_asked_for_every_time() {
-        let found = Places::default().resolve("localhost:7101", PATIENCE).unwrap();
+        let found = Places::default().resolve("localhost:7101", TIMEOUT).unwrap();
         assert!(found.iter().all(|at| at.ip().is_loopback() && at.port() == 7101), "{found:?}");
         static ASKED: AtomicUsize = AtomicUsize::new(0);
         let places = Places::with(|_| {
@@ -178,7 +178,7 @@ mod tests {
             Err(ErrorKind::NotFound.into())
         });
         for asked in 1..=2 {
-            let error = places.resolve("db1:7101", PATIENCE).unwrap_err();
+            let error = places.resolve("db1:7101", TIMEOUT).unwrap_err();
             assert_eq!((error.kind(), ASKED.load(Ordering::SeqCst)), (ErrorKind::NotFound, asked));
         }
     }
@@ -198,13 +198,13 @@ mod tests {
             let error = asker.resolve("db1:7101", Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.to_string(), "db1:7101 is still being resolved");
         }
-        assert!(before.elapsed() < PATIENCE, "it is given up");
-        let patient = [(); 8].map(|()| {
+        assert!(before.elapsed() < TIMEOUT, "it is given up");
+        let askers = [(); 8].map(|()| {
             let asker = places.clone();
-            thread::spawn(move || asker.resolve("db1:7101", PATIENCE).unwrap().len())
+            thread::spawn(move || asker.resolve("db1:7101", TIMEOUT).unwrap().len())
         });
         drop(hangs);
-        assert_eq!(patient.map(|asker| asker.join().unwrap()), [1; 8], "all share the answer");
+        assert_eq!(askers.map(|asker| asker.join().unwrap()), [1; 8], "all share the answer");
     }
 
     #[test]

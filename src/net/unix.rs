@@ -43,14 +43,14 @@ pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
 ///
 /// # Errors
 /// [`ErrorKind::WouldBlock`] if the other side did not accept in time, and what the system says.
-pub fn connect(path: &Path, patience: Duration) -> io::Result<UnixStream> {
+pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let begin = Instant::now();
     loop {
         let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
         socket.set_nonblocking(true)?;
         let connected = through_short_path(path, |short| socket.connect(&SockAddr::unix(short)?));
         match connected {
-            Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < patience => {
+            Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < timeout => {
                 thread::sleep(PAUSE);
             }
             connected => {

@@ -365,11 +365,11 @@ impl Node {
     /// The same, and calls this while it hands over: the others wait for nothing that is done here.
     pub(crate) fn stop_meanwhile(self, meanwhile: impl FnOnce()) {
         // Waits for the holders of the leadership.
-        let patience = Duration::from_secs(1) + self.handle.published.longest_hold();
+        let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
         let mut is_released = true;
         if self.is_removed() {
             meanwhile();
-        } else if self.handle.order_meanwhile(core::Command::Stop, patience, meanwhile).is_err() {
+        } else if self.handle.order_meanwhile(core::Command::Stop, timeout, meanwhile).is_err() {
             log::warn!("the election thread did not answer in time");
             is_released = false; // the coroner certifies the end of this process
         }

@@ -173,13 +173,13 @@ mod tests {
     use crate::rank::running::GRACE;
 
     /// Far longer than any program here takes; only a failing test waits for it.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn check(script: &str) -> Check {
         Check {
             program: "sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
-            timeout: PATIENCE,
+            timeout: TIMEOUT,
             every: Duration::from_millis(1),
             fall: 3,
             rise: 2,
@@ -257,12 +257,12 @@ mod tests {
         let checker = Checker::start(check("exit 1"), no_variables(), deliver).unwrap();
         for is_new in [true, false, false] {
             let expected = Verdict { healthy: false, is_new };
-            assert_eq!(findings.recv_timeout(PATIENCE), Ok(expected));
+            assert_eq!(findings.recv_timeout(TIMEOUT), Ok(expected));
         }
         drop(findings);
         checker.stop();
 
-        let hangs = Check { timeout: PATIENCE * 100, ..check("exec sleep 1000") };
+        let hangs = Check { timeout: TIMEOUT * 100, ..check("exec sleep 1000") };
         let checker = Checker::start(hangs, no_variables(), |_, _| true).unwrap();
         let begun = Instant::now();
         checker.stop();

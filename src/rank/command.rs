@@ -69,7 +69,7 @@ mod tests {
     use crate::rank::no_variables;
 
     /// Far longer than any program here takes; only a failing test waits for it.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     fn run(program: &str, arguments: &[&str], timeout: Duration, stop: &Stop) -> Outcome {
         let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
@@ -83,7 +83,7 @@ mod tests {
 
     #[track_caller]
     fn fails(script: &str, expected: &str) {
-        let error = shell(script, PATIENCE).unwrap_err();
+        let error = shell(script, TIMEOUT).unwrap_err();
         assert_eq!(error, format!("`sh -c {script}` {expected}"));
     }
 
@@ -95,15 +95,15 @@ mod tests {
             ("printf 9223372036854775806", i64::MAX - 1),
             ("echo warning >&2; echo 1; exit 0", 1),
         ] {
-            assert_eq!(shell(script, PATIENCE).unwrap().value, value, "{script}");
+            assert_eq!(shell(script, TIMEOUT).unwrap().value, value, "{script}");
         }
-        assert_eq!(shell("echo 1", PATIENCE).unwrap().from, "1, printed by `sh -c echo 1`");
+        assert_eq!(shell("echo 1", TIMEOUT).unwrap().from, "1, printed by `sh -c echo 1`");
     }
 
     #[test]
     fn no_shell_reads_the_arguments() {
         let (_stopper, stop) = Stop::new().unwrap();
-        let error = run("echo", &["$((1+1))"], PATIENCE, &stop).unwrap_err();
+        let error = run("echo", &["$((1+1))"], TIMEOUT, &stop).unwrap_err();
         assert!(error.contains("printed \"$((1+1))\""), "{error}");
     }
 
@@ -126,7 +126,7 @@ mod tests {
         }
         fails("yes", "printed more than 65536 bytes");
         let (_stopper, stop) = Stop::new().unwrap();
-        let error = run("/no/such/program", &[], PATIENCE, &stop).unwrap_err();
+        let error = run("/no/such/program", &[], TIMEOUT, &stop).unwrap_err();
         assert!(error.starts_with("`/no/such/program` cannot be run: No such file"), "{error}");
     }
 
@@ -150,7 +150,7 @@ mod tests {
         assert!(!is_there(&pid("own")), "the program was reaped");
         // The child's end is with init, which may take its time to reap it.
         let stat = || fs::read_to_string(format!("/proc/{}/stat", pid("child").trim()));
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
             assert!(Instant::now() < deadline, "its child lives on");
             std::thread::yield_now();
@@ -179,7 +179,7 @@ mod tests {
     #[test]
     fn what_a_program_leaves_running_neither_holds_it_up_nor_stays() {
         let (folder, script) = family("echo 5");
-        assert_eq!(shell(&script, PATIENCE).unwrap().value, 5);
+        assert_eq!(shell(&script, TIMEOUT).unwrap().value, 5);
         is_gone(&folder);
     }
 
@@ -194,7 +194,7 @@ mod tests {
             }
             drop(stopper);
         });
-        let error = run("sh", &["-c", &script], PATIENCE, &stop).unwrap_err();
+        let error = run("sh", &["-c", &script], TIMEOUT, &stop).unwrap_err();
         waiter.join().unwrap();
         assert!(error.ends_with("was ended, as this node stops"), "{error}");
         is_gone(&folder);

@@ -117,7 +117,7 @@ impl Source {
     }
 
     /// How long its first sample may hold up a start.
-    fn patience(&self) -> Duration {
+    fn first_within(&self) -> Duration {
         match self {
             // Its end at the timeout takes a moment more.
             Source::Command { timeout, .. } => (*timeout + FIRST).min(FIRST_COMMAND),

@@ -34,14 +34,14 @@ impl Sampler {
         if source.is_fixed() {
             return Ok((Sampler(None), source.sample(&variables)));
         }
-        let patience = source.patience();
+        let timeout = source.first_within();
         // A channel without a buffer: it cannot lose a sample that nothing waits for any longer.
         let (first, taken) = channel::bounded(0);
         let running = Running::start("rank", move |stop| {
             Work { source, every, variables, stop, deliver, failing: false }.run(first);
         })?;
-        let outcome = taken.recv_timeout(patience).unwrap_or_else(|_| {
-            let why = format!("the first sample takes longer than {patience:?}");
+        let outcome = taken.recv_timeout(timeout).unwrap_or_else(|_| {
+            let why = format!("the first sample takes longer than {timeout:?}");
             log::warn!(event = "rank"; "no rank: {why}; until there is one, this node is not eligible");
             Err(why)
         });
@@ -126,7 +126,7 @@ mod tests {
     use crate::rank::running::GRACE;
 
     /// Far longer than any sample here takes; only a failing test waits for it.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     const OFTEN: Duration = Duration::from_millis(1);
 
@@ -143,7 +143,7 @@ mod tests {
     }
 
     fn next(samples: &Receiver<Outcome>) -> Outcome {
-        samples.recv_timeout(PATIENCE).expect("a sample comes")
+        samples.recv_timeout(TIMEOUT).expect("a sample comes")
     }
 
     fn files(folder: &Path) -> Source {
@@ -187,14 +187,14 @@ mod tests {
 
     #[test]
     fn a_stop_does_not_wait_for_the_next_sample_nor_for_a_command() {
-        let (sampler, first, _samples) = start(Source::Cpu, PATIENCE * 100);
+        let (sampler, first, _samples) = start(Source::Cpu, TIMEOUT * 100);
         assert!(first.is_ok());
         let begun = Instant::now();
         sampler.stop();
         assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
 
         let (stopper, stop) = Stop::new().unwrap();
-        let source = command("sleep", "1000", PATIENCE * 100);
+        let source = command("sleep", "1000", TIMEOUT * 100);
         let thread = thread::spawn(move || source.sample_until(&no_variables(), &stop));
         drop(stopper);
         let error = thread.join().unwrap().unwrap_err();

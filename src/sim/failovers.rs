@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::coroners::Coroners;
 use super::faults::inflict;
-use super::links::PATIENCE;
+use super::links::DIAL_TIMEOUT;
 use super::members;
 use super::node::Death;
 use super::plan::Fault;
@@ -128,7 +128,7 @@ fn is_unsteady(world: &World) -> bool {
 /// Waits until all members live and have named one leader for a while.
 pub(super) fn await_calm(world: &mut World) -> Result<(usize, Epoch), String> {
     let calm = TIMING.failure * 3;
-    let end = world.now + PATIENCE + TIMING.failure * 60;
+    let end = world.now + DIAL_TIMEOUT + TIMING.failure * 60;
     let (mut since, mut leader) = (world.now, None);
     while world.now < end {
         pass(world, TIMING.message)?;

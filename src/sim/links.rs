@@ -10,7 +10,7 @@ use crate::core::types::Time;
 pub(super) const FIRST_PAUSE: Duration = Duration::from_millis(10);
 
 /// How long a dial to a host that does not answer takes.
-pub(super) const PATIENCE: Duration = Duration::from_millis(400);
+pub(super) const DIAL_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// All links and connections.
 #[derive(Debug)]

@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::agenda::{Event, Payload, Transit};
 use super::counters::Counter;
+use super::links::DIAL_TIMEOUT;
 use super::links::FIRST_PAUSE;
 use super::links::Fate;
 use super::links::LinkState;
-use super::links::PATIENCE;
 use super::node::Death;
 use super::world::World;
 use crate::core::Input;
@@ -65,7 +65,7 @@ pub(super) fn say_hello(world: &mut World, from: usize, to: usize, attempt: u64,
         let connection = world.network.connect(from, to, incarnation);
         world.network.enter(from, to, LinkState::Greeting(connection));
         put(world, connection, Payload::Hello(Box::new(hello)));
-        world.transit(PATIENCE, Transit::NoReply(connection));
+        world.transit(DIAL_TIMEOUT, Transit::NoReply(connection));
     }
 }
 

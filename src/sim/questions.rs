@@ -21,7 +21,7 @@ struct Question {
     /// Whether it asks for votes, which wait for disks.
     votes: bool,
     /// For how long the process waits for answers, once that is known.
-    patience: Option<Duration>,
+    wait: Option<Duration>,
     /// Whether each voter that answered refuses, for another reason than a promise.
     answers: BTreeMap<NodeId, bool>,
 }
@@ -62,7 +62,7 @@ impl Questions {
         let question = &mut self.seen[word.from.0].question;
         if question.as_ref().is_none_or(|asked| asked.number != number) {
             let (at, answers) = (word.turned, BTreeMap::new());
-            *question = Some(Question { number, at, votes, patience: None, answers });
+            *question = Some(Question { number, at, votes, wait: None, answers });
         }
     }
 
@@ -139,8 +139,8 @@ impl Question {
     /// Whether voters may still answer in time.
     fn is_open(&mut self, now: Time, timing: Timing) -> bool {
         let votes = timing.lease * 9 / 11;
-        let patience = if self.votes { votes } else { timing.message * 2 };
-        now < self.at + *self.patience.get_or_insert(patience)
+        let wait = if self.votes { votes } else { timing.message * 2 };
+        now < self.at + *self.wait.get_or_insert(wait)
     }
 
     /// Whether so many voters may refuse that the others are no majority, even if no promise bound any; once a majority

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clock::millis;
 use super::counters::Counter;
 use super::faults::inflict;
-use super::links::PATIENCE;
+use super::links::DIAL_TIMEOUT;
 use super::members;
 use super::plan::Fault;
 use super::setup::TIMING;
@@ -28,7 +28,7 @@ use crate::core::{Core, Phase};
 fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
     let failover = bounds::worst_failover(algorithm, &TIMING, members);
     let further = bounds::further_death(algorithm, &TIMING) + TIMING.t1(); // it may be dialed anew
-    let connected = TIMING.failure * 2 + PATIENCE + TIMING.message * 8;
+    let connected = TIMING.failure * 2 + DIAL_TIMEOUT + TIMING.message * 8;
     let deaths = u32::try_from(members).unwrap_or(u32::MAX);
     let anew = bounds::dialing_anew(algorithm, &TIMING, members);
     connected + anew + failover.unwrap_or(TIMING.failure) + further * deaths
@@ -39,7 +39,7 @@ fn longest(algorithm: AlgorithmKind, members: usize) -> Duration {
 /// then the next dial waits for `failure`. Leaders of several sides meet, and elect once more. The
 /// slowest clock makes all of this longer by a ninth.
 fn beyond_model(algorithm: AlgorithmKind, members: usize) -> Duration {
-    let found = TIMING.failure * 3 + PATIENCE + TIMING.message * 4;
+    let found = TIMING.failure * 3 + DIAL_TIMEOUT + TIMING.message * 4;
     let merged = bounds::convergence(algorithm, &TIMING, members);
     let within = longest(algorithm, members);
     (within + SLOWEST + found + merged) * 10 / 9 - within

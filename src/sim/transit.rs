@@ -9,7 +9,7 @@ use super::arrival::Port;
 use super::coroners::Way;
 use super::counters::Counter;
 use super::half_open;
-use super::links::{Fate, LinkState, PATIENCE, id};
+use super::links::{DIAL_TIMEOUT, Fate, LinkState, id};
 use super::network;
 use super::speech;
 use super::terrain::Blocked;
@@ -60,14 +60,14 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
 
 fn dialed(world: &mut World, pair: Pair) {
     let delay = world.travel(pair.to, pair.from);
-    if network::is_cut(world, pair.from, pair.to) || delay > PATIENCE {
-        return world.transit(PATIENCE, Transit::TimedOut(pair));
+    if network::is_cut(world, pair.from, pair.to) || delay > DIAL_TIMEOUT {
+        return world.transit(DIAL_TIMEOUT, Transit::TimedOut(pair));
     }
     if let Some(blocked) = world.terrain.blocked(pair.from, pair.to) {
         world.faults.count(Counter::Astray);
         return match blocked {
             Blocked::Refused => world.transit(delay, Transit::Refused(pair)),
-            Blocked::TimesOut => world.transit(PATIENCE, Transit::TimedOut(pair)),
+            Blocked::TimesOut => world.transit(DIAL_TIMEOUT, Transit::TimedOut(pair)),
         };
     }
     match arrival::port(world, pair.to) {
@@ -79,7 +79,7 @@ fn dialed(world: &mut World, pair: Pair) {
             None => world.transit(delay, Transit::TimedOut(pair)),
         },
         Port::Closed => world.transit(delay, Transit::Refused(pair)),
-        Port::Gone => world.transit(PATIENCE, Transit::TimedOut(pair)),
+        Port::Gone => world.transit(DIAL_TIMEOUT, Transit::TimedOut(pair)),
     }
 }
 
@@ -167,7 +167,7 @@ fn redial(world: &mut World, at: usize) {
     let (after, redial) = match arrival::port(world, from) {
         // A router may report immediately that the host is unreachable.
         _ if cut && world.random.below(2) == 0 => (world.delay(), Redial::Failed),
-        _ if cut || blocked == Some(Blocked::TimesOut) => (PATIENCE, Redial::Failed),
+        _ if cut || blocked == Some(Blocked::TimesOut) => (DIAL_TIMEOUT, Redial::Failed),
         _ if blocked.is_some() => (world.delay(), Redial::Refused),
         Port::Open(_) => (world.delay(), Redial::Accepted),
         Port::Coroner => {
@@ -182,7 +182,7 @@ fn redial(world: &mut World, at: usize) {
             (world.delay(), Redial::Accepted)
         }
         Port::Closed => (world.delay(), Redial::Refused),
-        Port::Gone => (PATIENCE, Redial::Failed),
+        Port::Gone => (DIAL_TIMEOUT, Redial::Failed),
     };
     let incarnation = world.network.connection(at).incarnation;
     let peer = world.id(from);

@@ -127,7 +127,7 @@ mod tests {
     use super::*;
 
     /// Far longer than any disk here takes; only a failing test waits for it.
-    const PATIENCE: Duration = Duration::from_secs(20);
+    const TIMEOUT: Duration = Duration::from_secs(20);
 
     type Done = Receiver<Result<u64, StoreError>>;
 
@@ -140,7 +140,7 @@ mod tests {
     }
 
     fn next(done: &Done) -> Result<u64, StoreError> {
-        done.recv_timeout(PATIENCE).expect("the store thread reports")
+        done.recv_timeout(TIMEOUT).expect("the store thread reports")
     }
 
     fn stored(dir: &TempDir) -> Option<Record> {

@@ -145,10 +145,10 @@ fn power_off_all(cluster: &mut Cluster<'_>, _host: usize) -> Option<String> {
 }
 
 fn terminate(cluster: &mut Cluster<'_>, host: usize) -> Option<String> {
-    let (down, patience) = (cluster.time(1, 3000), cluster.plan.patience());
+    let (down, timeout) = (cluster.time(1, 3000), cluster.plan.stop_within());
     let node = &mut well(cluster, host)?.node;
     node.expect(0);
-    node.stop(Signal::TERM, patience);
+    node.stop(Signal::TERM, timeout);
     node.stay_down(down);
     Some(format!("for {down:?}"))
 }

@@ -75,7 +75,7 @@ impl Plan {
     }
 
     /// How long a stop may take.
-    pub fn patience(&self) -> Duration {
+    pub fn stop_within(&self) -> Duration {
         self.stop_after + STOP
     }
 

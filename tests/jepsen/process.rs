@@ -74,13 +74,13 @@ impl Process {
     }
 
     /// Tells it to end within a time.
-    pub fn stop(&mut self, signal: Signal, patience: Duration) {
+    pub fn stop(&mut self, signal: Signal, timeout: Duration) {
         if self.pid().is_some() {
             if self.started.elapsed() < DEAF {
                 self.expect(-signal.as_raw());
             }
             self.signal(signal);
-            self.until = Some(Instant::now() + patience);
+            self.until = Some(Instant::now() + timeout);
         }
     }
 

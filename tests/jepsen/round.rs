@@ -184,15 +184,15 @@ fn runs_its_jobs(cluster: &mut Cluster<'_>) -> Result<String, String> {
 fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
     let cleanly = cluster.pick(3) > 0;
     cluster.events.note(if cleanly { "the end by TERM" } else { "the end by KILL" });
-    let patience = cluster.plan.patience();
-    let for_good = patience * 10;
+    let timeout = cluster.plan.stop_within();
+    let for_good = timeout * 10;
     for host in &mut cluster.hosts {
         let all: Vec<_> = host.all().collect();
         for (at, process) in all.into_iter().enumerate() {
             if cleanly {
                 let ends: &[i32] = if at == 0 { &[0] } else { &[0, 143, 137, 75] };
                 ends.iter().for_each(|end| process.expect(*end));
-                process.stop(Signal::TERM, patience);
+                process.stop(Signal::TERM, timeout);
             } else {
                 process.kill(for_good);
             }
@@ -204,7 +204,7 @@ fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
         if cluster.hosts.iter_mut().any(runs) { Err(String::new()) } else { Ok(String::new()) }
     };
     let never = AtomicBool::new(false);
-    await_that(cluster, counts, &never, patience + GONE, stopped)
+    await_that(cluster, counts, &never, timeout + GONE, stopped)
         .map_err(|_| "not all processes have ended".to_owned())?;
     await_that(cluster, counts, &never, GONE, is_gone).map(drop)
 }

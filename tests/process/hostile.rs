@@ -73,7 +73,7 @@ fn a_crowd_of_strangers_costs_no_member_its_connection() {
 }
 
 /// How soon a client of the crowd is back.
-const PATIENCE: Duration = Duration::from_millis(10);
+const TIMEOUT: Duration = Duration::from_millis(10);
 
 /// Lets this process have as many descriptors as it may. Tells how many.
 fn as_many_descriptors_as_allowed() -> usize {
@@ -96,7 +96,7 @@ fn a_crowd_on_the_admin_port_takes_no_descriptor_from_the_members() {
     }
     let epoch = cluster.agree_on(3);
     let leader = cluster.node(3);
-    let crowd = Crowd::of(&MANNERS[..3], &[leader.admin], 2 * DESCRIPTORS, PATIENCE);
+    let crowd = Crowd::of(&MANNERS[..3], &[leader.admin], 2 * DESCRIPTORS, TIMEOUT);
     eventually("the crowd has all that it gets", || {
         ensure(crowd.rounds() > 20, || leader.log_tail(5))
     });
@@ -209,7 +209,7 @@ fn a_crowd_of_strangers_on_the_peer_port_moves_no_leadership_and_a_killed_leader
     let before = costs(&[one, two]);
     let ports = [one.address, two.address, leader.address];
     let manners = [Manner::Silent, Manner::Trickle, Manner::Junk, Manner::Huge];
-    let crowd = Crowd::of(&manners, &ports, most / ports.len(), PATIENCE);
+    let crowd = Crowd::of(&manners, &ports, most / ports.len(), TIMEOUT);
     let mut rounds = 0;
     while rounds < 5 {
         assert_eq!(cluster.agree_on(3), epoch, "round {rounds}");

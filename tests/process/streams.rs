@@ -11,12 +11,12 @@ use story::story;
 
 use crate::support::{Cluster, ensure, eventually};
 
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// Asks for the events of a node, and reads the first line of the answer.
 fn listen(admin: SocketAddr) -> (String, BufReader<TcpStream>) {
     let mut stream = TcpStream::connect(admin).unwrap();
-    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
     stream.write_all(b"GET /events HTTP/1.1\r\nHost: n\r\nLast-Event-ID: 1-0\r\n\r\n").unwrap();
     let (mut reader, mut line) = (BufReader::new(stream), String::new());
     reader.read_line(&mut line).unwrap();

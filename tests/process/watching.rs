@@ -216,7 +216,7 @@ fn the_histogram_of_elections_agrees_with_what_is_seen_from_outside() {
 }
 
 /// Far longer than anything takes, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A running `electd watch`, ended with the test.
 struct Watching(Child, Receiver<String>);
@@ -238,7 +238,7 @@ impl Watching {
     #[track_caller]
     fn until(&mut self, mut is_so: impl FnMut(&Value) -> bool) -> Value {
         let mut read = Vec::new();
-        while let Ok(line) = self.1.recv_timeout(PATIENCE) {
+        while let Ok(line) = self.1.recv_timeout(TIMEOUT) {
             let found = serde_json::from_str(&line).unwrap();
             if is_so(&found) {
                 return found;

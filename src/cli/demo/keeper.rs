@@ -19,7 +19,7 @@ use crate::cli::keyboard;
 use crate::rank::children;
 
 /// How long killed nodes may still write into the folder.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The keeper of a running demo. Dropping it has it clean up, and waits for that.
@@ -57,7 +57,7 @@ pub fn keep(folder: Option<&Path>) {
     let begin = Instant::now();
     while let Some(Err(error)) = folder.map(fs::remove_dir_all)
         && error.kind() != ErrorKind::NotFound
-        && begin.elapsed() < PATIENCE
+        && begin.elapsed() < TIMEOUT
     {
         thread::sleep(PAUSE);
     }

@@ -24,7 +24,7 @@ const LOSS: &str = " lines are missing here: the log was read too slowly";
 const STACK: usize = 256 * 1024;
 
 /// How long the end of a process waits for the readers of its log.
-const PATIENCE: Duration = Duration::from_millis(200);
+const TIMEOUT: Duration = Duration::from_millis(200);
 
 /// Takes the log, line by line.
 #[derive(Clone)]
@@ -66,8 +66,8 @@ impl Journal {
     pub fn finish(&self) {
         log::logger().flush();
         let (tell, told) = bounded(1);
-        if self.jobs.send_timeout(Job::Tell(tell), PATIENCE).is_ok() {
-            let _ = told.recv_timeout(PATIENCE); // the lines that are not read by then are lost
+        if self.jobs.send_timeout(Job::Tell(tell), TIMEOUT).is_ok() {
+            let _ = told.recv_timeout(TIMEOUT); // the lines that are not read by then are lost
         }
     }
 

@@ -214,17 +214,17 @@ impl Bully {
     fn win_unless_unasked(&mut self, cx: &mut Context, reason: Reason) {
         let timing = cx.state.settings.timing;
         // With a majority a higher member that is not connected yet cannot win too: it takes over later.
-        let patience = if cx.state.needs_majority() { timing.t1() } else { timing.failure };
-        let patient = cx.now < self.started + patience;
+        let limit = if cx.state.needs_majority() { timing.t1() } else { timing.failure };
+        let may_wait = cx.now < self.started + limit;
         let mut unasked = self.unasked(cx);
-        if !patient && !unasked.is_empty() {
+        if !may_wait && !unasked.is_empty() {
             cx.suspect_unheard(&unasked, self.started);
             unasked = self.unasked(cx);
         }
         let (all_asked, eligible) = (unasked.is_empty(), cx.state.is_eligible());
         if self.is_eligible_by_now(cx) {
             self.begin(cx, None, reason);
-        } else if patient && !all_asked {
+        } else if may_wait && !all_asked {
             self.ask(cx, unasked.into_iter().collect());
         } else if all_asked && !eligible {
             // All were asked, and are gone or not eligible either: this member waits until one of them is eligible

@@ -34,11 +34,11 @@ pub fn ask_voters(cx: &mut Context<'_>, purpose: Purpose, stage: Stage, epoch: E
         },
     );
     // A vote waits for a disk; after this time it would come too late.
-    let patience = match stage {
+    let wait = match stage {
         Stage::PreVote => cx.state.settings.timing.t1(),
         Stage::Vote => cx.state.longest_vote(),
     };
-    cx.arm(Timer::Voters, patience);
+    cx.arm(Timer::Voters, wait);
 }
 
 /// Stops asking. Frees the voters that have voted for this member from their promise; but not those that a leader

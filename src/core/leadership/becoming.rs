@@ -59,11 +59,11 @@ pub fn become_waiting(cx: &mut Context<'_>, start: Time, reason: Reason) {
 
 /// Takes part in a run of the ring, or awaits the outcome of one that has not come here yet, for at most this
 /// time. (E5)
-pub fn join_run(cx: &mut Context<'_>, stage: Stage, patience: Duration, reason: Reason) {
+pub fn join_run(cx: &mut Context<'_>, stage: Stage, wait: Duration, reason: Reason) {
     enter(cx, stage, reason);
     let jitter = cx.state.timers.jitter(cx.state.settings.timing.message);
     if !Fault::NoRunTimer.is_planted() {
-        cx.arm(Timer::Coordinator, patience + jitter);
+        cx.arm(Timer::Coordinator, wait + jitter);
     }
 }
 

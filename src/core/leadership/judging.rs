@@ -13,16 +13,16 @@ use crate::core::types::{Epoch, Incarnation, NodeId};
 /// This voter's answer to a vote request. (Q6)
 pub fn judge(cx: &Context<'_>, candidate: NodeId, epoch: Epoch, list: ListVersion) -> Opinion {
     let state = &*cx.state;
-    let (own, patience) = (state.membership.version(), state.settings.timing.failure);
+    let (own, retry) = (state.membership.version(), state.settings.timing.failure);
     if list < own && !Fault::StaleList.is_planted() {
-        return Opinion::No { wait: patience };
+        return Opinion::No { wait: retry };
     }
     // A member led in the epoch of the list's version, and the majority that elected it may have been removed
     // since. As in Raft: a candidate's term is above that of its last entry.
     if epoch <= own.epoch && !Fault::ListEpoch.is_planted() {
         return Opinion::No { wait: Duration::ZERO };
     }
-    state.voter.judge((cx.now, patience), candidate, epoch, state.view())
+    state.voter.judge((cx.now, retry), candidate, epoch, state.view())
 }
 
 /// Votes for a candidate, and sends the vote as soon as it is durable. (Q2)

@@ -82,18 +82,18 @@ impl Voter {
         }
     }
 
-    /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `patience`,
+    /// What it says to a candidate that asks for its vote in this epoch. The candidate may ask again after `retry`,
     /// if no time is known.
     pub fn judge(
         &self,
-        (now, patience): (Time, Duration),
+        (now, retry): (Time, Duration),
         candidate: NodeId,
         epoch: Epoch,
         view: View,
     ) -> Opinion {
         let muted = now < self.muted_until;
         if !self.record.informed {
-            let wait = if muted { self.muted_until.since(now) } else { patience };
+            let wait = if muted { self.muted_until.since(now) } else { retry };
             return Opinion::Uninformed { wait };
         }
         if self.denies(candidate, epoch, view) {

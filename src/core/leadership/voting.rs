@@ -74,8 +74,8 @@ pub fn asked_pre_vote(
     let opinion = match reach::prefers_steadier(cx, from) {
         _ if waits => Opinion::No { wait: failure },
         None => judging::judge(cx, from, epoch, list),
-        Some(patience) => match judging::judge(cx, from, epoch, list) {
-            Opinion::Yes => Opinion::No { wait: patience },
+        Some(wait) => match judging::judge(cx, from, epoch, list) {
+            Opinion::Yes => Opinion::No { wait },
             // Until the promise to the present leader is over, which that leader may not release for it.
             Opinion::YesIf { wait, .. } => Opinion::No { wait },
             no => no,

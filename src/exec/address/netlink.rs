@@ -31,7 +31,7 @@ pub const LIFETIME: Duration = Duration::from_secs(3);
 const ANSWER: usize = 64 * 1024;
 
 /// The longest wait for an answer.
-const PATIENCE: Duration = Duration::from_secs(1);
+const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A conversation with the kernel.
 pub(super) struct Netlink {
@@ -58,8 +58,8 @@ impl Netlink {
     pub(super) fn open() -> io::Result<Netlink> {
         let socket =
             net::socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE))?;
-        set_socket_timeout(&socket, Timeout::Send, Some(PATIENCE))?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
+        set_socket_timeout(&socket, Timeout::Send, Some(TIMEOUT))?;
         Ok(Netlink { socket, number: 0 })
     }
 

@@ -309,9 +309,9 @@ impl Guard {
     }
 
     /// Kills all that is left, for at most this time. Tells what is left then.
-    fn kill_left(&mut self, patience: Duration) -> io::Result<Vec<Pid>> {
+    fn kill_left(&mut self, timeout: Duration) -> io::Result<Vec<Pid>> {
         let mut ended = Vec::new();
-        let left = tree::kill_all(patience, |_| false, |pid, status| ended.push((pid, status)));
+        let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
         ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
         while !self.reap() {}
         left

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
 use super::fake::{FakeNode, TOKEN, event, member, status};
-use super::pace::{PATIENCE, end_of, run_within};
+use super::pace::{TIMEOUT, end_of, run_within};
 
 /// An address where no process listens: a socket that stays bound to it, and never listens, keeps it from all others.
 pub fn nobody() -> SocketAddr {
@@ -74,7 +74,7 @@ pub fn electd(args: &[&str], name: &str) -> Command {
 }
 
 pub fn run(command: Command) -> Output {
-    run_within(PATIENCE, command)
+    run_within(TIMEOUT, command)
 }
 
 pub fn code(output: &Output) -> Option<i32> {
@@ -310,9 +310,9 @@ fn watching(mut command: Command) -> (Watching, BufReader<ChildStdout>) {
 fn next(lines: &mut BufReader<ChildStdout>) -> Value {
     let mut line = String::new();
     if lines.buffer().is_empty() {
-        let bound = Timespec::try_from(PATIENCE).unwrap();
+        let bound = Timespec::try_from(TIMEOUT).unwrap();
         let heard = poll(&mut [PollFd::new(lines.get_ref(), PollFlags::IN)], Some(&bound));
-        assert_eq!(heard, Ok(1), "no line in {PATIENCE:?}");
+        assert_eq!(heard, Ok(1), "no line in {TIMEOUT:?}");
     }
     lines.read_line(&mut line).unwrap();
     serde_json::from_str(&line).unwrap()

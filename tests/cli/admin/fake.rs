@@ -234,8 +234,8 @@ impl Peer {
     }
 
     /// Gives up on a server that reads nothing for this long.
-    pub fn limit_writes(&self, patience: Duration) {
-        self.0.get_ref().set_write_timeout(Some(patience)).unwrap();
+    pub fn limit_writes(&self, timeout: Duration) {
+        self.0.get_ref().set_write_timeout(Some(timeout)).unwrap();
     }
 
     /// Whether the server has closed, looked up without waiting and without reading.

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::process::{Pid, Signal, kill_process};
 
 /// Far longer than anything here takes, even on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
+pub const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// How a hostile client spends its time between two attacks.
 pub fn pace(milliseconds: u64) {
@@ -19,7 +19,7 @@ pub fn pace(milliseconds: u64) {
 /// Waits until this is so.
 #[track_caller]
 pub fn until(what: &str, is_so: impl FnMut() -> bool) {
-    within(PATIENCE, what, is_so);
+    within(TIMEOUT, what, is_so);
 }
 
 /// Waits until this is so, for this long at most.

@@ -6,7 +6,7 @@ use std::process::{Command, Output};
 
 use tempfile::TempDir;
 
-use crate::admin::pace::{PATIENCE, run_within};
+use crate::admin::pace::{TIMEOUT, run_within};
 
 /// A valid file that the tests break in one place at a time.
 pub const GOOD: &str = r#"{
@@ -22,7 +22,7 @@ pub const GOOD: &str = r#"{
 "#;
 
 pub fn electd(args: &[&str]) -> Output {
-    run_within(PATIENCE, command(args))
+    run_within(TIMEOUT, command(args))
 }
 
 pub fn command(args: &[&str]) -> Command {

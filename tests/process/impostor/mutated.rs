@@ -20,7 +20,7 @@ use crate::support::{Cluster, ensure, eventually, watchful};
 const REFUSED: usize = 50;
 
 /// How long a member may take for an answer.
-const PATIENCE: Option<Duration> = Some(Duration::from_secs(5));
+const TIMEOUT: Option<Duration> = Some(Duration::from_secs(5));
 
 /// The most that a process may grow, in kB.
 const GROWN_KB: u64 = 24 * 1024;
@@ -45,7 +45,7 @@ impl Target {
 
     fn dial(&self) -> Link {
         let stream = self.guise.dial(&self.name, self.address).unwrap();
-        stream.set_read_timeout(PATIENCE).unwrap();
+        stream.set_read_timeout(TIMEOUT).unwrap();
         stream
     }
 
@@ -93,7 +93,7 @@ fn answer_with(target: &Target, dialed: &TcpListener, frames: &[Vec<u8>]) {
             dialed.accept().map(|(stream, _)| stream).map_err(|error| error.to_string())
         });
         let Ok(mut dial) = target.guise.take(dial) else { continue }; // it may have given up
-        dial.set_read_timeout(PATIENCE).unwrap();
+        dial.set_read_timeout(TIMEOUT).unwrap();
         if read(&mut dial).is_ok() {
             let _ = dial.write_all(frame); // it may have given up
         }

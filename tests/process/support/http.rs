@@ -9,7 +9,7 @@ use electd::admin::control;
 use serde_json::Value;
 
 /// Long enough for any node that answers at all, even on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A node's answer.
 #[derive(Debug)]
@@ -34,15 +34,15 @@ impl Answer {
 
 /// Gives one command by the control socket in this state folder.
 pub fn tell(state: &Path, method: &str, path: &str, body: &str) -> io::Result<Answer> {
-    let stream = control::dial(&control::path(state), PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let stream = control::dial(&control::path(state), TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     converse(stream, "electd", method, path, body)
 }
 
 /// Asks one question.
 pub fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
-    let stream = TcpStream::connect_timeout(&address, PATIENCE)?;
-    stream.set_read_timeout(Some(PATIENCE))?;
+    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
+    stream.set_read_timeout(Some(TIMEOUT))?;
     converse(stream, &address.to_string(), method, path, body)
 }
 

@@ -17,7 +17,7 @@ use rustls::{
 use super::Cluster;
 
 /// How long the other side may take for anything that it says.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// A node gives a handshake one second, which a busy machine may not keep.
 const ATTEMPTS: usize = 10;
@@ -60,7 +60,7 @@ impl Guise {
     pub fn dial(&self, name: &str, address: SocketAddr) -> io::Result<Link> {
         let mut attempt = 1;
         loop {
-            let socket = TcpStream::connect_timeout(&address, PATIENCE)?;
+            let socket = TcpStream::connect_timeout(&address, TIMEOUT)?;
             match self.greet(name, socket) {
                 Err(_) if attempt < ATTEMPTS => attempt += 1,
                 done => return done,
@@ -89,8 +89,8 @@ impl Link {
     fn begin(mut socket: TcpStream, session: Option<Connection>) -> io::Result<Link> {
         socket.set_nonblocking(false)?;
         socket.set_nodelay(true)?;
-        socket.set_read_timeout(Some(PATIENCE))?;
-        socket.set_write_timeout(Some(PATIENCE))?;
+        socket.set_read_timeout(Some(TIMEOUT))?;
+        socket.set_write_timeout(Some(TIMEOUT))?;
         let shaken = session.map(|mut session| {
             session.set_buffer_limit(None);
             while session.is_handshaking() || session.wants_write() {

@@ -138,8 +138,8 @@ fn p3_wins_and_hands_over(p3: &mut Process, epoch: u64) -> bool {
 fn a_leader_does_not_hand_over_at_once_again_to_a_member_that_did_not_lead() {
     let mut p3 = Process::new(AlgorithmKind::Ring, 3);
     assert!(p3_wins_and_hands_over(&mut p3, 1));
-    let patience = bounds::ring_patience(&TIMING, 5) + TIMING.message + STEP;
-    passes(&mut p3, patience, &[1, 2, 4, 5]);
+    let timeout = bounds::ring_timeout(&TIMING, 5) + TIMING.message + STEP;
+    passes(&mut p3, timeout, &[1, 2, 4, 5]);
     assert!(!p3_wins_and_hands_over(&mut p3, 2), "it was let down a moment ago");
 }
 

@@ -20,12 +20,12 @@ const STEP: Duration = Duration::from_millis(10);
 const BOTH: [AlgorithmKind; 2] = [AlgorithmKind::Bully, AlgorithmKind::Ring];
 
 /// The latest time at which an election that P5 awaits has failed.
-fn patience(algorithm: AlgorithmKind) -> Duration {
-    let patience = match algorithm {
-        AlgorithmKind::Ring => bounds::ring_patience(&SLOW, 5),
+fn timeout(algorithm: AlgorithmKind) -> Duration {
+    let timeout = match algorithm {
+        AlgorithmKind::Ring => bounds::ring_timeout(&SLOW, 5),
         _ => SLOW.t2(),
     };
-    patience + SLOW.message + STEP
+    timeout + SLOW.message + STEP
 }
 
 /// The number of a call of the halting algorithm.
@@ -67,7 +67,7 @@ fn resigned(algorithm: AlgorithmKind) -> Process {
 /// When P5 is eligible again, if it becomes so while an election fails. It hears P1 to P3 all the time,
 /// and P4 for this long.
 fn eligible_again(mut p5: Process, hears_p4: Duration) -> Option<Time> {
-    let until = p5.now + patience(p5.core.settings().algorithm);
+    let until = p5.now + timeout(p5.core.settings().algorithm);
     while p5.now < until && !p5.core.is_eligible() {
         p5.after(STEP);
         let heard = if p5.now < Time(0) + hears_p4 { 1..=4 } else { 1..=3 };
@@ -97,7 +97,7 @@ fn who_resigned_is_not_eligible_again_while_the_other_may_lead() {
         assert_eq!(eligible_again(within_reach, Duration::ZERO), None, "{algorithm:?}");
         let mut heard = resigned(algorithm);
         heard.take(Input::Lost { peer: id(4) });
-        assert_eq!(eligible_again(heard, patience(algorithm) - STEP * 20), None, "{algorithm:?}");
+        assert_eq!(eligible_again(heard, timeout(algorithm) - STEP * 20), None, "{algorithm:?}");
     }
 }
 

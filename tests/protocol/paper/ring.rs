@@ -235,9 +235,9 @@ fn a_candidate_that_comes_again_lives() {
 fn a_lost_ballot_is_a_new_run() {
     let mut p3 = process(3);
     p3.calls();
-    let patience = bounds::ring_patience(&TIMING, 5);
+    let timeout = bounds::ring_timeout(&TIMING, 5);
     let mut sent = Sent::new();
-    while p3.now.0 < u64::try_from(patience.as_nanos()).unwrap() {
+    while p3.now.0 < u64::try_from(timeout.as_nanos()).unwrap() {
         sent.extend(told(p3.after(TIMING.heartbeat / 2)));
         p3.hears(4, Message::Alive { number: 0 });
     }

@@ -14,7 +14,7 @@ use crate::core::types::{Epoch, NodeId, Rank, Task, TaskVersion};
 
 /// For how many times `failure` a member waits for a leader that does not hear it. That leader may lead nobody
 /// else. (E5)
-const MOST_PATIENCE: u32 = 8;
+const LONGEST_WAIT: u32 = 8;
 
 impl Halting {
     /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher than the
@@ -131,7 +131,7 @@ impl Halting {
         let failure = cx.state.settings.timing.failure;
         if waits
             && !cx.state.detector.counts(leader)
-            && cx.now < cx.state.course.since() + failure * MOST_PATIENCE
+            && cx.now < cx.state.course.since() + failure * LONGEST_WAIT
         {
             // The leader does not hear this member's replies, and so cannot take it in; but it leads, at least the
             // others.

@@ -272,9 +272,9 @@ impl Halting {
         let timing = cx.state.settings.timing;
         let since = *self.refused.entry(id).or_insert(cx.now);
         let t2 = timing.t2();
-        let patience = cx.state.detector.get(id).map_or(t2, |peer| peer.sooner(t2));
+        let wait = cx.state.detector.get(id).map_or(t2, |peer| peer.sooner(t2));
         // Without a majority, two members that continue without each other might both lead.
-        let over = cx.state.needs_majority() && cx.now >= since + patience.max(timing.t1());
+        let over = cx.state.needs_majority() && cx.now >= since + wait.max(timing.t1());
         if over {
             self.organized.up.remove(&id);
             reach::pass_over(cx, id, timing.t2());

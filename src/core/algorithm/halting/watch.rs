@@ -131,7 +131,7 @@ impl Halting {
         let Some((coordinator, _)) = self.coordinator(cx) else { return };
         let heard = cx.state.detector.get(coordinator).and_then(|peer| peer.heard());
         let heard = heard.filter(|_| cx.state.follows(coordinator));
-        match heard.filter(|heard| cx.now.since(*heard) < patience(cx)) {
+        match heard.filter(|heard| cx.now.since(*heard) < silence_before_call(cx)) {
             Some(heard) => self.look_after_coordinator_from(cx, heard),
             None => self.begin(cx, Reason::LeaderSuspected(coordinator)),
         }
@@ -143,7 +143,7 @@ impl Halting {
         let leader = cx.state.view().leader.filter(|_| cx.state.phase() == Phase::Following);
         let Some(peer) = leader.and_then(|leader| cx.state.detector.get(leader.id)) else { return };
         let heard = peer.heard().unwrap_or_default();
-        if cx.now.since(heard) >= patience(cx) {
+        if cx.now.since(heard) >= silence_before_call(cx) {
             self.call_coordinator(cx);
             self.look_after_coordinator_from(cx, cx.now);
         } else {
@@ -152,12 +152,12 @@ impl Halting {
     }
 
     pub(super) fn look_after_coordinator_from(&self, cx: &mut Context, heard: Time) {
-        cx.state.timers.arm(Timer::Pulse, heard + patience(cx));
+        cx.state.timers.arm(Timer::Pulse, heard + silence_before_call(cx));
     }
 }
 
 /// The silence after which a follower calls its coordinator.
-fn patience(cx: &Context) -> Duration {
+fn silence_before_call(cx: &Context) -> Duration {
     let timing = cx.state.settings.timing;
     timing.failure.saturating_sub(timing.t1()).max(timing.heartbeat)
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use doubt::Doubts;
 use view::{
-    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, patience,
+    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, run_timeout,
 };
 
 use crate::core::algorithm::election::Election;
@@ -139,7 +139,7 @@ impl Election for Ring {
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
-        becoming::join_run(cx, Stage::Waiting(None), patience(cx), reason);
+        becoming::join_run(cx, Stage::Waiting(None), run_timeout(cx), reason);
     }
 }
 
@@ -193,7 +193,7 @@ impl Ring {
         if called_by_leader {
             cx.state.course.expect_no_heartbeat(); // it is alive, but sends no heartbeats
         }
-        becoming::join_run(cx, Stage::Electing, patience(cx), reason);
+        becoming::join_run(cx, Stage::Electing, run_timeout(cx), reason);
     }
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
@@ -315,7 +315,7 @@ impl Ring {
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
-            becoming::join_run(cx, Stage::Waiting(None), patience(cx), Reason::MayNotLead);
+            becoming::join_run(cx, Stage::Waiting(None), run_timeout(cx), Reason::MayNotLead);
         } else if nomination::nominate(cx, self.run.epoch, Aim::Lead, &reason) {
             self.lead(cx, reason);
         }

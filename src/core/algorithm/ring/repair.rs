@@ -1,7 +1,7 @@
 //! Keeps the ring whole: finds the next live member, watches it, and repeats a message that was lost with a member.
 
 use super::Ring;
-use super::view::{decided, is_gone, most_hops, next, next_after, own, patience};
+use super::view::{decided, is_gone, most_hops, next, next_after, own, run_timeout};
 use crate::core::back_off;
 use crate::core::bounds;
 use crate::core::context::Context;
@@ -143,7 +143,7 @@ impl Ring {
             _ => self.candidate.map(|candidate| candidate.rank.id),
         };
         if let Some(id) = candidate.filter(|id| cx.state.detector.counts(*id)) {
-            reach::pass_over(cx, id, patience(cx) * 2);
+            reach::pass_over(cx, id, run_timeout(cx) * 2);
         }
     }
 

@@ -48,8 +48,8 @@ pub(super) fn most_hops(cx: &Context) -> u32 {
 }
 
 /// How long a run may take before this member takes its messages for lost.
-pub(super) fn patience(cx: &Context) -> Duration {
-    bounds::ring_patience(&cx.state.settings.timing, cx.state.membership.list().iter().len())
+pub(super) fn run_timeout(cx: &Context) -> Duration {
+    bounds::ring_timeout(&cx.state.settings.timing, cx.state.membership.list().iter().len())
 }
 
 /// The next live member clockwise.
@@ -88,8 +88,8 @@ pub(super) fn asks_without_lap(cx: &Context) -> bool {
     if !cx.state.needs_majority() || !cx.state.is_eligible() {
         return false;
     }
-    let patiences = cx.now.since(since).as_nanos() / patience(cx).as_nanos().max(1);
-    let Some(turn) = patiences.checked_sub(u128::from(bounds::FAILED_RUNS)) else { return false };
+    let timeouts = cx.now.since(since).as_nanos() / run_timeout(cx).as_nanos().max(1);
+    let Some(turn) = timeouts.checked_sub(u128::from(bounds::FAILED_RUNS)) else { return false };
     let above = |peer: &&Peer| peer.counts() && cx.state.is_peer_above(peer);
     let place = cx.state.detector.iter().filter(above).count();
     turn % cx.state.membership.list().iter().len() as u128 == place as u128

@@ -76,13 +76,13 @@ fn ballot(epoch: u64, hops: u32) -> Message {
 /// P5 is the only one that ranks above P4. (R4)
 #[test]
 fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
-    let patience = bounds::ring_patience(&TIMING, 5);
+    let timeout = bounds::ring_timeout(&TIMING, 5);
     for hops in [0, 100] {
         let mut p4 = member(AlgorithmKind::Ring, 4);
         let took = leads_after(&mut p4, |step, _| Some(ballot(step * 10, hops)));
         let took = took.unwrap_or_else(|| panic!("hops {hops}: it never leads"));
-        assert!(took >= patience * 4, "hops {hops}: {took:?}, an honest run may take as long");
-        assert!(took <= patience * 5, "hops {hops}: {took:?}");
+        assert!(took >= timeout * 4, "hops {hops}: {took:?}, an honest run may take as long");
+        assert!(took <= timeout * 5, "hops {hops}: {took:?}");
     }
 }
 
@@ -91,8 +91,8 @@ fn ring_after_enough_vain_runs_a_member_asks_the_voters_without_a_lap() {
 fn ring_the_best_asks_first() {
     let mut p3 = member(AlgorithmKind::Ring, 3);
     let took = leads_after(&mut p3, |step, _| Some(ballot(step * 10, 0)));
-    let patience = bounds::ring_patience(&TIMING, 5);
-    assert!(took.is_some_and(|took| took >= patience * 5 && took <= patience * 6), "{took:?}");
+    let timeout = bounds::ring_timeout(&TIMING, 5);
+    assert!(took.is_some_and(|took| took >= timeout * 5 && took <= timeout * 6), "{took:?}");
 }
 
 fn halt(round: u64) -> Message {
