@@ -42,7 +42,7 @@ pub(super) fn unresolved(address: &str, error: &io::Error) -> String {
 /// Why there is no connection to this address.
 pub(super) fn unconnected(address: &str, error: &io::Error) -> String {
     match error.kind() {
-        _ if wants_descriptors(error) => want_of_descriptors(),
+        _ if wants_descriptors(error) => out_of_descriptors(),
         ErrorKind::ConnectionRefused => {
             format!("{address} refuses connections: start it, or look at where it listens")
         }
@@ -71,6 +71,6 @@ pub(super) fn wants_descriptors(error: &io::Error) -> bool {
 }
 
 /// What to do about that.
-pub(super) fn want_of_descriptors() -> String {
+pub(super) fn out_of_descriptors() -> String {
     format!("this node may not open more files, sockets included: {MORE_FILES}")
 }

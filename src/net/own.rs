@@ -14,7 +14,7 @@ use parking_lot::Mutex;
 use socket2::SockRef;
 
 use super::bind::listen_on_any;
-use super::dials::{want_of_descriptors, wants_descriptors};
+use super::dials::{out_of_descriptors, wants_descriptors};
 use super::places::Places;
 
 /// How often the names are looked up while a node runs.
@@ -151,7 +151,7 @@ impl OwnListener {
 
     /// No connection could be accepted. Tells whether that is news.
     pub(super) fn fails(&self, error: &io::Error) -> bool {
-        let why = if wants_descriptors(error) { want_of_descriptors() } else { error.to_string() };
+        let why = if wants_descriptors(error) { out_of_descriptors() } else { error.to_string() };
         let why = format!("this node cannot accept connections: {why}");
         let last = self.0.failed.lock().replace((Instant::now(), why));
         last.is_none_or(|(at, _)| at.elapsed() >= LOOK)

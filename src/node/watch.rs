@@ -158,7 +158,7 @@ impl Watcher {
     fn sight(&mut self) -> Sight {
         let mut sight = self.published.sight();
         sight.storage =
-            self.published.measures.pace.trouble().or_else(|| store::want_of_room(&self.folder));
+            self.published.measures.pace.trouble().or_else(|| store::disk_trouble(&self.folder));
         let (list, own) = (self.published.members(), self.published.own());
         sight.address = self.socket.look(&others(&list, own));
         sight.edited = self.edited.look(&self.published);

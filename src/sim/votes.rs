@@ -239,8 +239,8 @@ impl Votes {
         })
     }
 
-    /// A voter leads itself. The voters that elected it were not bound to an older leader any more, nor is
-    /// then any majority: its promise to itself holds nothing up.
+    /// A voter leads itself. A majority was free of older leaders when it elected this one, so the promise
+    /// of the voter to itself holds nothing up.
     pub fn leads(&mut self, at: usize, epoch: Epoch) {
         self.voters[at].bound.take_if(|bound| bound.to.0 < epoch);
     }

@@ -23,7 +23,7 @@ use atomic_write_file::AtomicWriteFile;
 use atomic_write_file::unix::OpenOptionsExt as _;
 
 pub use error::{StoreError, Trouble};
-pub use pace::{Pace, measure, want_of_room};
+pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::fuzz;
 pub use record::{FORMAT, Record};

@@ -105,7 +105,7 @@ impl Pace {
 /// A sentence if the file system has so little room that the state may soon not fit, or is read-only;
 /// none if that is unknown. This writes nothing.
 #[must_use]
-pub fn want_of_room(dir: &Path) -> Option<String> {
+pub fn disk_trouble(dir: &Path) -> Option<String> {
     let system = statvfs(dir).ok()?;
     let shown = dir.display();
     if system.f_flag.contains(StatVfsMountFlags::RDONLY) {

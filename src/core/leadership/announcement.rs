@@ -196,15 +196,15 @@ pub fn follow_stored(turn: &mut Turn<'_>, view: View) {
 /// announce itself. With a majority, a member without a leader continues what it does: if the new leader lives,
 /// its voters deny a candidate their votes; and if a third member lies, the lie stops nobody. (Q12)
 fn outdated(turn: &mut Turn<'_>, view: View, leader: NodeId) {
-    // A leader whose epoch this member was storing is outdated as well.
-    let settled = turn.cx.state.course.storing().is_some() || turn.cx.state.leader().is_some();
-    if !settled && turn.cx.state.needs_majority() {
+    // The outdated leader may be one whose epoch this member is storing, to follow it then.
+    let leaderless = turn.cx.state.course.storing().is_none() && turn.cx.state.leader().is_none();
+    if leaderless && turn.cx.state.needs_majority() {
         return;
     }
     becoming::give_up(turn.cx.state, None);
     let leads = turn.cx.state.leads();
     turn.cx.state.epochs.learn(view);
-    if settled {
+    if !leaderless {
         let reason = Reason::Overruled(leader);
         turn.algorithm.await_leader(&mut turn.cx, leader, reason);
     }

@@ -104,7 +104,7 @@ pub fn become_following(cx: &mut Context<'_>, view: View, leader: NodeId) {
     debug_assert!(cx.state.records.is_durable(view.epoch), "named before it was durable");
     cx.state.epochs.learn(view);
     cx.state.detector.change(leader, Peer::came_to_lead);
-    cx.state.eligibility.end_choice(); // this leader says so if the choice is still in force
+    cx.state.eligibility.end_choice(); // if this member is still chosen, the heartbeats of this leader name it
     cx.freeze_rank(); // samples taken during the election count from now on
     enter(cx, Stage::following(), Reason::Announced(leader));
     cx.listen();

@@ -66,10 +66,11 @@ pub fn list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberLi
 /// A member has this list: this member takes it if it is newer and names this member. Only the leader's own
 /// change or a rejection makes a member leave.
 ///
-/// A leader gives its own list a version above one that it did not make. If the other list is of a later epoch,
-/// the leader of that epoch will end this member's leadership; unless, without a majority, that epoch is
-/// forgotten even where its list is known (`epoch` is the one that the sender knows). Then the other list counts,
-/// and this leader has to lead in a still later epoch.
+/// A leader that meets a list that it did not make gives its own one a greater version. If the other list is of a later
+/// epoch, the leader of that epoch will end this leadership. To see the exception, consider a, b and c, without a
+/// majority: a leads in epoch 3, and b says hello with c's list of epoch 5. If b knows that epoch (`epoch` is the one
+/// that the sender knows), c leads in it and a will hear of c. If b knows an earlier epoch only, epoch 5 is
+/// forgotten and no leader of it will come: its list counts, and a has to lead in an epoch above 5.
 pub fn learn(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberList>) {
     learn_version(&mut turn.cx, from, list.version());
     let state = &turn.cx.state;
