@@ -42,7 +42,7 @@ impl<'a> Acceptor<'a> {
             while !places.is_closing() {
                 match self.listener.accept() {
                     Ok((socket, client)) => threads.extend(self.receive(scope, socket, &client)),
-                    Err(error) => self.rest(&error),
+                    Err(error) => self.pause_after(&error),
                 }
                 threads = join_ended(threads);
             }
@@ -71,8 +71,9 @@ impl<'a> Acceptor<'a> {
         started.map_err(|error| self.report(&format!("no thread for a client: {error}"))).ok()
     }
 
-    /// A lack of descriptors or memory does not end with the newcomer, and this thread would spin.
-    fn rest(&mut self, error: &io::Error) {
+    /// Pauses before the next accept: a lack of descriptors or memory does not end with the newcomer, and this thread
+    /// would spin.
+    fn pause_after(&mut self, error: &io::Error) {
         let is_over = self.places.is_closing();
         if is_over || [ErrorKind::ConnectionAborted, ErrorKind::Interrupted].contains(&error.kind())
         {

@@ -132,7 +132,7 @@ impl Writer {
             if matches!(end, End::Node) {
                 break;
             }
-            match self.rest(since, pause) {
+            match self.back_off(since, pause) {
                 Some(true) => pause = FIRST_PAUSE,
                 Some(false) => pause = (pause * 2).min(self.failure_time.failure()),
                 None => break,
@@ -143,7 +143,7 @@ impl Writer {
 
     /// Waits out the back-off since then, jittered. Tells whether an order to dial ended it; none when the
     /// node is stopping.
-    fn rest(&mut self, since: Instant, pause: Duration) -> Option<bool> {
+    fn back_off(&mut self, since: Instant, pause: Duration) -> Option<bool> {
         let wait = pause / 2 + self.random.up_to(pause / 2);
         let until = since + wait;
         loop {

@@ -102,11 +102,11 @@ pub(super) fn broken(world: &mut World, at: usize) {
     let (from, to) = world.network.ends(at);
     match world.network.link(from, to).state {
         LinkState::Up(up) if up == at => {
-            network::rest(world, from, to);
+            network::back_off(world, from, to);
             world.give(from, Input::Lost { peer: world.id(to) });
         }
         LinkState::Greeting(up) | LinkState::Doomed(up) if up == at => {
-            network::rest(world, from, to)
+            network::back_off(world, from, to)
         }
         _ => {}
     }

@@ -36,7 +36,7 @@ pub(super) struct Link {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum LinkState {
-    Resting,
+    BackingOff,
     Dialing,
     /// Open to this incarnation of the other process; the core is asked what to say.
     Opened(u64),
@@ -78,7 +78,7 @@ pub(super) enum Fate {
 impl Network {
     pub fn new(size: usize) -> Network {
         let link = Link {
-            state: LinkState::Resting,
+            state: LinkState::BackingOff,
             token: 0,
             attempt: 0,
             pause: FIRST_PAUSE,

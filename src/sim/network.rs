@@ -38,12 +38,12 @@ pub(super) fn dials(world: &World, from: usize, to: usize) -> bool {
 }
 
 pub(super) fn dial_now(world: &mut World, from: usize, to: usize) {
-    let pair = world.network.enter(from, to, LinkState::Resting);
+    let pair = world.network.enter(from, to, LinkState::BackingOff);
     world.transit(Duration::ZERO, Transit::Dial(pair));
 }
 
 /// Waits out the back-off before the next dial.
-pub(super) fn rest(world: &mut World, from: usize, to: usize) {
+pub(super) fn back_off(world: &mut World, from: usize, to: usize) {
     let failure = world.nodes[from].settings.timing.failure;
     let link = world.network.link(from, to);
     if std::mem::take(&mut link.redial) {
@@ -53,7 +53,7 @@ pub(super) fn rest(world: &mut World, from: usize, to: usize) {
     let pause = link.pause;
     link.pause = (pause * 2).min(failure);
     let wait = pause / 2 + world.random.up_to(pause / 2);
-    let pair = world.network.enter(from, to, LinkState::Resting);
+    let pair = world.network.enter(from, to, LinkState::BackingOff);
     world.transit(wait, Transit::Dial(pair));
 }
 
@@ -172,14 +172,14 @@ pub(super) fn hang_up(world: &mut World, node: usize, peer: usize, connection: u
     put(world, connection, Payload::End);
     let lost = Input::Lost { peer: world.id(peer) };
     world.tell(Duration::ZERO, node, lost);
-    rest(world, node, peer);
+    back_off(world, node, peer);
 }
 
 /// Dials a member now; an order that comes during a dial waits for its end.
 pub(super) fn dial(world: &mut World, node: usize, peer: usize) {
     let link = world.network.link(node, peer);
     match link.state {
-        LinkState::Resting => {
+        LinkState::BackingOff => {
             link.pause = FIRST_PAUSE;
             dial_now(world, node, peer);
         }
@@ -200,7 +200,7 @@ pub(super) fn cut_off(world: &mut World, node: usize, death: Death) {
         {
             put(world, at, Payload::End);
         }
-        world.network.enter(node, peer, LinkState::Resting);
+        world.network.enter(node, peer, LinkState::BackingOff);
         world.network.link(node, peer).redial = false;
         let theirs = world.network.link(peer, node);
         theirs.accepted = None;
@@ -239,7 +239,7 @@ fn let_go(world: &mut World, node: usize, peer: usize) {
     {
         put(world, at, Payload::End);
     }
-    world.network.enter(node, peer, LinkState::Resting);
+    world.network.enter(node, peer, LinkState::BackingOff);
     world.network.link(node, peer).redial = false;
 }
 

@@ -38,12 +38,12 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
         Transit::Dialed(pair) => dialed(world, pair),
         Transit::Opened(pair, incarnation) => opened(world, pair, incarnation),
         Transit::Refused(pair) => {
-            network::rest(world, pair.from, pair.to);
+            network::back_off(world, pair.from, pair.to);
             world.give(pair.from, Input::Refused { peer: world.id(pair.to) });
         }
-        Transit::TimedOut(pair) => network::rest(world, pair.from, pair.to),
+        Transit::TimedOut(pair) => network::back_off(world, pair.from, pair.to),
         Transit::Certified(pair, certificate) => {
-            network::rest(world, pair.from, pair.to);
+            network::back_off(world, pair.from, pair.to);
             world.faults.count(Counter::Proofs);
             world.give(pair.from, Input::Dead(certificate));
         }
@@ -143,7 +143,7 @@ fn reply(world: &mut World, at: usize, reply: Result<Box<Hello>, Box<Rejection>>
             }
         }
         Err(reason) => {
-            network::rest(world, from, to);
+            network::back_off(world, from, to);
             world.give(from, Input::Rejected { peer, reason: *reason });
         }
     }
@@ -155,7 +155,7 @@ fn no_reply(world: &mut World, at: usize) {
     if [LinkState::Greeting(at), LinkState::Doomed(at)].contains(&state) {
         let delay = world.travel(from, to);
         world.transit(delay, Transit::Arrives(at, Payload::End));
-        network::rest(world, from, to);
+        network::back_off(world, from, to);
     }
 }
 
