@@ -84,7 +84,7 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
     if let Some(reason) = objection::objection(state, &hello).or_else(in_use).or_else(lost) {
         if reason == Rejection::UnknownId(hello.id) {
             // The only trace of a refused hello: a change that adds its sender relies on it.
-            turn.cx.state.membership.knocked(hello.id, turn.cx.now);
+            turn.cx.state.membership.record_stranger(hello.id, turn.cx.now);
         }
         let note = Note::Refused { peer: hello.id, reason: reason.clone() };
         turn.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);

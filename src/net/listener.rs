@@ -1,6 +1,6 @@
 //! The listener thread: accepts connections and starts a reader for each.
 //!
-//! At most [`MOST_KNOCKING`] connections may be without a welcome. When one more comes, the
+//! At most [`MOST_UNWELCOMED`] connections may be without a welcome. When one more comes, the
 //! oldest of them goes; the newest is never refused.
 
 use std::io;
@@ -18,7 +18,7 @@ use super::own::OwnListener;
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome simultaneously.
-const MOST_KNOCKING: usize = 64;
+const MOST_UNWELCOMED: usize = 64;
 
 /// How many readers that were evicted may still be on their way out. On a busy machine a crowd
 /// comes faster than they go, and threads must not pile up.
@@ -87,7 +87,7 @@ impl Acceptor {
     }
 
     fn receive(&mut self, stream: TcpStream) {
-        self.make_room(MOST_KNOCKING);
+        self.make_room(MOST_UNWELCOMED);
         tune(&stream);
         self.last += 1;
         let connection = ConnectionId(self.last);

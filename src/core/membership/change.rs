@@ -76,7 +76,7 @@ fn keeps_quorum(state: &State, after: &MemberList, now: Time) -> Result<(), Refu
     let lives = |id: NodeId| {
         id == state.id()
             || state.detector.is_alive(id)
-            || state.membership.knocked_within(limit, id, now)
+            || state.membership.met_stranger_within(limit, id, now)
     };
     let live = after.voters().filter(|id| lives(*id)).count();
     let needed = after.majority();

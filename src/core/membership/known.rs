@@ -11,7 +11,7 @@ use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::types::{NodeId, Pause, Role, Time};
 
 /// The most strangers that said hello and are remembered.
-const MOST_KNOCKS: usize = 16;
+const MOST_STRANGERS: usize = 16;
 
 /// The member that gets the outcome of a change, and the number of the command there: it passed the command on, or is
 /// the leader itself.
@@ -47,7 +47,7 @@ pub struct Membership {
     /// The members of the present list whose last refusal said that this member was removed.
     removed_by: BTreeSet<NodeId>,
     /// When strangers last said hello: a member that is about to be added runs already.
-    knocks: BTreeMap<NodeId, Time>,
+    strangers: BTreeMap<NodeId, Time>,
     /// With a majority: this member was removed from the cluster.
     removed: bool,
     /// Whether the cluster is paused, as far as this member knows.
@@ -210,18 +210,18 @@ impl Membership {
         self.removed
     }
 
-    /// Notes that a stranger said hello.
-    pub fn knocked(&mut self, id: NodeId, now: Time) {
-        if self.knocks.len() >= MOST_KNOCKS && !self.knocks.contains_key(&id) {
-            let oldest = self.knocks.iter().min_by_key(|(_, at)| **at).map(|(id, _)| *id);
-            oldest.map(|id| self.knocks.remove(&id));
+    /// A stranger said hello.
+    pub fn record_stranger(&mut self, id: NodeId, now: Time) {
+        if self.strangers.len() >= MOST_STRANGERS && !self.strangers.contains_key(&id) {
+            let oldest = self.strangers.iter().min_by_key(|(_, at)| **at).map(|(id, _)| *id);
+            oldest.map(|id| self.strangers.remove(&id));
         }
-        self.knocks.insert(id, now);
+        self.strangers.insert(id, now);
     }
 
     /// Whether a stranger said hello recently.
-    pub fn knocked_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
-        self.knocks.get(&id).is_some_and(|at| now.since(*at) < limit)
+    pub fn met_stranger_within(&self, limit: Duration, id: NodeId, now: Time) -> bool {
+        self.strangers.get(&id).is_some_and(|at| now.since(*at) < limit)
     }
 }
 
