@@ -144,7 +144,7 @@ fn told<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<Trouble> {
             let same =
                 |known: &&mut Trouble| (&known.kind, &known.text) == (&found.kind, &found.text);
             match told.iter_mut().find(same) {
-                Some(known) => note(&mut known.nodes, &status.node.name),
+                Some(known) => add_once(&mut known.nodes, &status.node.name),
                 None => told.push(Trouble {
                     nodes: vec![status.node.name.clone()],
                     kind: found.kind.clone(),
@@ -166,7 +166,7 @@ fn leaderless<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<String> {
         let reason = status.leaderless.as_ref().map(|it| it.reason.as_str());
         let Some(reason) = reason.or(change.map(|change| change.reason.as_str())) else { continue };
         match reasons.iter_mut().find(|(_, known)| *known == reason) {
-            Some((nodes, _)) => note(nodes, &status.node.name),
+            Some((nodes, _)) => add_once(nodes, &status.node.name),
             None => reasons.push((vec![status.node.name.clone()], reason)),
         }
     }
@@ -183,7 +183,7 @@ fn no_answer(names: &[String]) -> Option<String> {
 }
 
 /// Adds a name, once.
-fn note(names: &mut Vec<String>, name: &str) {
+fn add_once(names: &mut Vec<String>, name: &str) {
     if !names.iter().any(|known| known == name) {
         names.push(name.to_owned());
     }
@@ -267,7 +267,9 @@ impl Judgement {
                     && (&known.kind, &known.about) == (&trouble.kind, &trouble.about)
             };
             match once.iter_mut().find(same) {
-                Some(known) => trouble.nodes.iter().for_each(|name| note(&mut known.nodes, name)),
+                Some(known) => {
+                    trouble.nodes.iter().for_each(|name| add_once(&mut known.nodes, name))
+                }
                 None => once.push(trouble.clone()),
             }
         }

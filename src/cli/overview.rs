@@ -75,7 +75,7 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
             length(Duration::from_millis(status.uptime_ms)),
             round_trip(&status.node.id, all),
             version(status).to_owned(),
-            note(status),
+            main_fact(status),
         ],
         Err(error) => {
             let unknown = std::iter::repeat_n("-".to_owned(), HEADER.len() - 2);
@@ -85,7 +85,7 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
 }
 
 /// The most important fact of a row: a stall, else why it is in this state. Problems stand above the table.
-fn note(status: &status::Status) -> String {
+fn main_fact(status: &status::Status) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
     }

@@ -139,7 +139,7 @@ impl Watched {
                     if let News::Silent(ClientError::Other(sentence)) = &news {
                         return Err(CliError::new(Exit::Config, sentence));
                     }
-                    self.note_added(&news);
+                    self.watch_added(&news);
                     let lines = self.trackers[place].observe(&news);
                     self.held.extend(lines);
                 }
@@ -164,7 +164,7 @@ impl Watched {
     }
 
     /// Watches members that were added to the cluster from now on.
-    fn note_added(&mut self, news: &News) {
+    fn watch_added(&mut self, news: &News) {
         if let News::Status(status) = news {
             let added: Vec<Target> = self.targets.added(status).collect();
             self.targets.nodes.extend(added);

@@ -19,7 +19,7 @@ impl Dials {
         self.0.lock().get(&peer).cloned()
     }
 
-    pub(super) fn note(&self, peer: NodeId, why: String) {
+    pub(super) fn record(&self, peer: NodeId, why: String) {
         self.0.lock().insert(peer, why);
     }
 

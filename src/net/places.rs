@@ -92,7 +92,7 @@ impl Places {
     }
 
     /// A connection to a member has been welcomed, or has ended.
-    pub fn note(&self, peer: NodeId, place: Option<SocketAddr>) {
+    pub fn set_reached(&self, peer: NodeId, place: Option<SocketAddr>) {
         let mut reached = self.reached.lock();
         match place {
             Some(place) => reached.insert(peer, place),

@@ -180,7 +180,7 @@ impl Writer {
         let hello = self.await_hello()?;
         match self.ask(&stream, session.as_mut(), &hello)? {
             Reply::Welcome(welcome) => {
-                self.surroundings.places.note(peer, stream.peer_addr().ok());
+                self.surroundings.places.set_reached(peer, stream.peer_addr().ok());
                 self.surroundings.counters.dials.forget(peer);
                 // A reader may have asked for this name, and not waited for the answer.
                 self.surroundings.places.forget(&self.peer.address);
@@ -234,7 +234,7 @@ impl Writer {
 
     /// Notes why this dial led to no connection.
     fn fails(&self, why: String) {
-        self.surroundings.counters.dials.note(self.peer.id, why);
+        self.surroundings.counters.dials.record(self.peer.id, why);
     }
 
     /// Tells of what is wrong with the peer, or with this node in its eyes.
@@ -347,7 +347,7 @@ impl Writer {
     /// Ends a connection: says so, and drops what was queued for it.
     fn close(&self, channel: &Channel) {
         self.backlog.close();
-        self.surroundings.places.note(self.peer.id, None);
+        self.surroundings.places.set_reached(self.peer.id, None);
         channel.close();
         self.surroundings.inbox.input(Input::Lost { peer: self.peer.id });
     }

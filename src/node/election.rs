@@ -300,7 +300,7 @@ impl Election {
                 self.ending = true;
                 self.published.feed.tell(&Change::Ending { within: by.since(now) });
             }
-            Output::Note(note) => self.note(note, now),
+            Output::Note(note) => self.log_note(note, now),
             other => debug_assert!(false, "the network carries {other:?}"),
         }
     }
@@ -310,7 +310,7 @@ impl Election {
         self.store.submit(number, Record { id: self.core.id(), kept });
     }
 
-    fn note(&mut self, note: Note, now: Time) {
+    fn log_note(&mut self, note: Note, now: Time) {
         let members = self.core.members().clone();
         match note {
             Note::Rejected { peer, reason } => {
@@ -384,7 +384,7 @@ impl Election {
     /// Logs a refusal once, until it changes.
     fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
         let (members, who) = (self.core.members(), (Who::Member(peer), what));
-        if self.published.carry_on(|it| it.rejections.note(now, members, who, why)) {
+        if self.published.carry_on(|it| it.rejections.record(now, members, who, why)) {
             let peer = members.name(peer);
             warn!(event = "rejected", peer = peer; "{peer} {what}: {why}");
         }

@@ -36,12 +36,12 @@ impl Handshakes {
         Handshakes { kept, of_members: AtomicBool::new(false) }
     }
 
-    /// Notes a refusal, and logs it once until it changes.
-    pub fn note(&self, now: Time, who: Who, fault: &Fault) {
+    /// Records a refusal, and logs it once until it changes.
+    pub fn record(&self, now: Time, who: Who, fault: &Fault) {
         let what = if fault.by_peer { "rejects this node" } else { "is refused" };
         let mut kept = self.kept.lock();
         let list = kept.list.clone();
-        let is_news = kept.rejections.note(now, &list, (who, what), &fault.why);
+        let is_news = kept.rejections.record(now, &list, (who, what), &fault.why);
         drop(kept);
         if matches!(who, Who::Member(_)) {
             self.of_members.store(true, Ordering::Relaxed);

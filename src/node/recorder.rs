@@ -211,10 +211,10 @@ impl Recorder {
         let is_quiet = !changes && phase == self.phase && phase.has_leader();
         self.phase = phase;
         self.pending.range_mut(self.before..).for_each(|event| event.is_quiet = is_quiet);
-        self.note_waits(now, waits);
+        self.record_waits(now, waits);
     }
 
-    /// Hands over what was noted, if no reader is there.
+    /// Hands over what was recorded, if no reader is there.
     pub fn hand_over(&mut self, recorded: &Recorded) {
         if self.pending.is_empty() {
             return;
@@ -252,7 +252,7 @@ impl Recorder {
         self.causes = ended.into();
     }
 
-    fn note_waits(&mut self, now: Time, due: [Option<Time>; 2]) {
+    fn record_waits(&mut self, now: Time, due: [Option<Time>; 2]) {
         for (wait, due) in self.waits.iter_mut().zip(due) {
             if wait.as_ref().map(|wait| wait.due) != due {
                 let causes = self.causes.clone();

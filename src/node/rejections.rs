@@ -29,7 +29,7 @@ type Key = (Who, &'static str);
 #[derive(Clone, Debug)]
 struct Reason {
     why: String,
-    noted: Time,
+    recorded: Time,
     /// When a reason of this peer was logged last, and whether it was the present one.
     logged: Option<Time>,
     said: bool,
@@ -45,8 +45,8 @@ pub struct Rejections {
 }
 
 impl Rejections {
-    /// Notes what (this node rejects it, or it this node) and why. Tells whether that is to be logged.
-    pub fn note(&mut self, now: Time, list: &MemberList, (peer, what): Key, why: &str) -> bool {
+    /// Records what (this node rejects it, or it this node) and why. Tells whether that is to be logged.
+    pub fn record(&mut self, now: Time, list: &MemberList, (peer, what): Key, why: &str) -> bool {
         let known = self.kept.get(&(peer, what));
         if known.is_some_and(|known| known.why == why && known.said) {
             self.renew(now, (peer, what));
@@ -59,13 +59,13 @@ impl Rejections {
             self.has_line(now)
         };
         let logged = if logs { Some(now) } else { last };
-        let reason = Reason { why: why.to_owned(), noted: now, logged, said: logs };
+        let reason = Reason { why: why.to_owned(), recorded: now, logged, said: logs };
         let kept = Arc::make_mut(&mut self.kept);
         kept.insert((peer, what), reason);
         let strangers = kept.iter().filter(|((peer, _), _)| !is_member(*peer, list));
         if strangers.clone().count() > MOST_STRANGERS
             && let Some(oldest) =
-                strangers.min_by_key(|(_, reason)| reason.noted).map(|(key, _)| *key)
+                strangers.min_by_key(|(_, reason)| reason.recorded).map(|(key, _)| *key)
         {
             kept.remove(&oldest);
         }
@@ -74,11 +74,11 @@ impl Rejections {
 
     /// Notes that a refusal lasts.
     fn renew(&mut self, now: Time, key: Key) {
-        let is_due = |known: &Reason| now.since(known.noted) >= PAUSE;
+        let is_due = |known: &Reason| now.since(known.recorded) >= PAUSE;
         if self.kept.get(&key).is_some_and(is_due)
             && let Some(known) = Arc::make_mut(&mut self.kept).get_mut(&key)
         {
-            known.noted = now;
+            known.recorded = now;
         }
     }
 
@@ -109,7 +109,8 @@ impl Rejections {
 
     /// Those that last: a peer that is refused dials again after at most `failure`.
     pub fn recent(&self, list: &MemberList, now: Time, failure: Duration) -> Vec<RejectionStatus> {
-        let lasts = |(_, reason): &(&Key, &Reason)| now.since(reason.noted) < failure + 3 * PAUSE;
+        let lasts =
+            |(_, reason): &(&Key, &Reason)| now.since(reason.recorded) < failure + 3 * PAUSE;
         self.kept.iter().filter(lasts).map(|(key, reason)| status(key, reason, list)).collect()
     }
 }
@@ -165,12 +166,12 @@ mod tests {
         let (peer, list, now) = (who(1), members(), after(WINDOW));
         let mut rejections = Rejections::default();
         for news in [true, false] {
-            let mut note = |what| rejections.note(now, &list, (peer, what), "another cluster");
-            assert_eq!(note(REFUSED), news);
-            assert_eq!(note("rejects this node"), news);
+            let mut record = |what| rejections.record(now, &list, (peer, what), "another cluster");
+            assert_eq!(record(REFUSED), news);
+            assert_eq!(record("rejects this node"), news);
         }
         let later = now + PAUSE;
-        assert!(rejections.note(later, &list, (peer, REFUSED), "another algorithm"));
+        assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
         let status = rejections.status(&list);
         let reasons: Vec<&str> = status.iter().map(|status| status.reason.as_str()).collect();
         assert_eq!(
@@ -179,41 +180,41 @@ mod tests {
         );
         assert!(rejections.forget(id(1)));
         assert!(!rejections.forget(id(1)));
-        assert!(rejections.note(later, &list, (peer, REFUSED), "another algorithm"));
+        assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
     }
 
     #[test]
     fn strangers_fill_neither_the_memory_nor_the_log_and_the_last_are_shown() {
         let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
-        assert!(rejections.note(now, &list, (who(1), REFUSED), "another cluster"));
-        let mut note = |stranger: u128, now: Time| {
-            rejections.note(now, &list, (who(stranger), REFUSED), "it is no member")
+        assert!(rejections.record(now, &list, (who(1), REFUSED), "another cluster"));
+        let mut record = |stranger: u128, now: Time| {
+            rejections.record(now, &list, (who(stranger), REFUSED), "it is no member")
         };
         let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
-        let logged = (10..1010).filter(|stranger| note(*stranger, at(*stranger))).count();
+        let logged = (10..1010).filter(|stranger| record(*stranger, at(*stranger))).count();
         assert_eq!(logged, MOST_LINES as usize);
-        assert!(note(2000, at(2000) + WINDOW), "a line in the next window");
+        assert!(record(2000, at(2000) + WINDOW), "a line in the next window");
         let status = rejections.status(&list);
         assert_eq!(status.len(), 1 + MOST_STRANGERS);
         let shown = |peer: String| status.iter().any(|status| status.peer == peer);
         assert!(shown("node-1".into()), "a member's reason stays");
         assert!(shown(id(2000).to_string()) && shown(id(1009).to_string()), "the last are shown");
         assert!(!shown(id(10).to_string()), "the oldest has gone");
-        assert!(rejections.note(now, &list, (who(2), REFUSED), "it is no member"));
+        assert!(rejections.record(now, &list, (who(2), REFUSED), "it is no member"));
     }
 
     #[test]
     fn a_member_whose_reasons_change_all_the_time_is_logged_now_and_then() {
         let (list, now) = (members(), after(WINDOW));
         let mut rejections = Rejections::default();
-        let mut note = |time, why: u32| {
-            rejections.note(now + time, &list, (who(1), REFUSED), &why.to_string())
+        let mut record = |time, why: u32| {
+            rejections.record(now + time, &list, (who(1), REFUSED), &why.to_string())
         };
-        assert!(note(Duration::ZERO, 0));
-        assert!((1..100).all(|why| !note(Duration::from_millis(500), why)));
-        assert!(note(PAUSE, 99), "the last has not been said yet");
-        assert!(!note(PAUSE * 2, 99) && note(PAUSE * 2, 100));
+        assert!(record(Duration::ZERO, 0));
+        assert!((1..100).all(|why| !record(Duration::from_millis(500), why)));
+        assert!(record(PAUSE, 99), "the last has not been said yet");
+        assert!(!record(PAUSE * 2, 99) && record(PAUSE * 2, 100));
         assert_eq!(rejections.status(&list)[0].reason, "is refused: 100");
     }
 
@@ -221,12 +222,12 @@ mod tests {
     fn a_refusal_that_does_not_come_again_is_past_soon() {
         let (list, now, failure) = (members(), after(WINDOW), Duration::from_secs(5));
         let mut rejections = Rejections::default();
-        rejections.note(now, &list, (who(1), REFUSED), "another cluster");
+        rejections.record(now, &list, (who(1), REFUSED), "another cluster");
         let count =
             |rejections: &Rejections, time| rejections.recent(&list, now + time, failure).len();
         assert_eq!(count(&rejections, failure), 1);
         assert_eq!(count(&rejections, failure + PAUSE * 3), 0);
-        rejections.note(now + failure, &list, (who(1), REFUSED), "another cluster");
+        rejections.record(now + failure, &list, (who(1), REFUSED), "another cluster");
         assert_eq!(count(&rejections, failure + PAUSE * 3), 1, "it came again");
     }
 }

@@ -66,8 +66,8 @@ impl Tally {
         self.leaderless.lock().past += leadership.leaderless_ms;
     }
 
-    /// Notes since when no leader is known, in milliseconds since the Unix epoch.
-    pub(super) fn note_leaderless(&self, since: Option<u64>) {
+    /// Since when no leader is known, in milliseconds since the Unix epoch.
+    pub(super) fn set_leaderless(&self, since: Option<u64>) {
         self.leaderless.lock().since = since;
     }
 

@@ -41,7 +41,7 @@ pub fn start(
     let peers = members::peers(core.members(), own);
     let told = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
-        told.measures.handshakes.note(clock::now(), who, &fault);
+        told.measures.handshakes.record(clock::now(), who, &fault);
     });
     let realtime = published.realtime.clone();
     let surroundings = net::Surroundings::new(inbox, security, refusals, counters, realtime);

@@ -203,7 +203,7 @@ impl Watcher {
                 alerts::leads(leadership, own);
             }
         }
-        tally.note_leaderless(self.history.leaderless().map(|leaderless| leaderless.since_ms));
+        tally.set_leaderless(self.history.leaderless().map(|leaderless| leaderless.since_ms));
         began.map(|leadership| leadership.leaderless_ms)
     }
 

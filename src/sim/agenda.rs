@@ -113,17 +113,17 @@ pub(super) enum JobEvent {
     Told,
 }
 
-/// The events to come, by when they are due; of one time the first that was noted is the first.
+/// The events to come, by when they are due; of one time the first that was scheduled is the first.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
     events: BTreeMap<(Time, u64), Event>,
-    noted: u64,
+    scheduled: u64,
 }
 
 impl Agenda {
-    pub fn note(&mut self, at: Time, event: Event) {
-        self.noted += 1;
-        self.events.insert((at, self.noted), event);
+    pub fn schedule(&mut self, at: Time, event: Event) {
+        self.scheduled += 1;
+        self.events.insert((at, self.scheduled), event);
     }
 
     /// When the next event is due.

@@ -102,8 +102,8 @@ impl Checker {
         }
     }
 
-    /// Notes a leader of before the run.
-    pub fn note_leader(&mut self, epoch: Epoch, leader: NodeId) {
+    /// Records a leader of before the run.
+    pub fn record_leader(&mut self, epoch: Epoch, leader: NodeId) {
         self.led_in.entry(epoch).or_default().insert(leader);
     }
 
@@ -263,7 +263,7 @@ impl Checker {
             && let Some(View { epoch, leader: Some(leader) }) = core.coordinator()
             && leader.id == core.id()
         {
-            self.note_leader(epoch, leader.id); // those that have its task may name it before it leads
+            self.record_leader(epoch, leader.id); // those that have its task may name it before it leads
         }
         if to.to == Phase::Leading {
             self.elected += 1;
@@ -306,7 +306,7 @@ impl Checker {
         let seen = &mut self.seen[node];
         seen.leads = Some(epoch);
         seen.led = Some(epoch);
-        self.note_leader(epoch, core.id());
+        self.record_leader(epoch, core.id());
     }
 
     /// Garcia-Molina's assertion 1: any two nodes in Reorganization or Normal, in one epoch, have

@@ -110,8 +110,8 @@ impl Drawing {
         ended.collect()
     }
 
-    /// Notes until when a member waits after its turn.
-    pub fn note_waits(&mut self, now: Time, node: usize, due: [Option<Time>; 2]) {
+    /// Records until when a member waits after its turn.
+    pub fn record_waits(&mut self, now: Time, node: usize, due: [Option<Time>; 2]) {
         let Member { waits, turn, .. } = self.members.entry(node).or_default();
         for (wait, due) in waits.iter_mut().zip(due) {
             if wait.as_ref().map(|wait| wait.due) != due {

@@ -73,11 +73,11 @@ impl World {
         }
     }
 
-    /// Notes for what a member waits after its turn.
-    pub(super) fn note_waits(&mut self, node: usize) {
+    /// Records for what a member waits after its turn.
+    pub(super) fn record_waits(&mut self, node: usize) {
         let Some(drawing) = &mut self.drawing else { return };
         let due = self.nodes[node].core.as_ref().map(Core::waits).unwrap_or_default();
-        drawing.note_waits(self.now, node, due);
+        drawing.record_waits(self.now, node, due);
     }
 
     pub(super) fn trace(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<String>) {

@@ -27,7 +27,7 @@ pub(super) fn job_moves(
         }
         JobEvent::Ends => {
             let due = jobs.stop(node, now);
-            world.note_job(node, incarnation, due);
+            world.schedule_job(node, incarnation, due);
         }
         JobEvent::Told => {
             jobs.forget(node);
@@ -43,7 +43,7 @@ fn start_job(world: &mut World, node: usize, incarnation: u64) {
     let Some(jobs) = &mut world.jobs else { return };
     let epoch = match jobs.start(node, leads) {
         Ok(epoch) => epoch,
-        Err(due) => return world.note_job(node, incarnation, Some(due)),
+        Err(due) => return world.schedule_job(node, incarnation, Some(due)),
     };
     let rival = jobs.rival(node, |at| world.nodes[at].local(world.now));
     world.faults.count(Counter::JobsStarted);

@@ -50,7 +50,7 @@ pub(super) fn step_clock(world: &mut World, node: usize, by: Duration) {
         let at = world.now + world.random.up_to(world.timing().failure / 3);
         let incarnation = world.nodes[node].incarnation;
         world.nodes[node].tick = Some(at);
-        world.note(at, Event::Tick { node, incarnation });
+        world.schedule(at, Event::Tick { node, incarnation });
     }
 }
 

@@ -98,7 +98,7 @@ impl World {
         self.faults.add(Counter::Unwritable, failures);
         self.faults.add(Counter::SlowWrites, u64::from(drive.speed.is_some()));
         let incarnation = self.nodes[node].incarnation;
-        self.note(at, Event::Written { node, incarnation });
+        self.schedule(at, Event::Written { node, incarnation });
     }
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {
@@ -163,20 +163,20 @@ impl World {
         let (now, incarnation) = (clock.local(self.now), *incarnation);
         let leads = core.as_ref().and_then(|core| leadership(core, now));
         let due = self.jobs.as_mut().and_then(|jobs| jobs.after_turn(node, now, leads));
-        self.note_job(node, incarnation, due);
+        self.schedule_job(node, incarnation, due);
     }
 
     /// The process asks its guard to end the job for a clean handover.
     pub(super) fn end_job(&mut self, node: usize) {
         self.faults.count(Counter::JobsEnded);
         let due = self.jobs.as_mut().map(|jobs| jobs.end(node));
-        self.note_job(node, self.nodes[node].incarnation, due);
+        self.schedule_job(node, self.nodes[node].incarnation, due);
     }
 
-    /// Notes what happens next to the job of a process, if anything does.
-    pub(super) fn note_job(&mut self, node: usize, incarnation: u64, due: Option<Due>) {
+    /// Schedules what happens next to the job of a process, if anything does.
+    pub(super) fn schedule_job(&mut self, node: usize, incarnation: u64, due: Option<Due>) {
         if let Some(Due { after, number, what }) = due {
-            self.note(self.now + after, Event::Job { node, incarnation, number, what });
+            self.schedule(self.now + after, Event::Job { node, incarnation, number, what });
         }
     }
 
@@ -195,7 +195,7 @@ impl World {
         let at = due.max(self.now) + late;
         let incarnation = self.nodes[node].incarnation;
         self.nodes[node].tick = Some(at);
-        self.note(at, Event::Tick { node, incarnation });
+        self.schedule(at, Event::Tick { node, incarnation });
     }
 
     /// Something else is on a disk now.

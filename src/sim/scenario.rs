@@ -218,7 +218,7 @@ impl Scenario {
         let Some(leader) = self.led(dead) else { return };
         let rank = Rank { value: self.rank(leader).0, id: world.id(leader) };
         let epoch = Epoch(0);
-        world.checker.note_leader(epoch, rank.id);
+        world.checker.record_leader(epoch, rank.id);
         for node in (0..self.nodes).filter(|node| !dead.contains(node)) {
             if !self.detected {
                 let connection = inbound(world, node, leader);

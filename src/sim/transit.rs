@@ -74,7 +74,7 @@ fn dialed(world: &mut World, pair: Pair) {
         Port::Open(incarnation) => world.transit(delay, Transit::Opened(pair, incarnation)),
         Port::Coroner => match coroner_answers(world, pair.from, pair.to) {
             Some((at, certificate)) => {
-                world.note(at + delay, Event::Transit(Transit::Certified(pair, certificate)));
+                world.schedule(at + delay, Event::Transit(Transit::Certified(pair, certificate)));
             }
             None => world.transit(delay, Transit::TimedOut(pair)),
         },
@@ -95,7 +95,7 @@ fn coroner_answers(world: &mut World, from: usize, to: usize) -> Option<(Time, D
         world.faults.count(Counter::Replayed);
         let incarnation = world.nodes[from].incarnation;
         let input = Box::new(Input::Dead(certificate));
-        world.note(at + later, Event::Input { node: from, incarnation, input });
+        world.schedule(at + later, Event::Input { node: from, incarnation, input });
     }
     (!matches!(way, Way::Late(_))).then_some((at, certificate))
 }
@@ -177,7 +177,7 @@ fn redial(world: &mut World, at: usize) {
                 world.faults.count(Counter::Proofs);
                 let incarnation = world.network.connection(at).incarnation;
                 let input = Box::new(Input::Dead(certificate));
-                world.note(leaves + delay, Event::Input { node: to, incarnation, input });
+                world.schedule(leaves + delay, Event::Input { node: to, incarnation, input });
             }
             (world.delay(), Redial::Accepted)
         }
@@ -187,5 +187,5 @@ fn redial(world: &mut World, at: usize) {
     let incarnation = world.network.connection(at).incarnation;
     let peer = world.id(from);
     let input = Box::new(Input::Ended { connection: id(at), peer, redial });
-    world.note(world.now + after, Event::Input { node: to, incarnation, input });
+    world.schedule(world.now + after, Event::Input { node: to, incarnation, input });
 }

@@ -62,7 +62,7 @@ struct Troubles<'a, 'b> {
 }
 
 impl Troubles<'_, '_> {
-    fn note(&mut self, at: Time, fault: Fault) {
+    fn add(&mut self, at: Time, fault: Fault) {
         let fault = if self.leader { Fault::OfLeader(Box::new(fault)) } else { fault };
         self.draft.put(at, self.node, fault);
     }
@@ -95,19 +95,19 @@ impl Troubles<'_, '_> {
             }
             10..13 => {
                 let breaks = self.draft.breaks();
-                self.note(at, breaks);
+                self.add(at, breaks);
             }
             13 | 14 => {
                 let short = self.draft.random.below(3) == 0;
                 let length =
                     if short { self.draft.random.up_to(TIMING.message * 2) } else { self.length() };
                 let name = self.draft.name();
-                self.note(at, Fault::Pause(name));
+                self.add(at, Fault::Pause(name));
                 self.draft.end(at + length);
             }
             _ => {
                 let by = self.length();
-                self.note(at, Fault::Step(by));
+                self.add(at, Fault::Step(by));
             }
         }
     }
@@ -128,7 +128,7 @@ impl Troubles<'_, '_> {
 
     fn spell(&mut self, at: Time, length: Duration, what: Disturbance, shape: Shape) {
         let name = self.draft.name();
-        self.note(at, Fault::Begin(name, what, shape, false));
+        self.add(at, Fault::Begin(name, what, shape, false));
         self.draft.end(at + length);
     }
 
@@ -140,7 +140,7 @@ impl Troubles<'_, '_> {
         self.spell(at, length, Disturbance::Cuts(shape.kind()), shape);
         for other in 0..self.draft.nodes {
             let (dialer, at_once, accepter) = (true, true, true);
-            self.note(at, Fault::Break { other, dialer, at_once, accepter });
+            self.add(at, Fault::Break { other, dialer, at_once, accepter });
         }
     }
 
@@ -159,7 +159,7 @@ impl Troubles<'_, '_> {
         let what = Disturbance::Cuts(shape.kind());
         for turn in 0..2 + self.draft.random.below(5) {
             let name = self.draft.name();
-            self.note(at, Fault::Begin(name, what, shape, turn > 0));
+            self.add(at, Fault::Begin(name, what, shape, turn > 0));
             at = at + self.draft.random.up_to(TIMING.failure * 3 / 2);
             self.draft.end(at);
             at = at + self.draft.random.up_to(TIMING.failure * 3 / 2);

@@ -65,7 +65,7 @@ impl World {
         self.outputs = out;
         self.check(node);
         self.look_after_job(node);
-        self.note_waits(node);
+        self.record_waits(node);
         self.arm(node);
         self.leave(node);
     }

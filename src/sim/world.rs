@@ -194,8 +194,8 @@ impl World {
         self.delay() + lag
     }
 
-    pub fn note(&mut self, at: Time, event: Event) {
-        self.agenda.note(at, event);
+    pub fn schedule(&mut self, at: Time, event: Event) {
+        self.agenda.schedule(at, event);
     }
 
     /// Goes on to the next event, if there is one until then.
@@ -213,10 +213,10 @@ impl World {
     /// Has a process told something, if it lives until then.
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
         let incarnation = self.nodes[node].incarnation;
-        self.note(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
+        self.schedule(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
     }
 
     pub(super) fn transit(&mut self, after: std::time::Duration, transit: Transit) {
-        self.note(self.now + after, Event::Transit(transit));
+        self.schedule(self.now + after, Event::Transit(transit));
     }
 }

@@ -94,7 +94,7 @@ impl Store {
             self.pace.fail(error.to_string());
             return Err(error);
         }
-        self.pace.note(start.elapsed());
+        self.pace.add(start.elapsed());
         Ok(())
     }
 

@@ -65,7 +65,7 @@ impl Pace {
     }
 
     /// Adds a write that took this long.
-    pub(super) fn note(&self, time: Duration) {
+    pub(super) fn add(&self, time: Duration) {
         self.histogram.observe(time.as_secs_f64());
         let mut writes = self.writes.lock();
         (writes.begun, writes.failed) = (None, None);
@@ -155,8 +155,8 @@ mod tests {
     fn the_slowest_of_the_latest_writes_is_told() {
         let pace = Pace::default();
         assert_eq!(pace.slowest(), None);
-        pace.note(Duration::from_secs(9));
-        (1..=WRITES as u64).for_each(|ms| pace.note(Duration::from_millis(ms)));
+        pace.add(Duration::from_secs(9));
+        (1..=WRITES as u64).for_each(|ms| pace.add(Duration::from_millis(ms)));
         assert_eq!(pace.slowest(), Some(Duration::from_millis(16)), "the first is forgotten");
     }
 

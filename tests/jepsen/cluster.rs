@@ -119,7 +119,7 @@ impl<'p> Cluster<'p> {
             for process in host.all() {
                 match process.ended() {
                     Ok(Some(end)) => {
-                        self.events.note(format!("{} ended with {end}", process.title));
+                        self.events.add(format!("{} ended with {end}", process.title));
                         let kind = process.title.split(['-', ' ']).next().unwrap_or_default();
                         *counts.ends.entry(format!("{kind} {end}")).or_default() += 1;
                     }
@@ -151,7 +151,7 @@ impl<'p> Cluster<'p> {
         if self.heals.take().is_some() {
             self.flaps = None;
             self.network.heal();
-            self.events.note("the network is whole");
+            self.events.add("the network is whole");
         }
     }
 
@@ -170,7 +170,7 @@ impl<'p> Cluster<'p> {
         self.orders.retain_mut(|(title, child)| {
             let Some(status) = child.try_wait().expect("it is a child") else { return true };
             let end = status.code().unwrap_or(KILLED);
-            events.note(format!("{title}: exit code {end}"));
+            events.add(format!("{title}: exit code {end}"));
             if !ENDS_OF_ORDERS.contains(&end) {
                 broken.push(Broken::now(format!("{title}: exit code {end}")));
             }

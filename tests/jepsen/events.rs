@@ -24,7 +24,7 @@ pub struct Events {
 }
 
 impl Events {
-    pub fn note(&mut self, what: impl Into<String>) {
+    pub fn add(&mut self, what: impl Into<String>) {
         self.lines.push((now(), what.into()));
     }
 

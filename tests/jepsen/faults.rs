@@ -57,7 +57,7 @@ pub fn strike(cluster: &mut Cluster<'_>, counts: &mut Counts) {
         let host = leader.unwrap_or(anyone);
         if let Some(more) = deed(cluster, host) {
             let on = &cluster.hosts[host].name;
-            cluster.events.note(format!("{name}: {on} {more}"));
+            cluster.events.add(format!("{name}: {on} {more}"));
             *counts.faults.entry(name).or_default() += 1;
             return;
         }

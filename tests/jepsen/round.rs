@@ -52,7 +52,7 @@ fn play(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Re
         // In a storm one fault meets what another one left; in the calm a job runs when it comes.
         let (shortest, longest) = [(20, 1000), (300, 4000)][cluster.pick(2)];
         let load = fs::read_to_string("/proc/loadavg").unwrap_or_default();
-        cluster.events.note(format!("faults begin; the machine's load is {}", load.trim()));
+        cluster.events.add(format!("faults begin; the machine's load is {}", load.trim()));
         let mut next = Instant::now();
         while Instant::now() < end && !stop.load(Ordering::SeqCst) {
             if next <= Instant::now() {
@@ -61,7 +61,7 @@ fn play(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Re
             }
             cluster.turn(counts);
         }
-        cluster.events.note("heal");
+        cluster.events.add("heal");
         heal(cluster);
         settle(cluster, counts, stop)?;
     }
@@ -94,12 +94,12 @@ fn settle(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> 
     await_that(cluster, counts, stop, bound, all_are_up)?;
     let leader = await_that(cluster, counts, stop, bound, agreed)?;
     let took = begin.elapsed();
-    cluster.events.note(format!("all follow {leader} after {took:?}"));
+    cluster.events.add(format!("all follow {leader} after {took:?}"));
     counts.agreed.push(u64::try_from(took.as_millis()).unwrap_or(u64::MAX));
     order_anyone(cluster, "/resume", "{}");
     order_anyone(cluster, "/switchover", "{\"clear\": true}");
     await_that(cluster, counts, stop, bound, runs_its_jobs)?;
-    cluster.events.note("all jobs run");
+    cluster.events.add("all jobs run");
     Ok(())
 }
 
@@ -138,7 +138,7 @@ fn undrain(host: &Host) -> bool {
 fn order_anyone(cluster: &mut Cluster<'_>, path: &str, body: &str) {
     let answer = http::tell(&cluster.hosts[0].state(), "POST", path, body);
     let code = answer.map_or_else(|error| error.to_string(), |answer| answer.code.to_string());
-    cluster.events.note(format!("{path}: {code}"));
+    cluster.events.add(format!("{path}: {code}"));
 }
 
 fn status(host: &Host) -> Result<Status, String> {
@@ -183,7 +183,7 @@ fn runs_its_jobs(cluster: &mut Cluster<'_>) -> Result<String, String> {
 /// Ends all nodes, cleanly or not. Nothing of them is left then.
 fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
     let cleanly = cluster.pick(3) > 0;
-    cluster.events.note(if cleanly { "the end by TERM" } else { "the end by KILL" });
+    cluster.events.add(if cleanly { "the end by TERM" } else { "the end by KILL" });
     let timeout = cluster.plan.stop_within();
     let for_good = timeout * 10;
     for host in &mut cluster.hosts {

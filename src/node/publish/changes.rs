@@ -57,7 +57,7 @@ impl Changes {
 
     /// The changes in words.
     pub fn status(&self, settings: &Settings) -> Vec<ChangeStatus> {
-        self.0.iter().map(|noted| noted.status(settings)).collect()
+        self.0.iter().map(|change| change.status(settings)).collect()
     }
 }
 

@@ -71,7 +71,7 @@ impl Book {
     }
 
     /// Names an event.
-    pub fn note(&mut self, event: Event) -> EventKey {
+    pub fn name_of(&mut self, event: Event) -> EventKey {
         let next = EventKey(u32::try_from(self.events.len()).expect("events fit the memory"));
         let key = *self.event_keys.entry(event.clone()).or_insert(next);
         if key == next {

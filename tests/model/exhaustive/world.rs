@@ -231,7 +231,7 @@ impl World {
     }
 
     fn happen(&mut self, book: &mut Book, member: usize, event: Event) -> Result<(), String> {
-        let event = book.note(event);
+        let event = book.name_of(event);
         self.turn(book, member, event).map(|_| ())
     }
 
@@ -302,7 +302,7 @@ impl World {
 
     fn fly(&mut self, book: &mut Book, lane: (usize, usize), input: Input) {
         let lane = (narrow(lane.0), narrow(lane.1));
-        let flying = Flying { lane, event: book.note(Event::Input(input)) };
+        let flying = Flying { lane, event: book.name_of(Event::Input(input)) };
         let at = self.flight.partition_point(|other| other.lane <= lane);
         self.flight.insert(at, flying);
     }
@@ -342,14 +342,14 @@ impl World {
 
     /// One member dials another: hello and welcome are exchanged in one step.
     fn connect(&mut self, book: &mut Book, from: usize, to: usize) -> Result<(), String> {
-        let dialed = book.note(Event::Input(Input::Dialed { peer: id(to), attempt: 1 }));
+        let dialed = book.name_of(Event::Input(Input::Dialed { peer: id(to), attempt: 1 }));
         let Some(Input::Hello { address, hello, .. }) = self.turn(book, from, dialed)? else {
             return Err("no hello was said".into());
         };
         let before = self.links[from][to];
         self.links[from][to] = Link { up: false, count: before.count + 1 };
         let connection = self.connection(from, to);
-        let hello = book.note(Event::Input(Input::Hello { connection, address, hello }));
+        let hello = book.name_of(Event::Input(Input::Hello { connection, address, hello }));
         let Some(answer) = self.turn(book, to, hello)? else {
             return Err("a hello was not answered".into());
         };
@@ -357,7 +357,7 @@ impl World {
             Input::Welcomed { .. } => self.links[from][to].up = true,
             _ => self.links[from][to] = before,
         }
-        let answer = book.note(Event::Input(answer));
+        let answer = book.name_of(Event::Input(answer));
         self.turn(book, from, answer).map(|_| ())
     }
 

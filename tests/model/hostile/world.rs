@@ -154,7 +154,7 @@ impl<L: Liar> World<L> {
         true
     }
 
-    fn note(&mut self, at: Time, event: Event) {
+    fn schedule(&mut self, at: Time, event: Event) {
         self.count += 1;
         self.events.insert((at, self.count), event);
     }
@@ -166,7 +166,7 @@ impl<L: Liar> World<L> {
     fn dial_after(&mut self, pause: Duration, from: usize, to: usize) {
         if self.links.insert((from, to), None).is_none_or(|link| link.is_some()) {
             let travel = self.travel();
-            self.note(self.now + pause + travel, Event::Dial { from, to });
+            self.schedule(self.now + pause + travel, Event::Dial { from, to });
         }
     }
 
@@ -175,7 +175,7 @@ impl<L: Liar> World<L> {
         let due = due.max(self.now);
         if self.ticks.get(&at).is_none_or(|planned| due < *planned) {
             self.ticks.insert(at, due);
-            self.note(due, Event::Tick(at));
+            self.schedule(due, Event::Tick(at));
         }
     }
 
@@ -323,7 +323,7 @@ impl<L: Liar> World<L> {
                 let last = self.written.entry(at).or_default();
                 *last = written.max(*last); // one record after another
                 let written = *last;
-                self.note(written, Event::Persisted { at, number: *number });
+                self.schedule(written, Event::Persisted { at, number: *number });
             }
             _ => {}
         }
@@ -344,13 +344,13 @@ impl<L: Liar> World<L> {
         let Some(connection) = self.connections.get_mut(&number) else { return };
         connection.last = connection.last.max(travel);
         let at = connection.last;
-        self.note(at, event(number));
+        self.schedule(at, event(number));
     }
 
     /// The accepter's answer, or that it has closed the connection.
     fn back(&mut self, number: u64, event: impl FnOnce(u64) -> Event) {
         let at = self.now + self.travel();
-        self.note(at, event(number));
+        self.schedule(at, event(number));
     }
 
     /// One of the two ends their connections, and dials again.

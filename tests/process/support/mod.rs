@@ -254,12 +254,12 @@ impl Cluster {
         &self.config
     }
 
-    /// The status of a node, noted in the record.
+    /// The status of a node, which the record has from then on.
     pub fn status(&self, number: usize) -> Result<Status, String> {
-        self.note(self.node(number))
+        self.recorded(self.node(number))
     }
 
-    fn note(&self, node: &Node) -> Result<Status, String> {
+    fn recorded(&self, node: &Node) -> Result<Status, String> {
         let status = node.status()?;
         if let Err(broken) = self.record.borrow_mut().take(&status) {
             panic!("{broken}");
@@ -316,7 +316,7 @@ impl Cluster {
         eventually("all running nodes follow one leader", || {
             let asked = self.running().next().ok_or("no node runs")?;
             let leader =
-                self.note(asked)?.leader.ok_or_else(|| format!("{} has none", asked.name))?;
+                self.recorded(asked)?.leader.ok_or_else(|| format!("{} has none", asked.name))?;
             let epoch = self.agreed_on(&leader.name, self.running())?;
             let leads = |node: &Node| node.name == leader.name && node.runs();
             let number = self.nodes.iter().position(leads);
@@ -339,7 +339,7 @@ impl Cluster {
     ) -> Result<u64, String> {
         let mut epochs = BTreeSet::new();
         // Asks all of them first: the answers count even if one node disagrees.
-        let statuses: Vec<_> = nodes.map(|node| (node, self.note(node))).collect();
+        let statuses: Vec<_> = nodes.map(|node| (node, self.recorded(node))).collect();
         for (node, status) in statuses {
             let status = status?;
             let named = status.leader.as_ref().map(|leader| leader.name.as_str());
