@@ -19,7 +19,7 @@ use crate::node;
 use crate::node::history::History;
 use crate::node::status::Status;
 use crate::tls::Trust;
-use crate::trace::merge::Told;
+use crate::trace::merge::TimedRecord;
 use crate::trace::record::Record;
 
 pub use super::answer::ClientError;
@@ -207,12 +207,12 @@ impl Client {
     ///
     /// # Errors
     /// As [`Client::record`].
-    pub fn told(&self, address: &str) -> Result<Told, ClientError> {
+    pub fn timed_record(&self, address: &str) -> Result<TimedRecord, ClientError> {
         let before = i128::from(node::now().0);
         let record = self.record(address)?;
         let after = i128::from(node::now().0);
         let ahead_ns = before.midpoint(after) - i128::from(record.now_ns);
-        Ok(Told { record, ahead_ns })
+        Ok(TimedRecord { record, ahead_ns })
     }
 
     /// The recording of the node at this address, byte for byte, as `electd replay` reads it.

@@ -17,7 +17,7 @@ use crate::node::status::{MemberStatus, Status};
 use crate::tls::Security;
 use crate::trace::election::Election;
 use crate::trace::html::{Html, policy};
-use crate::trace::merge::{Told, Which, merge};
+use crate::trace::merge::{TimedRecord, Which, merge};
 
 use super::limits;
 use super::peers;
@@ -90,7 +90,7 @@ impl Elections {
     }
 
     /// This election, as found for somebody who asked just before, or meanwhile; none if that takes too long. A page asks
-    /// as a program, and then for the drawing of what it was told.
+    /// as a program, and then for the drawing of the answer.
     fn find(
         &self,
         Asked { which, draws }: Asked,
@@ -99,8 +99,8 @@ impl Elections {
         let asked = Instant::now();
         let mut last = self.0.try_lock_for(limits::WAIT)?;
         let is_fresh = |found: &&Found| {
-            let is_told = draws && found.done + limits::DRAWN >= asked;
-            found.which == which && (is_told || found.since + limits::FRESH >= asked)
+            let is_drawn = draws && found.done + limits::DRAWN >= asked;
+            found.which == which && (is_drawn || found.since + limits::FRESH >= asked)
         };
         if let Some(found) = last.as_ref().filter(is_fresh) {
             return Some(found.election.clone());
@@ -116,26 +116,26 @@ impl Elections {
 fn ask<H: Handle>(which: Which, node: &H, security: &Security) -> Option<Election> {
     let own = node.status();
     let record = node.record().latest().ok();
-    let mut told: Vec<Told> =
-        record.map(|record| Told { record, ahead_ns: 0 }).into_iter().collect();
-    told.extend(ask_others(&own, security));
-    let merged = merge(&told, which)?;
+    let mut records: Vec<TimedRecord> =
+        record.map(|record| TimedRecord { record, ahead_ns: 0 }).into_iter().collect();
+    records.extend(ask_others(&own, security));
+    let merged = merge(&records, which)?;
     let began = moment_of(merged.began_ns);
     Some(Election::new(merged, &own.cluster, began))
 }
 
 /// Asks the other members, some at a time, and first those that this node takes to be alive.
-fn ask_others(own: &Status, security: &Security) -> Vec<Told> {
+fn ask_others(own: &Status, security: &Security) -> Vec<TimedRecord> {
     let until = Instant::now() + limits::GATHERING;
     let mut others: Vec<_> =
         own.members.iter().filter(|member| member.name != own.node.name).collect();
     others.sort_by_key(|member| member.status == "alive"); // the last comes first
-    let (open, told) = (Mutex::new(others), Mutex::new(Vec::new()));
+    let (open, answers) = (Mutex::new(others), Mutex::new(Vec::new()));
     let next = || open.lock().pop().filter(|_| Instant::now() < until);
     let work = || {
         while let Some(member) = next() {
-            match told_by(member, own, security) {
-                Ok(record) => told.lock().push(record),
+            match record_of(member, own, security) {
+                Ok(record) => answers.lock().push(record),
                 Err(why) => debug!("{} tells nothing of its elections: {why}", member.name),
             }
         }
@@ -149,21 +149,26 @@ fn ask_others(own: &Status, security: &Security) -> Vec<Told> {
             }
         }
     });
-    let mut told = told.into_inner();
-    told.sort_by(|a: &Told, b| a.record.node.cmp(&b.record.node)); // one order, whoever answers first
-    told
+    let mut answers = answers.into_inner();
+    answers.sort_by(|a: &TimedRecord, b| a.record.node.cmp(&b.record.node)); // one order, whoever answers first
+    answers
 }
 
 /// What this member recorded lately.
-fn told_by(member: &MemberStatus, own: &Status, security: &Security) -> Result<Told, String> {
+fn record_of(
+    member: &MemberStatus,
+    own: &Status,
+    security: &Security,
+) -> Result<TimedRecord, String> {
     let client = peers::client(member, security, Some(limits::MEMBER)).map_err(|(_, why)| why)?;
     let address = member.admin.as_deref().unwrap_or_default();
-    let Told { record, ahead_ns } = client.told(address).map_err(|error| error.to_string())?;
+    let TimedRecord { record, ahead_ns } =
+        client.timed_record(address).map_err(|error| error.to_string())?;
     if (&record.node, &record.cluster) != (&member.name, &own.cluster) {
         return Err(format!("at {address} answers {} of cluster {}", record.node, record.cluster));
     }
     let record = record.latest().map_err(|what| format!("its record has {what}"))?;
-    Ok(Told { record, ahead_ns })
+    Ok(TimedRecord { record, ahead_ns })
 }
 
 fn nobody_knows(which: Which) -> Response {

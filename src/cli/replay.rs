@@ -16,7 +16,7 @@ use crate::flight::replay::{Difference, Replayed, Unfinished};
 use crate::node::moment;
 use crate::trace::Diagram;
 use crate::trace::html::Html;
-use crate::trace::merge::{Told, Which, merge};
+use crate::trace::merge::{TimedRecord, Which, merge};
 
 /// Run what a node took through this electd: does it do the same?
 ///
@@ -147,8 +147,8 @@ impl Flown<'_> {
 
     /// The events that the node recorded, as far as a drawing shows them.
     fn page(&self) -> String {
-        let told = Told { record: self.recording.record.clone(), ahead_ns: 0 };
-        let merged = merge(&[told], Which::All).unwrap_or_default();
+        let timed = TimedRecord { record: self.recording.record.clone(), ahead_ns: 0 };
+        let merged = merge(&[timed], Which::All).unwrap_or_default();
         let diagram = Diagram {
             title: self.title(),
             counts: self.text().lines().skip(1).collect::<Vec<_>>().join("; "),

@@ -10,7 +10,7 @@ use crate::cli::exit::Exit;
 use crate::cli::transition;
 use crate::flight::document::LARGEST;
 use crate::node;
-use crate::trace::merge::Told;
+use crate::trace::merge::TimedRecord;
 use crate::trace::record::Record;
 
 /// The records in these files, which have to be of one cluster. Their clocks are taken to show what the wall clocks of
@@ -18,9 +18,9 @@ use crate::trace::record::Record;
 ///
 /// # Errors
 /// 66 if a file cannot be read; 65 if it is no record, or of another cluster than the first.
-pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
+pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<TimedRecord>, CliError> {
     let (now, wall) = (i128::from(node::now().0), i128::from(transition::now()) * 1_000_000);
-    let mut told: Vec<Told> = Vec::new();
+    let mut records: Vec<TimedRecord> = Vec::new();
     for file in files.iter().map(AsRef::as_ref) {
         let is_none = |why: String| refused(file, why);
         let record: Record = serde_json::from_slice(&whole(file)?).map_err(|error| {
@@ -29,7 +29,7 @@ pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
         if record.node.is_empty() || record.algorithm.is_empty() {
             return Err(is_none("is no record of a node: it names none".to_owned()));
         }
-        if let Some(Told { record: first, .. }) = told.first()
+        if let Some(TimedRecord { record: first, .. }) = records.first()
             && first.cluster != record.cluster
         {
             let (ours, theirs) = (&first.cluster, &record.cluster);
@@ -37,9 +37,9 @@ pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<Told>, CliError> {
         }
         let ahead_ns =
             i128::from(record.wall_ms) * 1_000_000 - i128::from(record.now_ns) - (wall - now);
-        told.push(Told { record, ahead_ns });
+        records.push(TimedRecord { record, ahead_ns });
     }
-    Ok(told)
+    Ok(records)
 }
 
 /// All of a file that is to be a recording, or the record in one.
@@ -105,8 +105,8 @@ mod tests {
         };
         let a = write("a", "one", 5_000_000_000, 1_000_000);
         let b = write("b", "one", 7_000_000_000, 1_000_500);
-        let told = read(&[&a, &b]).unwrap();
-        assert_eq!(told[0].ahead_ns - told[1].ahead_ns, 2_000_000_000 - 500_000_000);
+        let records = read(&[&a, &b]).unwrap();
+        assert_eq!(records[0].ahead_ns - records[1].ahead_ns, 2_000_000_000 - 500_000_000);
         let other = write("c", "another", 1, 1);
         assert!(read(&[&a, &other]).unwrap_err().message.contains("another"));
     }

@@ -15,7 +15,7 @@ use crate::admin::client::{Client, ClientError};
 use crate::node;
 use crate::trace::election::{Election, INDENT};
 use crate::trace::html::Html;
-use crate::trace::merge::{Told, Which, merge};
+use crate::trace::merge::{TimedRecord, Which, merge};
 use crate::trace::svg::Svg;
 
 /// Show an election of the cluster, with every message of it.
@@ -79,15 +79,15 @@ impl Trace {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let which = self.epoch.map_or(Which::Last, Which::Epoch);
-        let told = if self.file.is_empty() {
+        let records = if self.file.is_empty() {
             let targets = self.nodes.targets()?;
             let client = targets.client(None);
             ask(&targets.ask_for_any(&client)?, &client)
         } else {
             files::read(&self.file)?
         };
-        let merged = merge(&told, which).ok_or_else(|| nobody_knows(which))?;
-        let cluster = told.first().map_or("", |told| told.record.cluster.as_str());
+        let merged = merge(&records, which).ok_or_else(|| nobody_knows(which))?;
+        let cluster = records.first().map_or("", |timed| timed.record.cluster.as_str());
         let began = node::moment_of(merged.began_ns);
         let shown = Election::new(merged, cluster, began);
         let is_drawn = matches!(self.output, Form::Svg | Form::Html);
@@ -104,16 +104,16 @@ impl Trace {
 }
 
 /// Asks all nodes that answer for their records, at the same time.
-fn ask(asked: &[Asked], client: &Client) -> Vec<Told> {
+fn ask(asked: &[Asked], client: &Client) -> Vec<TimedRecord> {
     let answers: Vec<_> = thread::scope(|scope| {
         let asking: Vec<_> =
             asked.iter().map(|asked| scope.spawn(|| record_of(asked, client))).collect();
         asking.into_iter().filter_map(|answer| answer.join().ok()).collect()
     });
-    let mut told = Vec::new();
+    let mut records = Vec::new();
     for (asked, answer) in asked.iter().zip(answers) {
         match answer {
-            Ok(record) => told.push(record),
+            Ok(record) => records.push(record),
             Err(ClientError::Refused { code: 404, .. }) => print::message(&format!(
                 "{}: its version of electd records no elections; upgrade it",
                 asked.name()
@@ -121,13 +121,13 @@ fn ask(asked: &[Asked], client: &Client) -> Vec<Told> {
             Err(error) => print::message(&format!("{}: {error}", asked.name())),
         }
     }
-    told
+    records
 }
 
 /// The record of a node that answered.
-fn record_of(asked: &Asked, client: &Client) -> Result<Told, ClientError> {
+fn record_of(asked: &Asked, client: &Client) -> Result<TimedRecord, ClientError> {
     asked.answer.as_ref().map_err(Clone::clone)?;
-    client.told(asked.target.admin.as_deref().ok_or(ClientError::NotServed)?)
+    client.timed_record(asked.target.admin.as_deref().ok_or(ClientError::NotServed)?)
 }
 
 fn nobody_knows(which: Which) -> CliError {

@@ -1,13 +1,13 @@
-//! Which election is asked for, of what the nodes told, and what it was.
+//! Which election is asked for, of what the nodes recorded, and what it was.
 
 use std::collections::BTreeMap;
 
 use crate::trace::event::Event;
 use crate::trace::record::Record;
 
-/// What a node told.
+/// The record of a node, and how its clock compares with the one of the asker.
 #[derive(Clone, Debug)]
-pub struct Told {
+pub struct TimedRecord {
     /// Its record.
     pub record: Record,
     /// By how many nanoseconds the clock of the record has to be advanced to show the asker's time, as the asker
@@ -18,7 +18,7 @@ pub struct Told {
 /// Which election is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Which {
-    /// The last that ended; while no node that told something has a leader, what they do since.
+    /// The last that ended; while no node whose record is there has a leader, what they do since.
     Last,
     /// The one that this epoch came of.
     Epoch(u64),

@@ -67,10 +67,11 @@ impl<'a> Drawn<'a> {
 
     /// The election, which this epoch came of.
     pub fn finish(self, epoch: Option<u64>) -> Merged {
-        let told = |name: &String| self.known.records.iter().any(|record| record.node == *name);
+        let has_record =
+            |name: &String| self.known.records.iter().any(|record| record.node == *name);
         let algorithm = self.known.records.first().map(|record| record.algorithm.clone());
         Merged {
-            silent: self.names.iter().filter(|name| !told(name)).cloned().collect(),
+            silent: self.names.iter().filter(|name| !has_record(name)).cloned().collect(),
             algorithm: algorithm.unwrap_or_default(),
             leader: epoch.and_then(|epoch| self.led.get(&epoch).cloned()),
             members: self.took_part.len(),

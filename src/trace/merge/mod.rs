@@ -1,4 +1,4 @@
-//! Records of several nodes as one election, ordered by causes: a pure function of what the nodes told.
+//! Records of several nodes as one election, ordered by causes: a pure function of what the nodes recorded.
 //!
 //! | file | room |
 //! |---|---|
@@ -20,7 +20,7 @@ mod select;
 
 use super::record::Record;
 use clocks::{Flight, align};
-pub use election::{Merged, Told, Which};
+pub use election::{Merged, TimedRecord, Which};
 use events::Drawn;
 use order::Order;
 use pairs::Pairs;
@@ -35,11 +35,11 @@ const MOST_EVENTS: usize = super::svg::MOST_EVENTS;
 /// ```
 /// use electd::trace::merge::{Which, merge};
 ///
-/// assert_eq!(merge(&[], Which::Last), None, "nobody told anything");
+/// assert_eq!(merge(&[], Which::Last), None, "nobody recorded anything");
 /// ```
 #[must_use]
-pub fn merge(told: &[Told], which: Which) -> Option<Merged> {
-    let records: Vec<&Record> = told.iter().map(|told| &told.record).collect();
+pub fn merge(timed: &[TimedRecord], which: Which) -> Option<Merged> {
+    let records: Vec<&Record> = timed.iter().map(|timed| &timed.record).collect();
     let mut pairs = Pairs::find(&records);
     let flights: Vec<Flight> = pairs
         .iter()
@@ -50,7 +50,7 @@ pub fn merge(told: &[Told], which: Which) -> Option<Merged> {
             taken: records[taken.0].entries[taken.1].at_ns.into(),
         })
         .collect();
-    let estimates: Vec<i128> = told.iter().map(|told| told.ahead_ns).collect();
+    let estimates: Vec<i128> = timed.iter().map(|timed| timed.ahead_ns).collect();
     let ahead = align(&estimates, &flights);
     let order = Order::of(&records, &ahead, &mut pairs);
     let known = Known { records: &records, pairs: &pairs, order: &order };

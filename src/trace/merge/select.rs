@@ -90,9 +90,9 @@ impl Known<'_> {
     /// The times without a leader of all members.
     fn gaps(&self) -> Vec<Gap> {
         let mut gaps = Vec::new();
-        for (record, told) in self.records.iter().enumerate() {
-            let mut since = (!told.entries.is_empty()).then(|| self.order.time((record, 0)));
-            for (at, entry) in told.entries.iter().enumerate() {
+        for (record, recorded) in self.records.iter().enumerate() {
+            let mut since = (!recorded.entries.is_empty()).then(|| self.order.time((record, 0)));
+            for (at, entry) in recorded.entries.iter().enumerate() {
                 let (time, epoch) = (self.order.time((record, at)), entry.number.unwrap_or(0));
                 if entry.settles() {
                     let (start, leads) = (since.take().unwrap_or(time), entry.leads());

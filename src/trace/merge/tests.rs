@@ -10,8 +10,8 @@ use crate::trace::event::{Unseen, What};
 use world::{UPTIME, World, failover};
 
 /// The election of this epoch; each event comes after its causes, and no message arrives before it was sent.
-fn merged(told: &[Told], which: Which) -> Merged {
-    let merged = merge(told, which).expect("somebody recorded it");
+fn merged(records: &[TimedRecord], which: Which) -> Merged {
+    let merged = merge(records, which).expect("somebody recorded it");
     let mut last = Time(0);
     for (at, event) in merged.events.iter().enumerate() {
         assert!(event.time >= last, "{event:?}");
@@ -114,8 +114,9 @@ fn the_order_is_one_of_causes_where_no_clock_is_right() {
 fn what_a_member_did_not_tell_is_said_and_not_guessed() {
     let mut world = failover();
     let all = world.without_d();
-    let told: Vec<Told> = all.iter().filter(|told| told.record.node != "c").cloned().collect();
-    let merged = merged(&told, Which::Last);
+    let others: Vec<TimedRecord> =
+        all.iter().filter(|timed| timed.record.node != "c").cloned().collect();
+    let merged = merged(&others, Which::Last);
     assert_eq!((merged.epoch, merged.leader.as_deref()), (Some(2), Some("c")));
     assert_eq!(merged.silent, ["c", "d"]);
     assert_eq!(counted(&merged), FAILOVER, "those that the others sent to it and took from it");
@@ -135,8 +136,8 @@ fn what_a_member_did_not_tell_is_said_and_not_guessed() {
 fn each_member_alone_shows_messages_that_take_some_time() {
     for name in ["a", "b", "c"] {
         let mut world = failover();
-        world.told.retain(|told| told.record.node == name);
-        let merged = merged(&world.told, Which::Last);
+        world.records.retain(|timed| timed.record.node == name);
+        let merged = merged(&world.records, Which::Last);
         assert!(!unseen(&merged).is_empty() && merged.silent.len() == 3, "{merged:#?}");
     }
 }
@@ -165,8 +166,8 @@ fn a_message_that_a_member_did_not_take_is_lost_and_a_like_one_is_not_taken_for_
 #[test]
 fn the_order_tells_what_the_places_do_not() {
     let mut world = failover();
-    for told in &mut world.told {
-        let got = told.record.entries.iter_mut().filter(|entry| entry.what == "got");
+    for timed in &mut world.records {
+        let got = timed.record.entries.iter_mut().filter(|entry| entry.what == "got");
         got.for_each(|entry| entry.place = entry.place.map(|place| place + 1)); // as if one was not counted
     }
     let merged = merged(&world.without_d(), Which::Last);
@@ -177,7 +178,7 @@ fn the_order_tells_what_the_places_do_not() {
 #[test]
 fn a_member_that_was_restarted_since_may_have_taken_what_it_does_not_tell() {
     let mut world = failover();
-    let b = &mut world.told[1].record;
+    let b = &mut world.records[1].record;
     (b.incarnation, b.since_ns) = (2, UPTIME as u64 + 5_000_000_000);
     b.entries.clear();
     let merged = merged(&world.without_d(), Which::Last);
@@ -191,9 +192,9 @@ fn a_member_that_was_restarted_since_may_have_taken_what_it_does_not_tell() {
 #[test]
 fn what_an_earlier_process_sent_is_not_taken_for_a_later_ones() {
     let mut world = failover();
-    let began = world.told[0].record.clone();
+    let began = world.records[0].record.clone();
     let fresh = Record { incarnation: 2, ..began };
-    world.told[0].record = fresh; // the same words, of another process
+    world.records[0].record = fresh; // the same words, of another process
     let merged = merged(&world.without_d(), Which::Last);
     let ends = unseen(&merged);
     assert!(ends.contains(&(0, 1, Unseen::Departure)), "{ends:?}");
@@ -205,7 +206,7 @@ fn elections_that_overlap_are_told_apart() {
     let mut world = failover();
     let (a, b, c) = (0, 1, 2);
     let at = 1_000_610; // before b has taken the last ANSWER of the election before
-    let heard = world.told[a].record.entries.iter().rfind(|it| it.what == "got").unwrap().n;
+    let heard = world.records[a].record.entries.iter().rfind(|it| it.what == "got").unwrap().n;
     let asks = world.send((a, c), at, ("preempt", 2), heard);
     let asked = world.take(&asks, at + 100);
     world.became(c, at + 100, ("waiting", 2), asked);
@@ -248,7 +249,7 @@ fn records_that_contradict_each_other_have_an_order_all_the_same() {
     // Each takes what the other sends later.
     let sent = |from: usize, to: usize, world: &World| {
         let mut world =
-            World { told: world.told.clone(), ahead: vec![0; 4], places: BTreeMap::new() };
+            World { records: world.records.clone(), ahead: vec![0; 4], places: BTreeMap::new() };
         world.places.insert((from, to), 77);
         world.send((from, to), 2_000_000, ("election", 3), 0)
     };
@@ -264,7 +265,7 @@ fn records_that_contradict_each_other_have_an_order_all_the_same() {
 #[test]
 fn lies_about_numbers_and_times_harm_nobody() {
     let mut world = failover();
-    for (at, entry) in world.told[1].record.entries.iter_mut().enumerate() {
+    for (at, entry) in world.records[1].record.entries.iter_mut().enumerate() {
         entry.at_ns = if at % 2 == 0 { u64::MAX } else { 0 };
         (entry.n, entry.number) = (7, Some(u64::MAX));
         entry.causes = vec![0, 7, u64::MAX];
@@ -274,6 +275,6 @@ fn lies_about_numbers_and_times_harm_nobody() {
         entry.phase = Some("leading".to_owned());
     }
     for which in [Which::Last, Which::Epoch(2), Which::Epoch(u64::MAX), Which::Epoch(0)] {
-        let _ = merge(&world.told, which); // returns
+        let _ = merge(&world.records, which); // returns
     }
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::merge::Told;
+use crate::trace::merge::TimedRecord;
 use crate::trace::record::{Entry, Record};
 
 /// Members, each with a clock of its own. Times are in microseconds by a clock that none of them has.
 pub struct World {
-    pub told: Vec<Told>,
+    pub records: Vec<TimedRecord>,
     pub ahead: Vec<i128>,
     /// How many messages each sent to each on the present connection.
     pub places: BTreeMap<(usize, usize), u64>,
@@ -26,7 +26,7 @@ pub const UPTIME: i128 = 60_000_000_000;
 
 impl World {
     pub fn of(names: [&str; 4]) -> World {
-        let told = names.map(|node| Told {
+        let records = names.map(|node| TimedRecord {
             record: Record {
                 node: node.to_owned(),
                 cluster: "test".to_owned(),
@@ -38,7 +38,7 @@ impl World {
             },
             ahead_ns: -UPTIME,
         });
-        World { told: told.to_vec(), ahead: vec![0; 4], places: BTreeMap::new() }
+        World { records: records.to_vec(), ahead: vec![0; 4], places: BTreeMap::new() }
     }
 
     /// The clocks of the members are ahead by so much, in milliseconds, and nobody knows.
@@ -49,7 +49,7 @@ impl World {
 
     pub fn add(&mut self, node: usize, at: u64, mut entry: Entry, causes: &[u64]) -> u64 {
         let time = i128::from(at) * 1000 + UPTIME + self.ahead[node];
-        let entries = &mut self.told[node].record.entries;
+        let entries = &mut self.records[node].record.entries;
         let n = entries.len() as u64 + 1;
         (entry.n, entry.at_ns, entry.causes) = (n, time as u64, causes.to_vec());
         entries.push(entry);
@@ -70,7 +70,7 @@ impl World {
     }
 
     pub fn sees(&mut self, node: usize, at: u64, what: &str, peer: usize) -> u64 {
-        let (what, peer) = (what.to_owned(), Some(self.told[peer].record.node.clone()));
+        let (what, peer) = (what.to_owned(), Some(self.records[peer].record.node.clone()));
         self.add(node, at, Entry { what: what.clone(), label: what, peer, ..Entry::default() }, &[])
     }
 
@@ -85,7 +85,7 @@ impl World {
         let entry = Entry {
             what: "sent".to_owned(),
             label: format!("{} {number}", kind.to_uppercase()),
-            peer: Some(self.told[to].record.node.clone()),
+            peer: Some(self.records[to].record.node.clone()),
             kind: Some(kind.to_owned()),
             number: Some(number),
             place: Some(*place),
@@ -97,7 +97,7 @@ impl World {
     }
 
     pub fn take(&mut self, message: &Message, at: u64) -> u64 {
-        let Record { node, incarnation, .. } = &self.told[message.from].record;
+        let Record { node, incarnation, .. } = &self.records[message.from].record;
         let entry = Entry {
             what: "got".to_owned(),
             peer: Some(node.clone()),
@@ -148,8 +148,8 @@ impl World {
     }
 
     /// d tells nothing.
-    pub fn without_d(&mut self) -> Vec<Told> {
-        self.told.iter().filter(|told| told.record.node != "d").cloned().collect()
+    pub fn without_d(&mut self) -> Vec<TimedRecord> {
+        self.records.iter().filter(|timed| timed.record.node != "d").cloned().collect()
     }
 }
 
