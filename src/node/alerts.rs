@@ -59,15 +59,15 @@ impl Alerts {
             info!(event = "member_up", member = name; "{role} {name} is up; {}", left(status));
         }
         // A thread that hangs cannot report that itself.
-        let is_told_here = |found: &&Found| {
+        let is_logged_here = |found: &&Found| {
             use ProblemKind::{Address, Rank, Realtime, Stalled, Storage};
             matches!(found.kind, Address | Storage | Rank | Realtime | Stalled)
                 || found.is_of_file()
         };
-        for found in began.iter().filter(is_told_here) {
+        for found in began.iter().filter(is_logged_here) {
             warn!(event = "problem", kind = found.kind.name(); "{}: {}", found.kind.name(), found.text);
         }
-        for found in over.iter().filter(|found| !is_told_elsewhere(found.kind)) {
+        for found in over.iter().filter(|found| !is_logged_elsewhere(found.kind)) {
             let kind = found.kind.name();
             let about = status.members.iter().find(|member| member.name == found.about);
             let with = about.map_or_else(String::new, |member| format!(" with {}", member.name));
@@ -112,8 +112,8 @@ impl Alerts {
     }
 }
 
-/// Whether other lines tell the end of such a problem.
-fn is_told_elsewhere(kind: ProblemKind) -> bool {
+/// Whether other lines say that such a problem is over.
+fn is_logged_elsewhere(kind: ProblemKind) -> bool {
     use ProblemKind::{Health, PeerDown, QuorumMargin};
     matches!(kind, Health | PeerDown | QuorumMargin)
 }

@@ -106,7 +106,7 @@ impl Command {
                 Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
             }
             Command::Drain { length, reason } => {
-                may_be_told(&reason)?;
+                may_be_shown(&reason)?;
                 let drain = Drain { since, until: until(length), reason };
                 core::Command::Drain(over(drained, drain))
             }
@@ -148,7 +148,7 @@ fn leads_not(
 }
 
 /// The reason of a drain is stored in the record, and shown on screens.
-fn may_be_told(reason: &str) -> Result<(), CommandError> {
+fn may_be_shown(reason: &str) -> Result<(), CommandError> {
     let most = Drain::LONGEST;
     if reason.len() <= most && !reason.contains(disguises) {
         return Ok(());

@@ -221,8 +221,8 @@ impl EventLog {
     pub fn after(&self, id: EventId, most: usize) -> Vec<Arc<Event>> {
         let inner = self.inner.lock();
         let first_kept = inner.last - inner.kept.len() as u64; // the number before it
-        let told = if id.start == self.start { id.number } else { 0 };
-        let skip = usize::try_from(told.saturating_sub(first_kept)).unwrap_or(usize::MAX);
+        let read = if id.start == self.start { id.number } else { 0 };
+        let skip = usize::try_from(read.saturating_sub(first_kept)).unwrap_or(usize::MAX);
         inner.kept.iter().skip(skip).take(most).cloned().collect()
     }
 
@@ -286,7 +286,7 @@ pub(crate) mod tests {
         }
     }
 
-    fn told(events: &[Arc<Event>]) -> Vec<&str> {
+    fn ids(events: &[Arc<Event>]) -> Vec<&str> {
         events.iter().map(|event| event.id.as_str()).collect()
     }
 
@@ -295,13 +295,13 @@ pub(crate) mod tests {
         let log = EventLog::new(3);
         log.push((0..5).map(|_| event("")));
         let after = |id: &str, most| log.after(id.parse().unwrap(), most);
-        assert_eq!(told(&after("3-3", 9)), ["3-4", "3-5"]);
-        assert_eq!(told(&after("3-5", 9)), [""; 0]);
-        assert_eq!(told(&after("3-999", 9)), [""; 0]);
-        assert_eq!(told(&after("2-999", 2)), ["3-1", "3-2"], "the node was restarted");
+        assert_eq!(ids(&after("3-3", 9)), ["3-4", "3-5"]);
+        assert_eq!(ids(&after("3-5", 9)), [""; 0]);
+        assert_eq!(ids(&after("3-999", 9)), [""; 0]);
+        assert_eq!(ids(&after("2-999", 2)), ["3-1", "3-2"], "the node was restarted");
         log.push((0..KEPT).map(|_| event("")));
-        assert_eq!(told(&after("3-5", 1)), ["3-6"]);
-        assert_eq!(told(&after("3-1", 1)), ["3-6"], "the oldest that is kept");
+        assert_eq!(ids(&after("3-5", 1)), ["3-6"]);
+        assert_eq!(ids(&after("3-1", 1)), ["3-6"], "the oldest that is kept");
     }
 
     #[test]

@@ -25,14 +25,14 @@ const CHANGES: usize = 1024;
 /// ```
 /// use electd::node::leadership::Change;
 ///
-/// fn told(change: &Change) -> String {
+/// fn sentence(change: &Change) -> String {
 ///     match change {
 ///         Change::Leading { epoch } => format!("begins to work, in epoch {epoch}"),
 ///         Change::Ending { within } => format!("ends its work within {within:?}"),
 ///         _ => "does not work".to_owned(),
 ///     }
 /// }
-/// assert_eq!(told(&Change::Leading { epoch: 4 }), "begins to work, in epoch 4");
+/// assert_eq!(sentence(&Change::Leading { epoch: 4 }), "begins to work, in epoch 4");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,9 +74,9 @@ pub struct Leadership {
     until: Arc<AtomicU64>,
     /// For how long a renewal is valid, in nanoseconds; 0 if that is unknown.
     renewal: Arc<AtomicU64>,
-    /// The callbacks for renewals, each until it is dropped.
+    /// Who hears of renewals, each until it is dropped.
     #[cfg(feature = "cli")]
-    told: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
+    listeners: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
 }
 
 /// Hears of each renewal of a leadership, on the thread that learns of it: the election thread, as a rule. It must not wait.
@@ -123,10 +123,10 @@ impl Leadership {
     pub(crate) fn tell(&self, whom: &Arc<impl Renewed + 'static>) {
         let weak: Weak<dyn Renewed> = Arc::downgrade(whom) as _;
         // No more is done under the lock: the election thread may be about to read it.
-        let mut told = self.told.write();
-        told.retain(|whom| whom.strong_count() > 0);
-        told.push(weak);
-        drop(told);
+        let mut listeners = self.listeners.write();
+        listeners.retain(|whom| whom.strong_count() > 0);
+        listeners.push(weak);
+        drop(listeners);
         loop {
             let until = self.until();
             whom.renewed(until, self.renewal());
@@ -254,7 +254,7 @@ impl Feed {
                 present.renewal.store(term.renewal_after(present), Ordering::Release);
                 present.until.store(term.until.0, Ordering::Release);
                 #[cfg(feature = "cli")]
-                for whom in present.told.read().iter().filter_map(Weak::upgrade) {
+                for whom in present.listeners.read().iter().filter_map(Weak::upgrade) {
                     whom.renewed(term.until, present.renewal());
                 }
                 return;
@@ -268,7 +268,7 @@ impl Feed {
             until: Arc::new(AtomicU64::new(term.until.0)),
             renewal: Arc::new(AtomicU64::new(nanos(term.renewal))),
             #[cfg(feature = "cli")]
-            told: Arc::default(),
+            listeners: Arc::default(),
         });
         *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;
     }

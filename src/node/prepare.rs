@@ -118,8 +118,8 @@ pub fn attend(
     });
     match started {
         Ok(coroner) => {
-            let told = coroner.clone();
-            socket.on_move(move |listener| told.listens(listener));
+            let moved = coroner.clone();
+            socket.on_move(move |listener| moved.listens(listener));
             Attendance::By(coroner)
         }
         Err(error) => {

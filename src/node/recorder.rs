@@ -9,8 +9,8 @@
 //! the last election out.
 
 mod counts;
+mod entries;
 mod event;
-mod told;
 
 use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;

@@ -39,9 +39,9 @@ pub fn start(
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
     let peers = members::peers(core.members(), own);
-    let told = published.clone();
+    let shown = published.clone();
     let refusals = Refusals::new(counters.clone(), move |who, fault| {
-        told.measures.handshakes.record(clock::now(), who, &fault);
+        shown.measures.handshakes.record(clock::now(), who, &fault);
     });
     let realtime = published.realtime.clone();
     let surroundings = net::Surroundings::new(inbox, security, refusals, counters, realtime);

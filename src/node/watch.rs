@@ -81,7 +81,7 @@ struct Watcher {
     history: Leaderships,
     keeper: Keeper,
     /// The number of the last change of state that was reported.
-    told: u64,
+    reported: u64,
     /// Which members answered at the last look.
     alive: BTreeMap<String, bool>,
     /// The leader that this node was to take over from at the last look, and whether it waited for that.
@@ -114,7 +114,7 @@ impl Watcher {
             problems: Problems::default(),
             alerts: Alerts::default(),
             history,
-            told: 0,
+            reported: 0,
             alive: BTreeMap::new(),
             takeover: None,
             left: Left::default(),
@@ -169,8 +169,8 @@ impl Watcher {
 
     /// The changes of state since the last look.
     fn changes(&mut self, status: &Status) -> Vec<Event> {
-        let told = self.told;
-        let new = status.changes.iter().filter(|change| change.number > told);
+        let reported = self.reported;
+        let new = status.changes.iter().filter(|change| change.number > reported);
         let mut events = Vec::new();
         for change in new {
             let leaderless_ms = self.count(change, &status.node.name);
@@ -185,7 +185,7 @@ impl Watcher {
             });
             self.keeper.keep(history);
         }
-        self.told = status.changes.last().map_or(self.told, |change| change.number);
+        self.reported = status.changes.last().map_or(self.reported, |change| change.number);
         events
     }
 

@@ -258,18 +258,18 @@ mod tests {
 
     #[test]
     fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
-        let told = |preempt: &str, switchover: Option<&str>| {
+        let answer = |preempt: &str, switchover: Option<&str>| {
             let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
             leads_already("c", &Status { preempt, switchover, ..Status::default() })
         };
         let begin =
             "c leads already; nothing changed, and a member that ranks higher may still preempt it";
-        assert!(told("always", None).starts_with(begin));
-        assert!(told("after 30s", Some("b")).starts_with(begin));
-        assert_eq!(told("never", None), "c leads already; nothing changed");
+        assert!(answer("always", None).starts_with(begin));
+        assert!(answer("after 30s", Some("b")).starts_with(begin));
+        assert_eq!(answer("never", None), "c leads already; nothing changed");
         let pause = Some(PauseStatus { since: String::new(), until: None });
         let paused = leads_already("c", &Status { pause, ..Status::default() });
         assert_eq!(paused, "c leads already; nothing changed");
-        assert!(told("always", Some("c")).contains("by a switchover; nothing changed"));
+        assert!(answer("always", Some("c")).contains("by a switchover; nothing changed"));
     }
 }

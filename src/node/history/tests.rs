@@ -21,20 +21,20 @@ fn change(at_ms: u64, leader: Option<&str>, epoch: u64, cause: &str) -> ChangeSt
 #[test]
 fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
     let mut known = Leaderships::new(1000, Vec::new());
-    let mut told = |at, leader, epoch, cause| {
-        let begun = known.change(&change(at, leader, epoch, cause));
-        begun.map(|begun| (begun.leader, begun.epoch, begun.cause, begun.leaderless_ms))
+    let mut begun = |at, leader, epoch, cause| {
+        let new = known.change(&change(at, leader, epoch, cause));
+        new.map(|new| (new.leader, new.epoch, new.cause, new.leaderless_ms))
     };
     let led = |leader: &str, epoch, cause: &str, time| {
         Some((leader.to_owned(), epoch, cause.to_owned(), time))
     };
-    assert_eq!(told(1001, None, 0, "all_connected"), None);
-    assert_eq!(told(1005, Some("c"), 1, "announced"), led("c", 1, "start", 5));
-    assert_eq!(told(1006, Some("c"), 1, "announced"), None, "the same");
-    assert_eq!(told(2000, None, 1, "leader_suspected"), None);
-    assert_eq!(told(2100, None, 1, "no_majority"), None);
-    assert_eq!(told(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
-    assert_eq!(told(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
+    assert_eq!(begun(1001, None, 0, "all_connected"), None);
+    assert_eq!(begun(1005, Some("c"), 1, "announced"), led("c", 1, "start", 5));
+    assert_eq!(begun(1006, Some("c"), 1, "announced"), None, "the same");
+    assert_eq!(begun(2000, None, 1, "leader_suspected"), None);
+    assert_eq!(begun(2100, None, 1, "no_majority"), None);
+    assert_eq!(begun(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
+    assert_eq!(begun(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
 }
 
 /// A history of this start, and what its entries are: leader, from, until.

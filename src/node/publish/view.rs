@@ -31,7 +31,7 @@ impl Published {
     /// What this member recorded of its elections.
     pub fn record(&self) -> Record {
         let (list, settings) = (self.members(), &self.settings);
-        let (since_ns, entries) = self.recorded.told(&list);
+        let (since_ns, entries) = self.recorded.entries(&list);
         Record {
             cluster: settings.cluster.clone(),
             node: self.own_name(&list),
@@ -169,8 +169,9 @@ impl Published {
     }
 
     fn dropped(&self) -> BTreeMap<String, u64> {
-        let told = [("events", self.measures.events.dropped()), ("leadership", self.feed.missed())];
-        let all = self.measures.counters.drops().chain(told);
+        let others =
+            [("events", self.measures.events.dropped()), ("leadership", self.feed.missed())];
+        let all = self.measures.counters.drops().chain(others);
         all.map(|(name, count)| (name.to_owned(), count)).collect()
     }
 

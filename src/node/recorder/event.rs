@@ -86,8 +86,8 @@ impl Event {
         size_of::<Event>() + size_of_val(&self.causes[..]) + more
     }
 
-    /// The event as it is told, with the names of these members.
-    pub fn told(&self, members: &MemberList) -> Entry {
+    /// The event as readers see it, with the names of these members.
+    pub fn entry(&self, members: &MemberList) -> Entry {
         let narrator = Narrator { members, detail: Detail::Election };
         let name = |id: &NodeId| members.name(*id);
         let (what, peer, label) = match &self.what {
@@ -126,7 +126,7 @@ impl Event {
             }
             What::Asked { words } => ("asked", None, words.clone()),
         };
-        let told = Entry {
+        let entry = Entry {
             n: self.number,
             at_ns: self.time.0,
             what: what.to_owned(),
@@ -135,35 +135,35 @@ impl Event {
             peer: peer.map(name),
             ..Entry::default()
         };
-        self.with_more(told, members)
+        self.with_more(entry, members)
     }
 
     /// The fields that only some kinds have.
-    fn with_more(&self, told: Entry, members: &MemberList) -> Entry {
+    fn with_more(&self, entry: Entry, members: &MemberList) -> Entry {
         match &self.what {
             What::Got { incarnation, said, place, .. } => {
-                Entry { incarnation: Some(incarnation.0), ..of_message(told, said, *place) }
+                Entry { incarnation: Some(incarnation.0), ..of_message(entry, said, *place) }
             }
-            What::Sent { said, place, .. } => of_message(told, said, *place),
-            What::Met { incarnation, .. } => Entry { incarnation: Some(incarnation.0), ..told },
+            What::Sent { said, place, .. } => of_message(entry, said, *place),
+            What::Met { incarnation, .. } => Entry { incarnation: Some(incarnation.0), ..entry },
             What::Became(change) => Entry {
                 phase: Some(change.to.name().to_owned()),
                 number: Some(change.epoch.0),
                 leader: change.leader.map(|leader| members.name(leader)),
                 reason: Some(change.reason.sentence(members)),
-                ..told
+                ..entry
             },
-            What::Waited { since, .. } => Entry { since_ns: Some(since.0), ..told },
-            _ => told,
+            What::Waited { since, .. } => Entry { since_ns: Some(since.0), ..entry },
+            _ => entry,
         }
     }
 }
 
-fn of_message(told: Entry, said: &Brief, place: u64) -> Entry {
+fn of_message(entry: Entry, said: &Brief, place: u64) -> Entry {
     Entry {
         kind: Some(said.kind.name().to_owned()),
         number: said.number.map(|number| number.0),
         place: Some(place),
-        ..told
+        ..entry
     }
 }

@@ -68,9 +68,9 @@ impl Recording {
         self.recorder.hand_over(&self.recorded);
     }
 
-    /// What is told, without the start.
-    fn told(&self) -> Vec<Entry> {
-        self.recorded.told(&members()).1.split_off(1)
+    /// The entries, without the start.
+    fn entries(&self) -> Vec<Entry> {
+        self.recorded.entries(&members()).1.split_off(1)
     }
 }
 
@@ -129,18 +129,18 @@ fn probe() -> Message {
 fn what_a_member_sends_was_brought_about_by_what_it_took() {
     let mut recording = Recording::new();
     recording.turn(&got(2, election(3)), &[sends(&[2], answer(3)), sends(&[3], election(3))]);
-    let told = recording.told();
-    let shown = told.iter().map(|it| (it.what.as_str(), it.peer.as_deref(), it.label.as_str()));
+    let entries = recording.entries();
+    let shown = entries.iter().map(|it| (it.what.as_str(), it.peer.as_deref(), it.label.as_str()));
     let expected = [
         ("got", Some("b"), "ELECTION 3"),
         ("sent", Some("b"), "ANSWER 3"),
         ("sent", Some("c"), "ELECTION 3"),
     ];
     assert_eq!(shown.collect::<Vec<_>>(), expected);
-    assert_eq!((told[0].n, told[0].at_ns, told[0].incarnation), (2, SECOND, Some(7)));
-    assert!(told[0].causes.is_empty());
-    assert_eq!((&told[1].causes[..], &told[2].causes[..]), (&[2][..], &[2][..]));
-    assert_eq!(told[1].kind.as_deref(), Some("answer"));
+    assert_eq!((entries[0].n, entries[0].at_ns, entries[0].incarnation), (2, SECOND, Some(7)));
+    assert!(entries[0].causes.is_empty());
+    assert_eq!((&entries[1].causes[..], &entries[2].causes[..]), (&[2][..], &[2][..]));
+    assert_eq!(entries[1].kind.as_deref(), Some("answer"));
 }
 
 #[test]
@@ -148,11 +148,11 @@ fn signs_of_life_are_counted_and_told_only_where_something_came_of_them() {
     let mut recording = Recording::new();
     recording.turn(&got(2, probe()), &[sends(&[2, 3], Message::Alive { number: 1 })]);
     recording.turn(&got(2, probe()), &[sends(&[2], answer(3))]);
-    let told = recording.told();
-    let labels = told.iter().map(|entry| (entry.label.as_str(), entry.place));
+    let entries = recording.entries();
+    let labels = entries.iter().map(|entry| (entry.label.as_str(), entry.place));
     assert_eq!(labels.collect::<Vec<_>>(), [("PROBE", Some(1)), ("ANSWER 3", Some(1))]);
-    let numbers = [told[0].n, told[1].n];
-    assert!(numbers[0] < numbers[1] && told[1].causes == [numbers[0]], "{told:?}");
+    let numbers = [entries[0].n, entries[1].n];
+    assert!(numbers[0] < numbers[1] && entries[1].causes == [numbers[0]], "{entries:?}");
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn both_sides_count_from_the_begin_of_a_connection() {
     recording.turn(&got(3, election(4)), &[]);
     let (from, connection) = (id(3), ConnectionId(5));
     recording.turn(&Input::Message { connection, from, envelope: envelope(election(5)) }, &[]);
-    let places: Vec<_> = recording.told().iter().filter_map(|entry| entry.place).collect();
+    let places: Vec<_> = recording.entries().iter().filter_map(|entry| entry.place).collect();
     assert_eq!(places, [0, 1, 0, 0, 0]);
 }
 
@@ -177,9 +177,9 @@ fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
         recording.turn(&got(2, probe()), &[order]);
     }
     recording.turn(&Input::Persisted { number: 2 }, &[sends(&[2], answer(1))]);
-    let told = recording.told();
-    assert_eq!(told.len(), 4, "a sign of life that made it write is told: {told:?}");
-    assert_eq!(told[3].causes, [told[0].n, told[1].n]);
+    let entries = recording.entries();
+    assert_eq!(entries.len(), 4, "a sign of life that made it write is told: {entries:?}");
+    assert_eq!(entries[3].causes, [entries[0].n, entries[1].n]);
 }
 
 #[test]
@@ -188,10 +188,10 @@ fn a_wait_that_is_over_was_brought_about_by_what_began_it() {
     recording.waits = [Some(Time(2 * SECOND)), None];
     recording.turn(&got(2, election(1)), &[sends(&[3], election(1))]);
     recording.turn(&Input::Tick, &[sends(&[2], answer(1))]);
-    let told = recording.told();
-    assert_eq!((told[2].what.as_str(), &told[2].causes[..]), ("waited", &[told[0].n][..]));
-    assert_eq!(told[2].label, "an answer for 1 s");
-    assert_eq!((told[2].since_ns, &told[3].causes[..]), (Some(SECOND), &[told[2].n][..]));
+    let entries = recording.entries();
+    assert_eq!((entries[2].what.as_str(), &entries[2].causes[..]), ("waited", &[entries[0].n][..]));
+    assert_eq!(entries[2].label, "an answer for 1 s");
+    assert_eq!((entries[2].since_ns, &entries[3].causes[..]), (Some(SECOND), &[entries[2].n][..]));
 }
 
 #[test]
@@ -200,7 +200,7 @@ fn a_peer_that_stays_down_is_told_once() {
     for _ in 0..100 {
         recording.turn(&Input::Refused { peer: id(3) }, &[]);
     }
-    assert_eq!(recording.told().len(), 1);
+    assert_eq!(recording.entries().len(), 1);
 }
 
 #[test]
@@ -226,10 +226,10 @@ fn the_latest_elections_are_kept() {
     }
     let kept = recording.recorded.0.lock().clone();
     assert!(kept.elections.bytes <= OF_ELECTIONS);
-    let told = recording.recorded.told(&members()).1;
-    assert_eq!(told.last().and_then(|entry| entry.number), Some(19_999));
-    assert!(told.len() > 5000, "{}", told.len());
-    assert_eq!(kept.since.0 + SECOND, told[0].at_ns);
+    let entries = recording.recorded.entries(&members()).1;
+    assert_eq!(entries.last().and_then(|entry| entry.number), Some(19_999));
+    assert!(entries.len() > 5000, "{}", entries.len());
+    assert_eq!(kept.since.0 + SECOND, entries[0].at_ns);
 }
 
 #[test]
@@ -241,7 +241,7 @@ fn a_reader_holds_nobody_up() {
     recording.recorder.hand_over(&recording.recorded); // returns
     drop(reader);
     recording.turn(&Input::Tick, &[]);
-    assert_eq!(recording.told().len(), 1);
+    assert_eq!(recording.entries().len(), 1);
 }
 
 #[test]
@@ -253,8 +253,8 @@ fn what_a_message_carries_is_not_recorded() {
     recording.turn(&got(2, ready), &[sends(&[2], Message::Task(task.clone()))]);
     let command = crate::core::Command::HandOut { task };
     recording.turn(&Input::Command { id: crate::core::CommandId(1), command }, &[]);
-    let told = recording.told();
-    let labels: Vec<_> = told.iter().map(|entry| entry.label.as_str()).collect();
+    let entries = recording.entries();
+    let labels: Vec<_> = entries.iter().map(|entry| entry.label.as_str()).collect();
     assert_eq!(labels, ["READY 1", "TASK", "is given a task of 6 bytes"]);
     let debug = format!("{:?}", recording.recorded);
     assert!(!debug.contains(secret) && !debug.contains("115, 51"), "{debug}");
@@ -267,7 +267,7 @@ fn a_ballot_names_its_candidate() {
     let run = Run { epoch: Epoch(2), initiator: id(1) };
     let mut recording = Recording::new();
     recording.turn(&got(2, Message::Ballot(Ballot { run, candidate, hops: 1 })), &[]);
-    assert_eq!(recording.told()[0].label, "ELECTION 2, c");
+    assert_eq!(recording.entries()[0].label, "ELECTION 2, c");
 }
 
 #[test]
@@ -277,9 +277,9 @@ fn a_certificate_is_told_without_its_secret() {
     let certificate = DeathCertificate { member: id(3), incarnation, secret };
     let passed_on = Message::Dead(certificate);
     recording.turn(&Input::Dead(certificate), &[sends(&[2], passed_on)]);
-    let told = recording.told();
-    assert_eq!((told[0].what.as_str(), told[0].peer.is_some()), ("certified", true));
-    assert_eq!((told[1].what.as_str(), &told[1].causes[..]), ("sent", &[told[0].n][..]));
-    let text = serde_json::to_string(&told).unwrap();
+    let entries = recording.entries();
+    assert_eq!((entries[0].what.as_str(), entries[0].peer.is_some()), ("certified", true));
+    assert_eq!((entries[1].what.as_str(), &entries[1].causes[..]), ("sent", &[entries[0].n][..]));
+    let text = serde_json::to_string(&entries).unwrap();
     assert!(!text.contains("5c5c") && !text.contains("92,92"), "{text}");
 }

@@ -1,4 +1,4 @@
-//! The record as it is told to readers.
+//! The record as readers see it.
 
 use super::Recorded;
 use crate::core::membership::MemberList;
@@ -6,10 +6,10 @@ use crate::trace::record::Entry;
 
 impl Recorded {
     /// From when on nothing is missing, in nanoseconds, and the events with the names of these members.
-    pub fn told(&self, members: &MemberList) -> (u64, Vec<Entry>) {
+    pub fn entries(&self, members: &MemberList) -> (u64, Vec<Entry>) {
         let kept = self.0.lock().clone(); // the words are made without the lock
         let mut events: Vec<_> = kept.elections.events.iter().chain(&kept.quiet.events).collect();
         events.sort_by_key(|event| event.number);
-        (kept.since.0, events.into_iter().map(|event| event.told(members)).collect())
+        (kept.since.0, events.into_iter().map(|event| event.entry(members)).collect())
     }
 }
