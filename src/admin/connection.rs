@@ -134,11 +134,11 @@ impl<H: Handle> Connection<'_, H> {
             let news = self.shared.places().news();
             let events = stream.next(&log);
             if !events.is_empty() {
-                let told = self.tell(&events);
-                if told.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
+                let sent = self.tell(&events);
+                if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
                     log.count_cut();
                 }
-                told?;
+                sent?;
             } else if last.elapsed() >= limits::BEAT {
                 self.tell(stream::BEAT)?;
             } else {

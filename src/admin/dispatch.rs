@@ -29,8 +29,8 @@ impl<H: Handle> Shared<H> {
     /// What the connections to this node share.
     pub fn new(handle: H, access: Access) -> Shared<H> {
         let places = Arc::<Places>::default();
-        let told = places.clone();
-        handle.events().on_news(move || told.tell_news());
+        let waiting = places.clone();
+        handle.events().on_news(move || waiting.tell_news());
         Shared { handle, access, places, elections: Elections::default() }
     }
 
@@ -132,8 +132,8 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
 
 /// The events of the node, after the last one that the client read.
 fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
-    let told = stream::wanted(request, &shared.handle.events())?;
-    Ok(Stream::new(told))
+    let last = stream::wanted(request, &shared.handle.events())?;
+    Ok(Stream::new(last))
 }
 
 /// The answer to a request that gives no command.

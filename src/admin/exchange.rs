@@ -208,10 +208,10 @@ mod tests {
 
     #[test]
     fn an_answer_ends_with_its_length_or_with_the_connection() {
-        let told = read("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\n{} and more").unwrap();
-        assert_eq!(told, (503, "{}".to_owned()));
-        let told = read("HTTP/1.0 200 OK\r\n\r\nto the end").unwrap();
-        assert_eq!(told, (200, "to the end".to_owned()));
+        let answer = read("HTTP/1.1 503 No\r\nContent-Length: 2\r\n\r\n{} and more").unwrap();
+        assert_eq!(answer, (503, "{}".to_owned()));
+        let answer = read("HTTP/1.0 200 OK\r\n\r\nto the end").unwrap();
+        assert_eq!(answer, (200, "to the end".to_owned()));
     }
 
     #[test]

@@ -124,9 +124,9 @@ fn is_an_answer(response: &Response) {
         other => panic!("{other:?}"),
     };
     assert_eq!(head.code, Some(response.code));
-    let told = head.headers.iter().find(|header| header.name == "Content-Length");
-    let told = told.and_then(|header| std::str::from_utf8(header.value).ok()?.parse().ok());
-    assert_eq!(told, Some(bytes.len() - length));
+    let declared = head.headers.iter().find(|header| header.name == "Content-Length");
+    let declared = declared.and_then(|header| std::str::from_utf8(header.value).ok()?.parse().ok());
+    assert_eq!(declared, Some(bytes.len() - length));
     let body: serde_json::Value = serde_json::from_slice(&bytes[length..]).expect("it is JSON");
     assert!(body.get("error").is_some(), "{body}");
 }

@@ -116,14 +116,14 @@ pub fn recognise(request: &Request, own: &Status) -> Result<(), Response> {
     if !differs(CLUSTER, &own.cluster) && !differs(NODE, &own.node.id) {
         return Ok(());
     }
-    let told = |header: &str| request.header(header).unwrap_or("?").to_owned();
+    let named = |header: &str| request.header(header).unwrap_or("?").to_owned();
     let sentence = format!(
         "this node is {} of cluster {} (id {}), and the command is for id {} of cluster {}: correct the configuration",
         own.node.name,
         own.cluster,
         own.node.id,
-        told(NODE),
-        told(CLUSTER),
+        named(NODE),
+        named(CLUSTER),
     );
     Err(Response::error(409, sentence))
 }

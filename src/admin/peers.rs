@@ -42,11 +42,11 @@ pub fn status<H: Handle>(name: &str, handle: &H, security: &Security) -> Respons
     };
     let address = member.admin.as_deref().unwrap_or_default();
     match client.status(address) {
-        Ok(told) if told.node.id == member.id && told.cluster == own.cluster => {
-            Response::json(200, &told)
+        Ok(status) if status.node.id == member.id && status.cluster == own.cluster => {
+            Response::json(200, &status)
         }
-        Ok(told) => {
-            let (other, cluster) = (told.node.name, told.cluster);
+        Ok(status) => {
+            let (other, cluster) = (status.node.name, status.cluster);
             let sentence =
                 format!("at {address} answers {other} of cluster {cluster}, and not {name}");
             Response::error(502, sentence)

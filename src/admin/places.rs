@@ -37,7 +37,7 @@ pub struct Places {
     /// A connection has ended, or waits for its client from now on, or the server stops.
     changed: Condvar,
     /// There are new events, or the place of a stream is lost.
-    told: Condvar,
+    streams: Condvar,
 }
 
 #[derive(Default)]
@@ -120,7 +120,7 @@ impl Places {
         if let Some(taken) = state.taken.get_mut(&number) {
             taken.is_leaving = true;
             let _ = taken.socket.shutdown(Shutdown::Both); // the client may have ended it
-            self.told.notify_all();
+            self.streams.notify_all();
         }
     }
 
@@ -163,7 +163,7 @@ impl Places {
     /// Wakes the threads of the streams: there are new events.
     pub fn tell_news(&self) {
         self.state.lock().news += 1;
-        self.told.notify_all();
+        self.streams.notify_all();
     }
 
     /// How often there were new events.
@@ -184,7 +184,7 @@ impl Places {
             let _ = taken.socket.shutdown(Shutdown::Read); // the client may have ended it
         }
         self.changed.notify_all();
-        self.told.notify_all();
+        self.streams.notify_all();
     }
 
     /// Waits until all connections have ended, and after this time ends those that still wait for their clients.
@@ -228,7 +228,7 @@ impl Place<'_> {
         let end = Instant::now() + limit;
         while state.news == seen
             && !state.is_over(self.number)
-            && !self.places.told.wait_until(&mut state, end).timed_out()
+            && !self.places.streams.wait_until(&mut state, end).timed_out()
         {}
     }
 

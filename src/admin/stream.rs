@@ -34,21 +34,21 @@ pub fn too_many() -> Response {
 /// A client that gets all events.
 pub struct Stream {
     /// The last event that was sent to it.
-    told: EventId,
+    sent: EventId,
 }
 
 impl Stream {
     /// A stream of the events after this one.
-    pub fn new(told: EventId) -> Stream {
-        Stream { told }
+    pub fn new(sent: EventId) -> Stream {
+        Stream { sent }
     }
 
     /// The next events as bytes; empty if there is none.
     pub fn next(&mut self, log: &EventLog) -> Vec<u8> {
         let mut bytes = Vec::new();
-        for event in log.after(self.told, LOT) {
+        for event in log.after(self.sent, LOT) {
             if let Ok(id) = event.id.parse() {
-                self.told = id;
+                self.sent = id;
             }
             bytes.extend(frame(&event));
             if bytes.len() >= LOT_BYTES {

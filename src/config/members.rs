@@ -225,13 +225,13 @@ impl<'t> Taken<'t> {
     fn admins_apart(&self, report: &mut Report<'t>) {
         let binds_another =
             |of: &Spot| self.admin_listens.iter().any(|(_, at)| at.parent() == of.parent());
-        let told =
+        let dialed =
             self.admins.iter().map(|(admin, spot)| (admin, spot, true, !binds_another(spot)));
         let bound = self.admin_listens.iter().map(|(admin, spot)| (admin, spot, false, true));
-        for (admin, spot, is_told, is_bound) in told.chain(bound) {
+        for (admin, spot, is_dialed, is_bound) in dialed.chain(bound) {
             let clash = self.addresses.iter().chain(&self.listens).find(|(peers, at)| {
                 let of_same = spot.parent() == at.parent();
-                (is_told && admin == peers) || (is_bound && of_same && admin.clashes(peers))
+                (is_dialed && admin == peers) || (is_bound && of_same && admin.clashes(peers))
             });
             if let Some((_, at)) = clash {
                 let what = format!("is taken by {} on line {}", at.key, report.line(at));

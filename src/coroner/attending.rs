@@ -98,11 +98,11 @@ impl Coroner {
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
     ///
     /// # Errors
-    /// When it cannot be told, as it stands still and its queue is full.
+    /// When it cannot be ordered to, as it stands still and its queue is full.
     pub fn dismiss(&self) -> io::Result<()> {
         match tell(&self.0.line, &Order::Dismiss, None) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(()), // it has ended
-            told => told,
+            sent => sent,
         }
     }
 

@@ -39,6 +39,6 @@ fn is_closed(stream: &UnixStream) -> bool {
 /// Whether the system tells one of these of a descriptor, or that its other side has ended, within this time.
 pub(super) fn tells(of: &impl AsFd, what: PollFlags, timeout: Duration) -> bool {
     let limit = Timespec::try_from(timeout).ok();
-    let told = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
-    retry_on_intr(told).is_ok_and(|count| count > 0)
+    let polled = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
+    retry_on_intr(polled).is_ok_and(|count| count > 0)
 }

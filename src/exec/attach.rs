@@ -37,7 +37,7 @@ const MOST: u64 = 64;
 /// A process that reads nothing for this long is disconnected; its guard ends its command.
 const WRITE: Duration = Duration::from_secs(1);
 /// So many addresses fit into the first line for certain.
-const MOST_TOLD: usize = 32;
+const MOST_SHOWN: usize = 32;
 /// Lines that wait to be parsed.
 const LINES: usize = 4;
 /// Between two looks whether a dead process's guard has ended.
@@ -76,7 +76,7 @@ impl Attached {
         addresses: &[Address],
         attendance: Attendance,
     ) -> Attached {
-        let addresses = addresses.iter().take(MOST_TOLD).map(Address::to_string).collect();
+        let addresses = addresses.iter().take(MOST_SHOWN).map(Address::to_string).collect();
         let (closing, lines) = (Arc::default(), Arc::default());
         Attached { node, state, group, addresses, attendance, closing, lines }
     }
@@ -137,7 +137,8 @@ impl Attached {
 
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let mut line = Serving { attached: self, stream, hold: None, told: None, renewal: None };
+        let mut line =
+            Serving { attached: self, stream, hold: None, reported: None, renewal: None };
         if let Err(error) = line.run(number, input, lock) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
@@ -187,7 +188,7 @@ struct Serving<'a> {
     stream: &'a UnixStream,
     hold: Option<Hold>,
     /// The last reported epoch and end of the leadership; (0, 0) for none.
-    told: Option<(u64, u64)>,
+    reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
     renewal: Option<u64>,
 }
@@ -210,7 +211,7 @@ impl Serving<'_> {
         builder.spawn(move || hear(input, &sender))?; // it ends with the connection
         loop {
             self.tell()?;
-            let leads = self.told != Some((0, 0));
+            let leads = self.reported != Some((0, 0));
             // It is renewed with each heartbeat.
             let pause = if leads { node.timing().heartbeat / 2 } else { Duration::from_secs(60) };
             select! {
@@ -234,10 +235,10 @@ impl Serving<'_> {
         let renewal = leadership.as_ref().and_then(Leadership::renewal);
         let renewal = renewal.and_then(|time| u64::try_from(time.as_nanos()).ok());
         let now = leadership.map_or((0, 0), |leads| (leads.epoch(), leads.until().0));
-        if self.told == Some(now) && self.renewal == renewal {
+        if self.reported == Some(now) && self.renewal == renewal {
             return Ok(());
         }
-        (self.told, self.renewal) = (Some(now), renewal);
+        (self.reported, self.renewal) = (Some(now), renewal);
         let word = match now {
             (0, 0) => FromNode::DoesNotLead,
             (epoch, until) => FromNode::Leads { epoch, until, renewal },

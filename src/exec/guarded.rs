@@ -69,12 +69,12 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     if parent::end_with(guard).is_err() {
         return ExitCode::from(70);
     }
-    let mut told = [0; Begin::LENGTH];
+    let mut order = [0; Begin::LENGTH];
     let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-    if pipe.and_then(|mut pipe| pipe.read_exact(&mut told)).is_err() {
+    if pipe.and_then(|mut pipe| pipe.read_exact(&mut order)).is_err() {
         return ExitCode::from(70); // the guard has ended, or no longer needs it
     }
-    let begin = Begin::read(&told);
+    let begin = Begin::read(&order);
     let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);
     let error = Command::new(program)
         .args(rest)

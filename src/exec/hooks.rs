@@ -214,7 +214,7 @@ impl Waiting {
             let id: EventId = event.id.parse().unwrap_or(*seen);
             left_out += id.number.saturating_sub(seen.number + 1);
             *seen = id;
-            if !is_told(event.event) {
+            if !runs_for(event.event) {
                 continue;
             }
             let before = self.events.len();
@@ -228,7 +228,7 @@ impl Waiting {
 }
 
 /// Whether the program is run for such an event.
-fn is_told(kind: EventKind) -> bool {
+fn runs_for(kind: EventKind) -> bool {
     !matches!(kind, EventKind::Problem | EventKind::ProblemOver | EventKind::Takeover)
 }
 
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use crate::node::events::tests::event;
 
-    fn told(waiting: &Waiting) -> Vec<String> {
+    fn ids(waiting: &Waiting) -> Vec<String> {
         waiting.events.iter().map(|event| event.reason.clone()).collect()
     }
 
@@ -260,7 +260,7 @@ mod tests {
         let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
         let new = log.after(seen, KEPT);
         assert_eq!(waiting.take(&mut seen, new), 2);
-        assert_eq!(told(&waiting), ["2", "4", "5"]);
+        assert_eq!(ids(&waiting), ["2", "4", "5"]);
         assert_eq!(seen, log.last());
         let new = log.after(seen, KEPT);
         assert_eq!(waiting.take(&mut seen, new), 0);

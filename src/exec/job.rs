@@ -189,8 +189,8 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Whether the guard should have ended the job by now.
     fn is_late(&self) -> bool {
-        let as_told = self.ordered.is_some_and(|kill| self.late(kill) <= now());
-        as_told || self.alarms.late.is_due().unwrap_or(false)
+        let as_ordered = self.ordered.is_some_and(|kill| self.late(kill) <= now());
+        as_ordered || self.alarms.late.is_due().unwrap_or(false)
     }
 
     /// Until when we wait for a guard that was told to kill the job.
@@ -229,7 +229,7 @@ impl<'a, L: Leader> Job<'a, L> {
         let is_valid = self.leadership.is_valid();
         let ended = Ended {
             status,
-            told_to_end: self.ordered.is_some() || !is_valid,
+            ordered_to_end: self.ordered.is_some() || !is_valid,
             overruled: self.overruled,
             stopped: self.stopped && is_valid,
             has_command: !self.plan.command.is_empty(),
@@ -249,7 +249,7 @@ impl<'a, L: Leader> Job<'a, L> {
 struct Ended {
     status: ExitStatus,
     /// The leadership ends, or the node does.
-    told_to_end: bool,
+    ordered_to_end: bool,
     /// The guard was killed by this process.
     overruled: bool,
     /// Only since this process is to stop.
@@ -267,13 +267,15 @@ impl Ended {
                 (Left::Something, JobEnd::WithStop(128 + 15))
             }
             _ if signal == Some(BY_DEADLINE.as_raw()) => (Left::Something, JobEnd::WithLeadership),
-            _ if signal.is_some() && !self.told_to_end && !self.overruled => {
+            _ if signal.is_some() && !self.ordered_to_end && !self.overruled => {
                 (Left::All, JobEnd::GuardLost)
             }
             _ if signal.is_some() => (Left::All, JobEnd::WithLeadership),
             code if self.stopped => (Left::Nothing, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
             // Without a command, a guard ends for nothing else.
-            _ if self.told_to_end || !self.has_command => (Left::Nothing, JobEnd::WithLeadership),
+            _ if self.ordered_to_end || !self.has_command => {
+                (Left::Nothing, JobEnd::WithLeadership)
+            }
             code => (Left::Nothing, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
         }
     }
@@ -295,7 +297,7 @@ mod tests {
     /// end.
     fn leading(status: i32) -> Ended {
         let status = ExitStatus::from_raw(status);
-        Ended { status, told_to_end: false, overruled: false, stopped: false, has_command: true }
+        Ended { status, ordered_to_end: false, overruled: false, stopped: false, has_command: true }
     }
 
     #[test]
@@ -311,9 +313,9 @@ mod tests {
     fn the_code_of_a_command_counts_where_nobody_ended_it() {
         let code = 3;
         assert_eq!(leading(code << 8).verdict(), (Left::Nothing, JobEnd::ByItself(3)));
-        let told = Ended { told_to_end: true, ..leading(code << 8) };
-        assert_eq!(told.verdict(), (Left::Nothing, JobEnd::WithLeadership));
-        let stopped = Ended { told_to_end: true, stopped: true, ..leading(code << 8) };
+        let ordered = Ended { ordered_to_end: true, ..leading(code << 8) };
+        assert_eq!(ordered.verdict(), (Left::Nothing, JobEnd::WithLeadership));
+        let stopped = Ended { ordered_to_end: true, stopped: true, ..leading(code << 8) };
         assert_eq!(stopped.verdict(), (Left::Nothing, JobEnd::WithStop(3)));
         let killed = Signal::KILL.as_raw();
         assert_eq!(leading(killed).verdict(), (Left::All, JobEnd::GuardLost));

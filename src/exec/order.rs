@@ -163,8 +163,8 @@ mod tests {
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(1))).unwrap();
         let begin = Begin { epoch: 7, group: None };
         begin.send(&electd, &alarms).unwrap();
-        let (told, [term, kill]) = Begin::receive(&guard).unwrap().unwrap();
-        assert_eq!(told, begin);
+        let (received, [term, kill]) = Begin::receive(&guard).unwrap().unwrap();
+        assert_eq!(received, begin);
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
         drop(electd);

@@ -149,12 +149,12 @@ impl Recording {
 /// If it has none, or that of another text.
 pub fn is_whole(text: &[u8]) -> Result<(), NoRecording> {
     let text = text.trim_ascii_end();
-    let Some(told) = text.strip_prefix(HEAD.as_bytes()) else {
+    let Some(content) = text.strip_prefix(HEAD.as_bytes()) else {
         let record = serde_json::from_slice::<Record>(text);
         let is_record = record.is_ok_and(|record| !record.node.is_empty());
         return Err(if is_record { NoRecording::EventsAlone } else { NoRecording::Other });
     };
-    let (digits, rest) = told.split_at_checked(DIGITS).ok_or(NoRecording::Damaged)?;
+    let (digits, rest) = content.split_at_checked(DIGITS).ok_or(NoRecording::Damaged)?;
     let sum = format!("{:08x}", crc32fast::hash(rest));
     if digits == sum.as_bytes() { Ok(()) } else { Err(NoRecording::Damaged) }
 }

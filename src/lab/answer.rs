@@ -27,11 +27,11 @@ pub fn object(question: &Question, observed: &Observed) -> Value {
         names: names.clone(),
         events: &events,
     };
-    let mut told = events_of(&diagram);
+    let mut answer = events_of(&diagram);
     for (at, event) in events.iter().enumerate() {
-        told["events"][at]["sentence"] = event.sentence(&names).into();
+        answer["events"][at]["sentence"] = event.sentence(&names).into();
         if let Some(place) = places.get(&kept[at]) {
-            told["events"][at]["place"] = (*place).into();
+            answer["events"][at]["place"] = (*place).into();
         }
     }
     let end = observed.members.iter().enumerate();
@@ -59,10 +59,10 @@ pub fn object(question: &Question, observed: &Observed) -> Value {
         "rivalled_ms": millis(observed.rivalled),
         "svg": Svg(&diagram).to_string(),
     });
-    if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
-        told.extend(more);
+    if let (Value::Object(answer), Value::Object(more)) = (&mut answer, more) {
+        answer.extend(more);
     }
-    told
+    answer
 }
 
 fn name(number: usize) -> String {

@@ -11,7 +11,7 @@ fn ask(query: &str) -> Response {
     Lab::default().run(query)
 }
 
-fn told(query: &str) -> Value {
+fn answer(query: &str) -> Value {
     let response = ask(query);
     let text = String::from_utf8_lossy(&response.body).into_owned();
     assert_eq!(response.code, 200, "{query}: {text}");
@@ -20,8 +20,8 @@ fn told(query: &str) -> Value {
 
 /// The count of the first election of a run, and what the formula makes of it.
 fn counted(query: &str) -> (u64, u64) {
-    let told = told(query);
-    let first = &told["elections"][0];
+    let answer = answer(query);
+    let first = &answer["elections"][0];
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{query}: {first}"));
     (number(&first["messages"]["total"]), number(&first["formula"]["exact"]))
 }
@@ -53,15 +53,15 @@ fn counts_are_those_of_the_formulas() {
 #[test]
 fn each_event_comes_after_its_causes_and_each_message_has_its_place() {
     for algorithm in ["bully", "halting", "ring"] {
-        let told =
-            told(&format!("algorithm={algorithm}&quorum=majority&do=freeze5@100,thaw5@1200"));
-        let events = told["events"].as_array().expect("a list");
+        let answer =
+            answer(&format!("algorithm={algorithm}&quorum=majority&do=freeze5@100,thaw5@1200"));
+        let events = answer["events"].as_array().expect("a list");
         for (at, event) in events.iter().enumerate() {
             let causes = event["causes"].as_array().expect("a list");
             assert!(causes.iter().all(|cause| cause.as_u64() < Some(at as u64)), "{event}");
             assert_eq!(event["place"].is_u64(), event["what"] == "sends", "{event}");
         }
-        let drawn = told["svg"].as_str().expect("text");
+        let drawn = answer["svg"].as_str().expect("text");
         assert!(drawn.starts_with("<svg ") && drawn.contains("data-event"));
     }
 }
@@ -70,16 +70,16 @@ fn each_event_comes_after_its_causes_and_each_message_has_its_place() {
 fn a_place_that_is_shown_is_the_one_that_is_dropped() {
     for algorithm in ["bully", "halting", "ring"] {
         let query = format!("algorithm={algorithm}&until=1200&do=kill5@600");
-        let before = told(&query);
-        let sends = |told: &Value| -> Vec<Value> {
-            let events = told["events"].as_array().expect("a list");
+        let before = answer(&query);
+        let sends = |answer: &Value| -> Vec<Value> {
+            let events = answer["events"].as_array().expect("a list");
             events.iter().filter(|event| event["what"] == "sends").cloned().collect()
         };
         let first = sends(&before)[0].clone();
         let number = |name: &Value| name.as_str().unwrap_or_default().replace("node-", "");
         let (from, to) = (number(&first["member"]), number(&first["to"]));
-        let told = told(&format!("{query},drop{from}-{to}.{}", first["place"]));
-        let dropped = sends(&told)[0].clone();
+        let answer = answer(&format!("{query},drop{from}-{to}.{}", first["place"]));
+        let dropped = sends(&answer)[0].clone();
         assert_eq!((&dropped["label"], &dropped["to"]), (&first["label"], &first["to"]));
         assert_eq!(
             (&first["lost"], &dropped["lost"]),
@@ -92,13 +92,13 @@ fn a_place_that_is_shown_is_the_one_that_is_dropped() {
 #[test]
 fn who_leads_and_whether_two_did_is_told() {
     let cut = "do=cut1.2-3.4.5@100&until=3000";
-    let two = told(cut);
+    let two = answer(cut);
     assert_eq!(two["leader"], Value::Null);
     assert!(two["rivalled_ms"].as_f64() > Some(1000.0), "{}", two["rivalled_ms"]);
-    let one = told(&format!("{cut}&quorum=majority"));
+    let one = answer(&format!("{cut}&quorum=majority"));
     assert_eq!(one["rivalled_ms"], 0.0);
     assert_eq!(one["states"][4]["state"], "leading");
-    let killed = told("do=kill5@100");
+    let killed = answer("do=kill5@100");
     assert_eq!(
         (&killed["leader"], &killed["states"][4]["state"]),
         (&"node-4".into(), &"down".into())

@@ -170,7 +170,7 @@ impl Reception {
         mut session: Option<Session>,
     ) {
         name_thread("reader", &self.name(peer));
-        let (mut payload, mut told) = (Vec::new(), false);
+        let (mut payload, mut is_warned) = (Vec::new(), false);
         let mut from = BufReader::new(Secured::new(&closer.stream, session.as_mut()));
         if closer.stream.set_read_timeout(None).is_ok() {
             loop {
@@ -186,7 +186,7 @@ impl Reception {
                     Ok(envelope) => envelope,
                     Err(error @ DecodeError::Unknown(_)) => {
                         self.counters.dropped(Drop::Unknown, 1);
-                        if !std::mem::replace(&mut told, true) {
+                        if !std::mem::replace(&mut is_warned, true) {
                             warn!("dropped from {}: {error}; upgrade this node", self.name(peer));
                         }
                         continue;

@@ -11,7 +11,7 @@ use super::{Variables, no_pipe};
 use crate::limits::shown;
 
 /// The longest piece of the last line that is reported, in characters.
-const TOLD: usize = 200;
+const SHOWN: usize = 200;
 
 /// A member's health check: a program that exits with 0 where the member is fit to lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -84,7 +84,7 @@ fn said(ran: &Ran) -> String {
 fn last_line(printed: &[u8]) -> String {
     let mut lines = printed.rsplit(|byte| *byte == b'\n');
     let last = lines.find(|line| !line.trim_ascii().is_empty()).unwrap_or_default();
-    shown(String::from_utf8_lossy(last).trim(), TOLD)
+    shown(String::from_utf8_lossy(last).trim(), SHOWN)
 }
 
 /// Counts failures and passes.
@@ -247,7 +247,7 @@ mod tests {
         let output = run(&check("printf '\\033[31mred\\a\\n'")).output;
         assert!(output.contains("red") && !output.contains(char::is_control), "{output}");
         let output = run(&check("head -c 5000 /dev/zero | tr '\\0' x")).output;
-        assert_eq!(output, format!("{}...", "x".repeat(TOLD)));
+        assert_eq!(output, format!("{}...", "x".repeat(SHOWN)));
     }
 
     #[test]

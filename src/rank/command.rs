@@ -9,7 +9,7 @@ use super::{Outcome, Sample, Variables};
 use crate::core::types::Rank;
 
 /// The longest piece of its output that is reported, in characters.
-const TOLD: usize = 200;
+const SHOWN: usize = 200;
 
 /// Runs a program and reads the number on the first line that it prints.
 pub fn sample(
@@ -54,8 +54,8 @@ fn first_line(printed: &[u8]) -> String {
 
 /// A piece of what a stranger printed, safe to show in a terminal and on one line.
 fn quote(line: &str) -> String {
-    let shown: String = line.chars().take(TOLD).flat_map(char::escape_debug).collect();
-    if line.chars().nth(TOLD).is_some() { shown + "..." } else { shown }
+    let shown: String = line.chars().take(SHOWN).flat_map(char::escape_debug).collect();
+    if line.chars().nth(SHOWN).is_some() { shown + "..." } else { shown }
 }
 
 #[cfg(test)]
@@ -114,14 +114,14 @@ mod tests {
         fails("kill -TERM $$", "was ended by signal 15");
         fails("true", "printed no number on its first line");
         fails("echo; echo 5", "printed no number on its first line");
-        for (printed, told) in [
+        for (printed, shown) in [
             ("1.5", "1.5"),
             ("-9223372036854775808", "-9223372036854775808"),
             ("9223372036854775807", "9223372036854775807"), // stands for a member that an operator chose
             ("\\033[31m", "\\u{1b}[31m"),
         ] {
             let range = "from -9223372036854775807 to 9223372036854775806";
-            let expected = format!("printed \"{told}\", which is no whole number {range}");
+            let expected = format!("printed \"{shown}\", which is no whole number {range}");
             fails(&format!("printf -- '{printed}'"), &expected);
         }
         fails("yes", "printed more than 65536 bytes");

@@ -49,7 +49,7 @@ fn a_node_that_does_not_want_it_gets_nothing() {
 }
 
 /// What a status says of a node that was refused its memory, and its threads under this limit.
-fn told(highest: Option<u64>) -> String {
+fn sentence(highest: Option<u64>) -> String {
     let refused = Refused {
         memory: Some("its memory is not locked".to_owned()),
         scheduling: Mutex::new(Some(refused::scheduling("not permitted", PRIORITY, highest))),
@@ -62,11 +62,11 @@ fn told(highest: Option<u64>) -> String {
 #[test]
 fn the_words_of_a_refusal_name_what_forbids_it() {
     let limit = "its threads have ordinary scheduling: not permitted: RLIMIT_RTPRIO is 9 and has to be 10 or more";
-    assert!(told(Some(9)).starts_with(limit), "{}", told(Some(9)));
+    assert!(sentence(Some(9)).starts_with(limit), "{}", sentence(Some(9)));
     for enough in [Some(10), None] {
-        assert!(told(enough).contains("RLIMIT_RTPRIO allows it"), "{}", told(enough));
+        assert!(sentence(enough).contains("RLIMIT_RTPRIO allows it"), "{}", sentence(enough));
     }
-    assert!(told(Some(9)).ends_with("; its memory is not locked"));
+    assert!(sentence(Some(9)).ends_with("; its memory is not locked"));
 }
 
 #[test]

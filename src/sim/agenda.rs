@@ -110,7 +110,7 @@ pub(super) enum JobEvent {
     /// It has ended.
     Ends,
     /// The process learns that.
-    Told,
+    Learned,
 }
 
 /// The events to come, by when they are due; of one time the first that was scheduled is the first.

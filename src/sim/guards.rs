@@ -29,7 +29,7 @@ pub(super) fn job_moves(
             let due = jobs.stop(node, now);
             world.schedule_job(node, incarnation, due);
         }
-        JobEvent::Told => {
+        JobEvent::Learned => {
             jobs.forget(node);
             world.give(node, Input::JobEnded);
         }

@@ -78,7 +78,7 @@ impl Jobs {
         let what = match (job.epoch, leads) {
             _ if job.moving => return None,
             (None, Some(_)) => JobEvent::Starts,
-            (Some(_), _) if job.until <= now => JobEvent::Told, // the guard has ended it
+            (Some(_), _) if job.until <= now => JobEvent::Learned, // the guard has ended it
             (Some(epoch), Some((led, until))) if epoch == led => {
                 job.until = job.until.max(until);
                 return None;
@@ -118,7 +118,7 @@ impl Jobs {
         let job = &mut self.of[node];
         let Some((epoch, until)) = leads else {
             job.moving = true;
-            return Err(Due::told(job.number));
+            return Err(Due::learned(job.number));
         };
         (job.epoch, job.until) = (Some(epoch), until);
         Ok(epoch)
@@ -130,7 +130,7 @@ impl Jobs {
         job.epoch?;
         job.until = job.until.min(now);
         job.moving = true;
-        Some(Due::told(job.number))
+        Some(Due::learned(job.number))
     }
 
     /// The process is gone: its guard ends the job. Tells when nothing of that runs any more.
@@ -167,7 +167,7 @@ impl Jobs {
 
 impl Due {
     /// The process learns that its job has ended.
-    fn told(number: u64) -> Due {
-        Due { after: Duration::ZERO, number, what: JobEvent::Told }
+    fn learned(number: u64) -> Due {
+        Due { after: Duration::ZERO, number, what: JobEvent::Learned }
     }
 }

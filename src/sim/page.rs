@@ -66,7 +66,7 @@ impl Page {
     /// Until when the worst client believes that the process leads, if it asked now.
     pub fn believed(&self, now: Time, clock: Clock) -> Time {
         let left = self.end().since(clock.local(now));
-        let told = UNIT * u32::try_from(left.as_millis()).unwrap_or(u32::MAX);
-        now + Clock::SLOWEST.truly_takes(told)
+        let shown = UNIT * u32::try_from(left.as_millis()).unwrap_or(u32::MAX);
+        now + Clock::SLOWEST.truly_takes(shown)
     }
 }

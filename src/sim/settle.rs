@@ -78,8 +78,8 @@ pub(super) fn revive(world: &mut World) {
     let voters: Vec<usize> = voters.filter_map(|member| world.place(member.id)).collect();
     // A newcomer learns the state of the cluster from a leader, or from all others; and a later change
     // may remove one of a bare majority.
-    let told = world.setup.bootstrap && !world.changes;
-    let wanted = if told { voters.len() / 2 + 1 } else { voters.len() };
+    let knows = world.setup.bootstrap && !world.changes;
+    let wanted = if knows { voters.len() / 2 + 1 } else { voters.len() };
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
     for at in voters.iter().rev() {
         if live < wanted && world.nodes[*at].core.is_none() {
@@ -237,7 +237,7 @@ pub(super) fn agreed(world: &World, alive: &[(usize, &Core)]) -> Option<(usize, 
     let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
     let majority = world.setup.quorum == Quorum::Majority;
     let lives = |id| world.place(id).is_some_and(|at| world.nodes[at].core.is_some());
-    let told = |core: &Core| {
+    let may_hear = |core: &Core| {
         let others = core.members().iter().filter(|m| m.votes() && m.id != core.id());
         let (could, all) = others.fold((0, 0), |(could, all), other| {
             let may = lives(other.id) && list.get(other.id).is_some();
@@ -245,7 +245,7 @@ pub(super) fn agreed(world: &World, alive: &[(usize, &Core)]) -> Option<(usize, 
         });
         could > all / 2
     };
-    let removed = |core: &Core| majority && list.removed().contains(&core.id()) && told(core);
+    let removed = |core: &Core| majority && list.removed().contains(&core.id()) && may_hear(core);
     let agree =
         alive.iter().all(|(_, core)| agrees(core)) && !world.live().any(|(_, core)| removed(core));
     agree.then_some((place, epoch))

@@ -94,11 +94,11 @@ impl Votes {
         self.voters[at].remembered = promised;
     }
 
-    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the voter
-    /// has told the candidate, unless the vote is the candidate's own.
+    /// Whether this voter gave its vote to a candidate: it is on the disk of the voter, and the candidate
+    /// has heard of it, unless the vote is the candidate's own.
     pub fn gave(&self, at: usize, (epoch, candidate): VotedFor, candidate_at: usize) -> bool {
-        let told = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
-        told && self.voters[at].stored.contains(&(epoch, candidate))
+        let is_known = at == candidate_at || self.voters[candidate_at].heard.contains(&(epoch, at));
+        is_known && self.voters[at].stored.contains(&(epoch, candidate))
     }
 
     /// Whether what this voter told binds it to a leader from now until then, by the voter's clock. A leader
@@ -313,19 +313,19 @@ mod tests {
     }
 
     #[test]
-    fn a_vote_counts_once_it_is_stored_and_was_told() {
+    fn a_vote_counts_once_it_is_stored_and_the_candidate_heard_it() {
         let vote = vote(1, 5);
-        let told = (Epoch(5), id(1));
+        let given = (Epoch(5), id(1));
         let mut votes = asked();
         assert_eq!(votes.tells(word(0, 1, &vote, 20)), Ok(()));
-        assert!(!votes.gave(0, told, 1), "it is on its way");
+        assert!(!votes.gave(0, given, 1), "it is on its way");
         votes.hears(word(0, 1, &vote, 30));
-        assert!(votes.gave(0, told, 1));
-        assert!(!votes.gave(1, told, 1), "the own vote is not stored");
-        votes.stored(1, Some(told));
-        assert!(votes.gave(1, told, 1), "nobody has to tell it");
+        assert!(votes.gave(0, given, 1));
+        assert!(!votes.gave(1, given, 1), "the own vote is not stored");
+        votes.stored(1, Some(given));
+        assert!(votes.gave(1, given, 1), "nobody has to tell it");
         votes.started(1);
-        assert!(!votes.gave(0, told, 1), "a new process was told nothing");
+        assert!(!votes.gave(0, given, 1), "a new process was told nothing");
     }
 
     #[test]

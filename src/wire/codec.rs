@@ -182,9 +182,9 @@ mod tests {
 
     #[test]
     fn a_hello_tells_the_version_if_that_is_one_short_line() {
-        let told = core::Hello { version: Some("0.2.0".into()), ..hello() };
+        let newer = core::Hello { version: Some("0.2.0".into()), ..hello() };
         let read = |bytes: &[u8]| decode_opening(&bytes[4..]);
-        assert_eq!(read(&encode_hello(&told)).ok(), Some(Opening::Hello(told)));
+        assert_eq!(read(&encode_hello(&newer)).ok(), Some(Opening::Hello(newer)));
         let hostile = core::Hello { version: Some("0.2\n".into()), ..hello() };
         assert!(read(&encode_hello(&hostile)).is_err());
     }

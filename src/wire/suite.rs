@@ -124,7 +124,7 @@ fn a_length_beyond_the_cap_allocates_nothing<T: Transport>() {
         let segment = [&length.to_be_bytes()[..], b"{}"].concat();
         let mut payload = Vec::new();
         let error = read_frame(&mut T::carry(vec![segment]), &mut payload).unwrap_err();
-        assert!(matches!(error, FrameError::TooLong(told) if told == length), "{error}");
+        assert!(matches!(error, FrameError::TooLong(found) if found == length), "{error}");
         assert_eq!(payload.capacity(), 0);
     }
 }

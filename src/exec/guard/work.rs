@@ -153,10 +153,11 @@ impl Guard {
     /// Until nothing of the command is left. Tells how it ended, and whether it left nothing elsewhere, and no address.
     pub fn run(mut self) -> (Result<Ended, Failed>, bool) {
         let forced = self.serve();
-        let told = self.ordered.is_some();
+        let was_ordered = self.ordered.is_some();
         let code = self.finish();
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
-        let ended = |forced| if forced && !told { Ended::ByDeadline } else { Ended::With(code) };
+        let ended =
+            |forced| if forced && !was_ordered { Ended::ByDeadline } else { Ended::With(code) };
         (forced.map(ended), is_cleaned && !self.leaves_address)
     }
 
@@ -287,15 +288,15 @@ impl Guard {
             ));
         }
         self.release();
-        let mut told = false;
+        let mut is_said = false;
         while !tree::is_childless() {
             let left = self.kill_left(GONE);
             if tree::is_childless() {
                 break;
             }
-            if !told {
+            if !is_said {
                 say(&left.as_ref().map_or_else(ToString::to_string, |left| tree::undead(left)));
-                told = true;
+                is_said = true;
             }
             thread::sleep(PAUSE);
         }

@@ -181,8 +181,8 @@ fn what_cannot_be_done_is_said() {
         (cut(), back),
         (cut(), Deed::Heal(set(&[1]), set(&[2]))),
     ] {
-        let told = of(AlgorithmKind::Bully, &[(100, before), (200, deed.clone())]).run();
-        assert!(matches!(told, Err(Trouble::Idle(1, _))), "{deed:?}: {told:?}");
+        let outcome = of(AlgorithmKind::Bully, &[(100, before), (200, deed.clone())]).run();
+        assert!(matches!(outcome, Err(Trouble::Idle(1, _))), "{deed:?}: {outcome:?}");
     }
 }
 

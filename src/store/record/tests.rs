@@ -20,10 +20,10 @@ fn what_is_written_is_read_back() {
     let busy = with(record(0), |kept| kept.task = Task::new(*b"any \xff\0 bytes"));
     let emptied = with(record(0), |kept| kept.task = taken(b""));
     let left = with(record(7), |kept| kept.removed = true);
-    let told = voter().kept.durable.vote.map(|vote| VoterRecord { floor: Epoch(5), ..vote });
-    let told = with(voter(), |kept| kept.vote = told);
+    let floored = voter().kept.durable.vote.map(|vote| VoterRecord { floor: Epoch(5), ..vote });
+    let floored = with(voter(), |kept| kept.vote = floored);
     let met = with(voter(), |kept| kept.met = [(id(2), Incarnation(4))].into());
-    for record in [record(7), leaderless, last, busy, emptied, voter(), left, told, met] {
+    for record in [record(7), leaderless, last, busy, emptied, voter(), left, floored, met] {
         assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
     }
 }
