@@ -113,7 +113,7 @@ impl Exec {
         stopping: &Receiver<()>,
     ) -> Result<End, CliError> {
         let late = self.job.wait().map(|wait| Instant::now() + wait);
-        let (mut has_run, mut told) = (false, false);
+        let (mut has_run, mut is_warned) = (false, false);
         loop {
             let left = late.filter(|_| !has_run);
             let left = left.map(|late| late.saturating_duration_since(Instant::now()));
@@ -130,7 +130,7 @@ impl Exec {
             if is_late || (left.is_none() && !self.job.is_restarted()) {
                 return outcome;
             }
-            if !std::mem::replace(&mut told, outcome.is_err()) {
+            if !std::mem::replace(&mut is_warned, outcome.is_err()) {
                 warn!("{why}; waiting for a node on this host");
             }
             let pause = left.map_or(AGAIN, |left| left.min(AGAIN));
@@ -156,7 +156,7 @@ impl Exec {
         let register = node.coroner.map(at);
         let plan = Plan { wait, register, ..self.job.plan(config, name, lock, false) };
         let leads = || node.leadership().is_some();
-        let end = waits::told((config, name), leads, || runner::run(&node, &plan, stopping));
+        let end = waits::say_while((config, name), leads, || runner::run(&node, &plan, stopping));
         if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
             node.hand_over();
         }
@@ -198,14 +198,14 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     orphans::adopt();
     let (sender, stopping) = bounded(0);
     let number = Arc::new(AtomicI32::new(0));
-    let told = number.clone();
+    let stored = number.clone();
     let work = move || {
         let mut sender = Some(sender);
         for signal in heard.forever() {
             if signal == orphans::SIGNAL {
                 orphans::reap();
             } else if let Some(sender) = sender.take() {
-                told.store(signal, Ordering::SeqCst); // before the channel closes
+                stored.store(signal, Ordering::SeqCst); // before the channel closes
                 drop(sender);
             }
         }

@@ -222,10 +222,13 @@ mod tests {
 
     #[test]
     fn a_program_gets_the_whole_verdict() {
-        let told = object(&judge(&[following("a", Some(("c", 7))), silent("b")]));
-        assert_eq!((&told["verdict"], &told["leader"]["epoch"]), (&json!("degraded"), &json!(7)));
-        assert_eq!((&told["answering"], &told["asked"]), (&json!(1), &json!(2)));
-        assert_eq!(told["problems"][0]["about"], "b");
+        let verdict = object(&judge(&[following("a", Some(("c", 7))), silent("b")]));
+        assert_eq!(
+            (&verdict["verdict"], &verdict["leader"]["epoch"]),
+            (&json!("degraded"), &json!(7))
+        );
+        assert_eq!((&verdict["answering"], &verdict["asked"]), (&json!(1), &json!(2)));
+        assert_eq!(verdict["problems"][0]["about"], "b");
         assert_eq!(object(&judge(&[silent("b")]))["verdict"], "unknown");
     }
 }

@@ -54,14 +54,14 @@ impl History {
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
         let client = targets.client(None);
-        let (mut told, mut one_at_a_time) = (Vec::new(), false);
+        let (mut histories, mut one_at_a_time) = (Vec::new(), false);
         for asked in &targets.ask_for_any(&client)? {
             let address = asked.target.admin.as_deref().unwrap_or_default();
             let history = asked.answer.as_ref().map_err(Clone::clone);
             match history.and_then(|_| client.history(address)) {
                 Ok(history) => {
                     one_at_a_time |= by_majority(asked);
-                    told.push(history);
+                    histories.push(history);
                 }
                 Err(error) => print::message(&format!("{}: {error}", asked.name())),
             }
@@ -69,7 +69,7 @@ impl History {
         let since = self.since.map_or(0, |since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
-        let mut merged = merge(&told, one_at_a_time);
+        let mut merged = merge(&histories, one_at_a_time);
         merged.retain(|led| led.lasts || led.until_ms.unwrap_or(led.since_ms) >= since);
         match self.output.output {
             Output::Json => print::json(&document(&merged)),
@@ -173,27 +173,27 @@ fn cells(led: &Led, now_ms: u64) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::merged::tests::{entry, told};
+    use crate::cli::merged::tests::{entry, history};
     use crate::node::history::Entry;
 
     #[test]
     fn nodes_that_saw_the_same_are_merged() {
         let nodes = [
-            told(
+            history(
                 "a",
                 vec![
                     entry("c", 1, 1002, Some(2000), "start"),
                     entry("b", 2, 2330, None, "leader_dead"),
                 ],
             ),
-            told(
+            history(
                 "b",
                 vec![
                     entry("c", 1, 1001, Some(2010), "start"),
                     entry("b", 2, 2329, None, "leader_dead"),
                 ],
             ),
-            told("c", vec![entry("b", 2, 9000, None, "start")]),
+            history("c", vec![entry("b", 2, 9000, None, "start")]),
         ];
         let merged = merge(&nodes, true);
         let spans: Vec<_> =
@@ -213,17 +213,20 @@ mod tests {
     fn who_did_not_see_the_end_says_nothing_of_it() {
         let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
         let nodes = [
-            told("a", vec![killed.clone()]),
-            told("b", vec![entry("c", 1, 1000, Some(5000), "start")]),
+            history("a", vec![killed.clone()]),
+            history("b", vec![entry("c", 1, 1000, Some(5000), "start")]),
         ];
         let merged = merge(&nodes, true);
         assert_eq!(merged[0].until_ms, Some(5000));
-        assert!(text(&merge(&[told("a", vec![killed])], true), 9, None).contains("not seen"));
-        let one = merge(&[told("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
+        assert!(text(&merge(&[history("a", vec![killed])], true), 9, None).contains("not seen"));
+        let one = merge(&[history("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
         assert!(text(&one, 9, None).contains("1 leadership; "));
         let again = entry("c", 2, 9000, None, "start");
         let dark = merge(
-            &[told("a", vec![Entry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again])],
+            &[history(
+                "a",
+                vec![Entry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again],
+            )],
             true,
         );
         let shown = text(&dark, 10_000, None);
@@ -238,7 +241,7 @@ mod tests {
         let reason = "its connection was lost, and then nobody heard it for longer than the failure time allows";
         let first = entry("node-3", 1, 1_000, Some(2_000), "start");
         let last = entry("node-2", 12, 2_400, None, "leader_dead");
-        let mut merged = merge(&[told("node-2", vec![first, last])], true);
+        let mut merged = merge(&[history("node-2", vec![first, last])], true);
         merged[0].reason = reason.to_owned();
         let wide = text(&merged, 3_662_400, Some(300));
         assert_eq!(wide, text(&merged, 3_662_400, None), "there is room");

@@ -385,8 +385,8 @@ mod tests {
     #[test]
     fn a_folder_that_is_missing_is_to_be_created() {
         let error = io::ErrorKind::NotFound.into();
-        let told = refused(Path::new("/no/such/cluster.json"), &error).message;
-        assert!(told.ends_with("there is no folder /no/such: create the folder"), "{told}");
+        let message = refused(Path::new("/no/such/cluster.json"), &error).message;
+        assert!(message.ends_with("there is no folder /no/such: create the folder"), "{message}");
     }
 
     #[test]

@@ -97,7 +97,7 @@ pub struct Judgement {
 /// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
 pub fn judge(asked: &[Asked]) -> Judgement {
     let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let problems: Vec<Trouble> = silent(asked).chain(told(statuses())).collect();
+    let problems: Vec<Trouble> = silent(asked).chain(reported(statuses())).collect();
     let asked_for =
         asked.iter().filter(|asked| asked.answer != Err(ClientError::NotServed)).count();
     let leader = newest_leader(asked).map(|leader| (leader.name.clone(), leader.epoch));
@@ -137,15 +137,15 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
 }
 
 /// The problems that nodes tell, with their names: what one sees, another may not.
-fn told<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<Trouble> {
-    let mut told: Vec<Trouble> = Vec::new();
+fn reported<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<Trouble> {
+    let mut reported: Vec<Trouble> = Vec::new();
     for status in statuses {
         for found in &status.problems {
             let same =
                 |known: &&mut Trouble| (&known.kind, &known.text) == (&found.kind, &found.text);
-            match told.iter_mut().find(same) {
+            match reported.iter_mut().find(same) {
                 Some(known) => add_once(&mut known.nodes, &status.node.name),
-                None => told.push(Trouble {
+                None => reported.push(Trouble {
                     nodes: vec![status.node.name.clone()],
                     kind: found.kind.clone(),
                     about: found.about.clone(),
@@ -154,7 +154,7 @@ fn told<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<Trouble> {
             }
         }
     }
-    told
+    reported
 }
 
 /// Why no leader is known, once for all nodes that say the same.
@@ -237,31 +237,32 @@ impl Judgement {
     /// What is wrong, for one line: the shortest first, so that as much as possible finds room. Why a member does not answer
     /// is said once: by those that miss it, or else by the command.
     pub fn brief(&self) -> Vec<String> {
-        let (silent, told) = self.by_source();
-        let is_told = |about: &str| told.iter().any(|it| it.about == about);
+        let (silent, reported) = self.by_source();
+        let is_reported = |about: &str| reported.iter().any(|it| it.about == about);
         let unheard: Vec<String> =
             silent.iter().map(|it| it.about.clone()).filter(|about| !about.is_empty()).collect();
-        let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_told(about));
+        let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
         let short = no_answer(&unheard).filter(|_| is_short);
         let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        let mut told: Vec<String> = told.iter().map(ToString::to_string).collect();
-        told.sort_by_key(String::len);
-        short.into_iter().chain(whole.map(ToString::to_string)).chain(told).collect()
+        let mut reported: Vec<String> = reported.iter().map(ToString::to_string).collect();
+        reported.sort_by_key(String::len);
+        short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
     }
 
     /// What is wrong besides what the headline says, each once: that a member is down, whoever tells it, and not again
     /// that it does not answer.
     pub fn besides(&self) -> Vec<String> {
-        let (silent, told) = self.by_source();
-        let is_down =
-            |about: &str| told.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
+        let (silent, reported) = self.by_source();
+        let is_down = |about: &str| {
+            reported.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about)
+        };
         let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_down(&it.about));
         let unheard: Vec<String> = unheard.map(|it| it.about.clone()).collect();
         let mut lines: Vec<String> = no_answer(&unheard).into_iter().collect();
         let others = silent.iter().filter(|it| it.about.is_empty());
         lines.extend(others.map(|it| it.text.clone()));
         let mut once: Vec<Trouble> = Vec::new();
-        for trouble in told.into_iter().filter(|it| !it.is(ProblemKind::QuorumMargin)) {
+        for trouble in reported.into_iter().filter(|it| !it.is(ProblemKind::QuorumMargin)) {
             let same = |known: &&mut Trouble| {
                 trouble.is(ProblemKind::PeerDown)
                     && (&known.kind, &known.about) == (&trouble.kind, &trouble.about)
@@ -360,8 +361,8 @@ mod tests {
         assert_eq!(lines(&asked), ["a, b: peer_down: d is down"]);
         assert_eq!(judgement.summary(), "c leads in epoch 7; 1 more failure tolerated");
         asked[0].answer.as_mut().unwrap().problems[0].text.push_str(": redial refused");
-        let told = ["a: peer_down: d is down: redial refused", "b: peer_down: d is down"];
-        assert_eq!(lines(&asked), told);
+        let expected = ["a: peer_down: d is down: redial refused", "b: peer_down: d is down"];
+        assert_eq!(lines(&asked), expected);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::node::history::{Entry, History as Told, Tells};
+use crate::node::history::{Entry, History, Tells};
 
 /// A leadership, as all nodes together know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -52,13 +52,13 @@ impl<'a> Seen<'a> {
 
 /// One leadership for each leader and epoch, in order of time. `one_at_a_time` says that the cluster elects by a
 /// majority.
-pub fn merge(told: &[Told], one_at_a_time: bool) -> Vec<Led> {
+pub fn merge(histories: &[History], one_at_a_time: bool) -> Vec<Led> {
     let mut seen: BTreeMap<(u64, &str), Vec<Seen<'_>>> = BTreeMap::new();
-    for Told { node, leaderships } in told {
+    for History { node, leaderships } in histories {
         let before = std::iter::once(None).chain(leaderships.iter().map(Some));
         for (entry, before) in leaderships.iter().zip(before) {
-            let told = Seen::by(node, entry).after(before);
-            seen.entry((entry.epoch, &entry.leader)).or_default().push(told);
+            let saw = Seen::by(node, entry).after(before);
+            seen.entry((entry.epoch, &entry.leader)).or_default().push(saw);
         }
     }
     let mut merged: Vec<Led> = Vec::new();
@@ -167,9 +167,9 @@ pub mod tests {
         }
     }
 
-    /// What this node tells.
-    pub fn told(node: &str, leaderships: Vec<Entry>) -> Told {
-        Told { node: node.to_owned(), leaderships }
+    /// The history of this node.
+    pub fn history(node: &str, leaderships: Vec<Entry>) -> History {
+        History { node: node.to_owned(), leaderships }
     }
 
     fn spans(merged: &[Led]) -> Vec<(&str, u64, Option<u64>)> {
@@ -179,8 +179,9 @@ pub mod tests {
     #[test]
     fn a_leader_that_was_frozen_does_not_lead_beside_the_next() {
         let first = |until| entry("c", 1, 1000, Some(until), "start");
-        let follower = told("a", vec![first(2000), entry("b", 2, 2300, None, "leader_suspected")]);
-        let frozen = told("c", vec![first(2100), entry("b", 2, 9005, None, "stalled")]);
+        let follower =
+            history("a", vec![first(2000), entry("b", 2, 2300, None, "leader_suspected")]);
+        let frozen = history("c", vec![first(2100), entry("b", 2, 9005, None, "stalled")]);
         for one_at_a_time in [true, false] {
             let merged = merge(&[follower.clone(), frozen.clone()], one_at_a_time);
             assert_eq!(spans(&merged), [("c", 1000, Some(2100)), ("b", 2300, None)]);
@@ -191,13 +192,13 @@ pub mod tests {
     fn two_leaders_at_once_are_shown_where_they_can_be() {
         let first = |until| entry("c", 1, 1000, until, "start");
         let side =
-            told("a", vec![first(Some(2000)), entry("b", 2, 2300, None, "leader_suspected")]);
-        let healed = told("c", vec![first(Some(9000)), entry("b", 2, 9005, None, "overruled")]);
+            history("a", vec![first(Some(2000)), entry("b", 2, 2300, None, "leader_suspected")]);
+        let healed = history("c", vec![first(Some(9000)), entry("b", 2, 9005, None, "overruled")]);
         let merged = merge(&[side.clone(), healed.clone()], false);
         assert_eq!(spans(&merged)[0], ("c", 1000, Some(9000)));
         let merged = merge(&[side.clone(), healed], true);
         assert_eq!(spans(&merged)[0], ("c", 1000, Some(2300)));
-        let parted = told("c", vec![first(None)]);
+        let parted = history("c", vec![first(None)]);
         let lasting = |one_at_a_time| {
             let merged = merge(&[side.clone(), parted.clone()], one_at_a_time);
             merged.iter().map(|led| led.lasts).collect::<Vec<_>>()
@@ -210,7 +211,7 @@ pub mod tests {
         let led =
             |cause: &str| Entry { reason: cause.to_owned(), ..entry("b", 2, 2042, None, cause) };
         let cause = |nodes: [(&str, &str); 3]| {
-            let nodes = nodes.map(|(node, cause)| told(node, vec![led(cause)]));
+            let nodes = nodes.map(|(node, cause)| history(node, vec![led(cause)]));
             merge(&nodes, true)[0].reason.clone()
         };
         let nodes = [("a", "leader_suspected"), ("b", "joined"), ("c", "start")];
@@ -232,9 +233,9 @@ pub mod tests {
         let led =
             |since, gap, cause| Entry { leaderless_ms: gap, ..entry("b", 2, since, None, cause) };
         let of = |until, next| vec![entry("c", 1, 1000, Some(until), "start"), next];
-        let a = told("a", of(8000, led(8020, 20, "leader_dead")));
-        let b = told("b", of(2000, led(8147, 6147, "leader_suspected")));
-        let gaps = |nodes: &[Told]| merge(nodes, true)[1].leaderless_ms;
+        let a = history("a", of(8000, led(8020, 20, "leader_dead")));
+        let b = history("b", of(2000, led(8147, 6147, "leader_suspected")));
+        let gaps = |nodes: &[History]| merge(nodes, true)[1].leaderless_ms;
         assert_eq!(gaps(&[a.clone(), b.clone()]), Some(20));
         assert_eq!(gaps(&[b]), Some(6147), "nobody knows better");
         assert_eq!(gaps(&[a]), Some(20));
@@ -252,7 +253,7 @@ pub mod tests {
         let second = entry("b", 2, 2500, Some(8090), "leader_suspected");
         let a = vec![first.clone(), second, third("leader_dead", ("b", 2), 10)];
         let c = vec![first, third("stalled", ("c", 1), 6100)];
-        let nodes = [told("a", a), told("c", c)];
+        let nodes = [history("a", a), history("c", c)];
         let merged = merge(&nodes, true);
         assert_eq!(gaps(&merged)[2], (Some(10), "leader_dead"));
         assert_eq!(merged[2].before.as_deref(), Some("b"));
@@ -265,12 +266,12 @@ pub mod tests {
     fn a_time_of_which_nobody_saw_the_begin_is_unknown() {
         let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
         let again = entry("c", 2, 9000, None, "start");
-        let nodes = ["a", "c"].map(|node| told(node, vec![killed.clone(), again.clone()]));
+        let nodes = ["a", "c"].map(|node| history(node, vec![killed.clone(), again.clone()]));
         let merged = merge(&nodes, true);
         assert_eq!(gaps(&merged), [(None, "start"), (None, "unknown")]);
         assert_eq!(merged[1].reason, "no node that answers saw how c ceased to lead");
         let stopped = entry("c", 1, 1000, Some(3000), "start");
-        let both = [told("a", vec![stopped]), told("b", vec![again])];
+        let both = [history("a", vec![stopped]), history("b", vec![again])];
         assert_eq!(gaps(&merge(&both, true))[1].0, Some(6000), "one saw the end, one the begin");
     }
 
@@ -280,7 +281,7 @@ pub mod tests {
         let mut next = entry("b", 2, 2042, None, "leader_dead");
         next.before_epoch = None;
         let first = entry("c", 1, 1000, Some(2000), "start");
-        let merged = merge(&[told("a", vec![first, next.clone()])], true);
+        let merged = merge(&[history("a", vec![first, next.clone()])], true);
         assert_eq!(gaps(&merged)[1], (Some(42), "leader_dead"));
         assert_eq!(Led::of(&[Seen::by("a", &next)], None).leaderless_ms, Some(42));
     }

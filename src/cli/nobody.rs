@@ -11,8 +11,8 @@ use super::transition::{Knows, Line};
 #[derive(Debug, Default)]
 pub struct Nobody {
     known: BTreeMap<String, Knows>,
-    /// The causes that were told, while nobody leads.
-    told: Option<Vec<String>>,
+    /// The causes that were reported, while nobody leads.
+    reported: Option<Vec<String>>,
     /// The latest that is known of that time.
     last: Option<(u64, LeaderlessStatus)>,
 }
@@ -30,7 +30,7 @@ impl Nobody {
             _ => None,
         });
         if let Some(leader) = leader {
-            self.told.take()?;
+            self.reported.take()?;
             let (at_ms, since) = self.last.take()?;
             let lasted = since.lasts_ms + line.at_ms().saturating_sub(at_ms);
             let by = line.knows().map(|(node, _)| node).unwrap_or_default();
@@ -40,25 +40,26 @@ impl Nobody {
         self.last = Some((line.at_ms(), since.clone()));
         causes.sort();
         causes.dedup();
-        if !is_complete || self.told.as_ref() == Some(&causes) {
+        if !is_complete || self.reported.as_ref() == Some(&causes) {
             return None;
         }
-        self.told = Some(causes);
+        self.reported = Some(causes);
         Some(Line::nobody_leads(line.at_ms(), since, reason))
     }
 
     /// Why no node knows a leader: the causes, the shortest time without one, as each node heard the last leader last at
     /// its end or earlier, and the words of all.
     fn leaderless(&self) -> Option<(Vec<String>, LeaderlessStatus, String)> {
-        let told = self.known.iter().filter_map(|(node, knows)| match knows {
+        let leaderless = self.known.iter().filter_map(|(node, knows)| match knows {
             Knows::None(since) => Some((node, since)),
             _ => None,
         });
-        let told: Vec<(&String, &LeaderlessStatus)> = told.collect();
-        let causes = told.iter().map(|(_, since)| since.cause.clone()).collect();
-        let shortest = told.iter().map(|(_, since)| *since).min_by_key(|since| since.lasts_ms)?;
+        let leaderless: Vec<(&String, &LeaderlessStatus)> = leaderless.collect();
+        let causes = leaderless.iter().map(|(_, since)| since.cause.clone()).collect();
+        let shortest =
+            leaderless.iter().map(|(_, since)| *since).min_by_key(|since| since.lasts_ms)?;
         let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
-        for (node, since) in &told {
+        for (node, since) in &leaderless {
             match reasons.iter_mut().find(|(reason, _)| *reason == since.reason) {
                 Some((_, nodes)) => nodes.push((*node).clone()),
                 None => reasons.push((&since.reason, vec![(*node).clone()])),
@@ -88,14 +89,14 @@ mod tests {
         Tracker::new(name, true).observe(&News::Status(Box::new(status))).remove(0)
     }
 
-    fn told(line: Option<Line>) -> String {
+    fn json(line: Option<Line>) -> String {
         line.map(|line| line.json()).unwrap_or_default()
     }
 
     #[test]
     fn it_is_told_once_for_each_cause_when_all_that_answer_know_no_leader() {
         let mut nobody = Nobody::default();
-        let mut see = |line: &Line| told(nobody.observe(line, true));
+        let mut see = |line: &Line| json(nobody.observe(line, true));
         let why = (50, "leader_dead");
         assert_eq!(see(&line("c", Some(("c", 7)), why)), "");
         assert_eq!(see(&line("a", None, why)), "", "c leads, as far as it says");
@@ -117,9 +118,9 @@ mod tests {
     fn the_end_is_told_if_the_leader_itself_tells_nothing() {
         let mut nobody = Nobody::default();
         let why = (800, "isolated");
-        assert_eq!(told(nobody.observe(&line("a", None, why), false)), "", "b is not known yet");
-        assert_ne!(told(nobody.observe(&line("a", None, why), true)), "");
-        let text = told(nobody.observe(&line("a", Some(("b", 8)), why), true));
+        assert_eq!(json(nobody.observe(&line("a", None, why), false)), "", "b is not known yet");
+        assert_ne!(json(nobody.observe(&line("a", None, why), true)), "");
+        let text = json(nobody.observe(&line("a", Some(("b", 8)), why), true));
         assert!(text.contains("\"kind\":\"leader_known\"") && text.contains("a says so"), "{text}");
         assert!(!text.contains("\"leaderless_ms\":null"), "{text}");
     }

@@ -142,9 +142,9 @@ mod tests {
         leader.takeovers.insert("c".to_owned(), late.clone());
         for at in [Some(early), None] {
             next.takeover = Some(TakeoverStatus { from: "b".into(), at, why: "it asks".into() });
-            let told = of_all(&[answered(next.clone()), answered(leader.clone())]);
+            let lines = of_all(&[answered(next.clone()), answered(leader.clone())]);
             let due = format!("takeover: c is to take over from b at {late}: preempt after 30s: ");
-            assert!(told.len() == 1 && told[0].starts_with(&due), "{told:?}");
+            assert!(lines.len() == 1 && lines[0].starts_with(&due), "{lines:?}");
             let alone = of_all(&[answered(next.clone())]);
             assert!(alone[0].ends_with(": it asks"), "{alone:?}");
         }

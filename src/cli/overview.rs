@@ -129,8 +129,8 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 pub fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let told = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
-    let of_it = told.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
+    let known = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
+    let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
     let seen: Vec<Seen<'_>> = of_it.map(|(status, led)| Seen::by(&status.node.name, led)).collect();
     if seen.is_empty() {
         return None;
@@ -157,11 +157,11 @@ mod tests {
 
     #[test]
     fn it_begins_with_what_is_wrong_and_says_that_once() {
-        let mut told = following("a", Some(("b", 7)));
+        let mut asked = following("a", Some(("b", 7)));
         let (since, about) = (String::new(), String::new());
         let (kind, text) = ("rank".to_owned(), "no rank".to_owned());
-        told.answer.as_mut().unwrap().problems = vec![Problem { since, kind, about, text }];
-        let text = overview(&[told, silent("c")], false);
+        asked.answer.as_mut().unwrap().problems = vec![Problem { since, kind, about, text }];
+        let text = overview(&[asked, silent("c")], false);
         let begin = "DEGRADED: b leads in epoch 7; 1 more failure tolerated\nproblem: c does not answer\n\
                      problem: a: rank: no rank\n\nNODE ";
         assert!(text.starts_with(begin), "{text}");

@@ -172,10 +172,10 @@ mod tests {
 
     #[test]
     fn what_changed_and_what_needs_a_restart_is_one_sentence() {
-        let told = sentence(&["rank"], &["preempt"], Some("the members differ".to_owned()));
+        let said = sentence(&["rank"], &["preempt"], Some("the members differ".to_owned()));
         let words =
             "changed immediately: rank; needs a restart of this node: preempt; the members differ";
-        assert_eq!(told, words);
+        assert_eq!(said, words);
         assert_eq!(sentence(&[], &[], None), "nothing to change immediately");
     }
 }

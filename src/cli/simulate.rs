@@ -7,9 +7,8 @@ use clap::{Args, ValueEnum};
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::simulated as told;
 use super::what_if::{self, WhatIf};
-use super::{print, screen};
+use super::{print, screen, simulated};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::sim::{Delays, Failure, FaultSet, Scenario, Schedule, SimError};
 use crate::trace::html::Html;
@@ -240,13 +239,13 @@ impl Simulate {
             trace: output != Output::Json,
         };
         let outcome = scenario.run()?;
-        let diagram = || told::diagram(&scenario, &outcome);
+        let diagram = || simulated::diagram(&scenario, &outcome);
         match output {
             Output::Text => print::result(&screen::on_terminal(
-                &told::election_text(&scenario, &outcome),
-                told::INDENT,
+                &simulated::election_text(&scenario, &outcome),
+                simulated::INDENT,
             )),
-            Output::Json => print::json(&told::election_object(&scenario, &outcome)),
+            Output::Json => print::json(&simulated::election_object(&scenario, &outcome)),
             Output::Events => print::json(&json(&diagram())),
             Output::Svg => print::result(&Svg(&diagram()).to_string()),
             Output::Html => print::result(&Html(&diagram()).to_string()),
@@ -263,7 +262,10 @@ impl Simulate {
                 Ok(run) => &run.trace,
                 Err(failure) => &failure.trace,
             };
-            print::result(&screen::on_terminal(&told::lines(trace, Duration::MAX), told::INDENT))?;
+            print::result(&screen::on_terminal(
+                &simulated::lines(trace, Duration::MAX),
+                simulated::INDENT,
+            ))?;
         }
         let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
         let (count, most) = (run.events.len(), MOST_EVENTS);
@@ -275,10 +277,10 @@ impl Simulate {
             );
             return Err(CliError::new(Exit::Usage, what));
         }
-        let diagram = || told::life_diagram(schedule, &run);
+        let diagram = || simulated::life_diagram(schedule, &run);
         match output {
-            Output::Text => print::result(&told::life_text(&run)),
-            Output::Json => print::json(&told::life_object(seed, &run)),
+            Output::Text => print::result(&simulated::life_text(&run)),
+            Output::Json => print::json(&simulated::life_object(seed, &run)),
             Output::Events => print::json(&json(&diagram())),
             Output::Svg => print::result(&Svg(&diagram()).to_string()),
             Output::Html => print::result(&Html(&diagram()).to_string()),

@@ -30,7 +30,7 @@ pub fn lines(trace: &[Line], gap: Duration) -> String {
 }
 
 /// The trace, with what only the events know: who led before, and which waits are over.
-fn told(outcome: &Outcome) -> Vec<Line> {
+fn whole_trace(outcome: &Outcome) -> Vec<Line> {
     let mut trace = outcome.trace.clone();
     for event in &outcome.events {
         let (What::Led | What::Waited { .. }) = event.what else { continue };
@@ -47,7 +47,7 @@ fn told(outcome: &Outcome) -> Vec<Line> {
 
 /// An election, for people.
 pub fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
-    let trace = lines(&told(outcome), gap(&outcome.events));
+    let trace = lines(&whole_trace(outcome), gap(&outcome.events));
     format!("{trace}\n{}\n{}\n", who_leads(outcome), counts(scenario, outcome))
 }
 

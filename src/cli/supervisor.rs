@@ -64,14 +64,14 @@ fn report(node: &impl Handle, ended: &Receiver<()>) {
     // late.
     let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
     let pause = watchdog.map_or(LOOK, |limit| limit.min(LOOK));
-    let mut told = line(&node.status());
+    let mut sent = line(&node.status());
     let mut fed = Instant::now();
-    tell(&[NotifyState::Ready, NotifyState::Status(&told)]);
+    tell(&[NotifyState::Ready, NotifyState::Status(&sent)]);
     while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
         let now = line(&node.status());
-        if now != told {
+        if now != sent {
             tell(&[NotifyState::Status(&now)]);
-            told = now;
+            sent = now;
         }
         if watchdog.is_some_and(|limit| fed.elapsed() + pause > limit) && node.is_live() {
             tell(&[NotifyState::Watchdog]);

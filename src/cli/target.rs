@@ -44,8 +44,8 @@ impl Target {
     pub fn status(&self, client: &Client) -> Result<Status, ClientError> {
         let address = self.admin.as_deref().ok_or(ClientError::NotServed)?;
         let status = client.status(address)?;
-        let differs = |meant: &Option<String>, told: &String| {
-            meant.as_ref().is_some_and(|meant| meant != told)
+        let differs = |meant: &Option<String>, found: &String| {
+            meant.as_ref().is_some_and(|meant| meant != found)
         };
         let Status { cluster, node, .. } = &status;
         if differs(&self.cluster, cluster) || differs(&self.id, &node.id) {

@@ -101,8 +101,8 @@ mod tests {
             ("ab\u{e9}".as_bytes(), ": byte 3 is no ASCII character; "),
             (&[b'x'; LONGEST + 1], ": it has more than 4096 bytes; "),
         ] {
-            let told = judge(bytes).unwrap_err();
-            assert!(told.starts_with(why), "{told}");
+            let why_not = judge(bytes).unwrap_err();
+            assert!(why_not.starts_with(why), "{why_not}");
         }
     }
 }

@@ -148,7 +148,7 @@ mod tests {
         News::Event(Box::new(serde_json::from_value(document).unwrap()))
     }
 
-    fn told(lines: Vec<Line>) -> Vec<(Kind, String)> {
+    fn reasons(lines: Vec<Line>) -> Vec<(Kind, String)> {
         lines.into_iter().map(|line| (line.kind, line.reason)).collect()
     }
 
@@ -177,8 +177,8 @@ mod tests {
         assert_eq!(tracker.observe(&silence())[0].kind, Kind::Silent);
         assert_eq!(tracker.observe(&silence()), []);
         let back = |why: &str| vec![(Kind::Back, why.to_owned())];
-        assert_eq!(told(tracker.observe(&answered(1))), back("answers again"));
-        assert_eq!(told(tracker.observe(&answered(2))), back("restarted"));
+        assert_eq!(reasons(tracker.observe(&answered(1))), back("answers again"));
+        assert_eq!(reasons(tracker.observe(&answered(2))), back("restarted"));
     }
 
     #[test]

@@ -127,10 +127,10 @@ impl Line {
 
     /// The reason, and for how long nobody had led, if this ends that.
     fn because(&self) -> String {
-        let is_told = self.leads() || self.kind == Kind::LeaderKnown;
+        let ends_gap = self.leads() || self.kind == Kind::LeaderKnown;
         let gap = self
             .leaderless_ms
-            .filter(|_| is_told)
+            .filter(|_| ends_gap)
             .map(|ms| format!("; nobody led for {}", length(Duration::from_millis(ms))));
         format!("{}{}", self.reason, gap.unwrap_or_default())
     }

@@ -20,7 +20,7 @@ const ANSWER: Duration = Duration::from_secs(1);
 
 /// Does this work. If this member does not lead after a moment, a line on stderr says that it waits, and who leads: to a
 /// person at a terminal alone, as a script may read stderr, and cron mails it.
-pub fn told<T>(
+pub fn say_while<T>(
     (config, name): (&Config, &str),
     leads: impl Fn() -> bool + Send,
     work: impl FnOnce() -> T,

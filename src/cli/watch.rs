@@ -214,8 +214,8 @@ struct Unwanted;
 impl Follower {
     fn run(mut self) {
         loop {
-            let told = self.listen().and_then(|error| self.tell(News::Silent(error)));
-            if told.is_err() {
+            let sent = self.listen().and_then(|error| self.tell(News::Silent(error)));
+            if sent.is_err() {
                 return;
             }
             thread::sleep(PAUSE);

@@ -54,7 +54,7 @@ impl Picture<'_> {
         let rows = self.asked.iter().zip(self.conditions).enumerate();
         let rows = rows.map(|(place, (asked, condition))| {
             let mut row = overview::row(asked, self.asked);
-            if let Some((state, note)) = told(condition, &asked.answer) {
+            if let Some((state, note)) = unusual(condition, &asked.answer) {
                 (row[overview::STATE], row[overview::NOTE]) = (state.to_owned(), note);
             }
             if !has_versions {
@@ -84,7 +84,7 @@ impl Picture<'_> {
 }
 
 /// The state of a process that does not run as usual or has not been heard yet, and what there is to say of it.
-fn told(
+fn unusual(
     condition: &Condition,
     answer: &Result<Status, ClientError>,
 ) -> Option<(&'static str, String)> {

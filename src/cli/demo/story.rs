@@ -37,11 +37,11 @@ impl Story {
             self.leaderless = None;
             return None;
         }
-        let (since, was_told) = self.leaderless.get_or_insert((now, false));
-        if *was_told || now.duration_since(*since) < LONG {
+        let (since, is_said) = self.leaderless.get_or_insert((now, false));
+        if *is_said || now.duration_since(*since) < LONG {
             return None;
         }
-        *was_told = true;
+        *is_said = true;
         let reasons = judge(asked).reasons;
         let why =
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
@@ -52,8 +52,8 @@ impl Story {
 /// That this node leads now, and what a node that saw the end of the leadership before tells of that.
 fn beginning<'s>(leader: &Status, all: impl Iterator<Item = &'s Status>) -> String {
     let (name, epoch) = (&leader.node.name, leader.epoch);
-    let told = all.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
-    let of_it = told.filter(|(_, led)| (led.epoch, &led.leader) == (epoch, name));
+    let known = all.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
+    let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (epoch, name));
     // A node that started meanwhile did not see it; the new leader itself knows best.
     let best = of_it.max_by_key(|(status, led)| (led.cause != "start", leads(status)));
     match best.filter(|(_, led)| led.cause != "start" && led.before.is_some()) {

@@ -65,9 +65,9 @@ impl Journal {
     /// stuck.
     pub fn finish(&self) {
         log::logger().flush();
-        let (tell, told) = bounded(1);
+        let (tell, done) = bounded(1);
         if self.jobs.send_timeout(Job::Tell(tell), TIMEOUT).is_ok() {
-            let _ = told.recv_timeout(TIMEOUT); // the lines that are not read by then are lost
+            let _ = done.recv_timeout(TIMEOUT); // the lines that are not read by then are lost
         }
     }
 

@@ -115,8 +115,8 @@ fn directives(wanted: Option<String>) -> Result<String, CliError> {
 
 /// Whether stderr leads to systemd's journal, which says so with the device and the inode of the socket.
 fn is_journal(stderr: &Stderr) -> bool {
-    let told = std::env::var("JOURNAL_STREAM").unwrap_or_default();
-    fstat(stderr).is_ok_and(|file| told == format!("{}:{}", file.st_dev, file.st_ino))
+    let said = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+    fstat(stderr).is_ok_and(|file| said == format!("{}:{}", file.st_dev, file.st_ino))
 }
 
 /// Takes all records of this process.

@@ -135,13 +135,13 @@ fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
         line(&[], "cannot accept a connection");
     }
     log.flush();
-    let told = take(&out);
-    let count = |words: &str| told.lines().filter(|line| line.contains(words)).count();
+    let log = take(&out);
+    let count = |words: &str| log.lines().filter(|line| line.contains(words)).count();
     assert_eq!((count("a: the majority is lost"), count("a: the majority is back")), (4, 4));
     assert_eq!(count("a: follows"), 4, "it repeats nothing");
     assert_eq!((count("a: waits"), count("a: cannot accept"), count("a: hook")), (1, 1, 1));
     let counted = |words| format!("WARN  a: repeated 3 times in the last 0 s: {words}");
-    assert_eq!((count(&counted("waits")), count(&counted("cannot accept"))), (1, 1), "{told}");
+    assert_eq!((count(&counted("waits")), count(&counted("cannot accept"))), (1, 1), "{log}");
     assert!(MINUTE > Duration::from_secs(1), "the test is shorter");
 }
 
@@ -164,11 +164,11 @@ fn a_line_is_text_or_one_document() {
     let text = written(LogFormat::Text, false, Level::Warn, &fields, "leads");
     assert_eq!(text, "1970-01-01T00:00:00.000Z WARN  a: leads\n");
     let json = written(LogFormat::Json, false, Level::Warn, &fields, "leads\nin epoch 4");
-    let told = r#"{"time":"1970-01-01T00:00:00.000Z","level":"WARN","cluster":"x","node":"a","#;
+    let begin = r#"{"time":"1970-01-01T00:00:00.000Z","level":"WARN","cluster":"x","node":"a","#;
     assert_eq!(
         json,
         format!(
-            "{told}\"event\":\"leading\",\"message\":\"leads\\nin epoch 4\",\"leader\":\"c\"}}\n"
+            "{begin}\"event\":\"leading\",\"message\":\"leads\\nin epoch 4\",\"leader\":\"c\"}}\n"
         )
     );
 }

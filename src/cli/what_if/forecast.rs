@@ -272,9 +272,9 @@ mod tests {
         assert_eq!(measured.forecast().before, [0, 1, 2, 3, 4]);
         assert_eq!(down(measured.clone(), &[]).0, Leads::Stays(vec![0, 1, 2, 3, 4]));
         assert_eq!(down(measured.clone(), &[4]).0, Leads::One(vec![0, 1, 2, 3]));
-        let told = Case { leader: Some(1), ..measured };
-        assert_eq!(down(told.clone(), &[4]), (Leads::Stays(vec![1]), AT_ONCE, 1));
-        assert_eq!(down(told, &[1]).0, Leads::One(vec![0, 2, 3, 4]));
+        let led = Case { leader: Some(1), ..measured };
+        assert_eq!(down(led.clone(), &[4]), (Leads::Stays(vec![1]), AT_ONCE, 1));
+        assert_eq!(down(led, &[1]).0, Leads::One(vec![0, 2, 3, 4]));
         let mut grown = five(Quorum::Majority);
         (grown.members[4].is_new, grown.members[4].rank) = (true, None);
         assert_eq!(grown.forecast().before, [3]);

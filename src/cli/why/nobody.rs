@@ -18,9 +18,9 @@ pub fn why(view: &View) -> Why {
 
 /// Why this node, which answers, knows no leader.
 pub fn of_node(own: &Status, view: &View) -> Why {
-    let told = own.leaderless.as_ref();
-    let reason = told.map_or("it knows no leader yet", |told| told.reason.as_str());
-    let cause = told.map_or("", |told| told.cause.as_str());
+    let known = own.leaderless.as_ref();
+    let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
+    let cause = known.map_or("", |known| known.cause.as_str());
     let voters = || own.members.iter().filter(|member| member.role != "observer");
     let missing: Vec<&str> = voters()
         .filter(|member| member.status != "alive")

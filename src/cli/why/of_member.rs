@@ -126,10 +126,10 @@ fn problem(status: &Status, kind: ProblemKind) -> Option<&Problem> {
 fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let is_apart = own.is_some_and(|own| own.leader.is_none())
         || view.member(name).is_some_and(|member| member.status != "alive");
-    let told = own.into_iter().flat_map(rejections);
-    let told = told.filter(|problem| view.names.contains(problem.about.as_str()));
+    let own = own.into_iter().flat_map(rejections);
+    let own = own.filter(|problem| view.names.contains(problem.about.as_str()));
     let about_it = view.best.into_iter().flat_map(rejections);
-    let mut all = told.chain(about_it.filter(|problem| problem.about == name));
+    let mut all = own.chain(about_it.filter(|problem| problem.about == name));
     let problem = all.next().filter(|_| is_apart)?;
     let reason = format!("it and another member refuse each other: {}", problem.text);
     let remedy = "do what the reason says; `electd check` on each host shows which file it has";

@@ -91,7 +91,7 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
 
 #[test]
 fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
-    let told = |cause: &str, quorum: &str, status: &str| {
+    let why = |cause: &str, quorum: &str, status: &str| {
         let mut asked = following("a", None);
         let own = asked.answer.as_mut().unwrap();
         own.quorum = quorum.into();
@@ -104,15 +104,15 @@ fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
         let text = text(Some(&nobody), &[("a", why("a", &view))]);
         (nobody.cause, text)
     };
-    let (cause, words) = told("isolated", "majority", "dead");
+    let (cause, words) = why("isolated", "majority", "dead");
     assert_eq!(cause, Cause::NoMajority);
     let begin = "nobody leads: a: the reason\n  => start or reconnect 1 of b; ";
     assert!(words.starts_with(begin), "{words}");
     assert!(words.contains("a does not lead: it hears 1 of 2 voters, and 2 are needed"), "{words}");
-    assert_eq!(told("uninformed", "majority", "alive").0, Cause::Uninformed);
-    assert_eq!(told("may_not_lead", "none", "alive").0, Cause::NoCandidate);
-    assert_eq!(told("disk_lags", "majority", "alive").0, Cause::Storage);
-    let (cause, words) = told("leader_dead", "none", "alive");
+    assert_eq!(why("uninformed", "majority", "alive").0, Cause::Uninformed);
+    assert_eq!(why("may_not_lead", "none", "alive").0, Cause::NoCandidate);
+    assert_eq!(why("disk_lags", "majority", "alive").0, Cause::Storage);
+    let (cause, words) = why("leader_dead", "none", "alive");
     assert_eq!(cause, Cause::Electing);
     assert!(words.contains("an election is under way, and ends by itself"), "{words}");
 }

@@ -118,8 +118,8 @@ impl<'a> View<'a> {
         let best = answers().max_by_key(|status| {
             (leader_of(status).map(|leader| leader.epoch), leads(status), !status.stalled)
         });
-        let told = answers().flat_map(|status| &status.members);
-        let names = told.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
+        let members = answers().flat_map(|status| &status.members);
+        let names = members.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
         View { asked, names: names.collect(), leader: newest_leader(asked), best }
     }
 
