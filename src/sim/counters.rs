@@ -36,7 +36,7 @@ pub enum Counter {
     /// Timings that a process was reloaded with.
     Retimed,
     /// Messages to processes of an earlier version.
-    OldTold,
+    SentToOlder,
     /// Elections asked for.
     Elects,
     /// Resignations asked for.
@@ -180,7 +180,7 @@ const TITLES: [(Counter, &str); 81] = [
     (Counter::Returned, "hosts back without process"),
     (Counter::Stops, "processes stopped"),
     (Counter::Retimed, "timings reloaded"),
-    (Counter::OldTold, "messages to an earlier version"),
+    (Counter::SentToOlder, "messages to an earlier version"),
     (Counter::Elects, "elections asked for"),
     (Counter::Resigns, "resignations asked for"),
     (Counter::Tasks, "tasks given to a leader"),

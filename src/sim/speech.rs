@@ -109,7 +109,7 @@ pub(super) fn hears_unknown(world: &mut World, node: usize, message: &Message) {
         let what = format!("{name} is told {kind}, which protocol {spoken} does not know");
         world.checker.fail(world.now, what);
     } else if spoken < Protocols::OURS.highest {
-        world.faults.count(Counter::OldTold);
+        world.faults.count(Counter::SentToOlder);
     }
 }
 

@@ -33,7 +33,7 @@ fn simulate(folder: &TempDir, args: &str) -> Output {
     command.output().expect("electd runs")
 }
 
-fn told(folder: &TempDir, args: &str) -> Value {
+fn forecast(folder: &TempDir, args: &str) -> Value {
     let output = simulate(folder, &format!("{args} --output json"));
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     serde_json::from_slice(&output.stdout).expect("JSON on stdout")
@@ -48,7 +48,7 @@ fn text(folder: &TempDir, args: &str) -> String {
 #[test]
 fn the_sides_of_a_cut_are_told_one_by_one() {
     let folder = file("majority");
-    let json = told(&folder, "--cut a,b/c,d");
+    let json = forecast(&folder, "--cut a,b/c,d");
     assert_eq!(json["leaders_before"], json!(["a"]));
     assert_eq!(json["voters_needed"], 3);
     let members: Vec<&Value> =
@@ -74,7 +74,7 @@ fn the_sides_of_a_cut_are_told_one_by_one() {
 #[test]
 fn who_goes_down_and_who_is_added_decide_who_leads_and_what_is_left() {
     let folder = file("majority");
-    let json = told(&folder, "--down a,c");
+    let json = forecast(&folder, "--down a,c");
     let side = &json["sides"][0];
     assert_eq!((&side["leaders"], &side["stays"]), (&json!(["b"]), &json!(false)));
     assert_eq!(side["within_ms"], json["worst_failover_ms"]);
@@ -87,7 +87,7 @@ fn who_goes_down_and_who_is_added_decide_who_leads_and_what_is_left() {
     assert!(words.contains("After one more failure nobody may lead."), "{words}");
     let words = text(&folder, "--down a,c --leader d");
     assert!(words.contains("d leads now\n") && words.contains("d goes on leading."), "{words}");
-    let json = told(&folder, "--add 2");
+    let json = forecast(&folder, "--add 2");
     assert_eq!(
         (&json["voters_needed"], &json["sides"][0]["failures_tolerated"]),
         (&json!(4), &json!(3))

@@ -9,7 +9,7 @@ use crate::cluster::{Broken, Cluster};
 const SHOWN: usize = 3;
 
 /// Says what was broken, and keeps the files of the round.
-pub fn told(cluster: &Cluster<'_>, broken: &[Broken]) -> String {
+pub fn failure_report(cluster: &Cluster<'_>, broken: &[Broken]) -> String {
     let plan = cluster.plan;
     let kept = Path::new(env!("CARGO_TARGET_TMPDIR")).with_file_name("jepsen");
     let kept = kept.join(format!("seed-{}-round-{}", plan.seed, plan.round));

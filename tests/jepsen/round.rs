@@ -15,7 +15,7 @@ use crate::http;
 use crate::judge::judge;
 use crate::network::inside;
 use crate::plan::Plan;
-use crate::report::told;
+use crate::report::failure_report;
 
 /// What a busy machine may add to a printed bound: the back-off of a dial and of an election that was lost are in it.
 const SLACK: Duration = Duration::from_secs(20);
@@ -41,7 +41,11 @@ pub fn run(plan: &Plan, counts: &mut Counts, stop: &AtomicBool) -> Outcome {
     }
     cluster.broken.extend(ended.err().map(Broken::now));
     let broken = judge(&mut cluster, counts);
-    if broken.is_empty() { Outcome::Passed } else { Outcome::Failed(told(&cluster, &broken)) }
+    if broken.is_empty() {
+        Outcome::Passed
+    } else {
+        Outcome::Failed(failure_report(&cluster, &broken))
+    }
 }
 
 /// Faults and heals, until something is broken.

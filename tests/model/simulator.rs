@@ -292,7 +292,7 @@ fn storms_break_nothing() {
             }
         }
         assert!(all[Counter::Aimed] > 0 && all[Counter::DiskStalls] > 0);
-        assert!(crate::IS_SHORT || (all[Counter::Retimed] > 0 && all[Counter::OldTold] > 0));
+        assert!(crate::IS_SHORT || (all[Counter::Retimed] > 0 && all[Counter::SentToOlder] > 0));
     }
 }
 

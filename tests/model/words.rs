@@ -168,7 +168,7 @@ impl Listener {
     fn take(&mut self, input: Input) -> Result<Vec<Output>, String> {
         let mut out = Vec::new();
         self.core.handle(self.now, input, &mut out);
-        let told: Vec<Output> = out.clone();
+        let outputs: Vec<Output> = out.clone();
         for output in out {
             match output {
                 Output::Persist { number, record } => {
@@ -181,9 +181,9 @@ impl Listener {
                         return Err(format!("it promises its vote for {promised:?}"));
                     }
                     self.kept.durable = record;
-                    let mut told = Vec::new();
-                    self.core.handle(self.now, Input::Persisted { number }, &mut told);
-                    self.judge_votes(&told)?;
+                    let mut outputs = Vec::new();
+                    self.core.handle(self.now, Input::Persisted { number }, &mut outputs);
+                    self.judge_votes(&outputs)?;
                 }
                 Output::Send { to, envelope } => {
                     if let Message::Forward { number, .. } = envelope.message {
@@ -203,13 +203,13 @@ impl Listener {
             }
         }
         self.judge()?;
-        Ok(told)
+        Ok(outputs)
     }
 
     /// As in Raft, a candidate's epoch is above that in which the voter's list was stamped.
-    fn judge_votes(&self, told: &[Output]) -> Result<(), String> {
+    fn judge_votes(&self, outputs: &[Output]) -> Result<(), String> {
         let stamped = self.core.members().version().epoch;
-        let envelopes = told.iter().filter_map(|output| match output {
+        let envelopes = outputs.iter().filter_map(|output| match output {
             Output::Send { envelope, .. } => Some(&envelope.message),
             _ => None,
         });
@@ -249,8 +249,8 @@ impl Listener {
         let before = self.core.clone();
         let known = self.core.members().get(from).is_some();
         let input = Input::Hello { connection, address: "host".into(), hello };
-        let told = self.take(input)?;
-        let refused = told.iter().any(|output| matches!(output, Output::Reject { .. }));
+        let outputs = self.take(input)?;
+        let refused = outputs.iter().any(|output| matches!(output, Output::Reject { .. }));
         if refused && known && self.core != before {
             return Err(format!("the hello of {} was refused, and changed something", from.0));
         }

@@ -195,36 +195,36 @@ fn elect_beside_one_that_says_no(times: usize) {
 }
 
 /// The messages that a liar got.
-type Told = Arc<Mutex<Vec<Value>>>;
+type Messages = Arc<Mutex<Vec<Value>>>;
 
-/// A liar in the place of this member, that speaks to node-1 and notes what that says to it.
-fn listener(cluster: &Cluster, number: usize) -> (Liar, Told) {
-    let told = Told::default();
-    let notes = Arc::clone(&told);
+/// A liar in the place of this member, that speaks to node-1 and keeps what that says to it.
+fn listener(cluster: &Cluster, number: usize) -> (Liar, Messages) {
+    let got = Messages::default();
+    let notes = Arc::clone(&got);
     let liar = Liar::of(cluster, number, &[1], move |_, _, message| {
         notes.lock().push(message.clone());
         Vec::new()
     });
-    (liar, told)
+    (liar, got)
 }
 
 /// Says a message to node-1 over and over until that has answered it with one of this key. Gives the answer.
-fn answer(liar: &Liar, told: &Told, epoch: u64, message: &Value, key: &str) -> Value {
-    told.lock().clear();
+fn answer(liar: &Liar, got: &Messages, epoch: u64, message: &Value, key: &str) -> Value {
+    got.lock().clear();
     let question = message.as_object().and_then(|kinds| kinds.values().next()).unwrap();
     // An answer to an earlier question may come late.
     let fits = |said: &&Value| said.get("number") == question.get("number");
     eventually(&format!("node-1 answers with {key}"), || {
         liar.say(1, epoch, message).map_err(|error| error.to_string())?;
-        let found = told.lock().iter().filter_map(|said| said.get(key)).find(fits).cloned();
-        found.ok_or_else(|| format!("{:?}", told.lock()))
+        let found = got.lock().iter().filter_map(|said| said.get(key)).find(fits).cloned();
+        found.ok_or_else(|| format!("{:?}", got.lock()))
     })
 }
 
 /// The reply of node-1 to a candidate that would lead in this epoch, by a list of this version.
-fn opinion_on(candidate: &Liar, told: &Told, epoch: u64, list: [u64; 2]) -> Value {
+fn opinion_on(candidate: &Liar, got: &Messages, epoch: u64, list: [u64; 2]) -> Value {
     let trial = json!({"trial": {"number": epoch, "epoch": epoch, "list": list}});
-    answer(candidate, told, 0, &trial, "opinion")["opinion"].clone()
+    answer(candidate, got, 0, &trial, "opinion")["opinion"].clone()
 }
 
 /// Node-1 (Z) follows node-5 (Y), which leads in an epoch for which node-1 never voted. Node-5 removes
@@ -240,16 +240,16 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     });
     let epoch = cluster.agree_on(5) + 3;
     (2..=5).for_each(|number| cluster.node(number).kill_9());
-    let (leader, told) = listener(&cluster, 5);
+    let (leader, got) = listener(&cluster, 5);
     let rank = json!({"value": 0, "id": cluster.id(5)});
     let heartbeat = json!({"heartbeat": {"epoch": epoch, "number": 1, "rank": rank,
         "lease_ns": 1_000_000, "settled": [0, 0], "members": []}});
-    answer(&leader, &told, epoch, &heartbeat, "acknowledge");
+    answer(&leader, &got, epoch, &heartbeat, "acknowledge");
     let mut members = cluster.config()["members"].as_array().unwrap().clone();
     for counter in [1, 2, 3] {
         let list = json!({"list": cluster.list_of(epoch, counter, &members)});
         eventually("it has stored the list", || {
-            let stored = answer(&leader, &told, epoch, &list, "listed");
+            let stored = answer(&leader, &got, epoch, &list, "listed");
             ensure(stored["version"] == json!([epoch, counter]), || stored.to_string())
         });
         members.remove(1);
@@ -257,19 +257,19 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     drop(leader);
 
     cluster.node(1).restart();
-    let (candidate, told) = listener(&cluster, 4);
+    let (candidate, got) = listener(&cluster, 4);
     let stamped = [epoch, 3];
     eventually("it would vote in the next epoch", || {
-        let opinion = opinion_on(&candidate, &told, epoch + 1, stamped);
+        let opinion = opinion_on(&candidate, &got, epoch + 1, stamped);
         ensure(opinion == "yes", || opinion.to_string())
     });
-    let opinion = opinion_on(&candidate, &told, epoch, stamped);
+    let opinion = opinion_on(&candidate, &got, epoch, stamped);
     assert!(opinion.get("no").is_some(), "{opinion}");
     let claim = json!({"claim": {"number": 2, "epoch": epoch, "lease_ns": 1_000_000,
         "list": stamped}});
-    answer(&candidate, &told, epoch, &claim, "refuse");
-    let voted = told.lock().iter().any(|said| said.get("grant").is_some());
-    assert!(!voted, "{:?}", told.lock());
+    answer(&candidate, &got, epoch, &claim, "refuse");
+    let voted = got.lock().iter().any(|said| said.get("grant").is_some());
+    assert!(!voted, "{:?}", got.lock());
 }
 
 /// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster
@@ -287,14 +287,14 @@ fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     eventually("node-1 answers", || cluster.node(1).status());
     let (other, heard) = listener(&cluster, 3);
     answer(&other, &heard, REACHED, &json!({"probe": {"number": 1}}), "alive");
-    let (candidate, told) = listener(&cluster, 2);
+    let (candidate, got) = listener(&cluster, 2);
     for _ in ["as it was told", "after a restart"] {
         eventually("it would vote in a later epoch", || {
-            let opinion = opinion_on(&candidate, &told, LATER, [0, 0]);
+            let opinion = opinion_on(&candidate, &got, LATER, [0, 0]);
             ensure(opinion == "yes", || opinion.to_string())
         });
         for epoch in [REACHED - 9, REACHED] {
-            let opinion = opinion_on(&candidate, &told, epoch, [0, 0]);
+            let opinion = opinion_on(&candidate, &got, epoch, [0, 0]);
             assert!(opinion.get("no").is_some(), "{opinion} in {epoch}");
         }
         cluster.node(1).restart();
@@ -311,20 +311,20 @@ fn a_voter_that_is_bound_is_so_after_a_restart() {
     });
     let epoch = cluster.agree_on(3) + 3;
     [2, 3].iter().for_each(|number| cluster.node(*number).kill_9());
-    let (candidate, told) = listener(&cluster, 3);
+    let (candidate, got) = listener(&cluster, 3);
     eventually("it votes for node-3", || {
         let claim = json!({"claim": {"number": epoch, "epoch": epoch, "lease_ns": LONG,
             "list": [0, 0]}});
-        told.lock().clear();
+        got.lock().clear();
         candidate.say(1, epoch, &claim).map_err(|error| error.to_string())?;
-        answer(&candidate, &told, epoch, &json!({"probe": {"number": 1}}), "alive");
-        let voted = told.lock().iter().any(|said| said.get("grant").is_some());
-        ensure(voted, || format!("{:?}", told.lock()))
+        answer(&candidate, &got, epoch, &json!({"probe": {"number": 1}}), "alive");
+        let voted = got.lock().iter().any(|said| said.get("grant").is_some());
+        ensure(voted, || format!("{:?}", got.lock()))
     });
     drop(candidate);
     cluster.node(1).restart();
-    let (other, told) = listener(&cluster, 2);
-    let opinion = opinion_on(&other, &told, epoch + 1, [0, 0]);
+    let (other, got) = listener(&cluster, 2);
+    let opinion = opinion_on(&other, &got, epoch + 1, [0, 0]);
     let wait = opinion["no"]["wait_ns"].as_u64();
     assert!(wait.is_some_and(|wait| wait > 0), "{opinion}");
 }

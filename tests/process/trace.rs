@@ -25,33 +25,34 @@ fn trace(cluster: &Cluster, args: &[&str]) -> Result<Value, String> {
 /// The election after this epoch, by which this member came to lead.
 fn election(cluster: &Cluster, before: u64, leader: &str, longest: Duration) -> Value {
     within(longest, &format!("the election of {leader} is told"), || {
-        let told = trace(cluster, &["--last"])?;
-        let follow = events(&told, "becomes").filter(|event| event["phase"] == "following").count();
+        let shown = trace(cluster, &["--last"])?;
+        let follow =
+            events(&shown, "becomes").filter(|event| event["phase"] == "following").count();
         let all = cluster.running().count() - 1;
-        let is_later = told["epoch"].as_u64() > Some(before);
-        ensure(is_later && told["leader"] == leader && follow >= all, || format!("{told:#}"))?;
-        Ok(told)
+        let is_later = shown["epoch"].as_u64() > Some(before);
+        ensure(is_later && shown["leader"] == leader && follow >= all, || format!("{shown:#}"))?;
+        Ok(shown)
     })
 }
 
-fn events<'a>(told: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> {
-    told["events"].as_array().expect("a list").iter().filter(move |event| event["what"] == what)
+fn events<'a>(shown: &'a Value, what: &'a str) -> impl Iterator<Item = &'a Value> {
+    shown["events"].as_array().expect("a list").iter().filter(move |event| event["what"] == what)
 }
 
-fn messages<'a>(told: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
+fn messages<'a>(shown: &'a Value, kind: &'a str) -> impl Iterator<Item = &'a Value> {
     let is_one =
         move |event: &&Value| event["label"].as_str().unwrap().split(' ').next() == Some(kind);
-    events(told, "sends").filter(is_one)
+    events(shown, "sends").filter(is_one)
 }
 
 /// All of these that are for live members.
-fn to_the_living(told: &Value, kind: &str) -> u64 {
-    messages(told, kind).filter(|event| event["to"] != "node-5").count() as u64
+fn to_the_living(shown: &Value, kind: &str) -> u64 {
+    messages(shown, kind).filter(|event| event["to"] != "node-5").count() as u64
 }
 
 /// No event comes before one that brought it about.
-fn contradicts_no_cause(told: &Value) {
-    let events = told["events"].as_array().expect("a list");
+fn contradicts_no_cause(shown: &Value) {
+    let events = shown["events"].as_array().expect("a list");
     let time = |event: &Value, field: &str| event[field].as_f64().expect("a time");
     for (at, event) in events.iter().enumerate() {
         for cause in event["causes"].as_array().expect("a list") {
@@ -69,12 +70,12 @@ fn contradicts_no_cause(told: &Value) {
         }
     }
     let caused = events.iter().filter(|event| event["causes"] != Value::Array(Vec::new())).count();
-    assert!(caused * 2 > events.len(), "most are caused by others: {told:#}");
+    assert!(caused * 2 > events.len(), "most are caused by others: {shown:#}");
 }
 
 /// Every message that a node recorded as one about this epoch is told, with its receipt where that was recorded.
-fn leaves_nothing_out(cluster: &Cluster, told: &Value) {
-    let epoch = told["epoch"].as_u64().expect("a number");
+fn leaves_nothing_out(cluster: &Cluster, shown: &Value) {
+    let epoch = shown["epoch"].as_u64().expect("a number");
     let mut recorded = BTreeMap::new();
     for node in cluster.running() {
         let answer = node.get(&format!("/trace?epoch={epoch}")).unwrap();
@@ -90,7 +91,7 @@ fn leaves_nothing_out(cluster: &Cluster, told: &Value) {
         }
     }
     let text = |value: &Value| value.as_str().unwrap().to_owned();
-    for event in events(told, "sends") {
+    for event in events(shown, "sends") {
         let message = (text(&event["member"]), text(&event["to"]), text(&event["label"]));
         if let Some(count) = recorded.get_mut(&message) {
             *count -= 1;
@@ -106,11 +107,11 @@ fn leaves_nothing_out(cluster: &Cluster, told: &Value) {
         }
     }
     // A TRIAL names no epoch, and an earlier one may be told as well.
-    assert!(recorded.values().all(|count| *count <= 0), "{recorded:?}\n{told:#}");
+    assert!(recorded.values().all(|count| *count <= 0), "{recorded:?}\n{shown:#}");
 }
 
 /// The records of all nodes, written to files, show the same election.
-fn can_be_kept(cluster: &Cluster, told: &Value) {
+fn can_be_kept(cluster: &Cluster, shown: &Value) {
     let folder = tempfile::tempdir().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
     command.args(["trace", "--output", "json", "--file"]);
@@ -125,38 +126,38 @@ fn can_be_kept(cluster: &Cluster, told: &Value) {
     let kept: Value = serde_json::from_str(&done(&command.finished())).unwrap();
     contradicts_no_cause(&kept);
     for field in ["epoch", "leader", "messages", "other_messages", "silent", "members"] {
-        assert_eq!(kept[field], told[field], "{field}");
+        assert_eq!(kept[field], shown[field], "{field}");
     }
 }
 
 /// The formulas, for four members that notice the death of a fifth, each when it does.
-fn counts_are_right(algorithm: AlgorithmKind, told: &Value) {
+fn counts_are_right(algorithm: AlgorithmKind, shown: &Value) {
     let callers = |kind: &'static str| {
         let mut callers: Vec<_> =
-            messages(told, kind).map(|event| event["member"].as_str().unwrap()).collect();
+            messages(shown, kind).map(|event| event["member"].as_str().unwrap()).collect();
         callers.sort_unstable();
         callers.dedup();
         callers
     };
-    let sent = |kind: &str| messages(told, kind).count() as u64;
-    let living = |kind: &str| to_the_living(told, kind);
+    let sent = |kind: &str| messages(shown, kind).count() as u64;
+    let living = |kind: &str| to_the_living(shown, kind);
     match algorithm {
         AlgorithmKind::Bully => {
             let rank = |name: &str| name[5..].parse::<u64>().unwrap();
             let asked: u64 = callers("ELECTION").into_iter().map(|caller| 4 - rank(caller)).sum();
-            assert_eq!(living("ELECTION"), asked, "each caller asks all above it: {told:#}");
-            assert_eq!(sent("ANSWER"), asked, "each of them answers: {told:#}");
-            assert_eq!(sent("COORDINATOR"), 3, "{told:#}");
+            assert_eq!(living("ELECTION"), asked, "each caller asks all above it: {shown:#}");
+            assert_eq!(sent("ANSWER"), asked, "each of them answers: {shown:#}");
+            assert_eq!(sent("COORDINATOR"), 3, "{shown:#}");
         }
         AlgorithmKind::Halting => {
             for kind in ["HALT", "ELECTED", "READY"] {
-                assert_eq!(living(kind), 3, "{kind}: {told:#}");
+                assert_eq!(living(kind), 3, "{kind}: {shown:#}");
             }
-            assert_eq!(sent("REPLY"), 9 + living("ARE-YOU-THERE"), "{told:#}");
+            assert_eq!(sent("REPLY"), 9 + living("ARE-YOU-THERE"), "{shown:#}");
         }
         AlgorithmKind::Ring => {
-            assert_eq!(sent("ELECTED"), 4, "once around: {told:#}");
-            assert!((4..=4 * 5 / 2).contains(&living("ELECTION")), "{told:#}");
+            assert_eq!(sent("ELECTED"), 4, "once around: {shown:#}");
+            assert!((4..=4 * 5 / 2).contains(&living("ELECTION")), "{shown:#}");
         }
     }
 }
@@ -170,16 +171,19 @@ fn the_election_after_a_kill_is_told_with_every_message(algorithm: AlgorithmKind
         let before = cluster.agree_on(5);
         cluster.node(5).kill_9();
         let after = cluster.agree_on(4);
-        let told = election(&cluster, before, "node-4", Duration::from_secs(10));
-        assert!(after > before && told["epoch"] == after, "{told:#}");
-        assert_eq!(told["silent"], serde_json::json!(["node-5"]));
-        assert_eq!((&told["algorithm"], &told["left_out"]), (&algorithm.name().into(), &0.into()));
-        contradicts_no_cause(&told);
-        leaves_nothing_out(&cluster, &told);
+        let shown = election(&cluster, before, "node-4", Duration::from_secs(10));
+        assert!(after > before && shown["epoch"] == after, "{shown:#}");
+        assert_eq!(shown["silent"], serde_json::json!(["node-5"]));
+        assert_eq!(
+            (&shown["algorithm"], &shown["left_out"]),
+            (&algorithm.name().into(), &0.into())
+        );
+        contradicts_no_cause(&shown);
+        leaves_nothing_out(&cluster, &shown);
         if quorum == Quorum::None {
-            counts_are_right(algorithm, &told);
+            counts_are_right(algorithm, &shown);
         }
-        can_be_kept(&cluster, &told);
+        can_be_kept(&cluster, &shown);
         for form in ["text", "svg", "html"] {
             let shown = done(&electd(&cluster, &["trace", "--output", form]));
             assert!(shown.contains(&format!("epoch {after}")), "{shown}");
@@ -193,12 +197,12 @@ fn an_election_of_one_caller_takes_as_many_messages_as_the_formula_says() {
     let cluster = Cluster::of(AlgorithmKind::Halting, 5);
     let before = cluster.agree_on(5);
     assert_eq!(cluster.node(5).post("/elections", "").unwrap().code, 200);
-    let told = election(&cluster, before, "node-5", Duration::from_secs(10));
-    let follow = events(&told, "becomes").filter(|event| event["phase"] == "following");
-    assert_eq!((follow.count(), &told["leader"]), (4, &"node-5".into()), "{told:#}");
-    assert_eq!(told["messages"]["total"], 6 * 4, "{told:#}");
-    contradicts_no_cause(&told);
-    leaves_nothing_out(&cluster, &told);
+    let shown = election(&cluster, before, "node-5", Duration::from_secs(10));
+    let follow = events(&shown, "becomes").filter(|event| event["phase"] == "following");
+    assert_eq!((follow.count(), &shown["leader"]), (4, &"node-5".into()), "{shown:#}");
+    assert_eq!(shown["messages"]["total"], 6 * 4, "{shown:#}");
+    contradicts_no_cause(&shown);
+    leaves_nothing_out(&cluster, &shown);
 }
 
 #[story]

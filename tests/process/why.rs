@@ -18,21 +18,21 @@ fn with_majority(config: &mut Value) {
 /// What `electd why` says, and its exit code.
 fn why(cluster: &Cluster) -> Result<(Option<i32>, Value), String> {
     let output = command(cluster, &["why", "--output", "json"]).finished();
-    let told = serde_json::from_slice(&output.stdout).map_err(|_| format!("{output:?}"))?;
-    Ok((output.status.code(), told))
+    let answer = serde_json::from_slice(&output.stdout).map_err(|_| format!("{output:?}"))?;
+    Ok((output.status.code(), answer))
 }
 
 /// Waits until a member has this cause, and these words in the reason or the remedy.
 #[track_caller]
-fn told(cluster: &Cluster, member: &str, cause: &str, words: &[&str]) {
+fn until_why(cluster: &Cluster, member: &str, cause: &str, words: &[&str]) {
     eventually(&format!("{member}: {cause}, {words:?}"), || {
-        let (_, told) = why(cluster)?;
-        let members = told["members"].as_array().ok_or("no list")?;
+        let (_, answer) = why(cluster)?;
+        let members = answer["members"].as_array().ok_or("no list")?;
         let found = members.iter().find(|found| found["name"] == member).ok_or("not there")?;
         let [reason, remedy] = ["reason", "remedy"].map(|key| found[key].as_str().unwrap_or("-"));
         let text = format!("{reason} => {remedy}");
         let holds = found["cause"] == cause && words.iter().all(|word| text.contains(word));
-        ensure(holds, || format!("{told:#}"))
+        ensure(holds, || format!("{answer:#}"))
     });
 }
 
@@ -43,9 +43,14 @@ fn a_rank_a_role_a_death_a_freeze_and_no_majority() {
         config["members"][0]["role"] = "witness".into();
     });
     cluster.agree_on(5);
-    told(&cluster, "node-5", "leads", &["in epoch", "none ranks higher"]);
-    told(&cluster, "node-4", "rank", &["node-5 ranks higher", "`electd switchover --to node-4`"]);
-    told(&cluster, "node-1", "role", &["it is a witness, which only votes => -"]);
+    until_why(&cluster, "node-5", "leads", &["in epoch", "none ranks higher"]);
+    until_why(
+        &cluster,
+        "node-4",
+        "rank",
+        &["node-5 ranks higher", "`electd switchover --to node-4`"],
+    );
+    until_why(&cluster, "node-1", "role", &["it is a witness, which only votes => -"]);
     assert_eq!(why(&cluster).unwrap().0, Some(0));
     let text = done(&electd(&cluster, &["why", "node-1"]));
     assert_eq!(text, "node-1 does not lead: it is a witness, which only votes\n");
@@ -53,25 +58,25 @@ fn a_rank_a_role_a_death_a_freeze_and_no_majority() {
     assert_eq!(unknown.status.code(), Some(2), "{unknown:?}");
 
     cluster.node(3).kill_9();
-    told(
+    until_why(
         &cluster,
         "node-3",
         "down",
         &["node-5 does not hear it; the last dial: ", "electd@node-3"],
     );
     cluster.node(2).freeze();
-    told(&cluster, "node-2", "down", &["node-5 does not hear it", "frozen"]);
+    until_why(&cluster, "node-2", "down", &["node-5 does not hear it", "frozen"]);
     cluster.node(4).kill_9();
     eventually("nobody leads, and why says so", || {
-        let (code, told) = why(&cluster)?;
-        let nobody = &told["nobody_leads"];
+        let (code, answer) = why(&cluster)?;
+        let nobody = &answer["nobody_leads"];
         let remedy = nobody["remedy"].as_str().unwrap_or_default();
         let holds = code == Some(1)
             && nobody["cause"] == "no_majority"
             && remedy.starts_with("start or reconnect 1 of node-2, node-3, node-4;");
-        ensure(holds, || format!("{code:?} {told:#}"))
+        ensure(holds, || format!("{code:?} {answer:#}"))
     });
-    told(&cluster, "node-5", "no_majority", &["it hears 2 of 5 voters, and 3 are needed"]);
+    until_why(&cluster, "node-5", "no_majority", &["it hears 2 of 5 voters, and 3 are needed"]);
     cluster.node(5).kill_9();
     cluster.node(1).kill_9();
     let output = electd(&cluster, &["why", "--timeout", "500ms"]);
@@ -92,12 +97,12 @@ fn a_drain_a_failing_check_and_a_stall() {
     fs::write(folder.path().join("ill-node-3"), "").unwrap();
     cluster.agree_on(2);
     let words = ["it is unhealthy: ", "ill", "`electd check --node node-3`"];
-    told(&cluster, "node-3", "unhealthy", &words);
+    until_why(&cluster, "node-3", "unhealthy", &words);
     done(&electd(&cluster, &["drain", "--node", "node-1", "--reason", "new <disk>"]));
     let words = ["it is drained since ", "new <disk>", "`electd undrain --node node-1` ends that"];
-    told(&cluster, "node-1", "drained", &words);
+    until_why(&cluster, "node-1", "drained", &words);
     let held = Held::hold(cluster.node(3), "election");
-    told(
+    until_why(
         &cluster,
         "node-3",
         "stalled",
@@ -121,20 +126,20 @@ fn a_leader_that_stays_and_one_that_was_chosen() {
     cluster.agree_on(1);
     let words =
         ["an operator chose node-1, whatever its rank", "`electd switchover --clear` ends that"];
-    told(&cluster, "node-3", "switchover", &words);
-    told(&cluster, "node-1", "leads", &["An operator chose it", "--clear"]);
+    until_why(&cluster, "node-3", "switchover", &words);
+    until_why(&cluster, "node-1", "leads", &["An operator chose it", "--clear"]);
 
     done(&electd(&cluster, &["switchover", "--clear"]));
     let words =
         ["it ranks higher than node-1, which stays while it lives", "switchover --to node-3"];
-    told(&cluster, "node-3", "preempt", &words);
-    told(&cluster, "node-1", "leads", &["node-2, node-3 would rank higher"]);
+    until_why(&cluster, "node-3", "preempt", &words);
+    until_why(&cluster, "node-1", "leads", &["node-2, node-3 would rank higher"]);
 
     cluster.node(1).kill_9();
     cluster.agree_on(3);
     cluster.node(1).start();
     let words = ["node-3 ranks higher: priority 9, against priority 7"];
-    told(&cluster, "node-1", "rank", &words);
+    until_why(&cluster, "node-1", "rank", &words);
 }
 
 #[story]
@@ -147,12 +152,12 @@ fn a_lost_state_and_another_cluster() {
         "its state was lost",
         "remove the member and add it",
     ];
-    told(&cluster, "node-1", "rejected", &words);
+    until_why(&cluster, "node-1", "rejected", &words);
     cluster.node(1).kill_9();
     let stranger = cluster.stranger(2, |config| config["cluster"] = "other".into());
     cluster.node(2).kill_9();
     stranger.start();
-    told(&cluster, "node-2", "rejected", &["clusters differ", "give both the same config"]);
+    until_why(&cluster, "node-2", "rejected", &["clusters differ", "give both the same config"]);
 }
 
 #[story]
@@ -161,11 +166,11 @@ fn a_start_and_a_full_disk() {
         config["timing"] = json!({"failure": "60s", "message": "1s", "heartbeat": "1s"});
     });
     alone.node(1).start();
-    told(&alone, "node-1", "starting", &["looks for the others"]);
+    until_why(&alone, "node-1", "starting", &["looks for the others"]);
     assert_eq!(why(&alone).unwrap().0, Some(1), "nobody leads");
     let Some((cluster, disk)) = with_disk(1) else { return };
     disk.fill();
-    told(
+    until_why(
         &cluster,
         "node-1",
         "storage",

@@ -32,7 +32,7 @@ fn next(peer: &mut Peer) -> (String, String) {
     (id, document["reason"].as_str().unwrap().to_owned())
 }
 
-fn told(id: &str, reason: &str) -> (String, String) {
+fn id_and_reason(id: &str, reason: &str) -> (String, String) {
     (id.to_owned(), reason.to_owned())
 }
 
@@ -43,11 +43,11 @@ fn a_client_is_told_what_happens_and_resumes_where_it_was() {
     node.tell(event("before anybody listens"));
     let mut first = listen(server.local_addr(), "");
     node.tell(event("one"));
-    assert_eq!(next(&mut first), told("1-2", "one"));
+    assert_eq!(next(&mut first), id_and_reason("1-2", "one"));
     drop(first);
     node.tell(event("two"));
     let mut second = listen(server.local_addr(), "Last-Event-ID: 1-2\r\n");
-    assert_eq!(next(&mut second), told("1-3", "two"));
+    assert_eq!(next(&mut second), id_and_reason("1-3", "two"));
     let mut earlier = listen(server.local_addr(), "Last-Event-ID: 0-99\r\n");
     assert_eq!(next(&mut earlier).0, "1-1", "all of this start");
     for _ in 0..100 {

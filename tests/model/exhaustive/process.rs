@@ -95,7 +95,7 @@ pub struct Process {
     /// The records that wait for the disk, the oldest first.
     waiting: Vec<(u64, Durable)>,
     /// The last vote that was sent to a candidate, in any incarnation.
-    told: Option<Vote>,
+    sent_vote: Option<Vote>,
     /// The greatest epoch whose leader it named, in any run.
     named: Epoch,
 }
@@ -104,9 +104,19 @@ impl Process {
     /// A process that never ran.
     pub fn new(place: usize, founders: usize) -> Process {
         let (disk, waiting) = (Durable::default(), Vec::new());
-        let (core, told, named) = (None, None, Epoch(0));
+        let (core, sent_vote, named) = (None, None, Epoch(0));
         let bootstraps = place < founders;
-        Process { place, founders, bootstraps, core, incarnation: 0, disk, waiting, told, named }
+        Process {
+            place,
+            founders,
+            bootstraps,
+            core,
+            incarnation: 0,
+            disk,
+            waiting,
+            sent_vote,
+            named,
+        }
     }
 
     /// Whether the process is about to end: it was removed.
@@ -142,7 +152,11 @@ impl Process {
 
     /// The same member with an empty disk.
     pub fn emptied(&self) -> Process {
-        Process { bootstraps: false, told: self.told, ..Process::new(self.place, self.founders) }
+        Process {
+            bootstraps: false,
+            sent_vote: self.sent_vote,
+            ..Process::new(self.place, self.founders)
+        }
     }
 
     /// How many records wait for the disk.
@@ -229,8 +243,8 @@ impl Process {
     }
 
     fn tells(&mut self, vote: Vote) -> Result<(), String> {
-        contradicts(self.told, Some(vote))?;
-        self.told = Some(vote);
+        contradicts(self.sent_vote, Some(vote))?;
+        self.sent_vote = Some(vote);
         let durable = self.disk.vote.and_then(|vote| vote.voted);
         if durable.is_none_or(|durable| durable.epoch < vote.epoch) {
             return Err(format!("voted in epoch {} before that was durable", vote.epoch));

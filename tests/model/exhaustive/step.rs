@@ -205,9 +205,11 @@ impl Step {
     /// The step in words, for a trace.
     pub fn sentence(self, world: &World, book: &Book) -> String {
         match self {
-            Step::Deliver { at, .. } => told("takes", world.arriving(book, at)),
-            Step::Repeat { at } => told("takes, not for the last time,", world.arriving(book, at)),
-            Step::Lose { at } => told("never takes", world.arriving(book, at)),
+            Step::Deliver { at, .. } => delivery("takes", world.arriving(book, at)),
+            Step::Repeat { at } => {
+                delivery("takes, not for the last time,", world.arriving(book, at))
+            }
+            Step::Lose { at } => delivery("never takes", world.arriving(book, at)),
             Step::Pass { to, .. } => format!("the time is {}", to.0),
             Step::Tick(member) => format!("P{} is called", member + 1),
             Step::Written(member) => format!("P{}'s record is written", member + 1),
@@ -234,7 +236,7 @@ fn arrival(event: &Event) -> &'static str {
     }
 }
 
-fn told(verb: &str, (to, event): (usize, &Event)) -> String {
+fn delivery(verb: &str, (to, event): (usize, &Event)) -> String {
     let what = match event {
         Event::Input(Input::Message { from, envelope, .. }) => {
             format!("from P{} {:?}", place(*from) + 1, envelope.message)

@@ -103,7 +103,7 @@ impl Watch {
             for (at, message) in std::mem::take(&mut self.world.heard) {
                 self.words.hears(at, &message);
             }
-            for (at, output) in std::mem::take(&mut self.world.told) {
+            for (at, output) in std::mem::take(&mut self.world.outputs) {
                 self.words.tells(self.world.now, at, &output)?;
             }
             self.judge_leaders()?;

@@ -78,7 +78,7 @@ pub struct World<L> {
     /// Pairs between which nothing arrives.
     pub cuts: BTreeSet<(usize, usize)>,
     /// The outputs of the members since the last look: the member, and the output.
-    pub told: Vec<(usize, Output)>,
+    pub outputs: Vec<(usize, Output)>,
     /// What members heard meanwhile about the end of a leadership: the member, the sender, and the
     /// message.
     pub heard: Vec<(usize, (NodeId, Message))>,
@@ -111,7 +111,7 @@ impl<L: Liar> World<L> {
             links: BTreeMap::new(),
             written: BTreeMap::new(),
             cuts: BTreeSet::new(),
-            told: Vec::new(),
+            outputs: Vec::new(),
             heard: Vec::new(),
             count: 0,
         };
@@ -283,7 +283,7 @@ impl<L: Liar> World<L> {
         core.handle(self.now, input, &mut out);
         for output in out {
             self.carry_out(at, &output);
-            self.told.push((at, output));
+            self.outputs.push((at, output));
         }
         self.tick_when_due(at);
     }

@@ -13,7 +13,7 @@ use crate::support::{Cluster, ensure, eventually};
 
 /// What a member that speaks versions up to this one is told when the leader dies: the kinds of the messages, up to the
 /// question for its vote. The test plays it, and it votes.
-fn told(highest: Option<u32>) -> Vec<String> {
+fn messages_to(highest: Option<u32>) -> Vec<String> {
     let cluster = Cluster::start_with(3, slow);
     let (leader, _) = cluster.agree();
     let (played, other) = (leader % 3 + 1, (leader + 1) % 3 + 1);
@@ -54,7 +54,7 @@ fn told(highest: Option<u32>) -> Vec<String> {
 #[story]
 fn a_member_of_an_earlier_version_is_told_no_certificate_and_may_still_vote() {
     for highest in [None, Some(6)] {
-        assert!(!told(highest).contains(&"dead".to_owned()));
+        assert!(!messages_to(highest).contains(&"dead".to_owned()));
     }
-    assert!(told(Some(7)).contains(&"dead".to_owned()));
+    assert!(messages_to(Some(7)).contains(&"dead".to_owned()));
 }

@@ -49,13 +49,13 @@ fn a_leader_that_is_cut_off_leads_on_beside_another(algorithm: AlgorithmKind) {
     // On a busy machine node-5 may have a greater epoch than the others already.
     let healed = heals(algorithm, &cluster);
     assert!(healed > second || alone > second, "epoch {healed} after {second}: it leads anew");
-    told(&cluster, &recorder);
+    until_reported(&cluster, &recorder);
 }
 
 /// The leader that stepped down first reports the other, and the other may report it: with a name, and
 /// for no less time than the test saw.
 #[track_caller]
-fn told(cluster: &Cluster, recorder: &Recorder) {
+fn until_reported(cluster: &Cluster, recorder: &Recorder) {
     let pairs = recorder.claims().pairs();
     let Pair(.., least) = pairs.iter().max_by_key(|Pair(.., least)| *least).expect("two led");
     eventually("one of them tells of the other", || {
@@ -63,12 +63,12 @@ fn told(cluster: &Cluster, recorder: &Recorder) {
         for (teller, other) in [(4, "node-5"), (5, "node-4")] {
             let status = cluster.status(teller)?;
             met.extend(status.partition.filter(|met| met.other.name == other));
-            let told = met.last().is_none_or(|met| {
+            let is_right = met.last().is_none_or(|met| {
                 let epochs = [met.own_epoch, met.other.epoch];
                 met.healed_ms_ago < status.uptime_ms
                     && epochs.iter().all(|epoch| *epoch <= status.epoch)
             });
-            ensure(told, || format!("{met:?} in {}", status.epoch))?;
+            ensure(is_right, || format!("{met:?} in {}", status.epoch))?;
         }
         let long = met.iter().any(|met| u128::from(met.lasted_at_most_ms) >= least.as_millis());
         ensure(long, || format!("{met:?}; seen for {least:?}"))

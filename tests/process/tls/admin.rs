@@ -28,7 +28,7 @@ fn serving_https(n: usize) -> Cluster {
 /// curl's view of an answer, from a node that gives one. A busy machine may need more than one
 /// handshake.
 #[track_caller]
-fn told(cluster: &Cluster, node: &Node, more: &[&str], path: &str) -> (u16, String) {
+fn answer_of(cluster: &Cluster, node: &Node, more: &[&str], path: &str) -> (u16, String) {
     eventually("it answers by HTTPS", || curl(cluster, node, more, path))
 }
 
@@ -52,8 +52,8 @@ fn curl(
     if !output.status.success() {
         return Err(String::from_utf8_lossy(&output.stderr).into_owned());
     }
-    let told = String::from_utf8_lossy(&output.stdout).into_owned();
-    let (body, code) = told.rsplit_once('\n').expect("the code is its last line");
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    let (body, code) = text.rsplit_once('\n').expect("the code is its last line");
     Ok((code.parse().unwrap(), body.to_owned()))
 }
 
@@ -66,27 +66,27 @@ fn shown(cluster: &Cluster, member: &str) -> [String; 4] {
 #[story]
 fn a_node_asks_another_member_by_https() {
     let cluster = serving_https(3);
-    let (code, body) = told(&cluster, cluster.node(1), &[], "/peers/node-2/status");
+    let (code, body) = answer_of(&cluster, cluster.node(1), &[], "/peers/node-2/status");
     assert_eq!(code, 200, "{body}");
-    let told: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(told["node"]["name"], "node-2");
+    let status: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(status["node"]["name"], "node-2");
 }
 
 #[story]
 fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
     let cluster = serving_https(2);
     let node = cluster.node(2);
-    let (code, body) = told(&cluster, node, &[], "/leader");
+    let (code, body) = answer_of(&cluster, node, &[], "/leader");
     assert_eq!(code, 200, "{body}");
     assert!(curl(&cluster, node, &["--tls-max", "1.2"], "/leader").is_err());
 
     let post = ["--request", "POST", "--data", "{}"];
-    let (code, body) = told(&cluster, node, &post, "/drain");
+    let (code, body) = answer_of(&cluster, node, &post, "/drain");
     assert_eq!(code, 403, "{body}");
     assert!(body.contains("the certificate of a member"), "{body}");
     let own = shown(&cluster, "node-1");
     let own: Vec<&str> = own.iter().map(String::as_str).chain(post).collect();
-    let (code, body) = told(&cluster, node, &own, "/drain");
+    let (code, body) = answer_of(&cluster, node, &own, "/drain");
     assert_eq!(code, 200, "{body}");
     eventually("node-1 leads", || {
         let status = cluster.node(1).status()?;
@@ -110,7 +110,7 @@ fn the_certificate_of_a_removed_member_commands_nothing_any_more() {
         let own = shown(&cluster, member);
         let post = ["--request", "POST", "--data", "{}"];
         let all: Vec<&str> = own.iter().map(String::as_str).chain(post).collect();
-        told(&cluster, cluster.node(3), &all, "/pause")
+        answer_of(&cluster, cluster.node(3), &all, "/pause")
     };
     assert_eq!(pause("node-1").0, 403);
     assert_eq!(pause("node-2").0, 200);
@@ -246,10 +246,10 @@ fn handshakes_that_stop_hold_nobody_up_and_keep_nothing() {
         let _ = client.write_all(&words[..said]);
         crowd.push(client);
         if number % 100 == 0 {
-            assert_eq!(told(&cluster, node, &[], "/leader").0, 200, "after {number}");
+            assert_eq!(answer_of(&cluster, node, &[], "/leader").0, 200, "after {number}");
         }
     }
-    assert_eq!(told(&cluster, node, &[], "/leader").0, 200);
+    assert_eq!(answer_of(&cluster, node, &[], "/leader").0, 200);
     for mut client in crowd {
         client.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         assert!(crate::support::impostor::ends(&mut client), "its time is over");

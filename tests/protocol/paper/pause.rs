@@ -51,7 +51,7 @@ fn heartbeat(epoch: u64, from: u8, pause: Option<Pause>) -> Message {
 }
 
 /// The messages about a pause.
-fn told(sent: &Sent) -> Vec<Option<Pause>> {
+fn pauses_in(sent: &Sent) -> Vec<Option<Pause>> {
     let pauses = sent.iter().filter_map(|(_, message)| match message {
         Message::Heartbeat(Heartbeat { pause, .. }) | Message::Acknowledge { pause, .. } => {
             Some(*pause)
@@ -102,10 +102,13 @@ fn orders_count_while_a_cluster_is_paused() {
 #[test]
 fn a_pause_goes_with_every_heartbeat_and_none_does_before() {
     let mut p4 = p4_leads();
-    assert_eq!(told(&p4.after(TIMING.heartbeat)), [None]);
+    assert_eq!(pauses_in(&p4.after(TIMING.heartbeat)), [None]);
     pauses(&mut p4);
-    let told = told(&p4.after(TIMING.heartbeat));
-    assert!(matches!(told[..], [Some(Pause { paused: true, until: Some(UNTIL), .. })]), "{told:?}");
+    let pauses = pauses_in(&p4.after(TIMING.heartbeat));
+    assert!(
+        matches!(pauses[..], [Some(Pause { paused: true, until: Some(UNTIL), .. })]),
+        "{pauses:?}"
+    );
 }
 
 #[test]
@@ -153,9 +156,9 @@ fn a_leader_that_missed_the_pause_is_told_by_those_that_know_and_so_are_all_othe
     let mut p2 = Process::new(AlgorithmKind::Bully, 2);
     p2.hears(3, heartbeat(2, 3, Some(paused(2, true))));
     let sent = p2.hears(4, heartbeat(3, 4, None));
-    assert_eq!(told(&sent), [Some(paused(2, true))]);
+    assert_eq!(pauses_in(&sent), [Some(paused(2, true))]);
     let known = Some(paused(2, true));
-    assert_eq!(told(&p2.hears(4, heartbeat(3, 4, known))), [None], "it knows by now");
+    assert_eq!(pauses_in(&p2.hears(4, heartbeat(3, 4, known))), [None], "it knows by now");
 
     let mut p4 = p4_leads();
     let (incarnation, epoch) = (Incarnation(1), p4.core.view().epoch);
@@ -169,7 +172,7 @@ fn a_leader_that_missed_the_pause_is_told_by_those_that_know_and_so_are_all_othe
     };
     p4.hears(2, message);
     assert!(!releases(&p5_preempts(&mut p4)));
-    assert_eq!(told(&p4.after(TIMING.heartbeat)), [known]);
+    assert_eq!(pauses_in(&p4.after(TIMING.heartbeat)), [known]);
 }
 
 /// Rule H4.

@@ -70,27 +70,27 @@ fn p2_preempts(p1: &mut Process, value: i64) -> Sent {
 }
 
 /// The rank that P1 was elected with and its present one, as it tells them.
-fn told(p1: &mut Process) -> (i64, i64) {
+fn ranks_shown(p1: &mut Process) -> (i64, i64) {
     let sent = p1.after(TIMING.heartbeat);
-    let told = sent.iter().find_map(|(_, message)| match message {
+    let shown = sent.iter().find_map(|(_, message)| match message {
         Message::Heartbeat(Heartbeat { rank, members, .. }) => {
             let own = members.iter().find(|report| report.id == id(1));
             Some((rank.value, own.expect("it reports itself").value))
         }
         _ => None,
     });
-    told.expect("it leads")
+    shown.expect("it leads")
 }
 
 /// Rule H2.
 #[test]
 fn a_leader_tells_what_it_was_elected_with_and_what_it_ranks_now() {
     let mut p1 = p1_leads();
-    assert_eq!(told(&mut p1), (1000, 1000));
+    assert_eq!(ranks_shown(&mut p1), (1000, 1000));
     sampled(&mut p1, Some(700));
-    assert_eq!(told(&mut p1), (1000, 700));
+    assert_eq!(ranks_shown(&mut p1), (1000, 700));
     sampled(&mut p1, None);
-    assert_eq!(told(&mut p1), (1000, 1000), "nobody knows any better");
+    assert_eq!(ranks_shown(&mut p1), (1000, 1000), "nobody knows any better");
 }
 
 /// Rule H2.

@@ -21,7 +21,7 @@ fn process(number: u8) -> Process {
 }
 
 /// The sent messages, without the signs of life.
-fn told(sent: Sent) -> Sent {
+fn news(sent: Sent) -> Sent {
     let background = |message: &Message| {
         matches!(message, Message::Probe { .. } | Message::Alive { .. } | Message::Heartbeat(_))
     };
@@ -50,7 +50,7 @@ fn lap(run: Run, leader: u8, hops: u32) -> Message {
 #[test]
 fn an_initiator_sends_its_own_ballot_to_its_clockwise_neighbor() {
     for (number, neighbor) in [(1, 2), (3, 4), (5, 1)] {
-        let sent = told(process(number).calls());
+        let sent = news(process(number).calls());
         assert_eq!(sent, [(vec![neighbor], ballot(run(1, number), number, 1))]);
     }
 }
@@ -62,14 +62,14 @@ fn the_loss_of_the_leader_initiates_an_election() {
     let mut p3 = process(3);
     p3.hears(2, lap(run(1, 1), 5, 4));
     assert_eq!(p3.leader(), Some(id(5)));
-    assert_eq!(told(p3.loses(5)), [(vec![4], ballot(run(2, 3), 3, 1))]);
+    assert_eq!(news(p3.loses(5)), [(vec![4], ballot(run(2, 3), 3, 1))]);
 }
 
 /// Rule 1: "if incoming attr value is greater than it's own: forward it unchanged."
 #[test]
 fn rule_1_a_greater_candidate_goes_on() {
     let mut p3 = process(3);
-    let sent = told(p3.hears(2, ballot(run(1, 1), 5, 7)));
+    let sent = news(p3.hears(2, ballot(run(1, 1), 5, 7)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 1), 5, 8))]);
 }
 
@@ -78,7 +78,7 @@ fn rule_1_a_greater_candidate_goes_on() {
 #[test]
 fn rule_2_a_lesser_candidate_is_replaced() {
     let mut p3 = process(3);
-    let sent = told(p3.hears(2, ballot(run(1, 1), 2, 2)));
+    let sent = news(p3.hears(2, ballot(run(1, 1), 2, 2)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 1), 3, 3))]);
 }
 
@@ -88,18 +88,18 @@ fn rule_2_a_lesser_candidate_is_replaced() {
 fn who_has_participated_stops_lesser_candidates() {
     let mut p3 = process(3);
     p3.hears(2, ballot(run(1, 1), 1, 2));
-    assert_eq!(told(p3.hears(2, ballot(run(1, 1), 2, 2))), []);
-    let greater = told(p3.hears(2, ballot(run(1, 1), 4, 2)));
+    assert_eq!(news(p3.hears(2, ballot(run(1, 1), 2, 2))), []);
+    let greater = news(p3.hears(2, ballot(run(1, 1), 4, 2)));
     assert_eq!(greater, [(vec![4], ballot(run(1, 1), 4, 3))]);
-    assert_eq!(told(p3.hears(2, ballot(run(1, 1), 4, 2))), [], "the same once more");
+    assert_eq!(news(p3.hears(2, ballot(run(1, 1), 4, 2))), [], "the same once more");
 }
 
 /// Where the ring was repaired, a lesser candidate may come behind a better one, and both would come back. (R1)
 #[test]
 fn who_has_sent_a_better_candidate_on_stops_lesser_ones_that_rank_above_itself() {
     let mut p3 = process(3);
-    assert_eq!(told(p3.hears(2, ballot(run(1, 1), 5, 2))).len(), 1);
-    assert_eq!(told(p3.hears(1, ballot(run(1, 1), 4, 2))), []);
+    assert_eq!(news(p3.hears(2, ballot(run(1, 1), 5, 2))).len(), 1);
+    assert_eq!(news(p3.hears(1, ballot(run(1, 1), 4, 2))), []);
 }
 
 /// Rule 3: "if msg comes back to you: i.e. id matches your id, you are the leader, and you have the
@@ -109,10 +109,10 @@ fn who_has_sent_a_better_candidate_on_stops_lesser_ones_that_rank_above_itself()
 fn rules_3_and_4_whose_ballot_comes_back_leads_and_says_so() {
     let mut p5 = process(5);
     p5.calls();
-    let sent = told(p5.hears(4, ballot(run(1, 5), 5, 5)));
+    let sent = news(p5.hears(4, ballot(run(1, 5), 5, 5)));
     assert_eq!(sent, [(vec![1], lap(run(1, 5), 5, 1))]);
     assert_eq!((p5.leader(), p5.core.view().epoch), (Some(id(5)), Epoch(1)));
-    assert_eq!(told(p5.hears(4, lap(run(1, 5), 5, 5))), [], "it went around");
+    assert_eq!(news(p5.hears(4, lap(run(1, 5), 5, 5))), [], "it went around");
 }
 
 /// A ballot of an earlier incarnation of this member elects no leader.
@@ -131,10 +131,10 @@ fn rule_3_holds_for_the_process_that_sent_the_ballot() {
 fn an_announcement_is_followed_and_sent_on_once() {
     let mut p3 = process(3);
     p3.calls();
-    let sent = told(p3.hears(2, lap(run(1, 3), 5, 4)));
+    let sent = news(p3.hears(2, lap(run(1, 3), 5, 4)));
     assert_eq!(sent, [(vec![4], lap(run(1, 3), 5, 5))]);
     assert_eq!((p3.core.phase(), p3.leader()), (Phase::Following, Some(id(5))));
-    assert_eq!(told(p3.hears(2, lap(run(1, 3), 5, 4))), []);
+    assert_eq!(news(p3.hears(2, lap(run(1, 3), 5, 4))), []);
 }
 
 /// "Non-faulty process with best election attr value is elected": ids only decide between equals.
@@ -143,7 +143,7 @@ fn the_attribute_comes_before_the_id() {
     let strong = Settings { rank: RankKind::Priority, value: Some(7), ..ring(3) };
     let (mut p3, _) = Process::with(strong);
     let Message::Ballot(weak) = ballot(run(1, 1), 5, 1) else { unreachable!() };
-    let sent = told(p3.hears(2, Message::Ballot(weak)));
+    let sent = news(p3.hears(2, Message::Ballot(weak)));
     let own = Candidate { rank: Rank { value: 7, id: id(3) }, ..candidate(3) };
     let replaced = Ballot { candidate: own, hops: 2, ..weak };
     assert_eq!(sent, [(vec![4], Message::Ballot(replaced))]);
@@ -156,7 +156,7 @@ fn the_attribute_comes_before_the_id() {
 fn hierarchy_1_a_greater_initiator_is_a_new_run() {
     let mut p3 = process(3);
     p3.calls();
-    let sent = told(p3.hears(2, ballot(run(1, 4), 1, 3)));
+    let sent = news(p3.hears(2, ballot(run(1, 4), 1, 3)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 4), 3, 4))]);
 }
 
@@ -166,8 +166,8 @@ fn hierarchy_1_a_greater_initiator_is_a_new_run() {
 fn hierarchy_2_a_lesser_initiator_is_discarded() {
     let mut p3 = process(3);
     p3.calls();
-    assert_eq!(told(p3.hears(2, ballot(run(1, 2), 5, 3))), []);
-    let later = told(p3.hears(2, ballot(run(2, 2), 5, 3)));
+    assert_eq!(news(p3.hears(2, ballot(run(1, 2), 5, 3))), []);
+    let later = news(p3.hears(2, ballot(run(2, 2), 5, 3)));
     assert_eq!(later.len(), 1, "a later epoch comes before the initiator");
 }
 
@@ -177,7 +177,7 @@ fn hierarchy_2_a_lesser_initiator_is_discarded() {
 fn hierarchy_3_the_same_initiator_is_the_same_run() {
     let mut p3 = process(3);
     p3.hears(2, ballot(run(1, 4), 1, 3));
-    let sent = told(p3.hears(2, ballot(run(1, 4), 5, 3)));
+    let sent = news(p3.hears(2, ballot(run(1, 4), 5, 3)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 4), 5, 4))]);
 }
 
@@ -185,8 +185,8 @@ fn hierarchy_3_the_same_initiator_is_the_same_run() {
 #[test]
 fn at_most_one_election_at_a_time() {
     let mut p3 = process(3);
-    assert_eq!(told(p3.calls()).len(), 1);
-    assert_eq!(told(p3.calls()), []);
+    assert_eq!(news(p3.calls()).len(), 1);
+    assert_eq!(news(p3.calls()), []);
 }
 
 /// "When nodes fail, the ring may get broken, and liveness may be violated" - so what was sent to
@@ -195,8 +195,8 @@ fn at_most_one_election_at_a_time() {
 fn a_broken_ring_is_repaired() {
     let mut p3 = process(3);
     p3.calls();
-    assert_eq!(told(p3.loses(4)), [(vec![5], ballot(run(1, 3), 3, 1))]);
-    assert_eq!(told(p3.loses(5)), [(vec![1], ballot(run(1, 3), 3, 1))]);
+    assert_eq!(news(p3.loses(4)), [(vec![5], ballot(run(1, 3), 3, 1))]);
+    assert_eq!(news(p3.loses(5)), [(vec![1], ballot(run(1, 3), 3, 1))]);
 }
 
 /// "Liveness: for all runs of the election algo, a leader is elected who is not null" - even if the
@@ -205,8 +205,8 @@ fn a_broken_ring_is_repaired() {
 fn the_loss_of_the_candidate_is_a_new_run() {
     let mut p3 = process(3);
     p3.hears(2, ballot(run(1, 1), 5, 4));
-    assert_eq!(told(p3.loses(5)), [(vec![4], ballot(run(2, 3), 3, 1))]);
-    let stale = told(p3.hears(2, ballot(run(2, 4), 5, 4)));
+    assert_eq!(news(p3.loses(5)), [(vec![4], ballot(run(2, 3), 3, 1))]);
+    let stale = news(p3.hears(2, ballot(run(2, 4), 5, 4)));
     assert_eq!(stale, [(vec![4], ballot(run(3, 3), 3, 1))], "nobody elects the dead");
 }
 
@@ -217,17 +217,17 @@ fn a_candidate_that_comes_again_lives() {
     let mut p3 = process(3);
     let redial = Redial::Failed;
     p3.take(Input::Ended { connection: process::connection(5), peer: id(5), redial });
-    let stopped = told(p3.hears(2, ballot(run(1, 1), 5, 3)));
+    let stopped = news(p3.hears(2, ballot(run(1, 1), 5, 3)));
     assert_eq!(stopped, [(vec![4], ballot(run(2, 3), 3, 1))], "it may be dead");
-    let goes_on = told(p3.hears(2, ballot(run(2, 3), 5, 4)));
+    let goes_on = news(p3.hears(2, ballot(run(2, 3), 5, 4)));
     assert_eq!(goes_on, [(vec![4], ballot(run(2, 3), 5, 5))]);
-    let announced = told(p3.hears(2, lap(run(2, 3), 5, 4)));
+    let announced = news(p3.hears(2, lap(run(2, 3), 5, 4)));
     assert_eq!(announced, [(vec![4], lap(run(2, 3), 5, 5))]);
     assert_eq!(p3.leader(), None, "it cannot be watched");
     // An earlier run of it never comes back.
     let earlier = Candidate { incarnation: Incarnation(0), ..candidate(5) };
     let dead = Ballot { run: run(3, 3), candidate: earlier, hops: 4 };
-    assert_eq!(told(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
+    assert_eq!(news(p3.hears(2, Message::Ballot(dead))), [(vec![4], ballot(run(4, 3), 3, 1))]);
 }
 
 /// The same, if a message is lost unnoticed, or never stops. (E5)
@@ -238,12 +238,12 @@ fn a_lost_ballot_is_a_new_run() {
     let timeout = bounds::ring_timeout(&TIMING, 5);
     let mut sent = Sent::new();
     while p3.now.0 < u64::try_from(timeout.as_nanos()).unwrap() {
-        sent.extend(told(p3.after(TIMING.heartbeat / 2)));
+        sent.extend(news(p3.after(TIMING.heartbeat / 2)));
         p3.hears(4, Message::Alive { number: 0 });
     }
     assert_eq!(sent, [], "without a majority it is waited for: both ballots might come back");
-    assert_eq!(told(p3.after(TIMING.message)), [(vec![4], ballot(run(2, 3), 3, 1))]);
-    let endless = told(p3.hears(2, ballot(run(2, 4), 5, 11)));
+    assert_eq!(news(p3.after(TIMING.message)), [(vec![4], ballot(run(2, 3), 3, 1))]);
+    let endless = news(p3.hears(2, ballot(run(2, 4), 5, 11)));
     assert_eq!(endless, [(vec![4], ballot(run(3, 3), 3, 1))]);
 }
 
@@ -254,13 +254,13 @@ fn a_silent_neighbor_is_passed_over() {
     p3.calls();
     let mut sent = Sent::new();
     for _ in 0..5 {
-        sent.extend(told(p3.after(TIMING.heartbeat)));
+        sent.extend(news(p3.after(TIMING.heartbeat)));
     }
     assert_eq!(sent, [(vec![5], ballot(run(1, 3), 3, 1))]);
     let asked = p3.after(TIMING.heartbeat);
     assert!(matches!(asked[..], [(_, Message::Probe { .. })]));
     assert_eq!(asked[0].0, [4, 5], "it may live after all");
-    let back = told(p3.hears(4, Message::Alive { number: 0 }));
+    let back = news(p3.hears(4, Message::Alive { number: 0 }));
     assert_eq!(back, [(vec![4], ballot(run(1, 3), 3, 1))]);
 }
 
@@ -269,8 +269,8 @@ fn a_silent_neighbor_is_passed_over() {
 fn a_ballot_waits_for_the_connection() {
     let mut p3 = process(3);
     p3.take(Input::Lost { peer: id(4) });
-    assert_eq!(told(p3.calls()), []);
-    assert_eq!(told(p3.reaches(4)), [(vec![4], ballot(run(1, 3), 3, 1))]);
+    assert_eq!(news(p3.calls()), []);
+    assert_eq!(news(p3.reaches(4)), [(vec![4], ballot(run(1, 3), 3, 1))]);
 }
 
 /// A leader that lives stops a run of a member that does not hear it. That member sends its ballot past
@@ -283,14 +283,14 @@ fn a_ballot_does_not_go_past_a_leader_that_others_hear() {
     p3.meets_leader(5, 1);
     assert_eq!(p3.leader(), Some(id(5)), "its leader reminded it");
     let view = View { epoch: Epoch(1), leader: Some(rank(5)) };
-    let sent = told(p3.hears(2, ballot(run(2, 2), 2, 1)));
+    let sent = news(p3.hears(2, ballot(run(2, 2), 2, 1)));
     assert_eq!(sent, [(vec![2], Message::View(view))]);
     assert_eq!(p3.leader(), Some(id(5)));
 
     let mut p1 = process(1);
     p1.calls();
     p1.hears(2, Message::View(view));
-    assert_eq!(told(p1.after(bounds::ring_run(&TIMING, 5))), [], "it is not sent past");
+    assert_eq!(news(p1.after(bounds::ring_run(&TIMING, 5))), [], "it is not sent past");
 }
 
 /// "Which is not null": a single live member elects itself, and sends nothing.
@@ -300,7 +300,7 @@ fn the_last_one_leads() {
     for other in [1, 2, 4, 5] {
         p3.loses(other);
     }
-    assert_eq!(told(p3.calls()), []);
+    assert_eq!(news(p3.calls()), []);
     assert_eq!(p3.leader(), Some(id(3)));
 }
 
@@ -308,10 +308,10 @@ fn the_last_one_leads() {
 #[test]
 fn who_is_not_eligible_replaces_nobody() {
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
-    let sent = told(p3.hears(2, ballot(run(1, 1), 1, 2)));
+    let sent = news(p3.hears(2, ballot(run(1, 1), 1, 2)));
     assert_eq!(sent, [(vec![4], ballot(run(1, 1), 1, 3))]);
     let (mut p3, _) = Process::with(Settings { value: None, rank: RankKind::Disk, ..ring(3) });
-    let sent = told(p3.calls());
+    let sent = news(p3.calls());
     let [(_, Message::Ballot(own))] = sent[..] else { panic!("{sent:?}") };
     assert!(!own.candidate.eligible);
     p3.hears(2, Message::Ballot(Ballot { hops: 5, ..own }));
@@ -325,7 +325,7 @@ fn a_live_leader_stops_ballots_and_reminds_all() {
     let mut p5 = process(5);
     p5.calls();
     p5.hears(4, ballot(run(1, 5), 5, 5));
-    assert_eq!(told(p5.hears(4, ballot(run(2, 3), 4, 2))), []);
+    assert_eq!(news(p5.hears(4, ballot(run(2, 3), 4, 2))), []);
     let reminded = p5.after(Duration::ZERO);
     assert!(matches!(reminded[..], [(_, Message::Heartbeat(Heartbeat { epoch: Epoch(1), .. }))]));
     assert_eq!(reminded[0].0, [1, 2, 3, 4]);
@@ -338,18 +338,18 @@ fn a_ballot_that_left_out_a_live_leader_goes_no_further() {
     let p5 = process::coordinator(1, 5);
     p3.hears(5, p5.clone());
     let view = Message::View(View { epoch: Epoch(1), leader: Some(rank(5)) });
-    assert_eq!(told(p3.hears(4, ballot(run(2, 4), 4, 1))), [(vec![4], view)]);
+    assert_eq!(news(p3.hears(4, ballot(run(2, 4), 4, 1))), [(vec![4], view)]);
     assert_eq!(p3.leader(), Some(id(5)));
-    let gone = told(p3.clone().loses(5));
+    let gone = news(p3.clone().loses(5));
     assert_eq!(gone, [(vec![4], ballot(run(2, 4), 4, 2))], "P4 had found its death first");
 
-    let sent = told(p3.hears(2, ballot(run(2, 2), 2, 1)));
+    let sent = news(p3.hears(2, ballot(run(2, 2), 2, 1)));
     assert_eq!(sent, [(vec![4], ballot(run(2, 2), 3, 2))], "P2's comes to the leader");
     p3.hears(5, p5);
     assert_eq!(p3.leader(), Some(id(5)), "it stopped that");
 
     p3.after(TIMING.failure / 2);
-    let sent = told(p3.hears(4, ballot(run(3, 4), 4, 1)));
+    let sent = news(p3.hears(4, ballot(run(3, 4), 4, 1)));
     assert_eq!(sent, [(vec![4], ballot(run(3, 4), 4, 2))], "it may be gone");
 }
 
@@ -375,8 +375,8 @@ fn own_ballot(hops: u32) -> Message {
 #[test]
 fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
     let mut p3 = witness_beside(&[5]);
-    assert_eq!(told(p3.calls()), [(vec![4], own_ballot(1))]);
-    assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![5], own_ballot(1))]);
+    assert_eq!(news(p3.calls()), [(vec![4], own_ballot(1))]);
+    assert_eq!(news(p3.hears(2, own_ballot(4))), [(vec![5], own_ballot(1))]);
 }
 
 /// P2 passed the ballot on as it is: its vote is not free, or it was added just now. (R2)
@@ -384,7 +384,7 @@ fn who_may_not_lead_sends_its_own_ballot_to_who_may_and_was_left_out() {
 fn a_ballot_that_comes_back_goes_to_another_than_the_member_that_passed_it_on() {
     let mut p3 = witness_beside(&[1, 2]);
     p3.calls();
-    assert_eq!(told(p3.hears(2, own_ballot(4))), [(vec![1], own_ballot(1))]);
+    assert_eq!(news(p3.hears(2, own_ballot(4))), [(vec![1], own_ballot(1))]);
 }
 
 /// P5 calls older runs than P4, which it does not hear. (R3)
@@ -393,6 +393,6 @@ fn who_sends_an_older_ballot_gets_the_present_one_of_a_member_that_may_not_lead(
     let mut p3 = witness_beside(&[5]);
     let unfit = Candidate { eligible: false, ..candidate(4) };
     let present = |hops| Message::Ballot(Ballot { run: run(2, 4), candidate: unfit, hops });
-    assert_eq!(told(p3.hears(2, present(1))), [(vec![4], present(2))]);
-    assert_eq!(told(p3.hears(5, ballot(run(1, 5), 5, 1))), [(vec![5], present(2))]);
+    assert_eq!(news(p3.hears(2, present(1))), [(vec![4], present(2))]);
+    assert_eq!(news(p3.hears(5, ballot(run(1, 5), 5, 1))), [(vec![5], present(2))]);
 }

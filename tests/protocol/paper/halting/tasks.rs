@@ -20,7 +20,7 @@ fn p3_with(version: u64) -> Process {
     p3
 }
 
-fn told(version: u64) -> Message {
+fn task_message(version: u64) -> Message {
     Message::Task(task_of(version))
 }
 
@@ -37,8 +37,8 @@ fn a_new_task_is_handed_out_by_an_election() {
     let mut p5 = p5_leads();
     given(&mut p5);
     let version = TaskVersion { epoch: Epoch(1), counter: 1 };
-    let told = Message::Elected { number: 5, round: Epoch(2), task: version };
-    assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 4), to(&[1, 2, 3, 4], told));
+    let elected = Message::Elected { number: 5, round: Epoch(2), task: version };
+    assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 4), to(&[1, 2, 3, 4], elected));
     let handed_out = to(&[1, 2, 3, 4], ready(6, 2, Task { version, ..task(77) }));
     assert_eq!(all_accept(&mut p5, &[1, 2, 3, 4], 5), handed_out);
 }
@@ -70,8 +70,8 @@ fn a_task_is_taken_when_it_is_durable() {
 #[test]
 fn who_has_a_newer_task_tells_it() {
     let mut p3 = p3_with(2);
-    let told = vec![(vec![5], told(2)), (vec![5], yes(5))];
-    assert_eq!(p3.hears(5, elected_with(5, 2, 1)), told);
+    let expected = vec![(vec![5], task_message(2)), (vec![5], yes(5))];
+    assert_eq!(p3.hears(5, elected_with(5, 2, 1)), expected);
 }
 
 #[test]
@@ -96,7 +96,7 @@ fn a_newer_task_waits_for_the_connection() {
     let mut p3 = p3_with(2);
     p3.take(Input::Lost { peer: id(5) });
     assert_eq!(p3.hears(5, elected_with(5, 2, 1)), []);
-    assert_eq!(p3.reaches(5), vec![(vec![5], told(2)), (vec![5], yes(5))]);
+    assert_eq!(p3.reaches(5), vec![(vec![5], task_message(2)), (vec![5], yes(5))]);
 }
 
 /// Rule K7.
@@ -106,7 +106,7 @@ fn the_newest_task_is_handed_out() {
     p5.calls();
     all_accept(&mut p5, &[1, 2, 3, 4], 1);
     for (peer, version) in [(1, 2), (2, 3), (3, 1)] {
-        assert_eq!(p5.hears(peer, told(version)), []);
+        assert_eq!(p5.hears(peer, task_message(version)), []);
         assert_eq!(p5.hears(peer, yes(2)), []);
     }
     assert_eq!(p5.hears(4, yes(2)), to(&[1, 2, 3, 4], ready(3, 1, task_of(3))));
@@ -118,21 +118,21 @@ fn the_newest_task_is_handed_out() {
 #[test]
 fn a_task_that_was_not_asked_for_changes_nothing() {
     let mut p5 = halting(5);
-    p5.hears(1, told(1));
+    p5.hears(1, task_message(1));
     p5.calls();
-    p5.hears(1, told(1));
+    p5.hears(1, task_message(1));
     all_accept(&mut p5, &[1, 2, 3, 4], 1);
     p5.hears(1, yes(2));
-    p5.hears(1, told(1));
+    p5.hears(1, task_message(1));
     let handed_out = to(&[1, 2, 3, 4], ready(3, 1, task(5)));
     assert_eq!(all_accept(&mut p5, &[2, 3, 4], 2), handed_out);
-    p5.hears(2, told(1));
+    p5.hears(2, task_message(1));
     all_accept(&mut p5, &[1, 2, 3, 4], 3);
-    p5.hears(2, told(1));
+    p5.hears(2, task_message(1));
     assert_eq!(p5.core.task(), &task(5));
 
     let mut p3 = p3_under_p5();
-    p3.hears(5, told(1));
+    p3.hears(5, task_message(1));
     assert_eq!(p3.core.task(), &task(5), "only READY hands one out");
 }
 

@@ -12,14 +12,18 @@ use crate::paper::process::{FIRST_COMMAND, Process, TIMING, id, rank};
 #[test]
 fn without_a_majority_a_change_is_told_to_all_and_done_when_it_is_stored() {
     let mut p5 = leader(Quorum::None);
-    let told = ask(&mut p5, add(6));
-    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 1))]);
-    assert_eq!(told.answers, []);
+    let reaction = ask(&mut p5, add(6));
+    assert_eq!(lists(&reaction.sent), [(vec![1, 2, 3, 4], version(1, 1))]);
+    assert_eq!(reaction.answers, []);
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5, 6]);
     assert_eq!(disk(&mut p5).answers, [Ok(Done::Added(id(6)))]);
 
-    let told = ask(&mut p5, remove(1, false));
-    assert_eq!(lists(&told.sent), [(vec![2, 3, 4], version(1, 2))], "who leaves hears of it later");
+    let reaction = ask(&mut p5, remove(1, false));
+    assert_eq!(
+        lists(&reaction.sent),
+        [(vec![2, 3, 4], version(1, 2))],
+        "who leaves hears of it later"
+    );
     let removed = Done::Removed { id: id(1), stored: true, handed_over: false };
     assert_eq!(disk(&mut p5).answers, [Ok(removed)]);
     assert_eq!(numbers(&p5), [2, 3, 4, 5, 6]);
@@ -30,26 +34,26 @@ fn without_a_majority_a_change_is_told_to_all_and_done_when_it_is_stored() {
 #[test]
 fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_is_done() {
     let mut p5 = leader(Quorum::Majority);
-    let told = ask(&mut p5, add(6));
-    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 1))]);
+    let reaction = ask(&mut p5, add(6));
+    assert_eq!(lists(&reaction.sent), [(vec![1, 2, 3, 4], version(1, 1))]);
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
     disk(&mut p5);
     hears(&mut p5, 1, Message::Listed { version: version(0, 0) });
     hears(&mut p5, 2, Message::Listed { version: version(1, 1) });
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5], "two of five have it");
-    let told = hears(&mut p5, 1, Message::Listed { version: version(1, 1) });
-    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 2))]);
+    let reaction = hears(&mut p5, 1, Message::Listed { version: version(1, 1) });
+    assert_eq!(lists(&reaction.sent), [(vec![1, 2, 3, 4], version(1, 2))]);
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5, 6]);
 
     let second = ask(&mut p5, remove(1, false));
     assert_eq!(second.answers, [Err(Refusal::ChangeUnderWay)]);
     disk(&mut p5);
     for voter in [1, 2] {
-        let told = hears(&mut p5, voter, Message::Listed { version: version(1, 2) });
-        assert_eq!(told.answers, [], "three of six, itself included, are no majority");
+        let reaction = hears(&mut p5, voter, Message::Listed { version: version(1, 2) });
+        assert_eq!(reaction.answers, [], "three of six, itself included, are no majority");
     }
-    let told = hears(&mut p5, 3, Message::Listed { version: version(1, 2) });
-    assert_eq!(told.answers, [Ok(Done::Added(id(6)))]);
+    let reaction = hears(&mut p5, 3, Message::Listed { version: version(1, 2) });
+    assert_eq!(reaction.answers, [Ok(Done::Added(id(6)))]);
 
     // Until they have promised it something under the new list, what a majority of the old one did
     // keeps the leader, and that must not outlast a second change.
@@ -66,8 +70,8 @@ fn with_a_majority_the_list_is_confirmed_before_it_changes_and_stored_before_it_
     };
     assert_eq!(lists(&hears(&mut p5, 1, heard(1)).sent), []);
     assert_eq!(lists(&hears(&mut p5, 2, heard(2)).sent), []);
-    let told = hears(&mut p5, 3, heard(3));
-    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 3))], "confirmed once");
+    let reaction = hears(&mut p5, 3, heard(3));
+    assert_eq!(lists(&reaction.sent), [(vec![1, 2, 3, 4], version(1, 3))], "confirmed once");
 }
 
 #[test]
@@ -133,21 +137,21 @@ fn the_leader_hands_over_before_it_is_removed_and_the_next_one_is_asked() {
         if p5.core.phase() != Phase::Leading {
             continue; // the paper tests of the algorithm show how it comes to lead
         }
-        let told = ask(&mut p5, remove(5, false));
-        assert_eq!(told.answers, []);
+        let reaction = ask(&mut p5, remove(5, false));
+        assert_eq!(reaction.answers, []);
         let released = |(_, message): &(Vec<u8>, Message)| matches!(message, Message::Release { successor: Some(next), .. } if *next == id(4));
-        assert!(told.sent.iter().any(released), "{:?}", told.sent);
+        assert!(reaction.sent.iter().any(released), "{:?}", reaction.sent);
         let epoch = Epoch(2);
-        let told = hears(&mut p5, 4, Message::Coordinator { epoch, rank: rank(4) });
+        let reaction = hears(&mut p5, 4, Message::Coordinator { epoch, rank: rank(4) });
         let command = Forwarded::Change(remove(5, false));
         assert!(
-            told.sent.contains(&(vec![4], Message::Forward { number: FIRST_COMMAND, command }))
+            reaction.sent.contains(&(vec![4], Message::Forward { number: FIRST_COMMAND, command }))
         );
 
         let (peer, reason) = (id(4), Rejection::Removed(id(5)));
-        let told = tell(&mut p5, Input::Rejected { peer, reason });
+        let reaction = tell(&mut p5, Input::Rejected { peer, reason });
         let removed = Done::Removed { id: id(5), stored: true, handed_over: true };
-        assert_eq!(told.answers, [Ok(removed)]);
+        assert_eq!(reaction.answers, [Ok(removed)]);
         assert_eq!(p5.core.phase(), Phase::Stopping);
     }
 }

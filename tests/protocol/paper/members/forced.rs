@@ -168,8 +168,8 @@ fn a_leader_that_removed_itself_is_told_when_it_comes_to_one_that_has_stored_it(
     let reason = says_hello(&mut p1, 5, &list).expect("it is no member");
     assert_eq!(reason, Rejection::Removed(id(5)));
 
-    let told = tell(&mut p5, Input::Rejected { peer: id(1), reason });
-    assert_eq!(told.answers, [removed(5, false)]);
+    let reaction = tell(&mut p5, Input::Rejected { peer: id(1), reason });
+    assert_eq!(reaction.answers, [removed(5, false)]);
     p5.stores();
     assert_eq!((p5.core.phase(), p5.is_named_by_disk()), (Phase::Stopping, false));
 }
@@ -205,8 +205,8 @@ fn without_a_majority_it_waits_for_another_as_well() {
     let mut p5 = removes_itself_without_a_majority();
     assert_eq!(disk(&mut p5).answers, [], "nobody else may know");
     assert_eq!(p5.core.phase(), Phase::Leading);
-    let told = hears(&mut p5, 2, listed(1, 1));
-    assert_eq!(told.answers.len(), 1);
-    assert!(matches!(told.answers[0], Ok(Done::Removed { .. })));
+    let reaction = hears(&mut p5, 2, listed(1, 1));
+    assert_eq!(reaction.answers.len(), 1);
+    assert!(matches!(reaction.answers[0], Ok(Done::Removed { .. })));
     assert_eq!(p5.core.phase(), Phase::Stopping);
 }

@@ -37,17 +37,17 @@ fn a_candidate_with_an_older_list_is_refused_and_told_and_asks_again() {
     hears(&mut voter, 1, Message::List { list: list() });
     let (number, epoch) = (7, Epoch(4));
     let pre_vote = |list| Message::PreVote { number, epoch, list };
-    let told = hears(&mut voter, 4, pre_vote(version(0, 9)));
-    assert_eq!(lists(&told.sent), [(vec![4], version(1, 1))]);
+    let reaction = hears(&mut voter, 4, pre_vote(version(0, 9)));
+    assert_eq!(lists(&reaction.sent), [(vec![4], version(1, 1))]);
     let says = |sent: &Sent| {
         sent.iter().find_map(|(_, message)| match message {
             Message::PreVoteReply { opinion, .. } => Some(*opinion),
             _ => None,
         })
     };
-    assert!(matches!(says(&told.sent), Some(Opinion::No { .. })));
-    let told = hears(&mut voter, 4, pre_vote(version(1, 1)));
-    assert_eq!((lists(&told.sent), says(&told.sent)), (vec![], Some(Opinion::Yes)));
+    assert!(matches!(says(&reaction.sent), Some(Opinion::No { .. })));
+    let reaction = hears(&mut voter, 4, pre_vote(version(1, 1)));
+    assert_eq!((lists(&reaction.sent), says(&reaction.sent)), (vec![], Some(Opinion::Yes)));
 
     let mut candidate = Process::with(settings(5)).0;
     let pre_votes = |sent: &Sent| {
@@ -58,8 +58,8 @@ fn a_candidate_with_an_older_list_is_refused_and_told_and_asks_again() {
         sent.iter().filter_map(version).collect::<Vec<_>>()
     };
     assert_eq!(pre_votes(&candidate.calls()), [version(0, 0)]);
-    let told = hears(&mut candidate, 3, Message::List { list: list() });
-    assert_eq!(pre_votes(&told.sent), [version(1, 1)]);
+    let reaction = hears(&mut candidate, 3, Message::List { list: list() });
+    assert_eq!(pre_votes(&reaction.sent), [version(1, 1)]);
 }
 
 /// After a heal, the leader that remains makes its own list the one that counts.
@@ -67,8 +67,8 @@ fn a_candidate_with_an_older_list_is_refused_and_told_and_asks_again() {
 fn a_leader_that_meets_a_newer_list_stamps_its_own_above_it() {
     let mut p5 = leader(Quorum::None);
     let other = MemberList::new(version(1, 3), (1..=4).map(member).collect());
-    let told = hears(&mut p5, 2, Message::List { list: Arc::new(other) });
-    assert_eq!(lists(&told.sent), [(vec![1, 2, 3, 4], version(1, 4))]);
+    let reaction = hears(&mut p5, 2, Message::List { list: Arc::new(other) });
+    assert_eq!(lists(&reaction.sent), [(vec![1, 2, 3, 4], version(1, 4))]);
     assert_eq!(numbers(&p5), [1, 2, 3, 4, 5]);
 }
 
@@ -87,16 +87,16 @@ fn who_knows_of_a_newer_list_neither_votes_nor_elects_by_its_own() {
     let list = version(2, 2);
     let strange = MemberList::new(list, (1..=3).map(member).collect());
     for input in p4.hello(1, &Arc::new(strange)) {
-        let told = tell(&mut p4, input);
-        assert_eq!(told.sent, [], "it calls no election");
+        let reaction = tell(&mut p4, input);
+        assert_eq!(reaction.sent, [], "it calls no election");
     }
     assert_eq!((p4.core.phase(), p4.core.is_eligible()), (Phase::Starting, false));
     let pre_vote = Message::PreVote { number: 1, epoch: Epoch(9), list };
-    let told = hears(&mut p4, 1, pre_vote);
+    let reaction = hears(&mut p4, 1, pre_vote);
     let refuses = |(_, message): &(Vec<u8>, Message)| {
         matches!(message, Message::PreVoteReply { opinion: Opinion::Uninformed { .. }, .. })
     };
-    assert!(told.sent.iter().any(refuses), "{:?}", told.sent);
+    assert!(reaction.sent.iter().any(refuses), "{:?}", reaction.sent);
     let newer = MemberList::new(list, (1..=4).map(member).collect());
     hears(&mut p4, 1, Message::List { list: Arc::new(newer) });
     assert!(p4.core.is_eligible());
@@ -116,8 +116,8 @@ fn an_election_goes_on_without_who_is_removed_meanwhile() {
     let sent = p4.calls();
     assert_eq!(sent.first().map(|(to, _)| to.clone()), Some(vec![5]));
     let list = MemberList::new(version(1, 1), (1..=4).map(member).collect());
-    let told = hears(&mut p4, 3, Message::List { list: Arc::new(list) });
+    let reaction = hears(&mut p4, 3, Message::List { list: Arc::new(list) });
     let ballot =
         |(to, message): &(Vec<u8>, Message)| to == &[1] && matches!(message, Message::Ballot(_));
-    assert!(told.sent.iter().any(ballot), "{:?}", told.sent);
+    assert!(reaction.sent.iter().any(ballot), "{:?}", reaction.sent);
 }

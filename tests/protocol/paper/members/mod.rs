@@ -72,43 +72,43 @@ fn numbers(process: &Process) -> Vec<u8> {
 
 /// The messages of a process, and its answers to commands, while its disk writes nothing.
 #[derive(Default)]
-struct Told {
+struct Reaction {
     sent: Sent,
     answers: Vec<Result<Done, Refusal>>,
     records: Vec<u64>,
 }
 
-fn tell(process: &mut Process, input: Input) -> Told {
-    let mut told = Told::default();
+fn tell(process: &mut Process, input: Input) -> Reaction {
+    let mut reaction = Reaction::default();
     for output in process.outputs(input) {
         match output {
             Output::Send { to, envelope } => {
                 let to = to.iter().map(|id| id.0.as_bytes()[15]).collect();
-                told.sent.push((to, envelope.message));
+                reaction.sent.push((to, envelope.message));
             }
-            Output::Answer { result, .. } => told.answers.push(result),
-            Output::Persist { number, .. } => told.records.push(number),
+            Output::Answer { result, .. } => reaction.answers.push(result),
+            Output::Persist { number, .. } => reaction.records.push(number),
             _ => {}
         }
     }
-    told
+    reaction
 }
 
-fn ask(process: &mut Process, change: Change) -> Told {
+fn ask(process: &mut Process, change: Change) -> Reaction {
     tell(process, Input::Command { id: CommandId(1), command: Forwarded::Change(change).into() })
 }
 
 /// All that was written so far is durable.
-fn disk(process: &mut Process) -> Told {
+fn disk(process: &mut Process) -> Reaction {
     tell(process, Input::Persisted { number: 1000 })
 }
 
-fn hears(process: &mut Process, from: u8, message: Message) -> Told {
+fn hears(process: &mut Process, from: u8, message: Message) -> Reaction {
     hears_in(process, from, 0, message)
 }
 
 /// A member says this that is in this epoch.
-fn hears_in(process: &mut Process, from: u8, epoch: u64, message: Message) -> Told {
+fn hears_in(process: &mut Process, from: u8, epoch: u64, message: Message) -> Reaction {
     let envelope = Envelope { epoch: Epoch(epoch), incarnation: Incarnation(1), message };
     let connection = ConnectionId(u64::from(from));
     tell(process, Input::Message { connection, from: id(from), envelope })

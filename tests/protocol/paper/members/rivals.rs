@@ -169,8 +169,8 @@ fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
     says_hello(&mut p5, 2, &later);
     assert_eq!(p5.core.phase(), Phase::Electing);
     let mut p5 = ring_leader();
-    let told = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
-    assert_eq!(lists(&told.sent), [(vec![2], version(1, 1))]);
+    let reaction = hears(&mut p5, 2, Message::Listed { version: version(4, 3) });
+    assert_eq!(lists(&reaction.sent), [(vec![2], version(1, 1))]);
 }
 
 /// Where the later epoch is known, its leader comes after its list: two leaders that meet must not
@@ -178,8 +178,8 @@ fn any_word_of_a_list_of_a_later_epoch_is_followed_up() {
 #[test]
 fn a_list_of_a_later_epoch_that_its_sender_is_in_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::None);
-    let told = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
-    assert_eq!((p5.core.view().epoch, lists(&told.sent)), (Epoch(1), vec![]));
+    let reaction = hears_in(&mut p5, 2, 4, tells(&list(version(4, 3), &[1, 2, 3, 4, 5, 6])));
+    assert_eq!((p5.core.view().epoch, lists(&reaction.sent)), (Epoch(1), vec![]));
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
 }
 
@@ -206,8 +206,8 @@ fn a_change_beside_a_list_of_a_later_epoch_goes_above_the_own_list() {
     ask(&mut p5, add(6));
     disk(&mut p5);
     hears_in(&mut p5, 2, 4, tells(&list(version(4, 0), &[1, 2, 3, 4, 5])));
-    let told = ask(&mut p5, add(7));
-    assert_eq!(lists(&told.sent).last().map(|(_, list)| *list), Some(version(1, 2)));
+    let reaction = ask(&mut p5, add(7));
+    assert_eq!(lists(&reaction.sent).last().map(|(_, list)| *list), Some(version(1, 2)));
 }
 
 /// The leader takes no list that does not name it; it leads again all the same, and stamps its own
@@ -227,7 +227,7 @@ fn a_leader_that_is_not_in_a_list_of_a_later_epoch_stamps_its_own_above() {
 fn with_a_majority_a_list_of_a_later_epoch_is_left_to_its_leader() {
     let mut p5 = leader(Quorum::Majority);
     let later = list(version(4, 3), &[1, 2, 3, 4, 5, 6]);
-    let told = hears(&mut p5, 2, tells(&later));
-    assert_eq!((p5.core.phase(), lists(&told.sent)), (Phase::Leading, vec![]));
+    let reaction = hears(&mut p5, 2, tells(&later));
+    assert_eq!((p5.core.phase(), lists(&reaction.sent)), (Phase::Leading, vec![]));
     assert_eq!(super::numbers(&p5), [1, 2, 3, 4, 5]);
 }

@@ -55,7 +55,7 @@ fn follower() -> Process {
 }
 
 /// P4 says hello by the list that names it. Returns whether it hears that it was removed.
-fn is_told(process: &mut Process) -> bool {
+fn is_refused_as_removed(process: &mut Process) -> bool {
     let older = list(version(0, 0), &[1, 2, 3, 4, 5]);
     match says_hello(process, 4, &older) {
         Some(Rejection::Removed(removed)) if removed == id(4) => true,
@@ -69,13 +69,13 @@ fn is_told(process: &mut Process) -> bool {
 #[test]
 fn a_follower_tells_a_removed_member_when_its_leader_says_so() {
     let mut p3 = follower();
-    assert!(!is_told(&mut p3), "it has stored the list, and perhaps nobody else");
+    assert!(!is_refused_as_removed(&mut p3), "it has stored the list, and perhaps nobody else");
     hears(&mut p3, 5, settles(1, version(1, 1)));
-    assert!(!is_told(&mut p3), "an older list is settled");
+    assert!(!is_refused_as_removed(&mut p3), "an older list is settled");
     hears(&mut p3, 2, heartbeat(2, 0, version(1, 2)));
-    assert!(!is_told(&mut p3), "it does not follow P2");
+    assert!(!is_refused_as_removed(&mut p3), "it does not follow P2");
     hears(&mut p3, 5, settles(1, version(1, 2)));
-    assert!(is_told(&mut p3));
+    assert!(is_refused_as_removed(&mut p3));
 }
 
 /// A commitment of one list says nothing about the next.
@@ -84,9 +84,9 @@ fn another_list_has_to_be_settled_anew() {
     let mut p3 = follower();
     hears(&mut p3, 5, settles(1, version(1, 2)));
     hears(&mut p3, 5, tells(&without(version(1, 3), 4)));
-    assert!(!is_told(&mut p3));
+    assert!(!is_refused_as_removed(&mut p3));
     hears(&mut p3, 5, settles(1, version(1, 3)));
-    assert!(is_told(&mut p3));
+    assert!(is_refused_as_removed(&mut p3));
 }
 
 /// Its own list is confirmed, then P4 removed: three of P1, P2, P3 and P5 have to store that.
@@ -108,10 +108,10 @@ fn a_leader_says_that_a_list_is_settled_when_a_majority_of_it_has_stored_it() {
         assert_eq!(said_settled(&mut p5), none, "P4 does not count any more");
     }
     hears(&mut p5, 3, listed(1, 1));
-    assert!(!is_told(&mut p5), "nor does another list");
+    assert!(!is_refused_as_removed(&mut p5), "nor does another list");
     acknowledge(&mut p5, 2);
     hears(&mut p5, 3, listed(1, 2));
-    assert!(is_told(&mut p5));
+    assert!(is_refused_as_removed(&mut p5));
     assert_eq!(said_settled(&mut p5), version(1, 2));
 }
 
@@ -141,9 +141,9 @@ fn a_new_leader_settles_a_list_that_has_removed_members() {
     assert_eq!(lists(&p5.after(TIMING.heartbeat)), [(vec![1, 2, 3], version(1, 4))]);
     disk(&mut p5);
     hears(&mut p5, 2, listed(1, 4));
-    assert!(!is_told(&mut p5));
+    assert!(!is_refused_as_removed(&mut p5));
     hears(&mut p5, 3, listed(1, 4));
-    assert!(is_told(&mut p5));
+    assert!(is_refused_as_removed(&mut p5));
 }
 
 /// An earlier leader may have begun to remove P5 by force: then P1 has a later list of that leader, and P5 is a
@@ -206,7 +206,7 @@ fn an_observer_settles_nothing() {
     let mut p5 = successor(&Arc::new(list.with_removed(vec![id(4)])));
     disk(&mut p5);
     hears(&mut p5, 3, listed(1, 4));
-    assert!(!is_told(&mut p5), "two of three voters are needed");
+    assert!(!is_refused_as_removed(&mut p5), "two of three voters are needed");
     hears(&mut p5, 2, listed(1, 4));
-    assert!(is_told(&mut p5));
+    assert!(is_refused_as_removed(&mut p5));
 }

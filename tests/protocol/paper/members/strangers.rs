@@ -80,8 +80,8 @@ fn a_message_that_tells_what_cannot_have_come_about_ends_its_connection() {
     ];
     for (epoch, message) in said {
         let mut p3 = p3();
-        let told = hears_in(&mut p3, 4, epoch, message.clone());
-        assert_eq!((told.sent, told.records), (vec![], vec![]), "{message:?}");
+        let reaction = hears_in(&mut p3, 4, epoch, message.clone());
+        assert_eq!((reaction.sent, reaction.records), (vec![], vec![]), "{message:?}");
         assert!(p3.core.detector().get(id(4)).is_some_and(|peer| peer.lines.inbound().is_none()));
         assert_eq!(p3.core.view().epoch, Epoch(0));
         assert_eq!(hears(&mut p3, 4, coordinator(7, 4)).sent, [], "it is heard no more");
@@ -192,9 +192,9 @@ fn an_outcome_counts_from_whom_it_was_asked_for_the_run_that_asked_and_for_what_
         tell(p3, Input::Command { id: CommandId(1), command })
     };
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
-    let told = asks(&mut p3);
+    let reaction = asks(&mut p3);
     let (number, command) = (FIRST_COMMAND, Forwarded::Change(remove(1, false)));
-    assert_eq!(told.sent, [(vec![5], Message::Forward { number, command })]);
+    assert_eq!(reaction.sent, [(vec![5], Message::Forward { number, command })]);
     let gone = |number| Done::Removed { id: id(number), stored: true, handed_over: false };
     assert_eq!(answers(&mut p3, 4, number, gone(1)), 0, "P4 was not asked");
     assert_eq!(answers(&mut p3, 5, 1, gone(1)), 0, "nor of that number");
