@@ -70,8 +70,8 @@ pub(super) fn heeds_later_list(cx: &mut Context<'_>) -> bool {
     heeds
 }
 
-/// A leader was overruled because of a third member's report: it backs off, and waits for the other leader, which it may
-/// not hear, as each of the two ends the other's epoch. (S2)
+/// A leader was overruled because of a third member's report: it backs off, and waits for the other leader, which it
+/// may not hear, as each of the two ends the other's epoch. (S2)
 pub(super) fn back_off(cx: &mut Context<'_>) {
     if Fault::NoBackOff.is_planted() {
         return;
@@ -102,8 +102,8 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     }
 }
 
-/// With a majority, and not with every algorithm: counts that a peer goes away. If it comes and goes, it comes after all
-/// others for a while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
+/// With a majority, and not with every algorithm: counts that a peer goes away. If it comes and goes, it comes after
+/// all others for a while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
 pub(super) fn count_departure(cx: &mut Context<'_>, id: NodeId) {
     let passes_over = cx.state.settings.algorithm.passes_over();
     if cx.state.needs_majority() && passes_over && !Fault::UnsteadyLeads.is_planted() {
@@ -122,10 +122,10 @@ pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
     }
 }
 
-/// For how long this voter denies its vote to a candidate that comes and goes, as it prefers a steady member: the leader
-/// that it follows, itself or a third; none if it does not. A voter without a leader does so only once after it lost the
-/// leader. To see why, consider a, b and c: a thinks that b comes and goes, b thinks so of c, and c of a, as each was
-/// restarted itself and has not seen it of itself. If each denied its vote for longer, nobody would be elected. (S5)
+/// For how long this voter denies its vote to a candidate that comes and goes, as it prefers a steady member: the
+/// leader that it follows, itself or a third; none if it does not. A voter without a leader does so only once after it
+/// lost the leader, as the voters need not agree about who comes and goes. To see why, consider a, b and c: a thinks
+/// that b comes and goes, b thinks so of c, and c of a. If each denied its vote for longer, nobody would be elected. (S5)
 pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Duration> {
     let (state, failure) = (&cx.state, cx.state.settings.timing.failure);
     let others = || state.eligible().any(|peer| !peer.is_unsteady());

@@ -11,9 +11,9 @@ use rustix::net::sockopt::socket_peercred;
 use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 
-/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `timeout`. A killed one may
-/// take as long as `gone` to be gone: on a host that is short of the processor, that has taken four seconds. Tells whether
-/// it was killed.
+/// Waits for the end of the coroner on the other side, and kills it if that takes longer than `timeout`. A killed one
+/// may take as long as `gone` to be gone: on a host that is short of the processor, that has taken four seconds. Tells
+/// whether it was killed.
 ///
 /// # Errors
 /// If it may not be killed, as it belongs to another user, or is not gone for all that.

@@ -108,8 +108,8 @@ impl Lines {
         self.inbound.is_some() && !self.outbound
     }
 
-    /// After each change: a peer that this member can send to is reached. A peer that repeatedly ends its own connection
-    /// and dials again, as one that refuses this member does, stays out of reach all the same.
+    /// After each change: a peer that this member can send to is reached. A peer that repeatedly ends its own
+    /// connection and dials again, as one that refuses this member does, stays out of reach all the same.
     pub(super) fn count_anew_if_up(&mut self) {
         if self.outbound {
             self.count_anew();

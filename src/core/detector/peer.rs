@@ -335,8 +335,8 @@ impl Peer {
         self.failings.unsteady.take_if(|until| *until <= now);
     }
 
-    /// Takes over the content of its hello, and the version of the protocol that both speak, unless the hello was refused.
-    /// Returns how this member met it before.
+    /// Takes over the content of its hello, and the version of the protocol that both speak, unless the hello was
+    /// refused. Returns how this member met it before.
     pub(in crate::core) fn meet(&mut self, hello: &Hello, protocol: Option<u32>) -> Met {
         let met = match self.is_process(hello.incarnation, hello.instance) {
             true => Met::Known,

@@ -206,8 +206,8 @@ impl Candidacy {
         self.overruled.times() > 1 && self.overruled.holds(now)
     }
 
-    /// This member leads: forgets how often it was to take over and did not lead. It remembers its lost elections, as its
-    /// lease may be over before the first acknowledgement.
+    /// This member leads: forgets how often it was to take over and did not lead. It remembers its lost elections, as
+    /// its lease may be over before the first acknowledgement.
     pub fn succeed(&mut self) {
         self.takeovers = BackOff::default();
     }
