@@ -181,7 +181,7 @@ pub fn carry_out_pause(turn: &mut Turn<'_>, command: &Forwarded) -> Carried {
         _ => (false, 0, None, Done::Resumed),
     };
     let version = state.membership.pause().version.next(state.view().epoch);
-    let record = pause::take_pause(&mut turn.cx, Pause { version, paused, since, until });
+    let record = pause::adopt_pause(&mut turn.cx, Pause { version, paused, since, until });
     let others = turn.cx.all_others();
     heartbeat::beat_to(&mut turn.cx, others);
     handover::hand_over_if_unfit(turn); // this leader may have waited for the end of the pause

@@ -167,7 +167,7 @@ pub fn heard(turn: &mut Turn<'_>, leader: (NodeId, Incarnation), heartbeat: &Hea
     reply(&mut turn.cx, leader, heartbeat);
     if followed {
         own::tell_if_behind(&mut turn.cx, from);
-        take_reports(turn, from, heartbeat);
+        hear_reports(turn, from, heartbeat);
         // With the halting algorithm a member is followed a moment before it leads.
         turn.cx.state.outbox.commands.retry();
         observe_eligibility(&mut turn.cx);
@@ -196,8 +196,8 @@ fn reply(cx: &mut Context<'_>, (from, incarnation): (NodeId, Incarnation), heart
     }
 }
 
-/// Takes a leader's reports on the other members.
-fn take_reports(turn: &mut Turn<'_>, from: NodeId, heartbeat: &Heartbeat) {
+/// A leader's reports on the other members.
+fn hear_reports(turn: &mut Turn<'_>, from: NodeId, heartbeat: &Heartbeat) {
     let news = turn.cx.state.detector.news(&heartbeat.members);
     for mut report in news {
         if report.id == from {

@@ -12,15 +12,15 @@ use super::note::Note;
 use super::state::State;
 use super::types::Pause;
 
-/// Another member sends a pause or its end: takes the greatest version. (H4)
+/// Another member sends a pause or its end: adopts it if its version is greater. (H4)
 pub fn hear_pause(cx: &mut Context<'_>, sent: Option<Pause>) {
     let Some(sent) = sent.filter(|sent| sent > cx.state.membership.pause()) else { return };
-    take_pause(cx, sent);
+    adopt_pause(cx, sent);
 }
 
-/// Takes a pause or its end, and has it stored. Returns the record that holds it.
-pub fn take_pause(cx: &mut Context<'_>, pause: Pause) -> u64 {
-    cx.state.membership.take_pause(pause);
+/// Adopts a pause or its end, and has it stored. Returns the record that holds it.
+pub fn adopt_pause(cx: &mut Context<'_>, pause: Pause) -> u64 {
+    cx.state.membership.adopt_pause(pause);
     cx.out.push(Output::Note(Note::Paused(pause)));
     cx.persist()
 }

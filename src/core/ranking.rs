@@ -12,13 +12,13 @@ use super::types::Drain;
 /// was elected with, and reports the new one in its heartbeats: a member that exceeds that preempts it.
 pub fn sampled(turn: &mut Turn<'_>, value: Option<i64>) {
     turn.cx.state.eligibility.sampled(value);
-    take_what_changed(turn);
+    apply_changes(turn);
 }
 
 pub fn checked(turn: &mut Turn<'_>, healthy: bool) {
     turn.cx.state.eligibility.checked(healthy);
     handover::hand_over_if_unfit(turn);
-    take_what_changed(turn);
+    apply_changes(turn);
 }
 
 /// The job of this member failed: the member is eligible again when it is needed, as if it had resigned. A leader that
@@ -48,7 +48,7 @@ pub fn drain(turn: &mut Turn<'_>, drain: Drain) -> Carried {
         call::call(turn, Reason::Drained);
     }
     handover::hand_over_if_unfit(turn);
-    take_what_changed(turn);
+    apply_changes(turn);
     Ok((record, Done::Drained { successor }))
 }
 
@@ -60,12 +60,12 @@ pub fn undrain(turn: &mut Turn<'_>) -> Result<(u64, Done), Refusal> {
     turn.cx.state.eligibility.set_drain(None);
     turn.cx.state.eligibility.is_needed(); // a resignation is undone as well
     let record = turn.cx.persist();
-    take_what_changed(turn);
+    apply_changes(turn);
     Ok((record, Done::Undrained))
 }
 
-/// Takes a new rank or eligibility, unless an election is in progress or this member leads.
-fn take_what_changed(turn: &mut Turn<'_>) {
+/// Applies a new rank or eligibility, unless an election is in progress or this member leads.
+fn apply_changes(turn: &mut Turn<'_>) {
     let state = &turn.cx.state;
     if !state.is_eligible() && turn.algorithm.finds_nobody(state) {
         // An election found no member that may lead. If this member may by now, it calls another one. (A4)

@@ -214,7 +214,7 @@ pub(super) fn cut_off(world: &mut World, node: usize, death: Death) {
 }
 
 /// A process has another list from now on: it dials the new members and drops those that are gone.
-pub(super) fn take_list(world: &mut World, node: usize, list: Arc<MemberList>) {
+pub(super) fn adopt_list(world: &mut World, node: usize, list: Arc<MemberList>) {
     let before = std::mem::replace(&mut world.nodes[node].peers, list.clone());
     for peer in world.others(node) {
         let id = world.id(peer);

@@ -105,7 +105,7 @@ impl World {
             }
             Output::Answer { id: CHANGE, result } => members::answered(self, node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
-            Output::Members(list) => network::take_list(self, node, list),
+            Output::Members(list) => network::adopt_list(self, node, list),
             Output::EndJob { .. } => self.end_job(node),
             Output::Answer { .. } | Output::Note(_) => {}
         }

@@ -169,7 +169,7 @@ pub fn change_expired(cx: &mut Context<'_>) {
 pub fn adopt(turn: &mut Turn<'_>, list: Arc<MemberList>) {
     let before = turn.cx.state.detector.ids();
     own::drop_change(&mut turn.cx);
-    own::take_list(&mut turn.cx, list);
+    own::adopt_list(&mut turn.cx, list);
     miss(turn, before);
 }
 

@@ -64,7 +64,7 @@ impl Membership {
         &self.pause
     }
 
-    pub fn take_pause(&mut self, pause: Pause) {
+    pub fn adopt_pause(&mut self, pause: Pause) {
         self.pause = pause;
     }
 

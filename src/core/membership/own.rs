@@ -87,12 +87,12 @@ pub fn tell_all(cx: &mut Context<'_>, list: &Arc<MemberList>) {
     let mut others = cx.all_others();
     others.retain(|id| list.get(*id).is_some());
     cx.send_all(others, Message::List { list: list.clone() });
-    take_list(cx, list.clone());
+    adopt_list(cx, list.clone());
     cx.arm(Timer::Heartbeat, Duration::ZERO); // the new voters have to be bound
 }
 
-/// Takes a list as the present one, and has it stored.
-pub fn take_list(cx: &mut Context<'_>, list: Arc<MemberList>) {
+/// Adopts a list as the present one, and has it stored.
+pub fn adopt_list(cx: &mut Context<'_>, list: Arc<MemberList>) {
     let (own, state) = (cx.state.id(), &mut *cx.state);
     let majority = state.majority();
     if let Some(lease) = state.course.lease_mut() {

@@ -79,7 +79,7 @@ pub fn learn(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberL
         _ if !newer => {}
         Phase::Stopping => {}
         Phase::Leading => meet_list(turn, from, epoch, list),
-        _ if list.get(state.id()).is_some() => take_newer_list(turn, from, list),
+        _ if list.get(state.id()).is_some() => adopt_newer_list(turn, from, list),
         _ => {}
     }
 }
@@ -104,7 +104,7 @@ fn meet_list(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, list: &Arc<MemberL
 
 /// Two leaders of one epoch may have made different lists of one version. The leader that this member follows
 /// gives its own a new version as soon as it hears of the other. (M4)
-fn take_newer_list(turn: &mut Turn<'_>, from: NodeId, list: &Arc<MemberList>) {
+fn adopt_newer_list(turn: &mut Turn<'_>, from: NodeId, list: &Arc<MemberList>) {
     let state = &turn.cx.state;
     let rival = list.version() == state.membership.version();
     let leader = state.leader().filter(|leader| rival && leader.id != from);
