@@ -165,7 +165,7 @@ faults! {
     DiskNotNormal "W5" "stay-disk-not-normal": "halting majority stay" 12,
         "A member that waits for its disk is not Normal.";
     VotesRunOut "N1" "stay-votes-run-out": "halting majority stay" 507,
-        "Who got the votes for its epoch begins anew if they run out before all have its task.";
+        "A candidate with the votes for its epoch begins anew if they run out before all have its task.";
     LeaderToStoreUnwatched "W5" "stay-leader-unwatched": "bully none stay" 982,
         "A member that stores its leader's epoch does not notice that the leader dies.";
     LeaderLeftOut "R5" "stay-leader-left-out": "ring none stay" 102,
@@ -183,7 +183,7 @@ faults! {
     LapOn "R2" "ring-lap-on": "ring none stay" 0,
         "A ballot that comes by again does not go straight to its candidate.";
     TakeoverAtOnce "S3" "majority-takeover-at-once": "ring majority stay" 256,
-        "Who asked for a hand-over and did not lead asks again at once.";
+        "A candidate that asked for a hand-over and did not lead asks again at once.";
     LostAtOnce "S6" "majority-lost-at-once": "ring majority stay" 1_040,
         "A candidate that lost an election, after enough voters had said that they would vote, asks again at once.";
     OutbidAtOnce "S2" "stay-outbid-at-once": "bully none stay" 8_577,

@@ -125,7 +125,8 @@ pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
 /// For how long this voter denies its vote to a candidate that comes and goes, as it prefers a steady member: the
 /// leader that it follows, itself or a third; none if it does not. A voter without a leader does so only once after it
 /// lost the leader, as the voters need not agree about who comes and goes. To see why, consider a, b and c: a thinks
-/// that b comes and goes, b thinks so of c, and c of a. If each denied its vote for longer, nobody would be elected. (S5)
+/// that b comes and goes, b thinks so of c, and c of a. If each denied its vote for longer, nobody would be elected.
+/// (S5)
 pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Duration> {
     let (state, failure) = (&cx.state, cx.state.settings.timing.failure);
     let others = || state.eligible().any(|peer| !peer.is_unsteady());
