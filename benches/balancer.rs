@@ -25,7 +25,7 @@ use support::{Cluster, http};
 const PACE: Duration = Duration::from_millis(5);
 
 /// A client gives up after this time.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Requests in flight.
 const CLIENTS: usize = 64;
@@ -147,7 +147,7 @@ fn follow(others: &[SocketAddr]) -> (String, u64, f64, f64) {
             let heard = heard.clone();
             scope.spawn(move || {
                 let mut stream = TcpStream::connect(admin).unwrap();
-                stream.set_read_timeout(Some(PATIENCE)).unwrap();
+                stream.set_read_timeout(Some(TIMEOUT)).unwrap();
                 stream.write_all(b"GET /events HTTP/1.1\r\nHost: n\r\n\r\n").unwrap();
                 for line in BufReader::new(stream).lines().map_while(Result::ok) {
                     let Some(data) = line.strip_prefix("data: ") else { continue };
@@ -168,7 +168,7 @@ fn follow(others: &[SocketAddr]) -> (String, u64, f64, f64) {
             });
         }
         // Both listen before the leader is killed: the caller waits for that.
-        let (name, at, told, answered) = news.recv_timeout(PATIENCE).expect("somebody leads");
+        let (name, at, told, answered) = news.recv_timeout(TIMEOUT).expect("somebody leads");
         (name, at, told, answered)
     })
 }
@@ -200,7 +200,7 @@ fn fail_over(cluster: &Cluster, requests: &Mutex<Vec<Request>>) -> Cost {
         cluster.node(leader).kill_9();
         let (next, at, heard, answered) = following.join().unwrap();
         let served = loop {
-            if let Some(at) = is_served(&requests.lock().unwrap(), killed - PATIENCE / 20, &next) {
+            if let Some(at) = is_served(&requests.lock().unwrap(), killed - TIMEOUT / 20, &next) {
                 break at;
             }
             thread::sleep(PACE);

@@ -29,7 +29,7 @@ use serde_json::json;
 const NODES: usize = 3;
 
 /// Far longer than any failover takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// After this time a node that came back is connected with all others.
 const SETTLING: Duration = Duration::from_secs(1);
@@ -109,7 +109,7 @@ impl Bench<'_> {
 
     /// When a node said this, in its present life: one of these.
     fn await_word(&self, said: Said, of: impl Fn(usize) -> bool) -> (usize, Instant) {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let line = self.lines.recv_deadline(deadline).expect("the nodes go on");
             let present = self.nodes.get(&line.node).is_some_and(|(life, _)| *life == line.life);
@@ -127,7 +127,7 @@ impl Bench<'_> {
         process::signal(&child, Signal::KILL);
         let (mut led, mut begun, mut gone) = (None, None, None);
         let (next, took) = loop {
-            let line = self.lines.recv_deadline(begin + PATIENCE).expect("the nodes go on");
+            let line = self.lines.recv_deadline(begin + TIMEOUT).expect("the nodes go on");
             match line.said {
                 Said::Gone if line.life == dead => gone = Some(line.at),
                 Said::Leads if line.life != dead => led = Some((line.node, line.at)),

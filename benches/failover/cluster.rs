@@ -20,7 +20,7 @@ use crate::network::Network;
 use crate::process;
 
 /// Far longer than any election takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// How many lines of the nodes' logs are kept.
 const LATEST: usize = 40;
@@ -271,7 +271,7 @@ impl Cluster {
 
     /// Waits until all nodes that run name one leader, of this position or a higher one.
     fn await_agreement_on(&mut self, least: usize) -> Agreement {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let agreement = self.agreement().filter(|agreement| agreement.leader >= least);
             if let Some(agreement) = agreement {

@@ -22,7 +22,7 @@ use crate::process;
 const MESSAGE: usize = 128;
 
 /// Far longer than any step takes.
-const PATIENCE: Duration = Duration::from_secs(10);
+const TIMEOUT: Duration = Duration::from_secs(10);
 
 /// The processes that live on from one measurement to the next.
 pub struct Floor {
@@ -39,9 +39,9 @@ impl Floor {
     pub fn start(threads: usize) -> Floor {
         let threads = threads.to_string();
         let (echo, lines) = start("echo", &[]);
-        let (_, echo_port) = lines.recv_timeout(PATIENCE).expect("the echo listens");
+        let (_, echo_port) = lines.recv_timeout(TIMEOUT).expect("the echo listens");
         let (survivor, lines) = start("survivor", &[&echo_port, &threads]);
-        let (_, port) = lines.recv_timeout(PATIENCE).expect("the survivor listens");
+        let (_, port) = lines.recv_timeout(TIMEOUT).expect("the survivor listens");
         Floor { survivor, echo, port, threads, lines }
     }
 
@@ -57,7 +57,7 @@ impl Floor {
     }
 
     fn expect(&self, word: &str) -> Instant {
-        let (at, line) = match self.lines.recv_timeout(PATIENCE) {
+        let (at, line) = match self.lines.recv_timeout(TIMEOUT) {
             Ok(said) => said,
             Err(error) => panic!("the survivor does not say \"{word}\": {error}"),
         };

@@ -15,7 +15,7 @@ const ROOTS: [(&str, &str); 2] =
     [("/sys/fs/cgroup/memory", "memory.limit_in_bytes"), ("/sys/fs/cgroup", "memory.max")];
 
 /// Far longer than the kernel takes.
-const PATIENCE: Duration = Duration::from_secs(5);
+const TIMEOUT: Duration = Duration::from_secs(5);
 
 const PAUSE: Duration = Duration::from_millis(1);
 
@@ -48,7 +48,7 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let begin = Instant::now();
-        while fs::remove_dir(&self.folder).is_err() && begin.elapsed() < PATIENCE {
+        while fs::remove_dir(&self.folder).is_err() && begin.elapsed() < TIMEOUT {
             thread::sleep(PAUSE);
         }
     }
@@ -63,7 +63,7 @@ pub fn exhaust(process: &Child, listens: SocketAddr, home: Option<&str>) -> Inst
     let dial = || {
         let mut open = Vec::new();
         while !process::has_ended(process) {
-            assert!(begin.elapsed() < PATIENCE, "the kernel does not kill it");
+            assert!(begin.elapsed() < TIMEOUT, "the kernel does not kill it");
             open.extend(TcpStream::connect_timeout(&listens, PAUSE).ok());
             thread::sleep(PAUSE);
         }

@@ -20,7 +20,7 @@ use crate::report::{Report, Row};
 const SIZE: usize = 3;
 
 /// Far longer than any of them takes.
-const PATIENCE: Duration = Duration::from_secs(30);
+const TIMEOUT: Duration = Duration::from_secs(30);
 
 /// For so long nobody begins to lead in a cluster that is at rest.
 const REST: Duration = Duration::from_millis(1500);
@@ -267,7 +267,7 @@ impl Hosts {
 
     /// Until another node than this one begins to lead.
     fn next_leader(&mut self, but: usize) -> Instant {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             let Ok(word) = self.words.recv_deadline(deadline) else {
                 panic!("no other node of {} began to lead", self.system.name());
@@ -280,7 +280,7 @@ impl Hosts {
 
     /// The one node that leads, once nothing has changed for a while.
     fn leader_at_rest(&mut self) -> usize {
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + TIMEOUT;
         loop {
             while let Ok(word) = self.words.recv_timeout(REST) {
                 self.note(&word);
