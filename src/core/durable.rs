@@ -139,7 +139,7 @@ pub(super) struct Records {
     /// Since when the disk has reported no record, if it has one to write.
     silent: Option<Time>,
     /// How many more records the disk has to write in time, since one was late.
-    owed: u8,
+    proofs_left: u8,
 }
 
 /// After a late record the disk counts as quick again once it wrote this many in time: one may be luck.
@@ -254,7 +254,7 @@ impl Records {
 
     /// Whether the disk keeps up, if a record has to be durable within this time.
     pub fn pace(&self, limit: Duration, now: Time) -> Pace {
-        match self.owed {
+        match self.proofs_left {
             _ if self.stand_still(limit, now) => Pace::Late,
             PROOFS => Pace::Late,
             0 => Pace::Quick,
@@ -264,7 +264,8 @@ impl Records {
 
     /// All records up to this number are durable: returns the steps to take now. A record is in time within `limit`.
     pub fn written(&mut self, number: u64, limit: Duration, now: Time) -> Vec<Deferred> {
-        self.owed = if self.stand_still(limit, now) { PROOFS } else { self.owed.saturating_sub(1) };
+        self.proofs_left =
+            if self.stand_still(limit, now) { PROOFS } else { self.proofs_left.saturating_sub(1) };
         self.silent = (number < self.last).then_some(now);
         let due: Vec<_> = self.waiting.extract_if(.., |(record, _)| *record <= number).collect();
         for (_, step) in &due {
