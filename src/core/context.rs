@@ -111,7 +111,7 @@ impl Context<'_> {
             Phase::Stopping => self.state.records.last_record(round),
             _ => self.state.records.next_record(round),
         };
-        self.state.records.hand_over(self.now);
+        self.state.records.order_write(self.now);
         if let Some(longest) = self.state.voter.promise_to_store()
             && self.state.records.awaited_by(|step| matches!(step, Deferred::Promise(_))).is_none()
         {

@@ -238,7 +238,7 @@ impl Records {
     }
 
     /// The disk has something to write from now on.
-    pub fn hand_over(&mut self, now: Time) {
+    pub fn order_write(&mut self, now: Time) {
         self.silent.get_or_insert(now);
     }
 

@@ -19,7 +19,7 @@ use super::state::State;
 use super::types::{NodeId, Role, Time, Version};
 
 /// The most by which an epoch, a round or a counter may be ahead. A cluster takes 13 years to get there, with ten
-/// elections a second, and a member that was away for so long is added anew. (X2)
+/// elections a second, and a member that was away for so long is added anew.
 const MOST: u64 = 1 << 32;
 
 /// The most starts between two meetings with a member: half a year of a start every second. A member that says more
@@ -27,7 +27,7 @@ const MOST: u64 = 1 << 32;
 const MOST_STARTS: u64 = 1 << 24;
 
 /// A rejection for a number that is too great, in the form of a setting that differs, which an older electd knows as
-/// well.
+/// well. (X2)
 fn beyond(key: &str, claimed: u64, known: u64, most: u64) -> Option<Rejection> {
     let limit = known.saturating_add(most);
     let is_beyond = claimed > limit && !Fault::FarAhead.is_planted();

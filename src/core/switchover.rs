@@ -90,7 +90,7 @@ pub fn chosen_takes_over(turn: &mut Turn<'_>, to: NodeId) {
 /// Hands over to the chosen member, if that may still lead.
 pub fn hand_over_to_chosen(turn: &mut Turn<'_>, to: NodeId) {
     if turn.cx.state.could_lead(to) {
-        handover::release(turn, Some(to), Reason::SwitchedOver(to));
+        handover::hand_over(turn, Some(to), Reason::SwitchedOver(to));
     } else {
         turn.cx.state.course.set_switchover(None);
     }

@@ -122,7 +122,7 @@ impl Tape {
     /// tape.begin(now, &input, &taped);
     /// core.handle(now, input, &mut out);
     /// tape.end(&out);
-    /// tape.hand_over(&core, now, &taped);
+    /// tape.pass_on(&core, now, &taped);
     /// assert_eq!(taped.segments().len(), 1);
     /// ```
     #[must_use]
@@ -130,7 +130,7 @@ impl Tape {
         let pending = vec![0; SEGMENT].into_boxed_slice();
         let state = State::Gap;
         let mut tape = Tape { pending, used: 0, begins: false, length: 0, state };
-        tape.hand_over(core, now, taped);
+        tape.pass_on(core, now, taped);
         tape
     }
 
@@ -147,7 +147,7 @@ impl Tape {
 
     /// The turn is over, and nothing waits for what comes now: where a segment is full, the next one begins with this
     /// state of the core.
-    pub fn hand_over(&mut self, core: &Core, now: Time, taped: &Taped) {
+    pub fn pass_on(&mut self, core: &Core, now: Time, taped: &Taped) {
         self.pass(taped);
         let is_due = match self.state {
             State::Records => self.length >= FULL,

@@ -243,8 +243,8 @@ impl Election {
             }
         }
         self.net.flush();
-        self.recorder.hand_over(&self.published.recorded);
-        self.tape.hand_over(&self.core, now, &self.published.taped);
+        self.recorder.pass_on(&self.published.recorded);
+        self.tape.pass_on(&self.core, now, &self.published.taped);
         self.out = out;
         for change in self.log.drain(..) {
             self.story.log(&change, &members);

@@ -215,7 +215,7 @@ impl Recorder {
     }
 
     /// Hands over what was recorded, if no reader is there.
-    pub fn hand_over(&mut self, recorded: &Recorded) {
+    pub fn pass_on(&mut self, recorded: &Recorded) {
         if self.pending.is_empty() {
             return;
         }

@@ -35,7 +35,7 @@ pub(super) fn port(world: &World, node: usize) -> Port {
 }
 
 /// The accepter's process takes what arrived, when it is there to do so.
-pub(super) fn hand_over(world: &mut World, at: usize, payload: Payload) {
+pub(super) fn deliver(world: &mut World, at: usize, payload: Payload) {
     let (_, to) = world.network.ends(at);
     if world.nodes[to].pause.is_none() {
         return taken(world, at, payload);

@@ -26,7 +26,7 @@ impl Flights {
     pub fn end(&mut self, process: (usize, u64), core: &Core, now: Time, out: &[Output]) {
         if let Some((tape, taped)) = self.0.get_mut(&process) {
             tape.end(out);
-            tape.hand_over(core, now, taped);
+            tape.pass_on(core, now, taped);
         }
     }
 

@@ -56,7 +56,7 @@ pub(super) fn retry(world: &mut World, at: usize) {
         let connection = world.network.connection(at);
         connection.troubled = None;
         for payload in std::mem::take(&mut connection.stuck) {
-            arrival::hand_over(world, at, payload);
+            arrival::deliver(world, at, payload);
         }
     } else if left.is_zero() {
         break_connection(world, at, Fate::Hole);

@@ -113,7 +113,7 @@ fn opened(world: &mut World, pair: Pair, incarnation: u64) {
 fn arrives(world: &mut World, at: usize, payload: Payload) {
     speech::arrived(world, &payload);
     if let Some(payload) = half_open::come_through(world, at, payload) {
-        arrival::hand_over(world, at, payload);
+        arrival::deliver(world, at, payload);
     }
 }
 

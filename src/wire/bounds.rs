@@ -22,6 +22,7 @@ impl TryFrom<u64> for Number {
     type Error = String;
 
     fn try_from(number: u64) -> Result<Number, String> {
+        // (X2)
         if number > GREATEST {
             return Err(format!("the number {number} is above {GREATEST}, the greatest"));
         }

@@ -50,7 +50,7 @@ fn end_leadership(turn: &mut Turn<'_>, ending: Option<Ending>) {
         }
         Some(Ending::Unfit) if leads => handover::hand_over_if_unfit(turn),
         Some(Ending::Preempted(by)) if leads && may_hand_over_to(turn.cx.state, by) => {
-            handover::release(turn, Some(by), Reason::Preempted(by));
+            handover::hand_over(turn, Some(by), Reason::Preempted(by));
         }
         Some(Ending::SwitchedOver(to)) if leads => switchover::hand_over_to_chosen(turn, to),
         Some(Ending::Stop(asked)) => {

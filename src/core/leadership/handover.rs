@@ -53,7 +53,7 @@ pub fn take_over(cx: &mut Context<'_>, leader: NodeId, reason: Reason) {
 /// Hands over to a higher member, once the job of this leader has ended.
 pub fn give_way(turn: &mut Turn<'_>, to: NodeId) {
     if !release::waits_for_job(&mut turn.cx, Ending::Preempted(to)) {
-        release(turn, Some(to), Reason::Preempted(to));
+        hand_over(turn, Some(to), Reason::Preempted(to));
     }
 }
 
@@ -103,7 +103,7 @@ pub fn repeat_release(cx: &mut Context<'_>, to: NodeId) -> bool {
 }
 
 /// Stops leading, tells all others, and awaits the successor. (H8)
-pub fn release(turn: &mut Turn<'_>, successor: Option<NodeId>, reason: Reason) {
+pub fn hand_over(turn: &mut Turn<'_>, successor: Option<NodeId>, reason: Reason) {
     let epoch = turn.cx.state.view().epoch;
     release::drop_switchover(&mut turn.cx, Refusal::HandedOver);
     if matches!(reason, Reason::Preempted(_)) {
@@ -201,7 +201,7 @@ pub fn resign(turn: &mut Turn<'_>, to: Option<NodeId>) -> Result<Done, Refusal> 
     let epoch = state.view().epoch;
     if !release::waits_for_job(&mut turn.cx, Ending::Resign(to)) {
         turn.cx.state.eligibility.resign();
-        release(turn, Some(successor), Reason::Resigned);
+        hand_over(turn, Some(successor), Reason::Resigned);
     }
     Ok(Done::Resigned { epoch, successor: Some(successor) })
 }
@@ -219,7 +219,7 @@ pub fn stop(turn: &mut Turn<'_>, asked: Vec<CommandId>) -> bool {
 /// Ends this member's part in the cluster for good; a leader hands over.
 pub fn end(turn: &mut Turn<'_>, reason: Reason) {
     match turn.cx.state.phase() {
-        Phase::Leading => release(turn, turn.cx.state.best_other(), reason),
+        Phase::Leading => hand_over(turn, turn.cx.state.best_other(), reason),
         Phase::Stopping => {}
         _ => becoming::become_stopping(&mut turn.cx, reason),
     }
@@ -241,7 +241,7 @@ pub fn hand_over_if_unfit(turn: &mut Turn<'_>) {
         return;
     }
     turn.cx.freeze_rank(); // or the others would take this member for eligible
-    release(turn, successor, if drained { Reason::Drained } else { Reason::Unhealthy });
+    hand_over(turn, successor, if drained { Reason::Drained } else { Reason::Unhealthy });
 }
 
 /// The wait at power-on ends when all members of the newest list are connected. A member that has found a lower

@@ -6,8 +6,9 @@
 //! (`voting.rs`). The member becomes what the election made it (`becoming.rs`). A leader leads for as long as a majority
 //! is bound by what it promised (`promise.rs`), which its heartbeats renew (`heartbeat.rs` of the core). It announces
 //! itself (`announcement.rs`), and hands over to a better member (`handover.rs`), after its job has ended (`ending.rs`),
-//! by a release (`release.rs`). The proof of a death frees the voters (`certified.rs`). `candidacy.rs`, `question.rs`, `lease.rs`, `endings.rs` and `voter.rs` hold the state of
-//! all that. `tests/tidy/floors.rs` says which of these files calls which.
+//! by a release (`release.rs`). The proof of a death frees the voters (`certified.rs`). `candidacy.rs`, `question.rs`,
+//! `lease.rs`, `endings.rs` and `voter.rs` hold the state of all that. `tests/tidy/floors.rs` says which of these files
+//! calls which.
 
 pub(super) mod announcement;
 pub(super) mod asking;

@@ -109,7 +109,7 @@ impl Voter {
         match heeded[..] {
             [] => Opinion::Yes,
             [to] => Opinion::YesIf { released: to.epoch, wait: to.until.since(now) },
-            [.., last] => Opinion::No { wait: last.until.since(now) }, // no leader alone can free it
+            [.., last] => Opinion::No { wait: last.until.since(now) }, // no leader alone can free it (Q9)
         }
     }
 

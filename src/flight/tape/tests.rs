@@ -56,7 +56,7 @@ impl Recorded {
         self.tape.begin(self.now, &input, &self.taped);
         self.core.handle(self.now, input, &mut out);
         self.tape.end(&out);
-        self.tape.hand_over(&self.core, self.now, &self.taped);
+        self.tape.pass_on(&self.core, self.now, &self.taped);
     }
 
     /// A refusal with so many letters, which the core repeats: a turn of twice as many bytes.
@@ -100,7 +100,7 @@ fn a_reader_delays_nobody_and_misses_nothing() {
             let mut out = Vec::new();
             member.core.handle(Time(1), Input::Tick, &mut out);
             member.tape.end(&out);
-            member.tape.hand_over(&member.core, Time(1), &taped);
+            member.tape.pass_on(&member.core, Time(1), &taped);
         };
         (0..10).for_each(|_| turn(&mut member)); // none of them waits
         drop(reader);
@@ -140,7 +140,7 @@ fn the_first_output_that_differs_is_named() {
         member.tape.begin(Time(5_000_000), &Input::Tick, &member.taped);
         member.tape.end(&[Output::Dial { peer: id(2) }]); // so another core would do
     }
-    member.tape.hand_over(&member.core, Time(5_000_000), &member.taped);
+    member.tape.pass_on(&member.core, Time(5_000_000), &member.taped);
     let replayed = replay(&member.taped.segments()).unwrap();
     let difference = replayed.difference.unwrap();
     assert_eq!((replayed.turns, difference.turn, difference.at_ns), (2, 2, 5_000_000));

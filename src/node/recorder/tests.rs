@@ -65,7 +65,7 @@ impl Recording {
         self.now = Time(self.now.0 + SECOND);
         self.recorder.begin(self.now, input, &self.core);
         self.recorder.end(self.now, out, self.phase, self.waits);
-        self.recorder.hand_over(&self.recorded);
+        self.recorder.pass_on(&self.recorded);
     }
 
     /// The entries, without the start.
@@ -238,7 +238,7 @@ fn a_reader_holds_nobody_up() {
     let reader = recording.recorded.0.lock();
     recording.recorder.begin(Time(1), &got(2, election(1)), &recording.core);
     recording.recorder.end(Time(1), &[], recording.phase, recording.waits);
-    recording.recorder.hand_over(&recording.recorded); // returns
+    recording.recorder.pass_on(&recording.recorded); // returns
     drop(reader);
     recording.turn(&Input::Tick, &[]);
     assert_eq!(recording.entries().len(), 1);
