@@ -110,10 +110,11 @@ fn promote() -> Result<RtPriorityHandle, String> {
 }
 
 /// Reads all that is mapped now into memory, as the program itself, and keeps it there. What is mapped later stays from
-/// its first use on: most of the stack of a thread is never used, and would fill the memory.
+/// its first use on: most of the stack of a thread is never used, and would fill the memory. The second call also takes what
+/// other threads mapped during the first, which takes a while.
 fn lock_memory() -> rustix::io::Result<()> {
     mlockall(MlockAllFlags::CURRENT)?;
-    mlockall(MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)
+    mlockall(MlockAllFlags::CURRENT | MlockAllFlags::FUTURE | MlockAllFlags::ONFAULT)
 }
 
 #[cfg(test)]
