@@ -12,7 +12,7 @@ use std::thread::{self, JoinHandle};
 use serde_json::{Value, json};
 use story::story;
 
-use super::{is_certificate, kill_both, said, slow, until_replaced};
+use super::{is_certificate, kill_both, nobody_is_free, others, said, slow, until_replaced};
 use crate::support::impostor::{Impostor, write};
 use crate::support::{Cluster, done, electd, ensure, eventually};
 
@@ -77,11 +77,6 @@ fn forged(cluster: &Cluster, number: usize) -> Value {
     json!({"member": cluster.id(number), "incarnation": 1, "secret": "5c".repeat(32)})
 }
 
-/// The two others of three.
-fn others(of: usize) -> [usize; 2] {
-    [of % 3 + 1, (of + 1) % 3 + 1]
-}
-
 /// Passes a certificate on to these, as this member, which is down. Waits until they have taken it.
 fn pass_on(cluster: &Cluster, number: usize, to: &[usize], certificate: &Value) {
     let impostor = Impostor { highest: Some(7), ..Impostor::of(cluster, number) };
@@ -99,16 +94,6 @@ fn pass_on(cluster: &Cluster, number: usize, to: &[usize], certificate: &Value) 
 /// How often each of these has changed its state or its leader.
 fn changes(cluster: &Cluster, numbers: [usize; 2]) -> [usize; 2] {
     numbers.map(|number| cluster.status(number).unwrap().changes.len())
-}
-
-/// None of these leads, nor has voted for another: they miss the leader, and are bound by their promises.
-#[track_caller]
-fn nobody_is_free(cluster: &Cluster, numbers: [usize; 2], epoch: u64) {
-    for number in numbers {
-        let status = cluster.status(number).unwrap();
-        assert_ne!(status.state, "leading");
-        assert_eq!(status.epoch, epoch, "node-{number} is {}", status.state);
-    }
 }
 
 /// Rule Z1. The leader and its coroner were killed, and somebody answers in its place.

@@ -6,6 +6,7 @@
 mod attacks;
 mod certified;
 mod container;
+mod firewall;
 mod jobs;
 mod process;
 mod restart;
@@ -16,7 +17,7 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::PathBuf;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use serde_json::{Value, json};
@@ -94,6 +95,29 @@ fn until_replaced(cluster: &Cluster, dead: usize) -> usize {
             |number: &usize| cluster.status(*number).is_ok_and(|status| status.state == "leading");
         others().find(leads).ok_or_else(|| "none does".to_owned())
     })
+}
+
+/// The two others of three.
+fn others(of: usize) -> [usize; 2] {
+    [of % 3 + 1, (of + 1) % 3 + 1]
+}
+
+/// None of these leads, nor has voted for another: they miss the leader, and are bound by their promises.
+#[track_caller]
+fn nobody_is_free(cluster: &Cluster, numbers: [usize; 2], epoch: u64) {
+    for number in numbers {
+        let status = cluster.status(number).unwrap();
+        assert_ne!(status.state, "leading");
+        assert_eq!(status.epoch, epoch, "node-{number} is {}", status.state);
+    }
+}
+
+/// The lease of this leader does not end before, counted as a client has to.
+#[track_caller]
+fn end_of_lease(cluster: &Cluster, leader: usize) -> Instant {
+    let asked = Instant::now();
+    let left = cluster.status(leader).unwrap().lease_remaining_ms.unwrap();
+    asked + Duration::from_millis(left)
 }
 
 /// All that whoever answers at the address of this node says, before the dialer says anything.

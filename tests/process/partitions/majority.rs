@@ -24,20 +24,6 @@ fn cuts() -> u32 {
     env::var("ELECTD_TEST_CUTS").map_or(1, |cuts| cuts.parse().expect("it is a number"))
 }
 
-/// Never two leaders: neither at one instant nor in one epoch. (I4)
-#[track_caller]
-fn never_two(recorder: &Recorder) {
-    let claims = recorder.claims();
-    let pairs: Vec<_> = claims.pairs().iter().map(ToString::to_string).collect();
-    assert!(pairs.is_empty(), "two leaders: {pairs:#?}");
-    let mut epochs: Vec<u64> = claims.leaderships().map(|leadership| leadership.epoch).collect();
-    let leaderships = epochs.len();
-    epochs.sort_unstable();
-    epochs.dedup();
-    assert_eq!(epochs.len(), leaderships, "one epoch, two leaders: {claims:?}");
-    println!("{leaderships} leaderships, one after another");
-}
-
 fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     let recorder = Recorder::of(cluster.nodes());
@@ -64,7 +50,7 @@ fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind
         cluster.network().heal();
     }
     cluster.agree_on(5);
-    never_two(&recorder);
+    recorder.never_two();
 }
 
 /// It shows no leader, and does not claim to be one.
@@ -87,7 +73,7 @@ fn only_the_greater_half_has_a_leader(algorithm: AlgorithmKind) {
     leads_nothing(&cluster, 5);
     cluster.network().heal();
     cluster.agree_on(5);
-    never_two(&recorder);
+    recorder.never_two();
 }
 
 /// Rule C1.
@@ -100,7 +86,7 @@ fn loss_one_way_never_makes_two_leaders(algorithm: AlgorithmKind) {
         cluster.network().heal();
         cluster.agree_on(5);
     }
-    never_two(&recorder);
+    recorder.never_two();
 }
 
 fn a_flapping_link_never_makes_two_leaders(algorithm: AlgorithmKind) {
@@ -110,5 +96,5 @@ fn a_flapping_link_never_makes_two_leaders(algorithm: AlgorithmKind) {
     cluster.network().flap(5, flaps());
     cluster.network().heal();
     cluster.agree_on(5);
-    never_two(&recorder);
+    recorder.never_two();
 }

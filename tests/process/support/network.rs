@@ -107,6 +107,15 @@ impl Network {
         (1..=self.nodes).find(is_known)
     }
 
+    /// Puts a firewall on every other node that resets each connection with this one, and refuses all dials, both ways; or
+    /// takes it away. The error says what is missing.
+    pub fn firewall(&self, node: usize, there: bool) -> Result<(), String> {
+        let rules =
+            if there { resetting(&address(node)) } else { "delete table inet electd".into() };
+        let told = |other| inside(&self.home(other), || said(Command::new("nft").arg(&rules)));
+        self.others(node).try_for_each(|other| told(other).map(drop))
+    }
+
     /// Has the client send to this node for an address, until it hears better.
     pub fn mislead_client(&self, address: &str, node: usize) {
         let wrong = [address, "lladdr", &hardware(node), "dev", "switch", "nud", "stale"];
@@ -267,6 +276,24 @@ fn hardware(node: usize) -> String {
 /// The switch's end of a node's cable.
 fn port(node: usize) -> String {
     format!("port-{node}")
+}
+
+/// The rules of a firewall against this address. What this host sends there, also the mere acknowledgement of what came from
+/// there, is answered with a reset in its name. What comes then finds no connection, and the system resets it; a dial from
+/// there is refused.
+fn resetting(address: &str) -> String {
+    format!(
+        "table inet electd {{
+             chain sent {{
+                 type filter hook output priority 0
+                 ip daddr {address} tcp flags & rst != rst reject with tcp reset
+             }}
+             chain dials {{
+                 type filter hook input priority 0
+                 ip saddr {address} tcp flags & (syn | ack) == syn reject with tcp reset
+             }}
+         }}"
+    )
 }
 
 /// The address to which a node sends for each of these neighbours, or that of no node. No node ever

@@ -50,6 +50,20 @@ impl Recorder {
     pub fn claims(&self) -> Claims {
         self.claims.lock().clone()
     }
+
+    /// Never two leaders: neither at one instant nor in one epoch. (I4)
+    #[track_caller]
+    pub fn never_two(&self) {
+        let claims = self.claims();
+        let pairs: Vec<_> = claims.pairs().iter().map(ToString::to_string).collect();
+        assert!(pairs.is_empty(), "two leaders: {pairs:#?}");
+        let mut epochs: Vec<u64> = claims.leaderships().map(|led| led.epoch).collect();
+        let leaderships = epochs.len();
+        epochs.sort_unstable();
+        epochs.dedup();
+        assert_eq!(epochs.len(), leaderships, "one epoch, two leaders: {claims:?}");
+        println!("{leaderships} leaderships, one after another");
+    }
 }
 
 impl Drop for Recorder {
