@@ -10,6 +10,7 @@ mod defences;
 mod ending;
 mod exits;
 mod failing;
+mod frozen;
 mod guard;
 mod lines;
 mod orphans;

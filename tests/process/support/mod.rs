@@ -27,6 +27,7 @@ mod record;
 pub mod recorder;
 pub mod stray;
 pub mod traced;
+pub mod unit;
 mod wait;
 
 use std::cell::RefCell;

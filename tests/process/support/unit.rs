@@ -1,0 +1,77 @@
+//! A control group of a node and of all that it starts, such as a service manager makes for each unit.
+
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
+use std::process;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use super::node::Node;
+use super::wait::{breathe, ensure, eventually};
+
+/// How long the kernel may take to end what is left in a group.
+const END: Duration = Duration::from_secs(20);
+
+/// Its processes are ended when this is dropped.
+pub struct Unit {
+    folder: PathBuf,
+}
+
+impl Unit {
+    /// One that the node enters when it starts. None, with a line that says so, where this process may make none.
+    pub fn of(node: &Node) -> Option<Unit> {
+        let told = |error| println!("skipped: a control group needs root and version 2: {error}");
+        Unit::make(node).map_err(told).ok()
+    }
+
+    fn make(node: &Node) -> Result<Unit, String> {
+        static LAST: AtomicU32 = AtomicU32::new(0);
+        let name =
+            format!("electd-test-{}-{}", process::id(), LAST.fetch_add(1, Ordering::Relaxed));
+        let folder = root().ok_or("none is mounted")?.join(name);
+        fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
+        let unit = Unit { folder };
+        ensure(unit.folder.join("cgroup.kill").exists(), || "Linux 5.14 or later".to_owned())?;
+        let enter = unit.folder.join("cgroup.procs");
+        fs::write(&enter, "").map_err(|error| format!("{}: {error}", enter.display()))?;
+        let (script, electd) =
+            (node.folder().join(format!("{}.unit", node.name)), env!("CARGO_BIN_EXE_electd"));
+        let text = format!("#!/bin/sh\necho $$ >{} && exec {electd} \"$@\"\n", enter.display());
+        fs::write(&script, text).unwrap();
+        fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
+        node.build.replace(Some(script));
+        Ok(unit)
+    }
+
+    /// Freezes all its processes, or thaws them: it is done when this returns.
+    pub fn freeze(&self, frozen: bool) {
+        let state = u8::from(frozen);
+        self.write("cgroup.freeze", &state.to_string()).unwrap();
+        eventually("the processes of the unit are frozen, or run", || {
+            let events = fs::read_to_string(self.folder.join("cgroup.events")).unwrap();
+            ensure(events.contains(&format!("frozen {state}")), || events)
+        });
+    }
+
+    fn write(&self, file: &str, text: &str) -> std::io::Result<()> {
+        fs::write(self.folder.join(file), text)
+    }
+}
+
+impl Drop for Unit {
+    fn drop(&mut self) {
+        let (begin, _killed) = (Instant::now(), self.write("cgroup.kill", "1"));
+        while fs::remove_dir(&self.folder).is_err() && begin.elapsed() < END {
+            breathe();
+        }
+    }
+}
+
+/// Where control groups of version 2 are.
+fn root() -> Option<PathBuf> {
+    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
+    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+    let found = mounts.find(|words| words.get(2) == Some(&"cgroup2"))?;
+    Some(Path::new(found[1]).to_owned())
+}
