@@ -1,17 +1,26 @@
 //! A coroner that was killed or stands still costs time, and nothing else.
 
+use std::time::Instant;
+
+use electd::node::status::Problem;
 use rustix::process::{Signal, kill_process};
 use story::story;
 
-use super::{Job, Manner, coroner, quick, said, until_gone};
+use super::{Job, Manner, coroner, end_of_lease, quick, said, until_gone, until_replaced};
+use crate::jobs::coroner_of;
 use crate::support::{Cluster, DEADLINE, ensure, eventually};
 
+/// Waits until a node tells that its crash will cost the lease, and why.
 #[track_caller]
-fn until_missed(cluster: &Cluster, number: usize) {
+fn until_missed(cluster: &Cluster, number: usize, why: &str) {
+    let words = format!(
+        "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the silence of \
+         this node, and for its lease"
+    );
     eventually("the node tells that it has no coroner", || {
         let problems = cluster.status(number)?.problems;
-        let told = problems.iter().any(|problem| problem.kind == "coroner");
-        ensure(told, || format!("{problems:?}"))
+        let told = |problem: &Problem| problem.kind == "coroner" && problem.text.contains(&words);
+        ensure(problems.iter().any(told), || format!("{problems:?}"))
     });
 }
 
@@ -23,11 +32,38 @@ fn a_killed_coroner_is_a_problem_and_the_lease_ends_as_ever() {
     assert!(cluster.status(leader).unwrap().problems.is_empty());
     let coroner = coroner(node);
     kill_process(coroner, Signal::KILL).unwrap();
-    until_missed(&cluster, leader);
+    until_missed(&cluster, leader, "it has ended");
     until_gone(coroner);
     cluster.agree_on(leader);
     node.kill_9();
     assert!(said(node).is_err(), "nobody answers");
+    cluster.agree();
+}
+
+/// As where a filter of system calls or a limit of processes forbids it.
+#[story]
+fn a_node_that_may_not_start_its_coroner_says_so_and_its_crash_costs_the_lease() {
+    let cluster = Cluster::prepare(3, quick);
+    let forbidden = "--seccomp-bpf -P /proc/self/exe -e trace=execve -e inject=execve:error=EPERM";
+    for node in cluster.nodes() {
+        if node.trace_from_the_start(forbidden).is_none() {
+            return;
+        }
+        node.start();
+    }
+    let (leader, _) = cluster.agree();
+    let node = cluster.node(leader);
+    assert_eq!(coroner_of(node.pid()), None);
+    for number in 1..=3 {
+        until_missed(&cluster, number, "Operation not permitted (os error 1)");
+        cluster
+            .node(number)
+            .until_logged(&["WARN", "the coroner of this node could not be started"]);
+    }
+    let end = end_of_lease(&cluster, leader);
+    node.kill_9();
+    until_replaced(&cluster, leader);
+    assert!(Instant::now() >= end, "{:?} before the end of the lease", end - Instant::now());
     cluster.agree();
 }
 
@@ -59,7 +95,7 @@ fn a_coroner_that_stands_still_keeps_no_job_from_its_begin() {
     kill_process(coroner, Signal::STOP).unwrap();
     job.until_begun(1, DEADLINE);
     until_gone(coroner);
-    until_missed(&cluster, 1);
+    until_missed(&cluster, 1, "it has ended");
 }
 
 /// A process that is frozen lives: its coroner accepts nobody.
