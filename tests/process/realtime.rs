@@ -49,16 +49,32 @@ fn below(pid: &str) -> Vec<String> {
     children.flat_map(|child| [below(&child), vec![child]].concat()).collect()
 }
 
+/// The command line of a process.
+fn command_line(pid: &str) -> String {
+    fs::read_to_string(format!("/proc/{pid}/cmdline")).unwrap_or_default().replace('\0', " ")
+}
+
 /// A shell script that writes how it is scheduled into this file, and goes on as told.
 fn witness(file: &Path, then: &str) -> String {
     format!("read stat </proc/$$/stat; echo \"$stat\" >>{}; {then}", file.display())
 }
 
+/// Waits until such a script has run, and looks at each of its runs.
+#[track_caller]
+fn ran_ordinarily(file: &Path) {
+    let told = eventually(&format!("{} ran", file.display()), || {
+        let told = fs::read_to_string(file).map_err(|error| error.to_string())?;
+        ensure(told.ends_with('\n'), || told.clone()).map(|()| told)
+    });
+    let policies: Vec<_> = told.lines().map(policy_in).collect();
+    assert!(policies.iter().all(|policy| *policy == Some(0)), "{}: {told}", file.display());
+}
+
 #[story]
 fn only_what_a_heartbeat_passes_runs_in_real_time() {
     let folder = tempfile::tempdir().unwrap();
-    let files = ["hook", "check", "rank", "job"].map(|name| folder.path().join(name));
-    let [hook, check, rank, job] = &files;
+    let files = ["hook", "check", "rank", "job", "cleanup"].map(|name| folder.path().join(name));
+    let [hook, check, rank, job, cleanup] = &files;
     let cluster = Cluster::prepare(2, |config| {
         config["realtime"] = true.into();
         config["hooks"] = json!({"on_change": ["sh", "-c", witness(hook, "exit 0")]});
@@ -66,8 +82,12 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
         config["rank"] = json!({"by": "command", "command": ["sh", "-c", witness(rank, "echo 1")]});
     });
     let command = witness(job, "sleep 1000");
+    let program = folder.path().join("cleanup.sh");
+    fs::write(&program, format!("#!/bin/sh\n{}\n", witness(cleanup, "exit 0"))).unwrap();
+    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let program = program.to_str().unwrap();
     cluster.node(1).start();
-    cluster.node(2).start_with(&["--", "sh", "-c", &command]);
+    cluster.node(2).start_with(&["--cleanup", program, "--", "sh", "-c", &command]);
     cluster.agree_on(2);
     let status = cluster.status(2).unwrap();
     if !status.realtime.as_ref().unwrap().holds {
@@ -82,16 +102,14 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
     assert!(cluster.node(2).figure("VmLck") > 0);
     let unlocked = unlocked(cluster.node(2));
     assert!(unlocked.is_empty(), "{unlocked:?}");
-    for file in &files {
-        let told = eventually(&format!("{} ran", file.display()), || {
-            let told = fs::read_to_string(file).map_err(|error| error.to_string())?;
-            ensure(told.ends_with('\n'), || told.clone()).map(|()| told)
-        });
-        let policies: Vec<_> = told.lines().map(policy_in).collect();
-        assert!(policies.iter().all(|policy| *policy == Some(0)), "{}: {told}", file.display());
+    for file in [hook, check, rank, job] {
+        ran_ordinarily(file);
     }
     let processes = below(&cluster.node(2).pid().to_string());
-    assert!(processes.len() > 1, "the guard and its job: {processes:?}");
+    let words: Vec<String> = processes.iter().map(|pid| command_line(pid)).collect();
+    for kind in ["electd coroner ", "electd guard "] {
+        assert!(words.iter().any(|words| words.starts_with(kind)), "no {kind}in {words:?}");
+    }
     for pid in processes {
         assert!(policy(format!("/proc/{pid}")).is_none_or(|policy| policy == 0), "{pid}");
     }
@@ -100,6 +118,9 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
     let output = electd(&cluster, &["check", "--node", "node-1"]);
     let told = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(told.contains("the threads of the election can run in real time"), "{told}");
+    cluster.node(2).stop_term();
+    assert_eq!(cluster.node(2).exit_code(), 0);
+    ran_ordinarily(cleanup);
 }
 
 /// Root has the two capabilities, whatever the limits are.
