@@ -1,4 +1,5 @@
-//! A cluster that is upgraded member by member, the leader last, under a client that asks all the time who leads.
+//! A cluster that is upgraded member by member, the leader last, and taken back, under a client that asks all the time who
+//! leads.
 //!
 //! `ELECTD_OLD=PATH cargo test --test process upgrade::` upgrades from that build of electd. Without it both versions
 //! are this build, and the members are just restarted one after the other.
@@ -19,7 +20,7 @@ use crate::support::{
 
 for_each_algorithm! {
     #[ignore = "long"]
-    an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader,
+    an_upgrade_host_by_host_and_the_way_back_cost_no_leadership_but_the_handovers_of_the_leader,
 }
 
 /// The leader of each epoch, as a client saw it.
@@ -56,19 +57,19 @@ fn all_name(cluster: &Cluster, leader: &str) {
     });
 }
 
-/// Stops a node cleanly and restarts it, in the version installed meanwhile; this node leads until
-/// then.
-fn upgrade(cluster: &Cluster, number: usize, meanwhile: &str) {
+/// Stops a node cleanly and restarts it, in the version installed meanwhile: that build, or this one; this node leads
+/// until then.
+fn install(cluster: &Cluster, number: usize, build: Option<&PathBuf>, meanwhile: &str) {
     let node = cluster.node(number);
     node.stop_term();
     assert_eq!(node.exit_code(), 0, "{}", node.log_tail(10));
     all_name(cluster, meanwhile);
-    node.build.replace(None);
+    node.build.replace(build.cloned());
     node.start();
     all_name(cluster, "node-3");
 }
 
-fn an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader(
+fn an_upgrade_host_by_host_and_the_way_back_cost_no_leadership_but_the_handovers_of_the_leader(
     algorithm: AlgorithmKind,
 ) {
     let old = env::var_os("ELECTD_OLD").map(PathBuf::from);
@@ -87,7 +88,7 @@ fn an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader(
         let client = scope.spawn(|| ask_all(admins, &enough));
         let asks = enough.at_end();
         for number in [1, 2] {
-            upgrade(&cluster, number, "node-3");
+            install(&cluster, number, None, "node-3");
         }
         // A leader of a version that knows no pause refuses it, and says why; any other does it.
         let paused = electd(&cluster, &["pause", "--node", "node-1"]);
@@ -97,11 +98,14 @@ fn an_upgrade_host_by_host_costs_no_leadership_but_the_handover_of_the_leader(
             done(&paused);
             done(&electd(&cluster, &["resume", "--node", "node-1"]));
         }
-        upgrade(&cluster, 3, "node-2");
+        install(&cluster, 3, None, "node-2");
+        for (number, meanwhile) in [(1, "node-3"), (2, "node-3"), (3, "node-2")] {
+            install(&cluster, number, old.as_ref(), meanwhile);
+        }
         drop(asks);
         client.join().unwrap()
     });
     let mut names: Vec<&str> = leaders.values().map(String::as_str).collect();
     names.dedup();
-    assert_eq!(names, ["node-3", "node-2", "node-3"], "{leaders:?}");
+    assert_eq!(names, ["node-3", "node-2", "node-3", "node-2", "node-3"], "{leaders:?}");
 }
