@@ -5,6 +5,7 @@ mod admin;
 mod config;
 mod events;
 mod lab;
+mod package;
 mod simulate;
 mod terminal;
 mod what_if;

@@ -56,6 +56,22 @@ fn the_file_of_compose_publishes_what_its_members_bind() {
     ] {
         assert!(compose.contains(words), "{words} is missing from\n{compose}");
     }
+    assert!(!compose.contains("healthcheck"), "the image has one");
+}
+
+#[test]
+fn the_image_asks_whether_the_node_lives_and_runs_it_as_its_own_user() {
+    let folder = env!("CARGO_MANIFEST_DIR");
+    let image = fs::read_to_string(format!("{folder}/Containerfile")).unwrap();
+    for words in [
+        "CMD [\"electd\", \"health\", \"--live\"]\n",
+        "\nUSER electd\n",
+        "\nVOLUME /var/lib/electd\n",
+        "\nSTOPSIGNAL SIGTERM\n",
+        "\nENTRYPOINT [\"/usr/bin/electd\"]\nCMD [\"run\"]\n",
+    ] {
+        assert!(image.contains(words), "{words} is missing from\n{image}");
+    }
 }
 
 #[test]

@@ -1,0 +1,72 @@
+//! What the Debian package does beside its files: its scripts, run with a systemctl that only writes down what it is asked.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
+fn packaging(name: &str) -> String {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/packaging");
+    fs::read_to_string(format!("{folder}/{name}")).expect("the file is there")
+}
+
+/// Runs a script of the package as dpkg does, on a host with systemd: what systemctl was asked, and what was printed.
+fn run(script: &str, action: &str) -> (String, String) {
+    let host = tempfile::tempdir().expect("a folder");
+    let root = host.path().to_str().expect("UTF-8");
+    for folder in ["run/systemd/system", "etc/electd", "var/lib/electd", "bin"] {
+        fs::create_dir_all(host.path().join(folder)).expect("a folder of the host");
+    }
+    let systemctl = host.path().join("bin/systemctl");
+    fs::write(&systemctl, format!("#!/bin/sh\necho \"$*\" >>{root}/asked\n")).expect("written");
+    fs::set_permissions(&systemctl, Permissions::from_mode(0o755)).expect("it can be run");
+    let mut text = packaging(&format!("debian/{script}"));
+    for path in ["/run/systemd", "/etc/electd", "/var/lib/electd"] {
+        text = text.replace(path, &format!("{root}{path}"));
+    }
+    let path = format!("{root}/bin:{}", std::env::var("PATH").expect("a PATH"));
+    let mut command = Command::new("sh");
+    let output = command.args(["-c", &text, script, action]).env("PATH", path).output();
+    let output = output.expect("sh runs");
+    assert!(output.status.success(), "{output:?}");
+    let asked = fs::read_to_string(host.path().join("asked")).unwrap_or_default();
+    (asked, String::from_utf8_lossy(&output.stdout).replace(root, ""))
+}
+
+#[test]
+fn a_removal_stops_the_members_of_the_host_and_an_upgrade_leaves_them_running() {
+    let (asked, _) = run("prerm", "remove");
+    assert_eq!(asked, "stop electd-exec@*.service electd@*.service\n");
+    assert_eq!(run("prerm", "upgrade").0, "");
+}
+
+#[test]
+fn a_purge_names_what_it_leaves() {
+    let (asked, printed) = run("postrm", "purge");
+    assert_eq!(asked, "daemon-reload\n");
+    for left in ["/etc/electd stays", "/var/lib/electd stays"] {
+        assert!(printed.contains(left), "{printed}");
+    }
+    assert_eq!(run("postrm", "remove").1, "");
+}
+
+#[test]
+fn the_units_run_reload_and_end_by_commands_of_the_program() {
+    let node = packaging("electd@.service");
+    for line in [
+        "ExecStart=@BIN@/electd run --config /etc/electd/cluster.json --node %i",
+        "ExecReload=@BIN@/electd reload --config /etc/electd/cluster.json --node %i",
+        "RestartPreventExitStatus=65 77 78",
+    ] {
+        assert!(node.lines().any(|it| it == line), "{line} is missing from\n{node}");
+    }
+    let job = packaging("electd-exec@.service");
+    assert!(
+        job.contains("ExecStart=@BIN@/electd exec ") && job.contains("-- /etc/electd/exec/%i\n"),
+        "{job}"
+    );
+    // systemd leaves the end of the command to electd, and waits for longer than that may take.
+    for words in ["--restart always", "--stop-after 30s", "TimeoutStopSec=40\n", "KillMode=mixed\n"]
+    {
+        assert!(job.contains(words), "{words} is missing from\n{job}");
+    }
+}
