@@ -1,6 +1,7 @@
 //! `GET /metrics`: what Prometheus reads.
 
 use std::collections::BTreeSet;
+use std::process::Command;
 
 use electd::node::problems::ProblemKind;
 use electd::node::status::{HealthStatus, Problem};
@@ -158,4 +159,15 @@ fn an_alert_tells_of_each_kind_of_problem() {
 /// The kinds that a rule names: the text between its quotes.
 fn names_of_kinds(rule: &str) -> impl Iterator<Item = &str> {
     rule.split('"').nth(1).expect("a kind in quotes").split('|')
+}
+
+#[test]
+fn each_alert_comes_when_it_is_due_and_not_before() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/examples/prometheus");
+    let mut promtool = Command::new("promtool");
+    promtool.args(["test", "rules", "electd-rules-test.yml"]).current_dir(folder);
+    match promtool.output() {
+        Ok(output) => assert!(output.status.success(), "{output:?}"),
+        Err(error) => println!("skipped: promtool, of the package prometheus: {error}"),
+    }
 }
