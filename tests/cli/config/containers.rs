@@ -87,6 +87,7 @@ fn the_stateful_set_has_a_member_for_each_pod_and_starts_them_at_once() {
     }
     for words in [
         "podManagementPolicy: Parallel\n",
+        "minReadySeconds: 5\n",
         "publishNotReadyAddresses: true\n",
         "command: [electd, health, --live]\n",
         "path: /readyz\n",
