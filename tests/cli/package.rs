@@ -1,7 +1,7 @@
 //! What the Debian package does beside its files: its scripts, run with a systemctl that only writes down what it is asked.
 
 use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
 fn packaging(name: &str) -> String {
@@ -9,18 +9,34 @@ fn packaging(name: &str) -> String {
     fs::read_to_string(format!("{folder}/{name}")).expect("the file is there")
 }
 
-/// Runs a script of the package as dpkg does, on a host with systemd: what systemctl was asked, and what was printed.
-fn run(script: &str, action: &str) -> (String, String) {
+/// Where `systemctl enable` keeps what starts with the host.
+const ENABLED: &str = "etc/systemd/system/multi-user.target.wants";
+
+/// What a script of the package did.
+struct Done {
+    /// What systemctl was asked, a line each time.
+    asked: String,
+    printed: String,
+    /// The units that start with the host.
+    enabled: Vec<String>,
+}
+
+/// Runs a script of the package as dpkg does, on a host with systemd where units of electd and of others are enabled.
+fn run(script: &str, action: &str) -> Done {
     let host = tempfile::tempdir().expect("a folder");
     let root = host.path().to_str().expect("UTF-8");
-    for folder in ["run/systemd/system", "etc/electd", "var/lib/electd", "bin"] {
+    for folder in ["run/systemd/system", "etc/electd", "var/lib/electd", "bin", ENABLED] {
         fs::create_dir_all(host.path().join(folder)).expect("a folder of the host");
+    }
+    let units = host.path().join(ENABLED);
+    for name in ["electd@a.service", "electd-exec@web.service", "other.service"] {
+        symlink("/nowhere", units.join(name)).expect("a link");
     }
     let systemctl = host.path().join("bin/systemctl");
     fs::write(&systemctl, format!("#!/bin/sh\necho \"$*\" >>{root}/asked\n")).expect("written");
     fs::set_permissions(&systemctl, Permissions::from_mode(0o755)).expect("it can be run");
     let mut text = packaging(&format!("debian/{script}"));
-    for path in ["/run/systemd", "/etc/electd", "/var/lib/electd"] {
+    for path in ["/run/systemd", "/etc/systemd", "/etc/electd", "/var/lib/electd"] {
         text = text.replace(path, &format!("{root}{path}"));
     }
     let path = format!("{root}/bin:{}", std::env::var("PATH").expect("a PATH"));
@@ -28,25 +44,30 @@ fn run(script: &str, action: &str) -> (String, String) {
     let output = command.args(["-c", &text, script, action]).env("PATH", path).output();
     let output = output.expect("sh runs");
     assert!(output.status.success(), "{output:?}");
-    let asked = fs::read_to_string(host.path().join("asked")).unwrap_or_default();
-    (asked, String::from_utf8_lossy(&output.stdout).replace(root, ""))
+    let left = fs::read_dir(units).expect("the folder is there").flatten();
+    Done {
+        asked: fs::read_to_string(host.path().join("asked")).unwrap_or_default(),
+        printed: String::from_utf8_lossy(&output.stdout).replace(root, ""),
+        enabled: left.map(|entry| entry.file_name().to_string_lossy().into_owned()).collect(),
+    }
 }
 
 #[test]
 fn a_removal_stops_the_members_of_the_host_and_an_upgrade_leaves_them_running() {
-    let (asked, _) = run("prerm", "remove");
-    assert_eq!(asked, "stop electd-exec@*.service electd@*.service\n");
-    assert_eq!(run("prerm", "upgrade").0, "");
+    assert_eq!(run("prerm", "remove").asked, "stop electd-exec@*.service electd@*.service\n");
+    assert_eq!(run("prerm", "upgrade").asked, "");
 }
 
 #[test]
-fn a_purge_names_what_it_leaves() {
-    let (asked, printed) = run("postrm", "purge");
-    assert_eq!(asked, "daemon-reload\n");
+fn a_purge_names_what_it_leaves_and_enables_no_unit_that_is_gone() {
+    let purged = run("postrm", "purge");
+    assert_eq!(purged.asked, "daemon-reload\n");
     for left in ["/etc/electd stays", "/var/lib/electd stays"] {
-        assert!(printed.contains(left), "{printed}");
+        assert!(purged.printed.contains(left), "{}", purged.printed);
     }
-    assert_eq!(run("postrm", "remove").1, "");
+    assert_eq!(purged.enabled, ["other.service"]);
+    let removed = run("postrm", "remove");
+    assert_eq!((removed.printed.as_str(), removed.enabled.len()), ("", 3));
 }
 
 #[test]
