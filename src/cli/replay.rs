@@ -253,4 +253,18 @@ mod tests {
         }
         assert_eq!(flown.object()["same"], false);
     }
+
+    #[test]
+    fn a_replay_tells_when_its_first_and_its_last_turn_were() {
+        let text = example::leader().unwrap().handle().recording();
+        let mut recording = Recording::read(text.as_bytes()).unwrap();
+        (recording.record.now_ns, recording.record.wall_ms) = (90_000_000_000, 1_700_000_000_123);
+        let replayed =
+            Replayed { from_ns: 80_000_000_000, to_ns: 89_900_000_000, ..Replayed::default() };
+        let flown = Flown { recording: &recording, replayed: &replayed };
+        let (from, to) = ("2023-11-14T22:13:10.123Z", "2023-11-14T22:13:20.023Z");
+        let object = flown.object();
+        assert_eq!((&object["from"], &object["to"]), (&from.into(), &to.into()));
+        assert!(flown.title().ends_with(&format!(", from {from} to {to}")), "{}", flown.title());
+    }
 }

@@ -178,6 +178,8 @@ mod tests {
         assert_eq!(tracker.observe(&silence()), []);
         let back = |why: &str| vec![(Kind::Back, why.to_owned())];
         assert_eq!(reasons(tracker.observe(&answered(1))), back("answers again"));
+        assert_eq!(tracker.observe(&answered(1)), [], "it was told");
+        assert_eq!(tracker.observe(&silence())[0].kind, Kind::Silent, "it is silent again");
         assert_eq!(reasons(tracker.observe(&answered(2))), back("restarted"));
     }
 
@@ -196,14 +198,18 @@ mod tests {
 
     #[test]
     fn only_lines_of_a_leader_are_about_leadership() {
-        let line = |to: &str, from: Option<&str>| {
+        let line = |kind: Kind, to: &str, from: Option<&str>| {
             let mut line = Tracker::new("node-1", true).silence(&ClientError::NotServed);
             (line.from, line.to) = (from.map(str::to_owned), Some(to.to_owned()));
-            line.kind = Kind::Change;
+            line.kind = kind;
             line.is_about_leadership()
         };
-        assert!(line("leading", Some("electing")) && line("starting", Some("leading")));
-        assert!(!line("following", Some("electing")) && !line("electing", Some("following")));
+        let change = |to: &str, from: &str| line(Kind::Change, to, Some(from));
+        assert!(change("leading", "electing") && change("starting", "leading"));
+        assert!(!change("following", "electing") && !change("electing", "following"));
+        for found in [Kind::Now, Kind::Back] {
+            assert!(line(found, "leading", None) && !line(found, "following", None), "{found:?}");
+        }
     }
 
     #[test]

@@ -89,6 +89,21 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
     holds(&[leader, silent("a")], "a", Cause::NotEligible, &words);
 }
 
+/// The order of the ranks is no reason where one of them may not lead.
+#[test]
+fn a_member_that_may_not_lead_is_not_said_to_rank_higher() {
+    let changes: [fn(&mut MemberStatus); 4] = [
+        |a| a.eligible = false,
+        |a| a.status = "dead".into(),
+        |a| a.role = "witness".into(),
+        |a| a.role = "observer".into(),
+    ];
+    for change in changes {
+        let both = pair(9, 5, |status| change(&mut status.members[0]));
+        holds(&both, "b", Cause::Leads, &["Of the members that may lead, none ranks higher"]);
+    }
+}
+
 #[test]
 fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
     let why = |cause: &str, quorum: &str, status: &str| {
