@@ -211,3 +211,33 @@ impl Election {
 const LEGEND: &str = "Arrows are messages with their round or epoch, time runs downward, dots are a message of which \
                       nobody recorded one end, a cross is one that nobody took, two strokes are a time in which nothing \
                       happens.";
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::Phase;
+
+    /// A member of this place leads from this time on.
+    fn leads(node: usize, ms: u64) -> Event {
+        let (label, reason) = ("leads".to_owned(), "won".to_owned());
+        let what = What::Becomes { phase: Phase::Leading, label, reason };
+        Event { time: Time(ms * 1_000_000), node, what, causes: Vec::new() }
+    }
+
+    /// One that led for a moment, and met a leader of a greater epoch.
+    #[test]
+    fn the_time_of_an_election_is_that_of_the_leader_that_remained() {
+        let merged = Merged {
+            names: ["a", "b"].map(str::to_owned).to_vec(),
+            algorithm: "bully".to_owned(),
+            epoch: Some(4),
+            leader: Some("b".to_owned()),
+            events: vec![leads(0, 2), leads(1, 9)],
+            ..Merged::default()
+        };
+        let election = Election::new(merged, "demo", "then".to_owned());
+        let told = "b leads in epoch 4, 9 ms after the begin";
+        assert!(election.text().contains(told), "{}", election.text());
+        assert!(election.diagram().description.starts_with(told));
+    }
+}

@@ -140,4 +140,23 @@ mod tests {
         assert!(svg.contains("&lt;a&amp;b&gt;&quot;</text>"), "{svg}");
         assert!(svg.contains(r#"<title id="title">&lt;/title&gt;</title>"#), "{svg}");
     }
+
+    #[test]
+    fn a_drawing_is_wide_enough_for_each_line_above_it() {
+        let width = |title: usize, counts: usize| {
+            let diagram = Diagram {
+                title: "M".repeat(title),
+                counts: "M".repeat(counts),
+                description: String::new(),
+                names: vec!["a".to_owned()],
+                events: &[],
+            };
+            let svg = Svg(&diagram).to_string();
+            let (_, rest) = svg.split_once(" width=\"").unwrap();
+            rest.split('"').next().unwrap().parse::<usize>().unwrap()
+        };
+        for longest in [100, 200] {
+            assert!(width(longest, 1) > 7 * longest && width(1, longest) > 7 * longest);
+        }
+    }
 }

@@ -231,6 +231,21 @@ fn elections_that_overlap_are_told_apart() {
     assert!(!labels.contains(&"ELECTION 2"), "{labels:?}");
 }
 
+/// Of a member that tries in vain for half a minute, an election shows the last second.
+#[test]
+fn what_a_member_tried_long_before_is_no_part_of_the_election_that_it_joins() {
+    let mut world = World::of(["a", "b", "c", "d"]);
+    world.settle();
+    for second in 1..30 {
+        let gone = world.sees(0, second * 1_000_000, "lost", 3);
+        world.became(0, second * 1_000_000, ("electing", 1), gone);
+    }
+    world.fails_over(2, 31_500_000);
+    let merged = merged(&world.without_d(), Which::Last);
+    assert_eq!(counted(&merged), FAILOVER);
+    assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
+}
+
 #[test]
 fn while_nobody_leads_it_is_told_what_they_do() {
     let mut world = failover();
