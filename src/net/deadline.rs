@@ -121,4 +121,26 @@ mod tests {
         let own = own.as_socket().unwrap().to_string();
         crate::net::listen(&own).expect("whoever is dialed there can start");
     }
+
+    /// Only a host that refuses at each of its addresses has no process that listens.
+    #[test]
+    fn a_host_refuses_if_each_of_its_addresses_does() {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+        let refuses = socket.local_addr().unwrap().as_socket().unwrap();
+        let fails: SocketAddr = "255.255.255.255:1".parse().unwrap(); // no connection goes to all hosts
+        for (addresses, is_refused) in [
+            (&[refuses][..], true),
+            (&[refuses, refuses], true),
+            (&[refuses, fails], false),
+            (&[fails, refuses], false),
+        ] {
+            let kind = connect(addresses, STEP).unwrap_err().kind();
+            assert_eq!(
+                kind == io::ErrorKind::ConnectionRefused,
+                is_refused,
+                "{addresses:?}: {kind}"
+            );
+        }
+    }
 }

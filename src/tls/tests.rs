@@ -1,7 +1,7 @@
 //! Handshakes between two ends of a pair of sockets, and files that cannot be used.
 
 use std::fs;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::thread;
@@ -270,5 +270,26 @@ fn a_cluster_whose_name_begins_with_that_of_another_is_another() {
     for other in ["h", "hc2"] {
         let fault = judge_cluster(&certificate, other).unwrap_err();
         assert_eq!(fault.cause, Cause::OtherCluster, "{other}: {fault}");
+    }
+}
+
+/// Whoever sees the connections of a cluster learns no name of a member from them.
+#[test]
+fn a_dial_names_the_member_to_nobody_on_the_way() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let dialer = folder.member("dialer", "hc", &authority);
+    let (mut near, mut far) = connection();
+    let hello = thread::scope(|scope| {
+        scope.spawn(|| Session::dial(&dialer, "accepter.example", &mut near).unwrap_err());
+        let mut hello = vec![0; 5];
+        far.read_exact(&mut hello).unwrap();
+        hello.resize(5 + usize::from(u16::from_be_bytes([hello[3], hello[4]])), 0);
+        far.read_exact(&mut hello[5..]).unwrap();
+        far.shutdown(Shutdown::Both).unwrap();
+        hello
+    });
+    assert_eq!(hello[0], 22, "a record of a handshake");
+    for name in ["accepter", "dialer"] {
+        assert!(!hello.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
     }
 }

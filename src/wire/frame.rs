@@ -71,6 +71,16 @@ mod tests {
 
     /// Rule X1.
     #[test]
+    fn the_longest_frame_is_read_and_a_longer_one_is_not() {
+        let (mut payload, longest) = (Vec::new(), vec![7; MAX_FRAME]);
+        read_frame(&mut &frame(&longest)[..], &mut payload).unwrap();
+        assert!(payload == longest);
+        let error = read_frame(&mut &frame(&[7; MAX_FRAME + 1])[..], &mut payload).unwrap_err();
+        assert!(matches!(error, FrameError::TooLong(length) if length as usize == MAX_FRAME + 1));
+    }
+
+    /// Rule X1.
+    #[test]
     fn a_prefix_of_four_gigabytes_allocates_nothing() {
         let mut payload = Vec::new();
         let error = read_frame(&mut &[0xff; 8][..], &mut payload).unwrap_err();
