@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::clock;
-use super::Published;
+use super::{Known, Published};
 use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::message::Liveness;
 use crate::core::restart::restart;
 use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Role, Time};
@@ -72,4 +73,33 @@ fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease(
     }
     assert!(leading > 0, "it led at first");
     assert_eq!(core.phase(), Phase::Leading, "the core has not been asked since");
+}
+
+#[test]
+fn a_node_stands_back_only_where_another_that_is_there_may_lead() {
+    let core = leader();
+    let sample = Ok(Sample { value: 0, from: String::new() });
+    let published =
+        Published::new(&core, core.members().clone(), &sample, Arc::default(), Realtime::default());
+    let known = |id, eligible, status| {
+        let (passed_over, value, timing, version) = Default::default();
+        Known { id, eligible, status, passed_over, value, timing, version }
+    };
+    let could = |phase, eligible, other| {
+        published.carry_on(|snapshot| {
+            snapshot.phase = phase;
+            snapshot.members = vec![known(core.id(), eligible, Liveness::Alive)];
+            snapshot.members.extend(other);
+        });
+        published.could_stand_back()
+    };
+    let other = |eligible, status| Some(known(NodeId::default(), eligible, status));
+    let (follows, alive) = (Phase::Following, Liveness::Alive);
+    assert!(could(follows, true, other(true, alive)));
+    assert!(!could(follows, true, None) && !could(follows, true, other(false, alive)));
+    for gone in [Liveness::Dead, Liveness::Suspected] {
+        assert!(!could(follows, true, other(true, gone)), "{gone:?}");
+    }
+    assert!(!could(follows, false, other(true, alive)), "it does so already");
+    assert!(!could(Phase::Electing, true, other(true, alive)));
 }
