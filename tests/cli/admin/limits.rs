@@ -95,6 +95,31 @@ fn a_trickle_does_not_stretch_the_deadline() {
     assert_eq!((answer.code, answer.header("connection")), (408, Some("close")));
 }
 
+/// More clients than may do the same at the same time, which have done it, stay connected and ask no more.
+#[test]
+fn a_client_that_has_its_answer_keeps_nobody_from_the_same() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let asks = [
+        ("GET /peers/node-9/status", 404, 8),
+        ("POST /resign", 200, 16),
+        ("GET /elections/last", 404, 16),
+    ];
+    for (line, code, most) in asks {
+        let ask = format!("{line} HTTP/1.1\r\nHost: n\r\n{BEARER}Content-Length: 0\r\n\r\n");
+        let clients: Vec<Peer> = (0..=most)
+            .map(|count| {
+                let mut peer = Peer::connect(server.local_addr());
+                peer.say(&ask);
+                let answer = peer.answer();
+                assert_eq!(answer.code, code, "{line} after {count}: {}", answer.body);
+                peer
+            })
+            .collect();
+        drop(clients);
+    }
+}
+
 #[test]
 fn a_body_that_does_not_come_is_not_waited_for() {
     let node = FakeNode::new();

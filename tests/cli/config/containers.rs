@@ -97,3 +97,13 @@ fn the_stateful_set_has_a_member_for_each_pod_and_starts_them_at_once() {
     }
     assert!(!yaml.contains("/leader"), "no probe asks who leads");
 }
+
+/// All hosts may publish and bind other ports.
+#[test]
+fn http_may_bind_the_port_at_which_the_peers_of_another_host_are_dialed() {
+    let own = "\"admin\": \"127.0.0.1:7202\"";
+    let other = format!("{own}, \"admin_listen\": \"0.0.0.0:7101\"");
+    assert!(GOOD.contains(own));
+    let checked = ConfigFile::new(&GOOD.replace(own, &other)).check(&[]);
+    assert!(checked.status.success(), "{}", stderr(&checked));
+}
