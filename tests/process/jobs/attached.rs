@@ -45,7 +45,7 @@ impl Attached {
 
     /// Waits until the command has printed this.
     #[track_caller]
-    fn hears(&mut self, words: &str) {
+    pub fn hears(&mut self, words: &str) {
         let stdout = self.0.stdout.as_mut().unwrap();
         let mut heard = vec![0; words.len()];
         for byte in &mut heard {

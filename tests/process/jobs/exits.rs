@@ -3,12 +3,12 @@
 
 use std::fs;
 use std::process::{Child, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
-use super::attached::exec;
+use super::attached::{Attached, exec};
 use crate::support::{Cluster, ensure, eventually, within};
 
 const SOON: Duration = Duration::from_secs(20);
@@ -132,4 +132,20 @@ fn once_it_has_run_a_command_waits_for_the_next_leadership_without_an_end() {
     until_lines(&cluster, "began", 2);
     signal(&again, Signal::TERM);
     assert_eq!(code(&mut again, "exec ends"), Some(143));
+}
+
+/// The time to wait is that for the first leadership.
+#[story]
+fn an_exec_that_restarts_its_command_waits_for_the_next_node_without_an_end() {
+    const WAIT: Duration = Duration::from_secs(5);
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let options =
+        ["--wait", "5s", "--restart", "always", "--", "sh", "-c", "echo begun; exec sleep 1000"];
+    let since = Instant::now();
+    let mut exec = Attached(exec(&cluster, 1, &options).stdout(Stdio::piped()).spawn().unwrap());
+    exec.hears("begun\n");
+    eventually("that time is over", || ensure(since.elapsed() > WAIT, || "it is not".to_owned()));
+    cluster.node(1).restart();
+    exec.hears("begun\n");
 }

@@ -40,6 +40,8 @@ pub struct Setup<'a> {
     pub is_leased: bool,
     /// The socket where it registers, or nothing.
     pub register: &'a str,
+    /// The addresses that it holds.
+    pub addresses: &'a [&'a str],
     /// What strace does with the calls of the guard alone.
     pub strace: &'a [&'a str],
 }
@@ -47,7 +49,8 @@ pub struct Setup<'a> {
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
         let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
-        Setup { script, alarms, cleanup, limit, is_leased: true, register, strace: &[] }
+        let (is_leased, addresses, strace) = (true, &[], &[]);
+        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -77,6 +80,7 @@ impl Setup<'_> {
             self.register,
             "7",
         ]);
+        command.args(self.addresses);
         command.args(["--", "sh", "-c", self.script]).current_dir(folder);
         command.stdin(Stdio::from(OwnedFd::from(far)));
         let out = File::create(folder.join("stderr")).unwrap();
@@ -108,6 +112,10 @@ fn alarm(nanos: u64) -> OwnedFd {
 }
 
 impl Guard {
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
     pub fn end(&mut self) -> ExitStatus {
         eventually("the guard ends", || {
             self.process.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())

@@ -3,6 +3,7 @@
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
 
@@ -11,7 +12,7 @@ use rustix::process::Pid;
 use serde_json::{Value, json};
 use story::story;
 
-use super::{children, only_child};
+use super::{children, command_of, only_child};
 use crate::support::{Cluster, Node, ensure, eventually, within};
 
 /// Leaves processes behind: one that is killed with its group, and two that end by themselves.
@@ -19,6 +20,9 @@ const LEAVES: &str = "sleep 1000 & setsid sleep 0.01 & setsid -f sleep 0.02; ech
 
 /// More than a node would reap in SOON, if it reaped one after each run of its check.
 const MANY: usize = 120;
+
+/// The same of a guard.
+const CROWD: usize = 300;
 
 /// Many times what it takes.
 const SOON: Duration = Duration::from_secs(20);
@@ -158,4 +162,44 @@ fn a_node_reaps_all_that_have_ended_at_once() {
         let count = below(is_zombie);
         ensure(count < MANY / 2, || format!("{count} zombies"))
     });
+}
+
+/// A process that has ended, and that its parent did not wait for, is nothing that is left. There are more of them than a
+/// guard reaps before it looks at its alarms.
+#[story]
+fn what_a_command_leaves_running_is_named_and_killed() {
+    for running in [false, true] {
+        let cluster = Cluster::prepare(1, |_| {});
+        let (node, folder) = (cluster.node(1), cluster.file().parent().unwrap().to_owned());
+        let [gate, end] = ["gate", "end"].map(|name| folder.join(name));
+        assert!(Command::new("mkfifo").args([&gate, &end]).status().unwrap().success());
+        let left = if running { "sleep 1000 &" } else { "" };
+        let script = format!(
+            "cd {}; {left} for _ in $(seq {CROWD}); do read _ <gate & done; exec cat end",
+            folder.display()
+        );
+        node.start_with(&["--", "sh", "-c", &script]);
+        let open = |fifo: &Path| {
+            // It fails while nobody reads.
+            let _ = File::options()
+                .write(true)
+                .custom_flags(OFlags::NONBLOCK.bits().cast_signed())
+                .open(fifo);
+        };
+        eventually("a crowd has ended that nobody waits for", || {
+            open(&gate);
+            let command = only_child(node.pid()).and_then(command_of).ok_or("no command")?;
+            let ended = children(command).filter(is_zombie).count();
+            ensure(ended == CROWD, || format!("{ended} of {CROWD}"))
+        });
+        eventually("the node ends with its command", || {
+            open(&end);
+            node.ended().ok_or_else(|| node.log_tail(20))
+        });
+        let log = node.log();
+        let told = log.lines().find(|line| line.contains("the command has ended and left"));
+        assert_eq!(told.is_some(), running, "{log}");
+        let is_named = |told: &str| told.contains(" behind: killed") && !told.contains("others");
+        assert!(told.is_none_or(is_named), "{log}");
+    }
 }

@@ -1,5 +1,9 @@
 //! The guard that a follower keeps ready, so that its command need not wait for the start of one.
 
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
+use std::process::Command;
+
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use story::story;
@@ -34,8 +38,12 @@ fn start(cluster: &Cluster, lines: &Lines, number: usize) {
 
 /// The guard of a node, and what is to become its command.
 fn ready(cluster: &Cluster, number: usize) -> (Pid, Pid) {
-    eventually(&format!("node-{number} has a guard ready"), || {
-        let guard = only_child(cluster.node(number).pid()).ok_or("no guard")?;
+    ready_below(cluster.node(number).pid())
+}
+
+fn ready_below(electd: Pid) -> (Pid, Pid) {
+    eventually(&format!("{electd:?} has a guard ready"), || {
+        let guard = only_child(electd).ok_or("no guard")?;
         Ok((guard, only_child(guard).ok_or("it has started nothing")?))
     })
 }
@@ -95,6 +103,42 @@ fn it_ends_with_its_electd() {
     cluster.node(1).stop_term();
     assert_eq!(cluster.node(1).exit_code(), 0);
     assert!(![second.0, second.1].into_iter().any(lives), "electd waits for them");
+}
+
+/// In a container the first process adopts it, so that the kernel does not wake it.
+#[story]
+fn a_guard_that_stands_still_ends_with_its_electd_where_another_process_adopts_it() {
+    let elsewhere = ["--pid", "--fork", "--kill-child", "--mount-proc"];
+    let can = Command::new("unshare").args(elsewhere).arg("true").output();
+    if !can.is_ok_and(|output| output.status.success()) {
+        println!("skipped: a PID namespace needs root and unshare");
+        return;
+    }
+    let cluster = Cluster::prepare(2, never);
+    let lines = Lines::beside(&cluster);
+    start(&cluster, &lines, 2);
+    cluster.agree_on(2);
+    let file = |name: &str| cluster.file().with_file_name(name);
+    let (build, ended) = (file("contained"), file("ended"));
+    let inner = format!("\"$0\" \"$@\"; echo $? >{}; exec sleep 1000", ended.display());
+    let (options, electd) = (elsewhere.join(" "), env!("CARGO_BIN_EXE_electd"));
+    let script = format!("#!/bin/sh\nexec unshare {options} sh -c '{inner}' {electd} \"$@\"\n");
+    fs::write(&build, script).unwrap();
+    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
+    let node = cluster.node(1);
+    node.build.replace(Some(build));
+    start(&cluster, &lines, 1);
+    cluster.agree_on(2);
+    let electd = only_child(only_child(node.pid()).unwrap()).unwrap();
+    let (guard, waiting) = ready_below(electd);
+    stop(guard);
+    kill_process(electd, Signal::TERM).unwrap();
+    eventually("electd has ended", || {
+        let code = fs::read_to_string(&ended).unwrap_or_default();
+        ensure(code == "0\n", || format!("{code:?}: {}", node.log_tail(9)))
+    });
+    assert!(![guard, waiting].into_iter().any(lives), "electd waits for them");
+    node.kill_9();
 }
 
 #[story]

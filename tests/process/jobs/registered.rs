@@ -1,13 +1,16 @@
 //! What a guard tells the coroner of its node: the test is the coroner, and hears a word or the end of the connection.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 
 use story::story;
 
-use super::guard::{Guard, Setup, text};
-use crate::support::{DEADLINE, readable};
+use super::guard::{Guard, Setup, text, until};
+use crate::support::network::inside;
+use crate::support::traced::Traced;
+use crate::support::{DEADLINE, Network, readable};
 
 /// A guard that registers for start number 7, and its connection, once that is asked for.
 fn registers(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
@@ -50,5 +53,28 @@ fn a_guard_says_that_its_job_has_ended_only_if_the_cleanup_did_its_work() {
         let mut said = String::new();
         line.read_to_string(&mut said).unwrap();
         assert_eq!(said, word, "after {cleanup}");
+    }
+}
+
+/// The kernel removes it some seconds later, and until then it could be on two hosts.
+#[story]
+fn a_guard_that_could_not_remove_an_address_does_not_say_that_its_job_has_ended() {
+    let Some(network) = Network::of(1) else { return };
+    for (fails, word) in [(false, "c"), (true, "")] {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "touch begun; until [ -e gate ]; do sleep 0.02; done; exit 3";
+        let setup = Setup { addresses: &["10.0.0.9/24%cable"], ..Setup::of(script) };
+        let (mut guard, mut line) = inside(&network.home(1), || registers(folder.path(), setup));
+        line.write_all(b"r").unwrap();
+        until(folder.path(), "begun");
+        let traced = fails.then(|| Traced::process(guard.pid(), "recvfrom:error=EPERM"));
+        if matches!(traced, Some(None)) {
+            return;
+        }
+        fs::write(folder.path().join("gate"), "").unwrap();
+        guard.end();
+        let mut said = String::new();
+        line.read_to_string(&mut said).unwrap();
+        assert_eq!(said, word, "{}", text(folder.path(), "stderr"));
     }
 }

@@ -63,14 +63,14 @@ pub fn leads_on(cluster: &Cluster, number: usize, more: u64) {
 fn a_leadership_waits_for_the_command_that_ends_last() {
     let cluster = Cluster::start(2);
     cluster.agree_on(2);
-    // The first may take the shortest time: more heartbeats are sent than fit into it.
-    let mut all = [(1, "300ms"), (2, "1000s"), (3, "1000s"), (4, "1000s")]
+    // The first and the last may take the shortest time: more heartbeats are sent than fit into it.
+    let mut all = [(1, "300ms"), (2, "1000s"), (3, "1000s"), (4, "1000s"), (5, "300ms")]
         .map(|(number, stop_after)| Gated::start(&cluster, 2, number, stop_after));
     let state = cluster.node(2).state();
     thread::scope(|scope| {
         let asked = scope.spawn(|| http::tell(&state, "POST", "/resign", "").unwrap());
-        // It is killed after its time.
-        assert_eq!(all[0].exec.code(), 76);
+        // Each of them is killed after its time.
+        assert_eq!([all[0].exec.code(), all[4].exec.code()], [76; 2]);
         leads_on(&cluster, 2, 20);
         // It is killed together with its exec.
         kill_process(all[1].exec.pid(), Signal::KILL).unwrap();
@@ -110,6 +110,30 @@ fn one_command_of_several_ends_alone() {
     assert_eq!(cluster.agree_on(2), epoch);
     let metrics = cluster.node(2).metrics().unwrap();
     assert!(metrics.contains("electd_exec_running 1\n"), "{metrics}");
+}
+
+/// It waits for as long as the command may take, and finds nothing amiss in that.
+#[story]
+fn a_node_that_stops_waits_for_its_command() {
+    let cluster = Cluster::start(2);
+    cluster.agree_on(2);
+    let mut command = Gated::start(&cluster, 2, 1, "1000s");
+    let node = cluster.node(2);
+    node.stop_term();
+    command.until_termed();
+    // Without a command a stop takes no second: 30 heartbeats are three.
+    let heard = || Ok::<u64, String>(cluster.status(1)?.messages["heartbeat"].received);
+    let first = eventually("node-1 answers", heard);
+    eventually("node-2 leads on", || {
+        let now = heard()?;
+        ensure(now >= first + 30, || format!("{now} after {first}"))
+    });
+    assert!(lives(command.command));
+    command.open();
+    command.exec.code();
+    assert_eq!(node.exit_code(), 0, "{}", node.log_tail(20));
+    assert!(!node.log().contains("did not answer in time"), "{}", node.log_tail(20));
+    cluster.agree_on(1);
 }
 
 /// It would hold up a leadership that others wait for the end of.

@@ -6,6 +6,8 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
+use rustix::process::Pid;
+
 use super::Node;
 
 /// Calls of a node that strace changes, until this is dropped.
@@ -21,6 +23,11 @@ impl Traced {
     /// These calls of one thread.
     pub fn thread(node: &Node, thread: &str, inject: &str) -> Option<Traced> {
         Traced::attach(node.thread(thread), &[], inject)
+    }
+
+    /// These calls of a process that has one thread.
+    pub fn process(process: Pid, inject: &str) -> Option<Traced> {
+        Traced::attach(process.as_raw_nonzero().get().unsigned_abs(), &[], inject)
     }
 
     fn attach(number: u32, more: &[&str], inject: &str) -> Option<Traced> {
