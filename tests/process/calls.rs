@@ -138,6 +138,12 @@ fn a_voter_whose_writes_fail_gives_no_vote_until_they_succeed() {
         assert!(cluster.agree_on(2) > epoch, "{failing}");
         until_problem(&cluster, 1, "storage", None);
         assert_eq!(cluster.node(1).get("/readyz").unwrap().code, 200);
+        // Each write was tried again and again.
+        let log = cluster.node(1).log();
+        let told = log
+            .lines()
+            .filter(|line| line.contains("ERROR") && line.contains("Input/output error"));
+        assert_eq!(told.count(), 1, "{log}");
     }
 }
 

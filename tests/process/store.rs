@@ -266,3 +266,14 @@ fn who_was_met_at_a_later_start_is_known_after_a_restart() {
     }
     cluster.agree_among(&[1, 2], 2);
 }
+
+/// A command that only looks holds the lock for a moment.
+#[story]
+fn a_start_beside_a_command_that_looks_at_the_lock_finds_it_free() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let node = cluster.node(1);
+    let held = "-e trace=flock -e inject=flock:error=EAGAIN:when=1";
+    let Some(_calls) = node.trace_from_the_start(held) else { return };
+    node.start();
+    cluster.agree_on(1);
+}

@@ -5,6 +5,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
 
 use electd::admin::control;
 use rustix::net::SocketType;
@@ -253,4 +255,25 @@ fn beside_an_older_exec_nothing_is_certified() {
     node.kill_9();
     until_gone(coroner);
     assert!(said(node).is_err(), "nobody answers");
+}
+
+/// Who reads what a node prints, to its end, does not wait for the coroner.
+#[story]
+fn a_coroner_holds_nothing_that_its_node_prints_to() {
+    let cluster = Cluster::prepare(1, quick);
+    let (node, printed) = (cluster.node(1), cluster.file().with_file_name("printed"));
+    let build = cluster.file().with_file_name("prints");
+    let electd = env!("CARGO_BIN_EXE_electd");
+    let script = format!("#!/bin/sh\nexec {electd} \"$@\" >{}\n", printed.display());
+    fs::write(&build, script).unwrap();
+    fs::set_permissions(&build, fs::Permissions::from_mode(0o755)).unwrap();
+    node.build.replace(Some(build));
+    node.start();
+    cluster.agree_on(1);
+    let file = |process: Pid, number: u32| {
+        fs::read_link(format!("/proc/{}/fd/{number}", process.as_raw_nonzero())).unwrap()
+    };
+    assert_eq!(file(node.pid(), 1), printed);
+    let coroner = coroner(node);
+    assert_eq!([1, 2].map(|number| file(coroner, number)), ["/dev/null"; 2].map(PathBuf::from));
 }
