@@ -12,7 +12,7 @@ use story::story;
 use tempfile::TempDir;
 
 use crate::jobs::terminal::Terminal;
-use crate::support::{Cluster, done, ensure, eventually, patient};
+use crate::support::{Cluster, credentials, done, ensure, eventually, patient};
 
 /// The processes of a demo that name this folder: its nodes, and the keeper. Each with its command line.
 fn processes(folder: &Path) -> Vec<(Pid, String)> {
@@ -174,6 +174,15 @@ fn it_elects_and_obeys_its_keys_and_q_leaves_nothing() {
     terminal.types("r");
     terminal.shows("node-1 starts again");
     assert_ne!(node(folder, "node-1"), Some(pid));
+    // Before it does, TERM ends it at once.
+    eventually("node-1 answers again", || cluster.node(1).status());
+    let log = folder.join("data").join("node-1.log");
+    let ends = || fs::read_to_string(&log).unwrap().matches(" stopping\n").count();
+    let before = ends();
+    terminal.types("fr");
+    eventually("a frozen node ends in order, too", || {
+        ensure(ends() > before, || fs::read_to_string(&log).unwrap())
+    });
     terminal.types("s");
     terminal.shows("handed over to ");
     terminal.types("q");
@@ -295,6 +304,21 @@ fn a_file_runs_with_another_algorithm_apart_from_its_own_state() {
         Ok(output)
     });
     assert!(done(&output).contains("\"algorithm\": \"ring\""));
+    kill_process(Pid::from_child(&demo.child), Signal::TERM).unwrap();
+    demo.ends_with(0);
+}
+
+#[story]
+fn the_page_of_a_demo_over_https_is_named_so() {
+    let cluster = Cluster::prepare(2, |config| {
+        patient(config);
+        credentials::secure(config);
+        config["admin_tls"] = true.into();
+    });
+    let mut demo = Demo::start(&["--config", cluster.file().to_str().unwrap()]);
+    demo.prints("leads in epoch ", 1);
+    let page = format!("page    https://{}/\n", cluster.node(1).admin);
+    assert!(demo.prints("page ", 1).contains(&page), "{page}");
     kill_process(Pid::from_child(&demo.child), Signal::TERM).unwrap();
     demo.ends_with(0);
 }
