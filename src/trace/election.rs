@@ -236,8 +236,8 @@ mod tests {
             ..Merged::default()
         };
         let election = Election::new(merged, "demo", "then".to_owned());
-        let told = "b leads in epoch 4, 9 ms after the begin";
-        assert!(election.text().contains(told), "{}", election.text());
-        assert!(election.diagram().description.starts_with(told));
+        let expected = "b leads in epoch 4, 9 ms after the election began";
+        assert!(election.text().contains(expected), "{}", election.text());
+        assert!(election.diagram().description.starts_with(expected));
     }
 }
