@@ -34,6 +34,8 @@ struct Seen {
     lost_its_lease: bool,
     /// Whether it was out of reach after its last turn.
     out_of_reach: bool,
+    /// Its timings after its last turn. A turn that changes them may have asked before it did.
+    timing: Option<Timing>,
 }
 
 /// All processes, by their places.
@@ -93,9 +95,10 @@ impl Questions {
         let seen = &mut self.seen[at];
         seen.lost_its_lease = *reason == Reason::LeaseEnded;
         let isolated = *reason == Reason::Isolated;
-        let Some(question) = seen.last_of(core).filter(|_| isolated) else { return Ok(()) };
         let majority = core.members().majority();
-        if question.is_open(now, core.settings().timing) {
+        let timings = seen.timings(core);
+        let Some(question) = seen.last_of(core).filter(|_| isolated) else { return Ok(()) };
+        if question.is_open(now, timings) {
             return Err("says that no majority answers, while a majority may answer".into());
         }
         if question.answers.len() >= majority {
@@ -116,8 +119,10 @@ impl Questions {
         let before = std::mem::replace(&mut seen.out_of_reach, core.is_out_of_reach());
         let lost_its_lease = std::mem::take(&mut seen.lost_its_lease);
         let withdraws = seen.out_of_reach && !before && idle_and_informed && !lost_its_lease;
+        let timings = seen.timings(core);
+        seen.timing = Some(core.settings().timing);
         let Some(question) = seen.last_of(core) else { return Ok(()) };
-        let is_open = question.is_open(now, core.settings().timing);
+        let is_open = question.is_open(now, timings);
         let withdraws = withdraws && question.at < now; // or because of the question before
         if withdraws && is_open && !question.may_be_refused(core) {
             return Err(
@@ -133,14 +138,21 @@ impl Seen {
     fn last_of(&mut self, core: &Core) -> Option<&mut Question> {
         self.question.as_mut().filter(|asked| asked.number == core.last_question())
     }
+
+    /// Its timings before and after this turn.
+    fn timings(&self, core: &Core) -> [Timing; 2] {
+        let present = core.settings().timing;
+        [self.timing.unwrap_or(present), present]
+    }
 }
 
 impl Question {
     /// Whether voters may still answer in time.
-    fn is_open(&mut self, now: Time, timing: Timing) -> bool {
-        let votes = timing.lease * 9 / 11;
-        let wait = if self.votes { votes } else { timing.message * 2 };
-        now < self.at + *self.wait.get_or_insert(wait)
+    fn is_open(&mut self, now: Time, timings: [Timing; 2]) -> bool {
+        let votes = self.votes;
+        let [before, present] =
+            timings.map(|timing| if votes { timing.lease * 9 / 11 } else { timing.message * 2 });
+        now < self.at + *self.wait.get_or_insert(before.min(present))
     }
 
     /// Whether so many voters may refuse that the others are no majority, even if no promise bound any; once a majority
