@@ -46,11 +46,11 @@ async function draw() {
     drawn = found;
     say("told", words(told));
     load(told.title);
-  } else if (told.epoch !== null && at - stood.since > OLD) {
-    settled = stands;
+  } else if (at - stood.since > OLD) {
+    if (told.epoch !== null) settled = stands;
     return;
   }
-  if (told.epoch !== null) setTimeout(look, SOON);
+  setTimeout(look, SOON);
 }
 
 function choose(which) {
