@@ -66,7 +66,10 @@ pub(super) fn hears(
         world.questions.hears(&word);
     }
     world.checker.hears(word);
-    if let Message::Dead(certificate) = message {
+    // It takes nothing from a connection that it closed, such as that of a member that was removed.
+    if let Message::Dead(certificate) = message
+        && is_heard
+    {
         hears_of_death(world, node, certificate);
     }
 }
