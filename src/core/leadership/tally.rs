@@ -167,7 +167,7 @@ fn failed(cx: &mut Context<'_>) {
     let Some(question) = state.candidacy.question() else { return };
     let (majority, now, purpose) = (state.majority(), cx.now, question.purpose);
     let voters = can_say(state, question);
-    let (wait, heard) = (question.wait(majority, voters, now), question.is_heard(majority, voters));
+    let (wait, heard) = (question.wait(majority, now), question.is_heard(majority, voters));
     let uninformed = question.uninformed(majority, state.voters());
     let opposed = question.is_opposed(majority, voters);
     let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
