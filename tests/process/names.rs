@@ -4,13 +4,13 @@
 use std::fs;
 use std::io::Read;
 use std::net::TcpStream;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
 use story::story;
 
 use crate::support::network::inside;
+use crate::support::script::ELECTD;
 use crate::support::{Cluster, Network, credentials, ensure, eventually};
 
 /// A host's own file for a node, which a test may change while the node runs.
@@ -31,14 +31,10 @@ fn scene(quorum: &str, lines: impl Fn(usize) -> String) -> Option<Cluster> {
         }
     });
     for (number, node) in (1..).zip(cluster.nodes()) {
-        let (file, program) = (hosts(&cluster, number), env!("CARGO_BIN_EXE_electd"));
+        let file = hosts(&cluster, number);
         fs::write(&file, lines(number)).unwrap();
-        let script = file.with_file_name(format!("electd-{number}"));
-        let bind = format!("mount --bind {} /etc/hosts && exec {program} \"$@\"", file.display());
-        fs::write(&script, format!("#!/bin/sh\nexec unshare -m sh -c '{bind}' sh \"$@\"\n"))
-            .unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
-        *node.build.borrow_mut() = Some(script);
+        let bind = format!("mount --bind {} /etc/hosts && exec {ELECTD} \"$@\"", file.display());
+        node.runs_by(&format!("exec unshare -m sh -c '{bind}' sh \"$@\""));
     }
     Some(cluster)
 }

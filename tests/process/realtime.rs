@@ -1,12 +1,12 @@
 //! Real-time scheduling: the threads that a heartbeat passes have it, and nothing else of a node and of what it starts.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use serde_json::json;
 use story::story;
 
+use crate::support::script::{ELECTD, script};
 use crate::support::{Cluster, Node, electd, ensure, eventually};
 
 /// The policy of a thread or process, as the kernel shows it: 0 is ordinary, 1 is SCHED_FIFO. None if it has ended.
@@ -83,8 +83,7 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
     });
     let command = witness(job, "sleep 1000");
     let program = folder.path().join("cleanup.sh");
-    fs::write(&program, format!("#!/bin/sh\n{}\n", witness(cleanup, "exit 0"))).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    script(&program, &witness(cleanup, "exit 0"));
     let program = program.to_str().unwrap();
     cluster.node(1).start();
     cluster.node(2).start_with(&["--cleanup", program, "--", "sh", "-c", &command]);
@@ -128,13 +127,9 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
 fn a_node_that_is_refused_it_says_so_and_runs_on() {
     let cluster = Cluster::prepare(2, |config| config["realtime"] = true.into());
     let program = cluster.file().with_file_name("limited");
-    let script = format!(
-        "#!/bin/sh\nulimit -r 0; ulimit -l 64\n\
-         exec setpriv --bounding-set=-sys_nice,-ipc_lock --inh-caps=-all {} \"$@\"\n",
-        env!("CARGO_BIN_EXE_electd")
-    );
-    fs::write(&program, script).unwrap();
-    fs::set_permissions(&program, PermissionsExt::from_mode(0o755)).unwrap();
+    let limits = "ulimit -r 0; ulimit -l 64";
+    let without = "exec setpriv --bounding-set=-sys_nice,-ipc_lock --inh-caps=-all";
+    script(&program, &format!("{limits}\n{without} {ELECTD} \"$@\""));
     if !std::process::Command::new(&program).arg("--version").output().unwrap().status.success() {
         println!("skipped: to go without a capability needs root and setpriv");
         return;

@@ -1,8 +1,7 @@
 //! Cases around an address: a command beside it, a host on which no process is left, an interface that
 //! goes away, and starts that are refused.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::{self};
 use std::process::{Child, Command, Output};
 use std::time::Duration;
 
@@ -12,6 +11,7 @@ use story::story;
 use super::{ADDRESSES, OPTIONS, Scene};
 use crate::jobs::only_child;
 use crate::support::network::inside;
+use crate::support::script::script;
 use crate::support::{Finished, Node, done, electd, ensure, eventually, within};
 
 /// Many times the second between two announcements.
@@ -61,9 +61,7 @@ fn the_addresses_stay_until_the_cleanup_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
     let [cleanup, shown] =
         ["cleanup", "shown"].map(|name| scene.cluster.file().with_file_name(name));
-    let script = format!("#!/bin/sh\nip -o address show dev cable > {}\n", shown.display());
-    fs::write(&cleanup, script).unwrap();
-    fs::set_permissions(&cleanup, Permissions::from_mode(0o755)).unwrap();
+    script(&cleanup, &format!("ip -o address show dev cable > {}", shown.display()));
     let command = ["--cleanup", cleanup.to_str().unwrap(), "--", "sleep", "1000"];
     let more = [&OPTIONS[..], &command].concat();
     (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));

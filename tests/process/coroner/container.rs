@@ -1,30 +1,18 @@
 //! A node in a container: the first process of its PID namespace, whose end ends all others there.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
-
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::{Job, Manner, SOON, number, slow, until_replaced};
 use crate::jobs::only_child;
+use crate::support::script::{ELECTD, in_pid_namespace};
 use crate::support::{Cluster, DEADLINE, Node, eventually};
 
 /// Has each node run in a PID namespace of its own; false where this process may make none.
 fn contain(cluster: &Cluster) -> bool {
-    let elsewhere = ["--pid", "--fork", "--kill-child", "--mount-proc"];
-    let can = Command::new("unshare").args(elsewhere).arg("true").output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a PID namespace needs root and unshare");
-        return false;
-    }
-    let build = cluster.file().with_file_name("contained");
-    let electd = env!("CARGO_BIN_EXE_electd");
-    let script = format!("#!/bin/sh\nexec unshare {} {electd} \"$@\"\n", elsewhere.join(" "));
-    fs::write(&build, script).unwrap();
-    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
-    cluster.nodes().iter().for_each(|node| _ = node.build.replace(Some(build.clone())));
+    let Some(elsewhere) = in_pid_namespace() else { return false };
+    let lines = format!("exec {elsewhere} {ELECTD} \"$@\"");
+    cluster.nodes().iter().for_each(|node| node.runs_by(&lines));
     true
 }
 

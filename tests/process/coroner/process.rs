@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::fd::OwnedFd;
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use electd::admin::control;
@@ -23,6 +22,7 @@ use super::{
     until_gone, until_replaced,
 };
 use crate::jobs::{children, only_child};
+use crate::support::script::ELECTD;
 use crate::support::{Cluster, DEADLINE, Node, ensure, eventually, within};
 
 #[story]
@@ -257,17 +257,12 @@ fn beside_an_older_exec_nothing_is_certified() {
     assert!(said(node).is_err(), "nobody answers");
 }
 
-/// Who reads what a node prints, to its end, does not wait for the coroner.
+/// A reader of what a node prints, to its end, does not wait for the coroner.
 #[story]
 fn a_coroner_holds_nothing_that_its_node_prints_to() {
     let cluster = Cluster::prepare(1, quick);
     let (node, printed) = (cluster.node(1), cluster.file().with_file_name("printed"));
-    let build = cluster.file().with_file_name("prints");
-    let electd = env!("CARGO_BIN_EXE_electd");
-    let script = format!("#!/bin/sh\nexec {electd} \"$@\" >{}\n", printed.display());
-    fs::write(&build, script).unwrap();
-    fs::set_permissions(&build, fs::Permissions::from_mode(0o755)).unwrap();
-    node.build.replace(Some(build));
+    node.runs_by(&format!("exec {ELECTD} \"$@\" >{}", printed.display()));
     node.start();
     cluster.agree_on(1);
     let file = |process: Pid, number: u32| {

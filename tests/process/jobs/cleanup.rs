@@ -3,8 +3,7 @@
 //!
 //! The command is like `docker run`: it asks a server, which is not below it, to start the work, and waits.
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::PermissionsExt;
+use std::fs::File;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -13,16 +12,16 @@ use story::story;
 
 use super::guard::{Guard, Setup, text, until};
 use super::{command_of, only_child};
+use crate::support::script::script;
 use crate::support::{Cluster, ensure, eventually};
 
 /// A second, in nanoseconds.
 const SECOND: u64 = 1_000_000_000;
 
 /// Writes a program for the shell into the folder.
-fn program(folder: &Path, name: &str, script: &str) -> String {
+fn program(folder: &Path, name: &str, lines: &str) -> String {
     let path = folder.join(name);
-    fs::write(&path, format!("#!/bin/sh\ncd {}\n{script}\n", folder.display())).unwrap();
-    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    script(&path, &format!("cd {}\n{lines}", folder.display()));
     path.display().to_string()
 }
 

@@ -1,8 +1,8 @@
 //! Processes whose parents have ended: whichever process of electd gets them reaps them, and takes no exit code of a
 //! program that another part of it waits for.
 
-use std::fs::{self, File, Permissions};
-use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
+use std::fs::{self, File};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;
@@ -13,6 +13,7 @@ use serde_json::{Value, json};
 use story::story;
 
 use super::{children, command_of, only_child};
+use crate::support::script::{ELECTD, in_pid_namespace};
 use crate::support::{Cluster, Node, ensure, eventually, within};
 
 /// Leaves processes behind: one that is killed with its group, and two that end by themselves.
@@ -73,20 +74,11 @@ fn all_went_well(node: &Node) {
 
 #[story]
 fn the_first_process_of_a_pid_namespace_reaps_what_its_programs_leave() {
-    let elsewhere = ["--pid", "--fork", "--kill-child", "--mount-proc"];
-    let can = Command::new("unshare").args(elsewhere).arg("true").output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a PID namespace needs root and unshare");
-        return;
-    }
+    let Some(elsewhere) = in_pid_namespace() else { return };
     let cluster = Cluster::prepare(1, |_| {});
     leaving(&cluster);
-    let (node, build) = (cluster.node(1), cluster.file().with_file_name("first"));
-    let electd = env!("CARGO_BIN_EXE_electd");
-    let script = format!("#!/bin/sh\nexec unshare {} {electd} \"$@\"\n", elsewhere.join(" "));
-    fs::write(&build, script).unwrap();
-    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
-    node.build.replace(Some(build));
+    let node = cluster.node(1);
+    node.runs_by(&format!("exec {elsewhere} {ELECTD} \"$@\""));
     node.start();
     cluster.agree_on(1);
     until_left(&cluster);

@@ -1,8 +1,6 @@
 //! The guard that a follower keeps ready, so that its command need not wait for the start of one.
 
-use std::fs::{self, Permissions};
-use std::os::unix::fs::PermissionsExt;
-use std::process::Command;
+use std::fs::{self};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
@@ -12,6 +10,7 @@ use super::attached::{lives, stop};
 use super::lines::Lines;
 use super::only_child;
 use super::worker::{FILE, MANNER, POLITE, command};
+use crate::support::script::{ELECTD, in_pid_namespace};
 use crate::support::{Cluster, ensure, eventually};
 
 fn never(config: &mut Value) {
@@ -108,25 +107,14 @@ fn it_ends_with_its_electd() {
 /// In a container the first process adopts it, so that the kernel does not wake it.
 #[story]
 fn a_guard_that_stands_still_ends_with_its_electd_where_another_process_adopts_it() {
-    let elsewhere = ["--pid", "--fork", "--kill-child", "--mount-proc"];
-    let can = Command::new("unshare").args(elsewhere).arg("true").output();
-    if !can.is_ok_and(|output| output.status.success()) {
-        println!("skipped: a PID namespace needs root and unshare");
-        return;
-    }
+    let Some(elsewhere) = in_pid_namespace() else { return };
     let cluster = Cluster::prepare(2, never);
     let lines = Lines::beside(&cluster);
     start(&cluster, &lines, 2);
     cluster.agree_on(2);
-    let file = |name: &str| cluster.file().with_file_name(name);
-    let (build, ended) = (file("contained"), file("ended"));
+    let (node, ended) = (cluster.node(1), cluster.file().with_file_name("ended"));
     let inner = format!("\"$0\" \"$@\"; echo $? >{}; exec sleep 1000", ended.display());
-    let (options, electd) = (elsewhere.join(" "), env!("CARGO_BIN_EXE_electd"));
-    let script = format!("#!/bin/sh\nexec unshare {options} sh -c '{inner}' {electd} \"$@\"\n");
-    fs::write(&build, script).unwrap();
-    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
-    let node = cluster.node(1);
-    node.build.replace(Some(build));
+    node.runs_by(&format!("exec {elsewhere} sh -c '{inner}' {ELECTD} \"$@\""));
     start(&cluster, &lines, 1);
     cluster.agree_on(2);
     let electd = only_child(only_child(node.pid()).unwrap()).unwrap();

@@ -1,8 +1,7 @@
 //! Signals and variables that a process of electd inherits or gets: which of them end it, and what its programs see.
 
-use std::fs::{self, OpenOptions, Permissions};
+use std::fs::{self, OpenOptions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
 use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -11,6 +10,7 @@ use story::story;
 
 use super::attached::{Attached, exec, lives};
 use super::{command_of, only_child};
+use crate::support::script::ELECTD;
 use crate::support::{Cluster, ensure, eventually};
 
 /// Those that an operator may have a program ignore, as `nohup` does with the first.
@@ -74,12 +74,7 @@ fn exec_ends_by_no_signal_that_it_was_started_to_ignore() {
 fn a_node_and_a_guard_end_by_no_signal_that_means_nothing_to_them() {
     let cluster = Cluster::prepare(1, |_| {});
     let node = cluster.node(1);
-    let build = cluster.file().with_file_name("nohup");
-    let electd = env!("CARGO_BIN_EXE_electd");
-    let script = format!("#!/bin/sh\ntrap '' HUP INT QUIT\nexec {electd} \"$@\"\n");
-    fs::write(&build, script).unwrap();
-    fs::set_permissions(&build, Permissions::from_mode(0o755)).unwrap();
-    node.build.replace(Some(build));
+    node.runs_by(&format!("trap '' HUP INT QUIT\nexec {ELECTD} \"$@\""));
     node.start_with(&["--", "sleep", "1000"]);
     let (guard, command) = eventually("its command runs", || {
         let guard = only_child(node.pid()).ok_or("no guard")?;

@@ -25,6 +25,7 @@ mod places;
 pub mod pulse;
 mod record;
 pub mod recorder;
+pub mod script;
 pub mod stray;
 pub mod traced;
 pub mod unit;

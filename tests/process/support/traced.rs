@@ -1,14 +1,14 @@
 //! A node whose calls of the system fail, take longer or are noted down: strace does that.
 
-use std::fs::{self, Permissions};
+use std::fs;
 use std::io::{BufRead, BufReader};
-use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::Pid;
 
 use super::Node;
+use super::script::ELECTD;
 
 /// Calls of a node that strace changes, until this is dropped.
 pub struct Traced(Child);
@@ -72,17 +72,11 @@ impl Node {
             return None;
         };
         assert!(found.success());
-        let file = |what: &str| self.folder().join(format!("{}.{what}", self.name));
-        let (script, calls) = (file("sh"), file("calls"));
+        let calls = self.folder().join(format!("{}.calls", self.name));
         fs::create_dir(&calls).unwrap();
-        let (electd, output) = (env!("CARGO_BIN_EXE_electd"), calls.display());
+        let output = calls.display();
         // The process is the node itself: strace is a grandchild of it.
-        let text = format!(
-            "#!/bin/sh\nexec strace -D -ff -qq -o {output}/of {arguments} {electd} \"$@\"\n"
-        );
-        fs::write(&script, text).unwrap();
-        fs::set_permissions(&script, Permissions::from_mode(0o700)).unwrap();
-        self.build.replace(Some(script));
+        self.runs_by(&format!("exec strace -D -ff -qq -o {output}/of {arguments} {ELECTD} \"$@\""));
         Some(calls)
     }
 }

@@ -1,13 +1,13 @@
 //! A control group of a node and of all that it starts, such as a service manager makes for each unit.
 
 use std::fs;
-use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use super::node::Node;
+use super::script::ELECTD;
 use super::wait::{breathe, ensure, eventually};
 
 /// How long the kernel may take to end what is left in a group.
@@ -35,12 +35,7 @@ impl Unit {
         ensure(unit.folder.join("cgroup.kill").exists(), || "Linux 5.14 or later".to_owned())?;
         let enter = unit.folder.join("cgroup.procs");
         fs::write(&enter, "").map_err(|error| format!("{}: {error}", enter.display()))?;
-        let (script, electd) =
-            (node.folder().join(format!("{}.unit", node.name)), env!("CARGO_BIN_EXE_electd"));
-        let text = format!("#!/bin/sh\necho $$ >{} && exec {electd} \"$@\"\n", enter.display());
-        fs::write(&script, text).unwrap();
-        fs::set_permissions(&script, fs::Permissions::from_mode(0o700)).unwrap();
-        node.build.replace(Some(script));
+        node.runs_by(&format!("echo $$ >{} && exec {ELECTD} \"$@\"", enter.display()));
         Ok(unit)
     }
 
