@@ -56,8 +56,9 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
             }
             Payload::Message { envelope, .. } => {
                 let envelope = Rc::unwrap_or_clone(envelope);
-                let is_heard = is_present(world, at);
-                speech::hears(world, to, (from, is_heard), &envelope);
+                if is_present(world, at) {
+                    speech::hears(world, to, from, &envelope);
+                }
                 speech::hears_unknown(world, to, &envelope.message);
                 let from = world.id(from);
                 world.give(to, Input::Message { connection: id(at), from, envelope });
@@ -76,7 +77,8 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
     }
 }
 
-/// Whether the accepter takes messages of this connection: it has accepted no other one of this dialer since.
+/// Whether the accepter takes messages of this connection: it has neither closed it nor accepted another one of this dialer
+/// since.
 fn is_present(world: &World, at: usize) -> bool {
     let (from, to) = world.network.ends(at);
     let core = world.nodes[to].core.as_ref();

@@ -50,26 +50,18 @@ fn tells(world: &mut World, node: usize, to: NodeId, message: &Message) {
     world.checker.tells(world.now, word);
 }
 
-/// Notes what a process is about to take; it drops what comes on a connection of this peer that is not the last one.
-pub(super) fn hears(
-    world: &mut World,
-    node: usize,
-    (from, is_heard): (usize, bool),
-    envelope: &Envelope,
-) {
+/// Notes what a process is about to take.
+pub(super) fn hears(world: &mut World, node: usize, from: usize, envelope: &Envelope) {
     let message = &envelope.message;
     let turned = world.nodes[node].local(world.now);
     let (from, to) = ((from, world.id(from)), (node, world.id(node)));
     let word = Word { from, to, message, turned };
     // It takes no answer of a voter that is proved to be dead. (Z3)
-    if is_heard && !world.checker.votes.has_buried(node, (from.1, envelope.incarnation)) {
+    if !world.checker.votes.has_buried(node, (from.1, envelope.incarnation)) {
         world.questions.hears(&word);
     }
     world.checker.hears(word);
-    // It takes nothing from a connection that it closed, such as that of a member that was removed.
-    if let Message::Dead(certificate) = message
-        && is_heard
-    {
+    if let Message::Dead(certificate) = message {
         hears_of_death(world, node, certificate);
     }
 }
