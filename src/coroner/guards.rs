@@ -204,7 +204,7 @@ impl Line {
         }
         let may = node_lives && said == incarnation.to_le_bytes();
         let answer = if may { REGISTERED } else { REFUSED };
-        // Who does not hear the answer begins nothing.
+        // A guard that does not hear the answer begins nothing.
         match self.stream.write_all(&[answer]) {
             Ok(()) if may => Heard::Guard,
             _ => Heard::Over,

@@ -74,7 +74,7 @@ pub struct Leadership {
     until: Arc<AtomicU64>,
     /// For how long a renewal is valid, in nanoseconds; 0 if that is unknown.
     renewal: Arc<AtomicU64>,
-    /// Who hears of renewals, each until it is dropped.
+    /// The listeners to renewals, each until it is dropped.
     #[cfg(feature = "cli")]
     listeners: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
 }

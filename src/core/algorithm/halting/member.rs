@@ -23,9 +23,8 @@ impl Halting {
         let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         cx.raise_round(round);
         cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
-        let view = View { epoch: round, leader: Some(rank) };
-        let older = cx.state.compare(view).is_le();
-        let has_other = self.has_other_coordinator(cx, view);
+        let older = cx.state.compare(View { epoch: round, leader: Some(rank) }).is_le();
+        let has_other = self.has_other_coordinator(cx, from, round);
         let above = cx.state.is_eligible() && cx.state.rank() > rank;
         // Of two members that halt each other both would wait: then the incumbent gives way.
         let preempts = cx.state.preempts_at_once() && cx.state.exceeds(rank);
@@ -54,10 +53,9 @@ impl Halting {
     /// Whether this member has a coordinator of this round or a later one, and it is not this organizer: "any two
     /// nodes with the same group have the same coordinator", and others may have accepted that one. The organizer
     /// begins anew, in a later round. (K8)
-    fn has_other_coordinator(&self, cx: &Context, organizer: View) -> bool {
+    fn has_other_coordinator(&self, cx: &Context, organizer: NodeId, round: Epoch) -> bool {
         let known = self.accepted(cx.state).unwrap_or_else(|| cx.state.view());
-        let other = known.leader.map(|known| known.id) != organizer.leader.map(|it| it.id);
-        known.leader.is_some() && other && known.epoch >= organizer.epoch
+        known.epoch >= round && known.leader.is_some_and(|coordinator| coordinator.id != organizer)
     }
 
     /// Whether this member already obeys another HALT, of a higher organizer or a later round.
