@@ -51,11 +51,13 @@ struct Refused {
 }
 
 impl Realtime {
-    /// Locks the memory of the process, if that is wanted. The threads follow, each by [`Realtime::enter`].
+    /// Locks the memory of the process, if that is wanted. The threads follow, each by [`Realtime::enter`]; what they will
+    /// be refused is known from here on, so that the first who asks is told all of it.
     pub fn begin(is_wanted: bool) -> Realtime {
         Realtime(is_wanted.then(|| {
             let memory = refused::memory().or_else(|| Some(refused::lock(&lock_memory().err()?)));
-            Arc::new(Refused { memory, ..Refused::default() })
+            let scheduling = Mutex::new(try_scheduling().err());
+            Arc::new(Refused { memory, scheduling })
         }))
     }
 
@@ -82,9 +84,7 @@ impl Realtime {
     /// Whether it holds; none if it is not wanted.
     pub fn status(&self) -> Option<RealtimeStatus> {
         let Refused { memory, scheduling } = &**self.0.as_ref()?;
-        let refused: Vec<String> =
-            [scheduling.lock().clone(), memory.clone()].into_iter().flatten().collect();
-        let refused = (!refused.is_empty()).then(|| refused.join("; "));
+        let refused = in_words([scheduling.lock().clone(), memory.clone()]);
         Some(RealtimeStatus { holds: refused.is_none(), refused })
     }
 }
@@ -92,10 +92,18 @@ impl Realtime {
 /// What the system would refuse this process, in words; nothing if it can run in real time. Leaves all as it is.
 #[cfg(feature = "cli")]
 pub fn refusal() -> Option<String> {
-    let tried = std::thread::spawn(|| promote().map(|_| ())).join();
-    let scheduling = tried.unwrap_or_else(|_| Err("the trial ended".to_owned())).err();
-    let refused: Vec<String> = [scheduling, refused::memory()].into_iter().flatten().collect();
+    in_words([try_scheduling().err(), refused::memory()])
+}
+
+fn in_words(refused: [Option<String>; 2]) -> Option<String> {
+    let refused: Vec<String> = refused.into_iter().flatten().collect();
     (!refused.is_empty()).then(|| refused.join("; "))
+}
+
+/// Tries it in a thread of its own, which ends.
+fn try_scheduling() -> Result<(), String> {
+    let tried = std::thread::spawn(|| promote().map(|_| ())).join();
+    tried.unwrap_or_else(|_| Err("the trial ended".to_owned()))
 }
 
 /// Gives the calling thread SCHED_FIFO, and its children ordinary scheduling.

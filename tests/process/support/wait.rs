@@ -10,8 +10,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 /// Far longer than anything takes, even on a machine that is ten times slower and busy.
 pub const DEADLINE: Duration = Duration::from_secs(120);
 
-/// Between two looks at what a test waits for.
-const PAUSE: Duration = Duration::from_millis(10);
+/// Between two looks at what a test waits for: most looks ask a node, and the tests beside this one want the processor.
+const PAUSE: Duration = Duration::from_millis(25);
 
 /// Waits until `look` gives what is expected, for which nothing says how long it may take.
 #[track_caller]
