@@ -82,16 +82,10 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
     };
     let lost = || objection::state_lost(state, &hello);
     if let Some(reason) = objection::objection(state, &hello).or_else(in_use).or_else(lost) {
-        if reason == Rejection::UnknownId(hello.id) {
-            // The only trace of a refused hello: a change that adds its sender relies on it.
-            turn.cx.state.membership.record_stranger(hello.id, turn.cx.now);
-        }
-        let note = Note::Refused { peer: hello.id, reason: reason.clone() };
-        turn.cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
         if Fault::RefusedCounts.is_planted() {
             turn.cx.raise_round(hello.round);
         }
-        return;
+        return refuse(&mut turn.cx, connection, hello.id, reason);
     }
     let peer = hello.id;
     if state.detector.get(peer).is_some_and(|peer| peer.is_buried(&hello)) {
@@ -102,6 +96,10 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
     }
     if state.detector.get(peer).is_none() {
         replication::learn(turn, peer, hello.view.epoch, &hello.list);
+        if turn.cx.state.detector.get(peer).is_none() {
+            // A leader need not heed the later list of a stranger: it stays one, and dials again.
+            return refuse(&mut turn.cx, connection, peer, Rejection::UnknownId(peer));
+        }
     }
     let replaces_idle = is_idle(turn.cx.state, peer, turn.cx.now);
     close_inbound(&mut turn.cx, peer);
@@ -119,6 +117,15 @@ pub fn hello(turn: &mut Turn<'_>, connection: ConnectionId, address: String, hel
     let welcome = own_hello(turn.cx.state, turn.cx.now, peer);
     turn.cx.out.push(Output::Welcome { connection, peer, welcome });
     greeted(turn, &hello, met_before);
+}
+
+fn refuse(cx: &mut Context<'_>, connection: ConnectionId, peer: NodeId, reason: Rejection) {
+    if reason == Rejection::UnknownId(peer) {
+        // The only trace of a refused hello: a change that adds its sender relies on it.
+        cx.state.membership.record_stranger(peer, cx.now);
+    }
+    let note = Note::Refused { peer, reason: reason.clone() };
+    cx.out.extend([Output::Reject { connection, reason }, Output::Note(note)]);
 }
 
 /// The peer that was dialed answered: the connection to it is up.
@@ -202,8 +209,10 @@ pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
     let removed = reason == Rejection::Removed(own);
     turn.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     turn.cx.state.membership.record_refusal(peer, removed);
+    if removed && turn.cx.state.membership.list().get(own).is_none() {
+        turn.cx.state.membership.store(peer); // this member removed itself, and the peer has stored that
+    }
     if removed && replication::believes_removal(turn.cx.state, peer) {
-        turn.cx.state.membership.store(peer); // in case this member removed itself
         change::leave(turn);
     }
 }

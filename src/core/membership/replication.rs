@@ -18,13 +18,13 @@ use crate::core::types::{Epoch, NodeId};
 
 /// Whether this member leaves the cluster because these members say that it was removed. With a majority no
 /// single member can end it, except the leader that it follows; otherwise more than half of the other voters have
-/// to say so. A member that removed itself waits only for a member that has stored that. (M7)
+/// to say so. A member that removed itself leaves once the others can do without it (M5). (M7)
 pub fn believes_removal(state: &State, by: NodeId) -> bool {
-    let own = state.id();
-    let listed = state.membership.list().get(own).is_some();
-    let enough = state.membership.is_removed_by_most();
-    let believed = !state.needs_majority() || Fault::RemovalBelieved.is_planted();
-    believed || !listed || state.follows(by) || enough
+    let majority = state.needs_majority();
+    let believed = !majority || Fault::RemovalBelieved.is_planted();
+    let removed_itself = state.membership.list().get(state.id()).is_none();
+    let done = removed_itself && state.membership.is_kept(majority);
+    believed || done || state.follows(by) || state.membership.is_removed_by_most()
 }
 
 /// Reports that the present list is stored, as soon as it is.

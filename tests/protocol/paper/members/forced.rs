@@ -15,14 +15,15 @@ const OTHERS: [u8; 4] = [1, 2, 3, 4];
 
 /// P5 leads in epoch 1, and none but these may.
 fn candidates(quorum: Quorum, who: &[u8]) -> Process {
+    let role = |number| if who.contains(&number) { Role::Member } else { Role::Witness };
+    with_roles(quorum, role)
+}
+
+fn with_roles(quorum: Quorum, role: impl Fn(u8) -> Role) -> Process {
     let settings = Settings { quorum, ..settings(AlgorithmKind::Bully, 5) };
-    let role = |member: &Member| match who.iter().any(|number| id(*number) == member.id) {
-        true => Role::Member,
-        false => Role::Witness,
-    };
-    let member = |member: &Member| Member { role: role(member), ..member.clone() };
-    let members = settings.members.iter().map(member).collect();
-    let list = MemberList::new(version(0, 0), members);
+    let members = settings.members.iter().zip(1..);
+    let member = |(member, number): (&Member, u8)| Member { role: role(number), ..member.clone() };
+    let list = MemberList::new(version(0, 0), members.map(member).collect());
     elected(Settings { members: list.into(), ..settings })
 }
 
@@ -172,6 +173,23 @@ fn a_leader_that_removed_itself_is_told_when_it_comes_to_one_that_has_stored_it(
     assert_eq!(reaction.answers, [removed(5, false)]);
     p5.stores();
     assert_eq!((p5.core.phase(), p5.is_named_by_disk()), (Phase::Stopping, false));
+}
+
+/// An observer passes no list on: if the leader went, the voters would wait for it for ever. (M5)
+#[test]
+fn a_leader_that_removed_itself_does_not_leave_at_the_word_of_an_observer() {
+    let mut p5 = with_roles(Quorum::Majority, |number| match number {
+        3 => Role::Observer,
+        1 | 2 => Role::Witness,
+        _ => Role::Member,
+    });
+    hears(&mut p5, 4, acknowledge(0, 4));
+    makes(&mut p5, remove(5, true));
+    p5.after(TIMING.lease);
+    for (peer, leaves) in [(3, false), (1, true)] {
+        tell(&mut p5, Input::Rejected { peer: id(peer), reason: Rejection::Removed(id(5)) });
+        assert_eq!(p5.core.phase() == Phase::Stopping, leaves, "at the word of P{peer}");
+    }
 }
 
 /// Its list may be the older one by then, in a partition, and a member of the newer the only one that

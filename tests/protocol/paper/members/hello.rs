@@ -179,6 +179,19 @@ fn a_leader_takes_the_list_of_a_stranger_that_is_in_a_later_epoch() {
     assert_eq!((p5.core.phase(), p5.core.view().epoch), (Phase::Leading, Epoch(5)));
 }
 
+/// It heeds a third one so soon no more (S2). A stranger that was let in all the same would count as connected, and be
+/// heard by nobody once a list that names it has come.
+#[test]
+fn a_leader_lets_no_stranger_in_whose_list_it_does_not_take() {
+    let mut p5 = leader(Quorum::None);
+    for (number, refused) in [(6, None), (7, None), (8, Some(Rejection::UnknownId(id(8))))] {
+        let epoch = 2 * u64::from(number);
+        let later = list(version(epoch, 1), &[1, 2, 3, 4, 5, number]);
+        assert_eq!(says_hello(&mut p5, number, &later), refused, "P{number}");
+        assert_eq!(numbers(&p5).contains(&number), refused.is_none());
+    }
+}
+
 /// A stopping one takes none.
 #[test]
 fn a_stopping_member_takes_no_list_from_a_hello() {
