@@ -35,6 +35,8 @@ pub mod types;
 mod written;
 
 pub use builder::Builder;
+#[cfg(feature = "cli")]
+pub(crate) use comments::blanked as without_comments;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 #[cfg(feature = "http")]
