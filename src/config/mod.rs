@@ -154,6 +154,21 @@ mod tests {
     }
 
     #[test]
+    fn what_check_does_not_show_has_its_default_too() {
+        let more =
+            r#"{ "hooks": {"on_change": ["x"]}, "rank": {"by": "command", "command": ["x"]}, "#;
+        let text = include_str!("../../conf/cluster.json").replacen('{', more, 1);
+        let config = parse(&text, Path::new("c.json")).unwrap();
+        let member = &config.members[0];
+        let seconds = std::time::Duration::from_secs;
+        assert_eq!(member.hooks.as_ref().map(|hooks| hooks.timeout), Some(seconds(10)));
+        let Attribute::Command { timeout, .. } = member.rank.attribute else {
+            panic!("{member:?}")
+        };
+        assert_eq!((timeout, member.rank.every), (seconds(1), seconds(30)));
+    }
+
+    #[test]
     fn paths_start_at_the_folder_of_the_file() {
         let text = include_str!("../../conf/cluster.json");
         let data_dir = |path| parse(text, Path::new(path)).unwrap().data_dir;
