@@ -68,7 +68,8 @@ mod tests {
   "members": [
     {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:2", "rank": {"priority": 7}},
     {"name": "c", "id": "00000000-0000-4000-8000-000000000003", "address": "h:3"}, // to go
-    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:4"}
+    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:4"},
+    {"name": "e", "id": "00000000-0000-4000-8000-000000000005", "address": "h:5"}
   ],
   "rank": {"by": "priority", "priority": 0} // all alike, but one
 }
@@ -85,14 +86,15 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("cluster.json");
         fs::write(&file, FILE).unwrap();
-        let (admin, role) = (Some("h:10".to_owned()), "witness".to_owned());
-        let moved = MemberStatus { admin, role, ..at("d", 4, "h:9") };
-        let members = [at("a", 1, "h:1"), at("b", 2, "h:2"), moved];
+        let moved = MemberStatus { admin: Some("h:10".to_owned()), ..at("d", 4, "h:9") };
+        let watches = MemberStatus { role: "observer".to_owned(), ..at("e", 5, "h:5") };
+        let members = [at("a", 1, "h:1"), at("b", 2, "h:2"), watches, moved];
         let text = with_members(&file, &members).unwrap();
         let (begin, end) = (FILE.split("[\n").next().unwrap(), FILE.split("\n  ]").nth(1).unwrap());
         let rows = r#"[
     {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:2", "rank": {"priority": 7}},
-    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:9", "admin": "h:10", "role": "witness"},
+    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:9", "admin": "h:10"},
+    {"name": "e", "id": "00000000-0000-4000-8000-000000000005", "address": "h:5", "role": "observer"},
     {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1"}
   ]"#;
         assert_eq!(text, format!("{begin}{rows}{end}"));
