@@ -106,8 +106,6 @@ fn a_name_that_does_not_resolve_yet_is_waited_for() {
     node.stop_term();
     assert_eq!(node.exit_code(), 0, "{}", node.log());
     cluster.nodes().iter().for_each(waits);
-    node.hang_up(); // which ends nobody
-    node.leave_recording();
     (1..=3).for_each(|number| fs::write(hosts(&cluster, number), true_addresses(&[])).unwrap());
     cluster.agree_on(3);
 }
