@@ -370,31 +370,4 @@ fn fail_stop(journal: Journal, keeper: Keeper) {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use clap::Parser;
-
-    use super::*;
-    use crate::cli;
-
-    const ITSELF: &str = "cli::run::tests::a_panic_of_any_thread_ends_the_process";
-
-    #[test]
-    fn a_panic_of_any_thread_ends_the_process() {
-        if std::env::var_os("ELECTD_TEST_PANICS").is_none() {
-            let mut other = Command::new(std::env::current_exe().unwrap());
-            other.args([ITSELF, "--exact", "--nocapture"]).env("ELECTD_TEST_PANICS", "yes");
-            let ended = other.env_remove("RUST_LOG").output().unwrap();
-            let said = String::from_utf8_lossy(&ended.stderr).into_owned();
-            assert_eq!(ended.status.code(), Some(70), "{said}");
-            assert!(said.contains("ERROR a: the thread worker panicked at "), "{said}");
-            return;
-        }
-        let command = cli::Cli::parse_from(["electd", "run"]).command;
-        let cli::Command::Run(run) = command else { panic!("{command:?}") };
-        fail_stop(run.log.start("x", "a").unwrap(), Keeper::default());
-        let worker = std::thread::Builder::new().name("worker".to_owned());
-        let _ = worker.spawn(|| panic!("so")).unwrap().join();
-    }
-}
+mod tests;
