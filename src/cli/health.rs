@@ -151,6 +151,7 @@ fn object(judgement: &Judgement) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::admin::client::ClientError;
     use crate::cli::ask::Asked;
     use crate::cli::ask::tests::{following, silent};
     use crate::node::status::{LeaderlessStatus, PauseStatus, Problem};
@@ -183,6 +184,25 @@ mod tests {
             line(&judge(&[silent("b")]))
                 .starts_with("ELECTD UNKNOWN: no leader is known; 0 of 1 node answers;")
         );
+    }
+
+    /// A follower may not have heard yet how many members live; and who cannot be asked is not missing.
+    #[test]
+    fn the_leader_says_how_many_failures_are_tolerated_or_else_the_most_cautious_node() {
+        let of = |name: &str, state: &str, tolerated| {
+            let mut asked = following(name, Some(("c", 7)));
+            let status = asked.answer.as_mut().unwrap();
+            (status.state, status.failures_tolerated) = (state.to_owned(), tolerated);
+            asked
+        };
+        let mut unserved = silent("d");
+        unserved.answer = Err(ClientError::NotServed);
+        let all = [of("a", "following", 1), of("c", "leading", 2), unserved];
+        let text = line(&judge(&all));
+        assert!(text.contains("; 2 more failures tolerated; 2 of 2 nodes answer | "), "{text}");
+        assert!(text.contains(" failures_tolerated=2 answering=2;;;0;2 "), "{text}");
+        let text = line(&judge(&[of("a", "following", 3), of("b", "following", 0)]));
+        assert!(text.contains("; no further failure tolerated; "), "{text}");
     }
 
     /// Names, reasons and lists as long as they may be.

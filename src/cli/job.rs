@@ -255,3 +255,41 @@ impl Job {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use clap::Parser;
+
+    use super::*;
+
+    /// The plan of a job with these flags: of `run`, and of `exec`.
+    fn plans(flags: &[&str]) -> [Plan; 2] {
+        #[derive(Parser)]
+        struct Flags {
+            #[command(flatten)]
+            job: JobArgs,
+        }
+        let Flags { job } = Flags::parse_from([&["x"], flags, &["--", "worker", "1"]].concat());
+        let text = include_str!("../../conf/cluster.json").replace("\"none\"", "\"majority\"");
+        let config = crate::config::parse(&text, Path::new("c.json")).unwrap();
+        [true, false].map(|returns| job.plan(&config, "node-1", "job.lock".into(), returns))
+    }
+
+    #[test]
+    fn run_hands_over_when_its_command_has_ended_and_exec_does_not_unless_a_flag_says_otherwise() {
+        use Restart::{Always, Never, OnFailure};
+        let kinds = |flags: &[&str]| plans(flags).map(|it| (it.restart, it.moves, it.returns));
+        assert_eq!(kinds(&[]), [(Never, true, true), (Never, false, false)]);
+        assert_eq!(kinds(&["--then", "exit"]), [(Never, false, true), (Never, false, false)]);
+        assert_eq!(kinds(&["--then", "resign"]), [(Never, true, true), (Never, true, false)]);
+        let failing = ["--restart", "on-failure"];
+        assert_eq!(kinds(&failing), [(OnFailure, true, true), (OnFailure, false, true)]);
+        assert_eq!(kinds(&["--restart", "always"])[1], (Always, false, true));
+        let [plan, _] = plans(&["--wait", "0s", "--cleanup", "tidy"]);
+        assert_eq!((plan.wait, plan.stop_after), (Some(Duration::ZERO), Duration::from_secs(10)));
+        assert_eq!((plan.command.len(), plan.cleanup), (2, Some("tidy".into())));
+        assert!(plan.is_leased && plan.node == "node-1" && plan.cluster == "demo");
+    }
+}

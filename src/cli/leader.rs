@@ -156,6 +156,16 @@ mod tests {
         assert!(agree(&[knows("a"), knows("b")], false), "c was missed");
         assert!(!agree(&[knows("a"), rival], false));
         assert!(!agree(&[silent("a")], true));
+        let mut both = [knows("a"), knows("b")];
+        for asked in &mut both {
+            let more = ["o", "p"].map(|name| MemberStatus {
+                role: "observer".to_owned(),
+                ..member((name, "alive"))
+            });
+            asked.answer.as_mut().unwrap().members.extend(more);
+        }
+        assert!(agree(&both, true), "observers have no vote");
+        assert!(!agree(&both, false), "but they may know another leader");
     }
 
     fn member((name, status): (&str, &str)) -> MemberStatus {

@@ -29,3 +29,32 @@ pub fn ranking(config: &Config) -> String {
         margin => format!("{by}; preempts when it exceeds the leader's by more than {margin}"),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::core::settings::Margin;
+
+    #[test]
+    fn a_value_is_told_with_what_it_means() {
+        let after = Preempt::After(Duration::from_secs(30));
+        for (preempt, words) in [
+            (Preempt::Always, "always: a higher member takes over"),
+            (Preempt::Never, "never: a live leader stays"),
+            (after, "after 30s: so long a higher member is eligible"),
+        ] {
+            assert!(preemption(preempt).starts_with(words), "{}", preemption(preempt));
+        }
+        let text = include_str!("../../conf/cluster.json");
+        let mut config = crate::config::parse(text, Path::new("c.json")).unwrap();
+        assert_eq!(ranking(&config), "by id");
+        config.rank = RankKind::Priority;
+        assert_eq!(ranking(&config), "by priority, then by id");
+        (config.rank, config.margin) = (RankKind::Cpu, Margin::Percent(10));
+        let words = "by cpu, then by id; sampled again and again; preempts when it exceeds the leader's by more than 10%";
+        assert_eq!(ranking(&config), words);
+    }
+}

@@ -237,6 +237,60 @@ mod tests {
         }
     }
 
+    /// The command lines in a text, without what stands behind them: a description, or another program.
+    fn command_lines(text: &str) -> Vec<String> {
+        let joined = text.replace("\\\n", "\\");
+        let lines = joined
+            .lines()
+            .map(|line| line.split('\\').map(str::trim).collect::<Vec<_>>().join(" "));
+        let commands = lines.filter(|line| line.starts_with("electd "));
+        let cut = commands.map(|line| {
+            let quote = line.find('\'').unwrap_or(line.len());
+            let ends = ["  ", " #", " | ", " > ", " && "];
+            let end = ends.into_iter().filter_map(|end| line[..quote].find(end)).min();
+            line[..end.unwrap_or(line.len())].to_owned()
+        });
+        cut.collect()
+    }
+
+    /// The words of a line as a shell takes them, if it has no quotes but single ones.
+    fn words(line: &str) -> Vec<&str> {
+        let pieces = line.split('\'').enumerate();
+        let words = pieces.flat_map(|(at, piece)| match at % 2 {
+            0 => piece.split_whitespace().collect(),
+            _ => vec![piece],
+        });
+        words.collect()
+    }
+
+    #[test]
+    fn every_command_line_of_a_help_and_of_the_documentation_is_one_that_electd_takes() {
+        let helps = all(Cli::command()).into_iter();
+        let helps = helps.filter_map(|one| one.get_after_help().map(ToString::to_string));
+        let docs = [
+            include_str!("../../README.md"),
+            include_str!("../../docs/algorithms.md"),
+            include_str!("../../docs/exec.md"),
+            include_str!("../../docs/guarantees.md"),
+            include_str!("../../docs/membership.md"),
+            include_str!("../../docs/operations.md"),
+            include_str!("../../docs/security.md"),
+            include_str!("../../docs/trace.md"),
+        ];
+        let code = |doc: &str| {
+            let lines = doc.lines().filter(|line| line.starts_with("    "));
+            lines.collect::<Vec<_>>().join("\n")
+        };
+        let lines = helps.chain(docs.map(code)).flat_map(|text| command_lines(&text));
+        let is_abridged = |line: &str| line.contains("...") || line.contains('[');
+        let lines: Vec<String> = lines.filter(|line| !is_abridged(line)).collect();
+        assert!(lines.len() > 100, "{}", lines.len());
+        for line in lines {
+            let refused = Cli::try_parse_from(words(&line)).err();
+            assert!(refused.is_none(), "{line}\n{}", refused.unwrap());
+        }
+    }
+
     /// All commands and those below them.
     fn all(command: clap::Command) -> Vec<clap::Command> {
         let below: Vec<_> = command.get_subcommands().cloned().flat_map(all).collect();

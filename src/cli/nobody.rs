@@ -111,6 +111,9 @@ mod tests {
         let text = see(&line("a", None, (900, "isolated")));
         assert!(text.contains("a: words of isolated"), "{text}");
         assert_eq!(see(&line("b", None, (800, "isolated"))), "", "another node, the same cause");
+        let text = see(&line("b", None, (800, "refused")));
+        assert!(text.contains("a: words of isolated; b: words of refused"), "{text}");
+        assert!(text.contains("\"lasts_ms\":800"), "the shortest: {text}");
         assert_eq!(see(&line("b", Some(("b", 8)), why)), "", "the line of the leader says so");
     }
 
@@ -118,10 +121,13 @@ mod tests {
     fn the_end_is_told_if_the_leader_itself_tells_nothing() {
         let mut nobody = Nobody::default();
         let why = (800, "isolated");
-        assert_eq!(json(nobody.observe(&line("a", None, why), false)), "", "b is not known yet");
-        assert_ne!(json(nobody.observe(&line("a", None, why), true)), "");
-        let text = json(nobody.observe(&line("a", Some(("b", 8)), why), true));
+        let at = |at_ms, line| Line { at_ms, ..line };
+        let nobody_yet = |at_ms| at(at_ms, line("a", None, why));
+        assert_eq!(json(nobody.observe(&nobody_yet(1000), false)), "", "b is not known yet");
+        assert_ne!(json(nobody.observe(&nobody_yet(2000), true)), "");
+        let known = at(2500, line("a", Some(("b", 8)), why));
+        let text = json(nobody.observe(&known, true));
         assert!(text.contains("\"kind\":\"leader_known\"") && text.contains("a says so"), "{text}");
-        assert!(!text.contains("\"leaderless_ms\":null"), "{text}");
+        assert!(text.contains("\"leaderless_ms\":1300"), "800 ms, and 500 more: {text}");
     }
 }

@@ -171,6 +171,18 @@ mod tests {
     }
 
     #[test]
+    fn a_row_says_why_its_node_is_in_this_state_and_first_that_it_stalls() {
+        let mut asked = following("a", Some(("b", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        let change = r#"{"number": 1, "at_ms": 1, "from": "electing", "to": "following", "epoch": 7, "reason": "b leads"}"#;
+        status.changes = vec![serde_json::from_str(change).unwrap()];
+        let row = |asked: &Asked| row(asked, &[])[NOTE].clone();
+        assert_eq!(row(&asked), "b leads");
+        asked.answer.as_mut().unwrap().stalled = true;
+        assert_eq!(row(&asked), "stalled: its view is old, and it vouches for no leader");
+    }
+
+    #[test]
     fn versions_that_differ_are_named() {
         let nodes = ["a", "b", "c"].map(|name| following(name, Some(("b", 7))));
         assert!(!overview(&nodes, false).contains("versions:"));

@@ -81,6 +81,12 @@ mod tests {
     use super::*;
 
     #[test]
+    fn milliseconds_are_whole_where_they_are() {
+        let text = |micros| millis(Duration::from_micros(micros)).to_string();
+        assert_eq!([250, 1500, 400_000, 2_000_000].map(text), ["0.25", "1.5", "400", "2000"]);
+    }
+
+    #[test]
     fn a_table_fits_a_terminal_of_80_columns() {
         let header = ["NODE", "STATE", "LEADER", "EPOCH", "UP", "RTT", "NOTE"];
         let row = ["node-1", "reorganizing", "node-5", "1234", "23h 59m 59s", "0.4 ms"];

@@ -368,3 +368,6 @@ fn fail_stop(journal: Journal, keeper: Keeper) {
         std::process::exit(Exit::Internal.code().into());
     }));
 }
+
+#[cfg(test)]
+mod tests;

@@ -106,3 +106,16 @@ fn line(status: &Status) -> String {
         None => format!("{}, no leader known", status.state),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::status;
+
+    #[test]
+    fn the_service_manager_is_told_who_leads() {
+        assert_eq!(line(&status("a", Some(("a", 7)))), "leads in epoch 7");
+        assert_eq!(line(&status("a", Some(("b", 7)))), "follows b in epoch 7");
+        assert_eq!(line(&status("a", None)), "electing, no leader known");
+    }
+}

@@ -166,6 +166,15 @@ mod tests {
             "{}",
             problem.text(6)
         );
+        for (event, word) in [
+            (EventKind::MemberUp, "member up"),
+            (EventKind::MemberDown, "member down"),
+            (EventKind::ProblemOver, "problem over"),
+            (EventKind::Leading, "electing"),
+        ] {
+            let line = tracker.observe(&happened(event, None)).remove(0).text(6);
+            assert!(line.contains(&format!("  node-1  {word}  ")), "{line}");
+        }
     }
 
     #[test]

@@ -239,6 +239,21 @@ mod tests {
     use super::*;
 
     #[test]
+    fn who_leads_again_is_told_with_how_long_nobody_led() {
+        let known = Line::leader_known(0, ("b".to_owned(), 8), 1300, "a").text(1);
+        let line = "1970-01-01T00:00:00.000Z  -  leader known            leader b  epoch 8     a says so; nobody led for 1.3 s";
+        assert_eq!(known, line);
+        let change = |node: &str| Line {
+            node: Some(node.to_owned()),
+            leader: Some("b".to_owned()),
+            leaderless_ms: Some(1300),
+            ..Line::of_all(Kind::Change, 0)
+        };
+        assert!(change("b").text(1).ends_with("nobody led for 1.3 s"));
+        assert!(!change("a").text(1).contains("nobody led"), "the line of the leader says so");
+    }
+
+    #[test]
     fn on_a_narrow_terminal_the_reason_stands_below_and_nothing_is_torn_apart() {
         let line = Line {
             time: "2026-11-22T10:58:33.123Z".to_owned(),

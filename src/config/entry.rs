@@ -85,8 +85,9 @@ mod tests {
         assert_eq!(plain.id.0.get_version_num(), 4);
         assert_eq!((plain.role, plain.admin), (Role::Member, None));
         let full = br#"{"name": "n4", "id": "5b1d4a36-6a1c-4ac8-9d5c-6a2f2b1f0c11",
-            "address": "h:1", "listen": "0.0.0.0:1", "admin": "h:2", "role": "witness",
-            "rank": {"priority": 3}, "health": {"command": ["true"]},
+            "address": "h:1", "listen": "0.0.0.0:1", "admin": "h:2", "admin_listen": "0.0.0.0:2",
+            "role": "witness", "rank": {"priority": 3}, "health": {"command": ["true"]},
+            "hooks": {"on_change": ["true"]},
             "tls": {"ca": "ca.pem", "cert": "cert.pem", "key": "key.pem"}}"#;
         let full = parse(full).unwrap();
         assert_eq!((full.role, full.admin.as_deref()), (Role::Witness, Some("h:2")));

@@ -231,6 +231,9 @@ mod tests {
         assert_eq!(of(&five).failovers(false)[0], worst);
         assert_eq!(of(&five).failovers(true)[0], worst.zip(more).map(|(a, b)| a + b));
         assert!(text.contains("without 2 of the 3 voters: any one may fail"), "{text}");
+        assert!(text.contains("within 900ms, and 600ms more for each member that dies"), "{text}");
+        let of_five = of(&[Role::Member; 5]).text();
+        assert!(of_five.contains("without 3 of the 5 voters: any 2 may fail"), "{of_five}");
         assert!(
             [
                 "crashes is replaced within 400ms",

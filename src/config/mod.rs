@@ -35,6 +35,8 @@ pub mod types;
 mod written;
 
 pub use builder::Builder;
+#[cfg(feature = "cli")]
+pub(crate) use comments::blanked as without_comments;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, Position, Problem};
 #[cfg(feature = "http")]
@@ -149,6 +151,21 @@ mod tests {
         let problems = parse(wrong, path).unwrap_err().problems;
         let found = problems.iter().find(|problem| problem.key == "cluster").unwrap();
         assert_eq!(found.position, Some(Position { line: 3, column: 14 }));
+    }
+
+    #[test]
+    fn what_check_does_not_show_has_its_default_too() {
+        let more =
+            r#"{ "hooks": {"on_change": ["x"]}, "rank": {"by": "command", "command": ["x"]}, "#;
+        let text = include_str!("../../conf/cluster.json").replacen('{', more, 1);
+        let config = parse(&text, Path::new("c.json")).unwrap();
+        let member = &config.members[0];
+        let seconds = std::time::Duration::from_secs;
+        assert_eq!(member.hooks.as_ref().map(|hooks| hooks.timeout), Some(seconds(10)));
+        let Attribute::Command { timeout, .. } = member.rank.attribute else {
+            panic!("{member:?}")
+        };
+        assert_eq!((timeout, member.rank.every), (seconds(1), seconds(30)));
     }
 
     #[test]

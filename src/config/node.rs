@@ -103,6 +103,10 @@ mod tests {
         assert_eq!(choose(&file, None, "node-1", fresh), Ok("node-2"));
         assert_eq!(choose(&config(None), None, "node-1", fresh), Ok("node-1"));
         assert_eq!(choose(&config(None), None, "node-1.example.com", fresh), Ok("node-1"));
+        let mut file = config(None);
+        file.members[1].name = "node-1.example.com".to_owned();
+        let whole = choose(&file, None, "node-1.example.com", fresh);
+        assert_eq!(whole, Ok("node-1.example.com"), "the name as a whole before a part of it");
     }
 
     #[test]

@@ -4,17 +4,19 @@ use std::net::{IpAddr, ToSocketAddrs};
 
 use super::{Outcome, Sample, measured};
 
-/// Resolves host:port. Of several addresses the greatest of the older family counts, whatever
-/// order a name server gives them in.
+/// Resolves host:port.
 pub fn sample(address: &str) -> Outcome {
     let found = address
         .to_socket_addrs()
         .map_err(|error| format!("{address} has no IP address: {error}"))?;
-    let best = found
-        .map(|socket| socket.ip().to_canonical())
-        .max_by_key(|ip| (ip.is_ipv4(), *ip))
+    let best = best(found.map(|socket| socket.ip()))
         .ok_or_else(|| format!("{address} has no IP address"))?;
     Ok(Sample { value: number(best), from: words(address, best) })
+}
+
+/// Of several addresses the greatest of the older family counts, whatever order a name server gives them in.
+fn best(found: impl Iterator<Item = IpAddr>) -> Option<IpAddr> {
+    found.map(|ip| ip.to_canonical()).max_by_key(|ip| (ip.is_ipv4(), *ip))
 }
 
 /// IPv4 addresses are their 32 bits. Of IPv6 the first 63 bits fit: no address comes before one
@@ -61,6 +63,15 @@ mod tests {
         }
         assert_eq!(value("10.0.0.1"), 0x0a00_0001);
         assert_eq!(value("2001:db8::1"), value("2001:db8::2"), "no more than 63 bits fit");
+    }
+
+    #[test]
+    fn of_several_addresses_one_counts_in_whatever_order_they_come() {
+        let best = |ips: [&str; 3]| best(ips.map(|ip| ip.parse().unwrap()).into_iter()).unwrap();
+        for ips in [["10.0.0.2", "2001:db8::1", "10.0.0.9"], ["10.0.0.9", "10.0.0.2", "fe80::1"]] {
+            assert_eq!(best(ips).to_string(), "10.0.0.9", "{ips:?}");
+        }
+        assert_eq!(best(["2001:db8::1", "fe80::1", "2001:db8::2"]).to_string(), "fe80::1");
     }
 
     #[test]

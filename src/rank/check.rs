@@ -251,6 +251,19 @@ mod tests {
     }
 
     #[test]
+    fn it_is_run_no_more_often_than_it_is_to_be() {
+        let (sender, findings) = channel::bounded(0);
+        let deliver = move |verdict, _| sender.send(verdict).is_ok();
+        let (every, begun) = (Duration::from_millis(50), Instant::now());
+        let checker =
+            Checker::start(Check { every, ..check("") }, no_variables(), deliver).unwrap();
+        (0..3).for_each(|_| assert!(findings.recv_timeout(TIMEOUT).is_ok()));
+        assert!(begun.elapsed() >= every * 2, "{:?}", begun.elapsed());
+        drop(findings);
+        checker.stop();
+    }
+
+    #[test]
     fn it_is_run_again_and_again_and_a_stop_does_not_wait_for_it() {
         let (sender, findings) = channel::bounded(0);
         let deliver = move |verdict, _| sender.send(verdict).is_ok();

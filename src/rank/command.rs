@@ -94,6 +94,7 @@ mod tests {
             ("echo ' -7 '; echo and more", -7),
             ("printf 9223372036854775806", i64::MAX - 1),
             ("echo warning >&2; echo 1; exit 0", 1),
+            ("cat; echo 2", 2), // its stdin is empty, whatever electd's is
         ] {
             assert_eq!(shell(script, TIMEOUT).unwrap().value, value, "{script}");
         }

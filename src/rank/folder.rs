@@ -92,5 +92,11 @@ mod tests {
         let sample = free_bytes(folder.path()).unwrap();
         assert!(sample.value > 0, "{sample:?}");
         assert!(sample.from.starts_with(&format!("{} bytes are free", sample.value)), "{sample:?}");
+        let mut df = std::process::Command::new("df");
+        let told =
+            df.args(["--block-size=1", "--output=avail"]).arg(folder.path()).output().unwrap();
+        let told = String::from_utf8_lossy(&told.stdout).into_owned();
+        let bytes: i64 = told.lines().nth(1).unwrap().trim().parse().unwrap();
+        assert!(sample.value.abs_diff(bytes) < bytes.unsigned_abs() / 4, "{sample:?}, df {bytes}");
     }
 }

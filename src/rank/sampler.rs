@@ -168,6 +168,28 @@ mod tests {
     }
 
     #[test]
+    fn it_is_sampled_no_more_often_than_it_is_to_be() {
+        let (every, begun) = (Duration::from_millis(50), Instant::now());
+        let (sampler, first, samples) = start(Source::Cpu, every);
+        assert!(first.is_ok() && next(&samples).is_ok() && next(&samples).is_ok());
+        assert!(begun.elapsed() >= every * 2, "{:?}", begun.elapsed());
+        drop(samples);
+        sampler.stop();
+    }
+
+    #[test]
+    fn a_first_sample_that_nobody_waits_for_any_more_is_delivered() {
+        let (sender, samples) = channel::bounded(1);
+        let deliver = move |outcome| sender.send(outcome).is_ok();
+        let (_stopper, stop) = Stop::new().unwrap();
+        let (first, taken) = channel::bounded(0);
+        drop(taken);
+        let (source, variables) = (Source::Address("127.0.0.1:1".to_owned()), no_variables());
+        Work { source, every: OFTEN, variables, stop, deliver, failing: false }.run(first);
+        assert_eq!(samples.recv().unwrap().unwrap().value, 0x7f00_0001);
+    }
+
+    #[test]
     fn what_stays_is_read_once() {
         for source in [Source::Id, Source::Priority(7), Source::Address("127.0.0.1:1".to_owned())] {
             let (sampler, first, samples) = start(source, OFTEN);

@@ -137,5 +137,12 @@ mod tests {
         for part in ["<title>t</title>", "<p>c</p>", "<p>d</p>", "<svg ", STYLE, SCRIPT] {
             assert_eq!(page.matches(part).count(), 1, "{part}");
         }
+        // A browser runs only what the policy names by its hash.
+        for (begin, end, count) in [("<script>", "</script>", 1), ("<style>", "</style>", 2)] {
+            let elements = page.split(begin).skip(1).filter_map(|rest| rest.split(end).next());
+            let hashes = elements.map(|text| BASE64_STANDARD.encode(Sha256::digest(text)));
+            let named = hashes.filter(|hash| policy().contains(&format!("'sha256-{hash}'")));
+            assert_eq!(named.count(), count, "{begin}");
+        }
     }
 }

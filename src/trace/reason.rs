@@ -123,6 +123,8 @@ mod tests {
                 Reason::Refused(long),
                 "too few of the voters would vote for it; it asks again in 6.5 s",
             ),
+            (Reason::NoMajority(Duration::ZERO), "no majority of the voters agrees yet"),
+            (Reason::Refused(Duration::ZERO), "too few of the voters would vote for it"),
         ] {
             assert_eq!(reason.sentence(&members), words);
         }

@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 fn simulate(args: &str, output: &str) -> String {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
@@ -12,12 +12,12 @@ fn simulate(args: &str, output: &str) -> String {
     String::from_utf8(output.stdout).expect("UTF-8")
 }
 
-fn json(args: &str, output: &str) -> Value {
+fn shown(args: &str, output: &str) -> Value {
     serde_json::from_str(&simulate(args, output)).expect("JSON on stdout")
 }
 
 fn events(args: &str) -> Vec<Value> {
-    json(args, "events")["events"].as_array().expect("a list").clone()
+    shown(args, "events")["events"].as_array().expect("a list").clone()
 }
 
 /// Elections by all algorithms, with and without a majority, and random runs.
@@ -96,7 +96,7 @@ fn a_message_is_caused_by_the_message_that_it_answers() {
 #[test]
 fn each_message_is_an_event_once() {
     for args in runs().filter(|args| !args.contains("--faults")) {
-        let figures = json(&args, "json");
+        let figures = shown(&args, "json");
         let total = figures["messages"].as_object().expect("counts");
         for (kind, count) in total.iter().filter(|(kind, _)| *kind != "total") {
             let kind = kind.to_uppercase().replace('_', "-");
@@ -129,4 +129,56 @@ fn the_page_has_each_event_in_the_list_and_in_the_drawing_and_asks_for_nothing()
             assert_eq!(page.matches(part).count(), 1, "{args}: {part}");
         }
     }
+}
+
+/// What a member of a cluster of this many recorded of its election.
+fn record(members: usize) -> tempfile::NamedTempFile {
+    let names: Vec<String> = (1..=members).map(|number| format!("node-{number}")).collect();
+    let became = |n: u64, phase: &str| {
+        json!({
+            "n": n, "at_ns": n * 1_000_000, "what": "became", "label": phase, "phase": phase, "number": 7,
+            "leader": "node-1", "reason": "so",
+        })
+    };
+    let record = json!({
+        "cluster": "demo", "node": "node-1", "incarnation": 1, "algorithm": "bully", "now_ns": 5_000_000,
+        "wall_ms": 1_700_000_000_123_u64, "members": names, "entries": [became(1, "electing"), became(3, "leading")],
+    });
+    let file = tempfile::NamedTempFile::new().expect("a file");
+    std::fs::write(file.path(), record.to_string()).expect("it is written");
+    file
+}
+
+#[test]
+fn an_election_of_too_many_members_for_a_drawing_is_told_all_the_same() {
+    let trace = |members: usize, args: &[&str]| {
+        let file = record(members);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        let output = command.arg("trace").arg("--file").arg(file.path()).args(args).output();
+        let output = output.expect("electd runs");
+        let [told, said] =
+            [output.stdout, output.stderr].map(|text| String::from_utf8_lossy(&text).into_owned());
+        (output.status.code(), told, said)
+    };
+    let (code, told, _) = trace(41, &[]);
+    assert_eq!(code, Some(0), "{told}");
+    let first = "Election of epoch 7 in demo, algorithm bully, 2023-11-14T22:13:20.";
+    assert!(told.starts_with(first), "{told}");
+    assert!(
+        told.contains("Z\n\n    0.000 ms  node-1   electing: so\n    2.000 ms  node-1   "),
+        "{told}"
+    );
+    assert!(told.contains("node-1 leads in epoch 7, 2 ms after the election began\n"), "{told}");
+    for form in ["svg", "html"] {
+        assert_eq!(trace(40, &["--output", form]).0, Some(0), "{form}");
+        let (code, told, said) = trace(41, &["--output", form]);
+        assert_eq!((code, told.as_str()), (Some(2), ""), "{said}");
+        assert!(said.starts_with("41 members do not fit a drawing; at most 40 do"), "{said}");
+    }
+    let (code, _, said) = trace(3, &["--epoch", "9"]);
+    assert_eq!(code, Some(1), "{said}");
+    assert!(
+        said.contains("has recorded the election of epoch 9: `electd history` lists"),
+        "{said}"
+    );
 }

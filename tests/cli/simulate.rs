@@ -145,7 +145,7 @@ fn an_election_by_a_majority_can_be_shown_and_drawn() {
 
 #[test]
 fn a_random_life_can_be_drawn() {
-    for (faults, seed) in [("model", 1), ("all", 7), ("stay", 7)] {
+    for (faults, seed) in [("model", 1), ("all", 7), ("stay", 7), ("storm", 7), ("jobs", 7)] {
         let args = format!("--faults {faults} --quorum majority --seed {seed} --output svg");
         let svg = stdout(&simulate(&args));
         assert!(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"), "{args}");

@@ -90,6 +90,20 @@ fn other_shells_have_completions_too() {
 }
 
 #[test]
+fn the_manual_has_a_page_for_each_command_and_makes_its_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let pages = folder.path().join("share/man1");
+    let output = electd(&["man", "--out", pages.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    for page in ["electd.1", "electd-run.1", "electd-member-add.1"] {
+        let page = std::fs::read_to_string(pages.join(page)).expect(page);
+        assert!(page.contains(".SH NAME\n"), "{page}");
+    }
+    let output = electd(&["man", "--out", "/dev/null/man1"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
+#[test]
 fn a_demo_with_a_job_that_is_not_there_is_refused_with_its_name() {
     let output = electd(&["demo", "--", "./no-such-worker"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");

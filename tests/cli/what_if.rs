@@ -93,6 +93,11 @@ fn who_goes_down_and_who_is_added_decide_who_leads_and_what_is_left() {
         (&json!(4), &json!(3))
     );
     assert_eq!(json["sides"][0]["leaders"], json!(["a", "new-1", "new-2"]));
+    let words = text(&folder, "--add 2");
+    assert!(words.contains("the highest of a, new-1, new-2 leads, within 900ms."), "{words}");
+    let words = text(&folder, "--down a,b,c,d,e");
+    let nobody = "no member lives: nobody leads, as no member may lead there. 0 voters live, 3 are needed: 3 must";
+    assert!(words.contains(nobody), "{words}");
 
     let words = text(&file("none"), "--cut a,b/c,d,e");
     assert!(words.contains("a, b: a goes on leading. One more may fail."), "{words}");

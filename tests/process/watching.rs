@@ -290,7 +290,12 @@ fn a_watch_of_leaders_begins_in_the_past_where_it_is_told_to() {
         (&leads["node"], &leads["to"], &leads["epoch"]),
         (&json!("node-2"), &json!("leading"), &json!(epoch))
     );
+    let mut late = Watching::start(&cluster, &["--leaders", "--since", "1ms"]);
+    let is_past = |line: &Value| line["to"] == "leading" && line["kind"] == "change";
+    assert!(!is_past(&late.until(|line| is_past(line) || line["kind"] == "now")));
     cluster.node(2).stop_term();
+    let next = late.until(|line| line["kind"] == "change");
+    assert!(!is_past(&next) || next["epoch"] != epoch, "{next}");
     // They may happen within one millisecond.
     let mut next = || watching.until(|line| line["kind"] == "change");
     let mut lines = [next(), next()].map(|line| (line["node"].clone(), line["from"] == "leading"));

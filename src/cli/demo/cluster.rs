@@ -129,7 +129,7 @@ fn copy(
         |path: &Path| std::path::absolute(path).map_err(|error| unreadable(file, &error));
     let folder = absolute(&config.data_dir)?.join(name);
     let text = fs::read_to_string(file).map_err(|error| unreadable(file, &error))?;
-    let mut document = serde_json::from_str(&text)
+    let mut document = serde_json::from_str(&config::without_comments(&text))
         .map_err(|error: serde_json::Error| unreadable(file, &error.into()))?;
     make_absolute(&mut document, absolute(file)?.parent().unwrap_or(Path::new("/")));
     change(&mut document, changes);
@@ -208,6 +208,21 @@ mod tests {
             "health": {"command": ["/etc/./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
         });
         assert_eq!(document, expected);
+    }
+
+    #[test]
+    fn a_copy_is_its_file_with_the_changes_and_a_state_apart_comments_or_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        let text = include_str!("../../../conf/cluster.json");
+        fs::write(&file, format!("// of a trial\n{text}")).unwrap();
+        let config = config::load(&file).unwrap();
+        let changes = Changes { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
+        let copy = copy(&config, &file, "ring-majority", changes).unwrap();
+        let copied = config::load(&copy).unwrap();
+        assert_eq!((copied.algorithm.name(), copied.quorum), ("ring", Quorum::Majority));
+        assert_eq!(copied.data_dir, config.data_dir.join("ring-majority"));
+        assert_eq!(copied.members, config.members);
     }
 
     #[test]

@@ -209,3 +209,24 @@ pub fn make_folder(folder: &Path) -> Result<(), CliError> {
         CliError::new(Exit::DataDir, what)
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn how_a_node_ended_is_told_with_its_last_words_if_that_was_its_own_will() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.log");
+        fs::write(&log, format!("{}\nthe port is in use\n", "ä".repeat(5000))).unwrap();
+        for (status, words) in [
+            (0, "has ended; r starts it again"),
+            (9, "was killed; r starts it again"),
+            (71 << 8, "has ended with 71: the port is in use"),
+        ] {
+            assert_eq!(how(ExitStatus::from_raw(status), &log), words);
+        }
+        let unread = how(ExitStatus::from_raw(71 << 8), folder.path());
+        assert!(unread.starts_with("has ended with 71: its log cannot be read: "), "{unread}");
+    }
+}

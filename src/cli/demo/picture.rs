@@ -152,6 +152,17 @@ mod tests {
     }
 
     #[test]
+    fn a_process_that_does_not_run_as_usual_has_a_word_of_its_own() {
+        let unheard = || Err(ClientError::NotServed);
+        let state = |condition, answer| unusual(&condition, &answer).map(|(state, _)| state);
+        assert_eq!(state(Condition::Runs, unheard()), Some("starting"));
+        assert_eq!(state(Condition::Runs, silent("a").answer), None);
+        assert_eq!(state(Condition::Frozen, unheard()), Some("frozen"));
+        let restarts = Condition::Restarts(std::time::Instant::now());
+        assert_eq!(state(restarts, unheard()), Some("ending"));
+    }
+
+    #[test]
     fn a_row_of_the_table_is_cut() {
         assert_eq!(cut("abcdef", 4), "abc…");
     }

@@ -45,7 +45,7 @@ impl LogArgs {
         let stderr = io::stderr();
         let style = Style {
             format: self.log_format,
-            for_journal: is_journal(&stderr),
+            for_journal: is_journal(&stderr, &variable("JOURNAL_STREAM").unwrap_or_default()),
             cluster: cluster.to_owned(),
             node: node.to_owned(),
         };
@@ -113,9 +113,8 @@ fn directives(wanted: Option<String>) -> Result<String, CliError> {
     }
 }
 
-/// Whether stderr leads to systemd's journal, which says so with the device and the inode of the socket.
-fn is_journal(stderr: &Stderr) -> bool {
-    let said = std::env::var("JOURNAL_STREAM").unwrap_or_default();
+/// Whether stderr leads to systemd's journal, which has said so with the device and the inode of the socket.
+fn is_journal(stderr: impl AsFd, said: &str) -> bool {
     fstat(stderr).is_ok_and(|file| said == format!("{}:{}", file.st_dev, file.st_ino))
 }
 

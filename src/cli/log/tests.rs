@@ -178,7 +178,10 @@ fn the_journal_gets_the_priority_of_each_line_and_no_second_time_and_level() {
     let text = written(LogFormat::Text, true, Level::Warn, &[], "one\nother");
     assert_eq!(text, "<4>a: one\n<4>other\n");
     assert!(written(LogFormat::Json, true, Level::Info, &[], "one\nother").starts_with("<6>{"));
-    assert!(!is_journal(&io::stderr()), "tests do not run in a unit");
+    assert_eq!(written(LogFormat::Text, true, Level::Error, &[], "one"), "<3>a: one\n");
+    let [journal, other] = [(); 2].map(|()| tempfile::tempfile().unwrap());
+    let said = fstat(&journal).map(|file| format!("{}:{}", file.st_dev, file.st_ino)).unwrap();
+    assert!(is_journal(&journal, &said) && !is_journal(&other, &said) && !is_journal(&other, ""));
 }
 
 #[test]

@@ -57,3 +57,51 @@ fn new_row(member: &MemberStatus) -> String {
     }
     row + "}"
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::member;
+
+    const FILE: &str = r#"{ // of the shop
+  "cluster": "shop", "quorum": "none", "data_dir": "data",
+  "members": [
+    {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:2", "rank": {"priority": 7}},
+    {"name": "c", "id": "00000000-0000-4000-8000-000000000003", "address": "h:3"}, // to go
+    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:4"},
+    {"name": "e", "id": "00000000-0000-4000-8000-000000000005", "address": "h:5"}
+  ],
+  "rank": {"by": "priority", "priority": 0} // all alike, but one
+}
+"#;
+
+    fn at(name: &str, number: u8, address: &str) -> MemberStatus {
+        let (id, address) =
+            (format!("00000000-0000-4000-8000-00000000000{number}"), address.into());
+        MemberStatus { id, address, ..member(name) }
+    }
+
+    #[test]
+    fn the_file_gets_the_members_of_the_cluster_and_keeps_the_rest() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        fs::write(&file, FILE).unwrap();
+        let moved = MemberStatus { admin: Some("h:10".to_owned()), ..at("d", 4, "h:9") };
+        let watches = MemberStatus { role: "observer".to_owned(), ..at("e", 5, "h:5") };
+        let members = [at("a", 1, "h:1"), at("b", 2, "h:2"), watches, moved];
+        let text = with_members(&file, &members).unwrap();
+        let (begin, end) = (FILE.split("[\n").next().unwrap(), FILE.split("\n  ]").nth(1).unwrap());
+        let rows = r#"[
+    {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:2", "rank": {"priority": 7}},
+    {"name": "d", "id": "00000000-0000-4000-8000-000000000004", "address": "h:9", "admin": "h:10"},
+    {"name": "e", "id": "00000000-0000-4000-8000-000000000005", "address": "h:5", "role": "observer"},
+    {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1"}
+  ]"#;
+        assert_eq!(text, format!("{begin}{rows}{end}"));
+        let twice = [at("a", 1, "h:1"), at("a", 2, "h:2")];
+        let error = with_members(&file, &twice).unwrap_err();
+        assert!(error.contains("is taken by members[0].name"), "{error}");
+        fs::write(&file, "{}").unwrap();
+        assert_eq!(with_members(&file, &members).unwrap_err(), "the file has no list of members");
+    }
+}

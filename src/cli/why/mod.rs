@@ -28,9 +28,9 @@ use view::{View, Why};
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
-  electd why --config cluster.json               every member
-  electd why node-2 --config cluster.json        node-2 alone
-  electd why --config cluster.json --output json for programs")]
+  electd why --config cluster.json                every member
+  electd why node-2 --config cluster.json         node-2 alone
+  electd why --config cluster.json --output json  for programs")]
 pub struct WhyArgs {
     /// The member to tell of. Without it: all.
     #[arg(value_name = "NODE", id = "member", add = member_names())]

@@ -3,6 +3,7 @@
 use super::of_member::why;
 use super::view::{Cause, View, Why};
 use super::{nobody, text};
+use crate::admin::client::ClientError;
 use crate::cli::ask::Asked;
 use crate::cli::ask::tests::{following, member, silent};
 use crate::node::status::{
@@ -89,6 +90,23 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
     holds(&[leader, silent("a")], "a", Cause::NotEligible, &words);
 }
 
+#[test]
+fn ids_decide_where_ranks_are_equal_and_another_node_is_none_of_the_cluster() {
+    let by_id = pair(0, 0, |status| {
+        status.members.iter_mut().for_each(|member| member.rank.value = serde_json::Value::Null);
+    });
+    holds(&by_id, "a", Cause::Rank, &["b ranks higher, by id"]);
+    let equal = pair(5, 5, |_| ());
+    holds(&equal, "a", Cause::Rank, &["b ranks higher: priority 5, against priority 5"]);
+    holds(&equal, "b", Cause::Leads, &["none ranks higher"]);
+    let greater_id = pair(5, 5, |status| status.members[0].id = "id of c".into());
+    holds(&greater_id, "b", Cause::Leads, &["a would rank higher"]);
+    let [_, leader] = pair(3, 5, |_| ());
+    let other = Err(ClientError::Other("node at a is x of cluster hc".to_owned()));
+    let asked = [leader, Asked { answer: other, ..silent("a") }];
+    holds(&asked, "a", Cause::OtherNode, &["x of cluster hc => give both hosts the same file"]);
+}
+
 /// The order of the ranks is no reason where one of them may not lead.
 #[test]
 fn a_member_that_may_not_lead_is_not_said_to_rank_higher() {
@@ -110,7 +128,9 @@ fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
         let mut asked = following("a", None);
         let own = asked.answer.as_mut().unwrap();
         own.quorum = quorum.into();
-        own.members = vec![member("a"), MemberStatus { status: status.into(), ..member("b") }];
+        let observer = MemberStatus { role: "observer".into(), ..member("o") };
+        let other = MemberStatus { status: status.into(), ..member("b") };
+        own.members = vec![member("a"), other, observer];
         let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
         own.leaderless = Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
         let asked = [asked, silent("b")];

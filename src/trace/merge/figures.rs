@@ -14,6 +14,9 @@ use crate::core::settings::AlgorithmKind;
 /// use electd::trace::merge::figures::messages;
 ///
 /// assert_eq!(messages(AlgorithmKind::Bully, 4), 3..=15);
+/// assert_eq!(messages(AlgorithmKind::Halting, 4), 18..=29);
+/// assert_eq!((messages(AlgorithmKind::Ring, 4), messages(AlgorithmKind::Ring, 2)), (8..=14, 4..=5));
+/// assert_eq!(AlgorithmKind::ALL.map(|algorithm| messages(algorithm, 1)), [0..=0, 0..=0, 0..=0]);
 /// ```
 #[must_use]
 pub fn messages(algorithm: AlgorithmKind, members: usize) -> RangeInclusive<u64> {

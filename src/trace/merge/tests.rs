@@ -246,6 +246,23 @@ fn what_a_member_tried_long_before_is_no_part_of_the_election_that_it_joins() {
     assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
 }
 
+/// They are told of the leader in its epoch, too, whenever they come.
+#[test]
+fn who_comes_later_or_comes_back_is_no_part_of_the_election() {
+    let mut world = failover();
+    let (a, c, d) = (0, 2, 3);
+    let lost = world.sees(a, 8_000_000, "lost", c);
+    world.became(a, 8_000_000, ("electing", 2), lost);
+    for to in [d, a] {
+        let news = world.send((c, to), 9_000_000, ("coordinator", 2), 0);
+        let heard = world.take(&news, 9_000_100);
+        world.became(to, 9_000_100, ("following", 2), heard);
+    }
+    let merged = merged(&world.without_d(), Which::Last);
+    assert_eq!(counted(&merged), FAILOVER);
+    assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
+}
+
 #[test]
 fn while_nobody_leads_it_is_told_what_they_do() {
     let mut world = failover();
@@ -255,6 +272,20 @@ fn while_nobody_leads_it_is_told_what_they_do() {
     }
     let merged = merged(&world.without_d(), Which::Last);
     assert_eq!((merged.epoch, merged.leader, merged.events.len()), (None, None, 6));
+}
+
+#[test]
+fn of_too_many_events_the_latest_are_kept_and_the_others_counted() {
+    let mut world = failover();
+    for node in 0..3 {
+        world.became(node, 5_000_000, ("electing", 2), 0);
+    }
+    let more = MOST_EVENTS as u64;
+    (0..more).for_each(|n| _ = world.sees(0, 5_000_001 + n, &format!("event {n}"), 2));
+    let merged = merged(&world.without_d(), Which::Last);
+    assert_eq!((merged.events.len(), merged.left_out), (MOST_EVENTS, 3));
+    let [first, last] = [0, MOST_EVENTS - 1].map(|at| merged.events[at].what.label());
+    assert_eq!((first, last), ("event 0", &*format!("event {}", more - 1)));
 }
 
 #[test]

@@ -128,6 +128,8 @@ fn a_browser_gets_the_drawing_which_runs_its_own_script_alone() {
     assert!(!policy.contains("unsafe"), "{policy}");
     assert!(policy.ends_with("frame-ancestors 'self'; sandbox allow-scripts"), "{policy}");
     assert!(page.body.contains("Election of epoch 7 in demo"), "{}", page.body);
+    let unseen = "<line class=\"arrow unseen\" ";
+    assert!(page.body.contains(unseen), "node-2 does not tell that it sent it: {}", page.body);
     assert!(
         page.body.contains("&lt;b&gt;node-3&lt;/b&gt; is dead") && !page.body.contains("<b>"),
         "{}",

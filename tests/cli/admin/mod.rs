@@ -8,6 +8,7 @@ mod events;
 mod fake;
 mod limits;
 mod metrics;
+mod orders;
 pub mod pace;
 mod page;
 mod peers;

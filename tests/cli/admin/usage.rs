@@ -21,12 +21,26 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
         (&["pause", "--for", "0s"], "\"0s\" is out of range: give 1ms"),
         (&["pause", "--for", "12"], "\"12\" is no time: give a number and a unit"),
         (&["status", "--timeout", "0s"], "\"0s\" leaves no time for an answer"),
+        (&["status", "--watch"], "--watch draws on a terminal, and stdout is none"),
+        (&["watch", "--since", "yesterday"], "write a time such as 30s, 15m or 24h"),
+        (&["history", "--since=-1h"], "write a time such as 30s, 15m or 24h"),
     ] {
         let output = cluster.electd(args);
         assert_eq!(code(&output), Some(2), "{args:?}: {output:?}");
         assert!(stderr(&output).contains(said), "{args:?}: {output:?}");
     }
+    let health = run(electd(&["--config", "/no/such/file"], "health"));
+    assert_eq!(code(&health), Some(3), "a monitoring system takes 2 for an outage: {health:?}");
     let file = cluster.file.to_str().unwrap();
+    let address = server.local_addr().to_string();
+    for (args, said) in [
+        (&["remove", "--config", file, "../a"][..], "\"../a\" is nobody's name: use 1 to 63 of"),
+        (&["list", "--admin", &address, "--output", "config"], "name it with --config"),
+    ] {
+        let output = run(electd(args, "member"));
+        assert_eq!(code(&output), Some(2), "{args:?}: {output:?}");
+        assert!(stderr(&output).contains(said), "{args:?}: {output:?}");
+    }
     for (name, address, id, said) in [
         ("d", "h:1", "x", "--id \"x\" is no version 4 UUID: "),
         ("d", "h:1", "00000000-0000-1000-8000-000000000001", "is no version 4 UUID: "),

@@ -46,6 +46,7 @@ fn each_member_gets_a_folder_whose_files_check_passes_and_nothing_is_overwritten
         assert!(own.join("ca.pem").exists() && own.join("cert.pem").exists());
     }
     assert_eq!(mode(&folder.path().join("tls/ca-key.pem")), 0o600);
+    assert_eq!(mode(&folder.path().join("tls")), 0o700);
     let file = file(&folder);
     let output = electd(&["check", "--config", &file, "--output", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
@@ -112,6 +113,7 @@ fn check_warns_before_a_certificate_ends_and_of_a_key_that_others_may_read() {
     fs::write(of("a/key.pem"), key.serialize_pem()).unwrap();
     let text = stdout(&electd(&["check", "--config", &file(&folder)]));
     for words in [
+        "certificates of 3 members are here; that of a ends first, on ",
         "WARNING: a: the certificate ends on",
         "in 19 days: renew it",
         "WARNING: w: tls.key",
@@ -134,6 +136,8 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     assert!(renewed[0] == ca && renewed[1] != cert && renewed[2] != key);
     assert_eq!(mode(&of("a/key.pem")), 0o600);
     fs::remove_dir_all(of("b")).unwrap(); // as of a member that was added later
+    fs::create_dir(of("b.new")).unwrap(); // and of an attempt that was cut short
+    fs::write(of("b.new/key.pem"), "half a k").unwrap();
     assert_eq!(renew("b").status.code(), Some(0));
     let output = electd(&["check", "--config", &file, "--output", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -70,6 +70,11 @@ fn a_node_is_a_member_and_the_flag_beats_the_environment() {
     };
     assert_eq!(node(&[]), "node-2");
     assert_eq!(node(&["--node", "node-1"]), "node-1");
+    let elsewhere = "/etc/electd/cluster.json";
+    if !Path::new(elsewhere).exists() {
+        let output = command(&["check"]).env("ELECTD_CONFIG", "").output().unwrap();
+        assert!(stderr(&output).starts_with(&format!("{elsewhere}: cannot be read")), "{output:?}");
+    }
 }
 
 #[test]
@@ -80,6 +85,7 @@ fn an_environment_that_is_no_text_is_an_error_and_a_path_may_be_any_bytes() {
         ("ELECTD_NODE", &["check"][..], 2),
         ("ELECTD_ADMIN", &["status"], 2),
         ("RUST_LOG", &["run"], 2),
+        ("ELECTD_LOG_FORMAT", &["check"], 2),
         ("ELECTD_NODE", &["health"], 3),
     ] {
         let output = command(args).env("ELECTD_CONFIG", &file.path).env(name, strange).output();
@@ -104,12 +110,23 @@ fn a_reader_that_goes_away_is_no_failure() {
     let mut check = command(&["check", "--config", file.arg()]);
     let output = check.stdout(writer).stderr(Stdio::piped()).output().unwrap();
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
+    let full = fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let output = check.stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(70), "but a disk that is full is one");
+    assert!(stderr(&output).starts_with("cannot write to stdout: No space left"), "{output:?}");
 }
 
 #[test]
 fn a_wrong_command_line_exits_with_2() {
-    for args in [&["check", "--colour"][..], &["init"], &["init", "--nodes", "0"], &["elect"], &[]]
-    {
+    let nothing_to_run = ["exec"];
+    for args in [
+        &["check", "--colour"][..],
+        &["init"],
+        &["init", "--nodes", "0"],
+        &["elect"],
+        &[],
+        &nothing_to_run,
+    ] {
         assert_eq!(electd(args).status.code(), Some(2), "{args:?}");
     }
     for args in [&["--version"][..], &["--help"], &["help", "init"]] {
@@ -165,6 +182,8 @@ fn init_writes_a_local_cluster_that_check_passes() {
     let output = electd(&["init", "--nodes", "12", "--base-port", "9001", "--out", out]);
     assert!(output.status.success(), "{output:?}");
     assert!(stderr(&output).contains("quorum is \"none\""), "{output:?}");
+    let next = format!("wrote {out}; next: electd check --config {out}\n");
+    assert!(stderr(&output).ends_with(&next), "{output:?}");
     let members = checked_members(&path);
     assert_eq!(members.len(), 12);
     assert_eq!(members[11]["name"], "node-12");
@@ -227,6 +246,14 @@ fn init_for_hosts_is_safe_unless_it_is_told_otherwise() {
     assert_eq!((output.status.code(), stderr(&output)), (Some(0), String::new()));
     let written: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
     assert_eq!((&written["quorum"], &written["preempt"]), (&"none".into(), &"always".into()));
+    let told = ["--timing", "vm", "--data-dir", "state", "--preempt", "never"];
+    let output = electd(&[&hosts[..], &told].concat());
+    let written: serde_json::Value = serde_json::from_str(&stdout(&output)).unwrap();
+    assert_eq!(
+        (&written["timing"]["failure"], &written["data_dir"]),
+        (&"2s".into(), &"state".into())
+    );
+    assert_eq!(written["preempt"], "never");
     let output = electd(&[&hosts[..], &["--preempt", "soon"]].concat());
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     assert!(stderr(&output).contains("preempt.after"), "{output:?}");
@@ -238,6 +265,7 @@ fn init_refuses_what_check_would_refuse() {
         (&["--member", "a=h", "a=i"][..], "is taken by members[0].name"),
         (&["--member", "a=h", "b=h:7201"], "is taken by members[1].address"),
         (&["--member", "a b=h"], "is not a name"),
+        (&["--member", "a"], "write NAME=HOST or NAME=HOST:PORT"),
         (&["--nodes", "2", "--cluster", ""], "cluster: is empty"),
         (&["--nodes", "2", "--quorum", "most"], "quorum cannot be \"most\""),
         (&["--nodes", "2", "--base-port", "65500"], "is too high"),

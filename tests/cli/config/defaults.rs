@@ -56,6 +56,9 @@ fn with_a_majority_a_key_without_effect_is_warned_of() {
             [&majority["crash_failover_ms"], &majority["worst_failover_ms"]],
             [&json!(400), &json!(900)]
         );
+        let apart = ["unsteady_adds_ms", "dual_leader_window_ms"]
+            .map(|key| (none[key].clone(), majority[key].clone()));
+        assert_eq!(apart, [(Value::Null, json!(2100)), (json!(800), Value::Null)]);
     }
 }
 

@@ -6,5 +6,6 @@ mod containers;
 mod defaults;
 mod files;
 mod health;
+mod limits;
 mod problems;
 mod ranks;

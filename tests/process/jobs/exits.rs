@@ -1,7 +1,7 @@
 //! Signals that end a process of electd, and its exit code: while a command runs, and while none does. And the end of the
 //! node.
 
-use std::fs;
+use std::fs::{self, File};
 use std::process::{Child, Stdio};
 use std::time::{Duration, Instant};
 
@@ -148,4 +148,26 @@ fn an_exec_that_restarts_its_command_waits_for_the_next_node_without_an_end() {
     eventually("that time is over", || ensure(since.elapsed() > WAIT, || "it is not".to_owned()));
     cluster.node(1).restart();
     exec.hears("begun\n");
+}
+
+/// A node that led at once would tell the others that its last process leads no more, while the job of that still runs.
+#[story]
+fn a_node_starts_when_the_job_of_its_last_process_has_ended() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let node = cluster.node(1);
+    fs::create_dir_all(node.state()).unwrap();
+    let job = File::create(node.state().join("job.lock")).unwrap();
+    job.lock().unwrap();
+    let begun = Instant::now();
+    node.start();
+    assert_eq!(node.exit_code(), 73);
+    let longest = cluster.timing().failure + Duration::from_secs(5);
+    assert!(begun.elapsed() >= longest, "it gave up after {:?}", begun.elapsed());
+    let said =
+        format!("that node-1 ran while it led has not ended within {longest:?}: end what holds ");
+    assert!(node.log().contains(&said), "{}", node.log());
+    assert!(!node.state().join("state.json").exists(), "it has started");
+    node.start();
+    drop(job);
+    cluster.agree_on(1);
 }

@@ -137,6 +137,7 @@ fn no_program_inherits_what_the_service_manager_gave_to_electd() {
         ("LISTEN_FDS", "1"),
         ("LISTEN_PID", "1"),
         ("LISTEN_FDNAMES", "a"),
+        ("LISTEN_PIDFDID", "1"),
         ("ELECTD_TEST_OTHER", "kept"),
     ];
     let script = format!("env >{folder}/command; exec sleep 1000");
@@ -147,8 +148,10 @@ fn no_program_inherits_what_the_service_manager_gave_to_electd() {
             ensure(seen.contains("ELECTD_TEST_OTHER=kept"), || cluster.node(1).log_tail(9))?;
             Ok(seen)
         });
-        for (variable, _) in &given[..6] {
+        for (variable, _) in &given[..7] {
             assert!(!seen.contains(&format!("{variable}=")), "{name} has {variable}: {seen}");
         }
+        // By this mark the end of the job spares them.
+        assert_eq!(seen.contains("ELECTD_HELPER=1"), name != "command", "{name}: {seen}");
     }
 }

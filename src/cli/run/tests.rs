@@ -1,0 +1,56 @@
+//! What is for a process as a whole, tried in one of its own: a panic, and signals.
+
+use std::process::{Command, Output};
+
+use clap::Parser;
+use signal_hook::low_level::raise;
+
+use super::*;
+use crate::cli;
+
+/// Says to a test that it is in a process of its own.
+const ALONE: &str = "ELECTD_TEST_ALONE";
+
+/// Runs this test of this file alone in another process, and gives the end of that; none there.
+fn alone(test: &str) -> Option<Output> {
+    if std::env::var_os(ALONE).is_some() {
+        return None;
+    }
+    let mut other = Command::new(std::env::current_exe().unwrap());
+    other.args([&format!("cli::run::tests::{test}"), "--exact", "--nocapture"]).env(ALONE, "yes");
+    let output = other.env_remove("RUST_LOG").output().unwrap();
+    assert!(
+        String::from_utf8_lossy(&output.stdout).starts_with("\nrunning 1 test\n"),
+        "{output:?}"
+    );
+    Some(output)
+}
+
+#[test]
+fn a_panic_of_any_thread_ends_the_process() {
+    if let Some(Output { status, stderr, .. }) = alone("a_panic_of_any_thread_ends_the_process") {
+        let said = String::from_utf8_lossy(&stderr);
+        assert_eq!(status.code(), Some(70), "{said}");
+        assert!(said.contains("ERROR a: the thread worker panicked at "), "{said}");
+        return;
+    }
+    let command = cli::Cli::parse_from(["electd", "run"]).command;
+    let cli::Command::Run(run) = command else { panic!("{command:?}") };
+    fail_stop(run.log.start("x", "a").unwrap(), Keeper::default());
+    let worker = std::thread::Builder::new().name("worker".to_owned());
+    let _ = worker.spawn(|| panic!("so")).unwrap().join();
+}
+
+/// As it waits for its names, before it runs.
+#[test]
+fn a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone() {
+    if let Some(output) = alone("a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone") {
+        return assert!(output.status.success(), "{output:?}");
+    }
+    let mut signals = Endings::hear().unwrap();
+    signals.watch().unwrap();
+    for (signal, ends) in [(SIGHUP, false), (SIGUSR1, false), (SIGTERM, true), (SIGQUIT, true)] {
+        raise(signal).unwrap();
+        assert_eq!(signals.have_ended(), ends, "signal {signal}");
+    }
+}

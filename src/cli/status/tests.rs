@@ -1,0 +1,113 @@
+//! What a node shows of itself, in words.
+
+use super::*;
+use crate::cli::ask::tests;
+
+/// A node's details, with this rank and this status of the halting algorithm.
+fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
+    let mut status = tests::status("node-1", Some(("node-5", 7)));
+    status.rank_source = "the source".to_owned();
+    status.halting = halting.map(|word| status::HaltingStatus {
+        status: word.to_owned(),
+        halter: Some("node-5".to_owned()),
+        task_bytes: 12,
+    });
+    let rank = RankStatus { by: by.to_owned(), value };
+    status.members = vec![MemberStatus { rank, ..tests::member("node-1") }];
+    details(&status, false)
+}
+
+#[test]
+fn a_rank_is_shown_with_its_source() {
+    assert!(shown("id", json!("x"), None).contains("rank        id (the source)\n"));
+    assert!(shown("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
+    let none = shown("command", Value::Null, None);
+    assert!(none.contains("rank        command, none (the source)\n"), "{none}");
+}
+
+#[test]
+fn a_partition_is_told_of_with_how_long_there_were_two_leaders() {
+    let mut status = tests::status("node-1", Some(("node-5", 7)));
+    status.partition = Some(status::PartitionStatus {
+        own_epoch: 6,
+        other: status::OtherLeader { name: "node-5".to_owned(), epoch: 5 },
+        lasted_at_most_ms: 2100,
+        healed_ms_ago: 65_999,
+    });
+    let words = "there were two leaders until 1m 5s ago: node-5 in epoch 5 beside this node in \
+                 epoch 6, for at most 2.1 s";
+    let text = details(&status, false);
+    assert!(text.contains(&format!("partition   {words}\n")), "{text}");
+    let silent = tests::following("node-2", Some(("node-5", 7)));
+    let asked = [Asked { answer: Ok(status), ..silent }];
+    let text = overview(&asked, false);
+    assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
+    assert!(!shown("id", json!("x"), None).contains("partition"));
+}
+
+#[test]
+fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
+    let mut status = tests::status("node-1", None);
+    let plain = details(&status, false);
+    for absent in
+        ["health", "lease", "disk", "members ", "led since", "last change", "dropped", "REFUSAL"]
+    {
+        assert!(!plain.contains(absent), "{absent}: {plain}");
+    }
+    assert!(plain.contains("leader      none known\n"), "{plain}");
+    let more = json!({
+        "leaderless": {"since": "then", "lasts_ms": 12_000, "cause": "isolated", "reason": "nobody answers"},
+        "health": {"healthy": false, "since": "then", "output": "well", "failure": "exited with code 1"},
+        "stalled": true, "worst_failover_ms": null, "lease_remaining_ms": 350, "durable_write_ms": 2.5,
+        "differs_from_file": "node-4 was added", "dropped": {"events": 0, "writer": 3},
+        "problems": [{"since": "then", "kind": "rank", "about": "", "text": "no rank"}],
+        "rejections": [{"peer": "node-9", "reason": "clusters differ"}],
+        "last_leadership": {
+            "leader": "node-2", "epoch": 7, "since_ms": 1_700_000_000_123_u64, "until_ms": null, "lasts": false,
+            "before": null, "cause": "start", "reason": "no leader was known before", "leaderless_ms": 0,
+        },
+        "changes": [{
+            "number": 1, "at_ms": 1_700_000_000_456_u64, "from": "following", "to": "electing", "halting": null,
+            "leader": null, "epoch": 7, "reason": "leader node-2 is silent",
+        }],
+    });
+    let mut all = json!(status);
+    all.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+    status = serde_json::from_value(all).unwrap();
+    let passed_over = Some("comes and goes".to_owned());
+    let [one, other] = ["node-1", "node-2"].map(tests::member);
+    status.members =
+        vec![MemberStatus { eligible: false, ..one }, MemberStatus { passed_over, ..other }];
+    let text = details(&status, false);
+    for line in [
+        "problem     rank, since then: no rank",
+        "state       electing, stalled",
+        "leader      none known for 12 s: nobody answers",
+        "failover    none: nobody could take over",
+        "health      unhealthy since then; exited with code 1",
+        "lease       350 ms left",
+        "disk        a durable write takes up to 2.5 ms",
+        "members     node-4 was added",
+        "led since   2023-11-14T22:13:20.123Z by node-2, as no leader was known before",
+        "last change following -> electing at 2023-11-14T22:13:20.456Z",
+        "because     leader node-2 is silent",
+        "dropped     3 messages, writer",
+        "node-9   clusters differ",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line} is missing from\n{text}");
+    }
+    let row = |name: &str| text.lines().rfind(|line| line.starts_with(name)).unwrap();
+    assert!(row("node-1").contains("  member, not eligible  "), "{text}");
+    assert!(row("node-2").contains("  alive, passed over: comes and goes  "), "{text}");
+}
+
+#[test]
+fn the_words_of_the_halting_algorithm_are_shown_where_it_runs() {
+    let text = shown("id", json!("x"), Some("reorganization"));
+    for line in
+        ["state       following, reorganization", "halted by   node-5", "task        12 bytes"]
+    {
+        assert!(text.contains(&format!("{line}\n")), "{line} is missing from\n{text}");
+    }
+    assert!(!shown("id", json!("x"), None).contains("task"));
+}
