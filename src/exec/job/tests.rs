@@ -160,6 +160,7 @@ fn is_killed(change: impl Fn(&mut Job<'_, Node>)) -> bool {
     let (mut job, _guard) = job(&LIVES, &plan, &leadership, Pid::from_child(&child));
     change(&mut job);
     job.overrule();
+    job.overrule();
     assert!(!job.overruled, "at once");
     job.late_since = job.late_since.map(|_| ago(seconds(26)));
     job.overrule();
