@@ -89,3 +89,65 @@ fn is_of_dialer(error: &io::Error) -> bool {
     let kinds = [ErrorKind::ConnectionAborted, ErrorKind::ConnectionReset, ErrorKind::Interrupted];
     kinds.contains(&error.kind())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FRAME: &[u8] = b"dead";
+
+    /// The coroner's side, and where it is dialed.
+    fn listens() -> (Answers, TcpListener) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        listener.set_nonblocking(true).unwrap();
+        (Answers::default(), listener)
+    }
+
+    /// Dials, and is the last one that has got an answer.
+    fn dial(answers: &mut Answers, listener: &TcpListener) -> TcpStream {
+        let dial = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let own = dial.local_addr().unwrap();
+        while answers.streams().last().is_none_or(|last| last.peer_addr().ok() != Some(own)) {
+            answers.give(listener, FRAME).unwrap();
+        }
+        // However long this process may stand still meanwhile.
+        answers.0.iter_mut().for_each(|answered| answered.until = Instant::now() + TIMEOUT * 1000);
+        dial
+    }
+
+    #[test]
+    fn each_dial_is_answered_and_the_oldest_connection_goes_for_the_next() {
+        let (mut answers, listener) = listens();
+        let dials: Vec<_> = (0..MOST + 2).map(|_| dial(&mut answers, &listener)).collect();
+        assert_eq!(answers.streams().count(), MOST);
+        for mut dial in &dials {
+            let mut told = Vec::new();
+            dial.read_to_end(&mut told).unwrap();
+            assert_eq!(told, FRAME);
+        }
+        let oldest_left = answers.streams().next().unwrap().peer_addr().unwrap();
+        assert_eq!(oldest_left, dials[2].local_addr().unwrap());
+    }
+
+    /// Until then what it says is read: otherwise the kernel would take the answer away.
+    #[test]
+    fn a_connection_is_open_until_the_dialer_ends_it_or_its_time_is_over_or_it_says_too_much() {
+        let (mut answers, listener) = listens();
+        let [mut says, mut floods, ends, _late] = [(); 4].map(|()| dial(&mut answers, &listener));
+        says.write_all(&[0x16; 4000]).unwrap();
+        answers.tend();
+        assert_eq!(answers.streams().count(), 4);
+        let due = Instant::now();
+        answers.0[0].until = due + TIMEOUT * 10;
+        assert_eq!(answers.due(), Some(due + TIMEOUT * 10));
+        answers.0[3].until = due;
+        drop(ends);
+        floods.set_nonblocking(true).unwrap();
+        for _ in 0..10_000 {
+            let _ = floods.write(&[0x16; 4096]);
+            answers.tend();
+        }
+        let open = answers.streams().map(|open| open.peer_addr().unwrap());
+        assert_eq!(open.collect::<Vec<_>>(), [says.local_addr().unwrap()]);
+    }
+}

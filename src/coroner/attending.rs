@@ -145,3 +145,46 @@ fn hear(line: &Socket) -> io::Result<()> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A node's side of a coroner, and the other side.
+    fn pair() -> (Coroner, Socket) {
+        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        let register = Register { socket: "guards.sock".into(), incarnation: 1 };
+        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line), register })), far)
+    }
+
+    /// A job that nobody waits for begins only then.
+    #[test]
+    fn a_coroner_is_dismissed_if_it_hears_that_or_has_ended() {
+        let (coroner, far) = pair();
+        coroner.dismiss().unwrap();
+        let mut bytes = [0; LONGEST];
+        let (count, _) = passing::receive(&far, &mut bytes).unwrap();
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Dismiss)));
+        let mut tries = (0..10_000).map(|_| coroner.dismiss());
+        assert!(tries.any(|told| told.is_err()), "it stands still, and would certify the death");
+        assert!(!coroner.is_gone());
+        drop(far);
+        assert!(coroner.is_gone());
+        coroner.dismiss().unwrap();
+    }
+
+    #[test]
+    fn a_coroner_has_begun_when_it_says_so() {
+        let answers = |answer: Option<Result<(), &str>>| {
+            let (coroner, far) = pair();
+            if let Some(answer) = answer {
+                passing::send(&far, &serde_json::to_vec(&answer).unwrap(), None).unwrap();
+            }
+            drop(far);
+            hear(&coroner.0.line).map_err(|error| error.to_string())
+        };
+        assert_eq!(answers(Some(Ok(()))), Ok(()));
+        assert_eq!(answers(Some(Err("no room"))), Err("no room".to_owned()));
+        assert_eq!(answers(None), Err("it ended at once".to_owned()));
+    }
+}

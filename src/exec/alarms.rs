@@ -126,11 +126,11 @@ mod tests {
     fn term_comes_before_kill_and_whoever_is_late_is_killed_before_the_leadership_ends() {
         let (whole, until) = (Duration::from_secs(800), now() + Duration::from_secs(1000));
         let alarms = Alarms::new(Deadlines::of_renewal(whole)).unwrap();
-        for renewal in [None, Some(whole)] {
+        for (renewal, times) in [(None, [800, 900, 950]), (Some(whole / 2), [900, 950, 975])] {
             alarms.renewed(until, renewal);
             let left =
                 [&alarms.term, &alarms.kill, &alarms.late].map(|alarm| alarm.left().unwrap());
-            for (left, about) in left.into_iter().zip([800, 900, 950]) {
+            for (left, about) in left.into_iter().zip(times) {
                 assert!((about - 5..=about).contains(&left.as_secs()), "{left:?} of {about} s");
             }
         }

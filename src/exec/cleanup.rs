@@ -4,7 +4,7 @@
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::time::Instant;
 
 use log::warn;
@@ -15,6 +15,7 @@ use rustix::time::Timespec;
 use super::deadlines::Deadlines;
 use super::plan::Plan;
 use crate::node::leadership::Leadership;
+use crate::rank::children;
 
 /// Between two looks at the leadership, which may be renewed or not.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
@@ -40,23 +41,19 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) {
     command.env("ELECTD_NODE", &plan.node).env("ELECTD_LEADER", &plan.node);
     let mut ends = || -> io::Result<Option<String>> {
         let begin = Instant::now();
-        let mut child = command.spawn()?;
-        let pid = Pid::from_child(&child);
-        let process = pidfd_open(pid, PidfdFlags::empty())?;
-        loop {
-            if let Some(status) = child.try_wait()? {
-                return Ok((!status.success()).then(|| format!("failed: {status}")));
-            }
-            if begin.elapsed() > plan.stop_after || leadership.remaining() <= reserve {
-                let _ = kill_process_group(pid, Signal::KILL);
-                child.wait()?;
-                return Ok(Some(format!(
-                    "did not end in time: killed after {:?}",
-                    begin.elapsed()
-                )));
-            }
-            let _ = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LOOK));
+        let is_late = || begin.elapsed() > plan.stop_after || leadership.remaining() <= reserve;
+        // It is this thread alone that reaps it, where another one reaps orphans.
+        let mut child = children::start(&mut command)?;
+        let ended = ends_by_itself(&child, is_late);
+        let after = begin.elapsed();
+        if !matches!(ended, Ok(true)) {
+            let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
+        let status = children::wait(&mut child)?;
+        Ok(match ended? {
+            true => (!status.success()).then(|| format!("failed: {status}")),
+            false => Some(format!("did not end in time: killed after {after:?}")),
+        })
     };
     match ends() {
         Ok(None) => {}
@@ -65,44 +62,53 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) {
     }
 }
 
+/// Whether a process ends before it is late.
+fn ends_by_itself(child: &Child, is_late: impl Fn() -> bool) -> io::Result<bool> {
+    let process = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
+    while !is_late() {
+        let polled = poll(&mut [PollFd::new(&process, PollFlags::IN)], Some(&LOOK));
+        if polled.is_ok_and(|ended| ended > 0) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
 #[cfg(test)]
 mod tests {
     use std::time::Duration;
 
     use super::*;
     use crate::core::types::Time;
-    use crate::exec::plan::Restart;
+    use crate::exec::plan::tests::plan;
     use crate::node::leadership::{Feed, Term};
     use crate::node::now;
 
-    /// The next leader does not wait for it.
-    #[test]
-    fn a_cleanup_ends_with_the_leadership_however_long_it_may_take() {
+    /// One that would take longer than a test waits, and a leadership of this length. It is killed meanwhile.
+    fn killed(stop_after: Duration, leadership: Duration) {
         let folder = tempfile::tempdir().unwrap();
         // Written by another process: what this one has open for writing while a test beside starts a program cannot be run.
         let write = "printf '#!/bin/sh\\nsleep 20; touch %s/ended\\n' \"$0\" >\"$0\"/cleanup; chmod +x \"$0\"/cleanup";
         let written = Command::new("sh").args(["-c", write]).arg(folder.path()).status().unwrap();
         assert!(written.success());
-        let deadlines = Deadlines::of_renewal(Duration::from_millis(800));
-        let plan = Plan {
-            command: Vec::new(),
-            addresses: Vec::new(),
-            wait: None,
-            stop_after: Duration::from_secs(1000),
-            cleanup: Some(folder.path().join("cleanup")),
-            is_leased: true,
-            restart: Restart::Never,
-            moves: false,
-            returns: false,
-            deadlines,
-            lock: folder.path().join("lock"),
-            register: None,
-            cluster: "hc".to_owned(),
-            node: "a".to_owned(),
-        };
-        let (feed, until) = (Feed::default(), now() + Duration::from_secs(3));
+        let plan = Plan { cleanup: Some(folder.path().join("cleanup")), stop_after, ..plan() };
+        let (feed, until) = (Feed::default(), now() + leadership);
         feed.show(Some(Term { epoch: 1, until, renewal: None, now: Time(until.0) }));
-        run(&plan, &feed.leadership().unwrap());
+        let leadership = feed.leadership().unwrap();
+        run(&plan, &leadership);
+        let left = leadership.remaining();
+        assert!(left > Duration::from_millis(200), "the next leader may be there: {left:?}");
         assert!(!folder.path().join("ended").exists(), "it ran to its end");
+    }
+
+    /// The next leader does not wait for it.
+    #[test]
+    fn a_cleanup_ends_with_the_leadership_however_long_it_may_take() {
+        killed(Duration::from_secs(1000), Duration::from_millis(1500));
+    }
+
+    #[test]
+    fn a_cleanup_gets_no_longer_than_a_command_gets_to_stop() {
+        killed(Duration::from_millis(100), Duration::from_secs(1000));
     }
 }

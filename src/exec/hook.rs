@@ -204,3 +204,16 @@ impl Output {
 fn is_soon(kind: ErrorKind) -> bool {
     matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_that_went_badly_is_told_with_its_code_or_its_signal() {
+        let told = |status| ended(ExitStatus::from_raw(status));
+        assert_eq!(told(0), Ended::Well);
+        assert_eq!(told(3 << 8), Ended::Badly("exited with code 3".to_owned()));
+        assert_eq!(told(9), Ended::Badly("was ended by signal 9".to_owned()));
+    }
+}

@@ -251,6 +251,8 @@ mod tests {
             (EventKind::Problem, None),
             (EventKind::NoLeader, None),
             (EventKind::MemberDown, Some("a")),
+            (EventKind::ProblemOver, None),
+            (EventKind::Takeover, None),
         ];
         log.push(kinds.iter().enumerate().map(|(at, (kind, member))| Event {
             event: *kind,
@@ -264,6 +266,16 @@ mod tests {
         assert_eq!(seen, log.last());
         let new = log.after(seen, KEPT);
         assert_eq!(waiting.take(&mut seen, new), 0);
+    }
+
+    #[test]
+    fn a_program_is_a_file_that_this_user_may_run_by_its_path_or_one_of_path() {
+        for program in ["sh", "/bin/sh"] {
+            assert!(can_run(Path::new(program)), "{program}");
+        }
+        for no_program in ["no-such-program", "/no/such/program", "/etc/passwd", "/etc"] {
+            assert!(!can_run(Path::new(no_program)), "{no_program}");
+        }
     }
 
     #[test]

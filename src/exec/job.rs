@@ -151,7 +151,8 @@ impl<'a, L: Leader> Job<'a, L> {
     fn tell(&mut self) {
         let by = if self.node.is_gone() {
             // As if the node were the guard's parent and had died.
-            Some(if self.plan.is_leased { Time(u64::MAX) } else { now() })
+            let limit = if self.plan.is_leased { self.plan.stop_after } else { Duration::ZERO };
+            Some(now() + limit)
         } else if !self.leadership.is_valid() {
             Some(Time(u64::MAX)) // to be ended now, and killed when its alarm says so
         } else {
@@ -290,36 +291,4 @@ fn words(plan: &Plan) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// A guard that ended with this status while the leadership was valid and nobody had told it to
-    /// end.
-    fn leading(status: i32) -> Ended {
-        let status = ExitStatus::from_raw(status);
-        Ended { status, ordered_to_end: false, overruled: false, stopped: false, has_command: true }
-    }
-
-    #[test]
-    fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
-        let by_deadline = BY_DEADLINE.as_raw();
-        // The leadership was renewed just when TERM was due.
-        assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::WithLeadership));
-        let stopped = Ended { stopped: true, ..leading(by_deadline) };
-        assert_eq!(stopped.verdict(), (Left::Something, JobEnd::WithStop(143)));
-    }
-
-    #[test]
-    fn the_code_of_a_command_counts_where_nobody_ended_it() {
-        let code = 3;
-        assert_eq!(leading(code << 8).verdict(), (Left::Nothing, JobEnd::ByItself(3)));
-        let ordered = Ended { ordered_to_end: true, ..leading(code << 8) };
-        assert_eq!(ordered.verdict(), (Left::Nothing, JobEnd::WithLeadership));
-        let stopped = Ended { ordered_to_end: true, stopped: true, ..leading(code << 8) };
-        assert_eq!(stopped.verdict(), (Left::Nothing, JobEnd::WithStop(3)));
-        let killed = Signal::KILL.as_raw();
-        assert_eq!(leading(killed).verdict(), (Left::All, JobEnd::GuardLost));
-        let overruled = Ended { overruled: true, ..leading(killed) };
-        assert_eq!(overruled.verdict(), (Left::All, JobEnd::WithLeadership));
-    }
-}
+mod tests;

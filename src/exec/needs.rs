@@ -114,6 +114,7 @@ mod tests {
             words(Errno::PERM).starts_with("no job can be guarded here, as pidfd_open fails: ")
         );
         assert!(words(Errno::PERM).contains("seccomp"));
+        assert!(words(Errno::ACCESS).contains("SystemCallFilter="));
         assert!(words(Errno::NOSYS).contains("Linux 5.4"));
         assert!(words(Errno::MFILE).contains("LimitNOFILE"));
         assert!(words(Errno::NOENT).contains("mount -t proc"));

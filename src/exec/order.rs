@@ -167,6 +167,8 @@ mod tests {
         assert_eq!(received, begin);
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
+        rustix::io::write(&electd, &begin.bytes()).unwrap();
+        assert!(Begin::receive(&guard).is_err(), "there are no alarms to act by");
         drop(electd);
         assert!(Begin::receive(&guard).unwrap().is_none(), "electd has ended");
     }

@@ -20,10 +20,12 @@ pub fn adopt() {
 
 /// Reaps all orphans that have ended.
 pub fn reap() {
-    children::while_none_starts(|started| {
+    children::while_none_starts(|| {
         let look = WaitPidFlag::WEXITED | WaitPidFlag::WNOHANG | WaitPidFlag::WNOWAIT;
         while let Some(pid) = waitid(Id::All, look).ok().as_ref().and_then(WaitStatus::pid) {
-            if started(pid.as_raw()) || waitpid(pid, Some(WaitPidFlag::WNOHANG)).is_err() {
+            if children::has_started(pid.as_raw())
+                || waitpid(pid, Some(WaitPidFlag::WNOHANG)).is_err()
+            {
                 return;
             }
         }

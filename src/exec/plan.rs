@@ -72,3 +72,28 @@ pub enum End {
     /// It was to stop; with the exit code of the command, if that ran.
     Stopped(Option<u8>),
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+
+    /// One of nothing, with a lease.
+    pub fn plan() -> Plan {
+        Plan {
+            command: Vec::new(),
+            addresses: Vec::new(),
+            wait: None,
+            stop_after: Duration::from_secs(1000),
+            cleanup: None,
+            is_leased: true,
+            restart: Restart::Never,
+            moves: false,
+            returns: false,
+            deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
+            lock: PathBuf::new(),
+            register: None,
+            cluster: "hc".to_owned(),
+            node: "a".to_owned(),
+        }
+    }
+}

@@ -216,13 +216,24 @@ impl Leader for Remote {
 mod tests {
     use super::*;
 
-    /// A node that answers all that it is asked; and what it hears.
-    fn node() -> (Remote, Receiver<FromExec>) {
-        let (own, node) = UnixStream::pair().unwrap();
+    /// The first line of a node with this clock, which knows what to do if a command fails or does not.
+    fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
         let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
-        let welcome =
-            FromNode::Welcome { lock, addresses, clock: None, takes_failures: true, coroner: None };
-        for word in [welcome, FromNode::DoesNotLead] {
+        let clock = clock.map(str::to_owned);
+        FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None }
+    }
+
+    /// What becomes of the connection to a node that says this first.
+    fn start(first: &FromNode) -> Result<Remote, Unattached> {
+        let (own, node) = UnixStream::pair().unwrap();
+        [first, &FromNode::DoesNotLead].iter().for_each(|word| words::write(&node, word).unwrap());
+        Remote::start(own, Vec::new())
+    }
+
+    /// A node that answers all that it is asked; and what it hears.
+    fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
+        let (own, node) = UnixStream::pair().unwrap();
+        for word in [welcome(None, takes_failures), FromNode::DoesNotLead] {
             words::write(&node, &word).unwrap();
         }
         let (hears, heard) = bounded(8);
@@ -244,7 +255,7 @@ mod tests {
     /// Otherwise the next leader would hand over too, if it leads by then.
     #[test]
     fn a_node_that_stands_back_is_not_asked_to_hand_over_as_well() {
-        let (node, heard) = node();
+        let (node, heard) = node(true);
         node.stand_back("code 3");
         node.hand_over();
         let reason = "code 3".to_owned();
@@ -254,5 +265,57 @@ mod tests {
         let said =
             [FromExec::Hold { most_ms: 1000, registers: true }, FromExec::Ended, FromExec::Resign];
         assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
+    }
+
+    #[test]
+    fn an_older_node_hands_over_where_it_cannot_stand_back() {
+        let (node, heard) = node(false);
+        node.stand_back("code 3");
+        assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Resign]);
+    }
+
+    /// A moment of its leadership would be another one here.
+    #[test]
+    fn a_node_with_another_clock_or_another_protocol_is_refused() {
+        let own = clock::own();
+        assert!(start(&welcome(Some(&own), true)).is_ok());
+        let refused = |first: &FromNode| start(first).err().expect("it is refused").to_string();
+        let told = refused(&welcome(Some("time:[1]"), true));
+        assert!(told.contains(&format!("time namespaces time:[1] and {own}")), "{told}");
+        assert!(refused(&FromNode::Ending).contains("did not say which lock to take"));
+    }
+
+    /// A follower may have nothing to tell for days.
+    #[test]
+    fn a_node_may_say_nothing_for_as_long_as_it_likes_after_its_first_words() {
+        let (node, _heard) = node(true);
+        assert_eq!(node.shared.stream.lock().read_timeout().unwrap(), None);
+    }
+
+    #[test]
+    fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
+        let (own, node) = UnixStream::pair().unwrap();
+        let say = |word: &FromNode| words::write(&node, word).unwrap();
+        let leads = |epoch| {
+            let (until, renewal) = ((now() + Duration::from_secs(1000)).0, Some(3));
+            say(&FromNode::Leads { epoch, until, renewal });
+        };
+        say(&welcome(None, true));
+        leads(7);
+        let remote = Remote::start(own, Vec::new()).unwrap();
+        let leadership = remote.leadership().unwrap();
+        assert_eq!(leadership.epoch(), 7);
+        assert_eq!(leadership.renewal(), Some(Duration::from_nanos(3)));
+        let changes = remote.changes();
+        leads(7); // a renewal is no change
+        leads(8);
+        say(&FromNode::Ending);
+        say(&FromNode::DoesNotLead);
+        drop(node);
+        let (leading, within) = (Change::Leading { epoch: 8 }, Duration::ZERO);
+        for change in [leading, Change::Ending { within }, Change::NotLeading, Change::NotLeading] {
+            assert_eq!(changes.recv_timeout(ANSWER), Ok(change));
+        }
+        assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
     }
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError, after, never};
 use crossbeam::select;
 use log::{error, warn};
+use rustix::process::Pid;
 
 use super::address::netlink::remove_left;
 use super::cleanup;
@@ -19,6 +20,7 @@ use super::plan::{End, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
 use crate::node::leadership::{Change, Leadership};
+use crate::rank::children;
 
 /// The shortest and the longest wait before a command is started again.
 const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
@@ -235,16 +237,37 @@ fn run_once<L: Leader>(
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
 /// one that its rank comes from, are spared.
 fn end_orphans() {
-    match tree::kill_all(GONE, tree::is_helper, |_, _| ()) {
+    match tree::kill_all(GONE, is_own, |_, _| ()) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),
     }
 }
 
+/// Whether this process runs that program for itself. One that has ended has no environment any more, and its exit code is
+/// for the thread that waits for it.
+fn is_own(pid: Pid) -> bool {
+    children::has_started(pid.as_raw_nonzero().get()) || tree::is_helper(pid)
+}
+
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
+    use rustix::process::{WaitId, WaitIdOptions, waitid};
+
     use super::*;
+    use crate::rank::HELPER;
+
+    #[test]
+    fn a_program_that_electd_runs_for_itself_is_spared_and_not_reaped_when_it_has_ended() {
+        let mut command = Command::new("true");
+        let mut child = children::start(command.env(HELPER.0, HELPER.1)).unwrap();
+        let pid = Pid::from_child(&child);
+        waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+        assert!(is_own(pid));
+        assert!(children::wait(&mut child).unwrap().success());
+    }
 
     #[test]
     fn a_command_waits_for_longer_each_time_until_it_has_run_for_long() {

@@ -133,5 +133,7 @@ mod tests {
         }
         assert_eq!(read::<FromNode>(&mut lines).unwrap(), None);
         assert!(read::<FromExec>(&mut &b"{\"run\": 1}\n"[..]).is_err());
+        let long = format!("{{\"failed\":{{\"reason\":\"{}\"}}}}\n", "x".repeat(LONGEST as usize));
+        assert!(read::<FromExec>(&mut long.as_bytes()).is_err(), "it would fill the memory");
     }
 }

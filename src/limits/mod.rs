@@ -209,6 +209,10 @@ mod tests {
         NodeId(uuid::Builder::from_random_bytes([number; 16]).into_uuid())
     }
 
+    fn other_id(kind: &str) -> NodeId {
+        NodeId(format!("00000000-0000-{kind}-000000000001").parse().unwrap())
+    }
+
     fn member(number: u8) -> Member {
         let (name, role) = (format!("node-{number}"), Role::Member);
         let (address, admin) = (format!("host:{number}"), Some(format!("host:7{number:03}")));
@@ -237,7 +241,7 @@ mod tests {
         {
             assert!(!is_line(text), "{text:?}");
         }
-        for name in ["", " a", "a\n", &"ä".repeat(64)] {
+        for name in ["", " a", "a ", "a\n", &"ä".repeat(64)] {
             assert!(!is_cluster_name(name), "{name:?}");
         }
         assert!(is_cluster_name("my cluster") && is_cluster_name(&"ä".repeat(63)));
@@ -271,6 +275,9 @@ mod tests {
         assert!(wrong(|m| m.name = "a\0b".into()).contains("\"a\\u{0}b\" is not a name"));
         assert!(wrong(|m| m.name = "n".repeat(9999)).len() < 300);
         assert!(wrong(|m| m.id = NodeId::default()).contains("is not a version 4 UUID"));
+        // Of another version, and of another variant.
+        assert!(wrong(|m| m.id = other_id("1000-8000")).contains("is not a version 4 UUID"));
+        assert!(wrong(|m| m.id = other_id("4000-0000")).contains("is not a version 4 UUID"));
         assert!(wrong(|m| m.address = "host".into()).contains("\"address\": \"host\" has no port"));
         assert!(wrong(|m| m.address = "[::]:1".into()).contains("every address of a host"));
         assert!(wrong(|m| m.admin = Some("h:0".into())).contains("\"admin\": \"h:0\""));
@@ -292,14 +299,19 @@ mod tests {
         assert_eq!(wrong(|m| m.address = "HOST.:1".into()), ListError::Shared(3, "address"));
         assert_eq!(wrong(|m| m.address = "host:7001".into()), ListError::Shared(3, "address"));
         assert_eq!(wrong(|m| m.admin = Some("host:1".into())), ListError::Shared(3, "admin"));
+        assert_eq!(wrong(|m| m.admin = Some("host:7001".into())), ListError::Shared(3, "admin"));
         let name = MemberError::Name(String::new());
         assert_eq!(wrong(|m| m.name.clear()), ListError::Member(3, name));
 
         assert_eq!(list(&[]).judge(), Err(ListError::Count(0)));
         let witness = Member { role: Role::Witness, ..member(1) };
         assert_eq!(list(&[witness]).judge(), Err(ListError::NoCandidate));
-        let late = ListVersion { epoch: Epoch(GREATEST), counter: GREATEST + 1 };
-        assert_eq!(list(&three).stamped(late).judge(), Err(ListError::Version));
+        let judged = |epoch, counter| {
+            list(&three).stamped(ListVersion { epoch: Epoch(epoch), counter }).judge()
+        };
+        assert_eq!(judged(GREATEST, GREATEST), Ok(()));
+        assert_eq!(judged(GREATEST, GREATEST + 1), Err(ListError::Version));
+        assert_eq!(judged(GREATEST + 1, GREATEST), Err(ListError::Version));
     }
 
     /// Rule X1.

@@ -82,11 +82,16 @@ pub fn after_each(then: fn()) {
     let _ = THEN.set(then); // it is set by one command of the program, once
 }
 
-/// Calls this unless a program is about to start: then its end is another occasion. It is told of a process whether this
-/// process started it, and still has to reap it.
+/// Whether this process started that one, and still has to reap it.
 #[cfg(feature = "cli")]
-pub fn while_none_starts(work: impl FnOnce(&dyn Fn(i32) -> bool)) {
+pub fn has_started(pid: i32) -> bool {
+    u32::try_from(pid).is_ok_and(|pid| STARTED.lock().contains(&pid))
+}
+
+/// Calls this unless a program is about to start: then its end is another occasion.
+#[cfg(feature = "cli")]
+pub fn while_none_starts(work: impl FnOnce()) {
     if let Some(_none_starts) = STARTING.try_write() {
-        work(&|pid| u32::try_from(pid).is_ok_and(|pid| STARTED.lock().contains(&pid)));
+        work();
     }
 }

@@ -17,6 +17,13 @@ fn own_scheduling() -> (u32, u8) {
     scheduling(&fs::read_to_string("/proc/thread-self/stat").unwrap())
 }
 
+/// Whether this host lets a process run in real time, by the word of another program.
+fn host_allows() -> bool {
+    let mut tries = Command::new("chrt");
+    tries.args(["--fifo", &PRIORITY.to_string(), "true"]);
+    tries.output().is_ok_and(|output| output.status.success())
+}
+
 #[test]
 fn what_a_thread_in_real_time_starts_is_scheduled_ordinarily() {
     let wanted = Realtime(Some(Arc::default()));
@@ -24,7 +31,7 @@ fn what_a_thread_in_real_time_starts_is_scheduled_ordinarily() {
         wanted.enter();
         let status = wanted.status().unwrap();
         if let Some(refused) = &status.refused {
-            assert!(refused.contains("RLIMIT_RTPRIO"), "{refused}");
+            assert!(!host_allows() && refused.contains("RLIMIT_RTPRIO"), "{refused}");
             println!("skipped: {refused}");
             return;
         }
@@ -74,7 +81,7 @@ fn a_thread_that_wakes_the_election_runs_in_real_time_meanwhile() {
     let wanted = Realtime(Some(Arc::default()));
     thread::spawn(move || {
         let meanwhile = wanted.meanwhile(own_scheduling);
-        if meanwhile == (0, 0) && promote().is_err() {
+        if meanwhile == (0, 0) && !host_allows() {
             println!("skipped: this host refuses it");
             return;
         }

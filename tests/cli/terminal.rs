@@ -126,3 +126,12 @@ fn the_first_demo_is_built_without_tls() {
     let other = plan("CONFIG=other.json");
     assert!(other.contains("run --bin electd  -- demo --config other.json"), "{other}");
 }
+
+/// Nobody would end it any more.
+#[test]
+fn a_node_that_is_to_end_with_a_process_that_has_ended_does_not_start() {
+    let output = electd(&["run", "--parent", "1", "--config", "/no/such/file"]);
+    let told = text(&output.stderr);
+    assert_eq!(output.status.code(), Some(70), "{told}");
+    assert!(told.contains("the process that started this one has ended"), "{told}");
+}

@@ -110,10 +110,14 @@ fn a_command_is_started_again_after_a_second_at_first_and_later_each_time() {
     let script = noting(&cluster, "began", "date +%s%3N", "exit 3");
     let mut restarts = exec(&cluster, 1, &["--restart", "on-failure", "--", "sh", "-c", &script]);
     let _restarts = Running(restarts.spawn().unwrap());
+    let again = noting(&cluster, "again", "echo", "exit 0");
+    let mut always = exec(&cluster, 1, &["--restart", "always", "--", "sh", "-c", &again]);
+    let _always = Running(always.spawn().unwrap());
     let began = lines_within(seconds(40), &cluster, "began", 3);
     let began: Vec<u64> = began.iter().map(|line| line.parse().unwrap()).collect();
     let waits = [began[1] - began[0], began[2] - began[1]];
     assert!(waits[0] >= 1000 && waits[1] >= 2000, "{waits:?}");
+    lines_within(seconds(20), &cluster, "again", 2);
 
     let script = noting(&cluster, "once", "echo", "exit 0");
     let mut ends = exec(&cluster, 1, &["--restart", "on-failure", "--", "sh", "-c", &script]);

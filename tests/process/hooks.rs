@@ -202,3 +202,20 @@ fn a_member_that_was_never_up_does_not_go_down() {
     node.until_logged(&["hook: leading"]); // and all that came before
     assert!(!node.log().contains("hook: member_down"), "{}", node.log_tail(9));
 }
+
+/// The log is read by people, at terminals, and kept for long.
+#[story]
+fn what_a_hook_prints_is_told_in_short_lines_that_disguise_nothing_and_not_too_many() {
+    let cluster = Cluster::prepare(2, |config| {
+        let members = config["members"].as_array_mut().unwrap();
+        members[0]["hooks"] = hook("printf 'a\\033[2Jb\\n%01500d' 7", "30s");
+        members[1]["hooks"] = hook("seq 130", "30s");
+    });
+    (1..=2).for_each(|number| cluster.node(number).start());
+    cluster.agree_on(2);
+    cluster.node(1).until_logged(&["hook: a\\u{1b}[2Jb"]);
+    cluster.node(1).until_logged(&[&format!("hook: {}7", "0".repeat(499))]); // after the first 1000
+    cluster.node(2).until_logged(&["hook: 30 more lines were left out"]);
+    let log = cluster.node(2).log();
+    assert!(log.contains("hook: 100\n") && !log.contains("hook: 101"), "{log}");
+}

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Command;
 
 use serde_json::json;
 use story::story;
@@ -18,6 +19,16 @@ fn policy(task: impl AsRef<Path>) -> Option<u32> {
 fn policy_in(stat: &str) -> Option<u32> {
     let (_, fields) = stat.rsplit_once(") ")?;
     fields.split_whitespace().nth(41 - 3)?.parse().ok()
+}
+
+/// Whether this host lets a process run in real time and lock its memory, by the word of other programs.
+fn host_allows() -> bool {
+    let does = |program: &str, arguments: &[&str]| {
+        let output = Command::new(program).args(arguments).output();
+        output.is_ok_and(|output| output.status.success())
+    };
+    let locks = "test $(ulimit -l) = unlimited || setpriv --dump | grep -q 'Effective.*ipc_lock'";
+    does("chrt", &["--fifo", "10", "true"]) && does("sh", &["-c", locks])
 }
 
 /// The names of the threads of a node that run in real time, without those of peers.
@@ -90,6 +101,7 @@ fn only_what_a_heartbeat_passes_runs_in_real_time() {
     cluster.agree_on(2);
     let status = cluster.status(2).unwrap();
     if !status.realtime.as_ref().unwrap().holds {
+        assert!(!host_allows(), "{status:?}");
         println!("skipped: {status:?}");
         return;
     }
@@ -130,7 +142,7 @@ fn a_node_that_is_refused_it_says_so_and_runs_on() {
     let limits = "ulimit -r 0; ulimit -l 64";
     let without = "exec setpriv --bounding-set=-sys_nice,-ipc_lock --inh-caps=-all";
     script(&program, &format!("{limits}\n{without} {ELECTD} \"$@\""));
-    if !std::process::Command::new(&program).arg("--version").output().unwrap().status.success() {
+    if !Command::new(&program).arg("--version").output().unwrap().status.success() {
         println!("skipped: to go without a capability needs root and setpriv");
         return;
     }
@@ -156,5 +168,11 @@ fn a_node_that_is_refused_it_says_so_and_runs_on() {
         let told = health.status.code() == Some(1) && line.contains("RLIMIT_RTPRIO is 0");
         ensure(told, || format!("{health:?}"))
     });
+    let mut check = Command::new(&program);
+    check.args(["check", "--node", "node-1", "--output", "json", "--config"]).arg(cluster.file());
+    let told = String::from_utf8(check.output().unwrap().stdout).unwrap();
+    for limit in ["RLIMIT_RTPRIO is 0", "RLIMIT_MEMLOCK is 65536 bytes"] {
+        assert!(told.contains(limit), "{limit}: {told}");
+    }
     cluster.node(1).until_logged(&["WARN", "realtime: its threads have ordinary scheduling"]);
 }

@@ -100,9 +100,10 @@ mod tests {
 
     #[test]
     fn an_advertisement_overrides_and_names_the_hardware() {
-        let message = advertisement("fd00::9".parse().unwrap(), HARDWARE);
-        assert_eq!(message.len(), 32);
-        assert_eq!((message[0], message[4]), (136, 0x20));
+        let ip: Ipv6Addr = "fd00::9".parse().unwrap();
+        let message = advertisement(ip, HARDWARE);
+        assert_eq!(message[..8], [136, 0, 0, 0, 0x20, 0, 0, 0]);
+        assert_eq!(message[8..24], ip.octets());
         assert_eq!(message[24..], [2, 1, 2, 0, 0, 0, 0, 7]);
     }
 }

@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn an_address_has_a_prefix_and_an_interface() {
-        for text in ["10.0.0.9/24%eth0", "fd00::9/64%br-lan.7"] {
+        for text in ["10.0.0.9/24%eth0", "10.0.0.9/32%of-15-character", "fd00::9/128%br-lan.7"] {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         for (text, said) in [
@@ -67,9 +67,14 @@ mod tests {
             ("fd00::9/129%eth0", "from 1 to 128"),
             ("10.0.0.9/0%eth0", "from 1 to 32"),
             ("10.0.0.9/24%", "\"\" cannot be the name"),
-            ("10.0.0.9/24%an-interface-with-a-long-name", "cannot be the name"),
+            ("10.0.0.9/24%of-16-characters", "cannot be the name"),
+            ("10.0.0.9/24%a/b", "\"a/b\" cannot be the name"),
+            ("10.0.0.9/24%a:b", "cannot be the name"),
+            ("10.0.0.9/24%a b", "cannot be the name"),
             ("224.0.0.1/24%eth0", "cannot be the address of one host"),
             ("::/64%eth0", "cannot be the address of one host"),
+            ("127.0.0.9/8%lo", "cannot be the address of one host"),
+            ("255.255.255.255/32%eth0", "cannot be the address of one host"),
         ] {
             let error = text.parse::<Address>().unwrap_err();
             assert!(error.contains(said), "{text}: {error}");

@@ -106,7 +106,7 @@ impl Guard {
             }
             return Ok(None);
         };
-        let lock = lock::take(&task.lock)?;
+        let lock = ManuallyDrop::new(lock::take(&task.lock)?);
         electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
         if term.is_due()? {
@@ -133,7 +133,7 @@ impl Guard {
             task,
             epoch: begin.epoch,
             electd: Some(electd),
-            _lock: ManuallyDrop::new(lock),
+            _lock: lock,
             term,
             kill,
             own: Alarm::new()?,

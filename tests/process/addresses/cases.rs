@@ -2,13 +2,14 @@
 //! goes away, and starts that are refused.
 
 use std::fs::{self};
-use std::process::{Child, Command, Output};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::{ADDRESSES, OPTIONS, Scene};
+use crate::jobs::attached::Attached;
 use crate::jobs::only_child;
 use crate::support::network::inside;
 use crate::support::script::script;
@@ -55,13 +56,14 @@ fn the_address_is_there_before_the_command_and_until_it_has_ended() {
     assert!(log.contains("holds 10.0.0.99/24%cable, fd00::99/64%cable and runs sh"), "{log}");
 }
 
-/// The cleanup may have to speak from them, and the work that it ends elsewhere may still use them.
+/// The cleanup may have to speak from them, and the work that it ends elsewhere may still use them: also for longer than the
+/// kernel keeps an address that nobody renews.
 #[story]
 fn the_addresses_stay_until_the_cleanup_has_ended() {
     let Some(scene) = Scene::prepare() else { return };
     let [cleanup, shown] =
         ["cleanup", "shown"].map(|name| scene.cluster.file().with_file_name(name));
-    script(&cleanup, &format!("ip -o address show dev cable > {}", shown.display()));
+    script(&cleanup, &format!("sleep 4.5; ip -o address show dev cable > {}", shown.display()));
     let command = ["--cleanup", cleanup.to_str().unwrap(), "--", "sleep", "1000"];
     let more = [&OPTIONS[..], &command].concat();
     (1..=3).for_each(|number| scene.cluster.node(number).start_with(&more));
@@ -86,6 +88,7 @@ fn a_host_does_not_speak_from_the_ipv6_address_of_its_own_accord() {
     let text = done(&output);
     let line = |address| text.lines().find(|line| line.contains(address)).unwrap_or_default();
     assert!(line("fd00::99/64").contains("deprecated"), "{text}");
+    assert!(line("fd00::99/64").contains("nodad"), "it would be of no use for a second: {text}");
     assert!(!line("10.0.0.99/24").contains("deprecated"), "{text}");
 }
 
@@ -181,6 +184,24 @@ fn an_interface_that_goes_takes_the_leadership_along() {
     let (agreed, _) = scene.cluster.agree();
     assert_eq!(agreed, next);
     scene.presence.assert_never_two();
+}
+
+#[story]
+fn an_exec_whose_interface_goes_ends_with_71_and_the_node_hands_over() {
+    let Some(scene) = Scene::prepare() else { return };
+    let network = scene.cluster.network();
+    (1..=3).for_each(|number| network.interface(number, "extra", true));
+    scene.cluster.nodes().iter().for_each(Node::start);
+    let (leader, _) = scene.cluster.agree();
+    let node = scene.cluster.node(leader);
+    let mut exec = Command::new(env!("CARGO_BIN_EXE_electd"));
+    exec.args(["exec", "--node", &node.name, "--config"]).arg(scene.cluster.file()).args(EXTRA);
+    let mut exec = Attached(node.at_home(|| exec.stderr(Stdio::piped()).spawn().unwrap()));
+    eventually("the leader's host has the addresses", || scene.presence.holder());
+    network.interface(leader, "extra", false);
+    exec.until_told("an address could not be held on this host");
+    assert_eq!(exec.code(), 71);
+    assert_ne!(scene.cluster.agree().0, leader);
 }
 
 #[story]

@@ -35,6 +35,10 @@ fn a_clean_stop_ends_the_coroner() {
     assert_eq!(node.exit_code(), 0);
     until_gone(coroner);
     assert!(said(node).is_err(), "nobody answers");
+    node.start();
+    cluster.agree_on(1);
+    let log = node.log();
+    assert!(!log.contains("the coroner of the last process"), "neither start is amiss: {log}");
 }
 
 #[story]
@@ -117,6 +121,7 @@ fn whoever_lists_processes_sees_what_a_coroner_and_a_guard_are() {
     }
     assert_eq!(words(coroner), "electd coroner node-1 ");
     assert!(words(guard).starts_with("electd guard "));
+    assert_eq!(getpgid(Some(guard)), Ok(guard), "a terminal's Ctrl-Z does not stop it");
 }
 
 /// The command line of a process. Empty if it has ended, and for a moment while it becomes another program.
@@ -125,7 +130,7 @@ fn words(process: Pid) -> String {
 }
 
 /// The sockets that a process has.
-fn sockets(process: Pid) -> BTreeSet<String> {
+pub fn sockets(process: Pid) -> BTreeSet<String> {
     let folder = format!("/proc/{}/fd", process.as_raw_nonzero());
     let links = fs::read_dir(folder).into_iter().flatten().flatten();
     let targets = links.filter_map(|entry| fs::read_link(entry.path()).ok());
@@ -250,6 +255,8 @@ fn beside_an_older_exec_nothing_is_certified() {
     stream.write_all(format!("{upgrade}\r\n").as_bytes()).unwrap();
     let welcome = lines.find(|line| line.starts_with("{\"welcome")).unwrap();
     assert!(welcome.contains("\"coroner\":1"), "{welcome}");
+    let leads = lines.find(|line| line.starts_with("{\"leads")).unwrap();
+    assert!(leads.contains("\"renewal\":"), "{leads}");
     stream.write_all(b"{\"hold\":{\"most_ms\":1000}}\n").unwrap();
     assert!(lines.any(|line| line == "{\"held\":true}"));
     node.kill_9();

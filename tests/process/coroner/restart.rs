@@ -6,6 +6,7 @@ use std::net::{TcpListener, TcpStream};
 use rustix::process::{Signal, kill_process};
 use story::story;
 
+use super::process::sockets;
 use super::{Job, Manner, coroner, quick, slow, until_gone, until_gone_soon, until_replaced};
 use crate::support::{Cluster, DEADLINE, eventually};
 
@@ -14,11 +15,14 @@ fn restarts_in_quick_succession_find_the_port_free() {
     let cluster = Cluster::start_with(3, slow);
     let (leader, _) = cluster.agree();
     let node = cluster.node(leader);
+    let listening = |coroner| &sockets(node.pid()) & &sockets(coroner);
+    let first = listening(coroner(node));
     let coroners = [(); 3].map(|()| {
-        let coroner = coroner(node);
+        let last = coroner(node);
         node.restart();
         eventually("it is up", || cluster.status(leader).map(drop));
-        coroner
+        assert_eq!(listening(coroner(node)), first, "a dial is refused in between");
+        last
     });
     coroners.into_iter().for_each(until_gone);
     cluster.agree();

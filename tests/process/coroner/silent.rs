@@ -121,7 +121,8 @@ fn no_signal_but_kill_ends_a_coroner_before_its_node() {
     cluster.agree_on(1);
     let node = cluster.node(1);
     let coroner = coroner(node);
-    for signal in [Signal::INT, Signal::QUIT, Signal::HUP, Signal::USR1, Signal::USR2] {
+    let [alarm, user] = [Signal::ALARM, Signal::USR1];
+    for signal in [Signal::INT, Signal::QUIT, Signal::HUP, alarm, user, Signal::USR2] {
         kill_process(coroner, signal).unwrap();
     }
     node.kill_9();

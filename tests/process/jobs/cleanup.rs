@@ -4,15 +4,19 @@
 //! The command is like `docker run`: it asks a server, which is not below it, to start the work, and waits.
 
 use std::fs::File;
+use std::io::{self, PipeReader, Write};
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
+use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use story::story;
 
 use super::guard::{Guard, Setup, text, until};
 use super::{command_of, only_child};
 use crate::support::script::script;
+use crate::support::traced::Traced;
 use crate::support::{Cluster, ensure, eventually};
 
 /// A second, in nanoseconds.
@@ -116,6 +120,36 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     assert!(told.contains("cannot run the cleanup /no/such/program: No such file"), "{told}");
 }
 
+/// A pipe that nobody reads, and that is full.
+fn full_pipe() -> (PipeReader, OwnedFd) {
+    let (reader, mut writer) = io::pipe().unwrap();
+    ioctl_fionbio(&writer, true).unwrap();
+    while writer.write(&[b'x'; 4096]).is_ok() {}
+    ioctl_fionbio(&writer, false).unwrap();
+    (reader, writer.into())
+}
+
+/// No word is worth a late KILL.
+#[story]
+fn a_guard_that_nobody_reads_from_does_not_wait_to_be_heard() {
+    let folder = tempfile::tempdir().unwrap();
+    let (_reader, stderr) = full_pipe();
+    let setup = Setup { cleanup: "/bin/false", stderr: Some(&stderr), ..Setup::of("exit 3") };
+    assert_eq!(setup.start(folder.path()).end().code(), Some(3));
+}
+
+/// The cleanup may rely on it that nothing begins anew what it ends.
+#[story]
+fn nothing_of_the_command_is_left_when_the_cleanup_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let look = "[ -e /proc/$(cat left) ]; echo $? >alone";
+    let cleanup = program(folder.path(), "cleanup", look);
+    let script = "(setsid sh -c 'echo $$ >left; exec sleep 100000' &); until [ -s left ]; do sleep 0.01; done; exit 3";
+    let mut guard = Setup { cleanup: &cleanup, ..Setup::of(script) }.start(folder.path());
+    assert_eq!(guard.end().code(), Some(3));
+    assert_eq!(text(folder.path(), "alone"), "1\n", "{}", text(folder.path(), "stderr"));
+}
+
 /// No alarm goes off while the leadership is renewed.
 #[story]
 fn a_cleanup_gets_as_long_as_a_command_gets_to_stop() {
@@ -152,12 +186,14 @@ fn a_command_with_a_cleanup_may_take_longer_to_stop_than_a_lease() {
     assert_eq!(text(&folder, "cleaned"), "\n", "{}", node.log_tail(10));
 }
 
-/// electd does in the place of a killed guard what that would have done.
+/// electd does in the place of a killed guard what that would have done. It learns how the cleanup ended although another
+/// thread of it, which reaps orphans, may learn first that it did.
 #[story]
-fn a_killed_guards_cleanup_is_run_by_electd() {
+fn a_killed_guards_cleanup_is_run_by_electd_and_its_failure_is_told() {
     let cluster = Cluster::prepare(1, super::with_majority);
     let folder = cluster.file().parent().unwrap().to_path_buf();
-    let cleanup = program(&folder, "cleanup", "echo $ELECTD_NODE $ELECTD_EPOCH >>cleaned");
+    let own = "$ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH";
+    let cleanup = program(&folder, "cleanup", &format!("echo {own} >>cleaned; exit 4"));
     let node = cluster.node(1);
     let epoch = folder.join("epoch").display().to_string();
     let script = format!("echo $ELECTD_EPOCH >{epoch}; exec sleep 100000");
@@ -168,12 +204,14 @@ fn a_killed_guards_cleanup_is_run_by_electd() {
         ensure(text(&folder, "epoch").ends_with('\n'), || "it begins".to_owned()).map(|()| guard)
     });
     let epoch = text(&folder, "epoch");
+    let _slow = Traced::thread(node, "job", "ppoll:delay_exit=100000");
     kill_process(guard, Signal::KILL).unwrap();
     eventually("it is cleaned up", || {
         let cleaned = text(&folder, "cleaned");
-        let first = format!("node-1 {epoch}");
+        let first = format!("test node-1 node-1 {epoch}");
         ensure(cleaned.starts_with(&first), || format!("{cleaned:?}, not {first:?}"))
     });
+    node.until_logged(&[&format!("the cleanup {cleanup} failed: exit status: 4")]);
 }
 
 /// With `exec` too, and when the node's electd is killed.

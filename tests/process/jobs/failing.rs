@@ -79,6 +79,9 @@ fn the_last_that_may_lead_leads_though_its_job_fails() {
         ensure(starts(&cluster, 1) >= 3, || cluster.node(1).log_tail(5))
     });
     cluster.agree_on(1);
+    let output = exec(&cluster, 1, &["--then", "resign", "--", "true"]).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success() && told.contains("the node leads on: "), "{told}");
     cluster.node(1).kill_9();
     cluster.node(1).start();
     cluster.agree_on(1);

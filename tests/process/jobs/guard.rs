@@ -44,13 +44,15 @@ pub struct Setup<'a> {
     pub addresses: &'a [&'a str],
     /// What strace does with the calls of the guard alone.
     pub strace: &'a [&'a str],
+    /// What it prints to, where that is no file.
+    pub stderr: Option<&'a OwnedFd>,
 }
 
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
         let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
-        let (is_leased, addresses, strace) = (true, &[], &[]);
-        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace }
+        let (is_leased, addresses, strace, stderr) = (true, &[], &[], None);
+        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace, stderr }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -83,7 +85,8 @@ impl Setup<'_> {
         command.args(self.addresses);
         command.args(["--", "sh", "-c", self.script]).current_dir(folder);
         command.stdin(Stdio::from(OwnedFd::from(far)));
-        let out = File::create(folder.join("stderr")).unwrap();
+        let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
+        let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
         let process = command.stderr(out).spawn().unwrap();
         Guard { process, electd: Some(electd), alarms }
     }
@@ -164,11 +167,13 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
 }
 
+/// Or by its own group, of which its guard is no part.
 #[story]
 fn the_code_of_a_command_that_ends_by_itself_is_told() {
-    let folder = tempfile::tempdir().unwrap();
-    let mut guard = Setup::of("exit 3").start(folder.path());
-    assert_eq!(guard.end().code(), Some(3));
+    for (script, code) in [("exit 3", 3), ("kill -9 0", 128 + 9)] {
+        let folder = tempfile::tempdir().unwrap();
+        assert_eq!(Setup::of(script).start(folder.path()).end().code(), Some(code));
+    }
 }
 
 /// The program of a service that goes into the background, as many do by default.

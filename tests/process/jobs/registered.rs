@@ -1,16 +1,18 @@
 //! What a guard tells the coroner of its node: the test is the coroner, and hears a word or the end of the connection.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 
+use rustix::process::Signal;
 use story::story;
 
 use super::guard::{Guard, Setup, text, until};
 use crate::support::network::inside;
 use crate::support::traced::Traced;
-use crate::support::{DEADLINE, Network, readable};
+use crate::support::{DEADLINE, Network, ensure, eventually, readable};
 
 /// A guard that registers for start number 7, and its connection, once that is asked for.
 fn registers(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
@@ -26,19 +28,72 @@ fn registers(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
     (guard, line)
 }
 
-/// The node has died, and nobody would wait for the job.
+/// Waits until the guard has let go of its lock, and looks as often as this process can.
+fn until_free(folder: &Path) {
+    let lock = File::open(folder.join("job.lock")).unwrap();
+    eventually("the lock is free", || {
+        let mut tries = (0..100_000).map(|_| lock.try_lock());
+        ensure(tries.any(|tried| tried.is_ok()), || "it is held".to_owned())
+    });
+}
+
+/// What happens while a guard registers, and what it says and does then: its command does not begin.
 #[story]
-fn no_command_begins_that_the_coroner_refuses() {
+fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_address() {
+    let (by_deadline, no_address) = (Signal::USR1.as_raw(), Signal::USR2.as_raw());
+    type End = (Option<i32>, Option<i32>);
+    let cases: [(&[u8], &[&str], bool, End, &str, &str); 3] = [
+        (
+            b"n",
+            &[],
+            true,
+            (None, Some(by_deadline)),
+            "the coroner of the node does not know of it: the node has died",
+            "",
+        ),
+        (b"r", &[], false, (Some(70), None), "electd ended before the job began", "c"),
+        (
+            b"r",
+            &["10.0.0.9/24%nowhere"],
+            true,
+            (None, Some(no_address)),
+            "cannot add the address 10.0.0.9/24%nowhere: the interface is gone",
+            "c",
+        ),
+    ];
+    for (answer, addresses, electd_lives, (code, signal), words, word) in cases {
+        let folder = tempfile::tempdir().unwrap();
+        let setup = Setup { addresses, ..Setup::of("touch ran") };
+        let (mut guard, mut line) = registers(folder.path(), setup);
+        if !electd_lives {
+            guard.orphan();
+        }
+        line.write_all(answer).unwrap();
+        until_free(folder.path());
+        let mut said = vec![0; word.len()];
+        line.set_nonblocking(true).unwrap();
+        line.read_exact(&mut said).expect("its last word comes before the lock is free");
+        assert_eq!(said, word.as_bytes(), "{words}");
+        let ended = guard.end();
+        assert_eq!((ended.code(), ended.signal()), (code, signal), "{words}");
+        assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no other word");
+        assert!(!folder.path().join("ran").exists(), "{words}");
+        let told = text(folder.path(), "stderr");
+        assert!(told.contains(words), "{told}");
+    }
+}
+
+/// The last one may still have a process that nobody sees.
+#[story]
+fn no_command_begins_while_another_has_the_lock() {
     let folder = tempfile::tempdir().unwrap();
-    let (mut guard, mut line) = registers(folder.path(), Setup::of("touch ran"));
-    line.write_all(b"n").unwrap();
-    guard.end();
+    let lock = File::create(folder.path().join("job.lock")).unwrap();
+    lock.lock().unwrap();
+    let ended = Setup::of("touch ran").start(folder.path()).end();
+    assert_eq!(ended.code(), Some(70), "{ended:?}");
     assert!(!folder.path().join("ran").exists());
     let told = text(folder.path(), "stderr");
-    assert!(
-        told.contains("the coroner of the node does not know of it: the node has died"),
-        "{told}"
-    );
+    assert!(told.contains("job.lock is held: another job has not ended"), "{told}");
 }
 
 /// What the command began elsewhere may still run if its cleanup failed, so nobody may certify its end.

@@ -5,9 +5,10 @@ use std::fs;
 use serde_json::json;
 use story::story;
 
+use super::attached::lives;
 use super::lines::Lines;
 use super::worker::{FILE, MANNER, POLITE, command};
-use super::{ENDED_WITH_LEADERSHIP, command_of, only_child, with_majority};
+use super::{ENDED_WITH_LEADERSHIP, command_of, coroner_of, only_child, with_majority};
 use crate::support::{Cluster, ensure, eventually};
 
 #[story]
@@ -26,6 +27,7 @@ fn no_job_begins_when_it_would_be_ended_at_once() {
     cluster.agree_on(3);
     let run = lines.runs_next(None);
     let node = cluster.node(3);
+    let coroner = coroner_of(node.pid());
     (1..=2).for_each(|number| cluster.node(number).freeze());
     eventually("its leadership has ended", || {
         let status = node.status()?;
@@ -35,6 +37,7 @@ fn no_job_begins_when_it_would_be_ended_at_once() {
     let begun = log.matches(&format!(" in epoch {}, guard ", run.epoch)).count();
     // One more if the leadership was renewed late, on a machine that is busy.
     assert!((1..=3).contains(&begun), "{begun} guards in epoch {}", run.epoch);
+    assert!(coroner.is_some_and(lives), "it is no part of the job that was ended");
 }
 
 /// The last renewal by the shorter timings is not overdue by the longer ones.

@@ -9,7 +9,7 @@ use serde_json::json;
 use story::story;
 
 use super::attached::{Attached, exec, lives};
-use super::{command_of, only_child};
+use super::{command_of, coroner_of, only_child};
 use crate::support::script::ELECTD;
 use crate::support::{Cluster, ensure, eventually};
 
@@ -153,5 +153,13 @@ fn no_program_inherits_what_the_service_manager_gave_to_electd() {
         }
         // By this mark the end of the job spares them.
         assert_eq!(seen.contains("ELECTD_HELPER=1"), name != "command", "{name}: {seen}");
+        if name == "command" {
+            let own = ["CLUSTER=test", "NODE=node-1", "LEADER=node-1", "EPOCH=1"];
+            let has = |own| seen.lines().any(|line| line == format!("ELECTD_{own}"));
+            assert!(own.into_iter().all(has), "{seen}");
+        }
     }
+    let coroner = coroner_of(cluster.node(1).pid()).unwrap().as_raw_nonzero();
+    let seen = fs::read_to_string(format!("/proc/{coroner}/environ")).unwrap();
+    assert_eq!(seen, "ELECTD_HELPER=1\0", "it needs nothing, and outlives the node");
 }

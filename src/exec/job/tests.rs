@@ -1,0 +1,229 @@
+//! What a job says to its guard, when it overrules that, and what the end of a guard means.
+
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
+
+use super::*;
+use crate::exec::plan::tests::plan;
+use crate::node::leadership::{Feed, Term};
+
+/// A node that has ended, or not.
+struct Node {
+    is_gone: bool,
+}
+
+impl Leader for Node {
+    type Hold = ();
+
+    fn changes(&self) -> Receiver<Change> {
+        never()
+    }
+
+    fn leadership(&self) -> Option<Leadership> {
+        None
+    }
+
+    fn hold(&self, _: Duration) -> Option<()> {
+        None
+    }
+
+    fn hand_over(&self) {}
+
+    fn stand_back(&self, _: &str) {}
+
+    fn is_gone(&self) -> bool {
+        self.is_gone
+    }
+}
+
+const LIVES: Node = Node { is_gone: false };
+const GONE: Node = Node { is_gone: true };
+
+/// One that is good for a thousand seconds, of which KILL comes 100 before the end; or one that has ended.
+fn leadership(is_valid: bool) -> Leadership {
+    let (feed, until) = (Feed::default(), now() + seconds(1000));
+    feed.show(Some(Term { epoch: 1, until, renewal: Some(seconds(800)), now: now() }));
+    let leadership = feed.leadership().unwrap();
+    if !is_valid {
+        feed.show(None);
+    }
+    leadership
+}
+
+fn seconds(count: u64) -> Duration {
+    Duration::from_secs(count)
+}
+
+fn ago(time: Duration) -> Time {
+    Time(now().0 - u64::try_from(time.as_nanos()).unwrap())
+}
+
+/// A job whose guard is this process, and what that would hear it by.
+fn job<'a>(
+    node: &'a Node,
+    plan: &'a Plan,
+    leadership: &'a Leadership,
+    guard: Pid,
+) -> (Job<'a, Node>, UnixStream) {
+    let (line, far) = UnixStream::pair().unwrap();
+    line.set_nonblocking(true).unwrap();
+    far.set_nonblocking(true).unwrap();
+    let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
+    leadership.tell(&alarms);
+    let job = Job {
+        node,
+        plan,
+        leadership,
+        guard: Arc::new(pidfd_open(guard, PidfdFlags::empty()).unwrap()),
+        line,
+        alarms,
+        news: never(),
+        ordered: None,
+        stop_by: None,
+        asked: None,
+        late_since: None,
+        overruled: false,
+        stopped: false,
+    };
+    (job, far)
+}
+
+/// What the guard is told now: nothing, to answer, or to have killed all after about so many seconds.
+fn told(job: &mut Job<'_, Node>, mut guard: &UnixStream) -> Option<Order> {
+    job.tell();
+    let mut bytes = [0; Order::LENGTH];
+    let count = guard.read(&mut bytes).ok()?;
+    assert_eq!(count, Order::LENGTH);
+    Some(Order::read(&bytes))
+}
+
+#[track_caller]
+fn assert_kill_in(order: Option<Order>, about: u64) {
+    let Some(Order::End { kill }) = order else { panic!("{order:?} is no order to end") };
+    let left = kill.since(now()).as_secs();
+    assert!((about.saturating_sub(60)..=about).contains(&left), "{left} s, not {about}");
+}
+
+/// "As if electd had been killed", where the node is: TERM, and KILL after `--stop-after`; at once without a lease.
+#[test]
+fn a_job_is_told_to_end_with_its_leadership_its_node_or_its_electd() {
+    let (valid, ended) = (leadership(true), leadership(false));
+    let leased = Plan { stop_after: seconds(500), ..plan() };
+    let unleased = Plan { is_leased: false, ..leased.clone() };
+    let (mut goes_on, guard) = job(&LIVES, &leased, &valid, getpid());
+    assert_eq!(told(&mut goes_on, &guard), None);
+    for (node, plan, leadership, about) in [
+        (&GONE, &leased, &valid, 500),
+        (&GONE, &unleased, &valid, 0),
+        (&LIVES, &leased, &ended, Time(u64::MAX).since(now()).as_secs()),
+    ] {
+        let (mut job, guard) = job(node, plan, leadership, getpid());
+        assert_kill_in(told(&mut job, &guard), about);
+        assert_eq!(told(&mut job, &guard), None, "it was told");
+    }
+    goes_on.stop_by = Some(now() + seconds(700));
+    assert_kill_in(told(&mut goes_on, &guard), 700);
+    goes_on.stop_by = Some(now() + seconds(900));
+    assert_eq!(told(&mut goes_on, &guard), None, "KILL comes sooner already");
+    goes_on.stop_by = Some(now() + seconds(300));
+    assert_kill_in(told(&mut goes_on, &guard), 300);
+}
+
+#[test]
+fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
+    let leadership = leadership(true);
+    let plan = Plan { addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()], ..plan() };
+    let (mut job, mut guard) = job(&LIVES, &plan, &leadership, getpid());
+    assert_eq!(job.pause(), Some(QUESTION));
+    assert_eq!(told(&mut job, &guard), Some(Order::Answer));
+    assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
+    assert!(!job.is_frozen());
+    guard.write_all(&[0]).unwrap();
+    assert!(!job.is_frozen());
+    assert_eq!(told(&mut job, &guard), Some(Order::Answer));
+    job.asked = Some(ago(UNANSWERED));
+    assert!(job.is_frozen());
+    guard.write_all(&[0]).unwrap();
+    assert!(!job.is_frozen(), "it was busy");
+}
+
+/// A process that does nothing until its stdin ends.
+fn idle() -> Child {
+    Command::new("cat").stdin(Stdio::piped()).spawn().unwrap()
+}
+
+/// Looks whether the guard is to be killed; so it is only if it has been late for a while, as this process may have been
+/// paused itself.
+fn is_killed(change: impl Fn(&mut Job<'_, Node>)) -> bool {
+    let (mut child, leadership, plan) = (idle(), leadership(true), plan());
+    let (mut job, _guard) = job(&LIVES, &plan, &leadership, Pid::from_child(&child));
+    change(&mut job);
+    job.overrule();
+    job.overrule();
+    assert!(!job.overruled, "at once");
+    job.late_since = job.late_since.map(|_| ago(seconds(26)));
+    job.overrule();
+    let (overruled, pause) = (job.overruled, job.pause());
+    drop(child.stdin.take());
+    let status = child.wait().unwrap();
+    assert_eq!(status.signal() == Some(Signal::KILL.as_raw()), overruled, "{status}");
+    assert_eq!(pause == Some(PAUSE), overruled);
+    overruled
+}
+
+#[test]
+fn a_guard_that_did_not_act_is_killed() {
+    assert!(!is_killed(|_| ()));
+    assert!(is_killed(|job| job.alarms.late.set(Time(0)).unwrap()));
+    assert!(is_killed(|job| job.ordered = Some(ago(seconds(51)))));
+    assert!(!is_killed(|job| job.ordered = Some(ago(seconds(1)))), "it may be about to");
+}
+
+#[test]
+fn a_job_looks_again_when_its_guard_would_be_late() {
+    let (leadership, plan) = (leadership(true), plan());
+    let (mut job, _guard) = job(&LIVES, &plan, &leadership, getpid());
+    assert_eq!(job.pause(), None, "an event wakes it");
+    let about = |pause: Option<Duration>, time| {
+        pause.is_some_and(|pause| pause <= time && pause + seconds(20) > time)
+    };
+    job.ordered = Some(now() + seconds(100));
+    assert!(about(job.pause(), seconds(150)), "{:?}", job.pause());
+    job.late_since = Some(now());
+    assert!(about(job.pause(), seconds(25)), "{:?}", job.pause());
+}
+
+/// A guard that ended with this status while the leadership was valid and nobody had told it to
+/// end.
+fn leading(status: i32) -> Ended {
+    let status = ExitStatus::from_raw(status);
+    Ended { status, ordered_to_end: false, overruled: false, stopped: false, has_command: true }
+}
+
+#[test]
+fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
+    let by_deadline = BY_DEADLINE.as_raw();
+    // The leadership was renewed just when TERM was due.
+    assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::WithLeadership));
+    let stopped = Ended { stopped: true, ..leading(by_deadline) };
+    assert_eq!(stopped.verdict(), (Left::Something, JobEnd::WithStop(143)));
+}
+
+#[test]
+fn the_code_of_a_command_counts_where_nobody_ended_it() {
+    let code = 3;
+    assert_eq!(leading(code << 8).verdict(), (Left::Nothing, JobEnd::ByItself(3)));
+    let ordered = Ended { ordered_to_end: true, ..leading(code << 8) };
+    assert_eq!(ordered.verdict(), (Left::Nothing, JobEnd::WithLeadership));
+    let stopped = Ended { ordered_to_end: true, stopped: true, ..leading(code << 8) };
+    assert_eq!(stopped.verdict(), (Left::Nothing, JobEnd::WithStop(3)));
+    let killed = Signal::KILL.as_raw();
+    assert_eq!(leading(killed).verdict(), (Left::All, JobEnd::GuardLost));
+    let overruled = Ended { overruled: true, ..leading(killed) };
+    assert_eq!(overruled.verdict(), (Left::All, JobEnd::WithLeadership));
+    let no_address = leading(NO_ADDRESS.as_raw());
+    assert_eq!(no_address.verdict(), (Left::Something, JobEnd::NoAddress));
+    let addresses_alone = Ended { has_command: false, ..leading(0) };
+    assert_eq!(addresses_alone.verdict(), (Left::Nothing, JobEnd::WithLeadership));
+}

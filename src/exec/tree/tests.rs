@@ -1,0 +1,66 @@
+//! Processes as they are found, told and spared.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use super::*;
+
+#[test]
+fn a_process_is_told_with_its_name_and_state() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let pid = Pid::from_child(&child);
+    let words = undead(&[pid]);
+    assert!(words.contains(&format!(": {} (", pid.as_raw_nonzero())), "{words}");
+    assert!(words.contains(", state "), "{words}");
+    drop(child.stdin.take());
+    child.wait().unwrap();
+    assert!(undead(&[pid]).ends_with("(gone)"));
+    assert!(undead(&[pid; 8]).ends_with("(gone)"));
+    assert!(undead(&[pid; 10]).ends_with("(gone), and 2 more"));
+}
+
+/// A process that starts another and waits for its stdin to end.
+#[test]
+fn both_kinds_of_lists_show_the_same_children() {
+    let mut parent = Command::new("sh");
+    parent
+        .args(["-c", "exec 3<&0; cat <&3 & echo; read _"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped());
+    let mut parent = parent.spawn().unwrap();
+    parent.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+    let pid = Pid::from_child(&parent);
+    let by_kernel = Lists::OfKernel.children(pid, false).unwrap();
+    assert_eq!(by_kernel.len(), 1, "{by_kernel:?}");
+    assert_eq!(Lists::read().unwrap().children(pid, false).unwrap(), by_kernel);
+    assert!(Lists::OfKernel.children(getpid(), true).unwrap().contains(&pid));
+    // Whatever is below a process that is spared is spared as well.
+    let left = kill_all(Duration::ZERO, |pid| pid != by_kernel[0], |_, _| ()).unwrap();
+    assert!(left.is_empty() && stat(by_kernel[0]).is_some_and(|(_, rest)| !rest.starts_with('Z')));
+    let found = |parent, is_own| Found::find(by_kernel[0], parent, is_own).unwrap();
+    assert!(matches!(found(pid, false), Find::Found(_)));
+    assert!(matches!(found(getpid(), false), Find::Moved), "it is the child of another");
+    assert!(matches!(found(getpid(), true), Find::Gone), "it is no child of ours");
+    drop(parent.stdin.take());
+    parent.wait().unwrap();
+    assert!(Lists::OfKernel.children(pid, false).unwrap().is_empty());
+    assert!(Lists::OfKernel.children(pid, true).is_err(), "it cannot be known");
+}
+
+#[test]
+fn a_helper_is_known_by_its_environment() {
+    for helps in [true, false] {
+        let mut command = Command::new("sh");
+        command.args(["-c", "echo; read _"]).env_remove(HELPER.0); // until its stdin is closed
+        command.stdin(Stdio::piped()).stdout(Stdio::piped());
+        if helps {
+            command.env(HELPER.0, HELPER.1);
+        }
+        let mut child = command.spawn().unwrap();
+        // A moment before it runs, its environment is empty.
+        child.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
+        assert_eq!(is_helper(Pid::from_child(&child)), helps);
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+}
