@@ -196,10 +196,9 @@ fn judge_chain(
 
 /// Why the other members would not take it.
 fn refusal(error: &webpki::Error, purpose: &str) -> String {
-    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
     match error {
         webpki::Error::CertExpired { not_after, .. } => {
-            format!("ended on {}: renew it", at(*not_after))
+            format!("ended on {}: renew it", timestamp(*not_after))
         }
         webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
             "is signed by no authority in tls.ca: give the one that signed it".to_owned()

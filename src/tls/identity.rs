@@ -116,16 +116,38 @@ pub fn validity(certificate: &CertificateDer) -> Option<(Timestamp, Timestamp)> 
         parsed.verify_for_usage(&[], &[], &[], time, KeyUsage::client_auth(), None, None).err()
     };
     let begin = match refusal(0)? {
-        webpki::Error::CertNotValidYet { not_before, .. } => timestamp(not_before)?,
+        webpki::Error::CertNotValidYet { not_before, .. } => timestamp(not_before),
         _ => Timestamp::UNIX_EPOCH,
     };
     match refusal(u64::MAX)? {
-        webpki::Error::CertExpired { not_after, .. } => Some((begin, timestamp(not_after)?)),
+        webpki::Error::CertExpired { not_after, .. } => Some((begin, timestamp(not_after))),
         _ => None,
     }
 }
 
-/// A moment of a certificate.
-pub fn timestamp(time: UnixTime) -> Option<Timestamp> {
-    Timestamp::from_second(time.as_secs().try_into().ok()?).ok()
+/// A moment of a certificate. One that never ends says so by the last second of the year 9999, which is beyond what a
+/// timestamp can say.
+pub fn timestamp(time: UnixTime) -> Timestamp {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+
+    use super::*;
+
+    fn made(params: &CertificateParams) -> CertificateDer<'static> {
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    #[test]
+    fn a_certificate_that_never_ends_has_a_begin_and_the_last_of_all_ends() {
+        let mut params = CertificateParams::default();
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(9999, 12, 31);
+        let begin = "2020-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(validity(&made(&params)), Some((begin, Timestamp::MAX)));
+    }
 }

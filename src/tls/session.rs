@@ -196,14 +196,13 @@ fn fault(error: &Error) -> Option<Fault> {
 
 fn refusal(error: &CertificateError) -> Fault {
     use CertificateError as E;
-    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
     let (cause, why) = match error {
         E::ExpiredContext { not_after, .. } => {
-            (Cause::Expired, format!("its certificate ended on {}: renew it", at(*not_after)))
+            (Cause::Expired, format!("its certificate ended on {}: renew it", timestamp(*not_after)))
         }
         E::NotValidYetContext { not_before, .. } => (
             Cause::NotYetValid,
-            format!("its certificate begins on {}: correct the clocks, or the certificate", at(*not_before)),
+            format!("its certificate begins on {}: correct the clocks, or the certificate", timestamp(*not_before)),
         ),
         E::UnknownIssuer | E::BadSignature => (
             Cause::UnknownCa,
