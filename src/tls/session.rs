@@ -82,14 +82,10 @@ impl Session {
     ) -> Result<Session, Option<Fault>> {
         let mut connection = connection.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None); // a frame has a bound of its own
-        let mut shake = || {
-            connection.complete_io(io)?;
-            while connection.wants_write() {
-                connection.write_tls(io)?;
-            }
-            Ok(())
-        };
-        shake().map_err(|error: io::Error| Session::fault(&error))?;
+        connection.complete_io(io).map_err(|error| Session::fault(&error))?;
+        if connection.is_handshaking() {
+            return Err(None); // it said a part of a message, and the rest did not come in time
+        }
         Ok(Session { connection, cluster: cluster.to_owned() })
     }
 

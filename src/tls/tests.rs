@@ -273,6 +273,24 @@ fn a_cluster_whose_name_begins_with_that_of_another_is_another() {
     }
 }
 
+/// As where large packets are lost on the way: the begin comes, and the rest never does.
+#[test]
+fn a_handshake_that_stops_amid_a_message_gives_no_session() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let member = folder.member("a", "hc", &authority);
+    for is_dialer in [true, false] {
+        let (mut near, mut far) = connection();
+        far.write_all(&[22, 3, 3, 0, 100, 2]).unwrap();
+        near.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let begun = if is_dialer {
+            Session::dial(&member, "b", &mut near)
+        } else {
+            Session::accept(&member, &mut near)
+        };
+        assert_eq!(begun.map(drop), Err(None));
+    }
+}
+
 /// Whoever sees the connections of a cluster learns no name of a member from them.
 #[test]
 fn a_dial_names_the_member_to_nobody_on_the_way() {
