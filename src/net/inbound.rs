@@ -169,7 +169,7 @@ impl Reception {
         peer: NodeId,
         mut session: Option<Session>,
     ) {
-        name_thread("reader", &self.name(peer));
+        name_thread(&format!("reader-{}", self.name(peer)));
         let (mut payload, mut is_warned) = (Vec::new(), false);
         let mut from = BufReader::new(Secured::new(&closer.stream, session.as_mut()));
         if closer.stream.set_read_timeout(None).is_ok() {

@@ -15,7 +15,6 @@ use super::counters::{Counters, Drop};
 use super::failure_time::FailureTime;
 use super::line::{Line, line};
 use super::peers::PeerAddress;
-use super::threads::thread_name;
 use super::writer::{Control, Surroundings, Writer};
 use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
@@ -87,7 +86,7 @@ impl Outbound {
             self.seed,
         );
         let thread = thread::Builder::new()
-            .name(thread_name("writer", &peer.name))
+            .name(format!("writer-{}", peer.name))
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())?;
         let peer = peer.clone();
