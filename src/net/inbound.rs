@@ -4,7 +4,7 @@
 //! on end of stream, on an error, on malformed bytes, or when [`Closer::shut`] closes it.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,9 +33,6 @@ use crate::wire::{self, DecodeError, FrameError, Opening, Reply};
 
 /// A hello must be complete within this time, and with TLS the handshake before it.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
-
-/// The most that is read of an answer to a redial, in bytes: a certificate is shorter.
-const LONGEST_ANSWER: u64 = 1024;
 
 /// What is heard on a redial that was taken.
 enum Heard {
@@ -249,7 +246,7 @@ impl Reception {
     /// listener of a process closed.
     fn hear(&self, stream: &TcpStream) -> Heard {
         let mut payload = Vec::new();
-        let mut timed = Deadline::new(stream, self.failure_time.step()).take(LONGEST_ANSWER);
+        let mut timed = Deadline::new(stream, self.failure_time.step());
         match wire::read_frame(&mut timed, &mut payload) {
             Ok(()) => match wire::decode_reply(&payload) {
                 Ok(Reply::Dead(certificate)) => Heard::Dead(certificate),
