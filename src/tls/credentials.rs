@@ -9,7 +9,6 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::NoServerSessionStorage;
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
@@ -240,7 +239,6 @@ fn configs(
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain.clone(), key.clone_key())?;
         server.send_tls13_tickets = 0;
-        server.session_storage = Arc::new(NoServerSessionStorage {});
         Ok::<_, rustls::Error>(Arc::new(server))
     };
     Ok((Arc::new(client), server(verifier)?, server(lenient)?))
