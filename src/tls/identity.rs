@@ -134,12 +134,43 @@ pub fn timestamp(time: UnixTime) -> Timestamp {
 
 #[cfg(test)]
 mod tests {
-    use rcgen::{CertificateParams, KeyPair, date_time_ymd};
+    use rcgen::{CertificateParams, KeyPair, SanType, date_time_ymd};
 
     use super::*;
 
     fn made(params: &CertificateParams) -> CertificateDer<'static> {
         params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    /// A certificate with these names: members' URIs, and a DNS name.
+    fn certificate(uris: &[String], name: &str) -> CertificateDer<'static> {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        let uris = uris.iter().map(|uri| SanType::URI(uri.as_str().try_into().unwrap()));
+        params.subject_alt_names.extend(uris);
+        made(&params)
+    }
+
+    #[test]
+    fn a_certificate_names_its_member_by_uri_and_by_dns_name() {
+        let judge = |uris: &[String], name| judge_member(&certificate(uris, name), "hc", "db1");
+        let good = uri("hc", "db1");
+        judge(std::slice::from_ref(&good), "DB1").unwrap();
+        judge(&[uri("hc", "db2"), good.clone()], "db1").unwrap();
+        for (uris, name, words) in [
+            (&[good.clone()][..], "db2", "lacks the DNS name db1"),
+            (&[uri("hc", "db2")], "db1", "for electd://hc/db2, and not electd://hc/db1"),
+            (&[format!("{good}1")], "db1", "for electd://hc/db11, and not electd://hc/db1"),
+            (&["https://hc/db1".to_owned()], "db1", "for no member (a URI electd://CLUSTER/NAME)"),
+        ] {
+            let fault = judge(uris, name).unwrap_err();
+            assert!(fault.cause == Cause::OtherMember && fault.why.contains(words), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_named_by_a_dns_name() {
+        assert!(["db1", "db-1.example", "my_host"].into_iter().all(can_name));
+        assert!(!["db1.", "-db", "db..1", "10.0.0.1"].into_iter().any(can_name));
     }
 
     #[test]
