@@ -41,7 +41,10 @@ targets! {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::Value;
+
     use super::*;
+    use crate::limits::GREATEST;
 
     /// The fuzzer goes on from what is good. Each byte in turn is another: a short search without a fuzzer.
     #[test]
@@ -59,6 +62,48 @@ mod tests {
                     }
                 }
             }
+        }
+    }
+
+    /// Each value of each good document in turn is far too great, too long, or in disguise.
+    #[test]
+    fn no_value_in_any_place_is_taken_beyond_its_bound() {
+        for Target { seeds, check, .. } in TARGETS {
+            let documents =
+                seeds().into_iter().filter_map(|seed| serde_json::from_slice(&seed).ok());
+            for good in documents.collect::<Vec<Value>>() {
+                for place in places(&good, "") {
+                    for odd in beyond_bounds(good.pointer(&place).unwrap()) {
+                        let mut document = good.clone();
+                        *document.pointer_mut(&place).unwrap() = odd;
+                        check(&serde_json::to_vec_pretty(&document).unwrap());
+                    }
+                }
+            }
+        }
+    }
+
+    /// Every place in a value, itself included, as a JSON pointer.
+    fn places(value: &Value, at: &str) -> Vec<String> {
+        let below: Vec<(String, &Value)> = match value {
+            Value::Object(map) => map.iter().map(|(key, value)| (key.clone(), value)).collect(),
+            Value::Array(list) => {
+                list.iter().enumerate().map(|(at, value)| (at.to_string(), value)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let below =
+            below.into_iter().flat_map(|(key, value)| places(value, &format!("{at}/{key}")));
+        [at.to_owned()].into_iter().chain(below).collect()
+    }
+
+    /// Values that a place with this one may have by its type, and that are beyond every bound.
+    fn beyond_bounds(value: &Value) -> Vec<Value> {
+        match value {
+            Value::Null | Value::Number(_) => vec![(GREATEST + 1).into(), u64::MAX.into()],
+            Value::String(_) => vec!["a\u{202e}b".into(), "A".repeat(120_000).into()],
+            Value::Array(list) => vec![list.iter().cycle().take(1000).cloned().collect()],
+            Value::Bool(_) | Value::Object(_) => Vec::new(),
         }
     }
 }

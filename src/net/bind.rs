@@ -40,3 +40,18 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG)?;
     Ok(socket.into())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A name may mean addresses that this host does not have, or not any more.
+    #[test]
+    fn of_several_addresses_the_first_that_this_host_has_is_listened_on() {
+        let [elsewhere, here] = ["192.0.2.1:0", "127.0.0.1:0"].map(|at| at.parse().unwrap());
+        let found = listen_on_any(&[elsewhere, here]).unwrap();
+        assert!(found.local_addr().unwrap().ip().is_loopback());
+        let refused = listen_on_any(&[elsewhere]).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::AddrNotAvailable);
+    }
+}

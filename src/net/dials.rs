@@ -74,3 +74,33 @@ pub(super) fn wants_descriptors(error: &io::Error) -> bool {
 pub(super) fn out_of_descriptors() -> String {
     format!("this node may not open more files, sockets included: {MORE_FILES}")
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whatever_ends_a_dial_is_told_with_the_remedy() {
+        let os = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
+        let name = |kind: ErrorKind| unresolved("b:1", &kind.into());
+        let no_files = "this node may not open more files, sockets included: raise the limit";
+        for (told, words) in [
+            (name(ErrorKind::TimedOut), "the name service does not tell the address of b:1"),
+            (name(ErrorKind::NotFound), "b:1 does not resolve here: "),
+            (unconnected("b:1", &os(Errno::MFILE)), no_files),
+            (unconnected("b:1", &os(Errno::NFILE)), no_files),
+            (unconnected("b:1", &os(Errno::CONNREFUSED)), "b:1 refuses connections: start it"),
+            (unconnected("b:1", &os(Errno::TIMEDOUT)), "nothing answers at b:1: look at its host"),
+            (unconnected("b:1", &os(Errno::AGAIN)), "nothing answers at b:1: look at its host"),
+            (unconnected("b:1", &os(Errno::HOSTUNREACH)), "no connection to b:1: No route to host"),
+            (unanswered("the hello", &os(Errno::AGAIN)), "and the hello is not answered: look"),
+            (unanswered("the hello", &ErrorKind::TimedOut.into()), "and the hello is not answered"),
+            (
+                unanswered("the hello", &os(Errno::CONNRESET)),
+                "and the hello fails: Connection reset",
+            ),
+        ] {
+            assert!(told.contains(words), "{words:?} is missing from {told:?}");
+        }
+    }
+}

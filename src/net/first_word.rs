@@ -6,9 +6,6 @@ use std::io::{self, Cursor, Read, Write};
 
 use crate::wire::{Reply, decode_reply, read_frame};
 
-/// The most that is kept, in bytes: a certificate is shorter.
-const LONGEST: u64 = 1024;
-
 /// A stream that keeps a copy of the first bytes that are read from it.
 pub struct FirstWord<T> {
     io: T,
@@ -26,7 +23,7 @@ impl<T: Read> FirstWord<T> {
             return None;
         }
         let mut payload = Vec::new();
-        let mut all = Cursor::new(self.heard).chain(self.io).take(LONGEST);
+        let mut all = Cursor::new(self.heard).chain(self.io);
         read_frame(&mut all, &mut payload).ok()?;
         decode_reply(&payload).ok()
     }

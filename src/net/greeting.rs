@@ -157,3 +157,44 @@ fn part(stream: &TcpStream, timed: Deadline) {
         let _ = io::copy(&mut timed.take(MOST_LEFT), &mut io::sink());
     }
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+    use crate::net::PeerAddress;
+    use crate::tls::tests::sessions;
+
+    /// Our list comes first. A member that was added a moment ago is in its own list alone.
+    #[test]
+    fn a_dialer_proves_the_name_that_our_list_or_else_its_own_gives_it() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = listener.accept().unwrap().0;
+        let (_, shows_a) = sessions(&mut near, &mut far).unwrap();
+        let Ok(Opening::Hello(hello)) = wire::decode_opening(&wire::fuzz::greetings()[0]) else {
+            panic!("no hello")
+        };
+        let proves = |name: Option<&str>, hello: &Hello| {
+            let named = |name: &str| PeerAddress {
+                id: hello.id,
+                name: name.to_owned(),
+                address: String::new(),
+            };
+            let greeter = Greeter {
+                peers: Peers::new(name.map(named).into_iter().collect()),
+                security: Security::default(),
+                refusals: Refusals::new(std::sync::Arc::default(), |_, _| ()),
+            };
+            greeter.prove(hello, &shows_a).map_err(|(fault, _)| fault.why)
+        };
+        let it_says =
+            |name| format!("it says that it is {name}: its certificate is for electd://hc/a");
+        assert_eq!(proves(Some("a"), &hello), Ok(()));
+        assert!(proves(Some("b"), &hello).is_err_and(|why| why.starts_with(&it_says("b"))));
+        assert!(proves(None, &hello).is_err_and(|why| why.starts_with(&it_says("node-1"))));
+        let unknown = Hello { id: NodeId::default(), ..hello };
+        assert_eq!(proves(None, &unknown), Ok(()), "the core refuses it");
+    }
+}

@@ -4,7 +4,7 @@
 //! on end of stream, on an error, on malformed bytes, or when [`Closer::shut`] closes it.
 
 use std::collections::BTreeMap;
-use std::io::{BufReader, ErrorKind, Read, Write};
+use std::io::{BufReader, ErrorKind, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
@@ -33,9 +33,6 @@ use crate::wire::{self, DecodeError, FrameError, Opening, Reply};
 
 /// A hello must be complete within this time, and with TLS the handshake before it.
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
-
-/// The most that is read of an answer to a redial, in bytes: a certificate is shorter.
-const LONGEST_ANSWER: u64 = 1024;
 
 /// What is heard on a redial that was taken.
 enum Heard {
@@ -169,7 +166,7 @@ impl Reception {
         peer: NodeId,
         mut session: Option<Session>,
     ) {
-        name_thread("reader", &self.name(peer));
+        name_thread(&format!("reader-{}", self.name(peer)));
         let (mut payload, mut is_warned) = (Vec::new(), false);
         let mut from = BufReader::new(Secured::new(&closer.stream, session.as_mut()));
         if closer.stream.set_read_timeout(None).is_ok() {
@@ -249,7 +246,7 @@ impl Reception {
     /// listener of a process closed.
     fn hear(&self, stream: &TcpStream) -> Heard {
         let mut payload = Vec::new();
-        let mut timed = Deadline::new(stream, self.failure_time.step()).take(LONGEST_ANSWER);
+        let mut timed = Deadline::new(stream, self.failure_time.step());
         match wire::read_frame(&mut timed, &mut payload) {
             Ok(()) => match wire::decode_reply(&payload) {
                 Ok(Reply::Dead(certificate)) => Heard::Dead(certificate),
@@ -270,73 +267,4 @@ impl Reception {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-    use std::thread;
-    use std::time::Instant;
-
-    use crossbeam::channel::unbounded;
-    use socket2::SockRef;
-
-    use super::*;
-    use crate::net::deadline::STEP;
-    use crate::net::inbox::End;
-    use crate::net::peers::PeerAddress;
-    use crate::net::refused::Refusals;
-    use crate::tls::Security;
-
-    /// A reader whose peer listens at this address, and what it reports.
-    fn reader(peer: NodeId, address: String) -> (Reception, Receiver<Event>) {
-        let counters = Arc::<Counters>::default();
-        let peers = Peers::new(vec![PeerAddress { id: peer, name: "b".to_owned(), address }]);
-        let refusals = Refusals::new(counters.clone(), |_, _| ());
-        let greeter = Greeter { peers: peers.clone(), security: Security::default(), refusals };
-        let (sender, events) = unbounded();
-        let (_answering, end) = End::new();
-        let reception = Reception {
-            peers,
-            greeter,
-            places: Places::default(),
-            failure_time: FailureTime::new(Duration::from_secs(60)),
-            inbox: Inbox::new(sender, end),
-            counters,
-            realtime: Realtime::default(),
-        };
-        (reception, events)
-    }
-
-    /// Whether a reader reports a refusal whose redial is taken, and reset by a process that is gone then, or not. None if
-    /// the reset came too late, as the machine stood still.
-    fn reports_a_refusal(is_gone: bool) -> Option<bool> {
-        let (peer, connection) = (NodeId::default(), ConnectionId(7));
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
-        let (reader, events) = reader(peer, address.to_string());
-        let ended = Arc::new(Closer::new(TcpStream::connect(address).unwrap()));
-        let _before = listener.accept().unwrap();
-        thread::scope(|scope| {
-            let reads = scope.spawn(|| reader.ended(connection, &ended, peer));
-            let (redial, _) = listener.accept().unwrap();
-            let since = Instant::now();
-            let first = events.recv().unwrap();
-            let is_taken = Input::Ended { connection, peer, redial: Redial::Accepted };
-            assert!(matches!(first, Event::Input(input) if input == is_taken));
-            SockRef::from(&redial).set_linger(Some(Duration::ZERO)).unwrap();
-            let _there = Some(listener).filter(|_| !is_gone);
-            drop(redial); // by a reset
-            reads.join().unwrap();
-            (since.elapsed() < STEP).then(|| {
-                events.try_iter().any(|event| matches!(event, Event::Input(Input::Refused { .. })))
-            })
-        })
-    }
-
-    /// The kernel took it in the place of a process that ended just then, or a process did that was restarted.
-    #[test]
-    fn a_redial_that_is_reset_is_repeated_and_a_refusal_then_is_reported() {
-        for is_gone in [true, false] {
-            let reported = std::iter::repeat_with(|| reports_a_refusal(is_gone)).find_map(|it| it);
-            assert_eq!(reported, Some(is_gone));
-        }
-    }
-}
+mod tests;

@@ -172,3 +172,6 @@ impl Net {
         self.listener.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

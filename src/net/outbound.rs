@@ -15,7 +15,6 @@ use super::counters::{Counters, Drop};
 use super::failure_time::FailureTime;
 use super::line::{Line, line};
 use super::peers::PeerAddress;
-use super::threads::thread_name;
 use super::writer::{Control, Surroundings, Writer};
 use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
@@ -87,7 +86,7 @@ impl Outbound {
             self.seed,
         );
         let thread = thread::Builder::new()
-            .name(thread_name("writer", &peer.name))
+            .name(format!("writer-{}", peer.name))
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())?;
         let peer = peer.clone();
@@ -235,6 +234,21 @@ mod tests {
         outbound.flush();
         outbound.flush();
         assert_eq!(left(), 5, "each leaves once");
+        outbound.stop();
+    }
+
+    #[test]
+    fn a_peer_that_is_gone_is_not_dialed_any_more_and_one_that_moved_is_dialed_there() {
+        let [first, second] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+        let (mut outbound, _) = outbound(&first);
+        let peer = |place| outbound.writers[&id(place)].peer.clone();
+        let address = second.local_addr().unwrap().to_string();
+        let [stays, moved] = [peer(1), PeerAddress { address, ..peer(2) }];
+        assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), [id(2)]);
+        second.accept().expect("it is dialed there");
+        assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), []);
+        assert_eq!(outbound.set_peers(&[moved]), [stays.id]);
+        assert!(outbound.writers.keys().eq(&[id(2)]));
         outbound.stop();
     }
 }

@@ -246,3 +246,85 @@ fn is_elsewhere(at: SocketAddr) -> bool {
         Err(_) => true, // no way leads there
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use rustix::fs::{OFlags, fcntl_getfl};
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// The listener of a member at this address, to which an earlier process left this socket.
+    fn bound(at: SocketAddr, left: Option<TcpListener>) -> OwnListener {
+        let own = OwnAddress::new(&at.to_string(), &at.to_string());
+        OwnListener::bind(own, LIMIT, left).unwrap()
+    }
+
+    /// A socket, and where it listens.
+    fn left() -> (TcpListener, SocketAddr) {
+        let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+        let at = socket.local_addr().unwrap();
+        (socket, at)
+    }
+
+    #[test]
+    fn who_waits_at_a_socket_that_was_left_is_accepted() {
+        let (socket, at) = left();
+        socket.set_nonblocking(true).unwrap();
+        let waits = TcpStream::connect(at).unwrap();
+        let taken = bound(at, Some(socket)).socket().unwrap();
+        assert!(!fcntl_getfl(&*taken).unwrap().contains(OFlags::NONBLOCK), "it waits for the next");
+        let (accepted, _) = taken.accept().unwrap();
+        assert_eq!(accepted.peer_addr().unwrap(), waits.local_addr().unwrap());
+    }
+
+    /// Its process crashed while it stopped, or listened at another address.
+    #[test]
+    fn a_socket_that_does_not_listen_here_is_not_taken() {
+        let (stopped, at) = left();
+        SockRef::from(&stopped).shutdown(Shutdown::Both).unwrap();
+        let _own = bound(at, Some(stopped));
+        TcpStream::connect(at).expect("it listens anew");
+        let ((other, _), (own, at)) = (left(), left());
+        drop(own);
+        assert_eq!(bound(at, Some(other)).socket().unwrap().local_addr().unwrap(), at);
+    }
+
+    #[test]
+    fn a_failure_to_accept_is_news_once_and_a_problem_while_it_lasts() {
+        let own = bound("127.0.0.1:0".parse().unwrap(), None);
+        assert_eq!(own.look(&[]), None);
+        let fails = || own.fails(&io::Error::other("no luck"));
+        assert_eq!([fails(), fails(), fails()], [true, false, false]);
+        let told = own.look(&[]);
+        assert_eq!(told.as_deref(), Some("this node cannot accept connections: no luck"));
+    }
+
+    /// The others may dial a proxy. Who is dialed by a name that means loopback on this host is reached by nobody.
+    #[test]
+    fn only_who_means_to_listen_on_loopback_may_if_another_member_is_on_another_host() {
+        let hidden = |listen, address, other: &str| {
+            let others = [("b".to_owned(), other.to_owned())];
+            let own = OwnAddress::new(listen, address);
+            own.hidden_at(Ipv4Addr::LOCALHOST.into(), &others, LIMIT).is_some()
+        };
+        let (far, near) = ("192.0.2.1:7101", "127.0.0.1:7102");
+        for (listen, address, is_hidden) in [
+            ("db1:7101", "db1:7101", true),
+            ("127.0.0.1:7101", "127.0.0.1:7101", true),
+            ("db1:7101", "192.0.2.9:7101", true),
+            ("127.0.0.1:7101", "192.0.2.9:7101", false),
+            ("LocalHost:7101", "192.0.2.9:7101", false),
+            ("[::1]:7101", "db1:7101", false),
+        ] {
+            assert_eq!(hidden(listen, address, far), is_hidden, "{listen}, {address}");
+            assert!(!hidden(listen, address, near), "all members are on this host");
+        }
+        let own = OwnAddress::new("db1:7101", "db1:7101");
+        let others = [("b".to_owned(), far.to_owned())];
+        assert_eq!(own.hidden_at([192, 0, 2, 9].into(), &others, LIMIT), None);
+    }
+}

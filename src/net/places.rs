@@ -81,7 +81,7 @@ impl Default for Places {
 }
 
 impl Places {
-    fn with(lookup: Lookup) -> Places {
+    pub(super) fn with(lookup: Lookup) -> Places {
         let (reached, busy, asked) = (Arc::default(), Arc::default(), Arc::default());
         Places { reached, busy, asked, lookup }
     }
@@ -156,6 +156,7 @@ impl Places {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::net::SocketAddrV6;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
@@ -166,6 +167,15 @@ mod tests {
         let places = Places::with(|_| panic!("it was asked"));
         let found = places.resolve("[::1]:7101", Duration::ZERO).unwrap();
         assert_eq!(found, ["[::1]:7101".parse().unwrap()]);
+    }
+
+    /// Without it the system does not know the way to a link-local address.
+    #[test]
+    fn an_address_keeps_its_zone() {
+        let found = look_up("[fe80::1%lo]:7101").unwrap();
+        let first = SocketAddrV6::new("fe80::1".parse().unwrap(), 7101, 0, 1);
+        assert_eq!(found, [first.into()], "loopback is the first interface of a host");
+        assert!(look_up("[fe80::1%none]:7101").is_err());
     }
 
     #[test]
@@ -185,20 +195,20 @@ mod tests {
 
     #[test]
     fn a_resolver_that_hangs_holds_nobody_up_and_is_asked_once_by_all() {
-        static ASKED: AtomicUsize = AtomicUsize::new(0);
         static HANGS: Mutex<()> = Mutex::new(());
         let places = Places::with(|_| {
-            ASKED.fetch_add(1, Ordering::SeqCst);
             drop(HANGS.lock());
             Ok(vec!["127.0.0.1:7101".parse().unwrap()])
         });
         let hangs = HANGS.lock();
-        let before = Instant::now();
+        let asked = || places.ask("db1:7101").unwrap();
+        let (before, first) = (Instant::now(), asked());
         for asker in [places.clone(), places.clone(), places.clone()] {
             let error = asker.resolve("db1:7101", Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.to_string(), "db1:7101 is still being resolved");
         }
         assert!(before.elapsed() < TIMEOUT, "it is given up");
+        assert!(Arc::ptr_eq(&first, &asked()), "no other thread asks meanwhile");
         let askers = [(); 8].map(|()| {
             let asker = places.clone();
             thread::spawn(move || asker.resolve("db1:7101", TIMEOUT).unwrap().len())

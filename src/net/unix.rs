@@ -73,3 +73,28 @@ fn through_short_path<T>(path: &Path, call: impl FnOnce(&Path) -> io::Result<T>)
     let name = path.file_name().unwrap_or_default();
     call(&Path::new("/proc/self/fd").join(folder.as_raw_fd().to_string()).join(name))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::net::UnixListener;
+
+    use super::*;
+
+    /// Far longer than anything takes here.
+    const TIMEOUT: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn who_finds_the_backlog_full_waits_for_its_turn() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("socket");
+        let socket = bind(&path, None).unwrap();
+        assert!(connect(&path, TIMEOUT).is_err(), "nobody listens yet");
+        socket.listen(0).unwrap();
+        let listener = UnixListener::from(OwnedFd::from(socket));
+        let first = connect(&path, TIMEOUT).unwrap();
+        assert_eq!(connect(&path, PAUSE).unwrap_err().kind(), ErrorKind::WouldBlock);
+        let accepts = thread::spawn(move || [(); 2].map(|()| listener.accept().unwrap()));
+        let second = connect(&path, TIMEOUT).unwrap();
+        drop((first, second, accepts.join().unwrap()));
+    }
+}

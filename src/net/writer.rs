@@ -352,3 +352,6 @@ impl Writer {
         self.surroundings.inbox.input(Input::Lost { peer: self.peer.id });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -186,3 +186,35 @@ fn remedy(error: &io::Error) -> &'static str {
         _ => "check the folder and its disk",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use io::ErrorKind as Kind;
+
+    use super::*;
+
+    #[test]
+    fn each_refusal_of_the_system_has_its_remedy() {
+        for (kind, words) in [
+            (Kind::StorageFull, "free some space there"),
+            (Kind::QuotaExceeded, "free some space there"),
+            (Kind::ReadOnlyFilesystem, "mount it read-write, or choose another data_dir"),
+            (Kind::PermissionDenied, "give it to the user that electd runs as"),
+            (Kind::NotADirectory, "a file is in the way"),
+            (Kind::AlreadyExists, "a file is in the way"),
+            (Kind::InvalidInput, "electd opens only what it wrote itself"),
+            (Kind::Other, "check the folder and its disk"),
+        ] {
+            let path = || PathBuf::from("/data/a");
+            for error in [
+                StoreError::Folder { dir: path(), source: kind.into() },
+                StoreError::Unreadable { path: path(), source: kind.into() },
+                StoreError::Unwritable { path: path(), source: kind.into() },
+            ] {
+                let told = error.to_string();
+                assert!(told.contains("/data/a") && told.contains(words), "{told}");
+                assert_eq!(error.trouble(), Trouble::Folder);
+            }
+        }
+    }
+}

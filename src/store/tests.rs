@@ -21,12 +21,16 @@ fn folder_with(record: &Record) -> TempDir {
     dir
 }
 
-/// The result of a start as member 1 with this content in the state file. The content must stay.
+/// The result of a start as member 1 with this content in the state file. The content must stay, and so must a file that
+/// was to replace it when a crash came: it may help to repair the state.
 fn refusal(content: &[u8]) -> StoreError {
     let dir = TempDir::new().unwrap();
+    let leftover = dir.path().join(".state.json.Xa81pQ");
     fs::write(dir.path().join(STATE), content).unwrap();
+    fs::write(&leftover, content).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
     assert_eq!(fs::read(dir.path().join(STATE)).unwrap(), content);
+    assert!(leftover.exists());
     assert!(error.to_string().contains("state.json"), "{error}");
     error
 }
@@ -150,7 +154,7 @@ fn a_lock_is_not_signed_over_what_electd_never_wrote() {
     assert!(error.to_string().contains("holds something else"), "{error}");
     assert_eq!(fs::read(&other).unwrap(), b"precious");
     fs::remove_file(&lock).unwrap();
-    fs::write(&lock, b"17\n").unwrap();
+    fs::write(&lock, b"18446744073709551615\n").unwrap(); // longer than any id of a process
     let (store, _) = Store::open(dir.path(), id(1)).unwrap();
     assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
     drop(store);
@@ -258,6 +262,9 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let dir = disk.0.path();
     let (store, _) = Store::open(dir, id(1)).unwrap();
     store.save(&record(7)).unwrap();
+    let little = disk_trouble(dir).expect("65536 bytes are less than a state may have");
+    assert!(little.contains("and the state takes up to 262144: free some"), "{little}");
+    assert_eq!(disk_trouble(Path::new("/proc")), None, "it has no blocks and no files to count");
 
     let mut ballast = File::create(dir.join("ballast")).unwrap();
     while ballast.write_all(&[0; 512]).is_ok() {}
@@ -277,6 +284,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
         Store { path: dir.join(STATE), lock: File::open(dir).unwrap(), pace: Arc::default() };
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
+    assert!(disk_trouble(dir).is_some_and(|told| told.contains("is read-only")));
     let start = Store::open(dir, id(1)).unwrap_err();
     assert_eq!(start.trouble(), Trouble::Folder);
     assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));

@@ -9,7 +9,6 @@ use rustls::client::Resumption;
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::{self, PemObject};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
-use rustls::server::NoServerSessionStorage;
 use rustls::sign::CertifiedKey;
 use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
@@ -196,10 +195,9 @@ fn judge_chain(
 
 /// Why the other members would not take it.
 fn refusal(error: &webpki::Error, purpose: &str) -> String {
-    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
     match error {
         webpki::Error::CertExpired { not_after, .. } => {
-            format!("ended on {}: renew it", at(*not_after))
+            format!("ended on {}: renew it", timestamp(*not_after))
         }
         webpki::Error::UnknownIssuer | webpki::Error::InvalidSignatureForPublicKey => {
             "is signed by no authority in tls.ca: give the one that signed it".to_owned()
@@ -241,8 +239,78 @@ fn configs(
             .with_client_cert_verifier(verifier)
             .with_single_cert(chain.clone(), key.clone_key())?;
         server.send_tls13_tickets = 0;
-        server.session_storage = Arc::new(NoServerSessionStorage {});
         Ok::<_, rustls::Error>(Arc::new(server))
     };
     Ok((Arc::new(client), server(verifier)?, server(lenient)?))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use rcgen::{
+        BasicConstraints, CertificateParams, ExtendedKeyUsagePurpose as Usage, IsCa, Issuer,
+        KeyPair, SanType, SerialNumber, date_time_ymd,
+    };
+
+    use super::super::identity::uri;
+    use super::*;
+
+    type Change = fn(&mut CertificateParams);
+
+    /// What a member shows whose certificate differs by this from a good one.
+    fn load(change: Change) -> Result<Credentials, BadFile> {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
+        let (mut ca, ca_key) = (CertificateParams::default(), KeyPair::generate().unwrap());
+        ca.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        let trusted = ca.self_signed(&ca_key).unwrap().pem();
+        let mut params = CertificateParams::new(["a".to_owned()]).unwrap();
+        params.subject_alt_names.push(SanType::URI(uri("hc", "a").try_into().unwrap()));
+        params.extended_key_usages = vec![Usage::ServerAuth, Usage::ClientAuth];
+        change(&mut params);
+        let key = KeyPair::generate().unwrap();
+        let cert = params.signed_by(&key, &Issuer::new(ca, ca_key)).unwrap().pem();
+        fs::write(&files.ca, &trusted).unwrap();
+        fs::write(&files.cert, cert).unwrap();
+        fs::write(&files.key, key.serialize_pem()).unwrap();
+        Credentials::load(&files, "hc", "a")
+    }
+
+    #[test]
+    fn a_certificate_that_no_member_would_take_is_refused_with_the_remedy() {
+        let table: [(Change, &str); 4] = [
+            (
+                |cert| cert.not_after = date_time_ymd(2020, 2, 29),
+                "ended on 2020-02-29T00:00:00Z: renew it",
+            ),
+            (
+                |cert| cert.not_before = date_time_ymd(2999, 1, 1),
+                "begins on 2999-01-01T00:00:00Z: correct the clock of this host",
+            ),
+            (
+                |cert| cert.extended_key_usages = vec![Usage::ServerAuth],
+                "lacks the extended key usage clientAuth",
+            ),
+            (
+                |cert| cert.extended_key_usages = vec![Usage::ClientAuth],
+                "lacks the extended key usage serverAuth",
+            ),
+        ];
+        for (change, words) in table {
+            let refused = load(change).unwrap_err();
+            assert!(refused.key == "tls.cert" && refused.what.contains(words), "{refused}");
+        }
+    }
+
+    #[test]
+    fn credentials_are_named_by_the_serial_number_in_the_words_of_openssl() {
+        let numbered = |cert: &mut CertificateParams| {
+            cert.serial_number = Some(SerialNumber::from(vec![0, 0x8a, 0x0b]));
+            cert.not_after = date_time_ymd(2999, 1, 1);
+        };
+        let words = "8A0B, which ends on 2999-01-01T00:00:00Z; trusted: 1 authority";
+        assert_eq!(load(numbered).unwrap().summary(), words);
+    }
 }

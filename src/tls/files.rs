@@ -93,3 +93,25 @@ pub(super) fn read(key: &'static str, file: &Path) -> Result<Vec<u8>, BadFile> {
     }
     Ok(bytes)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+
+    use super::*;
+
+    #[test]
+    fn a_key_is_exposed_to_all_users_and_not_to_a_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
+        assert_eq!(files.exposed(), None, "there is none");
+        for (mode, is_exposed) in [(0o600, false), (0o640, false), (0o604, true), (0o602, true)] {
+            fs::write(&files.key, "").unwrap();
+            fs::set_permissions(&files.key, Permissions::from_mode(mode)).unwrap();
+            let words = format!("may be used by any user of this host (mode {mode:o}): chmod 600");
+            let told = files.exposed();
+            assert_eq!(told.is_some_and(|told| told.contains(&words)), is_exposed, "{mode:o}");
+        }
+    }
+}

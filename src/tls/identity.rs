@@ -116,16 +116,69 @@ pub fn validity(certificate: &CertificateDer) -> Option<(Timestamp, Timestamp)> 
         parsed.verify_for_usage(&[], &[], &[], time, KeyUsage::client_auth(), None, None).err()
     };
     let begin = match refusal(0)? {
-        webpki::Error::CertNotValidYet { not_before, .. } => timestamp(not_before)?,
+        webpki::Error::CertNotValidYet { not_before, .. } => timestamp(not_before),
         _ => Timestamp::UNIX_EPOCH,
     };
     match refusal(u64::MAX)? {
-        webpki::Error::CertExpired { not_after, .. } => Some((begin, timestamp(not_after)?)),
+        webpki::Error::CertExpired { not_after, .. } => Some((begin, timestamp(not_after))),
         _ => None,
     }
 }
 
-/// A moment of a certificate.
-pub fn timestamp(time: UnixTime) -> Option<Timestamp> {
-    Timestamp::from_second(time.as_secs().try_into().ok()?).ok()
+/// A moment of a certificate. One that never ends says so by the last second of the year 9999, which is beyond what a
+/// timestamp can say.
+pub fn timestamp(time: UnixTime) -> Timestamp {
+    let seconds = i64::try_from(time.as_secs()).unwrap_or(i64::MAX);
+    Timestamp::from_second(seconds).unwrap_or(Timestamp::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use rcgen::{CertificateParams, KeyPair, SanType, date_time_ymd};
+
+    use super::*;
+
+    fn made(params: &CertificateParams) -> CertificateDer<'static> {
+        params.self_signed(&KeyPair::generate().unwrap()).unwrap().der().clone()
+    }
+
+    /// A certificate with these names: members' URIs, and a DNS name.
+    fn certificate(uris: &[String], name: &str) -> CertificateDer<'static> {
+        let mut params = CertificateParams::new([name.to_owned()]).unwrap();
+        let uris = uris.iter().map(|uri| SanType::URI(uri.as_str().try_into().unwrap()));
+        params.subject_alt_names.extend(uris);
+        made(&params)
+    }
+
+    #[test]
+    fn a_certificate_names_its_member_by_uri_and_by_dns_name() {
+        let judge = |uris: &[String], name| judge_member(&certificate(uris, name), "hc", "db1");
+        let good = uri("hc", "db1");
+        judge(std::slice::from_ref(&good), "DB1").unwrap();
+        judge(&[uri("hc", "db2"), good.clone()], "db1").unwrap();
+        for (uris, name, words) in [
+            (&[good.clone()][..], "db2", "lacks the DNS name db1"),
+            (&[uri("hc", "db2")], "db1", "for electd://hc/db2, and not electd://hc/db1"),
+            (&[format!("{good}1")], "db1", "for electd://hc/db11, and not electd://hc/db1"),
+            (&["https://hc/db1".to_owned()], "db1", "for no member (a URI electd://CLUSTER/NAME)"),
+        ] {
+            let fault = judge(uris, name).unwrap_err();
+            assert!(fault.cause == Cause::OtherMember && fault.why.contains(words), "{fault:?}");
+        }
+    }
+
+    #[test]
+    fn a_member_is_named_by_a_dns_name() {
+        assert!(["db1", "db-1.example", "my_host"].into_iter().all(can_name));
+        assert!(!["db1.", "-db", "db..1", "10.0.0.1"].into_iter().any(can_name));
+    }
+
+    #[test]
+    fn a_certificate_that_never_ends_has_a_begin_and_the_last_of_all_ends() {
+        let mut params = CertificateParams::default();
+        params.not_before = date_time_ymd(2020, 1, 1);
+        params.not_after = date_time_ymd(9999, 12, 31);
+        let begin = "2020-01-01T00:00:00Z".parse().unwrap();
+        assert_eq!(validity(&made(&params)), Some((begin, Timestamp::MAX)));
+    }
 }

@@ -82,14 +82,10 @@ impl Session {
     ) -> Result<Session, Option<Fault>> {
         let mut connection = connection.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None); // a frame has a bound of its own
-        let mut shake = || {
-            connection.complete_io(io)?;
-            while connection.wants_write() {
-                connection.write_tls(io)?;
-            }
-            Ok(())
-        };
-        shake().map_err(|error: io::Error| Session::fault(&error))?;
+        connection.complete_io(io).map_err(|error| Session::fault(&error))?;
+        if connection.is_handshaking() {
+            return Err(None); // it said a part of a message, and the rest did not come in time
+        }
         Ok(Session { connection, cluster: cluster.to_owned() })
     }
 
@@ -196,14 +192,13 @@ fn fault(error: &Error) -> Option<Fault> {
 
 fn refusal(error: &CertificateError) -> Fault {
     use CertificateError as E;
-    let at = |time| timestamp(time).map_or_else(|| "?".to_owned(), |at| at.to_string());
     let (cause, why) = match error {
         E::ExpiredContext { not_after, .. } => {
-            (Cause::Expired, format!("its certificate ended on {}: renew it", at(*not_after)))
+            (Cause::Expired, format!("its certificate ended on {}: renew it", timestamp(*not_after)))
         }
         E::NotValidYetContext { not_before, .. } => (
             Cause::NotYetValid,
-            format!("its certificate begins on {}: correct the clocks, or the certificate", at(*not_before)),
+            format!("its certificate begins on {}: correct the clocks, or the certificate", timestamp(*not_before)),
         ),
         E::UnknownIssuer | E::BadSignature => (
             Cause::UnknownCa,
@@ -253,4 +248,36 @@ fn alert_fault(alert: Alert) -> Option<Fault> {
         }
     };
     Some(Fault::of_this_node(cause, why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What a peer sees wrong with this node it says in a code of TLS alone.
+    #[test]
+    fn what_a_peer_says_against_this_node_is_put_into_words() {
+        for (alert, cause, words) in [
+            (Alert::CertificateRequired, Cause::NoCertificate, "it wants a certificate"),
+            (Alert::UnknownCA, Cause::UnknownCa, "it trusts no authority that signed this node's"),
+            (
+                Alert::DecryptError,
+                Cause::UnknownCa,
+                "it trusts no authority that signed this node's",
+            ),
+            (Alert::CertificateExpired, Cause::Expired, "this node's certificate has ended"),
+            (Alert::UnsupportedCertificate, Cause::OtherUse, "is not for this side"),
+            (Alert::CertificateUnknown, Cause::OtherMember, "is of another member or cluster"),
+            (Alert::BadCertificate, Cause::OtherMember, "is of another member or cluster"),
+            (Alert::AccessDenied, Cause::OtherMember, "is of another member or cluster"),
+            (Alert::ProtocolVersion, Cause::Version, "it does not speak TLS 1.3"),
+            (Alert::InternalError, Cause::Broken, "it ended the TLS handshake: InternalError"),
+        ] {
+            let error = io::Error::new(ErrorKind::InvalidData, Error::AlertReceived(alert));
+            let fault = Session::fault(&error).expect("it says why");
+            assert_eq!((fault.cause, fault.by_peer), (cause, true), "{alert:?}");
+            assert!(fault.why.contains(words), "{alert:?}: {fault}");
+        }
+        assert_eq!(Session::fault(&ErrorKind::UnexpectedEof.into()), None, "nobody is at fault");
+    }
 }

@@ -4,17 +4,20 @@ use std::fs;
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::thread;
 use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
-use rustls::pki_types::CertificateDer;
+use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
+use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tempfile::TempDir;
 
-use super::identity::judge_cluster;
+use super::identity::{judge_cluster, validity};
 use super::make::Authority;
 use super::{Cause, Credentials, Fault, Files, Session};
 
@@ -103,6 +106,13 @@ pub(crate) fn sessions(near: &mut TcpStream, far: &mut TcpStream) -> Option<(Ses
     Some(shake(&a, &b, near, far))
 }
 
+/// Has a certificate end at the begin of the next day.
+fn end_tomorrow(params: &mut CertificateParams) {
+    let date = (Timestamp::now() + 24.hours()).to_zoned(TimeZone::UTC).date();
+    let [month, day] = [date.month(), date.day()].map(|part| u8::try_from(part).unwrap());
+    params.not_after = date_time_ymd(date.year().into(), month, day);
+}
+
 fn cause(result: Result<Session, Option<Fault>>) -> (Cause, bool) {
     let fault = result.expect_err("it was taken").expect("it says why");
     (fault.cause, fault.by_peer)
@@ -152,6 +162,57 @@ fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
     assert!(dialed.is_ok() && accepted.is_ok());
 }
 
+/// Everybody may have the certificate of a member, which it shows to all; only the member has the key.
+#[test]
+fn a_certificate_without_its_key_is_of_no_use_on_either_side() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, mut thief] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    let shown = CertificateDer::from_pem_file(folder.path("b-cert.pem")).unwrap();
+    let key = PrivateKeyDer::from_pem_file(folder.path("a-key.pem")).unwrap();
+    let signer = aws_lc_rs::default_provider().key_provider.load_private_key(key).unwrap();
+    let stolen = Arc::new(SingleCertAndKey::from(CertifiedKey::new(vec![shown], signer)));
+    Arc::make_mut(&mut thief.client).client_auth_cert_resolver = stolen.clone();
+    Arc::make_mut(&mut thief.server).cert_resolver = stolen;
+    let (dialed, accepted) = meet(&thief, "a", &a);
+    assert_eq!((cause(dialed).1, cause(accepted).1), (true, false), "the accepter refuses it");
+    let (dialed, accepted) = meet(&a, "b", &thief);
+    assert_eq!((cause(dialed).1, cause(accepted).1), (false, true), "the dialer refuses it");
+}
+
+/// The authority signs another one, which signs the certificates of members and ends before them.
+#[test]
+fn a_certificate_may_come_by_way_of_another_and_ends_with_it() {
+    let folder = Folder::new();
+    let (mut params, keys) = (CertificateParams::default(), [(); 2].map(|()| KeyPair::generate()));
+    let [root_key, key] = keys.map(Result::unwrap);
+    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+    params.distinguished_name.push(DnType::CommonName, "root");
+    let root = params.self_signed(&root_key).unwrap().pem();
+    let issuer = Issuer::new(params.clone(), &root_key);
+    params.distinguished_name.push(DnType::CommonName, "between");
+    params.not_after = date_time_ymd(2999, 1, 1);
+    let latest = params.signed_by(&key, &issuer).unwrap().pem();
+    end_tomorrow(&mut params);
+    let between = params.signed_by(&key, &issuer).unwrap().pem();
+    let root = Authority::load("hc", &root, &root_key.serialize_pem()).unwrap();
+    let signer = Authority::load("hc", &latest, &key.serialize_pem()).unwrap();
+    let files = folder.files("a", &signer, &[&root]);
+    let refused = Credentials::load(&files, "hc", "a").unwrap_err();
+    assert!(refused.what.contains("is signed by no authority"), "{refused}");
+    let own = fs::read_to_string(&files.cert).unwrap();
+    let by_way_of = |between: &str| {
+        fs::write(&files.cert, [&own, between].concat()).unwrap();
+        Credentials::load(&files, "hc", "a").unwrap()
+    };
+    let lasting = by_way_of(&latest).end();
+    let a = by_way_of(&between);
+    assert!(a.end() < lasting, "{} is before {lasting}", a.end());
+    let b = folder.member("b", "hc", &root);
+    for (dialed, accepted) in [meet(&a, "b", &b), meet(&b, "a", &a)] {
+        assert!(dialed.is_ok() && accepted.is_ok(), "{dialed:?}, {accepted:?}");
+    }
+}
+
 /// Otherwise nobody would be told to renew an authority before all members refuse each other.
 #[test]
 fn a_certificate_ends_with_its_authority() {
@@ -163,13 +224,11 @@ fn a_certificate_ends_with_its_authority() {
     let authority = Authority::load("hc", &last, &key.serialize_pem()).unwrap();
     let longest = folder.member("a", "hc", &authority).end();
     // The same name and key, for a shorter time: the certificates that it signs do not say so.
-    let tomorrow = Timestamp::now() + 24.hours();
-    let date = tomorrow.to_zoned(TimeZone::UTC).date();
-    let [month, day] = [date.month(), date.day()].map(|part| u8::try_from(part).unwrap());
-    params.not_after = date_time_ymd(date.year().into(), month, day);
+    end_tomorrow(&mut params);
     let first = params.self_signed(&key).unwrap().pem();
     let authority = Authority::load("hc", &first, &key.serialize_pem()).unwrap();
     let end = folder.member("a", "hc", &authority).end();
+    let tomorrow = Timestamp::now() + 24.hours();
     assert!(end <= tomorrow && tomorrow < longest, "{end}, {longest}");
 }
 
@@ -224,7 +283,8 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     Credentials::load(&files, "hc", "a").unwrap();
     let damaged = folder.path("damaged.pem");
     fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAAAA\n").unwrap();
-    let missing = PathBuf::from("/nowhere/x.pem");
+    let (missing, huge) = (PathBuf::from("/nowhere/x.pem"), folder.path("huge.pem"));
+    fs::File::create(&huge).unwrap().set_len((1 << 20) + 1).unwrap();
     let refused = |files: Files, name: &str| Credentials::load(&files, "hc", name).unwrap_err();
     let with = |key: &str, file: &Path| {
         let mut files = files.clone();
@@ -240,6 +300,7 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         (with("key", &missing), "tls.key", "cannot be read"),
         (with("ca", &files.key), "tls.ca", "holds no certificate"),
         (with("cert", &damaged), "tls.cert", "is damaged"),
+        (with("cert", &huge), "tls.cert", "is larger than 1 MiB"),
         (with("key", &files.cert), "tls.key", "holds no private key"),
         (with("key", &other.key), "tls.key", "is not the key of the certificate"),
         (with("cert", &other.cert), "tls.cert", "for electd://hc/b, and not electd://hc/a"),
@@ -253,13 +314,19 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         let error = refused(changed, "a");
         assert_eq!(error.key, key, "{error}");
         assert!(error.to_string().contains(what), "{error}");
+        assert_eq!(error.is_unread, what == "cannot be read", "{error}");
     }
     assert!(refused(files.clone(), "b").what.contains("and not electd://hc/b"));
-    let days = jiff::Timestamp::now()
-        .duration_until(Credentials::load(&files, "hc", "a").unwrap().end())
-        .as_hours()
-        / 24;
-    assert!((728..=731).contains(&days), "{days}");
+}
+
+/// From the day before on, as the clocks of two hosts differ.
+#[test]
+fn a_new_certificate_is_valid_at_once_and_for_two_years() {
+    let pair = Authority::new("hc").unwrap().sign("a").unwrap();
+    let certificate = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
+    let (begin, end) = validity(&certificate).unwrap();
+    let days = |moment| Timestamp::now().duration_until(moment).as_hours() / 24;
+    assert!((-2..=-1).contains(&days(begin)) && (728..=731).contains(&days(end)), "{begin}, {end}");
 }
 
 #[test]
@@ -270,6 +337,24 @@ fn a_cluster_whose_name_begins_with_that_of_another_is_another() {
     for other in ["h", "hc2"] {
         let fault = judge_cluster(&certificate, other).unwrap_err();
         assert_eq!(fault.cause, Cause::OtherCluster, "{other}: {fault}");
+    }
+}
+
+/// As where large packets are lost on the way: the begin comes, and the rest never does.
+#[test]
+fn a_handshake_that_stops_amid_a_message_gives_no_session() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let member = folder.member("a", "hc", &authority);
+    for is_dialer in [true, false] {
+        let (mut near, mut far) = connection();
+        far.write_all(&[22, 3, 3, 0, 100, 2]).unwrap();
+        near.set_read_timeout(Some(Duration::from_millis(1))).unwrap();
+        let begun = if is_dialer {
+            Session::dial(&member, "b", &mut near)
+        } else {
+            Session::accept(&member, &mut near)
+        };
+        assert_eq!(begun.map(drop), Err(None));
     }
 }
 

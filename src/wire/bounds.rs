@@ -234,4 +234,16 @@ mod tests {
         let error = read::<Few>("[1, 2, 3, \"and what comes is not read\"]").unwrap_err();
         assert!(error.contains("more than 2 entries"), "{error}");
     }
+
+    #[test]
+    fn thirty_two_bytes_are_read_from_64_digits_and_from_nothing_else() {
+        let read = |digits: &str| hex::deserialize(Value::from(digits));
+        assert_eq!(read(&"0a".repeat(32)).unwrap(), [10; 32]);
+        assert_eq!(read(&"fF".repeat(32)).unwrap(), [255; 32]);
+        for odd in
+            ["0".repeat(63), "0".repeat(65), "+1".repeat(32), "g0".repeat(32), "\u{e4}".repeat(32)]
+        {
+            assert!(read(&odd).is_err(), "{odd}");
+        }
+    }
 }

@@ -150,8 +150,13 @@ fn encode(value: &impl serde::Serialize) -> Frame {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
-    use crate::wire::samples::{certificate, envelope, every_message, every_rejection, hello};
+    use crate::core::message::{Done, Refusal};
+    use crate::wire::samples::{
+        certificate, envelope, every_message, every_outcome, every_rejection, hello,
+    };
 
     #[test]
     fn every_message_comes_back_as_it_was() {
@@ -200,6 +205,18 @@ mod tests {
         let frames = greetings.into_iter().chain(rejections).chain(messages);
         let lines = frames.map(|frame| String::from_utf8(frame[4..].to_vec()).unwrap());
         insta::assert_snapshot!("frames", lines.collect::<Vec<_>>().join("\n"));
+    }
+
+    /// So are the outcomes of commands, which a member passes on and another answers.
+    #[test]
+    fn outcomes_are_written_as_they_always_were_and_come_back() {
+        let lines = every_outcome().into_iter().map(|outcome| {
+            let line = serde_json::to_string(&outcome).unwrap();
+            let read: Result<Done, Refusal> = serde_json::from_str(&line).unwrap();
+            assert_eq!(read, outcome);
+            line
+        });
+        insta::assert_snapshot!("outcomes", lines.collect::<Vec<_>>().join("\n"));
     }
 
     /// The JSON that members of this version wrote; never to be regenerated.
@@ -284,5 +301,23 @@ mod tests {
         let reason = Rejection::Protocol { ours: Protocols::OURS.lowest, theirs: 4 };
         assert_eq!(opening, Opening::Reject(reason));
         assert!(decode_opening(b"GET / HTTP/1.1").is_err());
+    }
+
+    /// Such as those of a later version, in a rolling upgrade that goes on to use it.
+    #[test]
+    fn a_hello_with_a_word_that_this_version_does_not_know_is_refused_with_those_that_it_knows() {
+        let good: Value = serde_json::from_slice(&encode_hello(&hello())[4..]).unwrap();
+        for (key, ours) in
+            [("algorithm", "bully or halting or ring"), ("quorum", "none or majority")]
+        {
+            let mut hello = good.clone();
+            hello[key] = "other".into();
+            let (key, ours, theirs) = (key.to_owned(), ours.to_owned(), "other".to_owned());
+            let reason = Rejection::Disagreement { key, ours, theirs };
+            let opening = decode_opening(hello.to_string().as_bytes()).unwrap();
+            assert_eq!(opening, Opening::Reject(reason.clone()));
+            let reply = decode_reply(json!({ "welcome": hello }).to_string().as_bytes()).unwrap();
+            assert_eq!(reply, Reply::Reject(reason));
+        }
     }
 }

@@ -6,12 +6,13 @@ use serde_json::Value;
 
 use super::codec::DecodeError;
 use super::frame::MAX_FRAME;
-use super::samples::{certificate, envelope, every_message, every_rejection, hello};
+use super::samples::{certificate, envelope, every_message, every_outcome, every_rejection, hello};
 use super::{
     Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
 };
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
+use crate::core::message::Message;
 use crate::core::settings::Timing;
 use crate::core::types::Task;
 use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name};
@@ -34,10 +35,11 @@ pub fn greetings() -> Vec<Vec<u8>> {
         .collect()
 }
 
-/// A message of each kind.
+/// A message of each kind, and each outcome of a command.
 pub fn messages() -> Vec<Vec<u8>> {
+    let outcomes = every_outcome().into_iter().map(|result| Message::Outcome { number: 9, result });
     let frame = |message| encode_message(&envelope(message));
-    payloads(&every_message().into_iter().map(frame).collect::<Vec<_>>()).collect()
+    payloads(&every_message().into_iter().chain(outcomes).map(frame).collect::<Vec<_>>()).collect()
 }
 
 fn payloads(frames: &[Frame]) -> impl Iterator<Item = Vec<u8>> {

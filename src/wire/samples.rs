@@ -19,7 +19,7 @@ pub fn id(number: u128) -> NodeId {
     NodeId(uuid::Builder::from_random_bytes(number.to_be_bytes()).into_uuid())
 }
 
-/// Every kind of message, and every kind of opinion, command and outcome in it.
+/// Every kind of message, and every kind of opinion and command in it.
 pub fn every_message() -> Vec<Message> {
     let (epoch, round, number) = (Epoch(7), Epoch(8), 9);
     let rank = Rank { value: -3, id: id(4) };
@@ -154,6 +154,56 @@ fn commands(member: Member) -> Vec<Message> {
         Message::Outcome { number, result: Ok(done) },
         Message::Outcome { number, result: Err(outranked) },
     ]
+}
+
+/// Everything that a command may come to.
+pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
+    let done = [
+        Done::Called,
+        Done::Resigned { epoch: Epoch(7), successor: None },
+        Done::Stopped,
+        Done::Added(id(3)),
+        Done::Removed { id: id(2), stored: true, handed_over: false },
+        Done::Drained { successor: Some(id(2)) },
+        Done::Undrained,
+        Done::Paused,
+        Done::Resumed,
+        Done::Leads(id(3)),
+        Done::SwitchoverEnded,
+        Done::TaskTaken,
+    ];
+    let taken = [Taken::Id, Taken::Name, Taken::Address, Taken::Admin];
+    let refused = [
+        Refusal::NoLeader,
+        Refusal::NotLeader,
+        Refusal::NoSuccessor,
+        Refusal::CannotLead(id(3)),
+        Refusal::Outranked { to: id(1), by: id(2) },
+        Refusal::Switching(id(3)),
+        Refusal::NotTaken(id(3)),
+        Refusal::OldLeader(id(3)),
+        Refusal::TooMany,
+        Refusal::NoReply,
+        Refusal::Stopping,
+        Refusal::NoTask,
+        Refusal::NotCoordinator(Some(id(3))),
+        Refusal::NotCoordinator(None),
+        Refusal::TaskTooLong(65_537),
+        Refusal::WasRemoved(id(3)),
+        Refusal::ListFull,
+        Refusal::NotMember(id(3)),
+        Refusal::ChangeUnderWay,
+        Refusal::LosesQuorum { live: 1, needed: 2 },
+        Refusal::LastCandidate,
+        Refusal::LastMember,
+        Refusal::ListNotConfirmed,
+        Refusal::NotStoredYet,
+        Refusal::ChangeUnsure,
+        Refusal::HandedOver,
+    ];
+    let taken = taken.map(|what| Refusal::Taken { what, by: id(1) });
+    let refused = refused.into_iter().chain(taken).map(Err);
+    done.into_iter().map(Ok).chain(refused).collect()
 }
 
 /// A message in its envelope.

@@ -15,7 +15,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
         version: record(7).kept.durable.members.version(),
         paused: true,
         since: 5,
-        until: None,
+        until: Some(9),
     };
     let met = [(id(2), Incarnation(4))].into();
     let busy = with(voter(), |kept| (kept.task, kept.met) = (taken(b"any \xff\0 bytes"), met));
@@ -52,6 +52,8 @@ fn keeps_to_bounds(record: &Record) {
         numbers.extend([version.epoch.0, version.counter]);
     }
     numbers.extend(met.iter().map(|(_, incarnation)| incarnation.0));
+    numbers.extend([pause.since].into_iter().chain(pause.until));
+    numbers.extend(drain.iter().flat_map(|drain| [drain.since].into_iter().chain(drain.until)));
     if let Some(VoterRecord { voted, promised, floor, .. }) = vote {
         numbers.extend(voted.map(|vote| vote.epoch.0));
         numbers.push(floor.0);

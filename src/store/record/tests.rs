@@ -267,6 +267,7 @@ fn a_drained_member_is_written_in_a_format_that_an_older_electd_refuses() {
     assert!(text.contains("\"format\": 7"), "{text}");
     assert_eq!(Record::from_json(text.as_bytes()), Ok(drained.clone()));
     assert!(json(&record(7)).contains("\"format\": 6"));
+    assert_damaged(older(&drained, 5).as_bytes(), "it is not known in format 5");
 
     let reason = "x".repeat(Drain::LONGEST + 1);
     let wordy = with(record(7), |kept| kept.drain = Some(Drain { reason, ..Drain::default() }));
@@ -285,8 +286,9 @@ fn a_pause_is_written_in_a_format_that_an_older_electd_refuses_and_so_is_its_end
     let version = Version { epoch: Epoch(7), counter: 1 };
     let paused = Pause { version, paused: true, since: 5, until: Some(9) };
     let resumed = Pause { paused: false, since: 0, until: None, ..paused };
-    for pause in [paused, resumed] {
-        let record = with(record(7), |kept| kept.pause = pause);
+    for (pause, drain) in [(paused, None), (resumed, None), (paused, Some(Drain::default()))] {
+        let record = with(record(7), |kept| (kept.pause, kept.drain) = (pause, drain));
+        assert_damaged(older(&record, 5).as_bytes(), "is not known in format 5");
         let text = json(&record);
         assert!(text.contains("\"format\": 8"), "{text}");
         assert_eq!(Record::from_json(text.as_bytes()), Ok(record));

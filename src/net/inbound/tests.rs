@@ -1,0 +1,127 @@
+//! A reader whose peer is played here, as is the election thread.
+
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+use std::time::Instant;
+
+use crossbeam::channel::unbounded;
+use socket2::{Domain, SockRef, Socket, Type};
+
+use super::*;
+use crate::net::deadline::STEP;
+use crate::net::inbox::{Answering, End};
+use crate::net::peers::PeerAddress;
+use crate::net::refused::Refusals;
+use crate::tls::Security;
+use crate::wire::fuzz::streams;
+
+/// Far longer than anything takes here.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+const CONNECTION: ConnectionId = ConnectionId(7);
+
+/// A reader whose peer listens at this address, what it reports, and the thread that answers it.
+fn reader(peer: NodeId, address: String) -> (Reception, Receiver<Event>, Answering) {
+    let counters = Arc::<Counters>::default();
+    let peers = Peers::new(vec![PeerAddress { id: peer, name: "b".to_owned(), address }]);
+    let refusals = Refusals::new(counters.clone(), |_, _| ());
+    let greeter = Greeter { peers: peers.clone(), security: Security::default(), refusals };
+    let (sender, events) = unbounded();
+    let (answering, end) = End::new();
+    let reception = Reception {
+        peers,
+        greeter,
+        places: Places::default(),
+        failure_time: FailureTime::new(Duration::from_secs(60)),
+        inbox: Inbox::new(sender, end),
+        counters,
+        realtime: Realtime::default(),
+    };
+    (reception, events, answering)
+}
+
+/// An address at which nobody listens, for as long as this socket is open.
+fn refusing() -> (Socket, SocketAddr) {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    let address = socket.local_addr().unwrap().as_socket().unwrap();
+    (socket, address)
+}
+
+/// Both ends of a connection: the reader's, and the peer's.
+fn connection() -> (Arc<Closer>, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let far = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+    (Arc::new(Closer::new(listener.accept().unwrap().0)), far)
+}
+
+/// The next event is that the connection of this peer ended, and what the redial told.
+#[track_caller]
+fn ended(events: &Receiver<Event>, peer: NodeId, redial: Redial) {
+    let event = events.recv_timeout(TIMEOUT).expect("the end is reported");
+    let end = Input::Ended { connection: CONNECTION, peer, redial };
+    assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
+}
+
+/// Whether a reader reports a refusal whose redial is taken, and reset by a process that is gone then, or not. None if
+/// the reset came too late, as the machine stood still.
+fn reports_a_refusal(is_gone: bool) -> Option<bool> {
+    let peer = NodeId::default();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let (reader, events, _) = reader(peer, listener.local_addr().unwrap().to_string());
+    let (closer, _far) = connection();
+    thread::scope(|scope| {
+        let reads = scope.spawn(|| reader.ended(CONNECTION, &closer, peer));
+        let (redial, _) = listener.accept().unwrap();
+        let since = Instant::now();
+        ended(&events, peer, Redial::Accepted);
+        SockRef::from(&redial).set_linger(Some(Duration::ZERO)).unwrap();
+        let _there = Some(listener).filter(|_| !is_gone);
+        drop(redial); // by a reset
+        reads.join().unwrap();
+        (since.elapsed() < STEP).then(|| {
+            events.try_iter().any(|event| matches!(event, Event::Input(Input::Refused { .. })))
+        })
+    })
+}
+
+/// The kernel took it in the place of a process that ended just then, or a process did that was restarted.
+#[test]
+fn a_redial_that_is_reset_is_repeated_and_a_refusal_then_is_reported() {
+    for is_gone in [true, false] {
+        let reported = std::iter::repeat_with(|| reports_a_refusal(is_gone)).find_map(|it| it);
+        assert_eq!(reported, Some(is_gone));
+    }
+}
+
+/// Otherwise the core would take the peer for connected, and refuse its next hello.
+#[test]
+fn the_end_of_a_connection_is_reported_if_its_welcome_came_too_late() {
+    let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
+    let (peer, (_socket, address)) = (hello.id, refusing());
+    let (reader, events, _answering) = reader(peer, address.to_string());
+    let (closer, mut far) = connection();
+    far.write_all(&streams()[0]).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| reader.serve(CONNECTION, &closer));
+        let mut inbound = Inbound::default();
+        let Ok(Event::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
+        inbound.admit(*newcomer);
+        closer.evict(); // as the oldest of a crowd
+        inbound.welcome(CONNECTION, peer, &hello);
+        ended(&events, peer, Redial::Refused);
+    });
+}
+
+/// The name service may hang in the same trouble. Besides, the name may mean another host by now.
+#[test]
+fn a_peer_is_redialed_where_it_was_reached() {
+    let (peer, (_socket, address)) = (NodeId::default(), refusing());
+    let (mut reader, events, _) = reader(peer, "b:1".to_owned());
+    reader.places = Places::with(|_| Err(ErrorKind::TimedOut.into()));
+    for (reached, redial) in [(None, Redial::Failed), (Some(address), Redial::Refused)] {
+        reader.places.set_reached(peer, reached);
+        reader.ended(CONNECTION, &connection().0, peer);
+        ended(&events, peer, redial);
+    }
+}

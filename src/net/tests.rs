@@ -1,0 +1,162 @@
+//! The network of a node, one peer of which is played here, as is the election thread.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use crossbeam::channel::{Receiver, unbounded};
+use socket2::SockRef;
+
+use super::*;
+use crate::core::Redial;
+use crate::core::detector::ConnectionId;
+use crate::core::message::{Envelope, Hello, Message};
+use crate::core::types::{Epoch, Incarnation};
+use crate::realtime::Realtime;
+use crate::tls::Security;
+use crate::wire::fuzz::streams;
+use crate::wire::{self, Opening};
+
+/// Far longer than anything takes here.
+const TIMEOUT: Duration = Duration::from_secs(20);
+
+struct Scene {
+    net: Net,
+    events: Receiver<Event>,
+    /// Where the node listens.
+    at: std::net::SocketAddr,
+    hello: Hello,
+    _answering: Answering,
+}
+
+impl Scene {
+    /// A node without peers.
+    fn new() -> Scene {
+        let (sender, events) = unbounded::<Event>();
+        let (answering, end) = End::new();
+        let counters = Arc::<Counters>::default();
+        let refusals = Refusals::new(counters.clone(), |_, _| ());
+        let surroundings = Surroundings::new(
+            Inbox::new(sender, end),
+            Security::default(),
+            refusals,
+            counters,
+            Realtime::default(),
+        );
+        let own = OwnAddress::new("127.0.0.1:0", "127.0.0.1:0");
+        let socket = OwnListener::bind(own, TIMEOUT, None).unwrap();
+        let at = socket.socket().unwrap().local_addr().unwrap();
+        let net = Net::start(socket, Vec::new(), TIMEOUT, surroundings, 1).unwrap();
+        let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
+        Scene { net, events, at, hello, _answering: answering }
+    }
+
+    fn peer(&self, listener: &TcpListener) -> PeerAddress {
+        let address = listener.local_addr().unwrap().to_string();
+        PeerAddress { id: self.hello.id, name: "b".to_owned(), address }
+    }
+
+    fn next(&self) -> Event {
+        self.events.recv_timeout(TIMEOUT).expect("something comes")
+    }
+
+    /// The peer says hello, and is welcomed. Gives its end, and the number of the connection.
+    fn hears(&mut self) -> (TcpStream, ConnectionId) {
+        let mut stream = TcpStream::connect(self.at).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.write_all(&streams()[0]).unwrap();
+        let Event::Newcomer(newcomer) = self.next() else { panic!("no hello") };
+        let Input::Hello { connection, .. } = self.net.admit(*newcomer) else { panic!("no hello") };
+        let (peer, welcome) = (self.hello.id, self.hello.clone());
+        assert_eq!(self.net.carry(Output::Welcome { connection, peer, welcome }), None);
+        assert!(read(&mut stream).starts_with("{\"welcome\":"));
+        (stream, connection)
+    }
+
+    /// The peer is dialed, and welcomes this node. Gives its end.
+    fn speaks(&mut self, listener: &TcpListener) -> TcpStream {
+        let mut stream = listener.accept().unwrap().0;
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        let Event::Input(Input::Dialed { peer, attempt }) = self.next() else { panic!("no dial") };
+        let hello = self.hello.clone();
+        assert_eq!(self.net.carry(Output::Hello { to: peer, attempt, hello }), None);
+        read(&mut stream);
+        stream.write_all(&streams()[1]).unwrap();
+        let welcomed = self.next();
+        assert!(matches!(welcomed, Event::Input(Input::Welcomed { .. })), "{welcomed:?}");
+        stream
+    }
+}
+
+fn probe() -> Envelope {
+    let message = Message::Probe { number: 1 };
+    Envelope { epoch: Epoch(1), incarnation: Incarnation(1), message }
+}
+
+fn read(stream: &mut TcpStream) -> String {
+    let mut payload = Vec::new();
+    wire::read_frame(stream, &mut payload).unwrap();
+    String::from_utf8(payload).unwrap()
+}
+
+#[track_caller]
+fn has_ended(stream: &mut TcpStream) {
+    assert_eq!(stream.read(&mut [0; 1]).unwrap(), 0, "it has ended");
+}
+
+#[test]
+fn a_member_that_is_removed_hears_the_last_words_and_both_connections_end() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let (mut to, (mut from, _)) = (scene.speaks(&listener), scene.hears());
+    let last = Output::Send { to: vec![scene.hello.id], envelope: probe() };
+    assert_eq!(scene.net.carry(last), None);
+    let other = Output::Members(scene.hello.list.clone());
+    assert_eq!(scene.net.carry(other.clone()), Some(other), "that is not for the network");
+    scene.net.set_peers(Vec::new());
+    assert!(read(&mut to).contains("\"probe\""));
+    has_ended(&mut to);
+    has_ended(&mut from);
+    scene.net.stop();
+}
+
+/// As of one that the file already names.
+#[test]
+fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let (_to, (from, first)) = (scene.speaks(&listener), scene.hears());
+    SockRef::from(&listener).shutdown(std::net::Shutdown::Both).unwrap();
+    drop(from);
+    let end = Input::Ended { connection: first, peer: scene.hello.id, redial: Redial::Refused };
+    let event = scene.next();
+    assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
+    scene.net.stop();
+}
+
+#[test]
+fn a_connection_that_a_newer_one_replaces_ends_in_silence() {
+    let mut scene = Scene::new();
+    let (mut first, replaced) = scene.hears();
+    assert_eq!(scene.net.carry(Output::Close { connection: replaced }), None);
+    has_ended(&mut first);
+    let (mut second, connection) = scene.hears();
+    assert_eq!(scene.net.carry(Output::Close { connection: replaced }), None);
+    second.write_all(&wire::encode_message(&probe())).unwrap();
+    let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
+    let event = scene.next();
+    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    scene.net.stop();
+}
+
+#[test]
+fn the_writers_wait_by_the_failure_of_a_reload() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    drop(scene.speaks(&listener));
+    scene.net.set_failure(Duration::from_millis(1)); // to look at an idle connection
+    assert_eq!(scene.net.carry(Output::Dial { peer: scene.hello.id }), None); // it wakes the writer
+    let event = scene.next();
+    assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
+    scene.net.stop();
+}

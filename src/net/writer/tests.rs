@@ -1,0 +1,224 @@
+//! A writer whose peer is played here, as is the election thread.
+
+use std::net::{SocketAddr, TcpListener};
+use std::thread;
+
+use crossbeam::channel::{Sender, bounded, unbounded};
+use socket2::{Domain, Socket, Type};
+
+use super::*;
+use crate::core::message::Kind;
+use crate::core::types::NodeId;
+use crate::net::inbox::{Answering, End as ThreadEnd, Event};
+use crate::net::line::{Line, line};
+use crate::wire::fuzz::streams;
+
+/// Far longer than anything takes here.
+const TIMEOUT: Duration = Duration::from_secs(600);
+
+const PEER: NodeId = NodeId(uuid::Uuid::nil());
+
+struct Scene {
+    writer: Writer,
+    line: Line,
+    orders: Sender<Control>,
+    events: Receiver<Event>,
+    _answering: Answering,
+}
+
+impl Scene {
+    /// The peer is dialed at this address.
+    fn new(address: &str, places: Places) -> Scene {
+        let peer = PeerAddress { id: PEER, name: "b".to_owned(), address: address.to_owned() };
+        let counters = Arc::<Counters>::default();
+        counters.dials.record(PEER, "an earlier dial failed".to_owned());
+        let (sender, events) = unbounded::<Event>();
+        let (answering, end) = ThreadEnd::new();
+        let surroundings = Surroundings {
+            inbox: Inbox::new(sender, end),
+            places,
+            security: Security::default(),
+            refusals: Refusals::new(counters.clone(), |_, _| ()),
+            counters: counters.clone(),
+            realtime: Realtime::default(),
+        };
+        let (line, backlog) = line(counters);
+        let (orders, ordered) = bounded(16);
+        let failure_time = FailureTime::new(TIMEOUT);
+        let writer = Writer::new(peer, failure_time, surroundings, (backlog, ordered), 1);
+        Scene { writer, line, orders, events, _answering: answering }
+    }
+
+    /// What the core has heard since the last call, by its names.
+    fn heard(&self) -> Vec<String> {
+        let name = |event| format!("{event:?}").split(['(', ' ', '{']).nth(1).unwrap().to_owned();
+        self.events.try_iter().map(name).collect()
+    }
+
+    /// Why the last dial failed.
+    fn failed(&self) -> Option<String> {
+        self.writer.surroundings.counters.failed_dial(PEER)
+    }
+
+    fn reached(&self) -> Option<SocketAddr> {
+        self.writer.surroundings.places.of(PEER)
+    }
+}
+
+fn frame(payload: &[u8]) -> Frame {
+    [&u32::try_from(payload.len()).unwrap().to_be_bytes()[..], payload].concat().into()
+}
+
+/// Dials a peer that answers the hello with these bytes. Gives the connection, if there is one.
+fn dial(scene: &mut Scene, peer: &TcpListener, answer: &[u8]) -> Option<(Arc<Channel>, TcpStream)> {
+    for (attempt, hello) in [(7, "of an earlier dial"), (1, "the present one")] {
+        scene.orders.send(Control::Hello(attempt, frame(hello.as_bytes()))).unwrap();
+        scene.orders.send(Control::Dial).unwrap(); // it dials already
+    }
+    thread::scope(|scope| {
+        let answers = scope.spawn(|| {
+            let mut stream = peer.accept().unwrap().0;
+            let mut hello = Vec::new();
+            wire::read_frame(&mut stream, &mut hello).unwrap();
+            assert_eq!(String::from_utf8(hello).unwrap(), "the present one");
+            stream.write_all(answer).unwrap();
+            stream
+        });
+        let opened = scene.writer.open();
+        let stream = answers.join().unwrap();
+        opened.ok().map(|channel| (channel, stream))
+    })
+}
+
+/// A dial ends in one of these ways.
+#[test]
+fn the_core_and_the_status_are_told_what_becomes_of_a_dial() {
+    let frames = streams();
+    let [_, welcome, dead, reject, ..] = &frames[..] else { panic!("{frames:?}") };
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = peer.local_addr().unwrap();
+    let junk = frame(b"{}");
+    for (answer, heard, failed) in [
+        (&welcome[..], &["Dialed", "Welcomed"][..], None),
+        (reject, &["Dialed", "Rejected"], None),
+        (dead, &["Dialed", "Dead"], Some("it has died: its host certifies that")),
+        (&junk, &["Dialed"], Some("what answers there is no electd of this kind")),
+    ] {
+        let mut scene = Scene::new(&address.to_string(), Places::default());
+        let opened = dial(&mut scene, &peer, answer);
+        assert_eq!(scene.heard(), heard);
+        assert_eq!(opened.is_some(), answer == &welcome[..]);
+        assert_eq!(scene.reached(), opened.is_some().then_some(address));
+        let told = scene.failed();
+        assert_eq!(told.is_some(), failed.is_some(), "{told:?}");
+        assert!(told.unwrap_or_default().contains(failed.unwrap_or_default()), "{failed:?}");
+    }
+}
+
+#[test]
+fn a_dial_that_reaches_nobody_is_told_with_the_step_that_failed() {
+    let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+    socket.bind(&"127.0.0.1:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    let refuses = socket.local_addr().unwrap().as_socket().unwrap().to_string();
+    let nameless = Places::with(|_| Err(ErrorKind::NotFound.into()));
+    let nowhere = Places::with(|_| Ok(vec!["255.255.255.255:1".parse().unwrap()])); // all hosts
+    for (address, places, heard, failed) in [
+        (&refuses[..], Places::default(), &["Refused"][..], "refuses connections"),
+        ("b:1", nameless, &[], "b:1 does not resolve here"),
+        ("b:1", nowhere, &[], "no connection to b:1"),
+    ] {
+        let mut scene = Scene::new(address, places);
+        assert!(matches!(scene.writer.open(), Err(End::Connection)));
+        assert_eq!(scene.heard(), heard, "{failed}");
+        assert!(scene.failed().is_some_and(|told| told.contains(failed)), "{:?}", scene.failed());
+    }
+}
+
+#[test]
+fn a_peer_that_hangs_up_amid_the_hellos_is_told() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    scene.orders.send(Control::Hello(1, frame(b"hello"))).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut stream = peer.accept().unwrap().0;
+            wire::read_frame(&mut stream, &mut Vec::new()).unwrap();
+        });
+        assert!(matches!(scene.writer.open(), Err(End::Connection)));
+    });
+    let told = scene.failed().unwrap();
+    assert!(told.contains("ends them without an answer to the hello: look at its log"), "{told}");
+}
+
+/// Later the peer may be elsewhere, and be another process.
+#[test]
+fn of_a_connection_that_has_ended_nothing_is_kept() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let (channel, stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
+    scene.line.send(&[Kind::Heartbeat], &frame(b"a heartbeat"));
+    let mut heard = Vec::new();
+    wire::read_frame(&mut &stream, &mut heard).unwrap();
+    assert_eq!(heard, b"a heartbeat");
+    scene.heard();
+    scene.writer.close(&channel);
+    assert_eq!((scene.heard(), scene.reached()), (vec!["Lost".to_owned()], None));
+    scene.line.send(&[Kind::Heartbeat], &frame(b"another"));
+    let ended = wire::read_frame(&mut &stream, &mut heard);
+    assert!(matches!(ended, Err(FrameError::Closed)), "{ended:?}");
+}
+
+#[test]
+fn an_order_to_dial_ends_the_pause_and_no_other_order_does() {
+    let mut scene = Scene::new("b:1", Places::default());
+    assert_eq!(scene.writer.back_off(Instant::now(), Duration::ZERO), Some(false));
+    scene.orders.send(Control::Disconnect).unwrap();
+    scene.orders.send(Control::Hello(1, frame(b"late"))).unwrap();
+    let short = Duration::from_millis(2);
+    assert_eq!(scene.writer.back_off(Instant::now(), short), Some(false));
+    scene.orders.send(Control::Disconnect).unwrap();
+    scene.orders.send(Control::Dial).unwrap();
+    assert_eq!(scene.writer.back_off(Instant::now(), TIMEOUT), Some(true));
+    drop(scene.orders);
+    assert_eq!(scene.writer.back_off(Instant::now(), TIMEOUT), None, "the node stops");
+}
+
+/// As when the peer has closed it alone, and keeps the other one.
+#[test]
+fn the_end_of_an_idle_connection_is_noticed_within_failure() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let (channel, stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
+    drop(stream);
+    scene.writer.failure_time.set(Duration::from_millis(1));
+    let (done, ended) = bounded(1);
+    thread::spawn(move || done.send(matches!(scene.writer.write(&channel), End::Connection)));
+    assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(true));
+}
+
+/// As where the core objects to each welcome.
+#[test]
+fn who_is_connected_for_less_than_failure_is_dialed_more_and_more_rarely() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = peer.local_addr().unwrap().to_string();
+    let Scene { writer, line, orders, events, _answering } =
+        Scene::new(&address, Places::default());
+    let next = || events.recv_timeout(TIMEOUT).unwrap();
+    let begun = Instant::now();
+    let writes = thread::spawn(move || writer.run());
+    for attempt in 1..=6 {
+        let mut stream = peer.accept().unwrap().0;
+        assert!(
+            matches!(next(), Event::Input(Input::Dialed { attempt: now, .. }) if now == attempt)
+        );
+        orders.send(Control::Hello(attempt, frame(b"hello"))).unwrap();
+        stream.write_all(&streams()[1]).unwrap();
+        assert!(matches!(next(), Event::Input(Input::Welcomed { .. })));
+        orders.send(Control::Disconnect).unwrap();
+        assert!(matches!(next(), Event::Input(Input::Lost { .. })));
+    }
+    // Pauses of 10 to 160 ms, by half at most.
+    assert!(begun.elapsed() > Duration::from_millis(150), "{:?}", begun.elapsed());
+    drop((line, orders));
+    writes.join().unwrap();
+}
