@@ -139,6 +139,8 @@ fn write(path: &Path, failure: &Failure) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
 
     #[test]
@@ -170,6 +172,8 @@ mod tests {
         add(&opened(), "code 1");
         let again = opened();
         assert_eq!(again.present().map(|failure| failure.count), Some(1));
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         again.end();
         assert_eq!(again.present(), None);
         add(&again, "code 2");
@@ -178,5 +182,13 @@ mod tests {
         assert_eq!((again.present(), opened().present()), (None, None));
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
+        let (long_ago, reason) =
+            (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(LONGEST)));
+        again.store(&Failure { count: 2, ..long_ago });
+        let past = opened();
+        assert_eq!(past.present(), None, "its time was over before the start");
+        assert_eq!(past.add(&reason).count, 1);
+        let shown = past.present().map(|failure| failure.reason);
+        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(LONGEST - 1))));
     }
 }
