@@ -142,6 +142,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn a_node_stands_back_twice_as_long_each_time_until_it_is_forgiven() {
@@ -190,5 +191,32 @@ mod tests {
         assert_eq!(past.add(&reason).count, 1);
         let shown = past.present().map(|failure| failure.reason);
         assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(LONGEST - 1))));
+    }
+
+    #[test]
+    fn what_becomes_of_the_failures_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = |folder: &Path| {
+            let failures = Failures::default();
+            failures.open(folder);
+            failures
+        };
+        let begins = |lines: Vec<String>, words: &str| {
+            assert!(lines.len() == 1 && lines[0].starts_with(words), "{words} in {lines:?}");
+        };
+        fs::write(folder.path().join(FILE), "{").unwrap();
+        let unread = logged(|| _ = opened(folder.path()));
+        begins(unread, "WARN problem: the failures of the job in ");
+        let failures = opened(&folder.path().join("gone"));
+        let failed = logged(|| _ = failures.add("code 1"));
+        begins(
+            failed,
+            "WARN problem: the job failed soon after its start (code 1): this node leads only if no ",
+        );
+        let unstored = logged(|| failures.store(&failures.present().unwrap()));
+        begins(unstored, "WARN problem: this cannot be stored, and is forgotten at a restart: ");
+        let forgotten = logged(|| failures.clear());
+        begins(forgotten, "INFO problem_over: the failures of the job are forgotten");
+        assert_eq!(logged(|| failures.clear()), [""; 0]);
     }
 }

@@ -95,12 +95,15 @@ mod tests {
             all.into_iter().map(|one| format!("{} {}", one.peer, one.reason)).collect()
         };
         assert!(!handshakes.forget(id(2)), "nothing was refused");
-        let stranger = Who::Address("10.0.0.9".parse().unwrap());
-        assert!(told(stranger, false).starts_with("WARN rejected: 10.0.0.9 is refused: "));
-        assert!(!handshakes.forget(id(2)), "that was another");
         assert!(told(Who::Member(id(2)), false).starts_with("WARN rejected: b is refused: "));
         assert_eq!(told(Who::Member(id(2)), false), "", "it is the same");
         assert!(told(Who::Member(id(2)), true).starts_with("WARN rejected: b rejects this node: "));
+        assert!(handshakes.forget(id(2)));
+        assert!(!handshakes.forget(id(2)), "it is forgotten");
+        let stranger = Who::Address("10.0.0.9".parse().unwrap());
+        assert!(told(stranger, false).starts_with("WARN rejected: 10.0.0.9 is refused: "));
+        assert!(!handshakes.forget(id(2)), "that was another");
+        [false, true].iter().for_each(|by_peer| _ = told(Who::Member(id(2)), *by_peer));
         let of_b = ["b is refused: it has ended", "b rejects this node: it has ended"];
         let all = [&of_b[..], &["10.0.0.9 is refused: it has ended"]].concat();
         assert_eq!(reasons(handshakes.status(&list)), all);

@@ -232,7 +232,7 @@ fn each_fact_has_its_place_in_the_status() {
     published.carry_on(|snapshot| {
         snapshot.split = Some(split);
         (snapshot.pause, snapshot.drain) = (pause, Some(drain));
-        snapshot.switchover = Some(other);
+        snapshot.switchover = Some(id(1));
         snapshot.takeover = Some((other, Some(5000)));
         snapshot.takeovers = vec![(other, 6000)];
         let known = &mut snapshot.members[1];
@@ -249,7 +249,7 @@ fn each_fact_has_its_place_in_the_status() {
         ("/partition/lasted_at_most_ms", json!(1500)),
         ("/pause", json!({"since": at(1), "until": at(2)})),
         ("/drain", json!({"since": at(3), "until": at(4), "reason": "new disk"})),
-        ("/switchover", json!("node-2")),
+        ("/switchover", json!("node-1")),
         ("/takeover/from", json!("node-2")),
         ("/takeover/at", json!(at(5))),
         ("/takeovers", json!({"node-2": at(6)})),
