@@ -147,3 +147,63 @@ pub(super) fn no_more_events(address: &str, error: &io::Error) -> ClientError {
     };
     ClientError::NoAnswer { address: address.to_owned(), reason }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What this error means of a node at this address.
+    fn told(address: &str, kind: ErrorKind, is_reached: bool) -> String {
+        let asked = Asked { address, connect: Duration::from_secs(1), silence: FROZEN };
+        let error = io::Error::new(kind, "odd");
+        let told = if is_reached { asked.not_answered(&error) } else { asked.not_reached(&error) };
+        told.to_string()
+    }
+
+    #[test]
+    fn why_a_node_gives_no_answer_is_told_by_where_it_was_asked_and_how_far_that_came() {
+        let (admin, socket) = ("h:7201", "unix:/s");
+        let refused = "connection refused, so no node runs there";
+        let hung_up =
+            "the connection was closed; is it the `address` of a member? give its `admin`";
+        for (address, kind, is_reached, reason) in [
+            (admin, ErrorKind::ConnectionRefused, false, refused),
+            (socket, ErrorKind::NotFound, false, refused),
+            (
+                socket,
+                ErrorKind::PermissionDenied,
+                false,
+                "this user may not open it: run this as the node's user, or as root, or as a user of control_group",
+            ),
+            (admin, ErrorKind::TimedOut, false, "no connection within 1s"),
+            (socket, ErrorKind::WouldBlock, false, FROZEN),
+            (admin, ErrorKind::InvalidInput, false, "not an address; write HOST:PORT"),
+            (admin, ErrorKind::UnexpectedEof, false, hung_up), // in the TLS handshake
+            (admin, ErrorKind::ConnectionReset, true, hung_up),
+            (admin, ErrorKind::BrokenPipe, true, hung_up),
+            (socket, ErrorKind::UnexpectedEof, true, "the node closed the connection"),
+            (admin, ErrorKind::WouldBlock, true, &format!("connected, and {FROZEN}")),
+            (socket, ErrorKind::TimedOut, true, FROZEN),
+            (admin, ErrorKind::Other, true, "odd"),
+        ] {
+            let expected = format!("no answer from {address}: {reason}");
+            assert_eq!(told(address, kind, is_reached), expected, "{kind:?}");
+        }
+        let stranger =
+            "h:7201 does not answer like electd: odd; is it the admin address of a node?";
+        assert_eq!(told(admin, ErrorKind::InvalidData, true), stranger);
+    }
+
+    #[test]
+    fn what_an_answer_says_goes_by_its_code() {
+        let told = |code, text| understand::<u64>("h:1", code, text);
+        assert_eq!(told(200, "7"), Ok(7));
+        let sentence = "no leader is known".to_owned();
+        let refused = Err(ClientError::Refused { code: 409, sentence });
+        assert_eq!(told(409, r#"{"error": "no leader is known"}"#), refused);
+        for (code, text) in [(200, "<html>"), (404, "<html>"), (502, "{}")] {
+            let told = told(code, text);
+            assert!(matches!(told, Err(ClientError::Stranger { .. })), "{code}: {told:?}");
+        }
+    }
+}

@@ -234,11 +234,7 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let (timeout, silence) = if *ends_leadership {
-            (HANDOVER_ANSWER, STILL_WAITS)
-        } else {
-            (COMMAND_ANSWER, UNKNOWN)
-        };
+        let (timeout, silence) = patience(*ends_leadership);
         let headers = format!(
             "Connection: close\r\n{}{}Content-Type: application/json\r\nContent-Length: {}\r\n",
             self.authorization(to.address)?,
@@ -287,4 +283,59 @@ fn question(address: &str, method: &str, path: &str, headers: &str, body: &str) 
         None => host_of(address),
     };
     format!("{method} /{path} HTTP/1.1\r\nHost: {host}\r\n{headers}\r\n{body}")
+}
+
+/// How long the answer to a command may take, and what it means that none comes.
+fn patience(ends_leadership: bool) -> (Duration, &'static str) {
+    if ends_leadership { (HANDOVER_ANSWER, STILL_WAITS) } else { (COMMAND_ANSWER, UNKNOWN) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn why_a_process_cannot_attach_itself_is_told_by_its_kind() {
+        let of = |kind: ErrorKind| {
+            Refused::of(Path::new("/s"), Duration::from_secs(5), &io::Error::new(kind, "odd"))
+        };
+        let nobody = "no node runs on this host: nobody listens on /s";
+        let frozen = "no answer on /s within 5s: the node may be frozen";
+        for (kind, words) in [
+            (ErrorKind::NotFound, nobody),
+            (ErrorKind::ConnectionRefused, nobody),
+            (ErrorKind::TimedOut, frozen),
+            (ErrorKind::WouldBlock, frozen),
+            (ErrorKind::Other, "/s: odd"),
+        ] {
+            assert_eq!(of(kind), Refused::NoAnswer(words.to_owned()), "{kind:?}");
+        }
+        let forbidden = format!("this user may not open /s: {}", control::WHO_MAY);
+        assert_eq!(of(ErrorKind::PermissionDenied), Refused::Forbidden(forbidden));
+        let with = |code| Refused::with(code, r#"{"error": "why"}"#);
+        assert_eq!(with(409), Refused::Mismatch("why".to_owned()));
+        assert_eq!(with(503), Refused::NoAnswer("why".to_owned()));
+        let odd = "the node answered HTTP status 404".to_owned();
+        assert_eq!(Refused::with(404, "<html>"), Refused::NoAnswer(odd));
+    }
+
+    #[test]
+    fn the_token_is_shown_over_tcp_alone() {
+        let client = Client::new(Some("s3cret".to_owned()));
+        let shown = client.authorization("h:1");
+        assert_eq!(shown, Ok("Authorization: Bearer s3cret\r\n".to_owned()));
+        assert_eq!(client.authorization("unix:/s"), Ok(String::new()), "it asks for none");
+        assert_eq!(Client::new(None).authorization("h:1"), Ok(String::new()));
+        assert!(Client::new(Some("a\nb".to_owned())).authorization("h:1").is_err());
+    }
+
+    /// A node carries a command out in 2 s, and waits 5 min for the end of a leadership: a client waits longer.
+    #[test]
+    fn a_client_waits_for_longer_than_the_node_that_it_asks() {
+        use crate::admin::limits;
+
+        assert!(patience(false).0 > limits::COMMAND && SILENCE > limits::BEAT);
+        assert!(patience(true).0 > Duration::from_secs(5 * 60) + limits::COMMAND);
+        assert!(limits::MEMBER * 2 <= limits::WAIT, "one that waits for an election gets it");
+    }
 }

@@ -137,13 +137,16 @@ mod tests {
 
     #[test]
     fn a_group_may_be_let_in() {
-        let data = tempfile::tempdir().unwrap();
-        let state = data.path().join("node");
-        DirBuilder::new().mode(0o700).create(&state).unwrap(); // as the store makes both
-        fs::set_permissions(data.path(), Permissions::from_mode(0o700)).unwrap();
-        let own = fs::metadata(data.path()).unwrap().gid();
+        let above = tempfile::tempdir().unwrap();
+        let (data, state) = (above.path().join("data"), above.path().join("data/node"));
+        let mut as_the_store = DirBuilder::new();
+        as_the_store.recursive(true).mode(0o700).create(&state).unwrap();
+        fs::set_permissions(above.path(), Permissions::from_mode(0o700)).unwrap();
+        let own = fs::metadata(&data).unwrap().gid();
         let _control = Control::listen(&state, Some(own)).unwrap();
-        for (what, mode) in [(&path(&state), 0o660), (&state, 0o710), (&data.path().into(), 0o710)]
+        let above = above.path().to_owned(); // is not the node's
+        for (what, mode) in
+            [(&path(&state), 0o660), (&state, 0o710), (&data, 0o710), (&above, 0o700)]
         {
             let made = fs::metadata(what).unwrap();
             assert_eq!((made.gid(), made.permissions().mode() & 0o777), (own, mode), "{what:?}");

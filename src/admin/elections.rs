@@ -183,3 +183,34 @@ fn nobody_knows(which: Which) -> Response {
     };
     Response::error(404, sentence)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// On a machine that stands still meanwhile nothing can be said.
+    #[test]
+    fn whoever_asks_soon_gets_what_was_found_and_whoever_draws_it_a_while_longer() {
+        let (elections, asked) = (Elections::default(), Cell::new(0));
+        let find = |which, draws| {
+            let ask = || {
+                asked.set(asked.get() + 1);
+                None
+            };
+            assert!(elections.find(Asked { which, draws }, ask).is_some());
+            asked.get()
+        };
+        let (begin, soon) = (Instant::now(), [find(Which::Last, false), find(Which::Last, false)]);
+        assert!(soon == [1, 1] || begin.elapsed() > limits::FRESH, "{soon:?}");
+        let before = find(Which::Epoch(7), false);
+        assert_eq!(before, soon[1] + 1, "another one");
+        thread::sleep(limits::FRESH * 2);
+        let drawn = find(Which::Epoch(7), true);
+        assert!(drawn == before || begin.elapsed() > limits::DRAWN, "{drawn} after {before}");
+        assert_eq!(find(Which::Epoch(7), false), drawn + 1, "it may be another by now");
+        thread::sleep(limits::DRAWN + limits::FRESH);
+        assert_eq!(find(Which::Epoch(7), true), drawn + 2);
+    }
+}

@@ -76,3 +76,45 @@ impl Listener {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Cursor;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::node::events::tests::event;
+
+    fn hear(text: &str) -> Result<Listener, ClientError> {
+        Listener::hear("h:1", Box::new(Cursor::new(text.as_bytes().to_vec())))
+    }
+
+    #[test]
+    fn events_that_this_version_does_not_know_are_passed_over_and_the_end_is_told() {
+        let frame = |event: &Value| format!("id: 1-1\ndata: {event}\n\n");
+        let known = json!(event("won"));
+        let mut unknown = known.clone();
+        unknown["event"] = "of_tomorrow".into();
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\nretry: 500\n\n";
+        let all = [head, &frame(&unknown), ": nothing new\n\n", &frame(&known)];
+        let mut listener = hear(&all.concat()).unwrap();
+        assert_eq!(listener.wait().unwrap().reason, "won");
+        let end = listener.wait().unwrap_err().to_string();
+        assert_eq!(end, "no answer from h:1: the node closed the connection");
+    }
+
+    #[test]
+    fn what_is_no_stream_of_events_is_told() {
+        let told = |text: &str| hear(text).err().unwrap().to_string();
+        let old = "HTTP/1.1 404 Not Found\r\nContent-Length: 2\r\n\r\n{}";
+        assert_eq!(told(old), "h:1 tells no events: HTTP status 404");
+        let odd = "h:1 does not answer like electd: no answer of HTTP; is it the admin address of a node?";
+        assert_eq!(told("hello\n\n"), odd);
+        assert_eq!(told(&"x\n".repeat(100)), odd, "a head without an end");
+        let end = "no answer from h:1: the node closed the connection";
+        assert_eq!(told("HTTP/1.1 200 OK\r\n"), end);
+        let line = "x".repeat(LONGEST_LINE.try_into().unwrap());
+        assert_eq!(told(&format!("{line}x\n")), end, "a line without an end");
+    }
+}

@@ -66,6 +66,8 @@ fn make_room(folder: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt;
+
     use super::*;
 
     #[test]
@@ -82,5 +84,7 @@ mod tests {
         let kept: Vec<_> = files.iter().filter(|file| file.exists()).collect();
         assert_eq!(kept, files[2..].iter().collect::<Vec<_>>());
         assert_eq!(fs::read_dir(&folder).unwrap().count(), KEPT + 1, "and the notes");
+        let mode = fs::metadata(&files[2]).unwrap().permissions().mode();
+        assert_eq!(mode & 0o137, 0, "{mode:o}: for the node's user, and its group reads it");
     }
 }

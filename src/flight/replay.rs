@@ -198,3 +198,28 @@ fn shortened(mut text: String) -> String {
     }
     text
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_panic_is_a_difference_in_its_own_words() {
+        let words = |panic: Box<dyn Any + Send>| words_of(panic.as_ref());
+        assert_eq!(words(Box::new("a leader".to_owned())), "a leader");
+        assert_eq!(words(Box::new("a leader")), "a leader");
+        assert_eq!(words(Box::new(7)), "no reason is given");
+        let last = Last { time: Time(9), input: "Tick".to_owned() };
+        let replayed = Replayed { turns: 4, ..Replayed::default() };
+        let found = replayed.of_outputs(&last, &[], Err("a leader".to_owned()));
+        assert_eq!((found.turn, found.at_ns, found.input.as_str()), (4, 9, "Tick"));
+        assert_eq!((found.recorded, found.replayed[0].as_str()), (vec![], "it panics: a leader"));
+    }
+
+    #[test]
+    fn what_is_long_is_cut_between_two_letters() {
+        let text = "\u{e9}".repeat(SHOWN);
+        assert_eq!(shortened(text.clone()), text);
+        assert_eq!(shortened(text.clone() + "x"), text + " ...");
+    }
+}

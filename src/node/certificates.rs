@@ -62,9 +62,6 @@ impl Certificates {
         let Some(kept) = &self.0 else { return };
         if let Some(credentials) = kept.security.now() {
             info!(event = "certificate"; "members connect over TLS: this one shows certificate {}", credentials.summary());
-            if let Some(why) = too_early(&credentials) {
-                warn!(event = "certificate"; "{why}");
-            }
         }
         if let Some(exposed) = kept.files.lock().files.exposed() {
             warn!(event = "certificate"; "{exposed}");
@@ -217,5 +214,86 @@ mod tests {
         assert!(after(24 * 30 - 1).is_some_and(|words| words.contains("in 29 days: renew it")));
         assert!(after(1).is_some_and(|words| words.contains("in 0 days")));
         assert!(after(-1).is_some_and(|words| words.contains("no new connection works")));
+    }
+
+    /// An authority whose own certificate ends in less than ten days, and with it all that it signs.
+    #[cfg(feature = "tls")]
+    fn ending_soon() -> crate::tls::make::Authority {
+        use jiff::{ToSpan, tz::TimeZone};
+        use rcgen::{BasicConstraints, CertificateParams, IsCa, KeyPair, date_time_ymd};
+
+        let date = Timestamp::now().to_zoned(TimeZone::UTC).date().saturating_add(10.days());
+        let [month, day] = [date.month(), date.day()].map(|part| u8::try_from(part).unwrap());
+        let mut params = CertificateParams::default();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        params.not_after = date_time_ymd(date.year().into(), month, day);
+        let key = KeyPair::generate().unwrap();
+        let certificate = params.self_signed(&key).unwrap().pem();
+        crate::tls::make::Authority::load("hc", &certificate, &key.serialize_pem()).unwrap()
+    }
+
+    #[cfg(feature = "tls")]
+    #[test]
+    fn files_that_change_are_taken_once_they_rest_and_what_is_wrong_is_told_until_it_is_mended() {
+        use crate::node::logged::logged;
+        use crate::tls::make::Authority;
+
+        let folder = tempfile::tempdir().unwrap();
+        let [ca, cert, key] = ["ca", "cert", "key"].map(|name| folder.path().join(name));
+        let files = Files { ca, cert, key };
+        let replace = |file: &std::path::Path, text: &str| {
+            let fresh = folder.path().join("fresh");
+            std::fs::write(&fresh, text).unwrap();
+            std::fs::rename(fresh, file).unwrap();
+        };
+        let put = |authority: &Authority| {
+            let pair = authority.sign("a").unwrap();
+            replace(&files.ca, authority.certificate());
+            replace(&files.cert, &pair.cert);
+            replace(&files.key, &pair.key);
+        };
+        put(&Authority::new("hc").unwrap());
+        let security = Security::new(Some(Credentials::load(&files, "hc", "a").unwrap()));
+        let stamp = files.stamp();
+        let watched = Watched { files: files.clone(), read: stamp, seen: stamp, failure: None };
+        let (cluster, name, files_now) = ("hc".to_owned(), "a".to_owned(), Mutex::new(watched));
+        let kept = Kept { cluster, name, security: security.clone(), files: files_now };
+        let certificates = Certificates(Some(Arc::new(kept)));
+        let shown = || security.now().unwrap().summary().to_owned();
+        let look = || -> Vec<_> {
+            let all = certificates.look().into_iter();
+            all.map(|(about, text)| format!("{about}: {text}")).collect()
+        };
+
+        let first = shown();
+        assert_eq!(look(), [""; 0]);
+        put(&ending_soon());
+        assert_eq!((look(), shown()), (Vec::new(), first.clone()), "it may write the others yet");
+        let soon = look();
+        assert!(
+            soon.len() == 1 && soon[0].starts_with("its end: the certificate ends on "),
+            "{soon:?}"
+        );
+        assert!(soon[0].ends_with(", in 9 days: renew it"), "{soon:?}");
+        let second = shown();
+        assert_ne!(second, first);
+        assert_eq!(logged(|| _ = look()), [""; 0], "they were read");
+
+        replace(&files.key, "no key");
+        look();
+        for _ in 0..2 {
+            let told = look();
+            assert!(told.len() == 2 && told[0].starts_with("its files: "), "{told:?}");
+            assert!(
+                told[0].ends_with("; the node goes on with those that it read before"),
+                "{told:?}"
+            );
+        }
+        assert_eq!(shown(), second);
+
+        put(&Authority::new("hc").unwrap());
+        look();
+        assert_eq!(look(), [""; 0]);
+        assert_ne!(shown(), second);
     }
 }

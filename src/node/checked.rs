@@ -56,7 +56,8 @@ impl Checks {
         }
         let deliver = move |verdict: Verdict, finding: Finding| {
             log(verdict, &finding);
-            show(&published, verdict, finding);
+            let before = published.watched().health.clone();
+            published.show(|watched| watched.health = Some(shown(before, verdict, finding)));
             if !verdict.is_new {
                 return true;
             }
@@ -94,14 +95,14 @@ impl Checks {
     }
 }
 
-fn show(published: &Published, verdict: Verdict, finding: Finding) {
+/// What is shown after a check, and what was shown before it.
+fn shown(before: Option<HealthStatus>, verdict: Verdict, finding: Finding) -> HealthStatus {
     let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
-    let before = published.watched().health.clone().filter(|before| before.healthy == healthy);
+    let before = before.filter(|before| before.healthy == healthy);
     let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
     // The reason of an unhealthy node stays visible until the check has passed often enough.
     let failure = failure.or(failed.filter(|_| !healthy));
-    let health = HealthStatus { healthy, since, output, failure };
-    published.show(|watched| watched.health = Some(health));
+    HealthStatus { healthy, since, output, failure }
 }
 
 impl HealthStatus {
@@ -126,5 +127,50 @@ fn log(verdict: Verdict, finding: &Finding) {
             log::info!(event = "health"; "healthy: the health check passes");
         }
         _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::logged::logged;
+
+    fn finding(output: &str, failure: Option<&str>) -> Finding {
+        Finding { output: output.to_owned(), failure: failure.map(str::to_owned) }
+    }
+
+    #[test]
+    fn a_node_shows_why_it_is_unhealthy_until_it_is_healthy_and_since_when() {
+        let after = |before: &HealthStatus, healthy, failure| {
+            let verdict = Verdict { healthy, is_new: healthy != before.healthy };
+            shown(Some(before.clone()), verdict, finding("said", failure))
+        };
+        let ill = HealthStatus { since: "then".to_owned(), ..HealthStatus::default() };
+        let fails = after(&ill, false, Some("code 1"));
+        assert_eq!((fails.since.as_str(), fails.failure.as_deref()), ("then", Some("code 1")));
+        let passes_once = after(&fails, false, None);
+        assert_eq!((passes_once.since.as_str(), passes_once.output.as_str()), ("then", "said"));
+        assert_eq!(passes_once.failure.as_deref(), Some("code 1"), "it is not healthy yet");
+        let well = after(&passes_once, true, None);
+        assert!(well.healthy && well.failure.is_none() && well.since.starts_with("20"), "{well:?}");
+        let well = HealthStatus { since: "later".to_owned(), ..well };
+        let fails_once = after(&well, true, Some("code 2"));
+        assert_eq!(
+            (fails_once.since.as_str(), fails_once.failure.as_deref()),
+            ("later", Some("code 2"))
+        );
+        assert_eq!(after(&fails_once, true, None), well, "it was one failure");
+    }
+
+    #[test]
+    fn a_verdict_is_logged_when_it_changes() {
+        let line = |healthy, is_new| {
+            logged(|| log(Verdict { healthy, is_new }, &finding("", Some("code 1")))).join("\n")
+        };
+        let ill =
+            "WARN health: unhealthy: code 1; until it is healthy again, this node is not eligible";
+        assert_eq!((line(false, true).as_str(), line(false, false).as_str()), (ill, ""));
+        let well = "INFO health: healthy: the health check passes";
+        assert_eq!((line(true, true).as_str(), line(true, false).as_str()), (well, ""));
     }
 }

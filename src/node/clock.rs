@@ -43,3 +43,37 @@ pub fn moment(at_ms: u64) -> String {
         .and_then(|at| Timestamp::from_millisecond(at).ok())
         .map_or_else(|| at_ms.to_string(), |at| format!("{at:.3}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_told_in_utc() {
+        assert_eq!(moment(1_700_000_000_123), "2023-11-14T22:13:20.123Z");
+        assert_eq!(moment(0), "1970-01-01T00:00:00.000Z");
+        assert_eq!(moment(u64::MAX), u64::MAX.to_string(), "no calendar has it");
+    }
+
+    #[test]
+    fn a_time_that_ends_is_one_that_can_be_stored() {
+        assert_eq!(after(1000, Duration::from_millis(500)), 1500);
+        for length in [Duration::from_secs(1), Duration::MAX] {
+            assert_eq!(after(GREATEST, length), GREATEST);
+        }
+    }
+
+    #[cfg(feature = "http")]
+    #[test]
+    fn a_reading_of_the_nodes_clock_is_a_moment_of_the_wall_clock() {
+        for seconds in [0, 3600] {
+            let before = wall_clock_ms();
+            let told = moment_of(i128::from(now().0) - seconds * 1_000_000_000);
+            let told = told.parse::<Timestamp>().unwrap().as_millisecond();
+            let ago = i64::try_from(seconds).unwrap() * 1000;
+            let [before, now] =
+                [before, wall_clock_ms()].map(|ms| i64::try_from(ms).unwrap() - ago);
+            assert!((before - 2..=now + 2).contains(&told), "{told}: {before} to {now}");
+        }
+    }
+}

@@ -248,3 +248,37 @@ pub enum CommandError {
     #[error("{0}")]
     Unanswered(String),
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::types::Epoch;
+    use crate::node::words::tests::{id, members};
+
+    #[test]
+    fn each_outcome_is_a_sentence_with_the_names_of_members() {
+        let (own, successor) = (id(1), Some(id(2)));
+        let removed = |stored, handed_over| Done::Removed { id: id(3), stored, handed_over };
+        let outcomes = [
+            Done::Called,
+            Done::Resigned { epoch: Epoch(7), successor },
+            Done::Resigned { epoch: Epoch(7), successor: None },
+            Done::SwitchoverEnded,
+            Done::Added(id(3)),
+            removed(true, false),
+            removed(true, true),
+            removed(false, false),
+            Done::TaskTaken,
+            Done::Drained { successor },
+            Done::Drained { successor: None },
+            Done::Undrained,
+            Done::Paused,
+            Done::Resumed,
+        ];
+        let told = outcomes.map(|done| {
+            let Outcome { sentence, successor } = Outcome::of(&done, own, &members());
+            format!("{sentence} (next: {})", successor.as_deref().unwrap_or("-"))
+        });
+        insta::assert_snapshot!("outcomes", told.join("\n"));
+    }
+}

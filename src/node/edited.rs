@@ -171,11 +171,18 @@ mod tests {
     use super::*;
 
     use crate::core::settings::Quorum;
+    use crate::tls::Files;
 
     const TEXT: &str = include_str!("../../conf/cluster.json");
 
     fn read(text: &str) -> Config {
         config::parse(text, Path::new("c.json")).unwrap()
+    }
+
+    /// The certificates in this folder.
+    fn files(folder: &str) -> Files {
+        let [ca, cert, key] = ["ca", "cert", "key"].map(|name| Path::new(folder).join(name));
+        Files { ca, cert, key }
     }
 
     #[test]
@@ -193,7 +200,7 @@ mod tests {
 
     #[test]
     fn each_key_that_a_reload_does_not_take_is_named() {
-        use crate::core::settings::{AlgorithmKind, Preempt};
+        use crate::core::settings::{AlgorithmKind, Margin, Preempt, RankKind};
 
         let old = read(TEXT);
         let named = |change: fn(&mut Config)| {
@@ -209,6 +216,10 @@ mod tests {
         assert_eq!(named(|new| new.realtime = !new.realtime), ["realtime"]);
         assert_eq!(named(|new| new.control_group = Some("x".to_owned())), ["control_group"]);
         assert_eq!(named(|new| new.admin_tls = !new.admin_tls), ["admin_tls"]);
+        assert_eq!(named(|new| new.rank = RankKind::Cpu), ["rank.by"]);
+        assert_eq!(named(|new| new.margin = Margin::Percent(5)), ["rank.margin"]);
+        assert_eq!(named(|new| new.members[0].tls = Some(files("a"))), ["tls"]);
+        assert_eq!(named(|new| new.members[1].tls = Some(files("a"))), [""; 0], "of another");
         assert_eq!(named(|new| new.members[0].admin = None), ["its listen or admin address"]);
         let elsewhere =
             |new: &mut Config| new.members[0].admin_listen = Some("0.0.0.0:1".to_owned());
@@ -246,5 +257,23 @@ mod tests {
         new.timing.failure *= 2;
         let both = format!("{rank}; `electd reload` takes the timings");
         assert_eq!(differences(&old, &new, "node-1"), Some(both));
+        new.members.remove(0);
+        let gone = "it lists no member \"node-1\" any more, so a reload refuses it";
+        assert_eq!(differences(&old, &new, "node-1").as_deref(), Some(gone));
+    }
+
+    #[test]
+    fn hooks_and_certificates_that_differ_are_taken_by_a_reload() {
+        let hooked = TEXT.replacen('{', r#"{"hooks": {"on_change": ["true"]}, "#, 1);
+        let told = differences(&read(TEXT), &read(&hooked), "node-1");
+        assert_eq!(told.as_deref(), Some("`electd reload` takes the hooks"));
+        let with = |name: &str| {
+            let mut config = read(TEXT);
+            config.members[0].tls = Some(files(name));
+            config
+        };
+        let told = differences(&with("a"), &with("b"), "node-1");
+        assert_eq!(told.as_deref(), Some("`electd reload` takes the certificates"));
+        assert_eq!(differences(&with("a"), &with("a"), "node-1"), None);
     }
 }

@@ -17,6 +17,7 @@ use super::clock;
 use super::inbox::{Event, Order};
 use super::leadership::Change;
 use super::members;
+use super::notes;
 use super::publish::Published;
 use super::recorder::Recorder;
 use super::story::Story;
@@ -330,54 +331,7 @@ impl Election {
                     info!(event = "accepted", peer = peer; "{peer} accepts this node now");
                 }
             }
-            Note::Unreachable { peer } => {
-                warn!(event = "unreachable", peer = members.name(peer); "{}", words::unreachable(peer, &members));
-            }
-            Note::Reached { peer } => {
-                let peer = members.name(peer);
-                info!(event = "reached", peer = peer; "{peer} can be reached again");
-            }
-            Note::DoesNotLead { peer } => warn!(
-                event = "passed_over", peer = members.name(peer);
-                "{} was to lead and did not in time: its answers are not waited for until it has led",
-                members.name(peer)
-            ),
-            Note::Forged { peer, incarnation, from } => {
-                let peer = members.name(peer);
-                let from =
-                    from.map_or("whoever answers there".to_owned(), |from| members.name(from));
-                warn!(
-                    event = "forged", peer = peer;
-                    "a death certificate of {peer}, start number {incarnation}, from {from}, is not genuine: it changes nothing"
-                );
-            }
-            Note::Uninformed { voters } => {
-                warn!(event = "uninformed"; "{}", words::uninformed(&voters, &members));
-            }
-            Note::Paused(pause) if pause.paused => {
-                let until = pause.until.map(clock::moment);
-                let until =
-                    until.map_or("until it is resumed".to_owned(), |at| format!("until {at}"));
-                info!(event = "paused"; "the cluster is paused {until}: nobody preempts, and no leader hands over for its health");
-            }
-            Note::Paused(_) => info!(event = "resumed"; "the cluster is not paused any more"),
-            Note::Split(split) => {
-                warn!(event = "split"; "{}", words::split(&split, &members));
-            }
-            Note::ListOverruled { peer, version } => warn!(
-                event = "list_overruled", peer = members.name(peer);
-                "{} had member list {version}, which was not made under this leader: what it \
-                 changed is void",
-                members.name(peer)
-            ),
-            Note::TimingDiffers { peer, theirs } => {
-                let name = members.name(peer);
-                let theirs = words::timing(theirs);
-                warn!(
-                    event = "config_differs", peer = name;
-                    "{name} has other timings ({theirs}): the bounds that status shows do not hold"
-                );
-            }
+            note => notes::log(note, &members),
         }
     }
 

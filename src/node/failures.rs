@@ -139,7 +139,10 @@ fn write(path: &Path, failure: &Failure) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn a_node_stands_back_twice_as_long_each_time_until_it_is_forgiven() {
@@ -170,6 +173,8 @@ mod tests {
         add(&opened(), "code 1");
         let again = opened();
         assert_eq!(again.present().map(|failure| failure.count), Some(1));
+        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600);
         again.end();
         assert_eq!(again.present(), None);
         add(&again, "code 2");
@@ -178,5 +183,40 @@ mod tests {
         assert_eq!((again.present(), opened().present()), (None, None));
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
+        let (long_ago, reason) =
+            (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(LONGEST)));
+        again.store(&Failure { count: 2, ..long_ago });
+        let past = opened();
+        assert_eq!(past.present(), None, "its time was over before the start");
+        assert_eq!(past.add(&reason).count, 1);
+        let shown = past.present().map(|failure| failure.reason);
+        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(LONGEST - 1))));
+    }
+
+    #[test]
+    fn what_becomes_of_the_failures_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let opened = |folder: &Path| {
+            let failures = Failures::default();
+            failures.open(folder);
+            failures
+        };
+        let begins = |lines: Vec<String>, words: &str| {
+            assert!(lines.len() == 1 && lines[0].starts_with(words), "{words} in {lines:?}");
+        };
+        fs::write(folder.path().join(FILE), "{").unwrap();
+        let unread = logged(|| _ = opened(folder.path()));
+        begins(unread, "WARN problem: the failures of the job in ");
+        let failures = opened(&folder.path().join("gone"));
+        let failed = logged(|| _ = failures.add("code 1"));
+        begins(
+            failed,
+            "WARN problem: the job failed soon after its start (code 1): this node leads only if no ",
+        );
+        let unstored = logged(|| failures.store(&failures.present().unwrap()));
+        begins(unstored, "WARN problem: this cannot be stored, and is forgotten at a restart: ");
+        let forgotten = logged(|| failures.clear());
+        begins(forgotten, "INFO problem_over: the failures of the job are forgotten");
+        assert_eq!(logged(|| failures.clear()), [""; 0]);
     }
 }

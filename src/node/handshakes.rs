@@ -74,3 +74,42 @@ impl Handshakes {
         kept.rejections.recent(list, now, failure)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::logged::logged;
+    use crate::node::words::tests::{id, members};
+    use crate::tls::Cause;
+
+    #[test]
+    fn a_refusal_is_told_with_its_cause_until_the_peer_is_connected_or_it_is_past() {
+        let list = Arc::new(members());
+        let handshakes = Handshakes::new(list.clone());
+        let (now, failure) = (Time(0) + Duration::from_secs(60), Duration::from_secs(5));
+        let told = |who, by_peer| {
+            let fault = Fault { cause: Cause::Expired, by_peer, why: "it has ended".to_owned() };
+            logged(|| handshakes.record(now, who, &fault)).join("\n")
+        };
+        let reasons = |all: Vec<RejectionStatus>| -> Vec<String> {
+            all.into_iter().map(|one| format!("{} {}", one.peer, one.reason)).collect()
+        };
+        assert!(!handshakes.forget(id(2)), "nothing was refused");
+        assert!(told(Who::Member(id(2)), false).starts_with("WARN rejected: b is refused: "));
+        assert_eq!(told(Who::Member(id(2)), false), "", "it is the same");
+        assert!(told(Who::Member(id(2)), true).starts_with("WARN rejected: b rejects this node: "));
+        assert!(handshakes.forget(id(2)));
+        assert!(!handshakes.forget(id(2)), "it is forgotten");
+        let stranger = Who::Address("10.0.0.9".parse().unwrap());
+        assert!(told(stranger, false).starts_with("WARN rejected: 10.0.0.9 is refused: "));
+        assert!(!handshakes.forget(id(2)), "that was another");
+        [false, true].iter().for_each(|by_peer| _ = told(Who::Member(id(2)), *by_peer));
+        let of_b = ["b is refused: it has ended", "b rejects this node: it has ended"];
+        let all = [&of_b[..], &["10.0.0.9 is refused: it has ended"]].concat();
+        assert_eq!(reasons(handshakes.status(&list)), all);
+        assert_eq!(reasons(handshakes.recent(&list, now, failure)), all);
+        assert_eq!(reasons(handshakes.recent(&list, now + failure * 2, failure)), [""; 0]);
+        assert!(handshakes.forget(id(2)));
+        assert_eq!(reasons(handshakes.status(&list)), all[2..]);
+    }
+}

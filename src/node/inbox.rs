@@ -83,3 +83,24 @@ impl Queue {
         self.realtime.meanwhile(put).map_err(late)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crossbeam::channel::bounded;
+
+    use super::*;
+
+    #[test]
+    fn a_queue_that_stays_full_is_told_from_one_that_nobody_reads_any_more() {
+        let (sender, events) = bounded(1);
+        let queue = Queue::new(sender, Realtime::default());
+        let soon = Duration::from_millis(1);
+        assert!(queue.try_send(Event::StandBack) && !queue.try_send(Event::StandBack));
+        assert_eq!(queue.send_timeout(Event::StandBack, soon), Err(NoAnswer::Late));
+        assert!(events.recv().is_ok());
+        assert_eq!(queue.send_timeout(Event::StandBack, soon), Ok(()));
+        drop(events);
+        assert_eq!(queue.send_timeout(Event::StandBack, soon), Err(NoAnswer::Never));
+        assert!(!queue.try_send(Event::StandBack) && !queue.send(Event::StandBack));
+    }
+}

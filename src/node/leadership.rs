@@ -273,3 +273,70 @@ impl Feed {
         *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;
     }
 }
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+    use crate::core::membership::{ListVersion, MemberList};
+    use crate::core::settings::Timing;
+    use crate::core::types::NodeId;
+
+    fn seconds(count: u64) -> Duration {
+        Duration::from_secs(count)
+    }
+
+    /// Shows a leadership of this epoch with so many seconds left, and renewals that are good for so many.
+    fn show(feed: &Feed, epoch: u64, left: u64, renewal: u64) {
+        let now = clock::now();
+        let renewal = Some(seconds(renewal));
+        feed.show(Some(Term { epoch, until: now + seconds(left), renewal, now }));
+    }
+
+    #[test]
+    fn longer_renewals_count_from_the_first_that_is_good_for_long() {
+        let feed = Feed::default();
+        show(&feed, 7, 900, 900);
+        let leadership = feed.leadership().unwrap();
+        for (left, renewal, counts) in [
+            (900, 900, 900),
+            (900, 9000, 900),
+            (6749, 9000, 900),
+            (6751, 9000, 9000),
+            (100, 9000, 9000), // overdue, and no new one
+            (100, 900, 900),
+        ] {
+            show(&feed, 7, left, renewal);
+            assert_eq!(leadership.renewal(), Some(seconds(counts)), "{left} of {renewal}");
+        }
+    }
+
+    #[test]
+    fn the_leadership_of_an_epoch_ends_with_it() {
+        let feed = Feed::default();
+        show(&feed, 7, 60, 60);
+        let first = feed.leadership().unwrap();
+        show(&feed, 8, 60, 60);
+        let second = feed.leadership().unwrap();
+        assert!((first.epoch(), first.is_valid(), first.remaining()) == (7, false, Duration::ZERO));
+        assert!(second.epoch() == 8 && second.is_valid() && second.remaining() > seconds(30));
+        feed.show(None);
+        assert!(!second.is_valid() && feed.leadership().is_none());
+        show(&feed, 9, 0, 60);
+        assert!(feed.leadership().is_none(), "its time is over already");
+    }
+
+    #[test]
+    fn a_heartbeat_is_good_for_less_than_the_lease_or_until_a_stall() {
+        let timing = Timing {
+            heartbeat: seconds(1),
+            failure: seconds(20),
+            message: seconds(2),
+            lease: seconds(11),
+        };
+        let members = MemberList::new(ListVersion::default(), Vec::new()).into();
+        let mut settings = Settings::new("c", NodeId::default(), members, timing);
+        assert_eq!(renewal(&settings), seconds(9));
+        settings.quorum = Quorum::None;
+        assert_eq!(renewal(&settings), seconds(16));
+    }
+}

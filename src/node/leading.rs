@@ -142,14 +142,18 @@ mod tests {
     use super::*;
     use crate::config::Builder;
     use crate::node::example;
-    use crate::node::handle::{Command, Handle};
+    use crate::node::handle::{Command, CommandError, Handle};
     use crate::node::leadership::{Feed, Term};
     use serde_json::json;
 
     use rustix::process::{Signal, getpid, kill_process};
 
+    /// TERM ends the work of all tests of this process that wait for it.
+    static ALONE: Mutex<()> = Mutex::new(());
+
     #[test]
     fn the_work_runs_while_the_member_leads_and_term_ends_both() {
+        let _alone = ALONE.lock();
         let (config, _folder) = example::cluster().unwrap();
         let mut epochs = Vec::new();
         let outcome = while_leading(&config, "a", |lead| {
@@ -202,9 +206,30 @@ mod tests {
             thread::spawn(move || order.command(resign, Duration::from_secs(60)));
             while lead.goes_on(Duration::from_secs(1)) {}
             assert!(handle.leadership().is_some(), "it is held");
+            let refused = CommandError::Refused("the leadership is about to end".to_owned());
+            assert_eq!(handle.hold().err(), Some(refused), "others wait for its end");
             stop.now();
         });
         a.stop();
         b.stop();
+    }
+
+    #[test]
+    fn a_member_that_is_removed_leads_no_more_and_its_work_is_over() {
+        let _alone = ALONE.lock();
+        let folder = tempfile::tempdir().unwrap();
+        let config = two_members(folder.path());
+        let a = Node::start(&config, "a").unwrap();
+        let mut works = 0;
+        let outcome = while_leading(&config, "b", |lead| {
+            works += 1;
+            let (order, remove) =
+                (a.handle(), Command::Remove { name: "b".to_owned(), force: false });
+            thread::spawn(move || order.command(remove, Duration::from_secs(60)));
+            while lead.goes_on(Duration::from_secs(1)) {}
+        });
+        assert!(outcome.is_ok() && works == 1, "{outcome:?}, {works}");
+        assert_eq!(a.handle().status().members.len(), 1);
+        a.stop();
     }
 }

@@ -130,4 +130,36 @@ mod tests {
         let words = "with node-4, node-5, without node-2, with another entry for node-1";
         assert_eq!(difference(&new, &old).as_deref(), Some(words));
     }
+
+    #[test]
+    fn a_list_that_differs_from_the_file_is_told_with_what_to_do() {
+        let (file, counts) = (list(&[(1, "a:1")]), list(&[(1, "a:1"), (2, "b:1")]));
+        let told = |counts: &MemberList, quorum| against_file(counts, &file, quorum);
+        assert_eq!(told(&file, Quorum::Majority), None);
+        let majority = told(&counts, Quorum::Majority).unwrap();
+        assert!(
+            majority.contains("its stored list is with node-2; restore the file"),
+            "{majority}"
+        );
+        let none = told(&counts, Quorum::None).unwrap();
+        let restart = "the running list is with node-2; restart the nodes with the new file";
+        assert!(none.contains(restart), "{none}");
+        let version = ListVersion { counter: 3, ..ListVersion::default() };
+        let changed = MemberList::new(version, counts.iter().cloned().collect());
+        for quorum in [Quorum::None, Quorum::Majority] {
+            let words = told(&changed, quorum).unwrap();
+            assert!(words.contains("version 0.3 is with node-2; make the file match"), "{words}");
+        }
+    }
+
+    #[test]
+    fn a_member_dials_all_others_and_not_itself() {
+        let all = list(&[(1, "a:1"), (2, "b:1"), (3, "c:1")]);
+        let own = NodeId(Uuid::from_u128(2));
+        let dialed: Vec<_> =
+            peers(&all, own).into_iter().map(|peer| (peer.name, peer.address)).collect();
+        let expected = [("node-1", "a:1"), ("node-3", "c:1")];
+        assert_eq!(dialed, expected.map(|(name, address)| (name.to_owned(), address.to_owned())));
+        assert_eq!(others(&all, own), dialed);
+    }
 }

@@ -25,7 +25,10 @@ mod inbox;
 mod leaderless;
 pub mod leadership;
 mod leading;
+#[cfg(test)]
+mod logged;
 pub mod members;
+mod notes;
 mod prepare;
 pub mod problems;
 mod publish;

@@ -4,7 +4,6 @@ use std::io::{self, ErrorKind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use log::warn;
 use uuid::Uuid;
 
 use super::attendance::{Attendance, Attended};
@@ -122,10 +121,7 @@ pub fn attend(
             socket.on_move(move |listener| moved.listens(listener));
             Attendance::By(coroner)
         }
-        Err(error) => {
-            warn!(event = "coroner"; "the coroner of this node could not be started: {error}");
-            Attendance::Failed(error.to_string().into())
-        }
+        Err(error) => Attendance::Failed(error.to_string().into()),
     }
 }
 
@@ -138,8 +134,12 @@ fn draw() -> io::Result<Secret> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::example;
+    use serde_json::json;
+
+    use super::super::{Node, Start, example};
     use super::*;
+    use crate::config::Builder;
+    use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind};
 
     /// Rule W3.
     #[test]
@@ -155,5 +155,66 @@ mod tests {
                 (Incarnation(start), Incarnation(start))
             );
         }
+    }
+
+    /// Two members, with these keys.
+    fn config(quorum: &str, more: &[(&str, serde_json::Value)]) -> Config {
+        let ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1"];
+        let builder = Builder::new("two", quorum, "/nowhere");
+        let builder = builder.member("a", ids[0], "10.0.0.1:1").member("b", ids[1], "10.0.0.2:1");
+        more.iter().fold(builder, |all, (key, value)| all.set(key, value.clone())).build().unwrap()
+    }
+
+    #[test]
+    fn each_setting_of_the_file_is_one_of_the_core() {
+        let of_file = config(
+            "none",
+            &[
+                ("algorithm", json!("halting")),
+                ("preempt", json!({"after": "30s"})),
+                ("rank", json!({"by": "disk", "path": "/", "margin": "10%"})),
+                ("health", json!({"command": ["true"], "alone": "step-down"})),
+                ("trust_refused", json!(false)),
+                ("timing", json!({"failure": "7s"})),
+            ],
+        );
+        let own = &of_file.members[0];
+        let told = settings(&of_file, own);
+        assert_eq!((told.cluster.as_str(), told.id), ("two", own.id));
+        assert_eq!((told.algorithm, told.quorum), (AlgorithmKind::Halting, Quorum::None));
+        assert_eq!(told.preempt, Preempt::After(Duration::from_secs(30)));
+        assert_eq!((told.rank, told.margin), (RankKind::Disk, Margin::Percent(10)));
+        assert_eq!((told.health, told.trust_refused), (Some(Alone::StepDown), false));
+        assert_eq!(told.timing, of_file.timing);
+        let names: Vec<_> = told.members.iter().map(|member| member.name.as_str()).collect();
+        assert_eq!(names, ["a", "b"]);
+        assert_ne!(told.instance, settings(&of_file, own).instance, "drawn at each start");
+        let other = config("none", &[]);
+        let told = settings(&other, &other.members[0]);
+        assert_eq!((told.health, told.trust_refused), (None, other.trust_refused));
+        assert!(told.trust_refused);
+    }
+
+    #[test]
+    fn a_start_that_makes_no_sense_is_refused_before_its_folder_is_looked_for() {
+        let (none, halting) =
+            (config("none", &[]), config("none", &[("algorithm", json!("halting"))]));
+        let refused = |config: &Config, start| match Node::start_with(config, "a", start) {
+            Err(error) => error.to_string(),
+            Ok(_) => panic!("it starts"),
+        };
+        let bootstrap = Start { bootstrap: true, ..Start::default() };
+        let words = "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\"";
+        assert_eq!(refused(&none, bootstrap), words);
+        let task = |length| Start { task: Some(vec![b'x'; length]), ..Start::default() };
+        let most = Task::LONGEST;
+        assert_eq!(
+            refused(&halting, task(most + 1)),
+            "the task has 65537 bytes; the most is 65536"
+        );
+        assert!(accepted(&halting, vec![b'x'; most]).is_ok());
+        assert!(refused(&none, task(1)).contains("by the algorithm \"halting\" only"));
+        let Err(error) = Node::start(&none, "c") else { panic!("it starts") };
+        assert_eq!(error.to_string(), "the config has no member named \"c\"");
     }
 }

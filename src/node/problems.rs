@@ -171,7 +171,8 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     for (about, text) in &sight.certificate {
         add(ProblemKind::Certificate, about, text.clone());
     }
-    if let Some(text) = &sight.coroner {
+    // A node that ends has dismissed its coroner.
+    if let Some(text) = sight.coroner.as_ref().filter(|_| status.state != "stopping") {
         add(ProblemKind::Coroner, "", text.clone());
     }
     for (name, difference) in &sight.timings {

@@ -279,4 +279,4 @@ impl Published {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

@@ -146,3 +146,6 @@ impl NodeHandle {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests;

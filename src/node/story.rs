@@ -90,6 +90,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
+    use crate::node::logged::logged;
+    use crate::node::words::tests::members;
     use uuid::Uuid;
 
     fn waits(wait: u64) -> Transition {
@@ -144,11 +146,53 @@ mod tests {
     fn a_leadership_that_ends_in_order_is_no_warning() {
         let ends =
             |reason| Transition { from: Phase::Leading, to: Phase::Starting, reason, ..waits(1) };
-        assert_eq!(level(&ends(Reason::LeaseEnded)), Level::Warn);
-        assert_eq!(level(&ends(Reason::Resigned)), Level::Info);
-        assert_eq!(level(&ends(Reason::Drained)), Level::Info);
+        let id = NodeId(Uuid::from_u128(2));
+        let in_order = [
+            Reason::Drained,
+            Reason::HaltedBy(id),
+            Reason::ListChanged,
+            Reason::Outranks(id),
+            Reason::Preempted(id),
+            Reason::Removed,
+            Reason::Resigned,
+            Reason::SwitchedOver(id),
+            Reason::Stopped,
+            Reason::Unhealthy,
+        ];
+        for change in in_order.map(ends) {
+            assert_eq!((level(&change), event(&change)), (Level::Info, "no_leader"), "{change:?}");
+        }
+        for change in [Reason::LeaseEnded, Reason::Overruled(id), Reason::SameEpoch(id)].map(ends) {
+            let told = (level(&change), event(&change));
+            assert_eq!(told, (Level::Warn, "leadership_lost"), "{change:?}");
+        }
         assert_eq!(event(&ends(Reason::Stalled(Duration::from_secs(1)))), "stalled");
         let taken_in = Transition { to: Phase::Reorganizing, ..ends(Reason::NewTask) };
         assert_eq!((level(&taken_in), event(&taken_in)), (Level::Info, "no_leader"));
+    }
+
+    #[test]
+    fn a_change_is_a_line_with_the_word_for_it() {
+        let list = members();
+        let line = |change: &Transition| logged(|| Story::default().log(change, &list)).join("\n");
+        let stops = Transition {
+            from: Phase::Following,
+            to: Phase::Stopping,
+            reason: Reason::Stopped,
+            ..waits(4)
+        };
+        let leads = Transition { to: Phase::Leading, reason: Reason::Highest, ..follows(4) };
+        assert_eq!(
+            line(&follows(4)),
+            "INFO following: electing -> following, leader a, epoch 4: a leads"
+        );
+        assert_eq!(
+            line(&leads),
+            "INFO leading: electing -> leading, leader a, epoch 4: won: no eligible member ranks higher"
+        );
+        assert_eq!(
+            line(&stops),
+            "INFO stopping: following -> stopping, leader none, epoch 4: stopping"
+        );
     }
 }

@@ -53,3 +53,30 @@ impl Surroundings {
         all
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::node::example;
+    use crate::node::publish::tests::{published, resign};
+
+    #[test]
+    fn a_program_hears_where_its_node_stands_from_the_first_run_on() {
+        let (config, _folder) = example::cluster().unwrap();
+        let surroundings = Surroundings::new(&config, "a");
+        let variables = surroundings.variables();
+        let told = || -> Vec<String> {
+            variables().into_iter().map(|(name, value)| format!("{name}={value}")).collect()
+        };
+        let always = ["ELECTD_CLUSTER=example", "ELECTD_NODE=a"];
+        let before = ["ELECTD_STATE=starting", "ELECTD_LEADER=", "ELECTD_EPOCH=0"];
+        assert_eq!(told(), [always.as_slice(), &before].concat());
+        let mut published = published();
+        resign(&mut published, Duration::from_secs(3600));
+        surroundings.set_published(Arc::new(published));
+        let follows = ["ELECTD_STATE=following", "ELECTD_LEADER=node-2", "ELECTD_EPOCH=7"];
+        assert_eq!(told(), [always.as_slice(), &follows].concat());
+    }
+}

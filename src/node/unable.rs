@@ -79,7 +79,7 @@ fn never(member: &MemberStatus) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::status::{DrainStatus, NodeRef, RejectionStatus};
+    use crate::node::status::{DrainStatus, FailureStatus, HealthStatus, NodeRef, RejectionStatus};
 
     fn member(name: &str) -> MemberStatus {
         MemberStatus {
@@ -106,6 +106,8 @@ mod tests {
             why(&seen(|b| b.role = "witness".into())),
             "b cannot lead: it is a witness, which only votes"
         );
+        let observer = "b cannot lead: it is an observer, which neither votes nor leads";
+        assert_eq!(why(&seen(|b| b.role = "observer".into())), observer);
         let dead = seen(|b| {
             b.status = "dead".into();
             b.failed_dial = Some("b:1 refuses connections".into());
@@ -134,6 +136,20 @@ mod tests {
         );
         let unranked = Status { resigned: false, rank_source: "none: no file".into(), ..resigned };
         assert_eq!(own(&unranked).unwrap(), "it has no rank: no file");
+        let failed = FailureStatus {
+            since: "then".into(),
+            until: "later".into(),
+            count: 1,
+            reason: "code 1".into(),
+        };
+        let failed = Status { failure: Some(failed), ..unranked };
+        let words = "it stands back until later, as what it ran failed: code 1";
+        assert_eq!(own(&failed).as_deref(), Some(words));
+        let health = HealthStatus { failure: Some("code 2".into()), ..HealthStatus::default() };
+        let ill = Status { health: Some(health), ..failed };
+        assert_eq!(own(&ill).as_deref(), Some("it is unhealthy: code 2"));
+        let well = HealthStatus { healthy: true, ..HealthStatus::default() };
+        assert_eq!(own(&Status { health: Some(well), ..ill }).as_deref(), Some(words));
         assert_eq!(own(&seen(|_| ())), None);
     }
 }

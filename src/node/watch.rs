@@ -143,8 +143,8 @@ impl Watcher {
         self.published.show(|watched| watched.problems = self.problems.list());
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
-        events.extend(self.takeover(&status));
-        events.extend(self.members(&status));
+        events.extend(takeover(&mut self.takeover, &status));
+        events.extend(members(&mut self.alive, &status));
         let now = wall_clock_ms();
         let problem = |kind, problem: Found| {
             let reason = format!("{}: {}", problem.kind.name(), problem.text);
@@ -175,7 +175,7 @@ impl Watcher {
         for change in new {
             let leaderless_ms = self.count(change, &status.node.name);
             let leaderless = self.history.leaderless().map(|since| since.at(change.at_ms));
-            events.push(Event { leaderless, leaderless_ms, ..self.changed(change, status) });
+            events.push(Event { leaderless, leaderless_ms, ..changed(change, status) });
         }
         if !events.is_empty() {
             let history = self.history.entries();
@@ -206,61 +206,61 @@ impl Watcher {
         tally.set_leaderless(self.history.leaderless().map(|leaderless| leaderless.since_ms));
         began.map(|leadership| leadership.leaderless_ms)
     }
+}
 
-    /// That this node is to take over from the leader, once for each leader and each of the two steps: it waits, and it
-    /// asks.
-    fn takeover(&mut self, status: &Status) -> Option<Event> {
-        let key = status.takeover.as_ref().map(|it| (it.from.clone(), it.at.is_some()));
-        let is_new = key != self.takeover;
-        self.takeover = key;
-        let takeover = status.takeover.as_ref().filter(|_| is_new)?;
-        let member = Some(takeover.from.clone());
-        let present = present(status, wall_clock_ms(), takeover.words());
-        Some(Event { event: EventKind::Takeover, member, ..present })
+/// That this node is to take over from the leader, once for each leader and each of the two steps: it waits, and it asks.
+/// `known` is the leader of the last look, and whether this node waited then.
+fn takeover(known: &mut Option<(String, bool)>, status: &Status) -> Option<Event> {
+    let now = status.takeover.as_ref().map(|it| (it.from.clone(), it.at.is_some()));
+    let is_new = now != *known;
+    *known = now;
+    let takeover = status.takeover.as_ref().filter(|_| is_new)?;
+    let member = Some(takeover.from.clone());
+    let present = present(status, wall_clock_ms(), takeover.words());
+    Some(Event { event: EventKind::Takeover, member, ..present })
+}
+
+/// A change of state as an event.
+fn changed(change: &ChangeStatus, status: &Status) -> Event {
+    let event = match change.to.as_str() {
+        "leading" => EventKind::Leading,
+        "following" => EventKind::Following,
+        "stopping" if change.cause == "removed" => EventKind::Removed,
+        "stopping" => EventKind::Stopping,
+        _ => EventKind::NoLeader,
+    };
+    Event {
+        event,
+        from: Some(change.from.clone()),
+        state: change.to.clone(),
+        halting: change.halting.clone(),
+        leader: change.leader.clone(),
+        epoch: change.epoch,
+        ..present(status, change.at_ms, change.reason.clone())
     }
+}
 
-    fn changed(&self, change: &ChangeStatus, status: &Status) -> Event {
-        let event = match change.to.as_str() {
-            "leading" => EventKind::Leading,
-            "following" => EventKind::Following,
-            "stopping" if self.published.calls.is_removed() => EventKind::Removed,
-            "stopping" => EventKind::Stopping,
-            _ => EventKind::NoLeader,
+/// The members that answer since the last look, or do not any more. Those of the first look are no news.
+fn members(known: &mut BTreeMap<String, bool>, status: &Status) -> Vec<Event> {
+    let others = status.members.iter().filter(|member| member.id != status.node.id);
+    let now: BTreeMap<String, bool> =
+        others.map(|member| (member.name.clone(), member.status == "alive")).collect();
+    let mut events = Vec::new();
+    for (name, alive) in &now {
+        // A member that was just added has not been met yet.
+        if known.get(name).copied().unwrap_or_default() == *alive {
+            continue;
+        }
+        let (event, reason) = if *alive {
+            (EventKind::MemberUp, format!("{name} answers"))
+        } else {
+            (EventKind::MemberDown, format!("{name} does not answer"))
         };
-        Event {
-            event,
-            from: Some(change.from.clone()),
-            state: change.to.clone(),
-            halting: change.halting.clone(),
-            leader: change.leader.clone(),
-            epoch: change.epoch,
-            ..present(status, change.at_ms, change.reason.clone())
-        }
+        let member = Some(name.clone());
+        events.push(Event { event, member, ..present(status, wall_clock_ms(), reason) });
     }
-
-    /// The members that answer since the last look, or do not any more. Those of the first look are no
-    /// news.
-    fn members(&mut self, status: &Status) -> Vec<Event> {
-        let others = status.members.iter().filter(|member| member.id != status.node.id);
-        let now: BTreeMap<String, bool> =
-            others.map(|member| (member.name.clone(), member.status == "alive")).collect();
-        let mut events = Vec::new();
-        for (name, alive) in &now {
-            // A member that was just added has not been met yet.
-            if self.alive.get(name).copied().unwrap_or_default() == *alive {
-                continue;
-            }
-            let (event, reason) = if *alive {
-                (EventKind::MemberUp, format!("{name} answers"))
-            } else {
-                (EventKind::MemberDown, format!("{name} does not answer"))
-            };
-            let member = Some(name.clone());
-            events.push(Event { event, member, ..present(status, wall_clock_ms(), reason) });
-        }
-        self.alive = now;
-        events
-    }
+    *known = now;
+    events
 }
 
 /// An event that leaves the state as it is.
@@ -279,5 +279,100 @@ fn present(status: &Status, at_ms: u64, reason: String) -> Event {
         leaderless_ms: None,
         member: None,
         reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::status::{MemberStatus, NodeRef, TakeoverStatus};
+
+    fn status(states: &[(&str, &str)]) -> Status {
+        let member = |(name, status): &(&str, &str)| MemberStatus {
+            id: (*name).to_owned(),
+            name: (*name).to_owned(),
+            status: (*status).to_owned(),
+            ..MemberStatus::default()
+        };
+        let node = NodeRef { id: "a".to_owned(), name: "a".to_owned() };
+        Status { node, members: states.iter().map(member).collect(), ..Status::default() }
+    }
+
+    #[test]
+    fn a_takeover_is_told_once_for_each_leader_and_each_step() {
+        let mut known = None;
+        let mut told = |takeover: Option<(&str, Option<&str>)>| {
+            let takeover = takeover.map(|(from, at)| {
+                let (from, at) = (from.to_owned(), at.map(str::to_owned));
+                let why = TakeoverStatus::why("after 30s", at.is_some());
+                TakeoverStatus { from, at, why }
+            });
+            let event = super::takeover(&mut known, &Status { takeover, ..status(&[]) });
+            event.map(|event| (event.event, event.member.unwrap_or_default(), event.reason))
+        };
+        let waits = "is to take over from b at then: preempt after 30s: until then it has not been eligible for long \
+                     enough without a break";
+        let asks = "is to take over from b: it asks for that, and the leader or the voters have not agreed yet";
+        let event = |reason: &str| Some((EventKind::Takeover, "b".to_owned(), reason.to_owned()));
+        assert_eq!(told(None), None);
+        assert_eq!(told(Some(("b", Some("then")))), event(waits));
+        assert_eq!(told(Some(("b", Some("a moment later")))), None, "it is the same");
+        assert_eq!(told(Some(("b", None))), event(asks));
+        assert_eq!(told(Some(("b", None))), None);
+        assert!(told(Some(("c", None))).is_some_and(|(_, from, _)| from == "c"));
+        assert_eq!(told(None), None);
+        assert!(told(Some(("c", None))).is_some(), "once more");
+    }
+
+    #[test]
+    fn a_member_is_up_or_down_once_each_time() {
+        let mut known = BTreeMap::new();
+        let mut told = |states: &[(&str, &str)]| {
+            let events = members(&mut known, &status(states));
+            let one =
+                |event: Event| (event.event.name(), event.member.unwrap_or_default(), event.reason);
+            events.into_iter().map(one).collect::<Vec<_>>()
+        };
+        let down = || vec![("member_down", "b".to_owned(), "b does not answer".to_owned())];
+        let up = || vec![("member_up", "b".to_owned(), "b answers".to_owned())];
+        assert_eq!(told(&[("a", "alive"), ("b", "suspected")]), [], "it was never up");
+        assert_eq!(told(&[("a", "alive"), ("b", "alive")]), up(), "and not this node itself");
+        assert_eq!(told(&[("a", "alive"), ("b", "alive")]), []);
+        assert_eq!(told(&[("a", "alive"), ("b", "suspected")]), down());
+        assert_eq!(told(&[("a", "alive"), ("b", "dead")]), []);
+        assert_eq!(told(&[("a", "alive")]), [], "it was removed");
+        assert_eq!(told(&[("a", "alive"), ("b", "alive")]), up());
+    }
+
+    #[test]
+    fn a_change_is_an_event_by_the_state_after_it() {
+        let kind = |to: &str, cause: &str| {
+            let change = ChangeStatus {
+                number: 1,
+                at_ms: 5,
+                from: "electing".to_owned(),
+                to: to.to_owned(),
+                halting: None,
+                leader: Some("b".to_owned()),
+                epoch: 7,
+                reason: "why".to_owned(),
+                cause: cause.to_owned(),
+                hinders: false,
+                silent_ms: 0,
+            };
+            let told = changed(&change, &status(&[]));
+            assert_eq!((told.from.as_deref(), told.state.as_str()), (Some("electing"), to));
+            assert_eq!((told.leader.as_deref(), told.epoch, told.at_ms), (Some("b"), 7, 5));
+            told.event
+        };
+        for (to, event) in [
+            ("leading", EventKind::Leading),
+            ("following", EventKind::Following),
+            ("stopping", EventKind::Stopping),
+            ("waiting", EventKind::NoLeader),
+        ] {
+            assert_eq!(kind(to, "resigned"), event);
+        }
+        assert_eq!(kind("stopping", "removed"), EventKind::Removed);
     }
 }

@@ -252,24 +252,4 @@ pub fn timing(nanos: [u64; 4]) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::node::status::PauseStatus;
-
-    #[test]
-    fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
-        let answer = |preempt: &str, switchover: Option<&str>| {
-            let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
-            leads_already("c", &Status { preempt, switchover, ..Status::default() })
-        };
-        let begin =
-            "c leads already; nothing changed, and a member that ranks higher may still preempt it";
-        assert!(answer("always", None).starts_with(begin));
-        assert!(answer("after 30s", Some("b")).starts_with(begin));
-        assert_eq!(answer("never", None), "c leads already; nothing changed");
-        let pause = Some(PauseStatus { since: String::new(), until: None });
-        let paused = leads_already("c", &Status { pause, ..Status::default() });
-        assert_eq!(paused, "c leads already; nothing changed");
-        assert!(answer("always", Some("c")).contains("by a switchover; nothing changed"));
-    }
-}
+pub(super) mod tests;

@@ -63,6 +63,8 @@ fn each_change_is_told_in_order_with_the_event_on_stdin() {
         at("stopping"),
     ];
     assert!(order.is_sorted(), "{told:?}");
+    let log = cluster.node(1).log();
+    assert!(!log.contains("coroner"), "a node that ends needs none: {log}");
     assert!(told[at("member_down")].ends_with(" node-2"), "{told:?}");
     let event: Value = serde_json::from_str(&told[order[1] + 1]).unwrap();
     assert_eq!((&event["event"], &event["node"]), (&json!("leading"), &json!("node-1")));

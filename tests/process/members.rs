@@ -239,6 +239,8 @@ fn the_command_line_adds_lists_and_removes() {
     assert_eq!(code, 0, "{text}");
     let line = text.lines().find(|line| line.starts_with("node-9")).unwrap();
     assert!(line.contains("observer") && line.contains("127.0.0.1:1"), "{line}");
+    let told = ["INFO", "the member list is now version ", ": with node-9"];
+    (1..=2).for_each(|number| _ = cluster.node(number).until_logged(&told));
     let (code, text) = member(cluster.node(1), &add);
     assert_eq!(
         (code, text.trim()),

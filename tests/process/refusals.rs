@@ -113,6 +113,7 @@ fn members_whose_configs_disagree_refuse_each_other_and_name_the_key(algorithm: 
         let rejections = cluster.status(2)?.rejections;
         ensure(rejections.is_empty(), || format!("{rejections:?}"))
     });
+    cluster.node(2).until_logged(&["INFO", "node-1 accepts this node now"]);
 }
 
 /// Runs a node to its end; gives its exit code and the last line that it wrote.

@@ -157,3 +157,29 @@ impl Writing {
         file.commit()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::node::logged::logged;
+
+    #[test]
+    fn a_history_that_cannot_be_written_is_told_once_until_it_can() {
+        let folder = tempfile::tempdir().unwrap();
+        let away = folder.path().join("away");
+        let latest = Arc::new(ArrayQueue::new(1));
+        let mut writing = Writing { path: away.join(FILE), latest: latest.clone(), fails: false };
+        let mut write = || {
+            latest.force_push(Arc::default());
+            logged(|| writing.write()).join("\n")
+        };
+        let failed = write();
+        let (begin, end) =
+            ("WARN history: the history cannot be written to ", "; the election goes on without");
+        assert!(failed.starts_with(begin) && failed.ends_with(end), "{failed}");
+        assert_eq!(write(), "");
+        fs::create_dir(&away).unwrap();
+        assert_eq!(write(), "INFO history: the history can be written again");
+        assert_eq!(write(), "");
+    }
+}

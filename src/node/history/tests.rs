@@ -146,3 +146,21 @@ fn what_changed_just_before_the_end_is_kept() {
     keeper.stop();
     assert_eq!(load(folder.path()), *known.entries());
 }
+
+/// A file that is longer than one that is read would be put aside at the next start.
+#[test]
+fn as_many_leaderships_as_are_kept_are_read_however_long_their_words_are() {
+    let folder = tempfile::tempdir().unwrap();
+    let (name, reason) = ("n".repeat(63), "\u{1}".repeat(2 * LONGEST));
+    let mut known = Leaderships::new(0, Vec::new());
+    for epoch in 1..=KEPT as u64 {
+        let change = change(epoch, Some(&name), u64::MAX - epoch, "leader_disconnected");
+        known.change(&ChangeStatus { reason: reason.clone(), ..change });
+    }
+    let keeper = Keeper::start(folder.path()).unwrap();
+    keeper.keep(known.entries());
+    keeper.stop();
+    let kept = load(folder.path());
+    assert_eq!(kept, *known.entries());
+    assert_eq!((kept.len(), kept[1].reason.len()), (KEPT, LONGEST));
+}

@@ -1,7 +1,7 @@
 //! Which problems are seen in a status, and for how long.
 
 use super::*;
-use crate::node::status::{LeaderStatus, NodeRef, RankStatus};
+use crate::node::status::{LeaderStatus, NodeRef, RankStatus, RealtimeStatus};
 
 /// A member of this role in this state.
 fn member(name: &str, role: &str, status: &str) -> MemberStatus {
@@ -70,6 +70,22 @@ fn a_dead_voter_is_a_problem_and_so_is_the_margin_that_it_takes() {
     assert_eq!(seen(&one_dead, &Sight::default()), [], "it has just started and met nobody");
     let lost = status("majority", members(&["alive", "suspected", "dead"]));
     assert!(seen(&lost, &settled())[0].1.ends_with("nobody can lead"));
+    assert_eq!(tolerated_at_most(&lost), 1, "if all were well");
+}
+
+#[test]
+fn a_margin_is_told_where_a_failure_has_used_it_up() {
+    let (up, down) = ("alive", "dead");
+    let is_told = |states: &[&str]| {
+        let found = find(&status("majority", members(states)), &settled());
+        found.iter().any(|found| found.kind == ProblemKind::QuorumMargin)
+    };
+    assert!(!is_told(&[up]) && !is_told(&[up, up]), "two tolerate none, and that is no news");
+    assert!(is_told(&[up, down]));
+    assert!(!is_told(&[up, up, up, up, down]) && is_told(&[up, up, up, down, down]));
+    assert!(is_told(&[up, up, up, down]), "four need three");
+    let without_majority = status("none", members(&[up, down, down]));
+    assert!(seen(&without_majority, &settled()).iter().all(|(kind, _)| *kind == "peer_down"));
 }
 
 #[test]
@@ -87,8 +103,15 @@ fn a_witness_votes_and_cannot_be_the_one_that_is_left() {
     let mut three = members(&["alive", "alive"]);
     three.push(member("w", "witness", "alive"));
     assert_eq!(tolerated(&status("majority", three.clone())), 1);
-    three[1].status = "dead".to_owned();
-    assert_eq!(tolerated(&status("majority", three)), 0);
+    assert_eq!(tolerated_at_most(&status("majority", three.clone())), 1);
+    let ill = |change: fn(&mut MemberStatus)| {
+        let mut three = three.clone();
+        change(&mut three[1]);
+        tolerated(&status("majority", three))
+    };
+    assert_eq!(ill(|other| other.status = "dead".to_owned()), 0);
+    assert_eq!(ill(|other| other.eligible = false), 0);
+    assert_eq!(ill(|other| other.passed_over = Some("comes and goes".to_owned())), 0);
     assert_eq!(tolerated(&status("none", members(&["alive"; 3]))), 2, "one survivor is enough");
 }
 
@@ -113,6 +136,9 @@ fn each_kind_has_its_words() {
         reason: "code 1".to_owned(),
     });
     status.members[1].passed_over = Some("heard, but cannot be dialed".to_owned());
+    status.members[1].failed_dial = Some("no route".to_owned());
+    status.realtime = Some(RealtimeStatus { holds: false, refused: Some("a limit".to_owned()) });
+    status.differs_from_file = Some("the members changed".to_owned());
     let sight = Sight {
         storage: Some("no space".to_owned()),
         address: Some("it means loopback".to_owned()),
@@ -123,23 +149,34 @@ fn each_kind_has_its_words() {
         edited: Some("the file was edited".to_owned()),
         settled: true,
     };
-    let kinds: Vec<&str> = seen(&status, &sight).into_iter().map(|(kind, _)| kind).collect();
-    let all = [
-        "storage",
-        "stalled",
-        "address",
-        "peer_down",
-        "rejected",
-        "rank",
-        "health",
-        "job",
-        "certificate",
-        "coroner",
-        "config_differs",
-        "config_differs",
-    ];
-    assert_eq!(kinds, all);
+    let told = find(&status, &sight);
+    let told: Vec<_> =
+        told.iter().map(|it| format!("{}|{}|{}", it.kind.name(), it.about, it.text)).collect();
+    assert_eq!(told, EACH_KIND);
+    assert!(find(&status, &sight).last().is_some_and(Found::is_of_file));
+    status.state = "stopping".to_owned();
+    let left = find(&status, &sight);
+    assert!(left.iter().all(|found| found.kind != ProblemKind::Coroner), "it was dismissed");
 }
+
+/// In the order in which they are told: kind, what it is about, and the words.
+const EACH_KIND: [&str; 14] = [
+    "storage||no space",
+    "stalled||the election thread missed its turn, so this node counts itself as failed",
+    "realtime||a limit",
+    "address||it means loopback",
+    "peer_down|b|b is passed over in elections: heard, but cannot be dialed; the last dial: no route",
+    "rejected|c|c is refused: why",
+    "rank||no rank, so this node is not eligible: the program is missing",
+    "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
+    "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
+     other can; `electd undrain` ends that",
+    "certificate|its end|the certificate ends",
+    "coroner||it has ended",
+    "config_differs|b|b has other timings: failure 1s",
+    "config_differs|the members|the members changed",
+    "config_differs|the file|the file was edited",
+];
 
 #[test]
 fn a_node_is_unhealthy_when_its_check_failed_or_takes_long_to_end_for_the_first_time() {
@@ -171,6 +208,10 @@ fn a_problem_begins_once_and_ends_once() {
     let silent = status("none", members(&["alive", "alive", "suspected"]));
     assert_eq!(problems.look(&silent, &settled()), (vec![], vec![]), "it is the same one");
     assert_eq!(problems.list()[0].text, "c is down: silent");
+    let since = problems.list()[0].since.clone();
+    while format!("{:.3}", Timestamp::now()) == since {} // the next look is later
+    problems.look(&silent, &settled());
+    assert_eq!(problems.list()[0].since, since);
     let (began, over) = problems.look(&well, &settled());
     assert_eq!((began.len(), over.len(), problems.list().len()), (0, 1, 0));
 }

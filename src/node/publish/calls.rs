@@ -55,3 +55,35 @@ impl Calls {
         call()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::AtomicU32;
+
+    use super::*;
+
+    #[test]
+    fn whoever_asks_to_be_told_of_a_removal_is_told_though_that_was_before() {
+        let (calls, told) = (Calls::default(), Arc::new(AtomicU32::new(0)));
+        let count = told.clone();
+        let tell = move || _ = count.fetch_add(1, Ordering::SeqCst);
+        calls.on_removal(Box::new(tell.clone()));
+        assert_eq!((calls.is_removed(), told.load(Ordering::SeqCst)), (false, 0));
+        calls.removed();
+        assert_eq!((calls.is_removed(), told.load(Ordering::SeqCst)), (true, 1));
+        let late = Calls::default();
+        late.removed();
+        late.on_removal(Box::new(tell));
+        assert_eq!(told.load(Ordering::SeqCst), 2);
+    }
+
+    #[test]
+    fn a_node_that_was_not_started_from_a_file_says_so() {
+        let calls = Calls::default();
+        let refused = CommandError::Refused("this node was not started from a file".to_owned());
+        assert_eq!(calls.reload(), Err(refused));
+        calls.on_reload(Box::new(|| Ok("timings".to_owned())));
+        assert_eq!(calls.reload().as_deref(), Ok("timings"));
+    }
+}

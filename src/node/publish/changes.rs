@@ -99,3 +99,71 @@ fn cause(reason: &Reason) -> String {
     }
     word
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::types::Epoch;
+    use crate::node::history::Tells;
+    use crate::node::words::tests::{id, members};
+
+    /// Programs read these words, and the history judges by them whose report of an end it believes.
+    #[test]
+    fn each_reason_is_one_word_and_the_history_knows_those_that_end_a_leadership() {
+        let (member, time) = (id(2), Duration::from_secs(1));
+        for (reason, word, tells) in [
+            (Reason::Resigned, "resigned", Tells::Order),
+            (Reason::Drained, "drained", Tells::Order),
+            (Reason::SwitchedOver(member), "switched_over", Tells::Order),
+            (Reason::Unhealthy, "unhealthy", Tells::Order),
+            (Reason::Removed, "removed", Tells::Order),
+            (Reason::Stopped, "stopped", Tells::Order),
+            (Reason::LeaderDead(member), "leader_dead", Tells::Fate),
+            (Reason::LeaderCertified(member), "leader_certified", Tells::Fate),
+            (Reason::LeaderSuspected(member), "leader_suspected", Tells::Fate),
+            (Reason::LeaderDisconnected(member), "leader_disconnected", Tells::Fate),
+            (Reason::LeaderRemoved(member), "leader_removed", Tells::Fate),
+            (Reason::LeaderRestarted(member), "leader_restarted", Tells::Fate),
+            (Reason::LeaseEnded, "lease_ended", Tells::Fate),
+            (Reason::Stalled(time), "stalled", Tells::Fate),
+            (Reason::Preempted(member), "preempted", Tells::Fate),
+            (Reason::TakingOver(member), "taking_over", Tells::Fate),
+            (Reason::Outranks(member), "outranks", Tells::Fate),
+            (Reason::LeaderReleased(member), "leader_released", Tells::Little),
+            (Reason::Joined(member), "joined", Tells::Little),
+            (Reason::Uninformed(vec![member]), "uninformed", Tells::Little),
+        ] {
+            assert_eq!((cause(&reason).as_str(), Tells::by(word)), (word, tells));
+        }
+        assert_eq!(Tells::by("start"), Tells::Nothing);
+    }
+
+    #[test]
+    fn the_latest_changes_are_shown_and_all_are_counted() {
+        let (mut changes, members) = (Changes::default(), Arc::new(members()));
+        let settings = Settings::new(
+            "c",
+            id(1),
+            members.clone(),
+            crate::core::settings::Timing {
+                heartbeat: Duration::from_secs(1),
+                failure: Duration::from_secs(5),
+                message: Duration::from_secs(1),
+                lease: Duration::from_secs(5),
+            },
+        );
+        for epoch in 1..=40 {
+            let (from, to, leader) = (Phase::Electing, Phase::Following, Some(id(2)));
+            let reason = Reason::Announced(id(2));
+            let change = Transition { from, to, leader, epoch: Epoch(epoch), reason };
+            changes.add(change, members.clone(), 1000 + epoch, Duration::from_millis(epoch));
+        }
+        let shown = changes.status(&settings);
+        assert_eq!((shown.len(), shown[0].number, shown[KEPT - 1].number), (32, 9, 40));
+        let last = &shown[KEPT - 1];
+        assert_eq!((last.from.as_str(), last.to.as_str()), ("electing", "following"));
+        assert_eq!((last.at_ms, last.silent_ms, last.epoch), (1040, 40, 40));
+        assert_eq!((last.leader.as_deref(), last.reason.as_str()), (Some("b"), "b leads"));
+        assert_eq!((last.cause.as_str(), last.hinders, &last.halting), ("announced", false, &None));
+    }
+}

@@ -1,8 +1,9 @@
-//! That a published leadership expires by itself.
+//! What is published of a member: that a leadership expires by itself, and what a node may do by itself.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use serde_json::json;
 use uuid::Uuid;
 
 use super::super::clock;
@@ -10,9 +11,9 @@ use super::{Known, Published};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::restart::restart;
-use crate::core::settings::{Settings, Timing};
-use crate::core::types::{NodeId, Role, Time};
-use crate::core::{Core, Input, Output, Phase};
+use crate::core::settings::{Preempt, Quorum, RankKind, Settings, Timing};
+use crate::core::types::{Drain, Epoch, NodeId, Pause, Role, Time};
+use crate::core::{Core, Input, Output, Phase, Split};
 use crate::rank::Sample;
 use crate::realtime::Realtime;
 
@@ -23,19 +24,28 @@ const TIMING: Timing = Timing {
     lease: Duration::from_millis(160),
 };
 
-/// A cluster of one, whose vote is enough.
-fn settings() -> Settings {
-    let id = NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001));
-    let (name, address) = ("alone".to_owned(), String::new());
-    let member = Member { id, name, address, admin: None, role: Role::Member };
-    let members = Arc::new(MemberList::new(ListVersion::default(), vec![member]));
-    Settings { value: Some(0), bootstrap: true, ..Settings::new("alone", id, members, TIMING) }
+fn id(number: u128) -> NodeId {
+    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + number))
+}
+
+/// The first of so many members, whose vote is enough if it is alone.
+fn settings(members: u128) -> Settings {
+    let member = |number| Member {
+        id: id(number),
+        name: format!("node-{number}"),
+        address: String::new(),
+        admin: None,
+        role: Role::Member,
+    };
+    let members = (1..=members).map(member).collect();
+    let members = Arc::new(MemberList::new(ListVersion::default(), members));
+    Settings { value: Some(0), bootstrap: true, ..Settings::new("test", id(1), members, TIMING) }
 }
 
 /// A core that leads, with a lease that begins about now.
 fn leader() -> Core {
     let started = Time(clock::now().0 - u64::try_from(TIMING.failure.as_nanos()).unwrap());
-    let settings = settings();
+    let settings = settings(1);
     let restored = restart(None, &settings, None).unwrap();
     let mut core = Core::new(started, settings, restored, 0);
     let mut inputs = vec![Input::Tick];
@@ -51,12 +61,46 @@ fn leader() -> Core {
     core
 }
 
+fn publish(core: &Core) -> Published {
+    let sample = Ok(Sample { value: 0, from: String::new() });
+    Published::new(core, core.members().clone(), &sample, Arc::default(), Realtime::default())
+}
+
+/// What is published of a leader, of which nobody has asked yet for how long it leads.
+pub fn published() -> Published {
+    publish(&leader())
+}
+
+/// It follows another member from now on, and either could lead.
+pub fn follow(published: &Published) {
+    let list = settings(2).members;
+    published.carry_on(|snapshot| {
+        (snapshot.phase, snapshot.list, snapshot.lease) = (Phase::Following, list, None);
+        (snapshot.leader, snapshot.epoch) = (Some(id(2)), Epoch(7));
+        snapshot.members =
+            [published.own(), id(2)].map(|id| known(id, true, Liveness::Alive)).to_vec();
+    });
+}
+
+/// An operator had it hand over to the member that it follows, which nobody preempts; and its timings are these.
+pub fn resign(published: &mut Published, failure: Duration) {
+    published.settings.preempt = Preempt::Never;
+    follow(published);
+    published.carry_on(|snapshot| {
+        snapshot.has_resigned = true;
+        snapshot.timing.failure = failure;
+    });
+}
+
+fn known(id: NodeId, eligible: bool, status: Liveness) -> Known {
+    let (passed_over, value, timing, version) = Default::default();
+    Known { id, eligible, status, passed_over, value, timing, version }
+}
+
 #[test]
 fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease() {
     let (core, start) = (leader(), Instant::now());
-    let sample = Ok(Sample { value: 0, from: String::new() });
-    let published =
-        Published::new(&core, core.members().clone(), &sample, Arc::default(), Realtime::default());
+    let published = publish(&core);
     let until = core.lease_until().unwrap();
     let mut leading = 0;
     loop {
@@ -77,18 +121,11 @@ fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease(
 
 #[test]
 fn a_node_stands_back_only_where_another_that_is_there_may_lead() {
-    let core = leader();
-    let sample = Ok(Sample { value: 0, from: String::new() });
-    let published =
-        Published::new(&core, core.members().clone(), &sample, Arc::default(), Realtime::default());
-    let known = |id, eligible, status| {
-        let (passed_over, value, timing, version) = Default::default();
-        Known { id, eligible, status, passed_over, value, timing, version }
-    };
+    let published = published();
     let could = |phase, eligible, other| {
         published.carry_on(|snapshot| {
             snapshot.phase = phase;
-            snapshot.members = vec![known(core.id(), eligible, Liveness::Alive)];
+            snapshot.members = vec![known(published.own(), eligible, Liveness::Alive)];
             snapshot.members.extend(other);
         });
         published.could_stand_back()
@@ -102,4 +139,130 @@ fn a_node_stands_back_only_where_another_that_is_there_may_lead() {
     }
     assert!(!could(follows, false, other(true, alive)), "it does so already");
     assert!(!could(Phase::Electing, true, other(true, alive)));
+}
+
+/// Whatever else keeps a member from leading is not undone with its resignation.
+#[test]
+fn only_a_resignation_may_end_with_the_next_leader_and_only_where_nobody_preempts_that() {
+    let mut published = published();
+    resign(&mut published, Duration::from_secs(1));
+    let led = Some((id(2), 7));
+    assert_eq!(published.led_since_resigned(), led);
+
+    for preempt in [Preempt::Always, Preempt::After(Duration::from_secs(1))] {
+        published.settings.preempt = preempt;
+        assert_eq!(published.led_since_resigned(), None, "{preempt}");
+    }
+    published.settings.preempt = Preempt::Never;
+
+    let drain = Drain { since: 0, until: None, reason: String::new() };
+    published.carry_on(|snapshot| snapshot.drain = Some(drain));
+    assert_eq!(published.led_since_resigned(), None, "it is drained");
+    published.carry_on(|snapshot| snapshot.drain = None);
+
+    published.failures.add("code 1");
+    assert_eq!(published.led_since_resigned(), None, "its job failed");
+    assert!(!published.status().resigned && published.status().failure.is_some());
+    published.failures.end();
+    assert!(published.status().resigned && published.led_since_resigned() == led);
+
+    published.carry_on(|snapshot| snapshot.leader = Some(id(1)));
+    assert_eq!(published.led_since_resigned(), None, "it leads itself");
+    published.carry_on(|snapshot| (snapshot.leader, snapshot.has_resigned) = (Some(id(2)), false));
+    assert_eq!(published.led_since_resigned(), None, "it did not resign");
+}
+
+#[test]
+fn a_member_shows_the_bounds_of_its_failovers_and_nothing_of_members_that_it_has_not_met() {
+    let settings = Settings { rank: RankKind::Priority, ..settings(3) };
+    let restored = restart(None, &settings, None).unwrap();
+    let core = Core::new(clock::now(), settings, restored, 0);
+    let status = publish(&core).status();
+    let bounds = [status.crash_failover_ms, status.proven_failover_ms, status.worst_failover_ms];
+    assert!(bounds[0].is_some() && bounds.is_sorted() && bounds[0] < bounds[2], "{bounds:?}");
+    let values: Vec<_> = status.members.iter().map(|member| member.rank.value.clone()).collect();
+    assert_eq!(values, [0.into(), serde_json::Value::Null, serde_json::Value::Null]);
+    let states: Vec<_> = status.members.iter().map(|member| member.status.as_str()).collect();
+    assert_eq!(states[0], "alive");
+    assert!(!states[1..].contains(&"alive"), "{states:?}");
+}
+
+/// A voter that takes a lease far from those of the others would part the cluster.
+#[test]
+fn timings_are_taken_by_voters_alone_only_where_the_others_can_follow() {
+    let mut published = published();
+    follow(&published);
+    published.carry_on(|snapshot| snapshot.members[1].timing = Some(TIMING.nanos()));
+    let longer = |times| Timing { lease: TIMING.lease * times, ..TIMING };
+    assert_eq!(published.may_take(&longer(16)), Ok(()));
+    let refused = published.may_take(&longer(17)).unwrap_err();
+    assert!(
+        refused.contains("lease 2.72s and the 160ms of node-2 are more than 16 times"),
+        "{refused}"
+    );
+    published.carry_on(|snapshot| snapshot.members[1].status = Liveness::Dead);
+    assert_eq!(published.may_take(&longer(17)), Ok(()), "it is gone");
+    published.carry_on(|snapshot| snapshot.members[1].status = Liveness::Alive);
+    published.settings.quorum = Quorum::None;
+    assert_eq!(published.may_take(&longer(17)), Ok(()), "nobody votes");
+}
+
+#[test]
+fn of_several_holds_the_longest_counts() {
+    let published = published();
+    for seconds in [1, 10, 2] {
+        published.held_for(Duration::from_secs(seconds));
+    }
+    assert_eq!(published.longest_hold(), Duration::from_secs(10));
+}
+
+#[test]
+fn each_fact_has_its_place_in_the_status() {
+    let (mut published, other) = (published(), id(2));
+    resign(&mut published, Duration::from_secs(3600));
+    let split = Split {
+        other,
+        theirs: Epoch(5),
+        own: Epoch(6),
+        met: clock::now(),
+        lasted: Duration::from_millis(1500),
+    };
+    let pause = Pause { paused: true, since: 1000, until: Some(2000), ..Pause::default() };
+    let drain = Drain { since: 3000, until: Some(4000), reason: "new disk".to_owned() };
+    published.carry_on(|snapshot| {
+        snapshot.split = Some(split);
+        (snapshot.pause, snapshot.drain) = (pause, Some(drain));
+        snapshot.switchover = Some(id(1));
+        snapshot.takeover = Some((other, Some(5000)));
+        snapshot.takeovers = vec![(other, 6000)];
+        let known = &mut snapshot.members[1];
+        (known.passed_over, known.version) = (Some("comes and goes"), Some("9.9".into()));
+    });
+    let status = serde_json::to_value(published.status()).unwrap();
+    let at = |second: u8| format!("1970-01-01T00:00:0{second}.000Z");
+    for (place, fact) in [
+        ("/state", json!("following")),
+        ("/leader/name", json!("node-2")),
+        ("/leader/epoch", json!(7)),
+        ("/partition/own_epoch", json!(6)),
+        ("/partition/other", json!({"name": "node-2", "epoch": 5})),
+        ("/partition/lasted_at_most_ms", json!(1500)),
+        ("/pause", json!({"since": at(1), "until": at(2)})),
+        ("/drain", json!({"since": at(3), "until": at(4), "reason": "new disk"})),
+        ("/switchover", json!("node-1")),
+        ("/takeover/from", json!("node-2")),
+        ("/takeover/at", json!(at(5))),
+        ("/takeovers", json!({"node-2": at(6)})),
+        ("/members/0/passed_over", json!(null)),
+        ("/members/1/passed_over", json!("comes and goes")),
+        ("/members/1/version", json!("9.9")),
+        ("/members/1/role", json!("member")),
+        ("/resigned", json!(true)),
+    ] {
+        assert_eq!(status.pointer(place), Some(&fact), "{place} in {status:#}");
+    }
+    assert!(status["takeover"]["why"].as_str().unwrap().starts_with("preempt never: until then "));
+    let resumed = Pause { paused: false, ..pause };
+    published.carry_on(|snapshot| snapshot.pause = resumed);
+    assert_eq!(published.status().pause, None);
 }

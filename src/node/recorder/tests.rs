@@ -11,6 +11,7 @@ use crate::core::protocol::Protocols;
 use crate::core::restart::restart;
 use crate::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Role, Task, TaskVersion};
+use crate::core::{Reason, Redial, Transition};
 use crate::trace::record::Entry;
 
 const SECOND: u64 = 1_000_000_000;
@@ -171,7 +172,8 @@ fn both_sides_count_from_the_begin_of_a_connection() {
 #[test]
 fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
     let mut recording = Recording::new();
-    let record = || restart(None, recording.core.settings(), None).unwrap().record;
+    let settings = recording.core.settings().clone();
+    let record = || restart(None, &settings, None).unwrap().record;
     let orders = [1, 2, 3].map(|number| Output::Persist { number, record: record() });
     for order in orders {
         recording.turn(&got(2, probe()), &[order]);
@@ -179,6 +181,12 @@ fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
     recording.turn(&Input::Persisted { number: 2 }, &[sends(&[2], answer(1))]);
     let entries = recording.entries();
     assert_eq!(entries.len(), 4, "a sign of life that made it write is told: {entries:?}");
+    let order = |number| Output::Persist { number, record: record() };
+    (4..1000).for_each(|number| recording.turn(&got(2, probe()), &[order(number)]));
+    assert!(
+        recording.recorder.orders.len() <= UNWRITTEN,
+        "a disk that writes nothing costs little"
+    );
     assert_eq!(entries[3].causes, [entries[0].n, entries[1].n]);
 }
 
@@ -201,6 +209,9 @@ fn a_peer_that_stays_down_is_told_once() {
         recording.turn(&Input::Refused { peer: id(3) }, &[]);
     }
     assert_eq!(recording.entries().len(), 1);
+    recording.turn(&Input::Welcomed { peer: id(3), welcome: hello() }, &[]);
+    recording.turn(&Input::Refused { peer: id(3) }, &[]);
+    assert_eq!(recording.entries().len(), 3, "it was up, and is down again");
 }
 
 #[test]
@@ -242,6 +253,14 @@ fn a_reader_holds_nobody_up() {
     drop(reader);
     recording.turn(&Input::Tick, &[]);
     assert_eq!(recording.entries().len(), 1);
+    let reader = recording.recorded.0.lock();
+    for round in 0..3 * PENDING as u64 {
+        recording.recorder.begin(Time(2), &got(2, election(round)), &recording.core);
+        recording.recorder.end(Time(2), &[], recording.phase, recording.waits);
+        recording.recorder.pass_on(&recording.recorded);
+    }
+    assert!(recording.recorder.pending.len() <= PENDING + 1, "whoever reads for ever costs little");
+    drop(reader);
 }
 
 #[test]
@@ -282,4 +301,49 @@ fn a_certificate_is_told_without_its_secret() {
     assert_eq!((entries[1].what.as_str(), &entries[1].causes[..]), ("sent", &[entries[0].n][..]));
     let text = serde_json::to_string(&entries).unwrap();
     assert!(!text.contains("5c5c") && !text.contains("92,92"), "{text}");
+}
+
+#[test]
+fn what_befalls_a_member_is_told_in_words() {
+    let (mut recording, peer, connection) = (Recording::new(), id(2), ConnectionId(4));
+    let ended = |redial| Input::Ended { connection, peer, redial };
+    let inputs = [
+        Input::Hello { connection, address: String::new(), hello: hello() },
+        Input::Welcomed { peer, welcome: hello() },
+        Input::Refused { peer },
+        Input::Lost { peer },
+        ended(Redial::Accepted),
+        ended(Redial::Refused),
+        ended(Redial::Failed),
+        Input::Stalled { time: std::time::Duration::from_millis(1500) },
+    ];
+    inputs.iter().for_each(|input| recording.turn(input, &[]));
+    let reason = Reason::LeaderDead(id(3));
+    let (from, to, leader) = (Phase::Following, Phase::Electing, Some(id(3)));
+    let change = Transition { from, to, leader, epoch: Epoch(5), reason };
+    recording.turn(&Input::Tick, &[Output::Changed(change)]);
+    recording.waits = [None, Some(Time(11 * SECOND))];
+    recording.turn(&Input::Tick, &[]);
+    recording.turn(&Input::Tick, &[]);
+    let entries = recording.entries();
+    let words = |entry: &Entry| {
+        format!("{}|{}|{}", entry.what, entry.peer.as_deref().unwrap_or("-"), entry.label)
+    };
+    let told: Vec<_> = entries.iter().map(words).collect();
+    let expected = [
+        "met|b|b connects",
+        "connected|b|connected to b",
+        "refused|b|dial to b refused",
+        "lost|b|connection to b ended",
+        "ended|b|connection from b ended, redial accepted",
+        "ended|b|connection from b ended, redial refused",
+        "ended|b|connection from b ended, redial failed",
+        "stalled|-|did not run for 1.5 s",
+    ];
+    assert_eq!(told[..8], expected);
+    assert_eq!((entries[0].incarnation, told[9].as_str()), (Some(1), "waited|-|a leader for 1 s"));
+    let became = &entries[8];
+    assert_eq!((became.what.as_str(), became.phase.as_deref()), ("became", Some("electing")));
+    assert_eq!((became.number, became.leader.as_deref()), (Some(5), Some("c")));
+    assert_eq!(became.reason.as_deref(), Some("leader c is dead: redial refused"));
 }

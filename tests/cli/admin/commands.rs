@@ -1,7 +1,10 @@
 //! Commands: what reaches the node, what it answers, and who may command.
 
+use std::io::{Read, Write};
+use std::time::Duration;
+
 use electd::admin::ControlServer;
-use electd::admin::client::{Client, ClientError, Order, Recipient};
+use electd::admin::client::{Client, ClientError, Order, Recipient, Refused};
 use electd::admin::control::{self, Control, Reach};
 use electd::core::types::Role;
 use electd::node::handle::{Command, CommandError};
@@ -96,7 +99,41 @@ fn a_body_that_cannot_be_used_commands_nothing() {
         assert!(answer.error().contains(r#"{"to": "NAME"}"#), "{answer:?}");
     }
     assert_eq!(post(server.local_addr(), "/elections", &[], r#"{"to": "node-1"}"#).code, 400);
+    for both in ["{}", r#"{"to": "node-1", "clear": true}"#, r#"{"clear": false}"#] {
+        assert_eq!(post(server.local_addr(), "/switchover", &[], both).code, 400, "{both}");
+    }
+    for (path, body) in [("/drain", r#"{"for": "0s"}"#), ("/pause", r#"{"for": "1"}"#)] {
+        let answer = post(server.local_addr(), path, &[], body);
+        assert!(answer.code == 400 && answer.error().starts_with("\"for\": "), "{answer:?}");
+    }
     assert!(node.commands().is_empty());
+}
+
+#[test]
+fn each_order_of_an_operator_reaches_the_node() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let seconds = |length: Option<u64>| length.map(Duration::from_secs);
+    let drain = |length, reason: &str| Command::Drain {
+        length: seconds(length),
+        reason: reason.to_owned(),
+    };
+    let pause = |length| Command::Pause { length: seconds(length) };
+    let orders = [
+        ("/drain", r#"{"for": "1h 30m", "reason": "new disk"}"#, drain(Some(5400), "new disk")),
+        ("/drain", "", drain(None, "")),
+        ("/undrain", "{}", Command::Undrain),
+        ("/pause", r#"{"for": "87600h"}"#, pause(Some(87_600 * 3600))),
+        ("/pause", "", pause(None)),
+        ("/resume", "", Command::Resume),
+        ("/reload", "", Command::Reload),
+        ("/switchover", r#"{"to": "node-1"}"#, Command::Switchover { to: "node-1".to_owned() }),
+        ("/switchover", r#"{"clear": true}"#, Command::EndSwitchover),
+    ];
+    for (path, body, command) in orders {
+        assert_eq!(post(server.local_addr(), path, &[], body).code, 200, "{path} {body}");
+        assert_eq!(node.commands().last(), Some(&command), "{path} {body}");
+    }
 }
 
 #[test]
@@ -151,6 +188,9 @@ fn whoever_may_open_the_control_socket_commands() {
     };
     assert!(sentence.contains("node-1 of cluster demo"), "{sentence}");
     assert_eq!(node.commands().len(), 1);
+    let attached = other.upgrade("electd-exec", Duration::from_secs(60));
+    assert!(matches!(attached, Err(Refused::Mismatch(_))), "{attached:?}");
+    assert!(to.upgrade("electd-exec", Duration::from_secs(60)).is_err(), "it is hung up on");
     server.unwrap().stop();
     assert_eq!(control::reach(folder.path()), Reach::Absent);
 }
@@ -182,4 +222,26 @@ fn an_empty_token_is_no_token() {
     let server = node.serve_with(Some(" \n"));
     let headers = ["Origin: http://evil.example", "Authorization: Bearer "];
     assert_eq!(post(server.local_addr(), "/resign", &headers, "").code, 403);
+}
+
+/// A job would run beside a node by a connection that anybody can make.
+#[test]
+fn a_process_attaches_by_the_control_socket_alone_and_asks_for_that() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let exec =
+        "GET /exec HTTP/1.1\r\nHost: n\r\nConnection: Upgrade\r\nUpgrade: electd-exec\r\n\r\n";
+    let refused = ask(server.local_addr(), exec);
+    assert_eq!(
+        (refused.code, refused.error().as_str()),
+        (403, "processes attach by the control socket alone")
+    );
+    let folder = tempfile::tempdir().unwrap();
+    let control = Control::listen(folder.path(), None).unwrap();
+    let _server = ControlServer::start(control, node, drop).unwrap();
+    let mut stream = control::dial(&control::path(folder.path()), Duration::from_secs(60)).unwrap();
+    stream.write_all(b"GET /exec HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("Upgrade header"), "{answer}");
 }

@@ -4,6 +4,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::thread;
 
+use electd::admin::client::Client;
 use electd::node::status::MemberStatus;
 use electd::trace::record::{Entry, Record};
 use serde_json::{Value, json};
@@ -139,6 +140,18 @@ fn a_browser_gets_the_drawing_which_runs_its_own_script_alone() {
     let wide = browse(server.local_addr(), "/elections/7");
     assert!(wide.code == 404 && wide.error().contains("do not fit a drawing"), "{wide:?}");
     assert_eq!(get(server.local_addr(), "/elections/7").code, 200, "as JSON it can be had");
+}
+
+/// The clock of another host began at another boot.
+#[test]
+fn the_clock_of_a_node_is_compared_with_ones_own() {
+    let node = node(2);
+    let server = node.serve();
+    let now = || i128::from(electd::node::now().0);
+    let before = now();
+    let timed = Client::new(None).timed_record(&server.local_addr().to_string()).unwrap();
+    let read = i128::from(timed.record.now_ns);
+    assert!((before - read..=now() - read).contains(&timed.ahead_ns), "{}", timed.ahead_ns);
 }
 
 /// What this member tells is not believed; the others tell what they know.

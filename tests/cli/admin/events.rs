@@ -17,6 +17,8 @@ fn listen(server: SocketAddr, headers: &str) -> Peer {
     peer.say(&format!("GET /events HTTP/1.1\r\nHost: n\r\n{headers}\r\n"));
     let head = peer.header();
     assert_eq!((head.code, head.header("content-type")), (200, Some("text/event-stream")));
+    let passed_on = [head.header("cache-control"), head.header("x-accel-buffering")];
+    assert_eq!(passed_on, [Some("no-store"), Some("no")], "by a proxy, and at once");
     assert_eq!([peer.line(), peer.line()], ["retry: 500", ""]);
     peer
 }

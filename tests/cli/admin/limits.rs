@@ -1,9 +1,10 @@
 //! Limits of size and time for one client.
 
+use std::fs;
 use std::time::{Duration, Instant};
 
 use super::fake::{BEARER, FakeNode, Peer, ask, get};
-use super::pace::pace;
+use super::pace::{pace, until};
 
 /// Far more lots of questions than fit into any buffer.
 const MOST: usize = 10_000;
@@ -95,6 +96,21 @@ fn a_trickle_does_not_stretch_the_deadline() {
     assert_eq!((answer.code, answer.header("connection")), (408, Some("close")));
 }
 
+/// Between two requests a client may be silent for half a minute, and not amid one.
+#[test]
+fn a_later_request_has_no_more_time_than_the_first() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
+    assert_eq!(peer.answer().code, 200);
+    let begun = Instant::now();
+    peer.say("GET /livez HT");
+    assert_eq!(peer.answer().code, 408);
+    let took = begun.elapsed();
+    assert!(took < Duration::from_secs(15), "it was waited for {took:?}");
+}
+
 /// More clients than may do the same at the same time, which have done it, stay connected and ask no more.
 #[test]
 fn a_client_that_has_its_answer_keeps_nobody_from_the_same() {
@@ -146,4 +162,31 @@ fn a_client_that_takes_no_answer_does_not_hold_up_a_stop() {
     let took = begun.elapsed();
     println!("stopping beside a client that takes no answer: {took:?}");
     assert!(took < Duration::from_secs(10), "stopping took {took:?}");
+}
+
+/// The nice values of the threads of this process, in which the node runs, that have this name.
+fn nice_values(name: &str) -> Vec<i32> {
+    let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
+    let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
+    let of_name = stats.filter_map(|stat| {
+        let (head, fields) = stat.rsplit_once(") ")?;
+        let is_it = head.ends_with(&format!("({name}"));
+        fields.split_whitespace().nth(19 - 3).filter(|_| is_it)?.parse().ok()
+    });
+    of_name.collect()
+}
+
+/// Dozens that are busy with a crowd keep the election thread from no processor.
+#[test]
+fn the_threads_of_clients_give_way_to_others() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let mut peer = Peer::connect(server.local_addr());
+    peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
+    assert_eq!(peer.answer().code, 200);
+    // A thread is about to lower its own priority when it begins, and other tests have such threads.
+    until("they have a lower priority", || {
+        let values = nice_values("admin-client");
+        !values.is_empty() && values.iter().all(|value| *value >= 5)
+    });
 }

@@ -1,7 +1,9 @@
 //! `GET /metrics`: what Prometheus reads.
 
 use std::collections::BTreeSet;
+use std::fs;
 use std::process::Command;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use electd::node::problems::ProblemKind;
 use electd::node::status::{HealthStatus, Problem};
@@ -58,6 +60,28 @@ fn a_node_is_shown_in_figures() {
             "{figure} in {shown}"
         );
     }
+    is_of_this_process(&shown);
+}
+
+/// The kernel tells the same to the test, in whose process the node runs.
+fn is_of_this_process(shown: &str) {
+    let figure = |name: &str| -> f64 {
+        let line = shown.lines().find_map(|line| line.strip_prefix(&format!("process_{name} ")));
+        line.and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no {name} in {shown}"))
+    };
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let kernel = |name: &str| -> f64 {
+        let line = status.lines().find_map(|line| line.strip_prefix(name));
+        let value = line.and_then(|rest| rest.split_whitespace().nth(1)?.parse().ok());
+        value.unwrap_or_else(|| panic!("no {name} in {status}"))
+    };
+    for (name, of_kernel) in [("resident_memory", "VmRSS"), ("virtual_memory", "VmSize")] {
+        let share = figure(&format!("{name}_bytes")) / (kernel(of_kernel) * 1024.0);
+        assert!((0.5..2.0).contains(&share), "{name}: {share}"); // other tests take and free memory
+    }
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs_f64();
+    let started = now - figure("start_time_seconds");
+    assert!((0.9..60.0).contains(&started), "its status says a second, and not {started}");
 }
 
 /// The text without the labels that each of its lines has.

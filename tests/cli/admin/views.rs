@@ -153,6 +153,8 @@ fn options_is_get_that_names_the_methods() {
     let answer = options("/leader");
     assert_eq!((answer.code, answer.header("allow")), (503, Some("GET, HEAD, OPTIONS")));
     assert_eq!(options("/resign").header("allow"), Some("POST, OPTIONS"));
+    assert_eq!(options("/task").header("allow"), Some("GET, HEAD, POST, OPTIONS"));
+    assert_eq!(options("/members/node-1").header("allow"), Some("DELETE, OPTIONS"));
     assert_eq!(options("*").code, 200);
     assert!(node.commands().is_empty());
 }

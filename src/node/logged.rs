@@ -1,0 +1,37 @@
+//! What the tests of this room see of the log: the lines of their own thread.
+
+use std::cell::RefCell;
+
+use log::kv::Key;
+use log::{LevelFilter, Log, Metadata, Record};
+
+thread_local! {
+    static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Keeps each line for the thread that logs it.
+struct OfThreads;
+
+impl Log for OfThreads {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let event = record.key_values().get(Key::from_str("event"));
+        let event = event.map_or_else(String::new, |event| event.to_string());
+        let line = format!("{} {event}: {}", record.level(), record.args());
+        LINES.with_borrow_mut(|lines| lines.push(line));
+    }
+
+    fn flush(&self) {}
+}
+
+/// The lines that this logs, each with its level and its event.
+pub fn logged(act: impl FnOnce()) -> Vec<String> {
+    let _ = log::set_logger(&OfThreads); // the first test does
+    log::set_max_level(LevelFilter::Info);
+    LINES.take();
+    act();
+    LINES.take()
+}

@@ -1,0 +1,154 @@
+//! Which orders end by themselves, and what that does not undo.
+
+use std::sync::Arc;
+
+use crossbeam::channel::{Receiver, bounded};
+use tempfile::TempDir;
+
+use super::*;
+use crate::core::types::{Drain, Epoch, Pause, Version};
+use crate::net::{Answering, End};
+use crate::node::inbox::Queue;
+use crate::node::leadership::Term;
+use crate::node::publish::Published;
+use crate::node::publish::tests::{follow, published, resign};
+use crate::realtime::Realtime;
+
+/// A node without an election thread: what that would be asked for stays in its queue.
+struct Asked {
+    handle: NodeHandle,
+    queue: Receiver<Event>,
+    left: Left,
+    answering: Option<Answering>,
+}
+
+impl Asked {
+    fn of(published: Published) -> Asked {
+        let (sender, queue) = bounded(9);
+        let events = Queue::new(sender, Realtime::default());
+        let (answering, end) = End::new();
+        let handle = NodeHandle { published: Arc::new(published), events, end };
+        Asked { handle, queue, left: Left::default(), answering: Some(answering) }
+    }
+
+    /// What the orders that are over by now ask for.
+    fn now(&mut self) -> Vec<String> {
+        self.handle.end_orders(&mut self.left);
+        let words = |event| match event {
+            Event::Order(Order { command, .. }) => format!("{command:?}"),
+            other => format!("{other:?}"),
+        };
+        self.queue.try_iter().map(words).collect()
+    }
+
+    /// The job failed just now, and the node is to stand back for this long.
+    fn stand_back(&self, length: Duration) -> TempDir {
+        let folder = tempfile::tempdir().unwrap();
+        let since_ms = clock::wall_clock_ms();
+        let until_ms = clock::after(since_ms, length);
+        let failure = Failure { count: 1, since_ms, until_ms, reason: String::new() };
+        let text = serde_json::to_vec(&failure).unwrap();
+        std::fs::write(folder.path().join("failures.json"), text).unwrap();
+        self.handle.published.failures.open(folder.path());
+        folder
+    }
+
+    /// What is asked for when that time is over.
+    fn after_standing_back(&mut self) -> Vec<String> {
+        loop {
+            let asked = self.now();
+            if self.handle.published.failures.present().is_none() {
+                return asked;
+            }
+        }
+    }
+}
+
+const NOTHING: [&str; 0] = [];
+
+/// In milliseconds since 1970.
+const LONG_AGO: u64 = 1;
+
+fn in_an_hour() -> u64 {
+    clock::after(clock::wall_clock_ms(), Duration::from_secs(3600))
+}
+
+#[test]
+fn a_drain_ends_when_it_was_to_and_no_other_does() {
+    let mut node = Asked::of(published());
+    for (until, asked) in
+        [(None, &NOTHING[..]), (Some(in_an_hour()), &NOTHING), (Some(LONG_AGO), &["Undrain"])]
+    {
+        let drain = Drain { since: 0, until, reason: String::new() };
+        node.handle.published.carry_on(|snapshot| snapshot.drain = Some(drain));
+        assert_eq!(node.now(), asked, "{until:?}");
+    }
+}
+
+#[test]
+fn a_pause_is_ended_by_the_leader_alone() {
+    let mut node = Asked::of(published());
+    let version = Version { epoch: Epoch(3), counter: 5 };
+    let pause = |paused, until| Pause { version, paused, since: 0, until };
+    let set = |node: &Asked, pause| {
+        node.handle.published.carry_on(|snapshot| snapshot.pause = pause);
+    };
+    set(&node, pause(true, Some(LONG_AGO)));
+    assert_eq!(node.now(), NOTHING, "it does not lead");
+    let now = clock::now();
+    let term = Term { epoch: 3, until: now + LONGEST, renewal: None, now };
+    node.handle.published.feed.show(Some(term));
+    assert_eq!(node.now(), [format!("{:?}", Command::EndPause { version })]);
+    for kept in [pause(true, Some(in_an_hour())), pause(true, None), pause(false, Some(LONG_AGO))] {
+        set(&node, kept);
+        assert_eq!(node.now(), NOTHING, "{kept:?}");
+    }
+}
+
+#[test]
+fn a_node_whose_job_failed_stands_back_again_until_its_time_is_over() {
+    let mut node = Asked::of(published());
+    let _folder = node.stand_back(Duration::from_secs(3600));
+    assert_eq!(node.now(), NOTHING, "it leads, as no other can");
+    follow(&node.handle.published);
+    assert_eq!(node.now(), ["StandBack"]);
+    let _folder = node.stand_back(Duration::from_millis(30));
+    assert_eq!(node.after_standing_back(), ["Undrain"]);
+    assert_eq!(node.now(), NOTHING);
+}
+
+/// Whoever drained it wants it drained, whatever becomes of its job.
+#[test]
+fn a_drained_node_stays_drained_when_it_has_stood_back_for_long_enough() {
+    let mut node = Asked::of(published());
+    follow(&node.handle.published);
+    let drain = Drain { since: 0, until: None, reason: String::new() };
+    node.handle.published.carry_on(|snapshot| snapshot.drain = Some(drain));
+    let _folder = node.stand_back(Duration::from_millis(30));
+    assert_eq!(node.after_standing_back(), NOTHING);
+}
+
+#[test]
+fn a_resignation_ends_once_the_next_leader_has_led_for_long() {
+    let (mut published, failure) = (published(), Duration::from_millis(3));
+    resign(&mut published, failure);
+    let (mut node, begin) = (Asked::of(published), Instant::now());
+    let asked = loop {
+        let asked = node.now();
+        if !asked.is_empty() {
+            break asked;
+        }
+    };
+    assert_eq!(asked, ["Undrain"]);
+    assert!(begin.elapsed() >= failure * 16, "after {:?}", begin.elapsed());
+}
+
+#[test]
+fn who_waits_for_the_end_of_a_leadership_waits_no_longer_than_the_node_runs() {
+    let mut node = Asked::of(published());
+    follow(&node.handle.published); // in epoch 7
+    assert_eq!(node.handle.await_release(6), Ok(()), "that leadership is over");
+    node.answering = None;
+    let stopping = CommandError::Unanswered("this node is stopping".to_owned());
+    assert_eq!(node.handle.await_release(7), Err(stopping));
+}
