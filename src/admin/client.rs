@@ -234,7 +234,7 @@ impl Client {
     /// If nobody answers there, or the node refuses.
     pub fn command(&self, to: Recipient<'_>, order: &Order) -> Result<Achieved, ClientError> {
         let Order { method, path, body, ends_leadership } = order;
-        let (timeout, silence) = patience(*ends_leadership);
+        let (timeout, silence) = answer_timeout(*ends_leadership);
         let headers = format!(
             "Connection: close\r\n{}{}Content-Type: application/json\r\nContent-Length: {}\r\n",
             self.authorization(to.address)?,
@@ -286,7 +286,7 @@ fn question(address: &str, method: &str, path: &str, headers: &str, body: &str) 
 }
 
 /// How long the answer to a command may take, and what it means that none comes.
-fn patience(ends_leadership: bool) -> (Duration, &'static str) {
+fn answer_timeout(ends_leadership: bool) -> (Duration, &'static str) {
     if ends_leadership { (HANDOVER_ANSWER, STILL_WAITS) } else { (COMMAND_ANSWER, UNKNOWN) }
 }
 
@@ -334,8 +334,8 @@ mod tests {
     fn a_client_waits_for_longer_than_the_node_that_it_asks() {
         use crate::admin::limits;
 
-        assert!(patience(false).0 > limits::COMMAND && SILENCE > limits::BEAT);
-        assert!(patience(true).0 > Duration::from_secs(5 * 60) + limits::COMMAND);
+        assert!(answer_timeout(false).0 > limits::COMMAND && SILENCE > limits::BEAT);
+        assert!(answer_timeout(true).0 > Duration::from_secs(5 * 60) + limits::COMMAND);
         assert!(limits::MEMBER * 2 <= limits::WAIT, "one that waits for an election gets it");
     }
 }

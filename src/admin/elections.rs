@@ -93,23 +93,26 @@ impl Elections {
     /// as a program, and then for the drawing of the answer.
     fn find(
         &self,
-        Asked { which, draws }: Asked,
+        asked: Asked,
         ask: impl FnOnce() -> Option<Election>,
     ) -> Option<Option<Arc<Election>>> {
-        let asked = Instant::now();
+        let now = Instant::now();
         let mut last = self.0.try_lock_for(limits::WAIT)?;
-        let is_fresh = |found: &&Found| {
-            let is_drawn = draws && found.done + limits::DRAWN >= asked;
-            found.which == which && (is_drawn || found.since + limits::FRESH >= asked)
-        };
-        if let Some(found) = last.as_ref().filter(is_fresh) {
+        if let Some(found) = last.as_ref().filter(|found| found.answers(asked, now)) {
             return Some(found.election.clone());
         }
         let since = Instant::now();
         let election = ask().map(Arc::new);
-        let done = Instant::now();
-        *last = Some(Found { which, since, done, election: election.clone() });
-        Some(election)
+        let found = Found { which: asked.which, since, done: Instant::now(), election };
+        Some(last.insert(found).election.clone())
+    }
+}
+
+impl Found {
+    /// Whether this is what somebody is told who asks now.
+    fn answers(&self, Asked { which, draws }: Asked, now: Instant) -> bool {
+        let is_drawn = draws && self.done + limits::DRAWN >= now;
+        self.which == which && (is_drawn || self.since + limits::FRESH >= now)
     }
 }
 
@@ -186,31 +189,39 @@ fn nobody_knows(which: Which) -> Response {
 
 #[cfg(test)]
 mod tests {
-    use std::cell::Cell;
+    use std::time::Duration;
 
     use super::*;
 
-    /// On a machine that stands still meanwhile nothing can be said.
     #[test]
     fn whoever_asks_soon_gets_what_was_found_and_whoever_draws_it_a_while_longer() {
-        let (elections, asked) = (Elections::default(), Cell::new(0));
-        let find = |which, draws| {
-            let ask = || {
-                asked.set(asked.get() + 1);
-                None
-            };
-            assert!(elections.find(Asked { which, draws }, ask).is_some());
-            asked.get()
-        };
-        let (begin, soon) = (Instant::now(), [find(Which::Last, false), find(Which::Last, false)]);
-        assert!(soon == [1, 1] || begin.elapsed() > limits::FRESH, "{soon:?}");
-        let before = find(Which::Epoch(7), false);
-        assert_eq!(before, soon[1] + 1, "another one");
-        thread::sleep(limits::FRESH * 2);
-        let drawn = find(Which::Epoch(7), true);
-        assert!(drawn == before || begin.elapsed() > limits::DRAWN, "{drawn} after {before}");
-        assert_eq!(find(Which::Epoch(7), false), drawn + 1, "it may be another by now");
-        thread::sleep(limits::DRAWN + limits::FRESH);
-        assert_eq!(find(Which::Epoch(7), true), drawn + 2);
+        let (which, since) = (Which::Epoch(7), Instant::now());
+        let done = since + limits::FRESH * 2;
+        let found = Found { which, since, done, election: None };
+        let tick = Duration::from_millis(1);
+        for (after, to_a_program, to_a_page) in [
+            (since + limits::FRESH, true, true),
+            (since + limits::FRESH + tick, false, true),
+            (done + limits::DRAWN, false, true),
+            (done + limits::DRAWN + tick, false, false),
+        ] {
+            let told = [false, true].map(|draws| found.answers(Asked { which, draws }, after));
+            assert_eq!(told, [to_a_program, to_a_page], "{:?} after", after - since);
+        }
+        assert!(!found.answers(Asked { which: Which::Last, draws: true }, since), "another one");
+    }
+
+    #[test]
+    fn the_members_are_asked_once_for_all_who_ask_at_that_time() {
+        let elections = Elections::default();
+        let asked = Asked { which: Which::Last, draws: true };
+        assert!(elections.find(asked, || None).is_some());
+        let begin = Instant::now();
+        let mut again = false;
+        elections.find(asked, || {
+            again = true;
+            None
+        });
+        assert!(!again || begin.elapsed() > limits::DRAWN);
     }
 }
