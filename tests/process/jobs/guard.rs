@@ -5,7 +5,7 @@ use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
-use std::os::unix::process::ExitStatusExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -87,7 +87,7 @@ impl Setup<'_> {
         command.stdin(Stdio::from(OwnedFd::from(far)));
         let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
         let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
-        let process = command.stderr(out).spawn().unwrap();
+        let process = command.stderr(out).process_group(0).spawn().unwrap();
         Guard { process, electd: Some(electd), alarms }
     }
 }

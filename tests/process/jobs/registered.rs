@@ -37,31 +37,46 @@ fn until_free(folder: &Path) {
     });
 }
 
-/// What happens while a guard registers, and what it says and does then: its command does not begin.
+/// What a guard meets that registers, and how it ends then.
+struct Case<'a> {
+    answer: &'a [u8],
+    addresses: &'a [&'a str],
+    electd_lives: bool,
+    /// Its exit code, or the signal that it ends itself by.
+    end: (Option<i32>, Option<i32>),
+    says: &'a str,
+    last_word: &'a str,
+}
+
 #[story]
 fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_address() {
-    let (by_deadline, no_address) = (Signal::USR1.as_raw(), Signal::USR2.as_raw());
-    type End = (Option<i32>, Option<i32>);
-    let cases: [(&[u8], &[&str], bool, End, &str, &str); 3] = [
-        (
-            b"n",
-            &[],
-            true,
-            (None, Some(by_deadline)),
-            "the coroner of the node does not know of it: the node has died",
-            "",
-        ),
-        (b"r", &[], false, (Some(70), None), "electd ended before the job began", "c"),
-        (
-            b"r",
-            &["10.0.0.9/24%nowhere"],
-            true,
-            (None, Some(no_address)),
-            "cannot add the address 10.0.0.9/24%nowhere: the interface is gone",
-            "c",
-        ),
-    ];
-    for (answer, addresses, electd_lives, (code, signal), words, word) in cases {
+    let refused = Case {
+        answer: b"n",
+        addresses: &[],
+        electd_lives: true,
+        end: (None, Some(Signal::USR1.as_raw())),
+        says: "the coroner of the node does not know of it: the node has died",
+        last_word: "",
+    };
+    let orphaned = Case {
+        answer: b"r",
+        electd_lives: false,
+        end: (Some(70), None),
+        says: "electd ended before the job began",
+        last_word: "c",
+        ..refused
+    };
+    let without_address = Case {
+        answer: b"r",
+        addresses: &["10.0.0.9/24%nowhere"],
+        end: (None, Some(Signal::USR2.as_raw())),
+        says: "cannot add the address 10.0.0.9/24%nowhere: the interface is gone",
+        last_word: "c",
+        ..refused
+    };
+    for Case { answer, addresses, electd_lives, end, says, last_word } in
+        [refused, orphaned, without_address]
+    {
         let folder = tempfile::tempdir().unwrap();
         let setup = Setup { addresses, ..Setup::of("touch ran") };
         let (mut guard, mut line) = registers(folder.path(), setup);
@@ -70,16 +85,16 @@ fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_addre
         }
         line.write_all(answer).unwrap();
         until_free(folder.path());
-        let mut said = vec![0; word.len()];
+        let mut said = vec![0; last_word.len()];
         line.set_nonblocking(true).unwrap();
         line.read_exact(&mut said).expect("its last word comes before the lock is free");
-        assert_eq!(said, word.as_bytes(), "{words}");
+        assert_eq!(said, last_word.as_bytes(), "{says}");
         let ended = guard.end();
-        assert_eq!((ended.code(), ended.signal()), (code, signal), "{words}");
+        assert_eq!((ended.code(), ended.signal()), end, "{says}");
         assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no other word");
-        assert!(!folder.path().join("ran").exists(), "{words}");
+        assert!(!folder.path().join("ran").exists(), "{says}");
         let told = text(folder.path(), "stderr");
-        assert!(told.contains(words), "{told}");
+        assert!(told.contains(says), "{told}");
     }
 }
 
