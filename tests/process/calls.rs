@@ -88,11 +88,12 @@ fn a_state_is_on_the_disk_before_it_replaces_the_last_one_and_its_name_after_tha
     });
 }
 
-/// The kernel is to notice a host that is gone, and to hold back no small message: both ends of each connection say so.
+/// The kernel is to notice a host that is gone, and to hold back no small message: both ends of each connection say so. And
+/// a crowd of strangers is to keep no member out.
 #[story]
 fn connections_between_members_are_set_up_on_both_sides() {
     let cluster = Cluster::prepare(2, watchful);
-    let traced = cluster.node(1).trace_from_the_start("-e trace=setsockopt");
+    let traced = cluster.node(1).trace_from_the_start("-e trace=setsockopt,listen");
     let Some(traces) = traced else { return };
     cluster.nodes().iter().for_each(|node| node.start());
     cluster.agree_on(2);
@@ -106,7 +107,8 @@ fn connections_between_members_are_set_up_on_both_sides() {
         };
         let dials = one_says(&["TCP_USER_TIMEOUT, [1000]", "TCP_NODELAY, [1]"]);
         let accepts = one_says(&["SO_KEEPALIVE, [1]", "TCP_KEEPIDLE, [10]", "TCP_KEEPINTVL, [5]"]);
-        ensure(dials && accepts, || of_threads.concat())
+        let listens = one_says(&["listen(", ", 4096)"]);
+        ensure(dials && accepts && listens, || of_threads.concat())
     });
 }
 
