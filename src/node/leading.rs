@@ -220,15 +220,24 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let config = two_members(folder.path());
         let a = Node::start(&config, "a").unwrap();
-        let mut works = 0;
-        let outcome = while_leading(&config, "b", |lead| {
-            works += 1;
-            let (order, remove) =
-                (a.handle(), Command::Remove { name: "b".to_owned(), force: false });
-            thread::spawn(move || order.command(remove, Duration::from_secs(60)));
-            while lead.goes_on(Duration::from_secs(1)) {}
+        let (of_a, (done, over)) = (a.handle(), bounded(1));
+        thread::spawn(move || {
+            let mut works = 0;
+            let outcome = while_leading(&config, "b", |lead| {
+                works += 1;
+                let (a, remove) =
+                    (of_a.clone(), Command::Remove { name: "b".to_owned(), force: false });
+                thread::spawn(move || {
+                    while a.status().members.len() > 1 {
+                        let _ = a.command(remove.clone(), Duration::from_secs(60)); // it may not know yet who leads
+                        thread::sleep(LOOK);
+                    }
+                });
+                while lead.goes_on(Duration::from_secs(1)) {}
+            });
+            done.send((outcome.is_ok(), works))
         });
-        assert!(outcome.is_ok() && works == 1, "{outcome:?}, {works}");
+        assert_eq!(over.recv_timeout(Duration::from_secs(100)), Ok((true, 1)));
         assert_eq!(a.handle().status().members.len(), 1);
         a.stop();
     }
