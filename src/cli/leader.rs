@@ -183,10 +183,11 @@ mod tests {
     }
 
     #[test]
-    fn a_stalled_node_names_no_leader() {
+    fn a_stalled_node_names_no_leader_and_is_none() {
         let mut stalled = following("node-1", Some(("node-5", 9)));
         if let Ok(status) = &mut stalled.answer {
-            status.stalled = true;
+            (status.state, status.stalled) = ("leading".to_owned(), true);
+            assert!(!leads(status), "it may have been replaced");
         }
         let asked = [stalled, following("node-2", Some(("node-4", 8)))];
         assert_eq!(newest_leader(&asked).map(|leader| leader.epoch), Some(8));

@@ -104,5 +104,10 @@ mod tests {
             let why_not = judge(bytes).unwrap_err();
             assert!(why_not.starts_with(why), "{why_not}");
         }
+        let file = tempfile::NamedTempFile::new().unwrap();
+        for (length, is_taken) in [(LONGEST, true), (LONGEST + 1, false)] {
+            std::fs::write(file.path(), format!("{}\r\n", "x".repeat(length))).unwrap();
+            assert_eq!(named("--token-file", file.path()).is_ok(), is_taken, "{length}");
+        }
     }
 }

@@ -197,8 +197,16 @@ mod tests {
         let mut status = status("node-1", Some(("node-5", 7)));
         let (from, why) = ("node-5".to_owned(), "preempt after 1h".to_owned());
         status.takeover = Some(TakeoverStatus { from, at: Some("then".to_owned()), why });
+        let change = |reason: &str| {
+            let change = serde_json::json!({
+                "number": 1, "at_ms": 1, "from": "electing", "to": "following", "epoch": 7, "reason": reason,
+            });
+            serde_json::from_value(change).unwrap()
+        };
+        status.changes = vec![change("an earlier reason"), change("the last reason")];
         let mut tracker = Tracker::new("node-1", true);
         let lines = tracker.observe(&News::Status(Box::new(status)));
+        assert_eq!((lines[0].kind, lines[0].reason.as_str()), (Kind::Now, "the last reason"));
         let words = "is to take over from node-5 at then: preempt after 1h";
         assert_eq!((lines[1].kind, lines[1].reason.as_str()), (Kind::Takeover, words));
         let line = &tracker.observe(&happened(EventKind::Takeover, None))[0];

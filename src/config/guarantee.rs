@@ -269,5 +269,6 @@ mod tests {
         );
         let lone = of(AlgorithmKind::Bully, 1, true);
         assert_eq!((lone.worst_failover, lone.dual_leader_window), (None, None));
+        assert!(lone.text().starts_with("Available down to one live member."), "{}", lone.text());
     }
 }

@@ -189,6 +189,7 @@ mod tests {
         assert_eq!(read("150ms"), Ok(SignedDuration::from_millis(150)));
         assert_eq!(read("1.5s"), Ok(SignedDuration::from_millis(1500)));
         assert_eq!(read("1m 30s"), Ok(SignedDuration::from_secs(90)));
+        assert_eq!(read(" 2s "), Ok(SignedDuration::from_secs(2)));
         assert_eq!(read("250µs"), Ok(SignedDuration::from_micros(250)));
         assert_eq!(read("500"), Err("has no unit".to_owned()));
         assert_eq!(read("0.5"), Err("has no unit".to_owned()));

@@ -232,6 +232,7 @@ mod tests {
         fails("kill -KILL $$", "", "was ended by signal 9");
         let endless = run(&check("yes")).failure.unwrap();
         assert!(endless.ends_with(" printed more than 65536 bytes: y"), "{endless}");
+        assert_eq!(run(&check("head -c 65536 /dev/zero")).failure, None, "so much it may print");
         let missing = Check { program: "/no/such/check".into(), ..check("") };
         let missing = run(&missing).failure.unwrap();
         assert!(

@@ -126,6 +126,9 @@ mod tests {
             fails(&format!("printf -- '{printed}'"), &expected);
         }
         fails("yes", "printed more than 65536 bytes");
+        let limit = Duration::from_millis(200);
+        let late = shell("echo so far >&2; exec sleep 1000", limit).unwrap_err();
+        assert!(late.ends_with("took longer than 200ms"), "what it said is not whole: {late}");
         let (_stopper, stop) = Stop::new().unwrap();
         let error = run("/no/such/program", &[], TIMEOUT, &stop).unwrap_err();
         assert!(error.starts_with("`/no/such/program` cannot be run: No such file"), "{error}");

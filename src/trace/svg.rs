@@ -133,11 +133,11 @@ mod tests {
             title: "</title>".to_owned(),
             counts: String::new(),
             description: "1 < 2".to_owned(),
-            names: vec!["<a&b>\"".to_owned()],
+            names: vec!["<a&b>\"\u{1b}".to_owned()],
             events: &[],
         };
         let svg = Svg(&diagram).to_string();
-        assert!(svg.contains("&lt;a&amp;b&gt;&quot;</text>"), "{svg}");
+        assert!(svg.contains("&lt;a&amp;b&gt;&quot; </text>"), "{svg}");
         assert!(svg.contains(r#"<title id="title">&lt;/title&gt;</title>"#), "{svg}");
     }
 

@@ -205,6 +205,20 @@ fn a_random_life_is_replayed_by_its_seed() {
     assert!(text.contains("leaders elected"), "{text}");
     assert_eq!(figures("--faults --seed 7")["seed"], 7);
     assert_eq!(figures("--faults model --seed 7"), figures("--seed 7 --faults"));
+    for seed in [2, 4] {
+        let args = format!("--faults --seed {seed}");
+        let (text, figures) = (stdout(&simulate(&args)), figures(&args));
+        for (key, words) in [
+            ("starts", "starts and restarts"),
+            ("kills", "processes killed"),
+            ("vanished", "hosts vanished"),
+            ("stops", "processes stopped"),
+            ("elected", "leaders elected"),
+        ] {
+            let line = text.lines().find(|line| line.starts_with(words)).expect(words);
+            assert_eq!(figures[key].to_string(), line[words.len()..].trim(), "{args}: {key}");
+        }
+    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::fs;
 
 use electd::node::handle::CommandError;
 use electd::node::status::MemberStatus;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, run, stderr, stdout};
 use super::fake::{FakeNode, member, status};
@@ -32,6 +32,20 @@ fn each_refusal_has_its_exit_code() {
             assert_eq!(stderr(&output), "so it is\n", "{args:?}");
         }
     }
+}
+
+#[test]
+fn a_program_gets_the_result_and_who_is_to_lead_next_if_that_is_known() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let told = || -> Value {
+        serde_json::from_str(&stdout(&cluster.electd(&["pause", "--output", "json"]))).unwrap()
+    };
+    let result = "node-2 resigned; node-1 was asked to lead";
+    assert_eq!(told(), json!({"result": result, "successor": "node-1"}));
+    node.set(|state| state.outcome.as_mut().unwrap().successor = None);
+    assert_eq!(told(), json!({"result": result}));
 }
 
 /// A reason that the member itself gives is worth more than that of the leader.

@@ -24,6 +24,7 @@ fn a_timing_may_be_as_long_as_the_others_allow() {
     ] {
         is_taken(&with(piece, replacement));
     }
+    is_taken(&with("\"none\"", "\"none\", \"preempt\": {\"after\": \"500ms\"}"));
     // Its 9/11 are to be above the heartbeat and two messages, 200 ms.
     is_taken(&with("\"400ms\"", "\"244ms\""));
     is_taken(&with_majority("\"400ms\"", "\"245ms\""));
@@ -99,11 +100,15 @@ fn what_is_for_all_counts_where_a_member_says_nothing() {
     let all = "\"quorum\": \"none\", \"hooks\": {\"on_change\": [\"false\"]},
         \"rank\": {\"by\": \"command\", \"command\": [\"sleep\", \"60\"], \"every\": \"1s\"}";
     let text = GOOD.replace("\"name\": \"node-2\"", own).replace("\"quorum\": \"none\"", all);
-    let file = ConfigFile::new(&text);
-    for (node, hook, timeout) in [("node-1", "false", "500ms"), ("node-2", "true", "100ms")] {
-        let text = stdout(&file.check(&["--node", node]));
-        assert!(text.contains(&format!("its hook   {hook}\n")), "{text}");
-        assert!(text.contains(&format!("`sleep 60` took longer than {timeout}")), "{text}");
+    let with_timeout =
+        text.replace("\"every\": \"1s\"", "\"every\": \"1s\", \"timeout\": \"300ms\"");
+    for (text, of_all) in [(text, "500ms"), (with_timeout, "300ms")] {
+        let file = ConfigFile::new(&text);
+        for (node, hook, timeout) in [("node-1", "false", of_all), ("node-2", "true", "100ms")] {
+            let text = stdout(&file.check(&["--node", node]));
+            assert!(text.contains(&format!("its hook   {hook}\n")), "{text}");
+            assert!(text.contains(&format!("`sleep 60` took longer than {timeout}")), "{text}");
+        }
     }
 }
 
