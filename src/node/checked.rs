@@ -132,8 +132,33 @@ fn log(verdict: Verdict, finding: &Finding) {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
+    use crate::core::settings::Alone;
     use crate::node::logged::logged;
+
+    #[test]
+    fn a_check_is_as_the_file_says() {
+        let health = HealthConfig {
+            program: "probe".into(),
+            arguments: vec!["fast".to_owned()],
+            every: Duration::from_secs(3),
+            timeout: Duration::from_secs(2),
+            fall: 4,
+            rise: 5,
+            alone: Alone::default(),
+        };
+        let expected = Check {
+            program: "probe".into(),
+            arguments: vec!["fast".to_owned()],
+            timeout: Duration::from_secs(2),
+            every: Duration::from_secs(3),
+            fall: 4,
+            rise: 5,
+        };
+        assert_eq!(of(&health), expected);
+    }
 
     fn finding(output: &str, failure: Option<&str>) -> Finding {
         Finding { output: output.to_owned(), failure: failure.map(str::to_owned) }

@@ -107,8 +107,14 @@ mod tests {
         let error = find(&dir, "a", 1).unwrap_err();
         assert_eq!(error.trouble(), Trouble::State);
         let words = error.to_string();
-        assert!(words.contains("/old") && words.contains("rename that folder to"), "{words}");
-        fs::rename(dir.path().join("old"), dir.path().join("a")).unwrap();
+        let [old, own] = ["old", "a"].map(|name| dir.path().join(name));
+        let remedy = format!(
+            "is in {}: if its name was changed, rename that folder to {};",
+            old.display(),
+            own.display()
+        );
+        assert!(words.contains(&remedy), "{words}");
+        fs::rename(old, own).unwrap();
         find(&dir, "a", 1).unwrap();
     }
 

@@ -58,7 +58,7 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
     let more = json!({
         "leaderless": {"since": "then", "lasts_ms": 12_000, "cause": "isolated", "reason": "nobody answers"},
         "health": {"healthy": false, "since": "then", "output": "well", "failure": "exited with code 1"},
-        "stalled": true, "worst_failover_ms": null, "lease_remaining_ms": 350, "durable_write_ms": 2.5,
+        "uptime_ms": 75_000, "stalled": true, "worst_failover_ms": null, "lease_remaining_ms": 350, "durable_write_ms": 2.5,
         "differs_from_file": "node-4 was added", "dropped": {"events": 0, "writer": 3},
         "problems": [{"since": "then", "kind": "rank", "about": "", "text": "no rank"}],
         "rejections": [{"peer": "node-9", "reason": "clusters differ"}],
@@ -96,6 +96,8 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line} is missing from\n{text}");
     }
+    let up = length(Duration::from_secs(75));
+    assert!(text.contains(&format!(", up {up}\n")), "{text}");
     let row = |name: &str| text.lines().rfind(|line| line.starts_with(name)).unwrap();
     assert!(row("node-1").contains("  member, not eligible  "), "{text}");
     assert!(row("node-2").contains("  alive, passed over: comes and goes  "), "{text}");

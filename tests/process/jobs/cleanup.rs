@@ -142,12 +142,12 @@ fn a_guard_that_nobody_reads_from_does_not_wait_to_be_heard() {
 #[story]
 fn nothing_of_the_command_is_left_when_the_cleanup_begins() {
     let folder = tempfile::tempdir().unwrap();
-    let look = "[ -e /proc/$(cat left) ]; echo $? >alone";
+    let look = "grep -qs '^State:.[^ZX]' /proc/$(cat left)/status && echo lives >found || echo gone >found";
     let cleanup = program(folder.path(), "cleanup", look);
     let script = "(setsid sh -c 'echo $$ >left; exec sleep 100000' &); until [ -s left ]; do sleep 0.01; done; exit 3";
     let mut guard = Setup { cleanup: &cleanup, ..Setup::of(script) }.start(folder.path());
     assert_eq!(guard.end().code(), Some(3));
-    assert_eq!(text(folder.path(), "alone"), "1\n", "{}", text(folder.path(), "stderr"));
+    assert_eq!(text(folder.path(), "found"), "gone\n", "{}", text(folder.path(), "stderr"));
 }
 
 /// No alarm goes off while the leadership is renewed.
