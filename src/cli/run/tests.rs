@@ -47,9 +47,10 @@ fn a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone() {
     if let Some(output) = alone("a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone") {
         return assert!(output.status.success(), "{output:?}");
     }
+    let quits = !signals::heeded(&[SIGQUIT]).is_empty(); // whoever runs the tests may ignore it
     let mut signals = Endings::hear().unwrap();
     signals.watch().unwrap();
-    for (signal, ends) in [(SIGHUP, false), (SIGUSR1, false), (SIGTERM, true), (SIGQUIT, true)] {
+    for (signal, ends) in [(SIGHUP, false), (SIGUSR1, false), (SIGTERM, true), (SIGQUIT, quits)] {
         raise(signal).unwrap();
         assert_eq!(signals.have_ended(), ends, "signal {signal}");
     }
