@@ -209,9 +209,6 @@ pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
     let removed = reason == Rejection::Removed(own);
     turn.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
     turn.cx.state.membership.record_refusal(peer, removed);
-    if removed && turn.cx.state.membership.list().get(own).is_none() {
-        turn.cx.state.membership.store(peer); // this member removed itself, and the peer has stored that
-    }
     if removed && replication::believes_removal(turn.cx.state, peer) {
         change::leave(turn);
     }

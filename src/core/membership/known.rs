@@ -189,6 +189,9 @@ impl Membership {
     pub fn record_refusal(&mut self, by: NodeId, as_removed: bool) {
         if as_removed {
             self.removed_by.insert(by);
+            if self.list.get(self.own).is_none() {
+                self.store(by); // this member removed itself, and that one has stored it
+            }
         } else {
             self.removed_by.remove(&by);
         }
