@@ -95,10 +95,16 @@ impl<'a, L: Leader> Job<'a, L> {
     ) -> io::Result<Job<'a, L>> {
         let begun = ready.filter(Ready::is_there).and_then(|ready| ready.begin(leadership).ok());
         let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership), Ok);
-        let Ready { guard, process, line, alarms, news } = begun?;
-        let (epoch, number) = (leadership.epoch(), guard.as_raw_nonzero());
+        let begun = begun?;
+        let (epoch, number) = (leadership.epoch(), begun.guard.as_raw_nonzero());
         info!("{} in epoch {epoch}, guard {number}", words(plan));
-        Ok(Job {
+        Ok(Job::begun(node, plan, leadership, begun))
+    }
+
+    /// One whose guard has begun.
+    fn begun(node: &'a L, plan: &'a Plan, leadership: &'a Leadership, ready: Ready) -> Job<'a, L> {
+        let Ready { process, line, alarms, news, .. } = ready;
+        Job {
             node,
             plan,
             leadership,
@@ -112,7 +118,7 @@ impl<'a, L: Leader> Job<'a, L> {
             late_since: None,
             overruled: false,
             stopped: false,
-        })
+        }
     }
 
     /// Until the guard has ended. Tells what the guard left to this process, and how the job ended.

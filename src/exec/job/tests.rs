@@ -71,22 +71,9 @@ fn job<'a>(
     far.set_nonblocking(true).unwrap();
     let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
     leadership.tell(&alarms);
-    let job = Job {
-        node,
-        plan,
-        leadership,
-        guard: Arc::new(pidfd_open(guard, PidfdFlags::empty()).unwrap()),
-        line,
-        alarms,
-        news: never(),
-        ordered: None,
-        stop_by: None,
-        asked: None,
-        late_since: None,
-        overruled: false,
-        stopped: false,
-    };
-    (job, far)
+    let process = Arc::new(pidfd_open(guard, PidfdFlags::empty()).unwrap());
+    let ready = Ready { guard, process, line, alarms, news: never() };
+    (Job::begun(node, plan, leadership, ready), far)
 }
 
 /// What the guard is told now: nothing, to answer, or to have killed all after about so many seconds.

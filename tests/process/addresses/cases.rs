@@ -1,7 +1,7 @@
 //! Cases around an address: a command beside it, a host on which no process is left, an interface that
 //! goes away, and starts that are refused.
 
-use std::fs::{self};
+use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
