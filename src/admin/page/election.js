@@ -4,7 +4,7 @@ const SOON = 200; // ms until the next look at an election of which more may be 
 const OLD = 500; // ms: an answer may be for somebody who asked before
 let stood = { how: "", since: 0 }; // how things stand, since when
 let settled = ""; // how things stood when nothing more was told
-let drawn = ""; // what is drawn, in short
+let drawn = ""; // what is drawn
 
 // How things stand: while this stays, no member has more to tell.
 function standing() {
@@ -29,6 +29,17 @@ function words({ epoch, leader, messages, left_out }) {
   return `${what}. The members sent each other ${messages.total} messages for it, as they recorded.${earlier}`;
 }
 
+// What happened, but for the times and the order, which are estimated anew whenever the members are asked.
+function content({ epoch, leader, silent, events }) {
+  const all = events.map(({ member, what, label, to, lost, unseen }) => JSON.stringify([member, what, label, to, lost, unseen]));
+  return JSON.stringify([chosen, epoch, leader, silent, all.sort()]);
+}
+
+// Whether all members that answer have told what they recorded.
+function isWhole({ epoch, silent }) {
+  return epoch !== null && !silent.some(status);
+}
+
 async function draw() {
   const [stands, asked, at] = [standing(), chosen, performance.now()];
   if (stands === settled) return;
@@ -41,13 +52,13 @@ async function draw() {
     return; // until the next look
   }
   if (asked !== chosen) return;
-  const found = JSON.stringify([asked, told.epoch, told.leader, told.events.length, told.silent]);
+  const found = content(told);
   if (found !== drawn) {
     drawn = found;
     say("told", words(told));
     load(told.title);
   } else if (at - stood.since > OLD) {
-    if (told.epoch !== null) settled = stands;
+    if (isWhole(told)) settled = stands;
     return;
   }
   setTimeout(look, SOON);
