@@ -3,13 +3,9 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
-use std::time::{Duration, Instant};
 
-/// How many connections stay open until the dialer has read the answer; the oldest goes for the next.
+/// How many connections stay open until the dialer has read the answer and ends its own; the oldest goes for the next.
 const MOST: usize = 32;
-
-/// For how long they do.
-const TIMEOUT: Duration = Duration::from_secs(1);
 
 /// How many bytes of a dialer are read. If a socket with unread bytes is closed, the kernel discards what was written
 /// to it.
@@ -21,7 +17,6 @@ pub(super) struct Answers(VecDeque<Answered>);
 
 struct Answered {
     stream: TcpStream,
-    until: Instant,
     read: usize,
 }
 
@@ -51,19 +46,13 @@ impl Answers {
             if self.0.len() >= MOST {
                 self.0.pop_front();
             }
-            self.0.push_back(Answered { stream, until: Instant::now() + TIMEOUT, read: 0 });
+            self.0.push_back(Answered { stream, read: 0 });
         }
     }
 
-    /// Reads what dialers said, and closes the connections that have ended or were open for long enough.
+    /// Reads what dialers said, and closes the connections that have ended or said too much.
     pub fn tend(&mut self) {
-        let now = Instant::now();
-        self.0.retain_mut(|answered| now < answered.until && answered.is_open());
-    }
-
-    /// When the next one is closed.
-    pub fn due(&self) -> Option<Instant> {
-        self.0.front().map(|oldest| oldest.until)
+        self.0.retain_mut(Answered::is_open);
     }
 
     pub fn streams(&self) -> impl Iterator<Item = &TcpStream> {
@@ -110,8 +99,6 @@ mod tests {
         while answers.streams().last().is_none_or(|last| last.peer_addr().ok() != Some(own)) {
             answers.give(listener, FRAME).unwrap();
         }
-        // However long this process may stand still meanwhile.
-        answers.0.iter_mut().for_each(|answered| answered.until = Instant::now() + TIMEOUT * 1000);
         dial
     }
 
@@ -131,16 +118,12 @@ mod tests {
 
     /// Until then what it says is read: otherwise the kernel would take the answer away.
     #[test]
-    fn a_connection_is_open_until_the_dialer_ends_it_or_its_time_is_over_or_it_says_too_much() {
+    fn a_connection_is_open_until_the_dialer_ends_it_or_says_too_much() {
         let (mut answers, listener) = listens();
-        let [mut says, mut floods, ends, _late] = [(); 4].map(|()| dial(&mut answers, &listener));
+        let [mut says, mut floods, ends] = [(); 3].map(|()| dial(&mut answers, &listener));
         says.write_all(&[0x16; 4000]).unwrap();
         answers.tend();
-        assert_eq!(answers.streams().count(), 4);
-        let due = Instant::now();
-        answers.0[0].until = due + TIMEOUT * 10;
-        assert_eq!(answers.due(), Some(due + TIMEOUT * 10));
-        answers.0[3].until = due;
+        assert_eq!(answers.streams().count(), 3);
         drop(ends);
         floods.set_nonblocking(true).unwrap();
         for _ in 0..10_000 {

@@ -169,8 +169,7 @@ impl Coroner {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
-        let due = self.end().into_iter().chain(self.answers.due()).min();
-        let left = due.map(|due| due.saturating_duration_since(Instant::now()));
+        let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));
         let limit = left.map(|left| Timespec::try_from(left.max(Duration::from_millis(1))));
         let limit = limit.transpose().map_err(io::Error::other)?;
         match poll(&mut fds, limit.as_ref()) {
