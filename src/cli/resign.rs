@@ -100,8 +100,7 @@ pub fn await_leader(
     let deadline = Instant::now() + TIMEOUT;
     while Instant::now() < deadline {
         let asked = targets.ask(client);
-        let steady = newest_leader(&asked).filter(|leader| is_steady(&asked, leader));
-        if let Some(leader) = steady.filter(|leader| fits(leader)) {
+        if let Some(leader) = steady_leader(&asked).filter(|leader| fits(leader)) {
             return Some(leader.clone());
         }
         thread::sleep(PAUSE);
@@ -109,15 +108,18 @@ pub fn await_leader(
     None
 }
 
-/// Whether this leader says itself that it leads, if it answers, and most nodes that answer follow it: one that only the
-/// old leader names may yet fail to lead.
-fn is_steady(asked: &[Asked], leader: &LeaderStatus) -> bool {
+/// The newest leader, if it says itself that it leads, or does not answer, and most nodes that answer follow it: one that
+/// only the old leader names may yet fail to lead.
+fn steady_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
+    let leader = newest_leader(asked)?;
     let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let names = |one: &&Status| {
         leader_of(one).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };
     let itself = answers().find(|one| one.node.id == leader.id);
-    itself.is_none_or(leads) && answers().filter(names).count() * 2 > answers().count()
+    let is_steady =
+        itself.is_none_or(leads) && answers().filter(names).count() * 2 > answers().count();
+    is_steady.then_some(leader)
 }
 
 #[cfg(test)]
@@ -129,12 +131,13 @@ mod tests {
     fn a_leader_is_steady_when_it_leads_and_most_follow_it() {
         let new = Some(("b", 8));
         let mut asked = [following("a", Some(("c", 7))), following("b", new), following("c", new)];
-        let leader = newest_leader(&asked).unwrap().clone();
-        assert!(!is_steady(&asked, &leader), "b itself does not say so");
+        let found = |asked: &[Asked]| steady_leader(asked).map(|leader| leader.name.clone());
+        assert_eq!(found(&asked), None, "b itself does not say so");
         asked[1].answer.as_mut().unwrap().state = "leading".to_owned();
-        assert!(is_steady(&asked, &leader));
+        assert_eq!(found(&asked).as_deref(), Some("b"));
         asked[2] = following("c", None);
-        assert!(!is_steady(&asked, &leader), "only b says so");
-        assert!(is_steady(&[silent("b"), following("c", new)], &leader), "all that answer");
+        assert_eq!(found(&asked), None, "only b says so");
+        let all = [silent("b"), following("c", new)];
+        assert_eq!(found(&all).as_deref(), Some("b"), "all that answer");
     }
 }

@@ -82,6 +82,11 @@ pub fn follow(published: &Published) {
     });
 }
 
+/// The leader that it follows leads no more.
+pub fn lose_leader(published: &Published) {
+    published.carry_on(|snapshot| snapshot.leader = None);
+}
+
 /// An operator had it hand over to the member that it follows, which nobody preempts; and its timings are these.
 pub fn resign(published: &mut Published, failure: Duration) {
     published.settings.preempt = Preempt::Never;
@@ -102,12 +107,14 @@ fn a_leader_whose_election_thread_stands_still_is_not_believed_beyond_its_lease(
     let (core, start) = (leader(), Instant::now());
     let published = publish(&core);
     let until = core.lease_until().unwrap();
+    published.carry_on(|snapshot| snapshot.takeover = Some((id(2), None)));
     let mut leading = 0;
     loop {
         let (before, status) = (clock::now(), published.status());
         let leads = status.state == "leading" && status.leader.is_some();
         assert!(!leads || before < until, "{:?} after its lease", before.since(until));
         assert_eq!(leads, status.lease_remaining_ms.is_some());
+        assert_eq!(leads, status.takeover.is_some(), "nor that it takes over");
         leading += u32::from(leads);
         if !leads {
             break;

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Receiver, bounded};
 use tempfile::TempDir;
+use uuid::Uuid;
 
 use super::*;
 use crate::core::types::{Drain, Epoch, Pause, Version};
@@ -11,7 +12,7 @@ use crate::net::{Answering, End};
 use crate::node::inbox::Queue;
 use crate::node::leadership::Term;
 use crate::node::publish::Published;
-use crate::node::publish::tests::{follow, published, resign};
+use crate::node::publish::tests::{follow, lose_leader, published, resign};
 use crate::realtime::Realtime;
 
 /// A node without an election thread: what that would be asked for stays in its queue.
@@ -63,6 +64,9 @@ impl Asked {
         }
     }
 }
+
+/// In which all is done.
+const LIMIT: Duration = Duration::from_secs(20);
 
 const NOTHING: [&str; 0] = [];
 
@@ -151,4 +155,33 @@ fn who_waits_for_the_end_of_a_leadership_waits_no_longer_than_the_node_runs() {
     node.answering = None;
     let stopping = CommandError::Unanswered("this node is stopping".to_owned());
     assert_eq!(node.handle.await_release(7), Err(stopping));
+}
+
+/// A leader that is removed first hands over, which may take for longer than an answer: it is asked once more then.
+#[test]
+fn who_removes_the_leader_waits_for_the_end_of_its_leadership() {
+    let node = Asked::of(published());
+    let published = &node.handle.published;
+    let (own, leader) = (published.own(), NodeId(Uuid::from_u128(published.own().0.as_u128() + 1)));
+    let late = || Err(Refusal::NoReply);
+    let removed = |id| Ok(Done::Removed { id, stored: true, handed_over: false });
+    let remove = |id, answers: &[Result<Done, Refusal>]| {
+        follow(published); // in epoch 7
+        assert_eq!(published.leader(), Some(leader));
+        thread::scope(|scope| {
+            let change = Forwarded::Change(Change::Remove { id, force: false });
+            let asker = scope.spawn(|| node.handle.carry_out(change.into(), LIMIT));
+            for answer in answers {
+                let Ok(Event::Order(order)) = node.queue.recv_timeout(LIMIT) else {
+                    panic!("the leader is not asked")
+                };
+                lose_leader(published);
+                order.answer.send(*answer).unwrap();
+            }
+            asker.join().unwrap().unwrap()
+        })
+    };
+    assert_eq!(remove(own, &[late()]), late(), "that is for the caller to ask again");
+    assert_eq!(remove(leader, &[late(), removed(leader)]), removed(leader));
+    assert!(node.queue.is_empty());
 }
