@@ -117,7 +117,7 @@ fn a_leader_led_nobody_while_it_was_silent_without_a_majority_either() {
 
 #[story]
 fn how_long_nobody_led_after_a_power_cut_is_unknown() {
-    let cluster = Cluster::start_watchful(3);
+    let cluster = Cluster::start(3);
     cluster.agree_on(3);
     eventually("all have stored that", || {
         let stored = |node| fs::read_to_string(file(&cluster, node)).unwrap_or_default();

@@ -66,10 +66,11 @@ fn shown(cluster: &Cluster, member: &str) -> [String; 4] {
 #[story]
 fn a_node_asks_another_member_by_https() {
     let cluster = serving_https(3);
-    let (code, body) = answer_of(&cluster, cluster.node(1), &[], "/peers/node-2/status");
-    assert_eq!(code, 200, "{body}");
-    let status: Value = serde_json::from_str(&body).unwrap();
-    assert_eq!(status["node"]["name"], "node-2");
+    eventually("node-2 answers in time", || {
+        let (code, body) = curl(&cluster, cluster.node(1), &[], "/peers/node-2/status")?;
+        let status: Value = serde_json::from_str(&body).unwrap();
+        ensure(code == 200 && status["node"]["name"] == "node-2", || body)
+    });
 }
 
 #[story]
