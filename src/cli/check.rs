@@ -274,6 +274,8 @@ fn timings(config: &Config) -> String {
     let timing = &config.timing;
     let job = Deadlines::of(config);
     let row = |name: &str, value: Duration, meaning: &str| {
+        let below = value.subsec_nanos() % 1000; // nobody needs nanoseconds
+        let value = value - Duration::from_nanos(below.into());
         vec![name.to_owned(), format!("{value:?}"), meaning.to_owned()]
     };
     let rows = [
