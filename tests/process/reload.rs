@@ -291,8 +291,7 @@ fn timings_that_others_do_not_have_are_a_problem_until_they_do() {
     }
     until_named(1, &[]);
     until_named(2, &[]);
-    let again = reload(&cluster, "node-1");
-    assert_eq!(again.stdout, b"nothing to change immediately\n", "{again:?}");
+    assert_eq!(reload(&cluster, "node-1").stdout, b"nothing to change immediately\n");
     assert_ne!(cluster.status(2).unwrap().guarantee, guarantee, "it follows from the timings");
     // So long a lease would bind the other for longer than it lets anybody.
     write(&cluster, |config| {

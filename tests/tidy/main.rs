@@ -1,6 +1,7 @@
 //! Keeps the code tidy: the rooms and their arrows, a pure core, short files and functions, tests that wait
-//! on conditions, and names of the rules of the protocol. Each check says what to do when it fails.
+//! on conditions, names of the rules of the protocol, and figures of docs/. Each check says what to do when it fails.
 
+mod figures;
 mod floors;
 mod rules;
 
