@@ -366,7 +366,9 @@ impl Guard {
         if let Some(due) = due {
             self.own.set(due)?;
         }
-        let term = (self.termed.is_none() && self.command.is_some()).then_some(&self.term);
+        // Once it has gone off, it would end each wait at once.
+        let is_to_term = self.command.is_some() && self.termed.is_none() && self.ended.is_none();
+        let term = is_to_term.then_some(&self.term);
         let kill = (!self.kill.is_due()?).then_some(&self.kill);
         let alarms = [kill, term, due.map(|_| &self.own)].into_iter().flatten();
         let mut fds = vec![PollFd::new(&self.children, PollFlags::IN)];

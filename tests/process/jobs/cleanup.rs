@@ -120,6 +120,26 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     assert!(told.contains("cannot run the cleanup /no/such/program: No such file"), "{told}");
 }
 
+/// The alarm of TERM went off when nobody was left to get it: the cleanup needs the processor more.
+#[story]
+fn a_guard_that_waits_for_the_cleanup_takes_no_processor_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let cleanup = program(folder.path(), "cleanup", "while :; do echo >>beats; sleep 0.01; done");
+    let mut guard = Setup { cleanup: &cleanup, ..Setup::of("exit 3") }.start(folder.path());
+    let beats = || text(folder.path(), "beats").len();
+    eventually("the cleanup works", || ensure(beats() > 0, String::new));
+    guard.term(1);
+    let schedstat = format!("/proc/{}/schedstat", guard.pid().as_raw_nonzero());
+    let times = || std::fs::read_to_string(&schedstat).unwrap();
+    eventually("the guard waits", || {
+        let (before, begin) = (times(), beats());
+        eventually("the cleanup works on", || ensure(beats() > begin + 10, String::new));
+        ensure(times() == before, || format!("{before}, {}", times()))
+    });
+    guard.kill(1);
+    assert_eq!(guard.end().code(), Some(3));
+}
+
 /// A pipe that nobody reads, and that is full.
 fn full_pipe() -> (PipeReader, OwnedFd) {
     let (reader, mut writer) = io::pipe().unwrap();
