@@ -369,18 +369,14 @@ impl Node {
     pub(crate) fn stop_meanwhile(self, meanwhile: impl FnOnce()) {
         // Waits for the holders of the leadership.
         let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
-        let mut is_released = true;
         if self.is_removed() {
             meanwhile();
         } else if self.handle.order_meanwhile(core::Command::Stop, timeout, meanwhile).is_err() {
             log::warn!("the election thread did not answer in time");
-            is_released = false; // the coroner certifies the end of this process
         }
         match self.thread.join() {
             Ok((net, store)) => {
-                if is_released {
-                    self.attendance.dismiss();
-                }
+                self.attendance.dismiss();
                 net.stop();
                 store.stop();
             }
