@@ -70,20 +70,15 @@ impl Status {
             return self.redraw(&targets);
         }
         let asked = targets.ask(&targets.client(None));
-        let verbose = self.verbose;
         match (self.output.output, asked.as_slice()) {
-            (output, [Asked { answer: Ok(status), .. }]) if targets.one => match output {
-                Output::Json => print::json(&json!(status)),
-                Output::Table => {
-                    let text = screen::on_terminal(&details(status, verbose), COLUMN);
-                    print::result(&screen::painted(&text))
-                }
-            },
-            (_, _) if targets.one => Ok(()),
-            // A row each, even if nobody answers: the rows say why.
+            (_, [Asked { answer: Err(_), .. }]) if targets.one => Ok(()),
+            (Output::Json, [Asked { answer: Ok(status), .. }]) if targets.one => {
+                print::json(&json!(status))
+            }
             (Output::Json, all) => print::json(&document(all)),
             (Output::Table, all) => {
-                let text = screen::on_terminal(&overview(all, verbose), 1);
+                let column = if targets.one { COLUMN } else { 1 };
+                let text = screen::on_terminal(&shown(all, targets.one, self.verbose), column);
                 print::result(&screen::painted(&text))
             }
         }?;
@@ -99,16 +94,19 @@ impl Status {
         let (mut screen, ends) = (Screen::open()?, watch::ends()?);
         let client = targets.client(None);
         loop {
-            let asked = targets.ask(&client);
-            let text = match asked.as_slice() {
-                [Asked { answer: Ok(status), .. }] if targets.one => details(status, self.verbose),
-                all => overview(all, self.verbose),
-            };
-            screen.draw(&text)?;
+            screen.draw(&shown(&targets.ask(&client), targets.one, self.verbose))?;
             if ends.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
                 return Ok(());
             }
         }
+    }
+}
+
+/// For people: all that one node shows; or of all nodes a row each, even if nobody answers, as the rows say why.
+fn shown(asked: &[Asked], is_one: bool, verbose: bool) -> String {
+    match asked {
+        [Asked { answer: Ok(status), .. }] if is_one => details(status, verbose),
+        all => overview(all, verbose),
     }
 }
 

@@ -3,6 +3,8 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
 
 use crossbeam::channel::{Receiver, unbounded};
 use socket2::SockRef;
@@ -22,6 +24,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 
 struct Scene {
     net: Net,
+    socket: OwnListener,
     events: Receiver<Event>,
     /// Where the node listens.
     at: std::net::SocketAddr,
@@ -46,9 +49,9 @@ impl Scene {
         let own = OwnAddress::new("127.0.0.1:0", "127.0.0.1:0");
         let socket = OwnListener::bind(own, TIMEOUT, None).unwrap();
         let at = socket.socket().unwrap().local_addr().unwrap();
-        let net = Net::start(socket, Vec::new(), TIMEOUT, surroundings, 1).unwrap();
+        let net = Net::start(socket.clone(), Vec::new(), TIMEOUT, surroundings, 1).unwrap();
         let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
-        Scene { net, events, at, hello, _answering: answering }
+        Scene { net, socket, events, at, hello, _answering: answering }
     }
 
     fn peer(&self, listener: &TcpListener) -> PeerAddress {
@@ -131,6 +134,24 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     let end = Input::Ended { connection: first, peer: scene.hello.id, redial: Redial::Refused };
     let event = scene.next();
     assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
+    scene.net.stop();
+}
+
+/// As for want of descriptors: here a socket that does not wait finds nobody. Who has said nothing makes room then.
+#[test]
+fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
+    let mut scene = Scene::new();
+    let socket = scene.socket.socket().unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let mut silent = TcpStream::connect(scene.at).unwrap();
+    while scene.socket.look(&[]).is_none() {
+        thread::yield_now();
+    }
+    has_ended(&mut silent);
+    let begin = Instant::now();
+    socket.set_nonblocking(false).unwrap();
+    let _next = scene.hears();
+    assert!(begin.elapsed() < TIMEOUT / 2, "it pauses for {:?}", begin.elapsed());
     scene.net.stop();
 }
 

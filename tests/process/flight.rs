@@ -144,6 +144,14 @@ fn usr1_leaves_a_recording_and_ends_nobody() {
     let said = done(&replay(file, "text"));
     assert!(said.contains("every output is the same"), "{said}");
     assert!(done(&replay(file, "html")).starts_with("<!doctype html>"));
+    let text = fs::read_to_string(file).unwrap();
+    for (broken, code) in [(&text[..text.len() / 2], 65), ("", 65)] {
+        let damaged = node.state().join("damaged.json");
+        fs::write(&damaged, broken).unwrap();
+        let output = replay(&damaged, "text");
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stderr).contains("damaged.json"), "{output:?}");
+    }
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
     let shown = done(&command.args(["trace", "--file"]).arg(file).finished());
     assert!(shown.contains(&format!("epoch {epoch}")), "{shown}");

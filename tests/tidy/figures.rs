@@ -24,6 +24,7 @@ docs/operations.md | never bound for more than 16 times | src/core/settings.rs |
 docs/operations.md | has led for 16 * `failure` | src/node/release/steady.rs | STEADY: u32 = 16;
 docs/operations.md | 64 at a time | src/admin/mod.rs | CONNECTIONS: usize = 64;
 docs/operations.md | At most 64 members | src/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
+docs/reference.md | a list of the members, at most 64 | src/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
 docs/security.md | must be complete within one second | src/net/inbound.rs | HELLO_DEADLINE: Duration = Duration::from_secs(1);
 docs/security.md | At most 64 connections wait | src/net/listener.rs | MOST_UNWELCOMED: usize = 64;
 docs/security.md | strangers share 16 lines a minute | src/node/rejections.rs | MOST_LINES: u32 = 16;

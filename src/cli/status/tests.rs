@@ -4,7 +4,7 @@ use super::*;
 use crate::cli::ask::tests;
 
 /// A node's details, with this rank and this status of the halting algorithm.
-fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
+fn ranked(by: &str, value: Value, halting: Option<&str>) -> String {
     let mut status = tests::status("node-1", Some(("node-5", 7)));
     status.rank_source = "the source".to_owned();
     status.halting = halting.map(|word| status::HaltingStatus {
@@ -18,10 +18,24 @@ fn shown(by: &str, value: Value, halting: Option<&str>) -> String {
 }
 
 #[test]
+fn one_node_shows_its_details_and_all_a_row_each_and_the_guarantee_if_it_is_asked_for() {
+    let mut status = tests::status("node-1", Some(("node-5", 7)));
+    status.guarantee = "one leader at most".to_owned();
+    let answered = [Asked { answer: Ok(status), ..tests::silent("node-1") }];
+    for verbose in [false, true] {
+        let (one, all) = (shown(&answered, true, verbose), shown(&answered, false, verbose));
+        assert!(one.contains("cluster ") && !one.contains("NODE "), "{one}");
+        assert!(all.contains("NODE "), "{all}");
+        assert_eq!([one, all].map(|text| text.contains("one leader at most")), [verbose; 2]);
+    }
+    assert!(shown(&[tests::silent("node-1")], true, true).contains("node-1 does not answer"));
+}
+
+#[test]
 fn a_rank_is_shown_with_its_source() {
-    assert!(shown("id", json!("x"), None).contains("rank        id (the source)\n"));
-    assert!(shown("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
-    let none = shown("command", Value::Null, None);
+    assert!(ranked("id", json!("x"), None).contains("rank        id (the source)\n"));
+    assert!(ranked("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
+    let none = ranked("command", Value::Null, None);
     assert!(none.contains("rank        command, none (the source)\n"), "{none}");
 }
 
@@ -42,7 +56,7 @@ fn a_partition_is_told_of_with_how_long_there_were_two_leaders() {
     let asked = [Asked { answer: Ok(status), ..silent }];
     let text = overview(&asked, false);
     assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
-    assert!(!shown("id", json!("x"), None).contains("partition"));
+    assert!(!ranked("id", json!("x"), None).contains("partition"));
 }
 
 #[test]
@@ -105,11 +119,11 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
 
 #[test]
 fn the_words_of_the_halting_algorithm_are_shown_where_it_runs() {
-    let text = shown("id", json!("x"), Some("reorganization"));
+    let text = ranked("id", json!("x"), Some("reorganization"));
     for line in
         ["state       following, reorganization", "halted by   node-5", "task        12 bytes"]
     {
         assert!(text.contains(&format!("{line}\n")), "{line} is missing from\n{text}");
     }
-    assert!(!shown("id", json!("x"), None).contains("task"));
+    assert!(!ranked("id", json!("x"), None).contains("task"));
 }

@@ -212,6 +212,13 @@ fn a_problem_begins_once_and_ends_once() {
     while format!("{:.3}", Timestamp::now()) == since {} // the next look is later
     problems.look(&silent, &settled());
     assert_eq!(problems.list()[0].since, since);
+    // Another one of its kind is a problem of its own.
+    let both = status("none", members(&["alive", "dead", "suspected"]));
+    let (began, over) = problems.look(&both, &settled());
+    assert_eq!((began.len(), &*began[0].about, over.len()), (1, "b", 0));
+    assert!(problems.list().iter().any(|b| b.about == "b" && b.since > since));
+    let (began, over) = problems.look(&silent, &settled());
+    assert_eq!((began.len(), over.len(), &*over[0].about), (0, 1, "b"));
     let (began, over) = problems.look(&well, &settled());
     assert_eq!((began.len(), over.len(), problems.list().len()), (0, 1, 0));
 }

@@ -58,6 +58,26 @@ fn a_count_a_share_and_a_name_have_a_greatest() {
 }
 
 #[test]
+fn a_cluster_has_at_most_64_members() {
+    let of = |members: usize| {
+        let member = |number| {
+            let id = format!("665ab310-e093-4084-beaa-df60{number:08x}");
+            let port = 7101 + number;
+            format!(
+                "{{\"name\": \"node-{number}\", \"id\": \"{id}\", \"address\": \"127.0.0.1:{port}\"}}"
+            )
+        };
+        let all: Vec<String> = (0..members).map(member).collect();
+        let head = GOOD.split("\"members\"").next().unwrap();
+        ConfigFile::new(&format!("{head}\"members\": [{}]}}", all.join(", ")))
+    };
+    is_taken(&of(64));
+    let problems = of(65).problems();
+    assert!(problems[0].contains("has 65 members"), "{problems:?}");
+    assert!(problems[0].ends_with("list at most 64: each is connected to each"), "{problems:?}");
+}
+
+#[test]
 fn a_file_is_text_of_at_most_a_mebibyte() {
     let of = |length: usize| ConfigFile::new(&(GOOD.to_owned() + &" ".repeat(length - GOOD.len())));
     is_taken(&of(1 << 20));
