@@ -45,6 +45,36 @@ fn a_command_that_others_have_and_electd_has_not_gets_a_hint() {
     }
 }
 
+#[test]
+fn every_command_that_fails_says_why_and_ends_with_its_code() {
+    const NONE: &str = "/there/is/none.json";
+    let all = "run --node a, exec --node a -- true, demo, check, status, leader, health, history, trace, \
+               record --node a, watch, why, resign, switchover --to a, drain --node a, undrain --node a, pause, resume, \
+               reload --node a, member list, member add --name b --address 10.0.0.2:7101, member remove a, \
+               simulate --down a";
+    let mut commands: Vec<String> = all
+        .split(", ")
+        .map(|command| match command.split_once(" -- ") {
+            Some((before, after)) => format!("{before} --config {NONE} -- {after}"),
+            None => format!("{command} --config {NONE}"),
+        })
+        .collect();
+    commands.push(format!("replay {NONE}"));
+    commands.push(format!("init --member a=10.0.0.1 --out {NONE}"));
+    commands.push("man --out /proc/there/is/none".to_owned());
+    for command in commands {
+        let output = electd(&command.split(' ').collect::<Vec<_>>());
+        let code = match command.split(' ').next().unwrap_or_default() {
+            "run" | "replay" => 66,
+            "health" => 3,
+            "init" | "man" => 2,
+            _ => 78,
+        };
+        assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
+        assert!(text(&output.stderr).contains("/there/is/none"), "{command}: {output:?}");
+    }
+}
+
 /// A file with these members, for as long as it is held.
 fn cluster(members: &str) -> tempfile::NamedTempFile {
     let file = tempfile::NamedTempFile::new().expect("a file");
