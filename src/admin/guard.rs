@@ -166,7 +166,9 @@ mod tests {
         assert!(!passes("", Some("s3cret")));
         assert!(!passes(bearer, Some("other")));
         assert!(passes(bearer, Some("s3cret")));
+        assert!(passes("authorization: bearer s3cret\r\n", Some(" s3cret\n")), "as of a file");
         assert!(!passes(&bearer.repeat(2), Some("s3cret")));
+        assert_eq!(Token::new(Some(" \n".to_owned())).present(), None, "it would let everybody in");
         let nobody = Status::default();
         let control = Access::Control(Box::new(drop));
         assert!(admit(&request(""), &control, &nobody, |_| false).is_ok());

@@ -34,17 +34,20 @@ fn leader_of(admin: SocketAddr) -> Option<(u64, String)> {
     Some((leader["epoch"].as_u64()?, leader["name"].as_str()?.to_owned()))
 }
 
-/// Continually asks all nodes, and notes each leader that one of them names.
+/// Continually asks all nodes, and once more at the end, and notes each leader that one of them names.
 fn ask_all(admins: [SocketAddr; 3], enough: &Enough) -> Leaders {
     let mut leaders = Leaders::new();
-    while !enough.is_said() {
+    loop {
+        let is_last = enough.is_said();
         for (epoch, leader) in admins.into_iter().filter_map(leader_of) {
             let first = leaders.entry(epoch).or_insert_with(|| leader.clone());
             assert_eq!(*first, leader, "epoch {epoch} has two leaders");
         }
+        if is_last {
+            return leaders;
+        }
         breathe();
     }
-    leaders
 }
 
 /// Waits until all nodes that run name this leader.
