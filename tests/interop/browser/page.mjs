@@ -152,6 +152,25 @@ async function stepsByKeys({ page }) {
   ok("steps through the drawing by keys");
 }
 
+async function zooms({ page }) {
+  const { frame } = await drawing(page);
+  const svg = frame.locator("#drawing svg");
+  const natural = await svg.evaluate((drawn) => drawn.viewBox.baseVal.width);
+  const width = () => svg.evaluate((drawn) => Number(drawn.getAttribute("width")));
+  const press = async (name, times) => {
+    for (let time = 0; time < times; time += 1) await frame.locator(name).click();
+    return Number(((await width()) / natural).toFixed(6));
+  };
+  const fit = await press("#fit", 1);
+  check(fit > 0.1 && fit <= 1, `it fits at ${fit}`);
+  const [larger, smaller] = [await press("#in", 1), await press("#out", 1)];
+  check(larger > fit && smaller < larger, `${fit}, larger ${larger}, smaller ${smaller}`);
+  const [most, least] = [await press("#in", 20), await press("#out", 40)];
+  check(most === 5 && least === 0.1, `the largest is ${most}, the smallest ${least}`);
+  check((await press("#fit", 1)) === fit, "it does not fit again");
+  ok("zooms within limits");
+}
+
 async function worksBelowAPath(cluster) {
   const way = await proxy(cluster.admin("node-2"), "/electd/");
   const seen = await open(way.url);
@@ -232,6 +251,7 @@ await failover({ algorithm: "bully", quorum: "none" }, async (cluster, seen) => 
   await showsAnEarlierElection(seen);
   await drawsAgain(cluster);
   await stepsByKeys(seen);
+  await zooms(seen);
   await worksBelowAPath(cluster);
   await saysThatTooManyListen(cluster);
   await saysThatItsNodeIsGone(cluster, seen);
