@@ -189,7 +189,11 @@ fn nobody_knows(which: Which) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::net::{Shutdown, TcpListener};
+    use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Duration;
+
+    use socket2::SockRef;
 
     use super::*;
 
@@ -209,6 +213,37 @@ mod tests {
             assert_eq!(told, [to_a_program, to_a_page], "{:?} after", after - since);
         }
         assert!(!found.answers(Asked { which: Which::Last, draws: true }, since), "another one");
+    }
+
+    /// How many of so many others are asked, who end the connection at once. None if this machine was too busy to tell.
+    fn asked_of(count: usize) -> Option<usize> {
+        let others: Vec<_> =
+            (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let member = |(number, other): (usize, &TcpListener)| MemberStatus {
+            name: format!("node-{number}"),
+            admin: Some(other.local_addr().unwrap().to_string()),
+            ..MemberStatus::default()
+        };
+        let members = others.iter().enumerate().map(member).collect();
+        let own = Status { members, ..Status::default() };
+        let (begin, asked) = (Instant::now(), AtomicUsize::new(0));
+        let told = thread::scope(|scope| {
+            for other in &others {
+                scope.spawn(|| other.accept().map(|_| asked.fetch_add(1, Ordering::SeqCst)));
+            }
+            assert_eq!(ask_others(&own, &Security::default()).len(), 0, "they tell nothing");
+            let asked = asked.load(Ordering::SeqCst);
+            others.iter().for_each(|other| SockRef::from(other).shutdown(Shutdown::Both).unwrap());
+            asked
+        });
+        (begin.elapsed() < limits::MEMBER).then_some(told)
+    }
+
+    #[test]
+    fn all_other_members_are_asked_however_many_are_asked_at_a_time() {
+        let count = limits::ASKED_AT_ONCE + 2;
+        let asked = std::iter::repeat_with(|| asked_of(count)).find_map(|asked| asked);
+        assert_eq!(asked, Some(count));
     }
 
     #[test]

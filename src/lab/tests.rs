@@ -23,6 +23,9 @@ fn counted(query: &str) -> (u64, u64) {
     let answer = answer(query);
     let first = &answer["elections"][0];
     let number = |value: &Value| value.as_u64().unwrap_or_else(|| panic!("{query}: {first}"));
+    let kinds = first["messages"].as_object().unwrap().iter().filter(|(kind, _)| *kind != "total");
+    let sum: u64 = kinds.map(|(_, count)| number(count)).sum();
+    assert_eq!(sum, number(&first["messages"]["total"]), "{query}: {first}");
     (number(&first["messages"]["total"]), number(&first["formula"]["exact"]))
 }
 

@@ -378,3 +378,18 @@ fn a_dial_names_the_member_to_nobody_on_the_way() {
         assert!(!hello.windows(name.len()).any(|part| part == name.as_bytes()), "{name}");
     }
 }
+
+/// Who has the key of a member signs no member, and the key of the authority proves no member.
+#[test]
+fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
+    let authority = Authority::new("test").unwrap();
+    let member = authority.sign("node-1").unwrap().cert;
+    let der = |pem: &str| CertificateDer::from_pem_slice(pem.as_bytes()).unwrap();
+    let has = |pem: &str, part: &[u8]| der(pem).windows(part.len()).any(|at| at == part);
+    // Basic constraints: an authority, with none below it. Key usages: to sign certificates and lists, or to sign.
+    let (is_last, signs_members, signs) =
+        ([0x30, 6, 1, 1, 0xff, 2, 1, 0], [3, 2, 1, 6], [3, 2, 7, 0x80]);
+    assert!(has(authority.certificate(), &is_last) && !has(&member, &is_last[..5]));
+    assert!(has(authority.certificate(), &signs_members) && !has(&member, &signs_members));
+    assert!(has(&member, &signs));
+}

@@ -82,3 +82,32 @@ impl Narrator<'_> {
         format!("run {} of {}", run.epoch, self.members.name(run.initiator))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::membership::{ListVersion, MemberList};
+    use crate::core::types::Epoch;
+
+    #[test]
+    fn an_answer_to_a_candidate_says_what_the_voter_thinks() {
+        let members = MemberList::new(ListVersion::default(), Vec::new());
+        let narrator = Narrator { members: &members, detail: Detail::All };
+        let (wait, epoch, number) = (Duration::from_secs(1), Epoch(7), 1);
+        for (opinion, says) in [
+            (Opinion::Yes, "yes"),
+            (Opinion::YesIf { released: Epoch(5), wait }, "yes if 5 is released"),
+            (Opinion::No { wait }, "no"),
+            (Opinion::Uninformed { wait }, "no"),
+        ] {
+            let words = format!("({says}, epoch 7)");
+            for message in [
+                Message::PreVoteReply { number, opinion, epoch },
+                Message::Denial { number, opinion, epoch },
+            ] {
+                let told = narrator.message(&message);
+                assert!(told.ends_with(&words), "{told}");
+            }
+        }
+    }
+}

@@ -107,7 +107,76 @@ impl Reason {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::ListVersion;
+    use crate::core::membership::{ListVersion, Member};
+    use crate::core::types::Role;
+
+    /// For who looks for the member or the setting that it is about.
+    #[test]
+    fn each_reason_names_the_member_that_it_is_about() {
+        let (c, time) = (NodeId::default(), Duration::from_secs(1));
+        let c_is = Member {
+            id: c,
+            name: "c".to_owned(),
+            address: String::new(),
+            admin: None,
+            role: Role::Member,
+        };
+        let members = MemberList::new(ListVersion::default(), vec![c_is]);
+        let of_c: [(fn(NodeId) -> Reason, &str); 23] = [
+            (Reason::LeaderDead, "leader c is dead: redial refused"),
+            (Reason::LeaderCertified, "leader c is dead: certified by its host"),
+            (Reason::LeaderSuspected, "leader c is silent"),
+            (Reason::LeaderDisconnected, "lost the connection to leader c"),
+            (Reason::LeaderRemoved, "leader c was removed"),
+            (Reason::LeaderRestarted, "leader c restarted"),
+            (Reason::LeaderReleased, "leader c handed over"),
+            (Reason::Declined, "c was to lead next, and may not"),
+            (Reason::Joined, "c announced an election"),
+            (Reason::Answered, "c ranks higher and answered"),
+            (Reason::Appeared, "c ranks higher and has appeared"),
+            (Reason::Announced, "c leads"),
+            (Reason::Storing, "c leads, in an epoch to be stored"),
+            (Reason::TakingOver, "asked lower leader c to hand over"),
+            (Reason::LaterList, "c has a member list of a later epoch"),
+            (Reason::Overruled, "c leads with a greater epoch"),
+            (Reason::SameEpoch, "met leader c in the same epoch"),
+            (Reason::Preempted, "higher member c takes over"),
+            (Reason::SwitchedOver, "an operator switched over to c"),
+            (Reason::Outranks, "its rank rose above leader c's"),
+            (Reason::LeaderGaveUp, "c does not lead any more"),
+            (Reason::HaltedBy, "c halts the lower members"),
+            (Reason::HalterLost, "c, which halted this member, is gone"),
+        ];
+        for (reason, words) in of_c {
+            assert_eq!(reason(c).sentence(&members), words);
+        }
+        for (reason, words) in [
+            (Reason::AllConnected, "all members are connected and none leads"),
+            (Reason::NobodyLeads, "no leader showed up within the failure time"),
+            (Reason::ListChanged, "the member list changed"),
+            (Reason::Asked, "asked for an election"),
+            (Reason::AnswererLost, "the member that answered is gone"),
+            (Reason::NoCoordinator, "nobody came to lead in time"),
+            (Reason::MayNotLead, "no eligible member is left to lead"),
+            (Reason::Eligible, "nobody could lead, and this node may by now"),
+            (Reason::Highest, "won: no eligible member ranks higher"),
+            (Reason::NoAnswer, "no higher member answered"),
+            (Reason::Overtaken, "a greater epoch overtook this election"),
+            (Reason::DiskLags, "its own disk does not write, so it withdraws"),
+            (Reason::Resigned, "resigned"),
+            (Reason::Drained, "drained by an operator"),
+            (Reason::Unhealthy, "its health check fails"),
+            (Reason::MajorityAgrees, "a majority of the voters would vote for it"),
+            (Reason::Isolated, "no majority of the voters answers"),
+            (Reason::LeaseEnded, "no majority acknowledged it in time"),
+            (Reason::Reclaimed, "the voters know a greater epoch"),
+            (Reason::Stopped, "stopping"),
+            (Reason::Removed, "removed from the cluster"),
+            (Reason::Stalled(time), "stalled for 1 s"),
+        ] {
+            assert_eq!(reason.sentence(&members), words);
+        }
+    }
 
     #[test]
     fn long_times_are_told_in_seconds() {

@@ -119,12 +119,19 @@ fn a_hup_right_after_the_start_has_a_node_read_its_file_again() {
     node.until_logged(&["the configuration was read again"]);
 }
 
+/// Whether this process has such a file open: then whoever started it may have left it to all.
+fn is_open_here(file: &str) -> bool {
+    let own = fs::read_dir("/proc/self/fd").unwrap().flatten();
+    own.filter_map(|fd| fs::read_link(fd.path()).ok()).any(|open| open.as_os_str() == file)
+}
+
 #[story]
 fn no_program_inherits_what_the_service_manager_gave_to_electd() {
     let cluster = Cluster::prepare(1, |_| {});
     let folder = cluster.file().parent().unwrap().display().to_string();
     let mut config = cluster.config().clone();
-    let show = |name: &str| json!(["sh", "-c", format!("env >>{folder}/{name}; echo 1")]);
+    let all = "{ env; ls -l /proc/self/fd; }";
+    let show = |name: &str| json!(["sh", "-c", format!("{all} >>{folder}/{name}; echo 1")]);
     config["hooks"] = json!({"on_change": show("hook")});
     config["members"][0]["health"] = json!({"command": show("check"), "every": "1s"});
     config["rank"] = json!({"by": "command"});
@@ -140,17 +147,26 @@ fn no_program_inherits_what_the_service_manager_gave_to_electd() {
         ("LISTEN_PIDFDID", "1"),
         ("ELECTD_TEST_OTHER", "kept"),
     ];
-    let script = format!("env >{folder}/command; exec sleep 1000");
+    let script = format!("{all} >{folder}/command; exec sleep 1000");
     cluster.node(1).start_as(&["--", "sh", "-c", &script], &given);
     for name in ["hook", "check", "rank", "command"] {
         let seen = eventually(&format!("{name} has run"), || {
             let seen = fs::read_to_string(format!("{folder}/{name}")).unwrap_or_default();
-            ensure(seen.contains("ELECTD_TEST_OTHER=kept"), || cluster.node(1).log_tail(9))?;
+            let is_all = seen.contains("ELECTD_TEST_OTHER=kept") && seen.contains(" -> /proc/");
+            ensure(is_all, || cluster.node(1).log_tail(9))?;
             Ok(seen)
         });
         for (variable, _) in &given[..7] {
             assert!(!seen.contains(&format!("{variable}=")), "{name} has {variable}: {seen}");
         }
+        let descriptors = seen.lines().filter_map(|line| line.rsplit_once(" -> "));
+        let more = descriptors.filter(|(fd, to)| {
+            let number = fd.rsplit(' ').next().and_then(|number| number.parse::<u32>().ok());
+            // `ls` reads a folder. All timers have one name, and other tests have some.
+            let is_ours = to.contains("timerfd") || !is_open_here(to);
+            number > Some(2) && !to.starts_with("/proc/") && is_ours
+        });
+        assert_eq!(more.collect::<Vec<_>>(), [], "{name}");
         // By this mark the end of the job spares them.
         assert_eq!(seen.contains("ELECTD_HELPER=1"), name != "command", "{name}: {seen}");
         if name == "command" {
