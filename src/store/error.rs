@@ -217,4 +217,35 @@ mod tests {
             }
         }
     }
+    /// An operator moves what is named, so nothing may be named in the place of another.
+    #[test]
+    fn each_state_of_another_member_is_told_with_whose_it_is_and_where() {
+        let [own, other] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
+        let [a, b] = ["/data/a", "/data/b"].map(PathBuf::from);
+        let damaged = StoreError::Damaged { path: b.join("state.json"), reason: "so".to_owned() };
+        for (error, words) in [
+            (
+                StoreError::Foreign { path: a.join("state.json"), found: other, expected: own },
+                format!("/data/a/state.json belongs to member {other}, and this node is {own}: "),
+            ),
+            (
+                StoreError::Renamed { id: own, found: b.clone(), expected: a.clone() },
+                format!("member, {own}, is in /data/b: if its name was changed, rename that folder to /data/a; "),
+            ),
+            (
+                StoreError::Twice { id: own, one: a.clone(), other: b.clone() },
+                format!("both /data/a and /data/b hold state of this member, {own}: "),
+            ),
+            (
+                StoreError::Unclear { dir: b, expected: a, why: Box::new(damaged) },
+                "/data/a holds no state, and that in /data/b may be of this member under an earlier name: \
+                 the state file /data/b/state.json is damaged: so. "
+                    .to_owned(),
+            ),
+        ] {
+            let told = error.to_string();
+            assert!(told.contains(&words), "{told}");
+            assert_eq!(error.trouble(), Trouble::State);
+        }
+    }
 }
