@@ -2,13 +2,14 @@
 //! each, so that neither the election nor a signal waits for the disk.
 
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, bounded};
 use log::{info, warn};
+use parking_lot::Mutex;
 
 use crate::flight::folder;
 use crate::node::NodeHandle;
@@ -17,11 +18,15 @@ use crate::node::handle::Handle;
 /// How long a process that is about to end waits for its recording: the others miss it meanwhile.
 const TIMEOUT: Duration = Duration::from_millis(250);
 
-/// Writes recordings of a node, one at a time.
+/// One is written at a time, and one more waits: it has all that happened until the last order.
+const MOST: usize = 2;
+
+/// Writes recordings of a node.
 #[derive(Clone, Default)]
 pub struct Keeper {
     node: Arc<OnceLock<(NodeHandle, PathBuf)>>,
-    writes: Arc<AtomicBool>,
+    ordered: Arc<AtomicUsize>,
+    turn: Arc<Mutex<()>>,
 }
 
 impl Keeper {
@@ -34,26 +39,33 @@ impl Keeper {
     pub fn keep(&self, why: &'static str) -> Receiver<()> {
         let (done, ended) = bounded(0);
         if let Some((node, state)) = self.node.get().cloned()
-            && !self.writes.swap(true, Ordering::AcqRel)
+            && self.orders()
         {
-            let writes = self.writes.clone();
+            let (ordered, turn) = (self.ordered.clone(), self.turn.clone());
             let write = move || {
+                let _turn = turn.lock();
                 match folder::write(&state, why, &node.recording()) {
                     Ok(file) => info!(event = "flight"; "a recording is in {}", file.display()),
                     Err(error) => {
                         warn!(event = "flight"; "a recording cannot be written: {error}");
                     }
                 }
-                writes.store(false, Ordering::Release);
+                ordered.fetch_sub(1, Ordering::AcqRel);
                 drop(done);
             };
             let started = thread::Builder::new().name("flight".to_owned()).spawn(write);
             if let Err(error) = started {
                 warn!(event = "flight"; "a recording cannot be written: {error}");
-                self.writes.store(false, Ordering::Release);
+                self.ordered.fetch_sub(1, Ordering::AcqRel);
             }
         }
         ended
+    }
+
+    /// Counts one more, unless enough are ordered.
+    fn orders(&self) -> bool {
+        let more = |count| (count < MOST).then_some(count + 1);
+        self.ordered.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).is_ok()
     }
 
     /// The same before this process ends.
@@ -86,12 +98,19 @@ mod tests {
     }
 
     #[test]
-    fn one_recording_is_written_at_a_time() {
+    fn one_recording_is_written_at_a_time_and_one_waits() {
         let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
         let keeper = Keeper::default();
         keeper.attend(node.handle(), state.path().to_owned());
-        keeper.writes.store(true, Ordering::Release); // by another thread
+        let turn = keeper.turn.lock(); // another one is written
+        let ordered = [(); MOST].map(|()| keeper.keep("signal"));
         assert!(keeper.keep("signal").recv().is_err(), "at once");
         assert!(!state.path().join(folder::FOLDER).exists());
+        drop(turn);
+        for order in ordered {
+            let _ = order.recv(); // it ends without a word
+        }
+        assert!(state.path().join(folder::FOLDER).exists());
+        assert!(keeper.orders(), "the next one");
     }
 }
