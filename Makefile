@@ -78,7 +78,7 @@ OVER_TLS = cluster:: majority:: members:: partitions:: chaos:: freeze:: handover
 test-long: cargo ## run the longer tests, some with processes over TLS, and the model in an optimized build
 	$(CARGO) test --test process -- --ignored --skip jobs::crowd
 	ELECTD_TEST_TLS=1 ELECTD_TEST_CUTS=3 $(CARGO) test --test process -- --include-ignored $(OVER_TLS)
-	$(CARGO) test --profile model --test model
+	$(TOOL)
 
 test-crowd: cargo ## freeze leaders on a host with 15,000 processes, and beside a job of 6,000: for a quiet machine
 	FREEZES=20 $(CARGO) test --release --test process -- --ignored --test-threads 1 jobs::crowd
@@ -113,8 +113,8 @@ JOB = echo "begins on $$ELECTD_NODE in epoch $$ELECTD_EPOCH"; trap "echo ends; e
 run-job: cargo ## run a job on one of three nodes: kill the leader by k, and see the job move
 	@$(DEMO) demo --nodes 3 -- sh -c '$(JOB)'
 
-# The tools of tests/model take their settings from the environment.
-TOOL = $(CARGO) test --profile model --test model
+# The tools of tests/model take their settings from the environment. To build TLS too would take longer than most of them run.
+TOOL = $(CARGO) test --no-default-features --features cli --profile model --test model
 
 jepsen: export MINUTES := $(MINUTES)
 jepsen: cargo ## harm clusters of real processes in network namespaces at random, as root: make jepsen [MINUTES=10] [SEED=1]
