@@ -222,7 +222,9 @@ mod tests {
         let a = Node::start(&config, "a").unwrap();
         let (of_a, (done, over)) = (a.handle(), bounded(1));
         thread::spawn(move || {
+            let mut works = 0;
             let outcome = while_leading(&config, "b", |lead| {
+                works += 1;
                 let (a, remove) =
                     (of_a.clone(), Command::Remove { name: "b".to_owned(), force: false });
                 thread::spawn(move || {
@@ -233,9 +235,9 @@ mod tests {
                 });
                 while lead.goes_on(Duration::from_secs(1)) {}
             });
-            done.send(outcome.is_ok())
+            done.send((outcome.is_ok(), works))
         });
-        assert_eq!(over.recv_timeout(Duration::from_secs(100)), Ok(true));
+        assert_eq!(over.recv_timeout(Duration::from_secs(100)), Ok((true, 1)));
         assert_eq!(a.handle().status().members.len(), 1);
         a.stop();
     }

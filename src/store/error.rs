@@ -217,6 +217,7 @@ mod tests {
             }
         }
     }
+
     /// An operator moves what is named, so nothing may be named in the place of another.
     #[test]
     fn each_state_of_another_member_is_told_with_whose_it_is_and_where() {

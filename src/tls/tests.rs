@@ -379,7 +379,7 @@ fn a_dial_names_the_member_to_nobody_on_the_way() {
     }
 }
 
-/// Who has the key of a member signs no member, and the key of the authority proves no member.
+/// The key of a member signs no member, and the key of the authority proves no member.
 #[test]
 fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
     let authority = Authority::new("test").unwrap();

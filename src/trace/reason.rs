@@ -110,7 +110,7 @@ mod tests {
     use crate::core::membership::{ListVersion, Member};
     use crate::core::types::Role;
 
-    /// For who looks for the member or the setting that it is about.
+    /// An operator looks for that member next.
     #[test]
     fn each_reason_names_the_member_that_it_is_about() {
         let (c, time) = (NodeId::default(), Duration::from_secs(1));

@@ -4,7 +4,6 @@ use std::sync::Arc;
 
 use crossbeam::channel::{Receiver, bounded};
 use tempfile::TempDir;
-use uuid::Uuid;
 
 use super::*;
 use crate::core::types::{Drain, Epoch, Pause, Version};
@@ -162,7 +161,8 @@ fn who_waits_for_the_end_of_a_leadership_waits_no_longer_than_the_node_runs() {
 fn who_removes_the_leader_waits_for_the_end_of_its_leadership() {
     let node = Asked::of(published());
     let published = &node.handle.published;
-    let (own, leader) = (published.own(), NodeId(Uuid::from_u128(published.own().0.as_u128() + 1)));
+    follow(published);
+    let (own, leader) = (published.own(), published.leader().unwrap());
     let late = || Err(Refusal::NoReply);
     let removed = |id| Ok(Done::Removed { id, stored: true, handed_over: false });
     let remove = |id, answers: &[Result<Done, Refusal>]| {
