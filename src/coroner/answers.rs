@@ -81,6 +81,8 @@ fn is_of_dialer(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     const FRAME: &[u8] = b"dead";
@@ -132,5 +134,37 @@ mod tests {
         }
         let open = answers.streams().map(|open| open.peer_addr().unwrap());
         assert_eq!(open.collect::<Vec<_>>(), [says.local_addr().unwrap()]);
+    }
+
+    #[test]
+    fn so_much_is_read_of_a_dialer_and_no_more() {
+        let (mut answers, listener) = listens();
+        let mut says = dial(&mut answers, &listener);
+        let mut say = |count: usize, then: &[usize]| {
+            says.write_all(&vec![0x16; count]).unwrap();
+            let read = |answers: &Answers| answers.0.iter().map(|it| it.read).collect::<Vec<_>>();
+            let begun = Instant::now();
+            while read(&answers) != then && begun.elapsed() < Duration::from_secs(20) {
+                answers.tend(); // what was said may be on its way
+            }
+            assert_eq!(read(&answers), then);
+        };
+        say(MOST_READ - 1, &[MOST_READ - 1]);
+        say(1, &[MOST_READ]);
+        say(1, &[]);
+    }
+
+    /// It may be the connection of one dialer that has failed: the others are to be answered.
+    #[test]
+    fn a_dialer_that_is_gone_is_no_failure_of_the_socket() {
+        for (kind, is_his) in [
+            (ErrorKind::ConnectionAborted, true),
+            (ErrorKind::ConnectionReset, true),
+            (ErrorKind::Interrupted, true),
+            (ErrorKind::InvalidInput, false),
+            (ErrorKind::OutOfMemory, false),
+        ] {
+            assert_eq!(is_of_dialer(&kind.into()), is_his, "{kind}");
+        }
     }
 }

@@ -174,6 +174,20 @@ mod tests {
         coroner.dismiss().unwrap();
     }
 
+    /// Or dials to the new address of its node would be refused after the death, which proves nothing.
+    #[test]
+    fn a_coroner_is_given_each_new_socket_of_its_node() {
+        let (coroner, far) = pair();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        coroner.listens(&listener);
+        let mut bytes = [0; LONGEST];
+        let (count, given) = passing::receive(&far, &mut bytes).unwrap();
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Listen)));
+        let given = given.map(TcpListener::from).expect("the socket comes with it");
+        assert_eq!(given.local_addr().unwrap(), listener.local_addr().unwrap());
+        assert_eq!(coroner.register(), coroner.0.register);
+    }
+
     #[test]
     fn a_coroner_has_begun_when_it_says_so() {
         let answers = |answer: Option<Result<(), &str>>| {

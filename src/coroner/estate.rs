@@ -67,11 +67,16 @@ impl Estate {
             warn!(event = "coroner"; "the coroner of the last process of this member stood still: killed it");
         }
         let (count, given) = answer?;
-        let certificate = match bytes[..count].get(PREFIX + 1..).map(decode_reply) {
+        Ok(Estate::of(&bytes[..count], given))
+    }
+
+    /// What this answer leaves.
+    fn of(answer: &[u8], given: Option<OwnedFd>) -> Estate {
+        let certificate = match answer.get(PREFIX + 1..).map(decode_reply) {
             Some(Ok(Reply::Dead(certificate))) => Some(certificate),
             _ => None,
         };
-        Ok(Estate { listener: given.map(TcpListener::from), certificate })
+        Estate { listener: given.map(TcpListener::from), certificate }
     }
 }
 
@@ -135,4 +140,71 @@ fn changes() -> rustix::io::Result<OwnedFd> {
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
     inotify::add_watch(&changes, FILE, WatchFlags::ATTRIB)?;
     Ok(changes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::death::Secret;
+    use crate::core::types::{Incarnation, NodeId};
+    use crate::wire::encode_dead;
+
+    const CERTIFICATE: DeathCertificate = DeathCertificate {
+        member: NodeId(uuid::Uuid::from_u128(7)),
+        incarnation: Incarnation(3),
+        secret: Secret([9; 32]),
+    };
+
+    /// Asks, and is left the socket and this frame; what comes of that.
+    fn left(frame: Option<&[u8]>) -> Estate {
+        let (asks, asked) = UnixStream::pair().unwrap();
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let own = UnixListener::bind(folder.path().join(FILE)).unwrap();
+        let heirs = Heirs { listener: own, asking: Some(asked), changes: None };
+        heirs.leave(listener, frame).unwrap();
+        let mut bytes = [0; LONGEST];
+        let (count, given) = passing::receive(&asks, &mut bytes).unwrap();
+        let estate = Estate::of(&bytes[..count], given);
+        let kept = estate.listener.as_ref().map(|listener| listener.local_addr().unwrap());
+        assert_eq!(kept, Some(address), "whatever else is left");
+        estate
+    }
+
+    #[test]
+    fn the_next_node_is_left_the_socket_and_the_certificate_if_there_is_one() {
+        assert_eq!(left(Some(&encode_dead(&CERTIFICATE))).certificate, Some(CERTIFICATE));
+        for none in [None, Some(&b""[..]), Some(b"\0\0\0\x02{}"), Some(b"?")] {
+            assert_eq!(left(none).certificate, None, "{none:?}");
+        }
+    }
+
+    #[test]
+    fn where_no_coroner_listens_nothing_is_left_and_nothing_is_amiss() {
+        let folder = tempfile::tempdir().unwrap();
+        let is_none = |folder: &Path| {
+            let Estate { listener, certificate } = Estate::ask(folder).unwrap();
+            listener.is_none() && certificate.is_none()
+        };
+        assert!(is_none(folder.path()), "there was never one");
+        drop(UnixListener::bind(folder.path().join(FILE)).unwrap());
+        assert!(is_none(folder.path()), "it was killed");
+        let no_folder = folder.path().join(FILE).join("deeper");
+        assert!(Estate::ask(&no_folder).is_err(), "nobody knows");
+    }
+
+    #[test]
+    fn a_node_asks_by_a_connection() {
+        let folder = tempfile::tempdir().unwrap();
+        let listener = UnixListener::bind(folder.path().join(FILE)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let mut heirs = Heirs { listener, asking: None, changes: None };
+        assert!(!heirs.have_asked());
+        let asks = UnixStream::connect(folder.path().join(FILE)).unwrap();
+        assert!(heirs.have_asked());
+        assert!(heirs.have_asked(), "it waits");
+        assert!(!heirs.are_lost(), "the system tells of no change");
+        drop(asks);
+    }
 }

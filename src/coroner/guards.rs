@@ -49,7 +49,7 @@ impl Registered {
     /// If the coroner does not answer and may not be killed, or refuses: the node has died. The job must not begin then.
     /// `timeout` must not be zero.
     pub fn new(at: &Register, timeout: Duration) -> io::Result<Option<Registered>> {
-        let timeout = (timeout / 2).max(Duration::from_nanos(1));
+        let timeout = half(timeout);
         let Some(stream) = connect(at, timeout)? else { return Ok(None) };
         let mut registered = Registered(stream);
         match registered.ask(at.incarnation, timeout) {
@@ -82,6 +82,11 @@ impl Registered {
     pub fn leave_clean(mut self) {
         let _ = self.0.write_all(&[CLEAN]); // a coroner that has ended needs no word
     }
+}
+
+/// Half of a time, which is not zero: the system would take that for no limit.
+fn half(timeout: Duration) -> Duration {
+    (timeout / 2).max(Duration::from_nanos(1))
 }
 
 /// Connects to the coroner; none if it is gone and has certified nothing.
@@ -194,9 +199,9 @@ impl Line {
     /// Reads what was said, and answers it.
     fn hear(&mut self, incarnation: u64, node_lives: bool) -> Heard {
         let mut word = [0; 16];
+        let later = [ErrorKind::WouldBlock, ErrorKind::Interrupted];
         let said = match self.stream.read(&mut word) {
-            Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Nothing,
-            Err(error) if error.kind() == ErrorKind::Interrupted => return Heard::Nothing,
+            Err(error) if later.contains(&error.kind()) => return Heard::Nothing,
             said => said.map_or(&[][..], |count| &word[..count]),
         };
         if self.is_registered {
@@ -253,6 +258,12 @@ mod tests {
         assert!(register(folder.path()).is_err(), "it has certified: the file is gone");
         drop(UnixListener::bind(path(folder.path())).unwrap());
         assert!(register(folder.path()).unwrap().is_none(), "it was killed: the file is there");
+    }
+
+    #[test]
+    fn a_guard_has_half_of_its_time_left_when_its_coroner_does_not_answer() {
+        assert_eq!(half(Duration::from_secs(9)), Duration::from_millis(4500));
+        assert_eq!(half(Duration::from_nanos(1)), Duration::from_nanos(1), "0 would be no limit");
     }
 
     /// The coroner's side, with nobody connected.

@@ -42,3 +42,39 @@ pub(super) fn tells(of: &impl AsFd, what: PollFlags, timeout: Duration) -> bool 
     let polled = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
     retry_on_intr(polled).is_ok_and(|count| count > 0)
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use rustix::process::Pid;
+
+    use super::*;
+
+    /// Far longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_process_has_ended_when_the_system_says_so() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap();
+        assert!(!has_ended(&process, Duration::ZERO));
+        drop(child.stdin.take());
+        assert!(has_ended(&process, LONG));
+        child.wait().unwrap();
+    }
+
+    /// The process on the other side of a pair is this one: it would be killed.
+    #[test]
+    fn one_whose_connection_has_ended_is_left_alone() {
+        let (stream, mut far) = UnixStream::pair().unwrap();
+        assert!(!is_closed(&stream));
+        io::Write::write_all(&mut far, b"r").unwrap();
+        assert!(!is_closed(&stream), "it has something to say");
+        drop(far);
+        // A process that another test just forks has a copy, until it becomes its program.
+        assert!(tells(&stream, PollFlags::RDHUP, LONG));
+        assert!(is_closed(&stream));
+        assert!(!end(&stream, Duration::ZERO, LONG).unwrap());
+    }
+}

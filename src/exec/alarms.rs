@@ -105,6 +105,8 @@ impl Renewed for Alarms {
 
 #[cfg(test)]
 mod tests {
+    use rustix::event::{PollFd, PollFlags, poll};
+
     use super::*;
     use crate::node::now;
 
@@ -116,6 +118,9 @@ mod tests {
         assert!(alarm.left().unwrap() > Duration::from_secs(50));
         alarm.set(Time(0)).unwrap();
         assert_eq!(alarm.is_due(), Ok(true));
+        let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
+        let mut waits = [PollFd::new(&alarm, PollFlags::IN)];
+        assert_eq!(poll(&mut waits, Some(&limit)), Ok(1), "whoever waits is woken");
         alarm.disarm();
         assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();

@@ -285,3 +285,6 @@ fn hear(input: UnixStream, words: &Sender<FromExec>) {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

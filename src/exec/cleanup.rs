@@ -76,26 +76,47 @@ fn ends_by_itself(child: &Child, is_late: impl Fn() -> bool) -> io::Result<bool>
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
     use std::time::Duration;
 
     use super::*;
     use crate::core::types::Time;
     use crate::exec::plan::tests::plan;
     use crate::node::leadership::{Feed, Term};
+    use crate::node::logged::logged;
     use crate::node::now;
 
-    /// One that would take longer than a test waits, and a leadership of this length. It is killed meanwhile.
-    fn killed(stop_after: Duration, leadership: Duration) {
-        let folder = tempfile::tempdir().unwrap();
+    /// A plan with this cleanup in this folder.
+    fn plan_of(folder: &Path, script: &str) -> Plan {
         // Written by another process: what this one has open for writing while a test beside starts a program cannot be run.
-        let write = "printf '#!/bin/sh\\nsleep 20; touch %s/ended\\n' \"$0\" >\"$0\"/cleanup; chmod +x \"$0\"/cleanup";
-        let written = Command::new("sh").args(["-c", write]).arg(folder.path()).status().unwrap();
+        let write = "printf '#!/bin/sh\\n%s\\n' \"$1\" >\"$0\"/cleanup; chmod +x \"$0\"/cleanup";
+        let written =
+            Command::new("sh").args(["-c", write]).arg(folder).arg(script).status().unwrap();
         assert!(written.success());
-        let plan = Plan { cleanup: Some(folder.path().join("cleanup")), stop_after, ..plan() };
-        let (feed, until) = (Feed::default(), now() + leadership);
-        feed.show(Some(Term { epoch: 1, until, renewal: None, now: Time(until.0) }));
-        let leadership = feed.leadership().unwrap();
-        run(&plan, &leadership);
+        Plan { cleanup: Some(folder.join("cleanup")), ..plan() }
+    }
+
+    /// One of epoch 7 that is good for this long.
+    fn leadership(left: Duration, renewal: Option<Duration>) -> Leadership {
+        let (feed, until) = (Feed::default(), now() + left);
+        feed.show(Some(Term { epoch: 7, until, renewal, now: Time(until.0) }));
+        feed.leadership().unwrap()
+    }
+
+    const LONG: Duration = Duration::from_secs(1000);
+
+    /// One that would take longer than a test waits, and a leadership of this length. It is killed meanwhile.
+    fn killed(stop_after: Duration, left: Duration) {
+        let folder = tempfile::tempdir().unwrap();
+        let plan =
+            plan_of(folder.path(), &format!("sleep 20; touch {}/ended", folder.path().display()));
+        let (plan, leadership) = (Plan { stop_after, ..plan }, leadership(left, None));
+        let told = logged(|| run(&plan, &leadership)).join("; ");
+        let words = format!(
+            "WARN : the cleanup {}/cleanup did not end in time: killed after ",
+            folder.path().display()
+        );
+        assert!(told.starts_with(&words), "{told}");
         let left = leadership.remaining();
         assert!(left > Duration::from_millis(200), "the next leader may be there: {left:?}");
         assert!(!folder.path().join("ended").exists(), "it ran to its end");
@@ -104,11 +125,46 @@ mod tests {
     /// The next leader does not wait for it.
     #[test]
     fn a_cleanup_ends_with_the_leadership_however_long_it_may_take() {
-        killed(Duration::from_secs(1000), Duration::from_millis(1500));
+        killed(LONG, Duration::from_millis(1500));
     }
 
     #[test]
     fn a_cleanup_gets_no_longer_than_a_command_gets_to_stop() {
-        killed(Duration::from_millis(100), Duration::from_secs(1000));
+        killed(Duration::from_millis(100), LONG);
+    }
+
+    /// As the guard runs it: the environment of the guard is the same.
+    #[test]
+    fn a_cleanup_in_the_place_of_the_guard_learns_whose_command_has_ended() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = "echo $ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH >${0%/*}/told; cat >>${0%/*}/told";
+        let plan = plan_of(folder.path(), script);
+        assert_eq!(logged(|| run(&plan, &leadership(LONG, None))), [""; 0]);
+        assert_eq!(fs::read_to_string(folder.path().join("told")).unwrap(), "hc a a 7\n");
+    }
+
+    #[test]
+    fn a_cleanup_that_fails_or_cannot_be_run_is_told() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan_of(folder.path(), "exit 3");
+        let shown = folder.path().display();
+        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        assert_eq!(told, [format!("WARN : the cleanup {shown}/cleanup failed: exit status: 3")]);
+        let plan = Plan { cleanup: Some(folder.path().join("none")), ..plan };
+        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        let why = "No such file or directory (os error 2)";
+        assert_eq!(told, [format!("WARN : cannot run the cleanup {shown}/none: {why}")]);
+    }
+
+    /// An eighth of the time after KILL: 50 of 3200 seconds.
+    #[test]
+    fn a_cleanup_begins_only_if_there_is_time_before_the_end_of_the_leadership() {
+        let folder = tempfile::tempdir().unwrap();
+        let plan = plan_of(folder.path(), "touch ${0%/*}/ran");
+        let renewal = Some(Duration::from_secs(3200));
+        let told = |left| logged(|| run(&plan, &leadership(Duration::from_secs(left), renewal)));
+        assert_eq!(told(90), [""; 0]);
+        let late = told(45);
+        assert!(late.len() == 1 && late[0].contains(" did not end in time"), "{late:?}");
     }
 }

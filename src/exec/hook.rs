@@ -208,6 +208,9 @@ fn is_soon(kind: ErrorKind) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::events::EventKind;
+    use crate::node::events::tests::event;
+    use crate::node::logged::logged;
 
     #[test]
     fn a_run_that_went_badly_is_told_with_its_code_or_its_signal() {
@@ -215,5 +218,104 @@ mod tests {
         assert_eq!(told(0), Ended::Well);
         assert_eq!(told(3 << 8), Ended::Badly("exited with code 3".to_owned()));
         assert_eq!(told(9), Ended::Badly("was ended by signal 9".to_owned()));
+        for (ended, name) in [
+            (Ended::Well, "ok"),
+            (Ended::Badly(String::new()), "failed"),
+            (Ended::Late(LONG), "timeout"),
+            (Ended::NotRun(String::new()), "not_run"),
+        ] {
+            assert_eq!(ended.name(), name, "in the metrics");
+        }
+    }
+
+    /// Far longer than any program here takes.
+    const LONG: Duration = Duration::from_secs(1000);
+
+    fn hook(script: &str) -> HooksConfig {
+        let arguments = vec!["-c".to_owned(), script.to_owned()];
+        HooksConfig { program: "sh".into(), arguments, timeout: LONG }
+    }
+
+    /// How this script ended, and what was logged of it.
+    fn ran(script: &str) -> (Ended, Vec<String>) {
+        let mut ended = None;
+        let lines = logged(|| ended = Some(run(&hook(script), &event("so"), "hc", &|| None)));
+        (ended.unwrap(), lines)
+    }
+
+    #[test]
+    fn a_hook_learns_the_event_from_its_environment_and_its_stdin() {
+        let told = Event {
+            event: EventKind::MemberDown,
+            leader: Some("b".to_owned()),
+            member: Some("c".to_owned()),
+            ..event("so")
+        };
+        let script = "echo $ELECTD_EVENT $ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH $ELECTD_MEMBER \
+                      $ELECTD_HELPER; exec cat";
+        let mut ended = None;
+        let lines = logged(|| ended = Some(run(&hook(script), &told, "hc", &|| None)));
+        let json = serde_json::json!(told).to_string().escape_debug().to_string();
+        assert_eq!(ended, Some(Ended::Well));
+        assert_eq!(
+            lines,
+            ["hook: member_down hc a b 7 c 1".to_owned(), format!("hook: {json}")].map(info)
+        );
+        let (ended, lines) = ran("echo \"<$ELECTD_LEADER><$ELECTD_MEMBER>\"; read event; exit 3");
+        assert_eq!(ended, Ended::Badly("exited with code 3".to_owned()));
+        assert_eq!(lines, [info("hook: <><>".to_owned())], "there is no leader, and no member");
+    }
+
+    fn info(line: String) -> String {
+        format!("INFO hook: {line}")
+    }
+
+    #[test]
+    fn what_a_hook_prints_is_logged_line_by_line_up_to_a_limit() {
+        let (ended, lines) = ran("echo one; echo two >&2; printf 'a\\tb\\nlast'");
+        assert_eq!(ended, Ended::Well);
+        assert_eq!(
+            lines,
+            ["hook: one", "hook: two", "hook: a\\tb", "hook: last"]
+                .map(|line| info(line.to_owned()))
+        );
+        let (_, all) = ran("seq 100");
+        assert_eq!((all.len(), all.last()), (100, Some(&info("hook: 100".to_owned()))));
+        let (_, cut) = ran("seq 103");
+        assert_eq!((cut.len(), &cut[99]), (101, &info("hook: 100".to_owned())));
+        assert_eq!(cut[100], info("hook: 3 more lines were left out".to_owned()));
+        let (_, long) = ran("head -c 1500 /dev/zero | tr '\\0' x");
+        assert_eq!(long, [1000, 500].map(|count| info(format!("hook: {}", "x".repeat(count)))));
+    }
+
+    #[test]
+    fn a_hook_that_cannot_be_run_or_takes_too_long_is_told_so() {
+        let missing = HooksConfig { program: "/there/is/none".into(), ..hook("") };
+        let why = "No such file or directory (os error 2)";
+        assert_eq!(run(&missing, &event(""), "hc", &|| None), Ended::NotRun(why.to_owned()));
+        let limit = Duration::from_millis(50);
+        let late = HooksConfig { timeout: limit, ..hook("sleep 1000") };
+        assert_eq!(run(&late, &event(""), "hc", &|| None), Ended::Late(limit));
+        let stops = Instant::now();
+        let ended = run(&hook("sleep 1000"), &event(""), "hc", &|| Some(stops));
+        assert!(
+            matches!(ended, Ended::Late(after) if after < LONG),
+            "the node is stopping: {ended:?}"
+        );
+    }
+
+    #[test]
+    fn what_a_hook_leaves_behind_is_killed() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join("left");
+        let script = format!("sleep 1000 & echo $! >{}", left.display());
+        assert_eq!(ran(&script).0, Ended::Well);
+        let pid = std::fs::read_to_string(left).unwrap();
+        let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
+        let begun = Instant::now();
+        while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
+            assert!(begun.elapsed() < Duration::from_secs(20), "it lives on");
+            thread::yield_now();
+        }
     }
 }

@@ -106,4 +106,28 @@ mod tests {
             assert_eq!(await_free(folder.path(), soon).unwrap(), None);
         }
     }
+
+    /// Where nobody can look, a job may run.
+    #[test]
+    fn a_lock_that_is_not_there_is_free_and_one_that_cannot_be_looked_at_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = path(folder.path());
+        assert!(is_free(&file).unwrap() && await_free(&file, Duration::ZERO).unwrap().is_none());
+        fs::write(&file, "").unwrap();
+        assert!(is_free(&file).unwrap());
+        assert!(is_free(&file.join("deeper")).is_err());
+        assert!(await_free(&file, Duration::ZERO).is_err(), "the folder is a file");
+        assert!(take(&file.join("deeper")).is_err());
+    }
+
+    #[test]
+    fn no_other_file_of_the_state_is_taken_for_a_lock() {
+        let folder = tempfile::tempdir().unwrap();
+        for name in ["job.lock", "exec-1.lock", "exec-1", "1.lock", "job.lock.new", "state.json"] {
+            fs::write(folder.path().join(name), "").unwrap();
+        }
+        let mut locks = all(folder.path()).unwrap();
+        locks.sort();
+        assert_eq!(locks, [of_exec(folder.path(), 1), path(folder.path())]);
+    }
 }

@@ -118,5 +118,8 @@ mod tests {
         assert!(words(Errno::NOSYS).contains("Linux 5.4"));
         assert!(words(Errno::MFILE).contains("LimitNOFILE"));
         assert!(words(Errno::NOENT).contains("mount -t proc"));
+        let whole = "no job can be guarded here, as pidfd_open fails: Function not implemented (os error 38); \
+                     use Linux 5.4 or later";
+        assert_eq!(words(Errno::NOSYS), whole);
     }
 }

@@ -215,6 +215,7 @@ impl Leader for Remote {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::logged::logged;
 
     /// The first line of a node with this clock, which knows what to do if a command fails or does not.
     fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
@@ -317,5 +318,50 @@ mod tests {
             assert_eq!(changes.recv_timeout(ANSWER), Ok(change));
         }
         assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
+    }
+
+    /// Nobody would say that it ends.
+    #[test]
+    fn a_leadership_ends_here_with_the_node_that_led() {
+        let (own, node) = UnixStream::pair().unwrap();
+        let until = (now() + Duration::from_secs(1000)).0;
+        for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
+            words::write(&node, &word).unwrap();
+        }
+        let remote = Remote::start(own, Vec::new()).unwrap();
+        let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
+        assert!(!remote.is_gone());
+        drop(node);
+        assert_eq!(changes.recv_timeout(ANSWER), Ok(Change::NotLeading));
+        assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
+    }
+
+    #[test]
+    fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
+        let (own, far) = UnixStream::pair().unwrap();
+        for word in [welcome(None, true), FromNode::DoesNotLead] {
+            words::write(&far, &word).unwrap();
+        }
+        let node = Remote::start(own, Vec::new()).unwrap();
+        let refuses = thread::spawn(move || {
+            let mut lines = BufReader::new(far.try_clone().unwrap());
+            assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Resign));
+            let why = Some("no other can lead".to_owned());
+            words::write(&far, &FromNode::Resigned(why)).unwrap();
+            let asked = words::read(&mut lines).unwrap();
+            assert_eq!(asked, Some(FromExec::Hold { most_ms: 7000, registers: true }));
+            words::write(&far, &FromNode::Held(false)).unwrap();
+            assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Ended), "in any case");
+        });
+        assert_eq!(logged(|| node.hand_over()), ["WARN : the node leads on: no other can lead"]);
+        assert!(node.hold(Duration::from_secs(7)).is_none());
+        refuses.join().unwrap();
+        let changes = node.changes();
+        while !node.is_gone() && changes.recv_timeout(ANSWER).is_ok() {}
+        assert!(node.hold(Duration::from_secs(7)).is_none(), "nobody is there");
+        assert_eq!(
+            logged(|| node.hand_over()),
+            ["WARN : the node did not say whether it hands over"]
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! What the tests of this room see of the log: the lines of their own thread.
+//! What the tests of this room and of those above it see of the log: the lines of their own thread.
 
 use std::cell::RefCell;
 

@@ -26,7 +26,7 @@ mod leaderless;
 pub mod leadership;
 mod leading;
 #[cfg(test)]
-mod logged;
+pub(crate) mod logged;
 pub mod members;
 mod notes;
 mod prepare;

@@ -98,6 +98,11 @@ struct Judge {
 }
 
 impl Judge {
+    /// One that has seen nothing yet.
+    fn of(check: &Check) -> Judge {
+        Judge { fall: check.fall, rise: check.rise, healthy: None, against: 0 }
+    }
+
     /// The first run alone decides; after it, only several equal results in a row do.
     fn take(&mut self, passed: bool) -> Verdict {
         let Some(healthy) = self.healthy else {
@@ -131,8 +136,7 @@ impl Checker {
         deliver: impl Fn(Verdict, Finding) -> bool + Send + 'static,
     ) -> io::Result<Checker> {
         let running = Running::start("health", move |stop| {
-            let judge = Judge { fall: check.fall, rise: check.rise, healthy: None, against: 0 };
-            go_on(&check, judge, &variables, &stop, deliver);
+            go_on(&check, Judge::of(&check), &variables, &stop, deliver);
         })?;
         Ok(Checker(running))
     }
@@ -199,7 +203,7 @@ mod tests {
 
     /// The verdict after each of these runs, `.` for a pass and `x` for a failure.
     fn healthy_after(runs: &str) -> String {
-        let mut judge = Judge { fall: 3, rise: 2, healthy: None, against: 0 };
+        let mut judge = Judge::of(&check("")); // 3 failures, or 2 passes
         let word = |verdict: Verdict| match (verdict.healthy, verdict.is_new) {
             (true, true) => 'H',
             (true, false) => 'h',
@@ -214,6 +218,8 @@ mod tests {
         assert_eq!(healthy_after(".xx.xxx"), "HhhhhhU");
         assert_eq!(healthy_after("x.x..xx"), "UuuuHhh");
         assert_eq!(healthy_after("xxxx.."), "UuuuuH");
+        assert_eq!(healthy_after(".xxx"), "HhhU");
+        assert_eq!(healthy_after("x.."), "UuH");
     }
 
     #[test]
@@ -281,5 +287,14 @@ mod tests {
         let begun = Instant::now();
         checker.stop();
         assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
+
+        // Nothing of it is left when the stop returns.
+        let (sender, findings) = channel::bounded::<Verdict>(0);
+        let rare = Check { every: TIMEOUT * 100, ..check("true") };
+        let deliver =
+            move |verdict, _| sender.try_send(verdict).is_err_and(|error| error.is_full());
+        let checker = Checker::start(rare, no_variables(), deliver).unwrap();
+        checker.stop();
+        assert_eq!(findings.try_recv(), Err(channel::TryRecvError::Disconnected));
     }
 }

@@ -95,3 +95,63 @@ pub fn while_none_starts(work: impl FnOnce()) {
         work();
     }
 }
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use std::io::Read;
+    use std::process::Stdio;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::{Duration, Instant};
+
+    use super::*;
+
+    static REAPED: AtomicU32 = AtomicU32::new(0);
+
+    #[test]
+    fn a_program_is_known_until_it_was_reaped_and_that_is_told_to_whoever_asked() {
+        after_each(|| _ = REAPED.fetch_add(1, Ordering::SeqCst));
+        let mut child = start(Command::new("cat").stdin(Stdio::piped())).unwrap();
+        let pid = i32::try_from(child.id()).unwrap();
+        assert!(has_started(pid) && !has_started(-pid) && !has_started(0));
+        drop(child.stdin.take());
+        let before = REAPED.load(Ordering::SeqCst);
+        assert!(wait(&mut child).unwrap().success());
+        assert!(!has_started(pid), "its number may be another's now");
+        assert!(REAPED.load(Ordering::SeqCst) > before);
+    }
+
+    #[test]
+    fn a_program_cannot_speak_with_the_service_manager_of_this_process() {
+        let mut command = Command::new("env");
+        OF_MANAGER.iter().for_each(|variable| _ = command.env(variable, "1"));
+        let mut child = start(command.env("OTHER", "1").stdout(Stdio::piped())).unwrap();
+        let mut all = String::new();
+        child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
+        wait(&mut child).unwrap();
+        assert!(all.lines().any(|line| line == "OTHER=1"), "{all}");
+        for variable in OF_MANAGER {
+            assert!(!all.contains(&format!("{variable}=")), "{all}");
+        }
+    }
+
+    /// The number of a program that is about to start is not noted yet.
+    #[test]
+    fn nobody_reaps_while_a_program_is_about_to_start() {
+        let starting = STARTING.read();
+        while_none_starts(|| panic!("one is about to start"));
+        drop(starting);
+        let (begun, mut is_called) = (Instant::now(), false);
+        while !is_called {
+            // Tests beside this one start programs.
+            while_none_starts(|| is_called = true);
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+    }
+
+    #[test]
+    fn a_process_beside_this_one_is_this_program_by_its_name() {
+        let command = this_program();
+        assert_eq!(command.get_program(), "/proc/self/exe");
+        assert!(format!("{command:?}").ends_with("\"electd\""), "{command:?}");
+    }
+}

@@ -134,6 +134,13 @@ mod tests {
         assert!(error.starts_with("`/no/such/program` cannot be run: No such file"), "{error}");
     }
 
+    #[test]
+    fn what_is_quoted_is_cut() {
+        let whole = "x".repeat(SHOWN);
+        assert_eq!(quote(&whole), whole);
+        assert_eq!(quote(&format!("{whole}y")), format!("{whole}..."));
+    }
+
     /// Whether a process is there, be it as a zombie.
     fn is_there(pid: &str) -> bool {
         let pid = Pid::from_raw(pid.trim().parse().unwrap()).unwrap();

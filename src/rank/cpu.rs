@@ -55,13 +55,17 @@ mod tests {
 
     /// The description of four cores in a system with these files.
     fn four(files: &[(&str, &str)]) -> Sample {
+        cores(4, files)
+    }
+
+    fn cores(count: usize, files: &[(&str, &str)]) -> Sample {
         let root = tempfile::tempdir().unwrap();
         for (name, content) in files {
             let path = root.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        speed(4, root.path())
+        speed(count, root.path())
     }
 
     const CPUINFO: &str = "processor\t: 0\nmodel name\t: X @ 3.00GHz\ncpu MHz\t\t: 2100.5\n\n\
@@ -86,8 +90,11 @@ mod tests {
         for files in [&[][..], &[(INFO, "processor\t: 0\nBogoMIPS\t: 48.00\n")], &[(TOP, "0")]] {
             let sample = four(files);
             assert_eq!(sample.value, 4);
-            assert!(sample.from.starts_with("4 cores; no clock is told in "), "{sample:?}");
+            assert_eq!(sample.from, format!("4 cores; no clock is told in /{TOP} or /{INFO}"));
         }
+        assert!(cores(1, &[]).from.starts_with("1 core; "));
+        let one = cores(1, &[(TOP, "3600000\n")]);
+        assert_eq!((one.value, one.from), (3600, format!("1 core at 3600 MHz (/{TOP})")));
     }
 
     #[test]

@@ -135,3 +135,54 @@ fn no_pipe(error: &io::Error) -> String {
 fn no_variables() -> Variables {
     Arc::new(Vec::new)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn command(timeout: Duration) -> Source {
+        Source::Command { program: "true".into(), arguments: Vec::new(), timeout }
+    }
+
+    #[test]
+    fn each_source_is_read_and_named() {
+        let sample = |source: &Source| source.sample(&no_variables()).unwrap();
+        let fixed = |value, from: &str| Sample { value, from: from.to_owned() };
+        assert_eq!(sample(&Source::Id), fixed(0, "all are equal, the id decides"));
+        assert_eq!(sample(&Source::Priority(-7)), fixed(-7, "the configuration"));
+        let local = Source::Address("127.0.0.2:1".to_owned());
+        assert_eq!(sample(&local), fixed(0x7f00_0002, "127.0.0.2"));
+        let (here, folder) = (cpu::sample(Path::new("/")).unwrap(), tempfile::tempdir().unwrap());
+        let has_clock = |sample: &Sample| sample.from.contains(" MHz ");
+        assert_eq!(has_clock(&sample(&Source::Cpu)), has_clock(&here), "the files of this host");
+        let files = sample(&Source::Files(folder.path().to_owned()));
+        assert_eq!(files, fixed(0, &format!("0 files in {}", folder.path().display())));
+        assert!(sample(&Source::Disk(folder.path().to_owned())).from.contains(" bytes are free "));
+        assert!(command(FIRST).sample(&no_variables()).unwrap_err().contains("no number"));
+    }
+
+    #[test]
+    fn a_start_waits_for_what_is_soon_there() {
+        let seconds = Duration::from_secs;
+        for (source, changes, within) in [
+            (Source::Id, false, 1),
+            (Source::Priority(7), false, 1),
+            (Source::Address(String::new()), false, 1),
+            (Source::Cpu, true, 1),
+            (Source::Disk(PathBuf::new()), true, 1),
+            (Source::Files(PathBuf::new()), true, 1),
+            (command(seconds(1)), true, 2),
+            (command(seconds(60)), true, 3),
+        ] {
+            assert_eq!(source.changes(), changes, "{source:?}");
+            assert_eq!(source.first_within(), seconds(within), "{source:?}");
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_told_is_the_greatest_there_is_and_what_cannot_be_read_is_told() {
+        let most = i64::MAX - 1; // one more stands for a member that an operator chose
+        assert_eq!([measured(7_u64), measured(u64::MAX), measured(i64::MAX)], [7, most, most]);
+        assert_eq!(no_pipe(&io::Error::other("so")), "no pipe can be opened: so");
+    }
+}

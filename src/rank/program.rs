@@ -143,3 +143,51 @@ fn failure(status: ExitStatus) -> Option<String> {
         (None, None) => Some(format!("ended: {status}")),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    #[test]
+    fn an_end_that_is_no_success_is_told_in_words() {
+        let told = |status| failure(ExitStatus::from_raw(status));
+        assert_eq!(told(0), None);
+        assert_eq!(told(3 << 8).as_deref(), Some("exited with code 3"));
+        assert_eq!(told(15).as_deref(), Some("was ended by signal 15"));
+        assert!(told(0x137f).is_some_and(|told| told.starts_with("ended: ")), "{:?}", told(0x137f));
+    }
+
+    #[test]
+    fn a_program_is_shown_as_it_would_be_typed() {
+        let arguments = ["-c".to_owned(), "a b".to_owned()];
+        let (program, timeout) = (Path::new("./sh"), Duration::ZERO);
+        assert_eq!(
+            Program { program, arguments: &arguments, timeout }.to_string(),
+            "`./sh -c a b`"
+        );
+        assert_eq!(Program { program, arguments: &[], timeout }.to_string(), "`./sh`");
+    }
+
+    /// Nothing more comes from it: a wait for it would end at once, again and again.
+    #[test]
+    fn an_output_is_read_until_it_is_closed_and_then_left_alone() {
+        let (reader, mut writer) = io::pipe().unwrap();
+        let mut pipe = Pipe::new(Some(reader.into())).unwrap();
+        pipe.read();
+        assert!(pipe.open.is_some() && pipe.printed.is_empty(), "it has yet to say something");
+        writer.write_all(b"so").unwrap();
+        pipe.read();
+        assert!(pipe.open.is_some());
+        drop(writer);
+        // A process that another test just forks has a copy, until it becomes its program.
+        let begun = Instant::now();
+        while pipe.open.is_some() && begun.elapsed() < Duration::from_secs(20) {
+            pipe.read();
+        }
+        assert!(pipe.open.is_none());
+        pipe.read();
+        assert_eq!(pipe.printed, b"so");
+    }
+}

@@ -53,3 +53,35 @@ impl Running {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicBool, Ordering};
+    use std::time::Instant;
+
+    use super::*;
+    use crate::rank::stop::Woken;
+
+    #[test]
+    fn a_stop_waits_for_what_ends_and_leaves_what_hangs() {
+        let has_ended = Arc::new(AtomicBool::new(false));
+        let ends = has_ended.clone();
+        let running = Running::start("ends", move |stop| {
+            let far = Instant::now() + Duration::from_secs(1000);
+            ends.store(
+                stop.wait(&[], far).is_ok_and(|woken| woken == Woken::Stopped),
+                Ordering::SeqCst,
+            );
+        });
+        let begun = Instant::now();
+        running.unwrap().stop();
+        let is_late = begun.elapsed() >= GRACE; // on a busy host
+        assert!(is_late || has_ended.load(Ordering::SeqCst), "it was stopped, and has ended");
+
+        let (release, hangs) = channel::bounded::<()>(0);
+        let running = Running::start("hangs", move |_| _ = hangs.recv());
+        running.unwrap().stop();
+        assert!(release.send_timeout((), Duration::from_secs(20)).is_ok(), "it hangs still");
+    }
+}

@@ -209,11 +209,16 @@ mod tests {
 
     #[test]
     fn a_stop_does_not_wait_for_the_next_sample_nor_for_a_command() {
-        let (sampler, first, _samples) = start(Source::Cpu, TIMEOUT * 100);
+        let (sampler, first, samples) = start(Source::Cpu, TIMEOUT * 100);
         assert!(first.is_ok());
         let begun = Instant::now();
         sampler.stop();
         assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
+        assert_eq!(
+            samples.try_recv(),
+            Err(channel::TryRecvError::Disconnected),
+            "its thread has ended"
+        );
 
         let (stopper, stop) = Stop::new().unwrap();
         let source = command("sleep", "1000", TIMEOUT * 100);

@@ -70,6 +70,9 @@ fn sentence(highest: Option<u64>) -> String {
 fn the_words_of_a_refusal_name_what_forbids_it() {
     let limit = "its threads have ordinary scheduling: not permitted: RLIMIT_RTPRIO is 9 and has to be 10 or more";
     assert!(sentence(Some(9)).starts_with(limit), "{}", sentence(Some(9)));
+    let remedy =
+        " (in a unit LimitRTPRIO=10 and RestrictRealtime=no, for a container --ulimit rtprio=10)";
+    assert_eq!(sentence(Some(9)), format!("{limit}{remedy}; its memory is not locked"));
     for enough in [Some(10), None] {
         assert!(sentence(enough).contains("RLIMIT_RTPRIO allows it"), "{}", sentence(enough));
     }
@@ -90,4 +93,43 @@ fn a_thread_that_wakes_the_election_runs_in_real_time_meanwhile() {
     })
     .join()
     .unwrap();
+}
+
+/// What is refused is known from the begin on, before a thread has asked for it.
+#[test]
+fn a_trial_finds_what_a_thread_would_find_and_leaves_the_thread_that_asks_alone() {
+    let thread = || thread::spawn(|| promote().map(|_| ())).join().unwrap();
+    let tried = thread::spawn(|| (try_scheduling(), own_scheduling())).join().unwrap();
+    assert_eq!(tried, (thread(), (0, 0)));
+}
+
+#[test]
+fn the_greatest_priority_is_what_the_system_tells_of_this_process() {
+    let limits = fs::read_to_string("/proc/self/limits").unwrap();
+    let line = limits.lines().find_map(|line| line.strip_prefix("Max realtime priority")).unwrap();
+    let told = line.split_whitespace().next().unwrap().parse().ok();
+    assert_eq!(refused::highest_priority(), told, "{line}");
+}
+
+#[test]
+fn memory_that_the_system_does_not_lock_is_told_with_the_remedy() {
+    assert_eq!(
+        refused::lock(&rustix::io::Errno::NOMEM),
+        "its memory is not locked: mlockall: Cannot allocate memory (os error 12): give this host more memory, or the \
+         node a unit that may lock it"
+    );
+    let limit = "its memory is not locked: RLIMIT_MEMLOCK is ";
+    assert!(
+        refused::memory().is_none_or(|why| why.starts_with(limit) && why.ends_with("memlock=-1)"))
+    );
+}
+
+#[test]
+fn all_that_is_refused_is_one_sentence() {
+    let words = |refused: [Option<&str>; 2]| in_words(refused.map(|one| one.map(str::to_owned)));
+    assert_eq!(words([None, None]), None);
+    assert_eq!(words([Some("a"), None]).as_deref(), Some("a"));
+    assert_eq!(words([Some("a"), Some("b")]).as_deref(), Some("a; b"));
+    let holds = Realtime(Some(Arc::default())).status();
+    assert_eq!(holds, Some(RealtimeStatus { holds: true, refused: None }));
 }

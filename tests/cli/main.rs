@@ -3,7 +3,9 @@
 
 mod admin;
 mod config;
+mod coroner;
 mod events;
+mod jobs;
 mod lab;
 mod package;
 mod simulate;

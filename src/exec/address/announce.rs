@@ -84,6 +84,7 @@ fn advertisement(ip: Ipv6Addr, hardware: Hardware) -> Vec<u8> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::netlink::Netlink;
     use super::*;
 
     const HARDWARE: Hardware = [2, 0, 0, 0, 0, 7];
@@ -105,5 +106,19 @@ mod tests {
         assert_eq!(message[..8], [136, 0, 0, 0, 0x20, 0, 0, 0]);
         assert_eq!(message[8..24], ip.octets());
         assert_eq!(message[24..], [2, 1, 2, 0, 0, 0, 0, 7]);
+    }
+
+    /// The loopback is on every host, and has no neighbours.
+    #[test]
+    fn an_interface_is_found_by_its_number_and_one_without_hardware_needs_no_announcement() {
+        let lo = Netlink::open().unwrap().index("lo").unwrap().unwrap();
+        let found = link(lo).unwrap().expect("lo is there");
+        assert_eq!((found.ifindex(), found.addr()), (usize::try_from(lo).unwrap(), Some([0; 6])));
+        assert!(link(u32::MAX).unwrap().is_none());
+        for text in ["10.0.0.9/32%lo", "fd00::9/128%lo"] {
+            let address = text.parse().unwrap();
+            announce(&address, lo).unwrap();
+            announce(&address, u32::MAX).unwrap();
+        }
     }
 }

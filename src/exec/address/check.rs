@@ -130,6 +130,53 @@ mod tests {
         let [own, same, other] = ["10.0.0.9/24%eth0", "10.0.0.9/32%lo", "10.0.0.10/24%eth0"]
             .map(|text| [text.parse::<Address>().unwrap()]);
         assert!(differ(&own, &other).is_ok());
-        assert!(differ(&own, &same).is_err());
+        let error = differ(&own, &same).unwrap_err().to_string();
+        let words = "--address 10.0.0.9/24%eth0: the node that runs on this host has 10.0.0.9 itself while it leads: \
+                     leave it out here, or end `electd run --address 10.0.0.9/32%lo`";
+        assert_eq!(error, words);
+    }
+
+    /// What anybody may ask, whether this process may add an address or not.
+    #[test]
+    fn an_interface_that_is_not_there_and_an_address_that_is_are_refused() {
+        let mut netlink = Netlink::open().unwrap();
+        let mut refused =
+            |address: &Address| check_one(&mut netlink, address).map_err(|error| error.to_string());
+        let nowhere = "10.0.0.9/24%no-such".parse().unwrap();
+        let why =
+            "--address 10.0.0.9/24%no-such: this host has no interface \"no-such\" (see `ip link`)";
+        assert_eq!(refused(&nowhere), Err(why.to_owned()));
+        let there = Address { ip: [127, 0, 0, 1].into(), prefix: 8, interface: "lo".to_owned() };
+        let why = "--address 127.0.0.1/8%lo: this host has 127.0.0.1 already, on lo; electd adds and removes \
+                   it itself: take it from the host's own configuration, or end what renews it";
+        assert_eq!(refused(&there), Err(why.to_owned()));
+        let free = Address { ip: [127, 9, 9, 9].into(), ..there };
+        assert_eq!(refused(&free), Ok(()), "no address of this host");
+        assert!(check(&[]).is_ok(), "nothing is needed for none");
+    }
+
+    #[test]
+    fn what_is_missing_is_named_with_its_remedy() {
+        let address: Address = "fd00::9/64%eth0".parse().unwrap();
+        let file = PathBuf::from("/proc/sys/net/ipv6/conf/eth0/disable_ipv6");
+        for (refused, words) in [
+            (Refused::Twice(address.ip), "--address fd00::9 is given twice: give it once"),
+            (
+                Refused::Capability("CAP_NET_RAW"),
+                "--address needs the capability CAP_NET_RAW: run electd as root, or give its unit \
+                 AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW",
+            ),
+            (
+                Refused::NoIpv6(address, file),
+                "--address fd00::9/64%eth0: IPv6 is disabled on eth0 \
+                 (/proc/sys/net/ipv6/conf/eth0/disable_ipv6 is not 0)",
+            ),
+            (
+                Refused::Kernel(io::Error::other("so")),
+                "--address: cannot ask the kernel for the addresses of this host: so",
+            ),
+        ] {
+            assert_eq!(refused.to_string(), words);
+        }
     }
 }

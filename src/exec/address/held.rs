@@ -157,6 +157,9 @@ fn not_held(verb: &'static str, address: &Address, error: &io::Error) -> NotHeld
 
 #[cfg(test)]
 mod tests {
+    use nix::ifaddrs::getifaddrs;
+    use nix::sys::socket::LinkAddr;
+
     use super::*;
 
     /// A switch may lose the first, as when it has yet to learn that the host is there.
@@ -167,5 +170,44 @@ mod tests {
         held.announcement = Some(Time(0));
         held.tend().unwrap();
         assert_eq!(held.due(), held.renewal, "and once");
+        held.renewal = Time(0);
+        held.tend().unwrap();
+        assert!(held.renewal > now(), "they are renewed when that is due");
+        assert!(held.end());
+    }
+
+    #[test]
+    fn an_address_that_cannot_be_added_is_told_and_leaves_nothing() {
+        let address = "10.0.0.9/24%no-such".parse().unwrap();
+        let Err(refused) = Held::begin(&[address]).unwrap() else {
+            panic!("there is no such interface")
+        };
+        assert_eq!(
+            refused.to_string(),
+            "cannot add the address 10.0.0.9/24%no-such: the interface is gone"
+        );
+        assert!(!refused.is_left());
+    }
+
+    /// Neighbours find the address later; to end the job for that would be worse.
+    #[test]
+    fn an_announcement_that_fails_is_no_reason_to_give_the_address_up() {
+        let hardware = |of: &LinkAddr| of.addr().is_some_and(|addr| addr != [0; 6]);
+        let mut links =
+            getifaddrs().unwrap().filter_map(|found| found.address?.as_link_addr().copied());
+        let Some(link) = links.find(hardware) else {
+            return println!("skipped: this host has no interface with a hardware address");
+        };
+        let mut held = Held::begin(&[]).unwrap().unwrap();
+        let index = u32::try_from(link.ifindex()).unwrap();
+        // This host does not have the address, so that nothing can be sent from it.
+        held.addresses.push(("fd00:9::9/128%it".parse().unwrap(), index));
+        for _ in 0..2 {
+            held.announce().unwrap();
+            assert!(held.unheard, "and that was said");
+        }
+        held.addresses.clear();
+        held.announce().unwrap();
+        assert!(!held.unheard);
     }
 }

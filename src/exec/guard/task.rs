@@ -124,9 +124,43 @@ mod tests {
             command: Vec::new(),
             ..full.clone()
         };
-        for task in [full, little] {
-            assert_eq!(Task::read(task.arguments()).unwrap(), task);
+        let words =
+            "/a b/job.lock|leased|1500|./clean up|/a b/guards.sock|7|10.0.0.9/24%eth0|--|sh|--|-c";
+        for (task, words) in [(full, words), (little, "/a b/job.lock|unleased|1500|||0|--")] {
+            let arguments = task.arguments();
+            assert_eq!(Task::read(arguments.clone()).unwrap(), task);
+            assert_eq!(
+                arguments.join("|".as_ref()),
+                words,
+                "as an electd of another version says it"
+            );
         }
-        assert!(Task::read(vec!["job.lock".into(), LEASED.into(), "soon".into()]).is_err());
+    }
+
+    #[test]
+    fn an_argument_that_is_missing_or_cannot_be_read_is_named() {
+        let words = ["job.lock", LEASED, "1500", "", "", "7"];
+        let refused = |words: &[&str]| {
+            let words = words.iter().map(OsString::from).collect();
+            Task::read(words).expect_err("it is refused").to_string()
+        };
+        for (known, missing) in [
+            "which lock to take",
+            "whether there is a lease",
+            "the time to stop",
+            "whether there is a cleanup",
+            "where to register",
+            "for which incarnation",
+        ]
+        .into_iter()
+        .enumerate()
+        {
+            assert_eq!(refused(&words[..known]), format!("the guard was not told {missing}"));
+        }
+        assert_eq!(refused(&["job.lock", LEASED, "soon", "", "", "7"]), "\"soon\" is no limit");
+        assert_eq!(refused(&["job.lock", LEASED, "1", "", "", "-7"]), "\"-7\" is no incarnation");
+        let address = [&words[..], &["lo", "--"]].concat();
+        assert!(refused(&address).starts_with("lo: write it as 10.0.0.9/24%eth0"));
+        assert!(Task::read(words.map(OsString::from).to_vec()).unwrap().command.is_empty());
     }
 }

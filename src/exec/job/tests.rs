@@ -5,8 +5,10 @@ use std::process::{Child, Command, Stdio};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::*;
+use crate::exec::address::spec::Address;
 use crate::exec::plan::tests::plan;
 use crate::node::leadership::{Feed, Term};
+use crate::node::logged::logged;
 
 /// A node that has ended, or not.
 struct Node {
@@ -173,12 +175,55 @@ fn a_job_looks_again_when_its_guard_would_be_late() {
     let (mut job, _guard) = job(&LIVES, &plan, &leadership, getpid());
     assert_eq!(job.pause(), None, "an event wakes it");
     let about = |pause: Option<Duration>, time| {
-        pause.is_some_and(|pause| pause <= time && pause + seconds(20) > time)
+        pause.is_some_and(|pause| pause <= time && pause + seconds(15) > time)
     };
     job.ordered = Some(now() + seconds(100));
     assert!(about(job.pause(), seconds(150)), "{:?}", job.pause());
+    job.ordered = Some(ago(seconds(60)));
+    assert_eq!(job.pause(), Some(Duration::from_millis(1)), "not without a pause");
     job.late_since = Some(now());
     assert!(about(job.pause(), seconds(25)), "{:?}", job.pause());
+}
+
+/// A renewal may come late, and the next one as well.
+#[test]
+fn a_guard_that_was_late_for_a_moment_is_given_the_whole_time_again() {
+    let (leadership, plan) = (leadership(true), plan());
+    let (mut job, _guard) = job(&LIVES, &plan, &leadership, getpid());
+    job.alarms.late.set(Time(0)).unwrap();
+    job.overrule();
+    assert!(job.late_since.is_some());
+    job.alarms.late.set(now() + seconds(1000)).unwrap();
+    job.overrule();
+    assert_eq!((job.late_since, job.overruled), (None, false));
+}
+
+/// What a job is, and how it ended, as the log tells it.
+#[test]
+fn a_job_is_told_in_words() {
+    let (valid, ended) = (leadership(true), leadership(false));
+    let address = "10.0.0.9/24%eth0".parse::<Address>().unwrap();
+    let command = vec!["sh".into(), "-c".into()];
+    let runs = Plan { command: command.clone(), ..plan() };
+    let holds = Plan { addresses: vec![address.clone(), address.clone()], ..plan() };
+    let both = Plan { addresses: vec![address], command, ..plan() };
+    assert_eq!(words(&runs), "runs sh");
+    assert_eq!(words(&holds), "holds 10.0.0.9/24%eth0, 10.0.0.9/24%eth0");
+    assert_eq!(words(&both), "holds 10.0.0.9/24%eth0 and runs sh");
+    let end = |plan: &Plan, leadership: &Leadership, status: i32| {
+        let (job, _guard) = job(&LIVES, plan, leadership, getpid());
+        let mut end = None;
+        let told = logged(|| end = Some(job.end(ExitStatus::from_raw(status))));
+        (end.unwrap(), told.join("; "))
+    };
+    let by_itself = "INFO : the job ended by itself, with code 3".to_owned();
+    let with_leadership = "INFO : the job has ended, since the leadership does".to_owned();
+    assert_eq!(end(&runs, &valid, 3 << 8), ((Left::Nothing, JobEnd::ByItself(3)), by_itself));
+    let ends = (Left::Nothing, JobEnd::WithLeadership);
+    assert_eq!(end(&runs, &ended, 3 << 8), (ends, with_leadership.clone()));
+    assert_eq!(end(&holds, &valid, 0), (ends, with_leadership));
+    let killed = Signal::KILL.as_raw();
+    assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), String::new()));
 }
 
 /// A guard that ended with this status while the leadership was valid and nobody had told it to

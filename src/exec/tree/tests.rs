@@ -16,7 +16,51 @@ fn a_process_is_told_with_its_name_and_state() {
     child.wait().unwrap();
     assert!(undead(&[pid]).ends_with("(gone)"));
     assert!(undead(&[pid; 8]).ends_with("(gone)"));
+    assert!(undead(&[pid; 9]).ends_with("(gone), and 1 more"));
     assert!(undead(&[pid; 10]).ends_with("(gone), and 2 more"));
+    let one = format!("{} (gone)", pid.as_raw_nonzero());
+    assert_eq!(
+        undead(&[pid; 2]),
+        format!("KILL did not end these processes of the job yet: {one}, {one}")
+    );
+}
+
+#[test]
+fn the_lists_of_the_kernel_are_read_where_it_has_them() {
+    let is_of_kernel = matches!(Lists::open().unwrap(), Lists::OfKernel);
+    assert_eq!(is_of_kernel, Path::new(LIST).exists());
+    assert_eq!(numbers("/proc/self/fd/none").unwrap_err().kind(), ErrorKind::NotFound);
+}
+
+/// What cannot be known is no reason to believe that nothing is left.
+#[test]
+fn a_process_that_has_ended_or_hides_is_told_from_a_failure_of_the_system() {
+    for (errno, hides) in [
+        (Errno::SRCH, true),
+        (Errno::NOENT, true),
+        (Errno::ACCESS, true),
+        (Errno::PERM, true),
+        (Errno::MFILE, false),
+        (Errno::NOMEM, false),
+        (Errno::IO, false),
+    ] {
+        assert_eq!(is_hidden(&errno.into()), hides, "{errno}");
+    }
+}
+
+#[test]
+fn what_is_killed_is_waited_for_and_its_end_is_told() {
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let own = Pid::from_child(&child);
+    let mut ended = Vec::new();
+    let left = kill_all(
+        Duration::from_secs(20),
+        |pid| pid != own,
+        |pid, status| ended.push((pid, status.terminating_signal())),
+    );
+    assert_eq!(left.unwrap(), []);
+    assert_eq!(ended, [(own, Some(Signal::KILL.as_raw()))]);
+    assert!(child.wait().is_err(), "it was reaped");
 }
 
 /// A process that starts another and waits for its stdin to end.

@@ -1,0 +1,209 @@
+//! A node that leads, and what the processes attached to it hear and obtain.
+
+use std::io::{BufRead, Read};
+use std::time::Instant;
+
+use super::*;
+use crate::exec::leader::Leader;
+use crate::node::example::{Example, leader};
+use crate::node::logged::logged;
+
+/// Far longer than anything takes here.
+const LONG: Duration = Duration::from_secs(20);
+
+/// Nobody yet, and a state folder.
+fn attached(node: &Example) -> (Attached, tempfile::TempDir) {
+    let folder = tempfile::tempdir().unwrap();
+    let addresses = ["10.0.0.9/24%eth0".parse().unwrap()];
+    let state = folder.path().to_owned();
+    (Attached::new(node.handle(), state, None, &addresses, Attendance::Unasked), folder)
+}
+
+/// One that has asked to be attached.
+struct Exec {
+    stream: UnixStream,
+    lines: BufReader<UnixStream>,
+}
+
+impl Exec {
+    fn of(attached: &Attached) -> Exec {
+        let (stream, far) = UnixStream::pair().unwrap();
+        stream.set_read_timeout(Some(LONG)).unwrap();
+        attached.take(far);
+        let lines = BufReader::new(stream.try_clone().unwrap());
+        Exec { stream, lines }
+    }
+
+    /// The first lines of an answer, up to the empty one.
+    fn head(&mut self) -> String {
+        let mut head = String::new();
+        while !head.ends_with("\r\n\r\n") {
+            assert!(self.lines.read_line(&mut head).unwrap() > 0, "{head}");
+        }
+        head
+    }
+
+    /// Its number, if it is taken in.
+    fn number(&mut self) -> Option<String> {
+        self.head().starts_with("HTTP/1.1 101 ").then(|| match self.hears() {
+            FromNode::Welcome { lock, .. } => lock,
+            other => panic!("{other:?}"),
+        })
+    }
+
+    fn hears(&mut self) -> FromNode {
+        words::read(&mut self.lines).unwrap().expect("the connection lasts")
+    }
+
+    /// The answer to this. The leadership is renewed meanwhile.
+    fn asks(&mut self, word: &FromExec) -> FromNode {
+        words::write(&self.stream, word).unwrap();
+        loop {
+            match self.hears() {
+                FromNode::Leads { .. } => {}
+                answer => return answer,
+            }
+        }
+    }
+
+    fn holds(&mut self) {
+        let hold = FromExec::Hold { most_ms: 1000, registers: false };
+        assert_eq!(self.asks(&hold), FromNode::Held(true));
+    }
+}
+
+#[track_caller]
+fn until(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < LONG, "{what}");
+        thread::yield_now();
+    }
+}
+
+/// Whose holds delay the release of the leadership.
+fn holding(node: &Example) -> i64 {
+    node.handle().tally().exec_running.get()
+}
+
+#[test]
+fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
+    let node = leader().unwrap();
+    let (attached, folder) = attached(&node);
+    let mut exec = Exec::of(&attached);
+    let head =
+        "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: electd-exec\r\n\r\n";
+    assert_eq!(exec.head(), head);
+    let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
+    let file = folder.path().join(&lock);
+    let (clock, takes_failures) = (Some(clock::own()), true);
+    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None };
+    assert_eq!(exec.hears(), welcome);
+    assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+    let leadership = node.handle().leadership().unwrap();
+    for _ in 0..2 {
+        let FromNode::Leads { epoch, until, renewal } = exec.hears() else { panic!("it leads") };
+        assert_eq!(epoch, leadership.epoch());
+        assert!(until > crate::node::now().0.saturating_sub(LONG.as_nanos() as u64));
+        assert_eq!(renewal.map(Duration::from_nanos), leadership.renewal());
+    }
+    exec.holds();
+    until("it holds the leadership", || holding(&node) == 1);
+    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    until("nothing of the command is left", || holding(&node) == 0);
+    let FromNode::Resigned(Some(why)) = exec.asks(&FromExec::Resign) else {
+        panic!("no other is there")
+    };
+    assert!(!why.is_empty());
+    let failed = FromExec::Failed { reason: "code 3".to_owned() };
+    assert_eq!(exec.asks(&failed), FromNode::Resigned(None));
+    let handle = node.handle();
+    until("the node stands back", || {
+        handle.status().failure.is_some_and(|failure| failure.reason == "code 3")
+    });
+    drop(exec);
+    until("its number is free", || !file.exists());
+}
+
+#[test]
+fn so_many_are_attached_and_a_number_that_is_free_again_is_given_to_the_next() {
+    let node = leader().unwrap();
+    let (attached, _folder) = attached(&node);
+    let mut all: Vec<Exec> = (0..MOST).map(|_| Exec::of(&attached)).collect();
+    assert_eq!(all[63].number().as_deref(), Some("exec-64.lock"));
+    let mut refused = String::new();
+    Exec::of(&attached).lines.read_to_string(&mut refused).unwrap();
+    let sentence = "{\"error\":\"64 commands are attached to this node, which is the most\"}";
+    assert_eq!(
+        refused,
+        format!(
+            "HTTP/1.1 503 Service Unavailable\r\nContent-Type: application/json\r\nConnection: close\r\n\
+             Content-Length: {}\r\n\r\n{sentence}",
+            sentence.len()
+        )
+    );
+    all.remove(6);
+    let begun = Instant::now();
+    let number = loop {
+        assert!(begun.elapsed() < LONG);
+        if let Some(number) = Exec::of(&attached).number() {
+            break number;
+        }
+    };
+    assert_eq!(number, "exec-7.lock");
+}
+
+#[test]
+fn a_node_that_stops_ends_all_connections_and_takes_nobody_in() {
+    let node = leader().unwrap();
+    let (attached, folder) = attached(&node);
+    let mut exec = Exec::of(&attached);
+    assert!(exec.number().is_some());
+    let later = attached.clone();
+    attached.stop();
+    exec.lines.read_to_string(&mut String::new()).unwrap();
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "its lock is gone");
+    let mut refused = String::new();
+    Exec::of(&later).lines.read_to_string(&mut refused).unwrap();
+    assert!(refused.ends_with("\r\n\r\n{\"error\":\"this node is stopping\"}"), "{refused}");
+}
+
+/// Its guard ends the command, and holds a lock until nothing of it is left.
+#[test]
+fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
+    let node = leader().unwrap();
+    let (attached, folder) = attached(&node);
+    let mut exec = Exec::of(&attached);
+    assert_eq!(exec.number().as_deref(), Some("exec-1.lock"));
+    let file = lock::of_exec(folder.path(), 1);
+    let guard = lock::take(&file).unwrap();
+    exec.holds();
+    drop(exec);
+    let mut next = Exec::of(&attached);
+    assert_eq!(next.number().as_deref(), Some("exec-2.lock"));
+    next.holds();
+    words::write(&next.stream, &FromExec::Ended).unwrap();
+    until("one of them holds it", || holding(&node) == 1);
+    assert!(file.exists());
+    drop(guard);
+    until("nothing of the command is left", || holding(&node) == 0);
+    until("its number is free", || !file.exists());
+}
+
+/// As a runner in the process of the node sees it.
+#[test]
+fn a_node_is_asked_in_its_own_process() {
+    let node = leader().unwrap();
+    let handle = node.handle();
+    let leadership = Leader::leadership(&handle).expect("it leads");
+    assert!(leadership.is_valid() && !Leader::is_gone(&handle));
+    let hold = Leader::hold(&handle, LONG).expect("it leads on");
+    until("the leadership is held", || holding(&node) == 1);
+    drop(hold);
+    until("the leadership is not held", || holding(&node) == 0);
+    let told = logged(|| Leader::hand_over(&handle)).join("; ");
+    assert!(told.starts_with("WARN : this node leads on: "), "{told}");
+    Leader::stand_back(&handle, "code 3");
+    let failure = handle.status().failure.expect("it stands back");
+    assert_eq!((failure.count, failure.reason.as_str()), (1, "code 3"));
+}

@@ -1,0 +1,194 @@
+//! Which events a hook is told, in what order, and what is counted.
+
+use prometheus_client::metrics::histogram::Histogram;
+
+use super::*;
+use crate::node::events::tests::event;
+use crate::node::logged::logged;
+
+fn ids(waiting: &Waiting) -> Vec<String> {
+    waiting.events.iter().map(|event| event.reason.clone()).collect()
+}
+
+#[test]
+fn the_newest_of_each_kind_waits_in_order() {
+    let log = EventLog::new(1);
+    let kinds = [
+        (EventKind::NoLeader, None),
+        (EventKind::MemberDown, Some("a")),
+        (EventKind::MemberDown, Some("b")),
+        (EventKind::Problem, None),
+        (EventKind::NoLeader, None),
+        (EventKind::MemberDown, Some("a")),
+        (EventKind::ProblemOver, None),
+        (EventKind::Takeover, None),
+    ];
+    log.push(kinds.iter().enumerate().map(|(at, (kind, member))| Event {
+        event: *kind,
+        member: member.map(str::to_owned),
+        ..event(&at.to_string())
+    }));
+    let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+    let new = log.after(seen, KEPT);
+    assert_eq!(waiting.take(&mut seen, new), 2);
+    assert_eq!(ids(&waiting), ["2", "4", "5"]);
+    assert_eq!(seen, log.last());
+    let new = log.after(seen, KEPT);
+    assert_eq!(waiting.take(&mut seen, new), 0);
+}
+
+#[test]
+fn a_program_is_a_file_that_this_user_may_run_by_its_path_or_one_of_path() {
+    for program in ["sh", "/bin/sh"] {
+        assert!(can_run(Path::new(program)), "{program}");
+    }
+    for no_program in ["no-such-program", "/no/such/program", "/etc/passwd", "/etc"] {
+        assert!(!can_run(Path::new(no_program)), "{no_program}");
+    }
+}
+
+#[test]
+fn what_was_forgotten_before_it_was_seen_is_counted() {
+    let log = EventLog::new(1);
+    log.push((0..KEPT + 5).map(|at| event(&at.to_string())));
+    let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+    let new = log.after(seen, KEPT);
+    let left_out = waiting.take(&mut seen, new);
+    assert_eq!((left_out, waiting.events.len()), ((KEPT + 5 - 1) as u64, 1));
+}
+
+/// The hooks of a node with this log.
+fn hooks(log: &Arc<EventLog>) -> Arc<Shared> {
+    let (ring, rings) = bounded(1);
+    let bell = ring.clone();
+    log.on_news(move || _ = bell.try_send(()));
+    Arc::new(Shared {
+        config: Mutex::default(),
+        end: Mutex::default(),
+        ring,
+        rings,
+        log: log.clone(),
+        tally: Arc::new(Tally::new(Histogram::new([]))),
+        cluster: "hc".to_owned(),
+        thread: Mutex::default(),
+    })
+}
+
+fn hook(script: &str) -> Option<HooksConfig> {
+    let (program, timeout) = ("sh".into(), Duration::from_secs(20));
+    Some(HooksConfig { program, arguments: vec!["-c".to_owned(), script.to_owned()], timeout })
+}
+
+/// How often something became of an event.
+fn count(shared: &Shared, result: &str) -> u64 {
+    shared.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).get()
+}
+
+/// A worker that has seen nothing yet.
+fn worker(shared: &Arc<Shared>) -> Worker {
+    let seen = EventId { number: 0, ..shared.log.last() };
+    Worker { shared: shared.clone(), seen, waiting: Waiting::default() }
+}
+
+fn of_kind(kind: EventKind) -> Event {
+    Event { event: kind, ..event("") }
+}
+
+#[test]
+fn each_run_is_counted_and_told_if_it_went_badly() {
+    let name = "the hook sh for no_leader";
+    for (script, result, told) in [
+        ("true", "ok", vec![]),
+        ("exit 3", "failed", vec![format!("WARN hook: {name} exited with code 3")]),
+    ] {
+        let shared = hooks(&Arc::new(EventLog::new(1)));
+        let lines = logged(|| worker(&shared).tell(&hook(script).unwrap(), &event("")));
+        assert_eq!((count(&shared, result), lines), (1, told));
+    }
+    let shared = hooks(&Arc::new(EventLog::new(1)));
+    let missing = HooksConfig { program: "/there/is/none".into(), ..hook("").unwrap() };
+    let limit = Duration::from_millis(50);
+    let late = HooksConfig { timeout: limit, ..hook("sleep 1000").unwrap() };
+    let lines =
+        logged(|| [missing, late].iter().for_each(|it| worker(&shared).tell(it, &event(""))));
+    let why = "cannot be run: No such file or directory (os error 2)";
+    let missing = format!("WARN hook: the hook /there/is/none for no_leader {why}");
+    assert_eq!(lines, [missing, format!("WARN hook: {name} took longer than 50ms and was killed")]);
+    assert_eq!(["not_run", "timeout", "ok"].map(|result| count(&shared, result)), [1, 1, 0]);
+}
+
+#[test]
+fn an_event_that_a_newer_one_of_its_kind_replaces_is_counted_and_told_if_there_is_a_hook() {
+    let sentence =
+        "INFO hook: the hook is not told 1 changes: newer ones of their kind came meanwhile";
+    for (config, left_out, told) in
+        [(None, 0, vec![]), (hook("true"), 1, vec![sentence.to_owned()])]
+    {
+        let log = Arc::new(EventLog::new(1));
+        let shared = hooks(&log);
+        *shared.config.lock() = config;
+        log.push([event("1"), event("2")]);
+        let mut worker = worker(&shared);
+        assert_eq!(logged(|| worker.look()), told);
+        assert_eq!(ids(&worker.waiting), ["2"]);
+        assert_eq!(count(&shared, "left_out"), left_out);
+        assert_eq!(logged(|| worker.look()), [""; 0], "there is nothing new");
+    }
+}
+
+/// As much as its time allows; what is left is counted.
+#[test]
+fn a_node_that_stops_tells_its_hook_what_waits() {
+    let log = Arc::new(EventLog::new(1));
+    log.push([EventKind::NoLeader, EventKind::Leading, EventKind::Stopping].map(of_kind));
+    let shared = hooks(&log);
+    let ends = |config: Option<HooksConfig>, left: Duration| {
+        *shared.config.lock() = config;
+        *shared.end.lock() = Some(Instant::now() + left);
+        worker(&shared).run();
+        ["ok", "left_out"].map(|result| count(&shared, result))
+    };
+    assert_eq!(ends(None, Duration::ZERO), [0, 0], "nobody is to be told");
+    assert_eq!(ends(hook("true"), Duration::from_secs(100)), [3, 0]);
+    assert_eq!(ends(hook("true"), Duration::ZERO), [3, 3]);
+}
+
+/// A folder, and a hook that notes there what it is told.
+fn notes() -> (tempfile::TempDir, Option<HooksConfig>) {
+    let folder = tempfile::tempdir().unwrap();
+    let script = format!("echo $ELECTD_EVENT >>{}/told", folder.path().display());
+    (folder, hook(&script))
+}
+
+fn told(folder: &tempfile::TempDir) -> String {
+    std::fs::read_to_string(folder.path().join("told")).unwrap_or_default()
+}
+
+#[test]
+fn a_first_hook_is_told_what_comes_and_a_later_one_takes_its_place() {
+    let log = Arc::new(EventLog::new(1));
+    let (shared, (first, one), (later, other)) = (hooks(&log), notes(), notes());
+    let handle = Hooks(shared.clone()).handle();
+    log.push([of_kind(EventKind::NoLeader)]);
+    handle.replace(None).unwrap();
+    assert!(shared.thread.lock().is_none(), "a node without a hook has no thread for it");
+    handle.replace(one).unwrap();
+    let until = |folder: &tempfile::TempDir, words: &str| {
+        let begun = Instant::now();
+        while told(folder) != words {
+            assert!(begun.elapsed() < Duration::from_secs(20), "{} and not {words}", told(folder));
+            thread::yield_now();
+        }
+    };
+    log.push([of_kind(EventKind::Leading)]);
+    until(&first, "leading\n");
+    handle.replace(other).unwrap();
+    log.push([of_kind(EventKind::Following)]);
+    until(&later, "following\n");
+    log.push([of_kind(EventKind::Stopping)]);
+    Hooks(shared.clone()).stop();
+    assert_eq!((told(&first), told(&later)), ("leading\n".into(), "following\nstopping\n".into()));
+    assert!(shared.thread.lock().is_none(), "its thread has ended");
+    handle.replace(hook("true")).unwrap();
+    assert!(shared.thread.lock().is_none(), "the node has stopped");
+}
