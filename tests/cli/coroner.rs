@@ -303,7 +303,7 @@ fn a_coroner_ends_when_the_state_of_its_member_is_removed() {
 
 #[test]
 fn a_coroner_that_cannot_begin_says_why() {
-    let refused = |folder, order, given: Option<&TcpListener>| {
+    let refused = |folder, order: &Value, given: Option<&TcpListener>| {
         let (mut coroner, answer) = Coroner::begin(folder, order, given);
         assert_eq!(coroner.end().code(), Some(1));
         answer
