@@ -207,6 +207,8 @@ fn is_soon(kind: ErrorKind) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use rustix::process::kill_process;
+
     use super::*;
     use crate::node::events::EventKind;
     use crate::node::events::tests::event;
@@ -302,6 +304,37 @@ mod tests {
             matches!(ended, Ended::Late(after) if after < LONG),
             "the node is stopping: {ended:?}"
         );
+    }
+
+    /// A pipe takes 64 KiB: one that prints more would wait for its reader.
+    #[test]
+    fn a_hook_that_prints_much_is_read_to_its_end() {
+        let much = HooksConfig {
+            timeout: Duration::from_secs(20),
+            ..hook("head -c 300000 /dev/zero | tr '\\0' '\\n'")
+        };
+        let mut ended = None;
+        let lines = logged(|| ended = Some(run(&much, &event(""), "hc", &|| None)));
+        assert_eq!(ended, Some(Ended::Well));
+        assert_eq!(lines.len(), 101);
+        assert_eq!(lines[100], info("hook: 299900 more lines were left out".to_owned()));
+    }
+
+    /// Whoever leaves the process group of a hook keeps its output open.
+    #[test]
+    fn what_a_hook_has_started_elsewhere_holds_nobody_up() {
+        let folder = tempfile::tempdir().unwrap();
+        let left = folder.path().join("left");
+        let shown = left.display();
+        let script = format!(
+            "setsid sh -c 'echo $$ >{shown}; exec sleep 60' & until [ -s {shown} ]; do sleep 0.01; done"
+        );
+        let begun = Instant::now();
+        let ended = ran(&script).0;
+        let pid = std::fs::read_to_string(&left).unwrap().trim().parse().unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
+        assert_eq!(ended, Ended::Well);
+        assert!(begun.elapsed() < Duration::from_secs(50), "it was waited for");
     }
 
     #[test]

@@ -14,6 +14,8 @@
 
 pub mod address;
 mod alarms;
+#[cfg(test)]
+mod alone;
 pub mod attach;
 mod cleanup;
 mod clock;

@@ -31,3 +31,43 @@ pub fn reap() {
         }
     });
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::exec::alone::alone;
+
+    /// Until it can be waited for.
+    fn until_ended(pid: u32) {
+        let id = Id::Pid(nix::unistd::Pid::from_raw(i32::try_from(pid).unwrap()));
+        waitid(id, WaitPidFlag::WEXITED | WaitPidFlag::WNOWAIT).unwrap();
+    }
+
+    #[test]
+    fn what_nobody_waits_for_is_reaped_and_what_this_process_started_is_not() {
+        if alone(
+            "orphans::tests::what_nobody_waits_for_is_reaped_and_what_this_process_started_is_not",
+        )
+        .is_some()
+        {
+            return;
+        }
+        let mut orphans =
+            [(); 2].map(|()| children::start_unwatched(&mut Command::new("true")).unwrap());
+        orphans.iter().for_each(|orphan| until_ended(orphan.id()));
+        reap();
+        assert!(orphans.iter_mut().all(|orphan| orphan.wait().is_err()), "both are gone");
+
+        let mut own = children::start(Command::new("sh").args(["-c", "exit 3"])).unwrap();
+        until_ended(own.id());
+        reap();
+        // The kernel tells of one child at a time: this one is reaped once that has been.
+        let mut orphan = children::start_unwatched(&mut Command::new("true")).unwrap();
+        until_ended(orphan.id());
+        adopt();
+        assert_eq!(children::wait(&mut own).unwrap().code(), Some(3));
+        assert!(orphan.wait().is_err(), "it was reaped then");
+    }
+}

@@ -16,3 +16,27 @@ pub fn end_with(parent: Option<Pid>) -> io::Result<()> {
     }
     Ok(())
 }
+
+#[cfg(test)]
+mod tests {
+    use rustix::process::{getpid, parent_process_death_signal};
+
+    use super::*;
+    use crate::exec::alone::alone;
+
+    #[test]
+    fn a_process_is_tied_to_the_one_that_started_it_and_to_no_other() {
+        if alone("parent::tests::a_process_is_tied_to_the_one_that_started_it_and_to_no_other")
+            .is_some()
+        {
+            return;
+        }
+        assert_eq!(parent_process_death_signal().unwrap(), None);
+        for other in [None, Some(getpid())] {
+            let refused = end_with(other).unwrap_err().to_string();
+            assert_eq!(refused, "the process that started this one has ended");
+        }
+        end_with(getppid()).unwrap();
+        assert_eq!(parent_process_death_signal().unwrap(), Some(Signal::KILL));
+    }
+}

@@ -24,7 +24,8 @@ use serde_json::{Value, json};
 /// Far longer than anything takes here.
 const TIMEOUT: Duration = Duration::from_secs(20);
 
-const LONG: Duration = Duration::from_secs(3600);
+/// Longer than a test waits. A coroner whose test was killed ends after sixteen times that.
+const LONG: Duration = Duration::from_secs(60);
 const NONE: Duration = Duration::ZERO;
 
 /// What it says to all who dial, whatever that means.

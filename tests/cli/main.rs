@@ -1,5 +1,5 @@
-//! The interfaces for users and their tools: the configuration, the commands and HTTP. See
-//! tests/README.md.
+//! The interfaces for users and their tools: the configuration, the commands and HTTP; and the processes beside a node, each
+//! alone. See tests/README.md.
 
 mod admin;
 mod config;

@@ -161,6 +161,7 @@ mod tests {
     use nix::sys::socket::LinkAddr;
 
     use super::*;
+    use crate::exec::alone::alone;
 
     /// A switch may lose the first, as when it has yet to learn that the host is there.
     #[test]
@@ -191,7 +192,14 @@ mod tests {
 
     /// Neighbours find the address later; to end the job for that would be worse.
     #[test]
-    fn an_announcement_that_fails_is_no_reason_to_give_the_address_up() {
+    fn an_announcement_that_fails_is_told_once_and_no_reason_to_give_the_address_up() {
+        let this = "an_announcement_that_fails_is_told_once_and_no_reason_to_give_the_address_up";
+        if let Some(output) = alone(&format!("address::held::tests::{this}")) {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let words = "electd: cannot announce the address fd00:9::9/128%it: ";
+            let is_skipped = String::from_utf8_lossy(&output.stdout).contains("skipped: ");
+            return assert!(is_skipped || told.matches(words).count() == 1, "{told}");
+        }
         let hardware = |of: &LinkAddr| of.addr().is_some_and(|addr| addr != [0; 6]);
         let mut links =
             getifaddrs().unwrap().filter_map(|found| found.address?.as_link_addr().copied());
@@ -209,5 +217,22 @@ mod tests {
         held.addresses.clear();
         held.announce().unwrap();
         assert!(!held.unheard);
+    }
+
+    /// No kernel knows such a prefix, and none removes it for a process that may not.
+    #[test]
+    fn an_address_that_cannot_be_removed_is_told() {
+        let this = "an_address_that_cannot_be_removed_is_told";
+        if let Some(output) = alone(&format!("address::held::tests::{this}")) {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let words = "electd: cannot remove the address fd00:9::9/200%lo: ";
+            assert!(told.starts_with(words), "{told}");
+            return assert!(told.ends_with("; the kernel does within 3s\n"), "{told}");
+        }
+        let mut held = Held::begin(&[]).unwrap().unwrap();
+        let index = held.netlink.index("lo").unwrap().unwrap();
+        let ip = "fd00:9::9".parse().unwrap();
+        held.addresses.push((Address { ip, prefix: 200, interface: "lo".to_owned() }, index));
+        assert!(!held.end());
     }
 }

@@ -4,6 +4,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use super::*;
+use crate::exec::alone::alone;
 
 #[test]
 fn a_process_is_told_with_its_name_and_state() {
@@ -107,4 +108,41 @@ fn a_helper_is_known_by_its_environment() {
         drop(child.stdin.take());
         child.wait().unwrap();
     }
+}
+
+/// A process that waits for its stdin to end.
+fn idle() -> std::process::Child {
+    Command::new("cat").stdin(Stdio::piped()).spawn().unwrap()
+}
+
+#[test]
+fn the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped() {
+    if alone("tree::tests::the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped")
+        .is_some()
+    {
+        return;
+    }
+    assert!(is_childless() && left().is_none() && reap().is_none());
+    let (mut first, mut other) = (idle(), idle());
+    let pids = [&first, &other].map(Pid::from_child);
+    let told = left().unwrap();
+    let numbers = pids.map(|pid| format!("{} (", pid.as_raw_nonzero()));
+    assert!(numbers.iter().any(|number| told.starts_with(number)), "{told}");
+    assert!(told.ends_with(") and others"), "{told}");
+    assert!(!is_childless() && reap().is_none(), "both run");
+    drop(first.stdin.take());
+    waitid(WaitId::Pid(pids[0]), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    let told = left().unwrap();
+    assert!(
+        told.starts_with(&numbers[1]) && told.ends_with(')'),
+        "what has ended does not run: {told}"
+    );
+    let (pid, status) = reap().unwrap();
+    assert_eq!((pid, status.exit_status()), (pids[0], Some(0)));
+    drop(other.stdin.take());
+    waitid(WaitId::Pid(pids[1]), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
+    assert!(left().is_none() && !is_childless(), "it has yet to be reaped");
+    other.wait().unwrap();
+    assert!(is_childless());
+    cost_of_a_walk().unwrap();
 }
