@@ -210,7 +210,7 @@ mod tests {
         let index = u32::try_from(link.ifindex()).unwrap();
         // This host does not have the address, so that nothing can be sent from it.
         held.addresses.push(("fd00:9::9/128%it".parse().unwrap(), index));
-        for _ in 0..2 {
+        for _ in 0..3 {
             held.announce().unwrap();
             assert!(held.unheard, "and that was said");
         }
