@@ -52,3 +52,23 @@ fn user(uid: u32) -> String {
     let known = User::from_uid(Uid::from_raw(uid)).ok().flatten();
     known.map_or_else(|| format!("#{uid}"), |user| user.name) // as sudo takes a number
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_user_of_the_state_is_named_if_it_is_another_one_and_as_sudo_takes_it() {
+        let asked = |owner: Option<u32>| {
+            let asker = Asker { own: 0, state: owner.map(|owner| (owner, "/data/a".into())) };
+            (asker.name(), asker.other(), asker.words())
+        };
+        for same in [None, Some(0)] {
+            assert_eq!(asked(same), ("root".to_owned(), None, "root".to_owned()));
+        }
+        let words = "WARNING: root, and /data/a belongs to #4000000000: whether #4000000000 may read, run and write \
+                     all that is named below was not tried; ask by `sudo -u '#4000000000' electd check`";
+        let other = Some("#4000000000".to_owned());
+        assert_eq!(asked(Some(4_000_000_000)), ("root".to_owned(), other, words.to_owned()));
+    }
+}

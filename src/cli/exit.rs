@@ -64,3 +64,33 @@ impl From<Exit> for std::process::ExitCode {
         std::process::ExitCode::from(exit.code())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Scripts and units compare them.
+    #[test]
+    fn the_codes_are_those_of_the_manual() {
+        let codes = [
+            (Exit::Done, 0),
+            (Exit::No, 1),
+            (Exit::Usage, 2),
+            (Exit::Unknown, 3),
+            (Exit::State, 65),
+            (Exit::Unread, 66),
+            (Exit::Unavailable, 69),
+            (Exit::Internal, 70),
+            (Exit::Listen, 71),
+            (Exit::DataDir, 73),
+            (Exit::NotGained, 75),
+            (Exit::Lost, 76),
+            (Exit::Removed, 77),
+            (Exit::Config, 78),
+            (Exit::Command(126), 126),
+        ];
+        for (exit, code) in codes {
+            assert_eq!(exit.code(), code, "{exit:?}");
+        }
+    }
+}

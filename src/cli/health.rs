@@ -251,4 +251,74 @@ mod tests {
         assert_eq!(verdict["problems"][0]["about"], "b");
         assert_eq!(object(&judge(&[silent("b")]))["verdict"], "unknown");
     }
+
+    #[test]
+    fn a_long_text_is_cut_between_two_letters() {
+        for (text, most, short) in [
+            ("abcdef", 6, "abcdef"),
+            ("abcdef", 5, "ab..."),
+            ("ääää", 7, "ää..."),
+            ("ääää", 6, "ä..."),
+        ] {
+            assert_eq!(shortened(text, most), short);
+        }
+    }
+
+    /// The pieces that fit are all shown: one more letter is one too many.
+    #[test]
+    fn the_line_has_as_many_pieces_as_it_has_room_for() {
+        let of = |last: usize| {
+            let mut asked = following("a", Some(("c", 7)));
+            let told = |about: &str, length| Problem {
+                kind: "k".to_owned(),
+                about: about.to_owned(),
+                text: about.repeat(length),
+                since: String::new(),
+            };
+            let status = asked.answer.as_mut().unwrap();
+            status.problems = vec![told("x", 180), told("y", last)];
+            line(&judge(&[asked]))
+        };
+        let shown = (181..230).map(|last| (of(last), last));
+        let (whole, cut): (Vec<_>, Vec<_>) = shown.partition(|(line, _)| line.contains("yyy"));
+        let (longest, length) = whole.last().unwrap();
+        assert_eq!(longest.len(), LONGEST - MORE, "it fills its room: {longest}");
+        assert!(
+            longest.contains(&"y".repeat(*length)) && !longest.contains(" more |"),
+            "{longest}"
+        );
+        let (shortest, _) = &cut[0];
+        assert!(shortest.contains("; 1 more | "), "{shortest}");
+    }
+
+    #[test]
+    fn a_program_gets_each_piece_in_its_place() {
+        let mut asked = following("a", Some(("c", 7)));
+        let down = |about: &str| Problem {
+            kind: "peer_down".to_owned(),
+            about: about.to_owned(),
+            text: "gone".to_owned(),
+            since: String::new(),
+        };
+        asked.answer.as_mut().unwrap().problems =
+            vec![down("d"), Problem { about: String::new(), ..down("") }];
+        let judgement = judge(&[asked, silent("b")]);
+        let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+        let expected = json!({
+            "verdict": "degraded",
+            "summary": "c leads in epoch 7; 1 more failure tolerated",
+            "leader": { "name": "c", "epoch": 7 },
+            "leaderless_ms": null,
+            "reasons": [],
+            "failures_tolerated": 1,
+            "answering": 1,
+            "asked": 2,
+            "problems": [
+                { "nodes": [], "kind": null, "about": "b", "text": silence },
+                { "nodes": ["a"], "kind": "peer_down", "about": "d", "text": "gone" },
+            ],
+            "orders": [],
+        });
+        assert_eq!(object(&judgement), expected);
+    }
 }

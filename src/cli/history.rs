@@ -255,4 +255,53 @@ mod tests {
             "{shown}"
         );
     }
+
+    #[test]
+    fn a_table_has_a_row_for_each_leadership_and_breaks_only_if_it_does_not_fit() {
+        let first = entry("c", 1, 1_000, Some(2_000), "start");
+        let last = entry("b", 2, 2_330, None, "leader_dead");
+        let merged = merge(&[history("b", vec![first, last])], true);
+        let wide = "\
+LEADER  EPOCH  FROM                      UNTIL                     FOR  NOBODY BEFORE  BECAUSE
+c       1      1970-01-01T00:00:01.000Z  1970-01-01T00:00:02.000Z  1 s  -              start by 1000
+b       2      1970-01-01T00:00:02.330Z  now                       2 s  30 ms          leader_dead by 2330
+
+2 leaderships; between them nobody led for 30 ms in all
+";
+        let narrow = "\
+LEADER  EPOCH  FROM                      FOR         NOBODY BEFORE
+
+c       1      1970-01-01T00:00:01.000Z  1 s         -
+  start by 1000
+b       2      1970-01-01T00:00:02.330Z  2 s so far  30 ms
+  leader_dead by 2330
+
+2 leaderships; between them nobody led for 30 ms in all
+";
+        let longest = wide.lines().map(str::len).max().unwrap();
+        let longest = u16::try_from(longest).unwrap();
+        assert_eq!(text(&merged, 4_330, None), wide);
+        assert_eq!(text(&merged, 4_330, Some(longest)), wide);
+        assert_eq!(text(&merged, 4_330, Some(longest - 1)), narrow);
+    }
+
+    #[test]
+    fn a_program_gets_the_leaderships_and_how_long_nobody_led() {
+        let first = Entry { lasts: false, ..entry("c", 1, 1_000, None, "start") };
+        let last = entry("b", 2, 2_330, None, "leader_dead");
+        let told = document(&merge(&[history("b", vec![first, last])], true));
+        assert_eq!((&told["leaderless_ms"], &told["leaderless_unknown"]), (&json!(30), &json!(0)));
+        assert_eq!(told["leaderships"][1]["leader"], "b");
+    }
+
+    #[test]
+    fn a_quorum_of_a_majority_has_one_leader_at_a_time() {
+        use crate::cli::ask::tests::{following, silent};
+        let of = |quorum: &str| {
+            let mut asked = following("a", None);
+            asked.answer.as_mut().unwrap().quorum = quorum.to_owned();
+            by_majority(&asked)
+        };
+        assert!(of("majority") && !of("none") && !by_majority(&silent("a")));
+    }
 }

@@ -52,3 +52,29 @@ pub fn unresolved<'c>(config: &'c Config, own: &MemberConfig) -> Vec<Unresolved<
     let found = others().zip(net::look_up(&names, TIMEOUT));
     found.filter_map(|(member, why)| Some(Unresolved { member, why: why? })).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn an_unresolved_name_is_told_with_its_reason_and_a_silent_name_service_with_its_time() {
+        let text = include_str!("../../conf/cluster.json");
+        let config = crate::config::parse(text, Path::new("c.json")).unwrap();
+        let member = &config.members[0];
+        let said = |kind: ErrorKind| {
+            let unresolved = Unresolved { member, why: io::Error::new(kind, "no such name") };
+            (unresolved.words(), unresolved.object())
+        };
+        let begin = format!("WARNING: {}, the address of {}, ", member.address, member.name);
+        let object =
+            json!({ "member": member.name, "address": member.address, "reason": "no such name" });
+        let (words, told) = said(ErrorKind::TimedOut);
+        assert_eq!(words, format!("{begin}has no answer of the name service after 3s"));
+        assert_eq!(told, object);
+        let words = "does not resolve on this host: no such name; correct it, or the name service";
+        assert_eq!(said(ErrorKind::NotFound), (format!("{begin}{words}"), object));
+    }
+}

@@ -396,4 +396,24 @@ mod tests {
         assert_eq!(local_members(2, 65435).unwrap_err().exit, Exit::Usage);
         assert_eq!(local_members(2, 65535).unwrap_err().exit, Exit::Usage);
     }
+
+    #[test]
+    fn a_row_names_the_role_of_all_but_members_and_the_files_of_tls() {
+        let id = Uuid::nil();
+        let begin = format!(
+            "    {{\"name\": \"a\", \"id\": \"{id}\", \"address\": \"h:1\", \"admin\": \"h:101\""
+        );
+        for (role, words) in [
+            (Role::Member, ""),
+            (Role::Witness, ", \"role\": \"witness\""),
+            (Role::Observer, ", \"role\": \"observer\""),
+        ] {
+            let member = super::parse("a=h:1", role).unwrap();
+            assert_eq!(member.row(id, false), format!("{begin}{words}}}"));
+            let files = certificates::entry("a");
+            assert_eq!(member.row(id, true), format!("{begin}{words},\n     \"tls\": {files}}}"));
+        }
+        let files = r#"{"ca": "tls/a/ca.pem", "cert": "tls/a/cert.pem", "key": "tls/a/key.pem"}"#;
+        assert_eq!(certificates::entry("a"), files);
+    }
 }

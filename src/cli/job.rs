@@ -266,12 +266,7 @@ mod tests {
 
     /// The plan of a job with these flags: of `run`, and of `exec`.
     fn plans(flags: &[&str]) -> [Plan; 2] {
-        #[derive(Parser)]
-        struct Flags {
-            #[command(flatten)]
-            job: JobArgs,
-        }
-        let Flags { job } = Flags::parse_from([&["x"], flags, &["--", "worker", "1"]].concat());
+        let job = super::tests::flags(&[flags, &["--", "worker", "1"]].concat());
         let text = include_str!("../../conf/cluster.json").replace("\"none\"", "\"majority\"");
         let config = crate::config::parse(&text, Path::new("c.json")).unwrap();
         [true, false].map(|returns| job.plan(&config, "node-1", "job.lock".into(), returns))
@@ -291,5 +286,76 @@ mod tests {
         assert_eq!((plan.wait, plan.stop_after), (Some(Duration::ZERO), Duration::from_secs(10)));
         assert_eq!((plan.command.len(), plan.cleanup), (2, Some("tidy".into())));
         assert!(plan.is_leased && plan.node == "node-1" && plan.cluster == "demo");
+    }
+
+    fn flags(flags: &[&str]) -> JobArgs {
+        #[derive(Parser)]
+        struct Flags {
+            #[command(flatten)]
+            job: JobArgs,
+        }
+        Flags::parse_from([&["x"], flags].concat()).job
+    }
+
+    #[test]
+    fn the_flags_say_how_long_to_wait_and_whether_to_start_again() {
+        let told = |words: &[&str]| {
+            let job = flags(&[words, &["--", "worker"]].concat());
+            (job.wait(), job.asks_once(), job.is_restarted(), job.then())
+        };
+        assert_eq!(told(&[]), (None, false, false, None));
+        assert_eq!(told(&["--wait", "0s"]), (Some(Duration::ZERO), true, false, None));
+        assert_eq!(told(&["--wait", "3s"]), (Some(Duration::from_secs(3)), false, false, None));
+        assert_eq!(told(&["--restart", "always"]), (None, false, true, None));
+        assert_eq!(told(&["--restart", "on-failure"]), (None, false, true, None));
+        assert_eq!(told(&["--then", "exit"]), (None, false, false, Some(Then::Exit)));
+        assert!(flags(&[]).is_empty() && !flags(&["--", "worker"]).is_empty());
+        assert!(!flags(&["--address", "10.0.0.9/24%eth0"]).is_empty());
+    }
+
+    #[test]
+    fn addresses_that_cannot_be_held_are_refused_before_the_node_leads() {
+        let (own, same) = ("10.0.0.9/24%none0", "10.0.0.9/16%eth0");
+        let twice = flags(&["--address", own, "--address", own]).check().unwrap_err();
+        assert_eq!(twice.exit, Exit::Usage);
+        assert_eq!(twice.message, "--address 10.0.0.9 is given twice: give it once");
+        let refused = flags(&["--address", own]).check().unwrap_err();
+        assert_eq!(
+            refused.exit,
+            Exit::Listen,
+            "there is no such interface, or it may not: {}",
+            refused.message
+        );
+        let (job, node) = (flags(&["--address", own]), flags(&["--address", same]));
+        assert!(job.differs_from(&[]).is_ok());
+        let held = job.differs_from(node.addresses()).unwrap_err();
+        assert!(held.message.contains("the node that runs on this host has 10.0.0.9 itself"));
+        assert_eq!(held.exit, Exit::Listen);
+        assert!(flags(&["--", "/no/such/worker"]).check().is_ok(), "it may come later");
+    }
+
+    #[test]
+    fn how_a_job_ended_is_how_electd_ends() {
+        let finished = |work: fn() -> End| {
+            let (stopping, _) = bounded(0);
+            let job = Job { stopping, thread: thread::spawn(work) };
+            job.finish().map_err(|error| (error.exit, error.message))
+        };
+        let others = [
+            || End::Stopped(Some(3)),
+            || End::Stopped(None),
+            || End::Lost,
+            || End::NoAddress,
+            || End::NodeGone { has_run: true },
+            || End::Command(0),
+        ];
+        for end in others {
+            assert_eq!(finished(end), Ok(()));
+        }
+        assert_eq!(finished(|| End::Command(3)), Err((Exit::Command(3), String::new())));
+        let late = "this node did not come to lead within --wait".to_owned();
+        assert_eq!(finished(|| End::NotGained), Err((Exit::NotGained, late)));
+        let panicked = "the thread of the job panicked".to_owned();
+        assert_eq!(finished(|| panic!("of a test")), Err((Exit::Internal, panicked)));
     }
 }

@@ -389,4 +389,52 @@ mod tests {
         assert_eq!(some_of(&names(3)), "n1, n2, n3");
         assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
     }
+
+    #[test]
+    fn each_verdict_has_a_word_for_people_and_one_for_programs() {
+        let words = [Verdict::Well, Verdict::Degraded, Verdict::NoLeader, Verdict::Unknown]
+            .map(|it| (it.word(), serde_json::json!(it)));
+        let expected = [
+            ("OK", "ok".into()),
+            ("DEGRADED", "degraded".into()),
+            ("NO LEADER", "no_leader".into()),
+            ("UNKNOWN", "unknown".into()),
+        ];
+        assert_eq!(words, expected);
+        let counts = [0, 1, 2].map(failures);
+        assert_eq!(counts, ["no further failure", "1 more failure", "2 more failures"]);
+    }
+
+    /// Another node in its place says so in a whole sentence, and is no member that does not answer.
+    #[test]
+    fn who_answers_in_anothers_place_is_told_in_its_own_words() {
+        let mut other = silent("b");
+        let sentence = "127.0.0.1:1 is of cluster hc, not demo";
+        other.answer = Err(ClientError::Other(sentence.to_owned()));
+        let judgement = judge(&[following("a", Some(("c", 7))), other, silent("d")]);
+        let told: Vec<_> =
+            judgement.problems.iter().map(|it| (it.about.as_str(), it.to_string())).collect();
+        let silence = "d does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+        assert_eq!(told, [("", sentence.to_owned()), ("d", silence.to_owned())]);
+        assert_eq!(judgement.besides(), ["d does not answer", sentence]);
+        assert_eq!(judgement.brief(), [sentence, silence]);
+        assert_eq!((judgement.verdict, judgement.answering), (Verdict::Degraded, (1, 3)));
+    }
+
+    #[test]
+    fn a_node_of_an_earlier_version_tells_its_last_change() {
+        let reason = |version: &str| {
+            let mut asked = following("a", None);
+            let status = asked.answer.as_mut().unwrap();
+            status.version = version.to_owned();
+            let change = serde_json::json!({
+                "number": 1, "at_ms": 1, "from": "following", "to": "electing", "halting": null, "leader": null,
+                "epoch": 7, "reason": "c is silent"
+            });
+            status.changes = serde_json::from_value(serde_json::json!([change])).unwrap();
+            judge(&[asked]).reasons
+        };
+        assert_eq!(reason(""), ["a: c is silent"]);
+        assert_eq!(reason("0.2.0"), [""; 0]);
+    }
 }

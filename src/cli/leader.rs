@@ -166,6 +166,12 @@ mod tests {
         }
         assert!(agree(&both, true), "observers have no vote");
         assert!(!agree(&both, false), "but they may know another leader");
+        let mut four = ["a", "b", "d"].map(knows);
+        for asked in &mut four {
+            asked.answer.as_mut().unwrap().members.push(member(("d", "alive")));
+        }
+        assert!(!agree(&four[..2], true), "half of them is no majority");
+        assert!(agree(&four, true));
     }
 
     fn member((name, status): (&str, &str)) -> MemberStatus {

@@ -211,8 +211,90 @@ pub fn make_folder(folder: &Path) -> Result<(), CliError> {
 }
 
 #[cfg(test)]
-mod tests {
+pub mod tests {
     use super::*;
+
+    /// A node whose process is this script.
+    pub fn stand_in(name: &str, script: &str) -> Node {
+        let mut command = std::process::Command::new("sh");
+        let child = command.args(["-c", script]).process_group(0).spawn().unwrap();
+        Node { name: name.to_owned(), child, condition: Condition::Runs }
+    }
+
+    /// How nodes are started anew, with their logs in this folder. Here they end at once, as the program is that of
+    /// the tests.
+    pub fn recipe(folder: &Path) -> Recipe {
+        let (file, logs) = (folder.join("cluster.json"), folder.to_owned());
+        Recipe { file, logs, job: Vec::new(), news: crossbeam::channel::bounded(1).0 }
+    }
+
+    /// What there is to say as soon as there is something.
+    pub fn until_said(mut look: impl FnMut() -> Option<String>) -> String {
+        let begun = Instant::now();
+        loop {
+            if let Some(said) = look() {
+                return said;
+            }
+            assert!(begun.elapsed() < Duration::from_secs(60), "nothing is said");
+            thread::sleep(PAUSE);
+        }
+    }
+
+    #[test]
+    fn each_key_does_what_the_state_of_the_process_allows() {
+        let folder = tempfile::tempdir().unwrap();
+        let (mut node, recipe) = (stand_in("a", "exec sleep 999"), recipe(folder.path()));
+        assert_eq!(node.freeze_or_thaw().as_deref(), Some("a is frozen; f thaws it"));
+        assert_eq!(*node.condition(), Condition::Frozen);
+        assert_eq!(node.freeze_or_thaw().as_deref(), Some("a is thawed"));
+        assert_eq!(*node.condition(), Condition::Runs);
+        assert_eq!(node.look(&recipe), Ok(None));
+        assert_eq!(node.kill(), None, "it is told when it has ended");
+        let said = until_said(|| node.look(&recipe).unwrap());
+        assert_eq!(said, "a was killed; r starts it again");
+        assert_eq!(*node.condition(), Condition::Ended("was killed; r starts it again".to_owned()));
+        assert_eq!(node.look(&recipe), Ok(None), "that is told once");
+        let down = Some("a does not run: r starts it".to_owned());
+        assert_eq!((node.kill(), node.freeze_or_thaw()), (down.clone(), down));
+        assert_eq!(node.restart(&recipe), Ok(Some("a starts again".to_owned())));
+        assert_eq!(*node.condition(), Condition::Runs);
+        assert!(folder.path().join("a.log").exists());
+    }
+
+    #[test]
+    fn a_node_that_restarts_is_told_to_end_and_is_killed_if_it_does_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let recipe = recipe(folder.path());
+        let mut node = stand_in("a", "exec sleep 999");
+        let told = "a is told to end (TERM), and starts again then".to_owned();
+        assert_eq!(node.restart(&recipe), Ok(Some(told)));
+        assert!(matches!(node.condition(), Condition::Restarts(_)));
+        assert_eq!(node.freeze_or_thaw(), None);
+        assert_eq!(until_said(|| node.look(&recipe).unwrap()), "a starts again");
+        let mut stubborn = stand_in("b", "exec sleep 999");
+        stubborn.condition = Condition::Restarts(Instant::now());
+        assert_eq!(until_said(|| stubborn.look(&recipe).unwrap()), "b starts again");
+    }
+
+    #[test]
+    fn nodes_end_in_order_and_a_frozen_one_too() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut nodes = Vec::new();
+        for name in ["a", "b"] {
+            let path = folder.path().join(name).display().to_string();
+            let script = format!(
+                "trap 'touch {path}.ended; exit' TERM; touch {path}.ready; while :; do sleep 0.01; done"
+            );
+            nodes.push(stand_in(name, &script));
+            let is_ready = || Path::new(&format!("{path}.ready")).exists().then(String::new);
+            until_said(is_ready);
+        }
+        nodes[1].freeze_or_thaw();
+        end(nodes);
+        for name in ["a.ended", "b.ended"] {
+            assert!(folder.path().join(name).exists(), "{name}");
+        }
+    }
 
     #[test]
     fn how_a_node_ended_is_told_with_its_last_words_if_that_was_its_own_will() {

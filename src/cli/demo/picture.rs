@@ -165,5 +165,66 @@ mod tests {
     #[test]
     fn a_row_of_the_table_is_cut() {
         assert_eq!(cut("abcdef", 4), "abc…");
+        assert_eq!((cut("abcdef", 6), cut("äbcdef", 5)), ("abcdef".to_owned(), "äbcd…".to_owned()));
+    }
+
+    #[test]
+    fn a_picture_has_the_title_the_table_the_state_the_keys_and_what_happened() {
+        let asked = [following("node-1", Some(("node-1", 7))), silent("node-2")];
+        let conditions = [Condition::Runs, Condition::Frozen];
+        let lines = ["first", "second"].map(str::to_owned);
+        let title = ["a title".to_owned()];
+        let picture = Picture {
+            title: &title,
+            asked: &asked,
+            conditions: &conditions,
+            chosen: None,
+            lines: &lines,
+        };
+        let shown = picture.text(200, 100);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines[..2], ["a title", ""], "{shown}");
+        assert!(
+            lines[2].trim_start().starts_with("NODE ") && lines[3].starts_with(" 1"),
+            "{shown}"
+        );
+        assert!(
+            lines[4].starts_with(" 2  node-2  frozen ") && lines[4].ends_with("f thaws it"),
+            "{shown}"
+        );
+        let rest = [
+            "",
+            "node-1 leads in epoch 7; 1 more failure tolerated",
+            "",
+            "keys for the leader (1-2 choose another node):",
+            "k kill   f freeze, thaw   r restart   s the leader resigns   q quit",
+            "",
+            "first",
+            "second",
+        ];
+        assert_eq!(lines[5..], rest, "{shown}");
+    }
+
+    /// Other nodes answer at the addresses of a file.
+    #[test]
+    fn versions_that_differ_have_a_column() {
+        let mut old = following("node-2", None);
+        old.answer.as_mut().unwrap().version = "0.0.7".to_owned();
+        let asked = [following("node-1", None), old];
+        let conditions = [Condition::Runs, Condition::Runs];
+        let picture = Picture {
+            title: &[],
+            asked: &asked,
+            conditions: &conditions,
+            chosen: None,
+            lines: &[],
+        };
+        let table = picture.table();
+        let lines: Vec<&str> = table.lines().collect();
+        let at = lines[0].find("VERSION").unwrap();
+        assert!(
+            lines[1][at..].starts_with("0.2.0") && lines[2][at..].starts_with("0.0.7"),
+            "{table}"
+        );
     }
 }

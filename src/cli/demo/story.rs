@@ -115,4 +115,20 @@ mod tests {
         assert_eq!(story.observe(&nobody, now + LONG).unwrap(), "nobody leads");
         assert_eq!(story.observe(&nobody, now + LONG * 2), None);
     }
+
+    #[test]
+    fn a_node_that_started_meanwhile_tells_nothing_of_the_time_before() {
+        let (mut story, now) = (Story::default(), Instant::now());
+        let of_a = |name: &str, cause: &str| {
+            let mut asked = leading("a", 3, cause);
+            let status = asked.answer.as_mut().unwrap();
+            if name != "a" {
+                (status.node.name, status.state) = (name.to_owned(), "following".to_owned());
+            }
+            asked
+        };
+        let asked = [of_a("a", "start"), of_a("b", "leader_dead"), of_a("d", "start")];
+        let words = "a leads in epoch 3; nobody led for 355 ms; lost the connection to leader c";
+        assert_eq!(story.observe(&asked, now).unwrap(), words);
+    }
 }

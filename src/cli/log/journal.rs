@@ -128,6 +128,7 @@ impl Write for Journal {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, pipe};
+    use std::time::Instant;
 
     use super::*;
 
@@ -139,7 +140,9 @@ mod tests {
         for number in 0..LINES {
             journal.line(format!("{number:0>99}\n").as_bytes());
         }
+        let begun = Instant::now();
         journal.finish(); // nobody reads: it gives up
+        assert!(begun.elapsed() >= TIMEOUT, "but not at once");
 
         let reading = thread::spawn(move || {
             let mut text = String::new();

@@ -117,3 +117,14 @@ fn priority(level: Level) -> &'static str {
         Level::Debug | Level::Trace => "<7>",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_priorities_are_those_of_syslog() {
+        let all = [Level::Error, Level::Warn, Level::Info, Level::Debug, Level::Trace];
+        assert_eq!(all.map(priority), ["<3>", "<4>", "<6>", "<7>", "<7>"]);
+    }
+}

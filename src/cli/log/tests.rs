@@ -174,6 +174,49 @@ fn a_line_is_text_or_one_document() {
 }
 
 #[test]
+fn a_document_names_cluster_and_node_once_and_numbers_are_numbers() {
+    let out = Arc::default();
+    let log = node_log(&out, WriteStyle::Never, LogFormat::Json, false);
+    let fields: [(&str, Value<'_>); 4] =
+        [("cluster", "y".into()), ("node", "b".into()), ("epoch", 7.into()), ("why", "x".into())];
+    let mut record = Record::builder();
+    record.level(Level::Error).key_values(&fields);
+    log.log(&record.args(format_args!("says")).build());
+    let begin = r#"{"time":"1970-01-01T00:00:00.000Z","level":"ERROR","cluster":"x","node":"a","#;
+    let end = r#""event":"log","message":"says","epoch":7,"why":"x"}"#;
+    assert_eq!(take(&out), format!("{begin}{end}\n"));
+}
+
+#[test]
+fn what_was_counted_for_a_minute_is_told_before_the_next_line() {
+    let out = Arc::default();
+    let mut log = node_log(&out, WriteStyle::Never, LogFormat::Json, false);
+    let say = |log: &NodeLog, text: &str| {
+        log.log(&Record::builder().level(Level::Warn).args(format_args!("{text}")).build());
+    };
+    (0..3).for_each(|_| say(&log, "cannot accept"));
+    log.started -= MINUTE; // as if it had passed
+    say(&log, "another");
+    let text = take(&out);
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let told: Vec<_> = lines
+        .map(|line| [&line["event"], &line["message"]].map(|it| it.as_str().unwrap().to_owned()))
+        .collect();
+    assert_eq!(told.len(), 3, "{text}");
+    assert_eq!(told[0], ["log", "cannot accept"]);
+    assert_eq!(told[2], ["log", "another"]);
+    assert_eq!(told[1][0], "repeated", "{text}");
+    assert!(told[1][1].starts_with("repeated 2 times in the last 6"), "{text}");
+}
+
+#[test]
+fn a_level_that_is_not_asked_for_is_not_enabled() {
+    let log = node_log(&Arc::default(), WriteStyle::Never, LogFormat::Text, false);
+    let enabled = |level| log.enabled(&Metadata::builder().level(level).build());
+    assert!(enabled(Level::Info) && !enabled(Level::Debug));
+}
+
+#[test]
 fn the_journal_gets_the_priority_of_each_line_and_no_second_time_and_level() {
     let text = written(LogFormat::Text, true, Level::Warn, &[], "one\nother");
     assert_eq!(text, "<4>a: one\n<4>other\n");
