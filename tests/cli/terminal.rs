@@ -142,6 +142,18 @@ fn a_demo_with_a_job_that_is_not_there_is_refused_with_its_name() {
     assert!(said.contains("give the path of a program, or a name that is found in PATH"), "{said}");
 }
 
+/// Whatever ended the demo: then its pipe ends.
+#[test]
+fn the_keeper_of_a_demo_removes_its_folder() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let own = folder.path().join("electd-demo");
+    std::fs::create_dir(&own).expect("a folder");
+    std::fs::write(own.join("cluster.json"), "{}").expect("a file");
+    let output = electd(&["demo", "--keeper", own.to_str().expect("UTF-8")]);
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(!own.exists());
+}
+
 #[test]
 fn the_first_demo_is_built_without_tls() {
     let plan = |config: &str| {

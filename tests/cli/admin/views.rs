@@ -220,11 +220,14 @@ fn a_node_without_a_leader_lives_and_one_that_hangs_does_not() {
         let (mut electd, address) =
             (Command::new(env!("CARGO_BIN_EXE_electd")), address.to_string());
         let output = electd.args(["health", "--live", "--admin", &address]).output().unwrap();
-        output.status.code()
+        let said = [output.stdout, output.stderr].concat();
+        (output.status.code(), String::from_utf8(said).unwrap())
     };
     node.set(|state| state.status = status("waiting", None));
-    assert_eq!(live(server.local_addr()), Some(0));
+    assert_eq!(live(server.local_addr()), (Some(0), "live\n".to_owned()));
     node.set(|state| state.status.stalled = true);
-    assert_eq!(live(server.local_addr()), Some(1));
-    assert_eq!(live(nobody()), Some(1));
+    let hangs = "not live: its election thread hangs\n".to_owned();
+    assert_eq!(live(server.local_addr()), (Some(1), hangs));
+    let (code, said) = live(nobody());
+    assert!(code == Some(1) && said.starts_with("not live: no answer from "), "{said}");
 }

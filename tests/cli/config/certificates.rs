@@ -43,8 +43,12 @@ fn each_member_gets_a_folder_whose_files_check_passes_and_nothing_is_overwritten
     for member in ["a", "b", "w"] {
         let own = folder.path().join("tls").join(member);
         assert_eq!((mode(&own), mode(&own.join("key.pem"))), (0o700, 0o600));
-        assert!(own.join("ca.pem").exists() && own.join("cert.pem").exists());
+        for name in ["ca.pem", "cert.pem"] {
+            // As far as the umask lets others read it.
+            assert_eq!(mode(&own.join(name)) & !0o044, 0o600, "{name}");
+        }
     }
+    assert_eq!(mode(&folder.path().join("tls/ca.pem")) & !0o044, 0o600);
     assert_eq!(mode(&folder.path().join("tls/ca-key.pem")), 0o600);
     assert_eq!(mode(&folder.path().join("tls")), 0o700);
     let file = file(&folder);
@@ -139,6 +143,7 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     fs::create_dir(of("b.new")).unwrap(); // and of an attempt that was cut short
     fs::write(of("b.new/key.pem"), "half a k").unwrap();
     assert_eq!(renew("b").status.code(), Some(0));
+    assert!(of("b/key.pem").exists() && !of("b.new").exists());
     let output = electd(&["check", "--config", &file, "--output", "json"]);
     let json: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
     let found = json["certificates"].as_array().unwrap();

@@ -28,6 +28,35 @@ fn check_states_the_timings_and_the_guarantee() {
 }
 
 #[test]
+fn check_has_a_row_for_each_member_and_each_timing() {
+    let text = stdout(&ConfigFile::new(GOOD).check(&[]));
+    let cells = |line| str::split(line, "  ").map(str::trim).filter(|it| !it.is_empty()).collect();
+    let rows: Vec<Vec<&str>> = text.lines().map(cells).collect();
+    let (id, peer, admin) =
+        ("0dac99d5-3e7f-40fb-ace7-f991c011c960", "127.0.0.1:7101", "127.0.0.1:7201");
+    for row in [
+        &["MEMBER", "ID", "ADDRESS", "LISTEN", "ADMIN", "ADMIN LISTEN", "ROLE", "RANK"][..],
+        &["node-1", id, peer, peer, admin, admin, "member"],
+        &["TIMING", "VALUE", "MEANING"],
+        &["heartbeat", "100ms", "between two heartbeats of the leader"],
+        &["failure", "500ms", "silence that makes a suspect"],
+        &["message", "50ms", "longest time of one message, its processing included"],
+        &["T1", "100ms", "wait for an ANSWER: 2 * message"],
+        &["T2", "400ms", "wait for a COORDINATOR: 2 * T1 + 4 * message"],
+        &["stall", "400ms", "a leader this late counts itself as failed: failure - 2 * message"],
+        &["lease", "400ms", "with a majority: for how long a voter promises its vote"],
+        &[
+            "job term",
+            "100ms",
+            "run -- CMD: TERM comes so long before the leadership ends unrenewed",
+        ],
+        &["job kill", "50ms", "run -- CMD: KILL comes so long before it ends"],
+    ] {
+        assert!(rows.iter().any(|shown| shown.starts_with(row)), "{row:?} is missing from\n{text}");
+    }
+}
+
+#[test]
 fn a_member_whose_host_has_no_address_here_is_warned_of() {
     // A name that no name service may ever know (RFC 2606).
     let file = with("127.0.0.1:7102", "host.invalid:7102");
@@ -275,6 +304,18 @@ fn init_refuses_what_check_would_refuse() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(stderr(&output).contains(expected), "{args:?}: {output:?}");
         assert_eq!(stdout(&output), "", "{args:?}");
+    }
+}
+
+#[test]
+fn a_command_beside_no_node_waits_for_one_as_long_as_it_is_told_to() {
+    let file = ConfigFile::new(GOOD);
+    for (wait, waits) in [(vec![], 0), (vec!["--wait", "0s"], 0), (vec!["--wait", "1s"], 1)] {
+        let exec = ["exec", "--config", file.arg(), "--node", "node-1"];
+        let output = electd(&[&exec[..], &wait[..], &["--", "true"]].concat());
+        assert_eq!(output.status.code(), Some(69), "{output:?}");
+        let told = stderr(&output).matches("waiting for a node on this host").count();
+        assert_eq!(told, waits, "{wait:?}: {output:?}");
     }
 }
 
