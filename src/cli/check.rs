@@ -209,10 +209,9 @@ fn tls(config: &Config, certificates: &[Judged]) -> String {
             "none: use it in a network that you trust, see docs/security.md".to_owned()
         }
         Some((end, judged)) => {
-            let found = certificates.len();
+            let (found, member) = (certificates.len(), &judged.member);
             format!(
-                "certificates of {found} members are here; that of {} ends first, on {end}",
-                judged.member
+                "certificates of {found} members are here; that of {member} ends first, on {end}"
             )
         }
         None => "with certificates that are on other hosts".to_owned(),
@@ -396,3 +395,6 @@ fn health_object(health: &HealthConfig) -> Value {
         "alone": health.alone.name(),
     })
 }
+
+#[cfg(test)]
+mod tests;
