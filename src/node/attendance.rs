@@ -75,3 +75,22 @@ impl Attendance {
         }
     }
 }
+
+#[cfg(all(test, feature = "cli"))]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_a_coroner_that_was_asked_for_and_is_missing_is_a_problem() {
+        assert_eq!(Attendance::Unasked.problem(), None);
+        let failed = Attendance::Failed("no process is left".into());
+        let words = "no coroner would certify a crash of this node (no process is left), so that the others would have \
+                     to wait for the silence of this node, and for its lease: restart this node";
+        assert_eq!(failed.problem().as_deref(), Some(words));
+        for nobody in [Attendance::Unasked, failed] {
+            assert!(nobody.waive(), "nobody certifies its death");
+            assert!(nobody.register().is_none());
+            nobody.dismiss();
+        }
+    }
+}

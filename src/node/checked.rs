@@ -198,4 +198,33 @@ mod tests {
         let well = "INFO health: healthy: the health check passes";
         assert_eq!((line(true, true).as_str(), line(true, false).as_str()), (well, ""));
     }
+
+    /// Whatever the old one finds is not shown after that.
+    #[test]
+    fn a_check_that_is_replaced_runs_no_more() {
+        use crate::node::{example, publish::tests::published};
+
+        let (config, _folder) = example::cluster().unwrap();
+        let (sender, events) = crossbeam::channel::bounded(9);
+        let queue = Queue::new(sender, crate::realtime::Realtime::default());
+        let published = Arc::new(published());
+        let checks = Checks::new(published.clone(), queue, Surroundings::new(&config, "a"));
+        let (holders, limit) = (Arc::strong_count(&published), Duration::from_secs(60));
+        let health = HealthConfig {
+            program: "true".into(),
+            arguments: Vec::new(),
+            every: limit,
+            timeout: limit,
+            fall: 1,
+            rise: 1,
+            alone: Alone::default(),
+        };
+        checks.start(&health).unwrap();
+        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
+        assert!(published.watched().health.as_ref().is_some_and(|shown| shown.healthy));
+        checks.replace(None).unwrap();
+        assert_eq!(Arc::strong_count(&published), holders, "its thread has ended");
+        assert_eq!(published.watched().health, None);
+        assert!(matches!(events.try_recv(), Ok(Event::Checked { healthy: true })));
+    }
 }

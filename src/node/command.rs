@@ -274,11 +274,45 @@ mod tests {
             Done::Undrained,
             Done::Paused,
             Done::Resumed,
+            Done::Leads(id(2)),
+            Done::Stopped,
         ];
         let told = outcomes.map(|done| {
             let Outcome { sentence, successor } = Outcome::of(&done, own, &members());
             format!("{sentence} (next: {})", successor.as_deref().unwrap_or("-"))
         });
         insta::assert_snapshot!("outcomes", told.join("\n"));
+    }
+
+    #[test]
+    fn what_a_later_drain_does_not_say_stays_as_it_was() {
+        let drain = |since, until, reason: &str| Drain { since, until, reason: reason.to_owned() };
+        let known = || Some(drain(1, Some(5), "new disk"));
+        for (known, new, counts) in [
+            (None, drain(3, None, ""), drain(3, None, "")),
+            (known(), drain(3, None, ""), drain(1, Some(5), "new disk")),
+            (known(), drain(3, Some(9), "new host"), drain(1, Some(9), "new host")),
+        ] {
+            assert_eq!(over(known, new), counts);
+        }
+    }
+
+    #[test]
+    fn a_reason_that_could_spoil_a_screen_or_is_too_long_is_refused() {
+        let ask = |reason: String| {
+            let drain = Command::Drain { length: None, reason };
+            drain.for_core(&members(), None, None).map(|order| order.is_some())
+        };
+        for fine in [String::new(), "new disk".to_owned(), "x".repeat(Drain::LONGEST)] {
+            assert_eq!(ask(fine), Ok(true));
+        }
+        for odd in ["x".repeat(Drain::LONGEST + 1), "a\nb".to_owned(), "\u{202e}".to_owned()] {
+            let words = format!(
+                "the reason has {} bytes: give it at most 200, and no line breaks, other control characters or marks \
+                 that turn the direction of text",
+                odd.len()
+            );
+            assert_eq!(ask(odd), Err(CommandError::Invalid(words)));
+        }
     }
 }

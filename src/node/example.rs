@@ -80,3 +80,19 @@ pub fn leader() -> io::Result<Example> {
     }
     Err(io::Error::other("it does not come to lead"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_example_leads_and_leaves_nothing_behind() {
+        let example = leader().unwrap();
+        let (file, leadership) = (example.config(), example.handle().leadership().unwrap());
+        assert_eq!(config::load(&file).unwrap().cluster, "example");
+        assert!(leadership.is_valid());
+        drop(example);
+        assert!(!leadership.is_valid(), "the node has ended");
+        assert!(!file.parent().unwrap().exists());
+    }
+}

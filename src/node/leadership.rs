@@ -318,11 +318,53 @@ mod tests {
         show(&feed, 8, 60, 60);
         let second = feed.leadership().unwrap();
         assert!((first.epoch(), first.is_valid(), first.remaining()) == (7, false, Duration::ZERO));
+        assert_eq!(first.until(), Time(0));
         assert!(second.epoch() == 8 && second.is_valid() && second.remaining() > seconds(30));
         feed.show(None);
         assert!(!second.is_valid() && feed.leadership().is_none());
         show(&feed, 9, 0, 60);
         assert!(feed.leadership().is_none(), "its time is over already");
+    }
+
+    /// What a listener heard, and whether the list of listeners was free meanwhile.
+    #[derive(Debug)]
+    struct Listener {
+        leadership: Leadership,
+        heard: parking_lot::Mutex<Vec<(Time, Option<Duration>, bool)>>,
+    }
+
+    impl Renewed for Listener {
+        fn renewed(&self, until: Time, renewal: Option<Duration>) {
+            let is_free = self.leadership.listeners.try_read().is_some();
+            self.heard.lock().push((until, renewal, is_free));
+        }
+    }
+
+    #[test]
+    fn a_listener_hears_the_present_end_and_each_renewal_until_it_is_dropped() {
+        let (feed, begin) = (Feed::default(), clock::now());
+        let show = |left| {
+            let until = begin + seconds(left);
+            feed.show(Some(Term { epoch: 7, until, renewal: Some(seconds(60)), now: begin }));
+            (until, Some(seconds(60)), true)
+        };
+        let first = show(60);
+        let leadership = feed.leadership().unwrap();
+        let listener = || {
+            let (leadership, heard) = (leadership.clone(), Default::default());
+            Arc::new(Listener { leadership, heard })
+        };
+        let (one, other) = (listener(), listener());
+        leadership.tell(&one);
+        let second = show(90);
+        leadership.tell(&other);
+        assert_eq!(*one.heard.lock(), [first, second]);
+        assert_eq!(*other.heard.lock(), [second]);
+        assert!(leadership.until() == second.0 && leadership.remaining() > seconds(60));
+        drop(one);
+        show(95);
+        leadership.tell(&listener());
+        assert_eq!(leadership.listeners.read().len(), 2, "the first is forgotten");
     }
 
     #[test]

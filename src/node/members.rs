@@ -162,4 +162,28 @@ mod tests {
         assert_eq!(dialed, expected.map(|(name, address)| (name.to_owned(), address.to_owned())));
         assert_eq!(others(&all, own), dialed);
     }
+
+    /// The state in a folder that no member has is nobody's that is known: it could be this member's own.
+    #[test]
+    fn the_state_of_a_member_that_was_renamed_is_looked_for_in_all_folders_but_those_of_the_others()
+    {
+        let folder = tempfile::tempdir().unwrap();
+        let ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1"];
+        let builder = crate::config::Builder::new("two", "none", folder.path());
+        let builder = builder.member("a", ids[0], "127.0.0.1:1").member("b", ids[1], "127.0.0.1:2");
+        let config = builder.build().unwrap();
+        let find = || find_state(&config, &config.members[0]);
+        let spoil = |name: &str| {
+            let state = config.state_dir(name);
+            std::fs::create_dir_all(&state).unwrap();
+            for file in ["state.json", "lock"] {
+                std::fs::write(state.join(file), "no state").unwrap();
+            }
+        };
+        assert!(find().is_ok(), "there is none");
+        spoil("b");
+        assert!(find().is_ok(), "b judges its own");
+        spoil("c");
+        assert!(matches!(find(), Err(StoreError::Unclear { .. })), "who knows whose it is");
+    }
 }

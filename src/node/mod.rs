@@ -387,3 +387,6 @@ impl Node {
         self.watch.stop();
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -85,3 +85,30 @@ impl Tally {
 fn millis(time: u64) -> f64 {
     time as f64 / 1000.0
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_leadership_is_counted_with_its_cause_and_with_the_time_without_a_leader() {
+        let tally = Tally::new(Histogram::new(ELECTIONS));
+        assert_eq!(tally.leaderless_seconds(9000).to_string(), "0");
+        tally.set_leaderless(Some(7000));
+        assert_eq!(tally.leaderless_seconds(9000).to_string(), "2");
+        let began = |cause: &str, leaderless_ms| {
+            tally.began(&Entry { cause: cause.to_owned(), leaderless_ms, ..Entry::of_a(1) });
+            tally.set_leaderless(None);
+        };
+        began("start", 2500);
+        began("leader_dead", 250);
+        began("leader_dead", 250);
+        assert_eq!(tally.leaderless_seconds(9000).to_string(), "3", "and it is over");
+        tally.set_leaderless(Some(8500));
+        assert_eq!(tally.leaderless_seconds(9000).to_string(), "3.5");
+        assert_eq!(tally.leaderless_seconds(8000).to_string(), "3", "the clock was set back");
+        let by =
+            |cause: &str| tally.elections.get_or_create(&vec![("reason", cause.to_owned())]).get();
+        assert_eq!((tally.leader_changes.get(), by("start"), by("leader_dead")), (3, 1, 2));
+    }
+}

@@ -66,3 +66,22 @@ impl Tells {
         }
     }
 }
+
+#[cfg(test)]
+impl Entry {
+    /// That a leads in this epoch from now on.
+    pub(crate) fn of_a(epoch: u64) -> Entry {
+        Entry {
+            leader: "a".to_owned(),
+            epoch,
+            since_ms: 1,
+            until_ms: None,
+            lasts: true,
+            before: None,
+            before_epoch: None,
+            cause: "start".to_owned(),
+            reason: "this node started".to_owned(),
+            leaderless_ms: 0,
+        }
+    }
+}

@@ -182,4 +182,24 @@ mod tests {
         assert_eq!(write(), "INFO history: the history can be written again");
         assert_eq!(write(), "");
     }
+
+    /// It rests after each write, and writes again after that.
+    #[test]
+    fn a_history_is_written_again_and_again_and_once_more_at_the_end() {
+        let folder = tempfile::tempdir().unwrap();
+        let keeper = Keeper::start(folder.path()).unwrap();
+        let led = |epoch| Arc::new(vec![Entry::of_a(epoch)]);
+        let written = || load(folder.path()).first().map(|entry| entry.epoch);
+        for epoch in 1..=3 {
+            keeper.keep(led(epoch));
+            let begin = std::time::Instant::now();
+            while written() != Some(epoch) {
+                assert!(begin.elapsed() < PAUSE * 30, "epoch {epoch} is never written");
+                thread::sleep(Duration::from_millis(5));
+            }
+        }
+        keeper.keep(led(4));
+        keeper.stop();
+        assert_eq!(written(), Some(4));
+    }
 }

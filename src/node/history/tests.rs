@@ -51,6 +51,7 @@ fn a_leadership_lasts_until_it_is_known_no_more_and_goes_on_if_it_was_only_out_o
     assert_eq!(spans(&known), [("c".into(), 5, Some(20))]);
     known.change(&change(30, Some("c"), 1, "announced"));
     assert_eq!(spans(&known), [("c".into(), 5, None)]);
+    assert!(known.entries()[0].lasts);
     known.change(&change(40, Some("b"), 2, "announced"));
     assert_eq!(spans(&known), [("c".into(), 5, Some(40)), ("b".into(), 40, None)]);
     let entries = known.entries();

@@ -141,7 +141,7 @@ mod tests {
     #[test]
     fn the_latest_changes_are_shown_and_all_are_counted() {
         let (mut changes, members) = (Changes::default(), Arc::new(members()));
-        let settings = Settings::new(
+        let mut settings = Settings::new(
             "c",
             id(1),
             members.clone(),
@@ -165,5 +165,7 @@ mod tests {
         assert_eq!((last.at_ms, last.silent_ms, last.epoch), (1040, 40, 40));
         assert_eq!((last.leader.as_deref(), last.reason.as_str()), (Some("b"), "b leads"));
         assert_eq!((last.cause.as_str(), last.hinders, &last.halting), ("announced", false, &None));
+        settings.algorithm = crate::core::settings::AlgorithmKind::Halting;
+        assert_eq!(changes.status(&settings)[0].halting.as_deref(), Some("normal"));
     }
 }

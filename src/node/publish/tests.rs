@@ -11,9 +11,9 @@ use super::{Known, Published};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::restart::restart;
-use crate::core::settings::{Preempt, Quorum, RankKind, Settings, Timing};
+use crate::core::settings::{AlgorithmKind, Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{Drain, Epoch, NodeId, Pause, Role, Time};
-use crate::core::{Core, Input, Output, Phase, Split};
+use crate::core::{Core, Input, Output, Phase, Reason, Split, Transition};
 use crate::rank::Sample;
 use crate::realtime::Realtime;
 
@@ -24,7 +24,8 @@ const TIMING: Timing = Timing {
     lease: Duration::from_millis(160),
 };
 
-fn id(number: u128) -> NodeId {
+/// The id of the member node-1, node-2 and so on.
+pub fn id(number: u128) -> NodeId {
     NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0000 + number))
 }
 
@@ -44,10 +45,20 @@ fn settings(members: u128) -> Settings {
 
 /// A core that leads, with a lease that begins about now.
 fn leader() -> Core {
+    let mut core = starting();
+    lead(&mut core);
+    core
+}
+
+/// A core that has not done anything yet.
+fn starting() -> Core {
     let started = Time(clock::now().0 - u64::try_from(TIMING.failure.as_nanos()).unwrap());
     let settings = settings(1);
     let restored = restart(None, &settings, None).unwrap();
-    let mut core = Core::new(started, settings, restored, 0);
+    Core::new(started, settings, restored, 0)
+}
+
+fn lead(core: &mut Core) {
     let mut inputs = vec![Input::Tick];
     while let Some(input) = inputs.pop() {
         let mut out = Vec::new();
@@ -58,7 +69,6 @@ fn leader() -> Core {
         }));
     }
     assert_eq!(core.phase(), Phase::Leading);
-    core
 }
 
 fn publish(core: &Core) -> Published {
@@ -80,6 +90,27 @@ pub fn follow(published: &Published) {
         snapshot.members =
             [published.own(), id(2)].map(|id| known(id, true, Liveness::Alive)).to_vec();
     });
+}
+
+/// A change of state, in which it names this leader from now on.
+pub fn change(published: &Published, to: Phase, leader: Option<NodeId>, reason: Reason) {
+    let core = self::leader();
+    published.carry_on(|snapshot| {
+        let (from, epoch) = (snapshot.phase, snapshot.epoch);
+        let change = Transition { from, to, leader, epoch, reason };
+        snapshot.changed(&change, &core, clock::now());
+        (snapshot.phase, snapshot.leader) = (to, leader);
+    });
+}
+
+/// It is to take over from the leader that it follows.
+pub fn take_over(published: &Published) {
+    published.carry_on(|snapshot| snapshot.takeover = snapshot.leader.map(|from| (from, None)));
+}
+
+/// These are its members from now on.
+pub fn list(published: &Published, members: MemberList) {
+    published.carry_on(|snapshot| snapshot.list = Arc::new(members));
 }
 
 /// The leader that it follows leads no more.
@@ -272,4 +303,77 @@ fn each_fact_has_its_place_in_the_status() {
     let resumed = Pause { paused: false, ..pause };
     published.carry_on(|snapshot| snapshot.pause = resumed);
     assert_eq!(published.status().pause, None);
+}
+
+#[test]
+fn what_the_core_knows_is_shown_after_each_turn() {
+    let mut core = starting();
+    let published = publish(&core);
+    let before = published.status();
+    assert_ne!(before.state, "leading");
+    assert_eq!((before.leader.is_none(), before.lease_remaining_ms), (true, None));
+    lead(&mut core);
+    let failure = TIMING.failure * 3600;
+    let timing = Timing { failure, ..TIMING };
+    core.handle(clock::now(), Input::Timed { timing }, &mut Vec::new());
+    published.carry_on(|snapshot| snapshot.update(&core, clock::now()));
+    let snapshot = published.snapshot.read().clone();
+    assert_eq!(
+        (snapshot.phase, snapshot.leader, snapshot.epoch),
+        (Phase::Leading, Some(id(1)), core.view().epoch)
+    );
+    assert_eq!((snapshot.lease, snapshot.timing), (core.lease_until(), timing));
+    assert_eq!(published.leader(), Some(id(1)));
+    assert_eq!(published.led_epoch(), Some(core.view().epoch.0));
+}
+
+#[test]
+fn where_the_rank_came_from_is_shown_or_why_there_is_none() {
+    let published = published();
+    let sample = Sample { value: 3, from: "./rank".to_owned() };
+    for (outcome, shown) in [(Ok(sample), "./rank"), (Err("code 1".to_owned()), "none: code 1")] {
+        published.carry_on(|snapshot| snapshot.sampled(&outcome));
+        assert_eq!(published.status().rank_source, shown);
+    }
+}
+
+#[test]
+fn only_the_halting_algorithm_shows_its_word_and_its_task() {
+    let mut published = published();
+    resign(&mut published, Duration::from_secs(3600));
+    assert_eq!(published.status().halting, None);
+    published.settings.algorithm = AlgorithmKind::Halting;
+    published.carry_on(|snapshot| snapshot.halter = Some(id(2)));
+    let halting = serde_json::to_value(published.status().halting).unwrap();
+    assert_eq!(halting, json!({"status": "normal", "halter": "node-2", "task_bytes": 0}));
+}
+
+#[test]
+fn members_with_other_timings_and_another_file_are_seen() {
+    let mut published = published();
+    resign(&mut published, Duration::from_secs(3600));
+    let own = published.timing().nanos();
+    for (theirs, seen) in [(None, None), (Some(own), None), (Some([1, 2, 3, 4]), Some("node-2"))] {
+        published.carry_on(|snapshot| snapshot.members[1].timing = theirs);
+        let sight = published.sight();
+        let names: Vec<_> = sight.timings.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, seen.into_iter().collect::<Vec<_>>());
+        assert!(!sight.settled, "it has just started");
+    }
+    let (_, words) = published.sight().timings.remove(0);
+    assert_eq!(words, "heartbeat 1ns, failure 2ns, message 3ns, lease 4ns");
+    assert!(published.status().differs_from_file.is_some(), "the file lists one member");
+    published.file_lists(published.members());
+    assert_eq!(published.status().differs_from_file, None);
+    resign(&mut published, Duration::ZERO);
+    assert!(published.sight().settled && !published.is_live());
+}
+
+#[test]
+fn a_bell_that_rings_twice_calls_once() {
+    let published = published();
+    published.ring();
+    published.ring();
+    let news = published.news();
+    assert!(news.try_recv().is_ok() && news.try_recv().is_err());
 }

@@ -183,10 +183,8 @@ fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
     assert_eq!(entries.len(), 4, "a sign of life that made it write is told: {entries:?}");
     let order = |number| Output::Persist { number, record: record() };
     (4..1000).for_each(|number| recording.turn(&got(2, probe()), &[order(number)]));
-    assert!(
-        recording.recorder.orders.len() <= UNWRITTEN,
-        "a disk that writes nothing costs little"
-    );
+    let orders = &recording.recorder.orders;
+    assert_eq!((orders.len(), orders[UNWRITTEN - 1].0), (UNWRITTEN, 999), "the latest");
     assert_eq!(entries[3].causes, [entries[0].n, entries[1].n]);
 }
 
@@ -275,6 +273,7 @@ fn what_a_message_carries_is_not_recorded() {
     let entries = recording.entries();
     let labels: Vec<_> = entries.iter().map(|entry| entry.label.as_str()).collect();
     assert_eq!(labels, ["READY 1", "TASK", "is given a task of 6 bytes"]);
+    assert_eq!(entries[2].what, "asked");
     let debug = format!("{:?}", recording.recorded);
     assert!(!debug.contains(secret) && !debug.contains("115, 51"), "{debug}");
 }
@@ -346,4 +345,34 @@ fn what_befalls_a_member_is_told_in_words() {
     assert_eq!((became.what.as_str(), became.phase.as_deref()), ("became", Some("electing")));
     assert_eq!((became.number, became.leader.as_deref()), (Some(5), Some("c")));
     assert_eq!(became.reason.as_deref(), Some("leader c is dead: redial refused"));
+}
+
+/// A change of state counts as a part of an election, even from one leader to the next.
+#[test]
+fn quiet_times_are_told_among_elections_in_the_order_of_what_happened() {
+    let (mut recording, lost) = (Recording::new(), Input::Lost { peer: id(2) });
+    recording.phase = Phase::Following;
+    recording.turn(&lost, &[]); // its phase is new
+    recording.turn(&lost, &[]);
+    let (phase, reason) = (Phase::Following, Reason::Announced(id(3)));
+    let change =
+        Transition { from: phase, to: phase, leader: Some(id(3)), epoch: Epoch(5), reason };
+    recording.turn(&Input::Tick, &[Output::Changed(change)]);
+    let kept = recording.recorded.0.lock().clone();
+    let numbers = |events: &Events| events.events.iter().map(|it| it.number).collect::<Vec<_>>();
+    assert_eq!([numbers(&kept.elections), numbers(&kept.quiet)], [vec![1, 2, 4], vec![3]]);
+    let told: Vec<_> = recording.entries().iter().map(|entry| entry.n).collect();
+    assert_eq!(told, [2, 3, 4]);
+}
+
+#[test]
+fn a_wait_that_began_with_a_sign_of_life_was_brought_about_by_nothing_that_is_told() {
+    let mut recording = Recording::new();
+    recording.waits = [Some(Time(2 * SECOND)), None];
+    recording.turn(&got(2, probe()), &[]);
+    recording.waits = [None, None];
+    recording.turn(&Input::Tick, &[]);
+    let entries = recording.entries();
+    let told: Vec<_> = entries.iter().map(|it| (it.label.as_str(), &it.causes[..])).collect();
+    assert_eq!(told, [("an answer for 1 s", &[][..])]);
 }

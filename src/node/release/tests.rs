@@ -6,12 +6,13 @@ use crossbeam::channel::{Receiver, bounded};
 use tempfile::TempDir;
 
 use super::*;
+use crate::core::membership::{ListVersion, MemberList};
 use crate::core::types::{Drain, Epoch, Pause, Version};
 use crate::net::{Answering, End};
 use crate::node::inbox::Queue;
 use crate::node::leadership::Term;
 use crate::node::publish::Published;
-use crate::node::publish::tests::{follow, lose_leader, published, resign};
+use crate::node::publish::tests::{follow, list, lose_leader, published, resign};
 use crate::realtime::Realtime;
 
 /// A node without an election thread: what that would be asked for stays in its queue.
@@ -184,4 +185,43 @@ fn who_removes_the_leader_waits_for_the_end_of_its_leadership() {
     assert_eq!(remove(own, &[late()]), late(), "that is for the caller to ask again");
     assert_eq!(remove(leader, &[late(), removed(leader)]), removed(leader));
     assert!(node.queue.is_empty());
+}
+
+#[test]
+fn a_caller_that_gets_no_answer_hears_whether_the_node_is_late_or_ends() {
+    let mut node = Asked::of(published());
+    let ask = |node: &Asked, called: &mut u32| {
+        node.handle.order_meanwhile(Command::Undrain, Duration::from_millis(1), || *called += 1)
+    };
+    let (mut called, no_answer) = (0, |words: &str| CommandError::Unanswered(words.to_owned()));
+    assert_eq!(ask(&node, &mut called), Err(no_answer("this node did not answer in time")));
+    node.answering = None;
+    assert_eq!(ask(&node, &mut called), Err(no_answer("this node is stopping")));
+    assert_eq!(called, 2);
+    assert!(node.handle.hold_for(LIMIT).is_err());
+    assert_eq!(node.handle.published.longest_hold(), LIMIT, "it may have been taken");
+}
+
+#[test]
+fn who_asks_again_to_remove_a_leader_that_is_gone_hears_that_it_was_removed() {
+    let node = Asked::of(published());
+    let published = &node.handle.published;
+    follow(published);
+    let id = published.leader().unwrap();
+    thread::scope(|scope| {
+        let change = Forwarded::Change(Change::Remove { id, force: false });
+        let asker = scope.spawn(|| node.handle.carry_out(change.into(), LIMIT));
+        let asked = || match node.queue.recv_timeout(LIMIT) {
+            Ok(Event::Order(order)) => order.answer,
+            other => panic!("the leader is not asked: {other:?}"),
+        };
+        let first = asked();
+        lose_leader(published);
+        first.send(Err(Refusal::NoReply)).unwrap();
+        let second = asked();
+        list(published, MemberList::new(ListVersion::default(), Vec::new()));
+        second.send(Err(Refusal::NotMember(id))).unwrap();
+        let removed = Done::Removed { id, stored: true, handed_over: true };
+        assert_eq!(asker.join().unwrap(), Ok(Ok(removed)));
+    });
 }

@@ -123,3 +123,15 @@ fn a_command_says_what_it_would_have_done_to_the_last_leader() {
         assert_eq!(act(&order), words);
     }
 }
+
+#[test]
+fn who_drains_a_drained_member_hears_since_when_and_until_when_it_is() {
+    let again = |until, reason: &str| {
+        drained_again(&Command::Drain(Drain { since: 1000, until, reason: reason.to_owned() }))
+    };
+    let begin = "; it was drained already, since 1970-01-01T00:00:01.000Z, and stays so until ";
+    assert_eq!(again(None, ""), Some(format!("{begin}`electd undrain`")));
+    let all = format!("{begin}1970-01-01T00:00:02.000Z: new disk");
+    assert_eq!(again(Some(2000), "new disk"), Some(all));
+    assert_eq!(drained_again(&Command::Undrain), None);
+}

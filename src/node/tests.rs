@@ -1,0 +1,149 @@
+//! Whole nodes in this process: what they tell of themselves and what they answer.
+
+use std::net::TcpListener;
+use std::path::Path;
+use std::thread;
+use std::time::Instant;
+
+use serde_json::json;
+
+use super::events::EventKind;
+use super::handle::{Command, CommandError, Handle};
+use super::leadership::Change;
+use super::*;
+use crate::config::Builder;
+use crate::core::settings::Timing;
+use crate::flight::document::Recording;
+
+/// In which all is done.
+const LIMIT: Duration = Duration::from_secs(100);
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < LIMIT, "{what} never holds");
+        thread::sleep(Duration::from_millis(5));
+    }
+}
+
+fn says(handle: &NodeHandle, command: Command) -> String {
+    match handle.command(command, LIMIT) {
+        Ok(outcome) => outcome.sentence,
+        Err(error) => format!("error: {error}"),
+    }
+}
+
+#[test]
+fn a_node_tells_what_it_did_and_all_of_it_by_its_end() {
+    let (config, _folder) = example::cluster().unwrap();
+    let node = Node::start(&config, "a").unwrap();
+    let handle = node.handle();
+    eventually("a leads", || handle.history().len() == 1);
+    assert!(handle.is_live() && handle.status().state == "leading");
+    assert_eq!(handle.tally().leader_changes.get(), 1);
+
+    let record = handle.record();
+    let leads = record.entries.iter().find(|it| it.phase.as_deref() == Some("leading"));
+    let leads = leads.expect("the record has the begin of its leadership");
+    assert_eq!((leads.what.as_str(), leads.leader.as_deref()), ("became", Some("a")));
+    let recording = Recording::read(handle.recording().as_bytes()).unwrap();
+    assert!(recording.replay().unwrap().is_same());
+
+    let timing = Timing { failure: handle.timing().failure * 2, ..handle.timing() };
+    handle.retime(timing).unwrap();
+    assert_eq!((handle.timing(), handle.differs_from(&config)), (timing, None));
+    let mut edited = config.clone();
+    edited.members[0].address = "127.0.0.1:1".to_owned();
+    let differs = handle.differs_from(&edited).unwrap();
+    assert!(differs.contains("with another entry for a"), "{differs}");
+
+    assert_eq!(says(&handle, Command::HandOut { task: Vec::new() }), says_no_task());
+    assert_eq!(says(&handle, Command::Undrain), "a may lead again");
+    let mut called = false;
+    node.stop_meanwhile(|| called = true);
+    assert!(called);
+    let events = handle.events().after("1-0".parse().unwrap(), 100);
+    let kinds: Vec<EventKind> = events.iter().map(|event| event.event).collect();
+    assert!(kinds.contains(&EventKind::Leading));
+    assert!(kinds.contains(&EventKind::Stopping), "{kinds:?}");
+    assert_eq!(says(&handle, Command::Undrain), "error: this node is stopping");
+    assert_eq!(history::load(&config.state_dir("a")).len(), 1);
+}
+
+fn says_no_task() -> &'static str {
+    "error: only the algorithm \"halting\" hands out a task"
+}
+
+/// Two members on free ports, of which b ranks higher; both wait long before they suspect the other.
+fn two_members(data_dir: &Path) -> [Node; 2] {
+    let ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1"];
+    let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
+    let [a, b] = ports.map(|port| port.local_addr().unwrap().to_string());
+    let member = |name: &str, id: &str, address: &str, priority: i64| {
+        let rank = json!({ "priority": priority });
+        json!({ "name": name, "id": id, "address": address, "rank": rank })
+    };
+    let builder = Builder::new("two", "none", data_dir);
+    let builder = builder.member_with(member("a", ids[0], &a, 10));
+    let builder = builder.member_with(member("b", ids[1], &b, 20));
+    let builder = builder
+        .set("preempt", json!({ "after": "3600s" }))
+        .set("timing", json!({ "failure": "30s" }));
+    let config = builder.set("rank", json!({ "by": "priority" })).build().unwrap();
+    ["a", "b"].map(|name| Node::start(&config, name).unwrap())
+}
+
+#[test]
+fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
+    let folder = tempfile::tempdir().unwrap();
+    let nodes = two_members(folder.path());
+    let [a, b] = [&nodes[0], &nodes[1]].map(Node::handle);
+    let leader = |handle: &NodeHandle| handle.status().leader.map(|leader| leader.name);
+    let both_name = |name: &str| {
+        eventually(name, || [&a, &b].iter().all(|one| leader(one).as_deref() == Some(name)));
+    };
+    both_name("b");
+    for member in a.status().members {
+        let value = if member.name == "a" { 10 } else { 20 };
+        assert_eq!((member.rank.value, member.passed_over), (json!(value), None));
+        assert_eq!((member.status.as_str(), member.eligible), ("alive", true));
+    }
+
+    // Who waits for one answer does not get that to a later question.
+    let (changes, hold) = (b.leadership_changes(), b.hold().unwrap());
+    let resigning = thread::spawn({
+        let b = b.clone();
+        move || says(&b, Command::Resign { to: None })
+    });
+    while !matches!(changes.recv_timeout(LIMIT).unwrap(), Change::Ending { .. }) {}
+    assert_eq!(says(&b, Command::HandOut { task: Vec::new() }), says_no_task());
+    let refused = CommandError::Refused("the leadership is about to end".to_owned());
+    assert_eq!(b.hold().err(), Some(refused));
+    drop(hold);
+    let answer = resigning.join().unwrap();
+    assert!(answer.ends_with(" handed over to a"), "{answer}");
+    both_name("a");
+    assert!(b.status().resigned && !a.status().resigned);
+
+    assert_eq!(says(&b, Command::Undrain), "b may lead again");
+    eventually("b is to take over", || b.status().takeover.is_some());
+    let takeover = b.status().takeover.unwrap();
+    assert!(takeover.from == "a" && takeover.at.is_some() && !b.status().resigned);
+    eventually("a lets b take over", || a.status().takeovers.contains_key("b"));
+
+    says(&a, Command::Switchover { to: "b".to_owned() });
+    both_name("b");
+    eventually("b was chosen", || {
+        [&a, &b].iter().all(|one| one.status().switchover.as_deref() == Some("b"))
+    });
+    let again = says(&b, Command::Switchover { to: "b".to_owned() });
+    assert_eq!(again, "b leads already, by a switchover; nothing changed");
+
+    let drain = |reason: &str| Command::Drain { length: None, reason: reason.to_owned() };
+    assert_eq!(says(&a, drain("new disk")), "a does not lead from now on");
+    let again = says(&a, drain(""));
+    let words = "a does not lead from now on; it was drained already, since ";
+    assert!(again.starts_with(words), "{again}");
+    assert!(again.ends_with(", and stays so until `electd undrain`: new disk"), "{again}");
+    nodes.into_iter().for_each(Node::stop);
+}
