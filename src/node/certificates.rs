@@ -271,11 +271,6 @@ mod tests {
             "INFO certificate: members connect over TLS: this one shows certificate {first}"
         );
         assert_eq!(logged(|| certificates.introduce())[0], told);
-        assert_eq!(
-            logged(|| Certificates::default().introduce()),
-            [""; 0],
-            "its connections are plain"
-        );
         put(&ending_soon());
         assert_eq!((look(), shown()), (Vec::new(), first.clone()), "it may write the others yet");
         let soon = look();
