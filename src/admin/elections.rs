@@ -189,8 +189,10 @@ fn nobody_knows(which: Which) -> Response {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{BufRead, BufReader, Read, Write};
     use std::net::{Shutdown, TcpListener};
     use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::mpsc;
     use std::time::Duration;
 
     use socket2::SockRef;
@@ -258,5 +260,81 @@ mod tests {
             None
         });
         assert!(!again || begin.elapsed() > limits::DRAWN);
+    }
+
+    /// Answers one question with the record of this member, and waits until that is taken.
+    fn tells(listener: &TcpListener, node: &str, until: impl FnOnce()) {
+        let Ok((mut asker, _)) = listener.accept() else { return }; // nobody asks any more
+        asker.set_read_timeout(Some(limits::GATHERING)).unwrap();
+        let mut lines = BufReader::new(asker.try_clone().unwrap()).lines().map_while(Result::ok);
+        assert_eq!(lines.next().as_deref(), Some("GET /trace HTTP/1.1"));
+        lines.take_while(|line| !line.is_empty()).for_each(drop);
+        until();
+        let (node, cluster) = (node.to_owned(), "demo".to_owned());
+        let record = crate::trace::record::Record { node, cluster, ..Default::default() };
+        let body = serde_json::to_string(&record).unwrap();
+        let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+        asker.write_all((head + &body).as_bytes()).unwrap();
+        let _ = asker.read_to_end(&mut Vec::new()); // it closes
+    }
+
+    /// An election that is merged twice has to look the same.
+    #[test]
+    fn the_answers_have_one_order_whoever_answers_first() {
+        let names = ["c", "a", "b"];
+        let others = names.map(|_| TcpListener::bind("127.0.0.1:0").unwrap());
+        let member = |(name, other): (&str, &TcpListener)| MemberStatus {
+            name: name.to_owned(),
+            admin: Some(other.local_addr().unwrap().to_string()),
+            ..MemberStatus::default()
+        };
+        let members = names.into_iter().zip(&others).map(member).collect();
+        let own = Status { members, cluster: "demo".to_owned(), ..Status::default() };
+        let answers = thread::scope(|scope| {
+            // Each answers once the one before it in the list was heard.
+            let mut before: Option<mpsc::Receiver<()>> = None;
+            for (name, other) in names.into_iter().zip(&others) {
+                let (heard, next) = mpsc::channel();
+                let first = before.replace(next);
+                scope.spawn(move || {
+                    tells(other, name, || {
+                        let wait = first.map(|first| first.recv_timeout(limits::GATHERING));
+                        assert!(!matches!(wait, Some(Err(mpsc::RecvTimeoutError::Timeout))));
+                    });
+                    let _ = heard.send(());
+                });
+            }
+            let answers = ask_others(&own, &Security::default());
+            others.iter().for_each(|other| SockRef::from(other).shutdown(Shutdown::Both).unwrap());
+            answers
+        });
+        let told: Vec<_> = answers.iter().map(|answer| answer.record.node.as_str()).collect();
+        assert_eq!(told, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn one_who_asks_in_vain_learns_why() {
+        let sentence = "no member that answers has recorded an election since its start";
+        assert_eq!(nobody_knows(Which::Last), Response::error(404, sentence));
+        let sentence = "no member that answers remembers the election of epoch 7: a node forgets the earliest, and by \
+                        a restart all before it";
+        assert_eq!(nobody_knows(Which::Epoch(7)), Response::error(404, sentence));
+        let sentence = "too many ask for elections at present: ask again";
+        assert_eq!(too_many(), Response::error(503, sentence));
+    }
+
+    #[test]
+    fn a_path_names_the_last_election_or_one_by_its_epoch() {
+        for (path, which) in [
+            ("/elections/last", Some(Which::Last)),
+            ("/elections/7", Some(Which::Epoch(7))),
+            ("/elections/", None),
+            ("/elections/+7", None),
+            ("/elections/first", None),
+            ("/elections/99999999999999999999", None),
+            ("/elections", None),
+        ] {
+            assert_eq!(named(path), which, "{path}");
+        }
     }
 }

@@ -233,4 +233,47 @@ mod tests {
             assert_eq!(kind(&stranger), ErrorKind::InvalidData, "{stranger}");
         }
     }
+
+    #[test]
+    fn what_is_odd_about_a_stranger_is_told() {
+        let head = "HTTP/1.1 200 OK\r\n";
+        let most = LARGEST_ANSWER;
+        for (answer, why) in [
+            (format!("{head}Content-Length: 1x\r\n\r\n"), "the length of its body is no number"),
+            (format!("{head}Content-Length: {}\r\n\r\n", most + 1), "its body is too long"),
+            (
+                format!("{head}Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+                "its body comes in chunks, as no node sends it",
+            ),
+            (format!("{head}A: {}", "b".repeat(LONGEST_HEAD + 4096)), "its head is too long"),
+        ] {
+            let told = read(&answer).unwrap_err().to_string();
+            assert_eq!(told, format!("no answer of HTTP: {why}"));
+        }
+        let odd = [head.as_bytes(), b"\r\n\xff"].concat();
+        let told = read_answer(&mut Cursor::new(odd)).unwrap_err().to_string();
+        assert_eq!(told, "no answer of HTTP: its answer is not UTF-8");
+        let most = read(&format!("{head}Content-Length: {most}\r\n\r\n")).unwrap_err();
+        assert_eq!(most.kind(), ErrorKind::UnexpectedEof, "it may be as long");
+    }
+
+    #[test]
+    fn a_long_answer_is_read_in_parts_and_to_its_end_alone() {
+        let body = "a".repeat(10_000);
+        let text = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        let mut stream = Cursor::new(format!("{text} and more"));
+        assert_eq!(read_answer(&mut stream).unwrap(), (200, body));
+        assert_eq!(stream.position(), text.len() as u64, "what follows is left");
+        // Of a part that ends where a head may end at the latest, the rest may still come.
+        let head = format!("HTTP/1.1 200 OK\r\nA: {}", "b".repeat(LONGEST_HEAD - 20));
+        assert_eq!(head.len(), LONGEST_HEAD);
+        assert_eq!(read(&format!("{head}\r\n\r\nyes")).unwrap(), (200, "yes".to_owned()));
+    }
+
+    #[test]
+    fn an_address_may_be_written_as_a_browser_shows_it() {
+        for address in ["n:7201", "http://n:7201", "https://n:7201", "http://n:7201/", "n:7201/"] {
+            assert_eq!(host_of(address), "n:7201", "{address}");
+        }
+    }
 }

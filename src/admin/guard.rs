@@ -194,4 +194,63 @@ mod tests {
             assert!(!same(b"s3cret", other));
         }
     }
+
+    #[test]
+    fn a_refusal_says_which_proofs_there_are() {
+        let refused = |token: Option<&str>| {
+            let access = Access::Admin(Token::new(token.map(str::to_owned)), Security::default());
+            admit(&request(""), &access, &Status::default(), |_| false).unwrap_err()
+        };
+        assert_eq!(refused(Some("s3cret")), Response::error(403, refusal(true, false)));
+        assert_eq!(refused(None), Response::error(403, refusal(false, false)));
+        for (has_token, has_tls, begin) in [
+            (false, true, "commands over TCP need the certificate of a member, or the header "),
+            (true, true, "commands over TCP need the certificate of a member, or the header "),
+            (
+                true,
+                false,
+                "commands over TCP need the header \"Authorization: Bearer TOKEN\": send ",
+            ),
+            (
+                false,
+                false,
+                "commands over TCP need a token, and this node has none: run electd on ",
+            ),
+        ] {
+            let told = refusal(has_token, has_tls);
+            assert!(told.starts_with(begin), "{told}");
+        }
+    }
+
+    #[test]
+    fn the_certificate_of_a_member_lets_a_command_pass() {
+        let access = Access::Admin(Token::default(), Security::default());
+        let member = |name: &str| crate::node::status::MemberStatus {
+            name: name.to_owned(),
+            ..Default::default()
+        };
+        let own = Status { members: vec![member("a"), member("b")], ..Status::default() };
+        let passes = |shown: &str| admit(&request(""), &access, &own, |name| name == shown).is_ok();
+        assert!(passes("a") && passes("b"));
+        assert!(!passes("c"), "it is no member");
+    }
+
+    #[test]
+    fn another_token_is_told_from_the_same() {
+        let token = Token::new(Some("one".to_owned()));
+        assert!(!token.replace(Some("one\n".to_owned())), "the same");
+        assert!(token.replace(Some("two".to_owned())));
+        assert_eq!(token.present().as_deref(), Some("two"));
+        assert!(token.replace(None) && !token.replace(Some(" ".to_owned())), "none is none");
+    }
+
+    #[test]
+    fn one_who_asks_the_wrong_node_learns_which_it_is() {
+        let mut own = Status { cluster: "demo".to_owned(), ..Status::default() };
+        (own.node.id, own.node.name) = ("7".to_owned(), "node-7".to_owned());
+        let refused = recognise(&request("Electd-Node: 8\r\n"), &own).unwrap_err();
+        let sentence = "this node is node-7 of cluster demo (id 7), and the command is for id 8 of cluster ?: correct \
+                        the configuration";
+        assert_eq!(refused, Response::error(409, sentence));
+    }
 }

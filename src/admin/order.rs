@@ -63,3 +63,40 @@ pub fn how_long(text: &str) -> Result<Duration, String> {
     }
     Ok(time)
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn an_order_is_a_request() {
+        let pause = Order::post("pause", &json!({ "for": "1h" }));
+        let parts = |order: &Order| (order.method, order.path.clone(), order.body.clone());
+        let expected = ("POST", "pause".to_owned(), r#"{"for":"1h"}"#.to_owned());
+        assert_eq!((parts(&pause), pause.ends_leadership), (expected, false));
+        let end = Order::delete("switchover".to_owned());
+        let expected = ("DELETE", "switchover".to_owned(), String::new());
+        assert_eq!((parts(&end), end.ends_leadership), (expected, false));
+        assert!(end.ending_a_leadership().ends_leadership);
+    }
+
+    #[test]
+    fn a_time_is_taken_in_its_range_alone() {
+        let hours = |hours: u64| Duration::from_secs(hours * 60 * 60);
+        for (text, taken) in
+            [("1ms", Duration::from_millis(1)), ("1h", hours(1)), ("87600h", hours(87_600))]
+        {
+            assert_eq!(how_long(text), Ok(taken), "{text}");
+        }
+        for text in ["0ms", "87601h"] {
+            let expected = format!(
+                "\"{text}\" is out of range: give 1ms to 87600h, or leave it out for no end"
+            );
+            assert_eq!(how_long(text), Err(expected));
+        }
+        let expected = "\"soon\" is no time: give a number and a unit, such as 1h";
+        assert_eq!(how_long("soon"), Err(expected.to_owned()));
+    }
+}

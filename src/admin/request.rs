@@ -242,4 +242,91 @@ mod tests {
         assert_eq!((request.header("x"), request.has("x")), (None, true));
         assert_eq!((request.header("y"), request.header("z")), (Some("3"), None));
     }
+
+    #[test]
+    fn each_refusal_says_what_is_wrong_and_what_to_do() {
+        let head = "POST /resign HTTP/1.1\r\n";
+        let malformed = |what: &str| {
+            format!("not a request that can be read: {what}; try GET /status HTTP/1.1")
+        };
+        let twice = malformed("the length of the body is given twice");
+        let too_long = "the body is longer than 65536 bytes; no command takes more".to_owned();
+        for (lines, code, expected) in [
+            ("", 400, malformed("HTTP/1.1 needs a Host header")),
+            ("Host: n\r\nHost: n\r\n", 400, malformed("more than one Host header")),
+            ("Host: n\r\nContent-Length: 2\r\nContent-Length: 2\r\n", 400, twice.clone()),
+            ("Host: n\r\nContent-Length: 2\r\nTransfer-Encoding: chunked\r\n", 400, twice),
+            (
+                "Host: n\r\nContent-Length: +2\r\n",
+                400,
+                malformed("Content-Length \"+2\" is not a number"),
+            ),
+            ("Host: n\r\nContent-Length: 65537\r\n", 413, too_long),
+            (
+                "Host: n\r\nTransfer-Encoding: chunked\r\n",
+                501,
+                "Transfer-Encoding is not taken here; send the body with a Content-Length"
+                    .to_owned(),
+            ),
+            (
+                "Host: n\r\nExpect: a-miracle\r\n",
+                417,
+                "of all expectations only 100-continue is met; leave it out".to_owned(),
+            ),
+        ] {
+            let refused = Request::parse(format!("{head}{lines}\r\n").as_bytes());
+            assert_eq!(refused, Err(Response::error(code, expected)), "{lines}");
+        }
+        let longest = parse(&format!("{head}Host: n\r\nContent-Length: 65536\r\n\r\n"));
+        assert_eq!(longest.body_length, limits::BODY_BYTES);
+        let other = Request::parse(b"GET / HTTP/2.0\r\n\r\n");
+        let sentence = "this address speaks HTTP/1.0 and HTTP/1.1; ask with one of them";
+        assert_eq!(other, Err(Response::error(505, sentence)));
+    }
+
+    #[test]
+    fn a_head_is_read_up_to_its_limits() {
+        let sentence = format!(
+            "the header is larger than {} bytes or {} fields; send less",
+            limits::HEAD_BYTES,
+            limits::HEADERS
+        );
+        let too_large = Err(Response::error(431, sentence));
+        let part = |length: usize| format!("GET / HTTP/1.1\r\nA: {}", "b".repeat(length - 19));
+        assert_eq!(Request::parse(part(limits::HEAD_BYTES - 1).as_bytes()), Ok(None));
+        assert_eq!(Request::parse(part(limits::HEAD_BYTES).as_bytes()), too_large);
+        let fields = |count: usize| {
+            format!("GET / HTTP/1.1\r\nHost: n\r\n{}\r\n", "A: b\r\n".repeat(count - 1))
+        };
+        assert!(parse(&fields(limits::HEADERS)).has("a"));
+        assert_eq!(Request::parse(fields(limits::HEADERS + 1).as_bytes()), too_large);
+    }
+
+    #[test]
+    fn a_target_has_a_path_and_a_query() {
+        for (target, path, query) in [
+            ("/status", "/status", ""),
+            ("/status?x=1&y", "/status", "x=1&y"),
+            ("/status#there?x", "/status", ""),
+            ("/run?x=1#there", "/run", "x=1"),
+            ("http://host/status?x", "/status", "x"),
+            ("http://host", "/", ""),
+            ("*", "*", ""),
+        ] {
+            assert_eq!((path_of(target), query_of(target)), (path, query), "{target}");
+        }
+    }
+
+    #[test]
+    fn one_that_waits_to_be_asked_for_its_body_says_so() {
+        let waits = |version: &str, lines: &str| {
+            let head = format!("POST / HTTP/{version}\r\nHost: n\r\n{lines}\r\n");
+            parse(&head).awaits_continue()
+        };
+        let (expects, length) = ("Expect: 100-Continue\r\n", "Content-Length: 1\r\n");
+        assert!(waits("1.1", &format!("{expects}{length}")));
+        assert!(!waits("1.1", length));
+        assert!(!waits("1.1", &format!("{expects}Content-Length: 0\r\n")), "there is none");
+        assert!(!waits("1.0", &format!("{expects}{length}")), "HTTP/1.0 knows no such thing");
+    }
 }

@@ -128,3 +128,71 @@ fn reason(code: u16) -> &'static str {
         _ => "Internal Server Error",
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NEXT: Delivery = Delivery { head_only: false, close: false, old: false };
+
+    /// The answer without its date, which is the one line that differs each time.
+    fn sent(response: &Response, delivery: Delivery) -> String {
+        let text = String::from_utf8(response.encode(delivery)).unwrap();
+        let (dates, rest): (Vec<&str>, Vec<&str>) =
+            text.split_inclusive("\r\n").partition(|line| line.starts_with("Date: "));
+        assert_eq!(dates.len(), 1, "{text}");
+        rest.concat()
+    }
+
+    #[test]
+    fn each_code_is_sent_with_the_words_of_http() {
+        for (code, words) in [
+            (200, "OK"),
+            (400, "Bad Request"),
+            (403, "Forbidden"),
+            (404, "Not Found"),
+            (405, "Method Not Allowed"),
+            (408, "Request Timeout"),
+            (409, "Conflict"),
+            (413, "Content Too Large"),
+            (417, "Expectation Failed"),
+            (431, "Request Header Fields Too Large"),
+            (500, "Internal Server Error"),
+            (501, "Not Implemented"),
+            (502, "Bad Gateway"),
+            (503, "Service Unavailable"),
+            (505, "HTTP Version Not Supported"),
+        ] {
+            let text = sent(&Response::error(code, "why"), NEXT);
+            assert_eq!(text.lines().next(), Some(&*format!("HTTP/1.1 {code} {words}")));
+        }
+    }
+
+    #[test]
+    fn an_answer_is_sent_as_the_request_asks() {
+        let refusal = Response::error(405, "why").allowing("GET");
+        let head = "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: application/json\r\n\
+                    Content-Length: 16\r\nCache-Control: no-store\r\nAllow: GET\r\n";
+        let body = "{\"error\":\"why\"}\n";
+        assert_eq!(sent(&refusal, NEXT), format!("{head}\r\n{body}"));
+        let last = Delivery { close: true, old: true, ..NEXT };
+        assert_eq!(sent(&refusal, last), format!("{head}Connection: close\r\n\r\n{body}"));
+        let old = Delivery { head_only: true, old: true, ..NEXT };
+        assert_eq!(sent(&refusal, old), format!("{head}Connection: keep-alive\r\n\r\n"));
+        let page = Response::page("<p>".to_owned(), "default-src 'none'".to_owned());
+        let expected = "HTTP/1.1 200 OK\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: 3\r\n\
+                        Cache-Control: no-store\r\nContent-Security-Policy: default-src 'none'\r\n\
+                        X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\r\n<p>";
+        assert_eq!(sent(&page, NEXT), expected);
+        let bytes = "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 1\r\n\
+                     Cache-Control: no-store\r\n\r\na";
+        assert_eq!(sent(&Response::bytes(b"a".to_vec()), NEXT), bytes);
+    }
+
+    #[test]
+    fn a_document_that_cannot_be_written_is_a_defect_that_is_told() {
+        let odd = std::collections::BTreeMap::from([([1], 2)]);
+        let expected = Response::error(500, "key must be a string");
+        assert_eq!(Response::json(200, &odd), expected);
+    }
+}

@@ -176,6 +176,31 @@ mod tests {
             assert!(refused.contains(expected), "{text}: {refused}");
         }
         let many = vec!["elect1@1"; MOST + 1].join(",");
-        assert!(parse(&many).unwrap_err().contains("at most 60"));
+        assert_eq!(parse(&many), Err("do: 61 actions; at most 60 are taken".to_owned()));
+        assert_eq!(parse(&vec!["elect1@1"; MOST].join(",")).unwrap().timed.len(), MOST);
+    }
+
+    #[test]
+    fn each_word_is_a_deed() {
+        let side = |numbers: &[usize]| numbers.iter().copied().collect::<BTreeSet<_>>();
+        for (word, deed) in [
+            ("kill1@0", Deed::Kill(1)),
+            ("vanish2@0", Deed::Vanish(2)),
+            ("restart3@0", Deed::Restart(3)),
+            ("freeze4@0", Deed::Freeze(4)),
+            ("thaw5@0", Deed::Thaw(5)),
+            ("slow1@0", Deed::Slow(1)),
+            ("quick2@0", Deed::Quick(2)),
+            ("elect3@0", Deed::Elect(3)),
+            ("heal@0", Deed::HealAll),
+            ("cut1.2-3.4@0", Deed::Cut(side(&[1, 2]), side(&[3, 4]))),
+            ("heal5-1.3@0", Deed::Heal(side(&[5]), side(&[1, 3]))),
+        ] {
+            let expected = (Duration::ZERO, deed, word.to_owned());
+            assert_eq!(parse(word).unwrap().timed, [expected]);
+        }
+        assert_eq!(parse("kill1@2000").unwrap().timed[0].0, Duration::from_secs(2), "the end");
+        assert_eq!(parse("drop1-5.100000").unwrap().lost, BTreeSet::from([(1, 5, 100_000)]));
+        assert!(parse("drop1-5.100001").is_err());
     }
 }

@@ -135,6 +135,19 @@ mod tests {
         assert_eq!((read.algorithm, read.quorum), (AlgorithmKind::Ring, Quorum::Majority));
         assert_eq!((read.seed, read.delays), (u64::MAX, Delays::Random));
         assert_eq!(read.deeds.timed.len(), 1);
+        assert_eq!((plain.quorum, plain.seed, plain.delays), (Quorum::None, 1, Delays::Lockstep));
+    }
+
+    #[test]
+    fn numbers_are_taken_from_the_least_to_the_greatest() {
+        for (query, nodes, until, seed) in [
+            ("nodes=2&until=1&seed=0", 2, 1, 0),
+            ("nodes=25&until=20000&seed=18446744073709551615", 25, 20_000, u64::MAX),
+        ] {
+            let read = Question::parse(query).unwrap();
+            let until = Duration::from_millis(until);
+            assert_eq!((read.nodes, read.until, read.seed), (nodes, until, seed));
+        }
     }
 
     #[test]

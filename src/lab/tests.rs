@@ -137,3 +137,43 @@ fn only_so_many_runs_are_under_way_at_one_time() {
     assert_eq!(lab.run("until=1").code, 503);
     assert_eq!(lab.running.load(Ordering::Relaxed), MOST_RUNS, "a refused one takes no place");
 }
+
+#[test]
+fn each_event_is_told_in_a_sentence() {
+    let answer = answer("do=kill5@100");
+    let events = answer["events"].as_array().expect("a list");
+    let told = |what: &str| {
+        let found = events.iter().find(|event| event["what"] == what);
+        found.and_then(|event| event["sentence"].as_str()).unwrap_or_default()
+    };
+    assert_eq!((told("led"), told("dies")), ("led until now", "dies"));
+    let sends = told("sends");
+    assert!(sends.starts_with("sends ") && sends.contains(" to node-"), "{sends}");
+    assert!(events.iter().all(|event| event["sentence"].is_string()), "{events:#?}");
+}
+
+/// An election that was over is no part of the next, and whoever changes its phase twice is one.
+#[test]
+fn each_election_has_initiators_of_its_own() {
+    let initiators = |query: &str, place: usize| {
+        answer(query)["elections"][place]["formula"]["initiators"].clone()
+    };
+    assert_eq!(initiators("do=kill5@100,elect1@1000", 0), serde_json::json!([1, 2, 3, 4]));
+    assert_eq!(initiators("do=kill5@100,elect1@1000", 1), serde_json::json!([1]));
+    assert_eq!(initiators("do=vanish5@100,elect4@100", 0), serde_json::json!([4]));
+}
+
+#[test]
+fn there_is_a_page_and_a_list_of_paths_elsewhere() {
+    let ask = |path: &str| {
+        let text = format!("GET {path} HTTP/1.1\r\nHost: n\r\n\r\n");
+        let (request, _) = crate::admin::Request::parse(text.as_bytes()).unwrap().unwrap();
+        Lab::default().answer(&request)
+    };
+    assert_eq!((ask("/").code, ask("/run?until=1").code), (200, 200));
+    let expected = serde_json::json!({
+        "error": "there is no /x here; ask for one of the paths listed",
+        "paths": ["GET /", "GET /run"],
+    });
+    assert_eq!(ask("/x"), Response::json(404, &expected));
+}

@@ -93,4 +93,33 @@ mod tests {
         let members = vec!["a".to_owned(); 513];
         assert_eq!(Record { members, ..Record::default() }.latest(), Err("too many names"));
     }
+
+    #[test]
+    fn a_record_that_holds_as_much_as_it_may_is_taken() {
+        let entry = |n: u64| Entry { n, at_ns: n, ..Entry::default() };
+        let holds = |entries: Vec<Entry>| Record { entries, ..Record::default() }.latest().is_ok();
+        let peers = |count: u64| {
+            (0..count).map(|n| Entry { peer: Some(n.to_string()), ..entry(n) }).collect::<Vec<_>>()
+        };
+        assert!(holds(peers(512)) && !holds(peers(513)));
+        let words = |bytes: usize| vec![Entry { label: "a".repeat(bytes), ..entry(0) }];
+        assert!(holds(words(MOST_TEXT)) && !holds(words(MOST_TEXT + 1)));
+        let caused = |count: usize| vec![Entry { causes: vec![0; count], ..entry(0) }];
+        assert!(holds(caused(MOST_CAUSES)) && !holds(caused(MOST_CAUSES + 1)));
+        let at_once = |count: usize| vec![entry(0); count];
+        assert!(holds(at_once(MOST_AT_ONCE)) && !holds(at_once(MOST_AT_ONCE + 1)));
+    }
+
+    #[test]
+    fn the_latest_entries_stay_and_nothing_is_missing_since_the_first_of_them() {
+        let latest = |count: u64, since_ns: u64| {
+            let entries = (0..count).map(|n| Entry { n, at_ns: 10 + n, ..Entry::default() });
+            let record = Record { since_ns, entries: entries.collect(), ..Record::default() };
+            let latest = record.latest().unwrap();
+            (latest.entries.len(), latest.entries[0].n, latest.since_ns)
+        };
+        assert_eq!(latest(4096, 3), (4096, 0, 3), "all of them");
+        assert_eq!(latest(4099, 3), (4096, 3, 13));
+        assert_eq!(latest(4099, 20), (4096, 3, 20), "the record began later");
+    }
 }

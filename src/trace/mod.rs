@@ -163,3 +163,175 @@ impl Narrator<'_> {
         self.members.name(id)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::core::death::{DeathCertificate, Secret};
+    use crate::core::detector::ConnectionId;
+    use crate::core::durable::Durable;
+    use crate::core::membership::{Change, ListVersion, Member};
+    use crate::core::message::{Envelope, Forwarded, Message, Refusal, Rejection};
+    use crate::core::types::{Drain, Epoch, Incarnation, Role, Task, Version};
+    use crate::core::{Command, CommandId, Reason};
+
+    fn c() -> Member {
+        let (name, address) = ("c".to_owned(), String::new());
+        Member { id: NodeId::default(), name, address, admin: None, role: Role::Member }
+    }
+
+    /// What a narrator of all says, and one of the election alone.
+    fn told(of: impl Fn(&Narrator) -> Option<String>) -> [Option<String>; 2] {
+        let members = MemberList::new(ListVersion::default(), vec![c()]);
+        [Detail::All, Detail::Election].map(|detail| of(&Narrator { members: &members, detail }))
+    }
+
+    fn envelope(message: Message) -> Envelope {
+        Envelope { epoch: Epoch(7), incarnation: Incarnation(1), message }
+    }
+
+    #[test]
+    fn what_a_member_takes_is_told_and_the_lesser_things_in_a_trace_of_all() {
+        let (peer, connection) = (NodeId::default(), ConnectionId(1));
+        let ended = |redial| Input::Ended { connection, peer, redial };
+        let message = |message| {
+            let envelope = envelope(message);
+            Input::Message { connection, from: peer, envelope }
+        };
+        let (incarnation, secret) = (Incarnation(3), Secret([0; 32]));
+        let reason = Rejection::Cluster { ours: "x".to_owned(), theirs: "y".to_owned() };
+        let (id, command) = (CommandId(1), Command::Elect);
+        for (input, words, is_of_election) in [
+            (message(Message::Answer { round: Epoch(8) }), "gets ANSWER(round 8) from c", true),
+            (message(Message::Probe { number: 1 }), "gets PROBE from c", false),
+            (ended(Redial::Accepted), "connection from c ended, redial accepted", true),
+            (ended(Redial::Refused), "connection from c ended, redial refused", true),
+            (ended(Redial::Failed), "connection from c ended, redial failed", true),
+            (Input::Lost { peer }, "connection to c ended", false),
+            (Input::Refused { peer }, "dial to c refused", false),
+            (
+                Input::Rejected { peer, reason },
+                "rejected by c: Cluster { ours: \"x\", theirs: \"y\" }",
+                false,
+            ),
+            (
+                Input::Dead(DeathCertificate { member: peer, incarnation, secret }),
+                "gets the certificate of c, incarnation 3, from a coroner",
+                true,
+            ),
+            (Input::Persisted { number: 4 }, "record 4 is durable", false),
+            (Input::Command { id, command }, "is asked for an election", true),
+        ] {
+            let [all, election] = told(|narrator| narrator.input(&input));
+            assert_eq!(all.as_deref(), Some(words));
+            assert_eq!(election.as_deref(), Some(words).filter(|_| is_of_election));
+        }
+        assert_eq!(told(|narrator| narrator.input(&Input::Tick)), [None, None]);
+    }
+
+    #[test]
+    fn what_a_member_does_is_told_and_the_lesser_things_in_a_trace_of_all() {
+        let (peer, connection) = (NodeId::default(), ConnectionId(1));
+        let send = |to, message| Output::Send { to, envelope: envelope(message) };
+        let change = Transition {
+            from: Phase::Electing,
+            to: Phase::Following,
+            leader: Some(peer),
+            epoch: Epoch(7),
+            reason: Reason::Announced(peer),
+        };
+        let refused = Output::Answer { id: CommandId(1), result: Err(Refusal::NoLeader) };
+        let reason = Rejection::Cluster { ours: "x".to_owned(), theirs: "y".to_owned() };
+        let record = Durable { epoch: Epoch(7), reserved: Epoch(16), ..Durable::default() };
+        for (output, words, is_of_election) in [
+            (
+                send(vec![peer, peer], Message::Answer { round: Epoch(8) }),
+                "sends ANSWER(round 8) to c c",
+                true,
+            ),
+            (send(vec![peer], Message::Probe { number: 1 }), "sends PROBE to c", false),
+            (
+                Output::Changed(change.clone()),
+                "electing -> following, epoch 7, leader c: c leads",
+                true,
+            ),
+            (
+                Output::Changed(Transition { leader: None, ..change }),
+                "electing -> following, epoch 7, leader none: c leads",
+                true,
+            ),
+            (refused, "refuses: NoLeader", true),
+            (Output::Note(Note::Connected { peer }), "connected to c", false),
+            (Output::Disconnect { peer }, "disconnects c", false),
+            (
+                Output::Reject { connection, reason },
+                "rejects: Cluster { ours: \"x\", theirs: \"y\" }",
+                false,
+            ),
+            (
+                Output::Persist { number: 4, record },
+                "persists record 4: epoch 7, reserved 16",
+                false,
+            ),
+        ] {
+            let [all, election] = told(|narrator| narrator.output(&output));
+            assert_eq!(all.as_deref(), Some(words));
+            assert_eq!(election.as_deref(), Some(words).filter(|_| is_of_election));
+        }
+        let dial = Output::Dial { peer };
+        assert_eq!(told(|narrator| narrator.output(&dial)), [None, None]);
+    }
+
+    #[test]
+    fn each_command_is_told_in_words() {
+        let id = NodeId::default();
+        let task = Task { version: Version::default(), content: (*b"four").into() };
+        let drain = Drain { since: 1, until: None, reason: String::new() };
+        let version = Version::default();
+        for (command, words) in [
+            (Command::Elect, "is asked for an election"),
+            (Command::HandOut { task }, "is given a task of 4 bytes"),
+            (Command::Drain(drain), "is drained"),
+            (Command::Undrain, "is asked to undrain"),
+            (Command::EndPause { version }, "is asked to resume the cluster"),
+            (Command::Stop, "is asked to stop"),
+            (Forwarded::Resign { to: None }.into(), "is asked to resign"),
+            (Forwarded::Resign { to: Some(id) }.into(), "is asked to resign to c"),
+            (Forwarded::Switchover { to: id }.into(), "is asked to switch over to c"),
+            (Forwarded::EndSwitchover.into(), "is asked to end the switchover"),
+            (Forwarded::Change(Change::Add(c())).into(), "is asked to add c"),
+            (Forwarded::Change(Change::Remove { id, force: true }).into(), "is asked to remove c"),
+            (Forwarded::Pause { since: 5, until: None }.into(), "is asked to pause the cluster"),
+            (Forwarded::Resume.into(), "is asked to resume"),
+        ] {
+            let [all, _] = told(|narrator| Some(narrator.command(&command)));
+            assert_eq!(all.as_deref(), Some(words));
+        }
+    }
+
+    #[test]
+    fn a_phase_is_told_with_whom_it_is_about() {
+        let change = |to, leader| Transition {
+            from: Phase::Starting,
+            to,
+            leader,
+            epoch: Epoch(7),
+            reason: Reason::Asked,
+        };
+        let c = Some(NodeId::default());
+        for (change, words) in [
+            (change(Phase::Leading, c), "leads in epoch 7"),
+            (change(Phase::Following, c), "follows c"),
+            (change(Phase::Following, None), "following"),
+            (change(Phase::Electing, None), "electing"),
+        ] {
+            assert_eq!(told(|narrator| Some(narrator.phase(&change)))[0].as_deref(), Some(words));
+        }
+    }
+
+    #[test]
+    fn a_line_has_its_time_in_milliseconds() {
+        let line = Line { time: Time(12_034_567), node: "c".to_owned(), what: "leads".to_owned() };
+        assert_eq!(line.to_string(), "   12.034 ms  c        leads");
+    }
+}

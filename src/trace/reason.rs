@@ -168,6 +168,25 @@ mod tests {
             (Reason::Stopped, "stopping"),
             (Reason::Removed, "removed from the cluster"),
             (Reason::Stalled(time), "stalled for 1 s"),
+            (Reason::Organized(c), "c is elected"),
+            (Reason::AllHalted, "all lower members are in a known state"),
+            (Reason::NotAccepted, "a member did not accept this organizer"),
+            (Reason::AllReady, "all members have the task"),
+            (Reason::NotNormal(c), "c has to be taken in"),
+            (Reason::ToBeTakenIn(c), "leader c will take it in"),
+            (Reason::NewTask, "there is a new task"),
+            (Reason::BallotBack, "its ballot came back"),
+            (Reason::BallotLost, "the ballot was lost"),
+            (
+                Reason::Uninformed(vec![c, c]),
+                "its store is empty and it has not met c, c: a first start needs every voter to meet every other \
+                 once, or --bootstrap on a majority",
+            ),
+            (
+                Reason::VotersUninformed(vec![c, c]),
+                "c, c vote for nobody, as their stores are empty and each has not met all other voters: a first start \
+                 needs that once, or --bootstrap on a majority",
+            ),
         ] {
             assert_eq!(reason.sentence(&members), words);
         }

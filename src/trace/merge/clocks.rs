@@ -100,4 +100,12 @@ mod tests {
         let lies = [flight(0, 1, 100, 50), flight(1, 0, 100, 50)];
         assert_eq!(align(&[1, 2], &lies), [1, 2]);
     }
+
+    #[test]
+    fn a_message_that_takes_no_time_contradicts_nothing() {
+        let exact = [flight(0, 1, 100, 150), flight(1, 0, 150, 100)];
+        assert_eq!(align(&[0, 0], &exact), [0, -50], "both directions leave one value");
+        let too_early = [flight(0, 1, 100, 150), flight(1, 0, 150, 99)];
+        assert_eq!(align(&[0, 0], &too_early), [0, 0]);
+    }
 }

@@ -28,3 +28,26 @@ pub fn messages(algorithm: AlgorithmKind, members: usize) -> RangeInclusive<u64>
         AlgorithmKind::Ring => 2 * m..=(3 * m - 1).max(m * (m + 3) / 2),
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The figures of docs/algorithms.md.
+    #[test]
+    fn each_number_of_members_has_its_least_and_its_most() {
+        for (members, bully, halting, ring) in [
+            (0, 0..=0, 0..=0, 0..=0),
+            (1, 0..=0, 0..=0, 0..=0),
+            (2, 1..=3, 6..=11, 4..=5),
+            (3, 2..=8, 12..=20, 6..=9),
+            (4, 3..=15, 18..=29, 8..=14),
+            (5, 4..=24, 24..=38, 10..=20),
+            (6, 5..=35, 30..=47, 12..=27),
+        ] {
+            assert_eq!(messages(AlgorithmKind::Bully, members), bully, "{members}");
+            assert_eq!(messages(AlgorithmKind::Halting, members), halting, "{members}");
+            assert_eq!(messages(AlgorithmKind::Ring, members), ring, "{members}");
+        }
+    }
+}

@@ -63,6 +63,82 @@ fn a_node_is_shown_in_figures() {
     is_of_this_process(&shown);
 }
 
+/// A node with a figure of each kind.
+fn complete() -> FakeNode {
+    let node = FakeNode::new();
+    node.set(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.members = vec![member("node-2", None)];
+        state.status.members[0].rtt_ms = Some(0.5);
+        state.status.lease_remaining_ms = Some(250);
+        state.status.health = Some(HealthStatus::default());
+        state.status.certificate_ends = Some("2001-09-09T01:46:40Z".to_owned());
+        state.status.dropped.insert("events".to_owned(), 3);
+        state.status.refused.insert("timeout".to_owned(), 4);
+        state.status.messages.insert("heartbeat".to_owned(), Default::default());
+        state.tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc();
+        state.tally.hooks.get_or_create(&vec![("result", "success".to_owned())]).inc_by(5);
+    });
+    node
+}
+
+#[test]
+fn each_figure_says_what_it_is() {
+    let node = complete();
+    let shown = without_labels(&get(node.serve().local_addr(), "/metrics").body);
+    let told: BTreeSet<&str> =
+        shown.lines().filter_map(|line| line.strip_prefix("# HELP ")).collect();
+    let expected = [
+        "electd_build_info The version of electd.",
+        "electd_certificate_expiry_timestamp_seconds When the certificate of this node ends, in seconds since 1970.",
+        "electd_dropped_total What was dropped, by the queue that was full or closed.",
+        "electd_election_duration_seconds For how long this node knew no leader, each time.",
+        "electd_elections_total The same, by why the leadership before ended.",
+        "electd_epoch The epoch that this node knows.",
+        "electd_exec_running How many commands run here while this node leads.",
+        "electd_failures_tolerated How many more members may fail before nobody can lead.",
+        "electd_has_leader Whether this node knows a leader.",
+        "electd_healthy Whether the health check passes.",
+        "electd_hooks_total How runs of the hook ended, and the changes that it was not told.",
+        "electd_is_leader Whether this node leads.",
+        "electd_leader_changes_total How often another leader or epoch became known.",
+        "electd_leaderless_seconds_total For how long this node has known no leader in all.",
+        "electd_lease_remaining_seconds For how long this leader may lead without another word from a majority.",
+        "electd_messages_total Messages between members.",
+        "electd_paused Whether the cluster is paused, as far as this node knows.",
+        "electd_peer_rtt_seconds How long another member took to acknowledge a heartbeat of this leader lately.",
+        "electd_peer_up Whether another member answers.",
+        "electd_problems What is wrong now, by its kind.",
+        "electd_refused_total Connections of peers that were refused before a hello, on either side, by cause.",
+        "electd_stalls_total How often the election thread missed its turn.",
+        "electd_store_write_seconds How long durable writes of the state took.",
+        "leader_election_master_status Whether this node leads, under the name that Kubernetes uses.",
+        "process_cpu_seconds_total The processor time of this process.",
+        "process_max_fds The most file descriptors.",
+        "process_open_fds The open file descriptors.",
+        "process_resident_memory_bytes The memory of this process that is present.",
+        "process_start_time_seconds When this node started, in seconds since 1970.",
+        "process_threads The threads of this process.",
+        "process_virtual_memory_bytes The address space of this process.",
+    ];
+    assert_eq!(told, BTreeSet::from(expected));
+    let version = format!("electd_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    for line in [
+        version.as_str(),
+        "electd_certificate_expiry_timestamp_seconds 1000000000",
+        "electd_dropped_total{queue=\"events\"} 3",
+        "electd_refused_total{cause=\"timeout\"} 4",
+        "electd_hooks_total{result=\"success\"} 5",
+        "electd_elections_total{reason=\"start\"} 1",
+        "electd_messages_total{kind=\"heartbeat\",direction=\"sent\"} 0",
+        "electd_messages_total{kind=\"heartbeat\",direction=\"received\"} 0",
+        "electd_healthy 0",
+        "electd_paused 0",
+    ] {
+        assert!(shown.lines().any(|found| found == line), "{line} is missing:\n{shown}");
+    }
+}
+
 /// The kernel tells the same to the test, in whose process the node runs.
 fn is_of_this_process(shown: &str) {
     let figure = |name: &str| -> f64 {
@@ -137,17 +213,7 @@ fn names(text: &str) -> BTreeSet<&str> {
 
 #[test]
 fn rules_and_dashboard_use_names_that_exist() {
-    let node = FakeNode::new();
-    node.set(|state| {
-        state.status = status("leading", Some("node-1"));
-        state.status.members = vec![member("node-2", None)];
-        state.status.members[0].rtt_ms = Some(0.5);
-        state.status.lease_remaining_ms = Some(250);
-        state.status.health = Some(HealthStatus::default());
-        state.status.dropped.insert("events".to_owned(), 0);
-        state.status.messages.insert("heartbeat".to_owned(), Default::default());
-        state.tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc();
-    });
+    let node = complete();
     let body = get(node.serve().local_addr(), "/metrics").body;
     let shown = names(&body);
     let dashboard = include_str!("../../../examples/prometheus/electd-dashboard.json");
