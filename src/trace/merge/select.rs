@@ -195,3 +195,48 @@ impl Entry {
         kinds.contains(&self.what.as_str())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of_kind(kind: &str, number: u64) -> Entry {
+        Entry { kind: Some(kind.to_owned()), number: Some(number), ..Entry::default() }
+    }
+
+    #[test]
+    fn an_epoch_comes_about_by_some_messages_and_is_told_of_by_others() {
+        for kind in
+            ["election", "answer", "lower", "halt", "elected", "ready", "trial", "claim", "grant"]
+        {
+            let told = [7, 8].map(|epoch| of_kind(kind, 7).elects(epoch));
+            assert_eq!(told, [true, false], "{kind}");
+            assert!(!of_kind(kind, 7).tells_of(7), "{kind}");
+        }
+        for kind in ["coordinator", "heartbeat", "view", "release"] {
+            assert!(!of_kind(kind, 7).elects(7), "{kind}");
+        }
+        let tells = |entry: &Entry| [7, 8].map(|epoch| entry.tells_of(epoch));
+        assert_eq!(tells(&of_kind("coordinator", 7)), [true, false]);
+        assert_eq!(tells(&of_kind("heartbeat", 7)), [false, false]);
+        for (phase, is_told, leads) in
+            [("following", true, false), ("leading", true, true), ("electing", false, false)]
+        {
+            let (phase, number) = (Some(phase.to_owned()), Some(7));
+            let entry = Entry { phase, number, ..Entry::default() };
+            assert_eq!((tells(&entry), entry.leads()), ([is_told, false], leads), "{entry:?}");
+        }
+    }
+
+    #[test]
+    fn what_befalls_a_connection_is_told_from_the_rest() {
+        let is_about = |what: &str| {
+            let what = what.to_owned();
+            Entry { what, ..Entry::default() }.is_about_connection()
+        };
+        for what in ["connected", "met", "lost", "ended", "refused", "certified"] {
+            assert!(is_about(what), "{what}");
+        }
+        assert!(!["sent", "got", "became", "waited", "started"].into_iter().any(is_about));
+    }
+}

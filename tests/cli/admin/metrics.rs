@@ -122,7 +122,7 @@ fn each_figure_says_what_it_is() {
         "process_virtual_memory_bytes The address space of this process.",
     ];
     assert_eq!(told, BTreeSet::from(expected));
-    let version = format!("electd_build_info{{version=\"{}\"}} 1", env!("CARGO_PKG_VERSION"));
+    let version = format!("electd_build_info{{version=\"{}\"}} 1", electd::core::protocol::VERSION);
     for line in [
         version.as_str(),
         "electd_certificate_expiry_timestamp_seconds 1000000000",
