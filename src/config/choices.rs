@@ -60,6 +60,12 @@ mod tests {
         assert_eq!(nearest("fialure", &known), Some("failure"));
         assert_eq!(nearest("idd", &known), Some("id"));
         assert_eq!(nearest("interval", &known), None);
+        assert_eq!(nearest("hearxxxat", &known), Some("heartbeat"), "a third of its letters");
+        assert_eq!(nearest("heaxxxxat", &known), None);
+        assert_eq!(nearest("if", &["id"]), Some("id"), "one letter of a short name");
+        let long = "x".repeat(64);
+        assert_eq!(nearest(&long, &[&long]), Some(&long[..]));
+        assert_eq!(nearest(&"x".repeat(65), &[&long]), None, "too long for a slip");
     }
 
     #[test]

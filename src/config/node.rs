@@ -113,16 +113,23 @@ mod tests {
     fn a_renamed_host_is_told_whose_state_it_has() {
         let of_3 = |name: &str| name == "node-3";
         let error = choose(&config(None), None, "laptop", of_3).unwrap_err().to_string();
-        let hint = "the state of node-3 is on this host: if the host was renamed, name that member";
-        assert!(error.contains(hint), "{error}");
+        let hint = "; the state of node-3 is on this host: if the host was renamed, name that member with --node, \
+                    ELECTD_NODE or the file's `node`";
+        assert!(error.ends_with(hint), "{error}");
     }
 
     #[test]
     fn without_a_member_the_error_lists_them() {
-        let error = choose(&config(None), None, "laptop", |_| false).unwrap_err().to_string();
-        assert!(error.contains("laptop") && error.contains("node-1, node-2, node-3"), "{error}");
-        let error =
-            choose(&config(None), Some("node-9"), "node-1", |_| false).unwrap_err().to_string();
-        assert!(error.contains("\"node-9\"") && error.contains("node-1, node-2"), "{error}");
+        let told =
+            |given, host| choose(&config(None), given, host, |_| false).unwrap_err().to_string();
+        assert_eq!(
+            told(None, "laptop"),
+            "which member is this? None is called like this host (\"laptop\"): name one of node-1, node-2, node-3 with \
+             --node or ELECTD_NODE"
+        );
+        assert_eq!(
+            told(Some("node-9"), "node-1"),
+            "no member is called \"node-9\": name one of node-1, node-2, node-3 with --node or ELECTD_NODE"
+        );
     }
 }

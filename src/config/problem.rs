@@ -101,6 +101,16 @@ impl Position {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::config::{load, parse};
+
+    /// Its file system may be there later. What was read and is wrong stays wrong.
+    #[test]
+    fn a_file_that_is_not_there_is_told_from_one_that_is_wrong() {
+        assert!(load(Path::new("/nonexistent/cluster.json")).unwrap_err().is_unread());
+        for text in ["{", "{}", "7"] {
+            assert!(!parse(text, Path::new("c.json")).unwrap_err().is_unread(), "{text}");
+        }
+    }
 
     #[test]
     fn positions_count_lines_and_characters_from_one() {
@@ -125,5 +135,6 @@ mod tests {
             errors.to_string(),
             "c.json:3:9: members[2].id: is not a UUID (value \"x\"): give one"
         );
+        assert!(!errors.is_unread());
     }
 }

@@ -142,7 +142,7 @@ fn fit_together<'t>(
         );
     } else if timing.stall() <= heartbeat {
         refuse(
-            &["message", "heartbeat", "failure"],
+            &["message"],
             format!(
                 "failure {failure:?} less 2 * message {message:?} is not above heartbeat \
                  {heartbeat:?}, so that a healthy leader would count itself as stalled"

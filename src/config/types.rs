@@ -226,3 +226,34 @@ impl Config {
         self.data_dir.join(name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_attribute_and_a_check_are_told_in_words() {
+        let (program, timeout) = (PathBuf::from("nproc"), Duration::from_secs(1));
+        let arguments = vec!["--all".to_owned(), "x".to_owned()];
+        let command =
+            Attribute::Command { program: program.clone(), arguments: arguments.clone(), timeout };
+        for (attribute, words) in [
+            (Attribute::Id, "id"),
+            (Attribute::Priority(-7), "priority -7"),
+            (Attribute::Address, "address"),
+            (Attribute::Cpu, "cpu"),
+            (Attribute::Disk("/var/lib".into()), "disk /var/lib"),
+            (Attribute::Files("/srv".into()), "files /srv"),
+            (command, "command nproc --all x"),
+        ] {
+            assert_eq!(attribute.to_string(), words);
+        }
+        let (every, alone) = (Duration::from_secs(2), Alone::default());
+        let check = HealthConfig { program, arguments, every, timeout, fall: 3, rise: 2, alone };
+        assert_eq!(
+            check.to_string(),
+            "`nproc --all x` every 2s, each for at most 1s; unhealthy after 3 failures in a row, healthy after \
+             2 passes; alone: lead"
+        );
+    }
+}

@@ -87,3 +87,36 @@ impl Counters {
             .map(|(what, name)| (name, self.dropped[what as usize].load(Ordering::Relaxed)))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The status and the metrics show nothing else of the network.
+    #[test]
+    fn each_thing_is_counted_under_its_own_name() {
+        let counters = Counters::default();
+        counters.sent(&[Kind::Heartbeat, Kind::Probe, Kind::Probe]);
+        counters.received(Kind::Probe);
+        for (times, (what, _)) in (1..).zip(DROPS) {
+            counters.dropped(what, times);
+        }
+        for (times, cause) in (1..).zip(Cause::ALL) {
+            (0..times).for_each(|_| counters.refused(*cause));
+        }
+        let counted = counters.messages().filter(|(_, sent, received)| sent + received > 0);
+        let counted: Vec<_> = counted.collect();
+        let expected = [(Kind::Heartbeat, 1, 0), (Kind::Probe, 2, 1)];
+        assert!(
+            counted.len() == 2 && expected.iter().all(|it| counted.contains(it)),
+            "{counted:?}"
+        );
+        let dropped: Vec<_> = counters.drops().collect();
+        let names = ["queue_full", "not_connected", "no_hello", "junk", "unknown"];
+        assert!(dropped.into_iter().eq(names.into_iter().zip(1..)));
+        let refused = counters.refusals().zip((1..).zip(Cause::ALL));
+        for ((name, count), (times, cause)) in refused {
+            assert_eq!((name, count), (cause.name(), times));
+        }
+    }
+}

@@ -122,6 +122,15 @@ mod tests {
         crate::net::listen(&own).expect("whoever is dialed there can start");
     }
 
+    #[test]
+    fn a_host_without_an_address_is_told() {
+        let error = connect(&[], STEP).unwrap_err();
+        assert_eq!(
+            (error.kind(), error.to_string()),
+            (io::ErrorKind::NotFound, "no such host".to_owned())
+        );
+    }
+
     /// Only a host that refuses at each of its addresses has no process that listens.
     #[test]
     fn a_host_refuses_if_each_of_its_addresses_does() {

@@ -34,3 +34,19 @@ impl FailureTime {
         self.failure().min(STEP)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Several steps may follow each other while a node stops, and that has a second.
+    #[test]
+    fn a_step_takes_no_longer_than_failure_and_than_a_part_of_a_second() {
+        let of = |ms| {
+            let failure_time = FailureTime::new(Duration::from_millis(ms));
+            (failure_time.failure().as_millis(), failure_time.step().as_millis())
+        };
+        assert_eq!([of(1), of(400), of(500)], [(1, 1), (400, 400), (500, 400)]);
+        assert_eq!(FailureTime::new(Duration::MAX).step(), STEP);
+    }
+}

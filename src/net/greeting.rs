@@ -161,10 +161,102 @@ fn part(stream: &TcpStream, timed: Deadline) {
 #[cfg(all(test, feature = "tls"))]
 mod tests {
     use std::net::TcpListener;
+    use std::sync::Arc;
+    use std::thread;
+
+    use crossbeam::channel::{Receiver, unbounded};
 
     use super::*;
     use crate::net::PeerAddress;
-    use crate::tls::tests::sessions;
+    use crate::net::counters::Counters;
+    use crate::tls::tests::{credentials, sessions};
+    use crate::wire::Reply;
+
+    /// Far longer than anything takes here.
+    const LIMIT: Duration = Duration::from_secs(20);
+
+    /// A greeter that knows no peer, what it tells of those it refuses, and the counts.
+    fn greeter(security: Security) -> (Greeter, Receiver<(Who, Fault)>, Arc<Counters>) {
+        let (tell, told) = unbounded();
+        let counters = Arc::<Counters>::default();
+        let refusals = Refusals::new(counters.clone(), move |who, fault| {
+            let _ = tell.send((who, fault));
+        });
+        (Greeter { peers: Peers::new(Vec::new()), security, refusals }, told, counters)
+    }
+
+    /// A dialer that says these bytes. Gives what is taken of it, and all that it hears until the connection ends.
+    fn says(greeter: &Greeter, bytes: &[u8]) -> (Option<Opening>, Vec<u8>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut dialer = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        dialer.set_read_timeout(Some(LIMIT)).unwrap();
+        dialer.write_all(bytes).unwrap();
+        let (stream, address) = listener.accept().unwrap();
+        let hears = thread::spawn(move || {
+            let mut heard = Vec::new();
+            dialer.read_to_end(&mut heard).expect("it ends without a reset");
+            heard
+        });
+        let opening = greeter.listen(&stream, address, LIMIT).map(|(opening, _)| opening);
+        drop(stream);
+        (opening, hears.join().unwrap())
+    }
+
+    /// The one refusal that was told and counted.
+    fn only(told: &Receiver<(Who, Fault)>, counters: &Counters) -> (&'static str, String) {
+        let (who, fault) = told.try_recv().expect("it is told");
+        assert_eq!(who, Who::Address([127, 0, 0, 1].into()));
+        let counted: Vec<_> = counters.refusals().filter(|(_, count)| *count > 0).collect();
+        assert_eq!(counted, [(fault.cause.name(), 1)]);
+        assert!(told.try_recv().is_err(), "only once");
+        (fault.cause.name(), fault.why)
+    }
+
+    /// The answer in plain words.
+    fn answered(heard: &[u8]) -> Reply {
+        wire::decode_reply(&heard[4..]).unwrap()
+    }
+
+    #[test]
+    fn without_tls_who_speaks_it_is_told_so_and_who_says_junk_is_not() {
+        let (greeter, told, counters) = greeter(Security::default());
+        let [hello, welcome, ..] = &wire::fuzz::streams()[..] else { panic!() };
+        let (opening, heard) = says(&greeter, hello);
+        assert!(matches!(opening, Some(Opening::Hello(_))) && heard.is_empty());
+        for junk in [&welcome[..], &[0, 0, 0, 1, b'7'], &[TLS, 4, 0, 0], &[9, 3, 1, 0]] {
+            let (opening, heard) = says(&greeter, junk);
+            assert!(opening.is_none() && heard.is_empty() && told.is_empty(), "{junk:?}");
+        }
+        let mut of_tls = vec![7; 600];
+        of_tls[..5].copy_from_slice(&[TLS, 3, 1, 2, 0x53]);
+        let (opening, heard) = says(&greeter, &of_tls);
+        assert_eq!((opening, answered(&heard)), (None, Reply::Reject(differs("tls", "off", "on"))));
+        let why = "it speaks TLS, and this node has none: give all members `tls`, or none";
+        assert_eq!(only(&told, &counters), ("tls", why.to_owned()));
+    }
+
+    #[test]
+    fn with_tls_who_speaks_none_is_told_so_and_named_if_it_says_who_it_is() {
+        let secured = || greeter(Security::new(Some(credentials())));
+        let [hello, welcome, ..] = &wire::fuzz::streams()[..] else { panic!() };
+        for (bytes, says_that) in [(hello, " (it says that it is node-1)"), (welcome, "")] {
+            let (greeter, told, counters) = secured();
+            // What it says after that stays unread, and it reads why all the same.
+            let (opening, heard) = says(&greeter, &[&bytes[..], &[7; 1000]].concat());
+            assert_eq!(
+                (opening, answered(&heard)),
+                (None, Reply::Reject(differs("tls", "on", "off")))
+            );
+            let why = format!(
+                "it speaks no TLS{says_that}: give all members `tls`, and look at who it is"
+            );
+            assert_eq!(only(&told, &counters), ("plain", why));
+        }
+        let (greeter, told, counters) = secured();
+        let (opening, heard) = says(&greeter, &[TLS, 3, 1, 0, 4, 7, 0, 0, 0]);
+        assert!(opening.is_none() && !heard.is_empty(), "an alert");
+        assert!(["plain", "broken"].contains(&only(&told, &counters).0));
+    }
 
     /// Our list comes first. A member that was added a moment ago is in its own list alone.
     #[test]

@@ -138,3 +138,24 @@ fn tune(stream: &TcpStream) {
         warn!("cannot tune a connection: {error}");
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+
+    use super::*;
+
+    /// The system waits two hours by itself before it looks whether the other side is still there.
+    #[test]
+    fn a_connection_carries_small_messages_at_once_and_ends_with_its_host() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        tune(&stream);
+        assert!(stream.nodelay().unwrap());
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        let looks =
+            (socket.tcp_keepalive_time().unwrap(), socket.tcp_keepalive_interval().unwrap());
+        assert_eq!(looks, (Duration::from_secs(10), Duration::from_secs(5)));
+    }
+}

@@ -198,13 +198,17 @@ mod tests {
 
     /// Two peers that are not connected, as nobody takes the events of their writers, and the counts.
     fn outbound(listener: &TcpListener) -> (Outbound, Arc<Counters>) {
+        outbound_to(unbounded::<Event>().0, listener)
+    }
+
+    /// The same, with writers that tell their events to this.
+    fn outbound_to(sender: Sender<Event>, listener: &TcpListener) -> (Outbound, Arc<Counters>) {
         let address = listener.local_addr().unwrap().to_string();
         let peer = |place: usize| PeerAddress {
             id: id(place as u128),
             name: place.to_string(),
             address: address.clone(),
         };
-        let (sender, _events) = unbounded::<Event>();
         let counters = Arc::new(Counters::default());
         let surroundings = Surroundings {
             inbox: Inbox::new(sender, super::super::inbox::End::new().1),
@@ -234,6 +238,27 @@ mod tests {
         outbound.flush();
         outbound.flush();
         assert_eq!(left(), 5, "each leaves once");
+        outbound.stop();
+        assert_eq!(Arc::strong_count(&counters), 1, "no writer is left");
+    }
+
+    /// Here the election thread takes no event, so that the writers wait for it.
+    #[test]
+    fn the_orders_that_a_writer_does_not_take_are_counted_and_nobody_waits() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (sender, events) = bounded::<Event>(0);
+        let (outbound, counters) = outbound_to(sender, &listener);
+        let lost =
+            || counters.drops().find(|(name, _)| *name == "queue_full").map(|(_, lost)| lost);
+        (0..16).for_each(|_| outbound.dial(id(1)));
+        assert_eq!(lost(), Some(0));
+        outbound.dial(id(1));
+        outbound.disconnect(id(1));
+        assert_eq!(lost(), Some(2));
+        outbound.disconnect(id(2));
+        outbound.disconnect(id(3)); // nobody's
+        assert_eq!(lost(), Some(2));
+        drop(events);
         outbound.stop();
     }
 

@@ -303,6 +303,73 @@ mod tests {
         assert_eq!(told.as_deref(), Some("this node cannot accept connections: no luck"));
     }
 
+    /// All of 127/8 is on every host.
+    #[test]
+    fn a_listener_that_moves_leaves_the_last_socket_and_tells_the_next() {
+        let own = bound("127.0.0.1:0".parse().unwrap(), None);
+        let first = own.socket().unwrap();
+        let moved = Arc::new(Mutex::new(Vec::new()));
+        let told = moved.clone();
+        own.on_move(move |socket| told.lock().push(socket.local_addr().unwrap()));
+        assert!(own.is(&first));
+        assert_eq!(own.move_to("127.0.0.2:0".parse().unwrap()), None);
+        let next = own.socket().unwrap();
+        assert!(own.is(&next) && !own.is(&first));
+        let at = next.local_addr().unwrap();
+        assert_eq!((at.ip().to_string(), moved.lock().clone()), ("127.0.0.2".to_owned(), vec![at]));
+        assert!(first.accept().is_err(), "the thread that accepts there is woken");
+        TcpStream::connect(at).expect("it listens there");
+
+        let listen = &own.0.own.listen;
+        let told = own.move_to("192.0.2.1:1".parse().unwrap()).unwrap();
+        let words = format!("cannot listen on 192.0.2.1:1, which {listen} means now: ");
+        assert!(told.starts_with(&words), "{told}");
+        own.stop();
+        assert!(!own.is(&next) && own.socket().is_none());
+        assert!(next.accept().is_err(), "the thread that accepts there is woken");
+        assert_eq!(own.move_to("127.0.0.2:0".parse().unwrap()), None);
+        assert!(own.socket().is_none(), "it has stopped");
+    }
+
+    /// The name may be looked up for long, and the last answer counts meanwhile.
+    #[test]
+    fn a_name_that_means_another_host_now_is_a_problem_while_it_does() {
+        let places = Places::with(|_| Ok(vec!["192.0.2.1:7101".parse().unwrap()]));
+        let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
+        let (socket, _) = left();
+        let socket = Mutex::new(Some(Arc::new(socket)));
+        let (last_look, failed, on_move) = Default::default();
+        let own = OwnListener(Arc::new(Shared { own, socket, last_look, failed, on_move }));
+        let others = [("b".to_owned(), "192.0.2.1:7102".to_owned())];
+        let begin = Instant::now();
+        let told = loop {
+            assert!(begin.elapsed() < LIMIT, "it is not told");
+            if let Some(told) = own.look(&others) {
+                break told;
+            }
+            std::thread::yield_now(); // until the name has its answer
+        };
+        let words = "db1:7101 is 127.0.0.1 on this host, which no other host can dial, and b is on another, at \
+                     192.0.2.1: give this host's name its true address (Debian writes 127.0.1.1 into /etc/hosts), or \
+                     add \"listen\": \"0.0.0.0:7101\" to this member";
+        assert_eq!(told, words);
+        assert_eq!(own.look(&others), Some(told), "it still does");
+    }
+
+    #[test]
+    fn an_address_without_a_way_there_is_on_another_host() {
+        for (at, elsewhere) in [
+            ("127.0.0.1:1", false),
+            ("127.1.2.3:1", false),
+            ("0.0.0.0:1", false),
+            ("[::1]:1", false),
+            ("192.0.2.1:1", true),
+            ("255.255.255.255:1", true), // the system lets nobody connect to all hosts
+        ] {
+            assert_eq!(is_elsewhere(at.parse().unwrap()), elsewhere, "{at}");
+        }
+    }
+
     /// The others may dial a proxy. Who is dialed by a name that means loopback on this host is reached by nobody.
     #[test]
     fn only_who_means_to_listen_on_loopback_may_if_another_member_is_on_another_host() {

@@ -12,7 +12,7 @@ use socket2::SockRef;
 use super::*;
 use crate::core::Redial;
 use crate::core::detector::ConnectionId;
-use crate::core::message::{Envelope, Hello, Message};
+use crate::core::message::{Envelope, Hello, Kind, Message};
 use crate::core::types::{Epoch, Incarnation};
 use crate::realtime::Realtime;
 use crate::tls::Security;
@@ -29,6 +29,7 @@ struct Scene {
     /// Where the node listens.
     at: std::net::SocketAddr,
     hello: Hello,
+    counters: Arc<Counters>,
     _answering: Answering,
 }
 
@@ -43,7 +44,7 @@ impl Scene {
             Inbox::new(sender, end),
             Security::default(),
             refusals,
-            counters,
+            counters.clone(),
             Realtime::default(),
         );
         let own = OwnAddress::new("127.0.0.1:0", "127.0.0.1:0");
@@ -51,12 +52,16 @@ impl Scene {
         let at = socket.socket().unwrap().local_addr().unwrap();
         let net = Net::start(socket.clone(), Vec::new(), TIMEOUT, surroundings, 1).unwrap();
         let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
-        Scene { net, socket, events, at, hello, _answering: answering }
+        Scene { net, socket, events, at, hello, counters, _answering: answering }
     }
 
     fn peer(&self, listener: &TcpListener) -> PeerAddress {
         let address = listener.local_addr().unwrap().to_string();
         PeerAddress { id: self.hello.id, name: "b".to_owned(), address }
+    }
+
+    fn dropped(&self, what: &str) -> u64 {
+        self.counters.drops().find(|(name, _)| *name == what).unwrap().1
     }
 
     fn next(&self) -> Event {
@@ -179,5 +184,70 @@ fn the_writers_wait_by_the_failure_of_a_reload() {
     assert_eq!(scene.net.carry(Output::Dial { peer: scene.hello.id }), None); // it wakes the writer
     let event = scene.next();
     assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
+    scene.net.stop();
+}
+
+/// A later version may say more. What is no message at all does not come from a member.
+#[test]
+fn a_message_of_a_later_version_is_left_out_and_after_junk_nothing_is_read() {
+    let mut scene = Scene::new();
+    let (mut peer, connection) = scene.hears();
+    let text = String::from_utf8(wire::encode_message(&probe())[4..].to_vec()).unwrap();
+    let say = |peer: &mut TcpStream, text: &str| {
+        let length = u32::try_from(text.len()).unwrap().to_be_bytes();
+        peer.write_all(&[&length[..], text.as_bytes()].concat()).unwrap();
+    };
+    let later = text.replace("\"probe\"", "\"ponder\"");
+    assert_ne!(later, text);
+    [&*later, &*later, &*text].into_iter().for_each(|text| say(&mut peer, text));
+    let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
+    let event = scene.next();
+    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    say(&mut peer, "{}");
+    let event = scene.next();
+    assert!(matches!(&event, Event::Input(Input::Ended { .. })), "{event:?}");
+    has_ended(&mut peer);
+    assert_eq!((scene.dropped("unknown"), scene.dropped("junk")), (2, 1));
+    let probes = scene.counters.messages().find(|(kind, ..)| *kind == Kind::Probe);
+    assert_eq!(probes, Some((Kind::Probe, 0, 1)));
+    let mut stranger = TcpStream::connect(scene.at).unwrap();
+    stranger.set_read_timeout(Some(TIMEOUT)).unwrap();
+    say(&mut stranger, "{}");
+    has_ended(&mut stranger);
+    assert_eq!(scene.dropped("no_hello"), 1);
+    scene.net.stop();
+}
+
+/// Rule X1. Here they have said hello, and the core does not answer.
+#[test]
+fn of_a_crowd_that_waits_for_a_welcome_the_oldest_goes_and_no_peer_that_has_one() {
+    let mut scene = Scene::new();
+    let (mut welcomed, connection) = scene.hears();
+    let waits = || {
+        let mut stream = TcpStream::connect(scene.at).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream.write_all(&streams()[0]).unwrap();
+        let event = scene.next();
+        assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
+        (stream, event)
+    };
+    let mut crowd: Vec<_> = (0..64).map(|_| waits()).collect();
+    let stays = |stream: &mut TcpStream| {
+        stream.set_nonblocking(true).unwrap();
+        let read = stream.read(&mut [0; 1]);
+        stream.set_nonblocking(false).unwrap();
+        read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    assert!(stays(&mut crowd[0].0));
+    for oldest in 0..2 {
+        crowd.push(waits());
+        has_ended(&mut crowd[oldest].0);
+        assert!(stays(&mut crowd[oldest + 1].0), "the next one");
+    }
+    welcomed.write_all(&wire::encode_message(&probe())).unwrap();
+    let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
+    let event = scene.next();
+    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    drop(crowd);
     scene.net.stop();
 }

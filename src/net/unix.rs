@@ -84,6 +84,28 @@ mod tests {
     const TIMEOUT: Duration = Duration::from_secs(600);
 
     #[test]
+    fn a_socket_has_a_path_of_any_length_and_is_for_its_user_and_at_most_one_group() {
+        let folder = tempfile::tempdir().unwrap();
+        let below = folder.path().join("d".repeat(100));
+        fs::create_dir(&below).unwrap();
+        for (above, length, group) in [
+            (folder.path(), 107, None),
+            (folder.path(), 108, Some(rustix::process::getgid().as_raw())),
+            (below.as_path(), 300, None),
+        ] {
+            let name = "s".repeat(length - above.as_os_str().len() - 1);
+            let path = above.join(name);
+            let socket = bind(&path, group).unwrap();
+            socket.listen(1).unwrap();
+            assert_eq!(path.as_os_str().len(), length);
+            let mode = fs::metadata(&path).unwrap().permissions().mode() & 0o777;
+            assert_eq!(mode, if group.is_some() { 0o660 } else { 0o600 });
+            connect(&path, TIMEOUT).unwrap();
+            assert_eq!(bind(&path, None).unwrap_err().kind(), ErrorKind::AddrInUse);
+        }
+    }
+
+    #[test]
     fn who_finds_the_backlog_full_waits_for_its_turn() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("socket");

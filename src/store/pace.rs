@@ -161,6 +161,24 @@ mod tests {
     }
 
     #[test]
+    fn a_write_that_hangs_for_a_second_is_a_trouble_until_it_ends() {
+        let pace = Pace::default();
+        let begun_before = |ms| {
+            pace.begin();
+            let since = Instant::now() - Duration::from_millis(ms);
+            assert!(pace.writes.lock().begun.replace(since).is_some(), "it is under way");
+            (pace.trouble().unwrap(), since.elapsed())
+        };
+        pace.fail("no luck".to_owned());
+        let (told, elapsed) = begun_before(600);
+        assert!(told == "no luck" || elapsed >= Duration::from_secs(1), "{told}");
+        let (told, _) = begun_before(1001);
+        assert!(told.starts_with("a write of the state has been under way for "), "{told}");
+        pace.add(Duration::from_secs(1));
+        assert_eq!(pace.trouble(), None);
+    }
+
+    #[test]
     fn measuring_leaves_nothing_behind() {
         let dir = tempfile::tempdir().unwrap();
         let time = measure(&dir.path().join("data/node-1")).unwrap();

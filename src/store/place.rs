@@ -147,4 +147,16 @@ mod tests {
         fs::rename(dir.path().join("b"), dir.path().join("old")).unwrap();
         find(&dir, "a", 1).unwrap(); // it has state of its own
     }
+
+    /// Otherwise a member would start without what it may have promised.
+    #[test]
+    fn a_data_directory_that_cannot_be_looked_at_is_told_if_the_member_has_no_state() {
+        let dir = TempDir::new().unwrap();
+        let file = dir.path().join("data");
+        fs::write(&file, b"").unwrap();
+        let error = Store::find(&file, "a", id(1), |_| false).unwrap_err();
+        assert_eq!(error.trouble(), Trouble::Folder);
+        let words = error.to_string();
+        assert!(words.contains("a file is in the way"), "{words}");
+    }
 }

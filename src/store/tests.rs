@@ -70,8 +70,26 @@ fn a_second_process_is_told_who_holds_the_folder() {
     let text = error.to_string();
     assert!(text.contains(&dir.path().display().to_string()), "{text}");
     assert!(text.contains(&format!("process {}:", std::process::id())), "{text}");
+    assert_eq!(Store::held(dir.path()).map(|held| held.to_string()), Some(text));
+    // A child process that was forked just now has the file open as well.
+    let _of_child = store.lock.try_clone().unwrap();
     drop(store);
+    assert!(Store::held(dir.path()).is_none());
     assert!(Store::open(dir.path(), id(1)).is_ok());
+}
+
+/// Such as one that has not signed the lock yet.
+#[test]
+fn a_process_that_left_no_id_holds_the_folder_too() {
+    let dir = TempDir::new().unwrap();
+    let lock = File::create(dir.path().join(LOCK)).unwrap();
+    lock.lock().unwrap();
+    let told =
+        format!("the data directory {} is in use by another process: ", dir.path().display());
+    let held = Store::held(dir.path()).unwrap();
+    assert!(held.to_string().starts_with(&told), "{held}");
+    let refused = Store::open(dir.path(), id(1)).unwrap_err();
+    assert!(refused.to_string().starts_with(&told), "{refused}");
 }
 
 #[test]
@@ -217,14 +235,22 @@ fn a_failed_write_keeps_what_was_stored() {
     let dir = TempDir::new().unwrap();
     let (here, away) = (dir.path().join("node-1"), dir.path().join("away"));
     let (store, _) = Store::open(&here, id(1)).unwrap();
+    let pace = store.pace();
     store.save(&record(7)).unwrap();
+    let took = pace.slowest();
+    assert!(took.is_some(), "the status shows how long it took");
     fs::rename(&here, &away).unwrap();
     let error = store.save(&record(8)).unwrap_err();
+    assert_eq!(pace.trouble(), Some(error.to_string()));
+    assert_eq!(pace.slowest(), took, "it took no time to fail");
     assert_eq!(error.trouble(), Trouble::Folder);
     assert!(error.to_string().contains("what it held before is kept"), "{error}");
     fs::rename(&away, &here).unwrap();
+    assert_eq!(read(&here.join(STATE), id(1)).unwrap(), Some(record(7)));
+    store.save(&record(9)).unwrap();
+    assert_eq!(pace.trouble(), None);
     drop(store);
-    assert_eq!(Store::open(&here, id(1)).unwrap().1, Some(record(7)));
+    assert_eq!(Store::open(&here, id(1)).unwrap().1, Some(record(9)));
 }
 
 /// A file system of 64 kB in memory, where this user may mount one.

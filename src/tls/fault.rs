@@ -75,3 +75,30 @@ impl fmt::Display for Fault {
 }
 
 impl std::error::Error for Fault {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whoever watches a cluster asks for them by these names.
+    #[test]
+    fn the_names_of_the_causes_are_part_of_the_interface() {
+        let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+        assert_eq!(
+            names,
+            [
+                "no_certificate",
+                "unknown_ca",
+                "expired",
+                "not_yet_valid",
+                "other_member",
+                "other_cluster",
+                "other_use",
+                "version",
+                "plain",
+                "tls",
+                "broken",
+            ]
+        );
+    }
+}

@@ -100,6 +100,49 @@ mod tests {
 
     use super::*;
 
+    /// Rule X1.
+    #[test]
+    fn a_file_of_a_mebibyte_is_read_and_a_larger_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("ca");
+        let of = |length: u64| {
+            File::create(&path).unwrap().set_len(length).unwrap();
+            read("tls.ca", &path).map(|bytes| bytes.len() as u64)
+        };
+        assert_eq!(of(1 << 20), Ok(1 << 20));
+        let told = format!("tls.ca {}: is larger than 1 MiB: name a file in PEM", path.display());
+        assert_eq!(of((1 << 20) + 1).unwrap_err().to_string(), told);
+    }
+
+    /// A node takes new files by that while it runs.
+    #[test]
+    fn files_that_change_have_another_stamp() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = |name| folder.path().join(name);
+        let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
+        let mut seen = vec![files.stamp()];
+        assert_eq!(seen[0], [None; 3]);
+        for file in [&files.ca, &files.cert, &files.key] {
+            fs::write(file, "one").unwrap();
+            seen.push(files.stamp());
+        }
+        fs::write(&files.key, "longer").unwrap();
+        seen.push(files.stamp());
+        let other = path("other");
+        fs::write(&other, "longer").unwrap();
+        let changed = fs::metadata(&files.key).unwrap().modified().unwrap();
+        File::open(&other).unwrap().set_modified(changed).unwrap();
+        fs::rename(&other, &files.key).unwrap();
+        seen.push(files.stamp());
+        let touched = changed + std::time::Duration::from_nanos(1);
+        File::open(&files.key).unwrap().set_modified(touched).unwrap();
+        seen.push(files.stamp());
+        for (at, stamp) in seen.iter().enumerate() {
+            assert!(!seen[..at].contains(stamp), "{at}: {seen:?}");
+        }
+        assert_eq!(seen.last(), Some(&files.stamp()), "nothing has changed");
+    }
+
     #[test]
     fn a_key_is_exposed_to_all_users_and_not_to_a_group() {
         let folder = tempfile::tempdir().unwrap();

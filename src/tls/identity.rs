@@ -167,6 +167,17 @@ mod tests {
         }
     }
 
+    /// For the log, and for the member that is refused.
+    #[test]
+    fn what_a_certificate_names_is_told_in_words() {
+        let of = |uris: &[String]| describe(&certificate(uris, "db1"));
+        assert_eq!(of(&[]), "for no member (a URI electd://CLUSTER/NAME)");
+        let two = [uri("hc", "db1"), "https://hc/db1".to_owned(), uri("two sites", "db2")];
+        assert_eq!(of(&two), "for electd://hc/db1, electd://two%20sites/db2");
+        let junk = describe(&CertificateDer::from(vec![0x30, 0]));
+        assert!(junk.starts_with("its certificate cannot be read: "), "{junk}");
+    }
+
     #[test]
     fn a_member_is_named_by_a_dns_name() {
         assert!(["db1", "db-1.example", "my_host"].into_iter().all(can_name));

@@ -252,6 +252,11 @@ fn alert_fault(alert: Alert) -> Option<Fault> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
+    use rustls::pki_types::UnixTime;
+    use rustls::{ExtendedKeyPurpose, InvalidMessage};
+
     use super::*;
 
     /// What a peer sees wrong with this node it says in a code of TLS alone.
@@ -279,5 +284,57 @@ mod tests {
             assert!(fault.why.contains(words), "{alert:?}: {fault}");
         }
         assert_eq!(Session::fault(&ErrorKind::UnexpectedEof.into()), None, "nobody is at fault");
+    }
+
+    #[test]
+    fn what_this_node_sees_wrong_with_a_peer_is_put_into_words() {
+        use CertificateError as E;
+        use PeerIncompatible as Peer;
+        let moment = |seconds| UnixTime::since_unix_epoch(Duration::from_secs(seconds));
+        let expired = E::ExpiredContext { time: moment(2), not_after: moment(1) };
+        let early = E::NotValidYetContext { time: moment(1), not_before: moment(2) };
+        let purpose = E::InvalidPurposeContext {
+            required: ExtendedKeyPurpose::ClientAuth,
+            presented: Vec::new(),
+        };
+        let [untrusted, unusable, version] = [
+            "its certificate is signed by no authority that this node trusts: see tls.ca",
+            "its certificate is not for this side of a connection: it needs the extended key usages clientAuth and \
+             serverAuth",
+            "it does not speak TLS 1.3",
+        ];
+        let plain =
+            "it does not answer in TLS: give all members `tls`, and look at who listens there";
+        for (error, cause, words) in [
+            (Error::NoCertificatesPresented, Cause::NoCertificate, NO_CERTIFICATE),
+            (
+                expired.into(),
+                Cause::Expired,
+                "its certificate ended on 1970-01-01T00:00:01Z: renew it",
+            ),
+            (
+                early.into(),
+                Cause::NotYetValid,
+                "its certificate begins on 1970-01-01T00:00:02Z: correct the clocks, or the certificate",
+            ),
+            (E::UnknownIssuer.into(), Cause::UnknownCa, untrusted),
+            (E::BadSignature.into(), Cause::UnknownCa, untrusted),
+            (E::InvalidPurpose.into(), Cause::OtherUse, unusable),
+            (purpose.into(), Cause::OtherUse, unusable),
+            (E::Revoked.into(), Cause::Broken, "its certificate is refused: Revoked"),
+            (Peer::SupportedVersionsExtensionRequired.into(), Cause::Version, version),
+            (Peer::Tls12NotOfferedOrEnabled.into(), Cause::Version, version),
+            (Peer::ServerDoesNotSupportTls12Or13.into(), Cause::Version, version),
+            (Peer::ServerTlsVersionIsDisabledByOurConfig.into(), Cause::Version, version),
+            (Error::InvalidMessage(InvalidMessage::InvalidContentType), Cause::Plain, plain),
+            (
+                Error::General("so".to_owned()),
+                Cause::Broken,
+                "the TLS handshake failed: unexpected error: so",
+            ),
+        ] {
+            let told = fault(&error);
+            assert_eq!(told, Some(Fault::of_peer(cause, words)), "{error:?}");
+        }
     }
 }

@@ -17,6 +17,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tempfile::TempDir;
 
+#[cfg(feature = "http")]
+use super::Trust;
 use super::identity::{judge_cluster, validity};
 use super::make::Authority;
 use super::{Cause, Credentials, Fault, Files, Session};
@@ -97,6 +99,11 @@ fn shake(
         let accepted = scope.spawn(|| Session::accept(b, far).unwrap());
         (Session::dial(a, "b", near).unwrap(), accepted.join().unwrap())
     })
+}
+
+/// Those of a member of a cluster that nobody else is in.
+pub(crate) fn credentials() -> Credentials {
+    Folder::new().member("a", "hc", &Authority::new("hc").unwrap())
 }
 
 /// The TLS session between two members, for tests of what goes over it.
@@ -283,6 +290,16 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
     Credentials::load(&files, "hc", "a").unwrap();
     let damaged = folder.path("damaged.pem");
     fs::write(&damaged, "-----BEGIN CERTIFICATE-----\nAAAA\n").unwrap();
+    let junk = |what: &str, before: &str| {
+        let path = folder.path(&format!("junk-{}.pem", before.len()));
+        let text = format!("{before}-----BEGIN {what}-----\nAAAA\n-----END {what}-----\n");
+        fs::write(&path, text).unwrap();
+        path
+    };
+    let no_authority = junk("CERTIFICATE", &fs::read_to_string(&files.ca).unwrap());
+    let (no_certificate, no_key) = (junk("CERTIFICATE", ""), junk("PRIVATE KEY", "\n"));
+    let cut = folder.path("cut.pem");
+    fs::write(&cut, "-----BEGIN PRIVATE KEY-----\nAAAA\n").unwrap();
     let (missing, huge) = (PathBuf::from("/nowhere/x.pem"), folder.path("huge.pem"));
     fs::File::create(&huge).unwrap().set_len((1 << 20) + 1).unwrap();
     let refused = |files: Files, name: &str| Credentials::load(&files, "hc", name).unwrap_err();
@@ -299,7 +316,15 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         (with("ca", &missing), "tls.ca", "cannot be read"),
         (with("key", &missing), "tls.key", "cannot be read"),
         (with("ca", &files.key), "tls.ca", "holds no certificate"),
+        (
+            with("ca", &no_authority),
+            "tls.ca",
+            "holds a certificate that cannot be used, number 2: ",
+        ),
         (with("cert", &damaged), "tls.cert", "is damaged"),
+        (with("cert", &no_certificate), "tls.cert", "its certificate cannot be read: "),
+        (with("key", &cut), "tls.key", "is damaged"),
+        (with("key", &no_key), "tls.key", "holds a key that cannot be used: "),
         (with("cert", &huge), "tls.cert", "is larger than 1 MiB"),
         (with("key", &files.cert), "tls.key", "holds no private key"),
         (with("key", &other.key), "tls.key", "is not the key of the certificate"),
@@ -392,4 +417,97 @@ fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
     assert!(has(authority.certificate(), &is_last) && !has(&member, &is_last[..5]));
     assert!(has(authority.certificate(), &signs_members) && !has(&member, &signs_members));
     assert!(has(&member, &signs));
+    // Extended key usages, without which a certificate would serve for mail or code as well.
+    let [for_servers, for_clients] = [1, 2].map(|usage| [6, 8, 0x2b, 6, 1, 5, 5, 7, 3, usage]);
+    assert!(has(&member, &for_servers) && has(&member, &for_clients));
+    // Whoever looks at a certificate sees whose it is: the common name, and the organization.
+    for (kind, text) in [(3, "node-1"), (10, "test")] {
+        let named = |at: &[u8]| at[..3] == [0x55, 4, kind] && &at[5..] == text.as_bytes();
+        assert!(der(&member).windows(5 + text.len()).any(named), "{text}");
+    }
+}
+
+/// A command or a node asks by HTTPS, and another member answers.
+#[cfg(feature = "http")]
+fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<Fault>>; 2] {
+    let (mut near, mut far) = connection();
+    thread::scope(|scope| {
+        let served = scope.spawn(move || {
+            let session = Session::serve(answers, &mut far);
+            far.shutdown(Shutdown::Write).unwrap();
+            session
+        });
+        let asked = Session::ask(trust, &mut near);
+        let asked = asked.and_then(|mut session| match session.read(&mut near, &mut [0; 1]) {
+            Ok(_) => Ok(session),
+            Err(error) => Err(Session::fault(&error)),
+        });
+        drop(near);
+        [asked, served.join().unwrap()]
+    })
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    let [asked, served] = asks(&Trust::in_member(&a, "b").unwrap(), &b);
+    assert!(asked.is_ok() && served.unwrap().prove("a").is_ok());
+    let [asked, served] = asks(&Trust::in_member(&a, "c").unwrap(), &b);
+    assert_eq!(
+        (cause(asked), cause(served)),
+        ((Cause::OtherMember, false), (Cause::OtherMember, true))
+    );
+    assert!(Trust::in_member(&a, "b..c").is_none(), "no certificate can name it");
+    let path = |name| folder.path(name);
+    let (ca, cert, key) = (path("a-ca.pem"), path("a-cert.pem"), path("a-key.pem"));
+    for shown in [None, Some((&*cert, &*key))] {
+        let [asked, served] = asks(&Trust::load(&ca, shown, "hc").unwrap(), &b);
+        assert!(asked.is_ok() && served.unwrap().prove("a").is_ok() == shown.is_some());
+    }
+    let [asked, served] = asks(&Trust::load(&ca, None, "another").unwrap(), &b);
+    assert_eq!(
+        (cause(asked), cause(served)),
+        ((Cause::OtherCluster, false), (Cause::OtherMember, true))
+    );
+}
+
+/// The server judges it as well: whoever asks need not.
+#[cfg(feature = "http")]
+#[test]
+fn a_server_refuses_the_certificate_of_another_cluster() {
+    let (folder, one, other) =
+        (Folder::new(), Authority::new("one").unwrap(), Authority::new("other").unwrap());
+    let b = Credentials::load(&folder.files("b", &one, &[&one, &other]), "one", "b").unwrap();
+    let stranger = folder.files("s", &other, &[&one]);
+    let shown = Some((&*stranger.cert, &*stranger.key));
+    let [asked, served] = asks(&Trust::load(&stranger.ca, shown, "one").unwrap(), &b);
+    assert_eq!(
+        (cause(asked), cause(served)),
+        ((Cause::OtherMember, true), (Cause::OtherCluster, false))
+    );
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn files_that_a_command_cannot_use_are_named() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let a = folder.files("a", &authority, &[&authority]);
+    let b = folder.files("b", &authority, &[&authority]);
+    let (missing, none) = (Path::new("/nowhere/x.pem"), folder.path("none.pem"));
+    fs::write(&none, "no certificate").unwrap();
+    for (ca, cert, key, named, what) in [
+        (missing, &*a.cert, &*a.key, "tls.ca", "cannot be read"),
+        (&*none, &*a.cert, &*a.key, "tls.ca", "holds no certificate"),
+        (&*a.ca, missing, &*a.key, "tls.cert", "cannot be read"),
+        (&*a.ca, &*none, &*a.key, "tls.cert", "holds no certificate"),
+        (&*a.ca, &*a.cert, missing, "tls.key", "cannot be read"),
+        (&*a.ca, &*a.cert, &*none, "tls.key", "holds no private key"),
+        (&*a.ca, &*a.cert, &*b.key, "tls.cert", "cannot be used: "),
+    ] {
+        let error = Trust::load(ca, Some((cert, key)), "hc").unwrap_err();
+        assert_eq!(error.key, named, "{error}");
+        assert!(error.what.starts_with(what), "{error}");
+    }
 }

@@ -52,7 +52,7 @@ impl Trust {
             }
         };
         client.resumption = Resumption::disabled();
-        client.enable_sni = false;
+        // An address is not sent as the name of the server.
         let anybody = IpAddr::from([0, 0, 0, 0]).into();
         Ok(Trust { client: Arc::new(client), cluster: cluster.to_owned(), member: anybody })
     }

@@ -201,6 +201,11 @@ mod tests {
         }
         let written = nanos::serialize(&Duration::MAX, serde_json::value::Serializer).unwrap();
         assert_eq!(written, MOST_NANOS, "what is written can be read");
+        let why = |json: u64| bounded(&Value::from(json)).unwrap_err().to_string();
+        let above = "the number 4611686018427387905 is above 4611686018427387904, the greatest";
+        assert_eq!(why(GREATEST + 1), above);
+        let long = nanos::deserialize(&Value::from(MOST_NANOS + 1)).unwrap_err().to_string();
+        assert_eq!(long, "86400000000001 nanoseconds are more than 86400s");
         for odd in ["-1", "1.5", "\"1\"", "null"] {
             assert!(read::<Number>(odd).is_err() && read::<Nanos>(odd).is_err(), "{odd}");
         }
@@ -228,6 +233,19 @@ mod tests {
             assert!(!is_read(odd, origin), "{odd}");
         }
         assert!(is_read("\"[::1]:7101\"", origin));
+        assert!(is_read(&format!("\"{}\"", "x".repeat(128)), line));
+        let refusals: [(Text, &str); 4] = [
+            (line, "a text that is not one short line"),
+            (
+                |text| optional_line(text).map(Option::unwrap_or_default),
+                "a text that is not one short line",
+            ),
+            (origin, "a connection from where none comes from"),
+            (cluster_name, "a cluster with a name that is none"),
+        ];
+        for (text, refusal) in refusals {
+            assert_eq!(text("a\nb".into()).unwrap_err().to_string(), refusal);
+        }
         #[derive(Debug, Deserialize)]
         struct Few(#[serde(deserialize_with = "at_most::<_, _, _, 2>")] Vec<u8>);
         assert_eq!(read::<Few>("[1, 2]").unwrap().0, [1, 2]);
@@ -243,7 +261,8 @@ mod tests {
         for odd in
             ["0".repeat(63), "0".repeat(65), "+1".repeat(32), "g0".repeat(32), "\u{e4}".repeat(32)]
         {
-            assert!(read(&odd).is_err(), "{odd}");
+            let why = read(&odd).unwrap_err().to_string();
+            assert_eq!(why, "no 64 hexadecimal digits", "{odd}");
         }
     }
 }

@@ -244,3 +244,23 @@ enum Liveness {
     Suspected,
     Dead,
 }
+
+#[cfg(test)]
+mod tests {
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+    use serde_json::Value;
+
+    use super::*;
+
+    /// Rule X1.
+    #[test]
+    fn a_task_of_64_kib_is_read_and_a_longer_one_is_not() {
+        let read = |length: usize| {
+            let bytes = content::deserialize(Value::from(BASE64_STANDARD.encode(vec![7; length])));
+            bytes.map(|bytes| bytes.len()).map_err(|error| error.to_string())
+        };
+        assert_eq!(read(65_536), Ok(65_536));
+        assert_eq!(read(65_537), Err("a task that is too long".to_owned()));
+    }
+}

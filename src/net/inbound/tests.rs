@@ -1,5 +1,6 @@
 //! A reader whose peer is played here, as is the election thread.
 
+use std::io::Read;
 use std::net::{SocketAddr, TcpListener};
 use std::thread;
 use std::time::Instant;
@@ -127,4 +128,34 @@ fn a_peer_is_redialed_where_it_was_reached() {
             ended(&events, peer, redial);
         }
     }
+}
+
+/// Whether a certificate that comes on a redial is passed on. It has to come within a step, and the machine may stand
+/// still.
+fn passes_a_certificate_on() -> bool {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let Ok(Reply::Dead(certificate)) = wire::decode_reply(&streams()[2][4..]) else { panic!() };
+    let peer = NodeId::default();
+    let (reader, events, _) = reader(peer, listener.local_addr().unwrap().to_string());
+    let (closer, mut far) = connection();
+    far.set_read_timeout(Some(TIMEOUT)).unwrap();
+    thread::scope(|scope| {
+        let coroner = scope.spawn(|| {
+            let mut redial = listener.accept().unwrap().0;
+            redial.write_all(&streams()[2]).map(|()| redial)
+        });
+        reader.ended(CONNECTION, &closer, peer);
+        let _redial = coroner.join().unwrap();
+    });
+    ended(&events, peer, Redial::Accepted);
+    assert_eq!(far.read(&mut [0; 1]).unwrap(), 0, "it is closed on this side too");
+    events
+        .try_iter()
+        .any(|event| matches!(event, Event::Input(Input::Dead(it)) if it == certificate))
+}
+
+/// As of a peer whose process has died: its coroner says so to whoever dials.
+#[test]
+fn a_certificate_that_a_redial_brings_is_passed_on() {
+    assert!((0..20).any(|_| passes_a_certificate_on()));
 }

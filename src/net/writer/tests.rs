@@ -164,6 +164,9 @@ fn of_a_connection_that_has_ended_nothing_is_kept() {
     scene.writer.close(&channel);
     assert_eq!((scene.heard(), scene.reached()), (vec!["Lost".to_owned()], None));
     scene.line.send(&[Kind::Heartbeat], &frame(b"another"));
+    let dropped =
+        scene.writer.surroundings.counters.drops().find(|(name, _)| *name == "not_connected");
+    assert_eq!(dropped, Some(("not_connected", 1)));
     let ended = wire::read_frame(&mut &stream, &mut heard);
     assert!(matches!(ended, Err(FrameError::Closed)), "{ended:?}");
 }
@@ -221,4 +224,87 @@ fn who_is_connected_for_less_than_failure_is_dialed_more_and_more_rarely() {
     assert!(begun.elapsed() > Duration::from_millis(150), "{:?}", begun.elapsed());
     drop((line, orders));
     writes.join().unwrap();
+}
+
+#[test]
+fn the_system_is_told_how_long_a_connection_may_be_dead() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    for (failure, unanswered, idle) in [(1, 400, 1), (1_500, 1_500, 1), (30_000, 30_000, 30)] {
+        scene.writer.failure_time.set(Duration::from_millis(failure));
+        let stream = TcpStream::connect(peer.local_addr().unwrap()).unwrap();
+        scene.writer.watch(&stream).unwrap();
+        let socket = SockRef::from(&stream);
+        assert!(socket.keepalive().unwrap());
+        let found =
+            (socket.tcp_keepalive_time().unwrap(), socket.tcp_keepalive_interval().unwrap());
+        assert_eq!(found, (Duration::from_secs(idle), Duration::from_secs(1)));
+        assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(unanswered)));
+    }
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let (channel, _stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
+    let socket = SockRef::from(&channel.stream);
+    assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TIMEOUT), "of each connection");
+    assert!(socket.tcp_nodelay().unwrap());
+}
+
+#[test]
+fn a_peer_that_takes_a_connection_and_says_nothing_is_told_with_the_step() {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let remedy = "look whether its process hangs, and whether large packets pass (the MTU)";
+    scene.writer.failure_time.set(Duration::from_millis(1));
+    let stream = TcpStream::connect(peer.local_addr().unwrap()).unwrap();
+    assert!(scene.writer.ask(&stream, None, &frame(b"hello")).is_err());
+    let told = format!("it takes connections, and the hello is not answered: {remedy}");
+    assert_eq!(scene.failed(), Some(told));
+    scene.writer.refuse(None);
+    let told = format!("it takes connections, and the TLS handshake is not answered: {remedy}");
+    assert_eq!(scene.failed(), Some(told));
+}
+
+#[test]
+fn of_a_peer_that_is_not_dialed_any_more_no_failure_is_told() {
+    let places = Places::with(|_| Err(ErrorKind::NotFound.into()));
+    let Scene { writer, line, orders, events: _events, _answering } = Scene::new("b:1", places);
+    let counters = writer.surroundings.counters.clone();
+    assert!(counters.failed_dial(PEER).is_some());
+    drop((line, orders));
+    writer.run();
+    assert_eq!(counters.failed_dial(PEER), None);
+}
+
+/// Whether a node that stops says all that the socket did not take at once. It has a step for that, and the machine may
+/// stand still.
+fn says_its_last_words() -> bool {
+    let peer = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let (channel, mut stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
+    let last = frame(&vec![7; 200_000]);
+    let mut said = 0;
+    while scene.writer.backlog.queue.len() < 3 && said < 1000 {
+        scene.line.send(&[Kind::Heartbeat], &last);
+        said += 1;
+    }
+    let counted = || {
+        let counters = &scene.writer.surroundings.counters;
+        counters.messages().find(|(kind, ..)| *kind == Kind::Heartbeat).unwrap().1
+    };
+    assert_eq!(counted(), said - 3);
+    let reads = thread::spawn(move || {
+        let (mut heard, mut payload) = (0, Vec::new());
+        while wire::read_frame(&mut stream, &mut payload).is_ok() {
+            heard += u64::from(payload.len() == 200_000);
+        }
+        heard
+    });
+    scene.writer.flush(&channel);
+    channel.close();
+    (reads.join().unwrap(), counted()) == (said, said)
+}
+
+#[test]
+fn the_last_words_of_a_node_that_stops_are_sent_whole() {
+    assert!((0..20).any(|_| says_its_last_words()));
 }

@@ -214,21 +214,63 @@ fn a_wrong_value_is_damage() {
     }
 }
 
+/// The last of each that is taken; what is beyond it is below.
+#[test]
+fn each_number_may_be_the_greatest() {
+    let epoch = Epoch(GREATEST);
+    let voted = Some(Vote { epoch, candidate: id(3) });
+    let vote = VoterRecord { voted, promised: Timing::LONGEST, informed: true, floor: epoch };
+    let version = TaskVersion { epoch, counter: GREATEST };
+    let pause = Pause {
+        version: Version { epoch, counter: GREATEST },
+        since: GREATEST,
+        until: Some(GREATEST),
+        paused: true,
+    };
+    let reason = "x".repeat(Drain::LONGEST);
+    let mut greatest = with(record(GREATEST), |kept| {
+        kept.reserved = Epoch(2 * GREATEST);
+        kept.vote = Some(vote);
+        kept.task = Task { version, content: vec![7; Task::LONGEST].into() };
+        kept.drain = Some(Drain { since: GREATEST, until: Some(GREATEST), reason });
+        kept.pause = pause;
+        kept.met = vec![(id(2), Incarnation(GREATEST)); MOST_MEMBERS].into();
+    });
+    greatest.kept.incarnation = Incarnation(GREATEST);
+    assert_eq!(Record::from_json(json(&greatest).as_bytes()), Ok(greatest));
+}
+
 #[test]
 fn no_number_leaves_none_above_it() {
     let floor = Epoch(GREATEST + 1);
     let vote = |vote: VoterRecord| with(record(7), |kept| kept.vote = Some(vote));
     let voted = Some(Vote { epoch: floor, candidate: id(3) });
     let version = TaskVersion { epoch: Epoch(1), counter: GREATEST + 1 };
-    let late = Some(Drain { since: u64::MAX, ..Drain::default() });
+    let drain = |since, until| Some(Drain { since, until, ..Drain::default() });
+    let paused = |epoch, counter, since, until| {
+        let version = Version { epoch: Epoch(epoch), counter };
+        with(record(7), |kept| kept.pause = Pause { version, paused: true, since, until })
+    };
+    let long = Timing::LONGEST + Duration::from_nanos(1);
+    let mut restarted = record(7);
+    restarted.kept.incarnation = Incarnation(GREATEST + 1);
     for (key, record) in [
+        ("epoch", record(GREATEST + 1)),
+        ("incarnation", restarted),
+        ("promised_ns", vote(VoterRecord { promised: long, ..VoterRecord::default() })),
+        ("met", with(record(7), |kept| kept.met = [(id(2), Incarnation(GREATEST + 1))].into())),
+        ("pause", paused(GREATEST + 1, 1, 5, None)),
+        ("pause", paused(7, GREATEST + 1, 5, None)),
+        ("pause", paused(7, 1, GREATEST + 1, None)),
+        ("pause", paused(7, 1, 5, Some(GREATEST + 1))),
+        ("drain", with(record(7), |kept| kept.drain = drain(5, Some(GREATEST + 1)))),
         ("floor", vote(VoterRecord { floor, ..VoterRecord::default() })),
         ("granted", vote(VoterRecord { voted, ..VoterRecord::default() })),
         ("task_version", with(record(7), |kept| kept.task = Task { version, ..Task::default() })),
         ("reserved", with(record(7), |kept| kept.reserved = Epoch(2 * GREATEST + 1))),
-        ("drain", with(record(7), |kept| kept.drain = late)),
+        ("drain", with(record(7), |kept| kept.drain = drain(GREATEST + 1, None))),
     ] {
-        assert_damaged(json(&record).as_bytes(), key);
+        assert_damaged(json(&record).as_bytes(), &format!("\"{key}\": "));
     }
     let met = vec![(id(2), Incarnation(1)); MOST_MEMBERS + 1].into();
     assert_damaged(

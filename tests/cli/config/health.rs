@@ -91,7 +91,15 @@ fn problems_have_a_place_and_a_remedy() {
          raise every: a check ends before the next begins",
     );
     with(
-        r#"{"command": ["x"], "every": "50ms"}"#,
-        "3:59: health.every: is under 100ms (value \"50ms\"): give at least \"100ms\"",
+        r#"{"command": ["x"], "every": "99ms"}"#,
+        "3:59: health.every: is under 100ms (value \"99ms\"): give at least \"100ms\"",
+    );
+    with(
+        r#"{"command": ["x"], "timeout": "9ms"}"#,
+        "3:61: health.timeout: is under 10ms (value \"9ms\"): give at least \"10ms\"",
+    );
+    with(
+        r#"{"command": ["x"], "rise": 1001}"#,
+        "3:58: health.rise: is no number of checks in a row (value 1001): give a number from 1 to 1000",
     );
 }

@@ -46,6 +46,41 @@ fn keys() {
 }
 
 #[test]
+fn a_file_without_any_key_is_told_which_it_needs() {
+    assert_eq!(
+        ConfigFile::new("{}").problems(),
+        [
+            "1:1: cluster: is missing: name the cluster, such as \"demo\"",
+            "1:1: quorum: is missing: say what is guaranteed: \"none\" or \"majority\"",
+            "1:1: data_dir: is missing: name the folder of the state, such as \"data\"",
+            "1:1: members: is missing: list them, or let `electd init` write them",
+        ]
+    );
+}
+
+#[test]
+fn when_a_member_takes_over() {
+    let with = |preempt, problem| one_problem_of("preempt", preempt, problem);
+    with(
+        "30",
+        "3:32: preempt: is a number, not a word (value 30): use \"always\", \"never\" or {\"after\": \"30s\"}",
+    );
+    with("\"allways\"", "3:32: preempt: preempt cannot be \"allways\": did you mean \"always\"?");
+    with(
+        "{}",
+        "3:32: preempt.after: is missing: say for how long a member is eligible before it takes over, such as \"30s\"",
+    );
+    with(
+        "{\"after\": \"499ms\"}",
+        "3:42: preempt.after: after 499ms is under failure 500ms (value \"499ms\"): give at least \"500ms\"",
+    );
+    with(
+        "{\"after\": \"90us\"}",
+        "3:42: preempt.after: is under 100µs (value \"90us\"): give at least \"100µs\"",
+    );
+}
+
+#[test]
 fn hooks() {
     let with = |hooks, problem| one_problem_of("hooks", hooks, problem);
     with(
@@ -340,6 +375,46 @@ fn timings_fit_together() {
         "5:84: timing.lease: lease 501ms is above failure 500ms (value \"501ms\"): lower lease to at \
          most \"500ms\", or leave it out: 400ms",
     );
+}
+
+/// What the file leaves out follows from `failure`: no operator can correct it there.
+#[test]
+fn timings_that_do_not_fit_are_told_at_a_key_that_is_given() {
+    let timing = "{\"heartbeat\": \"100ms\", \"failure\": \"500ms\", \"message\": \"50ms\", \"lease\": \"400ms\"}";
+    let told = |quorum: &str, given: &str| {
+        let text = GOOD.replace("\"none\"", quorum).replace(timing, given);
+        ConfigFile::new(&text).problems()
+    };
+    for (quorum, given, problem) in [
+        (
+            "\"none\"",
+            "{\"heartbeat\": \"300ms\"}",
+            "5:27: timing.heartbeat: failure 500ms is under twice the",
+        ),
+        (
+            "\"none\"",
+            "{\"message\": \"200ms\"}",
+            "5:25: timing.message: failure 500ms less 2 * message 200ms is",
+        ),
+        (
+            "\"majority\"",
+            "{\"heartbeat\": \"250ms\"}",
+            "5:27: timing.heartbeat: lease 400ms is too short to be",
+        ),
+        (
+            "\"majority\"",
+            "{\"message\": \"150ms\"}",
+            "5:25: timing.message: lease 400ms is too short to be",
+        ),
+        (
+            "\"majority\"",
+            "{\"lease\": \"1ms\"}",
+            "5:23: timing.lease: lease 1ms is too short to be renewed",
+        ),
+    ] {
+        let problems = told(quorum, given);
+        assert!(problems.len() == 1 && problems[0].starts_with(problem), "{problem}: {problems:?}");
+    }
 }
 
 #[test]
