@@ -357,6 +357,37 @@ mod tests {
     }
 
     #[test]
+    fn of_several_addresses_one_that_others_can_dial_comes_first() {
+        let parse = |at: &str| at.parse::<SocketAddr>().unwrap();
+        let places = Places::with(|_| {
+            Ok(["127.0.1.1:7101", "192.0.2.1:7101", "[::1]:7101"]
+                .map(|at| at.parse().unwrap())
+                .to_vec())
+        });
+        let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
+        let found = own.look_up(LIMIT).unwrap();
+        assert_eq!(found, ["192.0.2.1:7101", "127.0.1.1:7101", "[::1]:7101"].map(parse));
+        let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
+        assert_eq!(own.hidden(&others, LIMIT), None);
+    }
+
+    /// Who listens on every address is reached whatever the name means.
+    #[test]
+    fn a_name_is_no_problem_to_who_listens_everywhere_or_stays_on_one_host() {
+        let everywhere = bound("0.0.0.0:0".parse().unwrap(), None);
+        let local = bound("127.0.0.1:0".parse().unwrap(), None);
+        let far = ["192.0.2.1:7101".parse().unwrap()];
+        let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
+        assert_eq!(everywhere.judge(&far, &others), None);
+        assert_eq!(local.judge(&far, &[]), None);
+        let first = local.socket().unwrap();
+        let near = ["127.0.0.2:7101".parse().unwrap()];
+        assert_eq!(local.judge(&near, &[]), None);
+        assert!(local.is(&first), "loopback is no better than loopback");
+        assert!(local.judge(&[], &others).is_some_and(|told| told.contains("and b is on another")));
+    }
+
+    #[test]
     fn an_address_without_a_way_there_is_on_another_host() {
         for (at, elsewhere) in [
             ("127.0.0.1:1", false),

@@ -251,3 +251,45 @@ fn of_a_crowd_that_waits_for_a_welcome_the_oldest_goes_and_no_peer_that_has_one(
     drop(crowd);
     scene.net.stop();
 }
+
+/// By the node itself, which knows why, or because the dialer speaks a later protocol alone.
+#[test]
+fn a_dialer_that_is_refused_reads_why_and_its_connection_ends() {
+    let mut scene = Scene::new();
+    let dials = |hello: &[u8]| {
+        let mut stream = TcpStream::connect(scene.at).unwrap();
+        stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+        stream
+            .write_all(&[&u32::try_from(hello.len()).unwrap().to_be_bytes()[..], hello].concat())
+            .unwrap();
+        stream
+    };
+    let mut later = dials(br#"{"protocol": 4000000000}"#);
+    let why = read(&mut later);
+    assert!(why.starts_with("{\"reject\":") && why.contains("4000000000"), "{why}");
+    has_ended(&mut later);
+    let mut known = dials(&streams()[0][4..]);
+    let Event::Newcomer(newcomer) = scene.next() else { panic!("no hello") };
+    let Input::Hello { connection, .. } = scene.net.admit(*newcomer) else { panic!("no hello") };
+    let Ok(wire::Reply::Reject(reason)) = wire::decode_reply(&streams()[3][4..]) else { panic!() };
+    assert_eq!(scene.net.carry(Output::Reject { connection, reason }), None);
+    assert_eq!(read(&mut known).as_bytes(), &streams()[3][4..]);
+    has_ended(&mut known);
+    scene.net.stop();
+}
+
+#[test]
+fn both_connections_of_a_peer_end_if_the_core_says_so_and_all_with_the_node() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let (mut to, (mut from, _)) = (scene.speaks(&listener), scene.hears());
+    assert_eq!(scene.net.carry(Output::Disconnect { peer: scene.hello.id }), None);
+    has_ended(&mut to);
+    has_ended(&mut from);
+    let event = scene.next();
+    assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
+    let (mut to, (mut from, _)) = (scene.speaks(&listener), scene.hears());
+    scene.net.stop();
+    has_ended(&mut to);
+    has_ended(&mut from);
+}

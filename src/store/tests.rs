@@ -116,7 +116,11 @@ fn state_that_cannot_be_read_is_not_a_first_start() {
     // A folder and a link that leads nowhere: root, too, cannot read them.
     fs::create_dir(&path).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
-    assert!(error.to_string().contains("cannot be read"), "{error}");
+    let told = error.to_string();
+    assert!(
+        told.contains("cannot be read: it is a folder, not a regular file; electd opens only"),
+        "{told}"
+    );
     fs::remove_dir(&path).unwrap();
     symlink("/nonexistent/state.json", &path).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
@@ -172,7 +176,9 @@ fn a_lock_is_not_signed_over_what_electd_never_wrote() {
     assert!(error.to_string().contains("holds something else"), "{error}");
     assert_eq!(fs::read(&other).unwrap(), b"precious");
     fs::remove_file(&lock).unwrap();
-    fs::write(&lock, b"18446744073709551615\n").unwrap(); // longer than any id of a process
+    fs::write(&lock, "1".repeat(33)).unwrap();
+    assert!(Store::open(dir.path(), id(1)).is_err(), "that is no id");
+    fs::write(&lock, "1".repeat(32)).unwrap(); // longer than any id of a process
     let (store, _) = Store::open(dir.path(), id(1)).unwrap();
     assert_eq!(fs::read_to_string(&lock).unwrap(), format!("{}\n", std::process::id()));
     drop(store);

@@ -260,6 +260,12 @@ mod tests {
 
     /// What a member shows whose certificate differs by this from a good one.
     fn load(change: Change) -> Result<Credentials, BadFile> {
+        load_by(change, Credentials::load)
+    }
+
+    type Load = fn(&Files, &str, &str) -> Result<Credentials, BadFile>;
+
+    fn load_by(change: Change, load: Load) -> Result<Credentials, BadFile> {
         let folder = tempfile::tempdir().unwrap();
         let path = |name| folder.path().join(name);
         let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
@@ -275,7 +281,18 @@ mod tests {
         fs::write(&files.ca, &trusted).unwrap();
         fs::write(&files.cert, cert).unwrap();
         fs::write(&files.key, key.serialize_pem()).unwrap();
-        Credentials::load(&files, "hc", "a")
+        load(&files, "hc", "a")
+    }
+
+    /// A host may have no time yet when its node starts.
+    #[test]
+    fn a_start_takes_a_certificate_that_begins_later_and_tells_so() {
+        let begins: Change = |cert| cert.not_before = date_time_ymd(2999, 1, 1);
+        let told =
+            "begins on 2999-01-01T00:00:00Z: correct the clock of this host, or the certificate";
+        let found = load_by(begins, Credentials::load_early).unwrap();
+        assert_eq!(found.not_begun().as_deref(), Some(told));
+        assert_eq!(load_by(|_| (), Credentials::load_early).unwrap().not_begun(), None);
     }
 
     #[test]

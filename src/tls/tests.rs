@@ -160,6 +160,7 @@ fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
     // A side that trusts both takes the stranger's certificate; the stranger does not take its own.
     let files = folder.files("d", &ours, &[&ours, &theirs]);
     let both = Credentials::load(&files, "hc", "d").unwrap();
+    assert!(both.summary().ends_with("; trusted: 2 authorities"), "{}", both.summary());
     let (dialed, accepted) = meet(&both, "s", &stranger);
     assert_eq!(
         (cause(dialed), cause(accepted)),

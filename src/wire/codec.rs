@@ -292,6 +292,22 @@ mod tests {
         assert!(text.contains("later one: \"\\u{1b}[2J\\n\\u{0}"), "{text}");
     }
 
+    /// A log shows it whole, and no payload fills the disk with it.
+    #[test]
+    fn a_reason_is_told_as_far_as_it_is_of_use() {
+        let ours = Protocols::OURS.highest;
+        for (length, shown) in [(40, "x".repeat(40)), (41, "x".repeat(40) + "...")] {
+            let bytes = format!(r#"{{"message":{{"{}":1}}}}"#, "x".repeat(length));
+            let told = decode_message(bytes.as_bytes()).unwrap_err().to_string();
+            let words = format!("no message of protocol {ours}, but of a later one: \"{shown}\"");
+            assert_eq!(told, words);
+        }
+        let told =
+            decode_reply(format!("\"{}\"", "x".repeat(1000)).as_bytes()).unwrap_err().to_string();
+        let reason = told.strip_prefix(&format!("not a message of protocol {ours}: ")).unwrap();
+        assert!(reason.len() == 163 && reason.ends_with("x..."), "{reason}");
+    }
+
     #[test]
     fn a_hello_of_another_version_is_refused_in_words_whatever_else_it_holds() {
         let opening = decode_opening(br#"{"protocol": 9, "who": "knows"}"#).unwrap();
