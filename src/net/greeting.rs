@@ -220,7 +220,8 @@ mod tests {
     #[test]
     fn without_tls_who_speaks_it_is_told_so_and_who_says_junk_is_not() {
         let (greeter, told, counters) = greeter(Security::default());
-        let [hello, welcome, ..] = &wire::fuzz::streams()[..] else { panic!() };
+        let frames = wire::fuzz::streams();
+        let [hello, welcome, ..] = &frames[..] else { panic!() };
         let (opening, heard) = says(&greeter, hello);
         assert!(matches!(opening, Some(Opening::Hello(_))) && heard.is_empty());
         for junk in [&welcome[..], &[0, 0, 0, 1, b'7'], &[TLS, 4, 0, 0], &[9, 3, 1, 0]] {
@@ -238,7 +239,8 @@ mod tests {
     #[test]
     fn with_tls_who_speaks_none_is_told_so_and_named_if_it_says_who_it_is() {
         let secured = || greeter(Security::new(Some(credentials())));
-        let [hello, welcome, ..] = &wire::fuzz::streams()[..] else { panic!() };
+        let frames = wire::fuzz::streams();
+        let [hello, welcome, ..] = &frames[..] else { panic!() };
         for (bytes, says_that) in [(hello, " (it says that it is node-1)"), (welcome, "")] {
             let (greeter, told, counters) = secured();
             // What it says after that stays unread, and it reads why all the same.

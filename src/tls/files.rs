@@ -101,6 +101,7 @@ mod tests {
     use super::*;
 
     /// Rule X1.
+    #[cfg(feature = "tls")]
     #[test]
     fn a_file_of_a_mebibyte_is_read_and_a_larger_one_is_not() {
         let folder = tempfile::tempdir().unwrap();

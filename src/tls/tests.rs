@@ -17,7 +17,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tempfile::TempDir;
 
-#[cfg(feature = "http")]
+#[cfg(feature = "cli")]
 use super::Trust;
 use super::identity::{judge_cluster, validity};
 use super::make::Authority;
@@ -429,7 +429,7 @@ fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
 }
 
 /// A command or a node asks by HTTPS, and another member answers.
-#[cfg(feature = "http")]
+#[cfg(feature = "cli")]
 fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<Fault>>; 2] {
     let (mut near, mut far) = connection();
     thread::scope(|scope| {
@@ -448,7 +448,7 @@ fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<Fault>>
     })
 }
 
-#[cfg(feature = "http")]
+#[cfg(feature = "cli")]
 #[test]
 fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
@@ -475,7 +475,7 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
 }
 
 /// The server judges it as well: whoever asks need not.
-#[cfg(feature = "http")]
+#[cfg(feature = "cli")]
 #[test]
 fn a_server_refuses_the_certificate_of_another_cluster() {
     let (folder, one, other) =
@@ -490,7 +490,7 @@ fn a_server_refuses_the_certificate_of_another_cluster() {
     );
 }
 
-#[cfg(feature = "http")]
+#[cfg(feature = "cli")]
 #[test]
 fn files_that_a_command_cannot_use_are_named() {
     let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
