@@ -124,12 +124,13 @@ mod tests {
             |given, host| choose(&config(None), given, host, |_| false).unwrap_err().to_string();
         assert_eq!(
             told(None, "laptop"),
-            "which member is this? None is called like this host (\"laptop\"): name one of node-1, node-2, node-3 with \
-             --node or ELECTD_NODE"
+            "which member is this? None is called like this host (\"laptop\"): name one of node-1, node-2, node-3, \
+             node-4, node-5 with --node or ELECTD_NODE"
         );
         assert_eq!(
             told(Some("node-9"), "node-1"),
-            "no member is called \"node-9\": name one of node-1, node-2, node-3 with --node or ELECTD_NODE"
+            "no member is called \"node-9\": name one of node-1, node-2, node-3, node-4, node-5 with --node or \
+             ELECTD_NODE"
         );
     }
 }
