@@ -226,3 +226,27 @@ fn table(members: &[MemberStatus]) -> String {
     };
     print::table(&["MEMBER", "STATUS", "ROLE", "ADDRESS", "ADMIN", "ID"], members.iter().map(row))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::member;
+
+    #[test]
+    fn each_member_has_a_row_with_all_that_is_known_of_it() {
+        let served = MemberStatus { admin: Some("127.0.0.1:7201".to_owned()), ..member("a") };
+        let witness = MemberStatus { role: "witness".to_owned(), ..member("b") };
+        let text = table(&[served, witness]);
+        let cells = |line| {
+            let cells = str::split(line, "  ").map(str::trim);
+            cells.filter(|cell| !cell.is_empty()).collect::<Vec<_>>()
+        };
+        let rows: Vec<Vec<&str>> = text.lines().map(cells).collect();
+        let expected = [
+            ["MEMBER", "STATUS", "ROLE", "ADDRESS", "ADMIN", "ID"],
+            ["a", "alive", "member", "127.0.0.1:7101", "127.0.0.1:7201", "id of a"],
+            ["b", "alive", "witness", "127.0.0.1:7101", "-", "id of b"],
+        ];
+        assert_eq!(rows, expected, "{text}");
+    }
+}

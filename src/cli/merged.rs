@@ -285,4 +285,25 @@ pub mod tests {
         assert_eq!(gaps(&merged)[1], (Some(42), "leader_dead"));
         assert_eq!(Led::of(&[Seen::by("a", &next)], None).leaderless_ms, Some(42));
     }
+
+    /// Without a majority two may lead in one epoch: neither of them precedes or ends the other.
+    #[test]
+    fn leaders_of_one_epoch_neither_precede_nor_end_each_other() {
+        let of = |node: &str, since| history(node, vec![entry(node, 2, since, None, "start")]);
+        let merged = merge(&[of("a", 2000), of("d", 3000)], true);
+        assert_eq!(spans(&merged), [("a", 2000, None), ("d", 3000, None)]);
+        assert_eq!(gaps(&merged), [(None, "start"), (None, "start")]);
+        assert!(merged.iter().all(|led| led.lasts && led.before.is_none()), "{merged:?}");
+    }
+
+    /// A member that is cut off may count its epochs further than those that go on.
+    #[test]
+    fn leaderships_stand_in_the_order_of_time_and_not_of_epochs() {
+        let of = |node: &str, epoch, since| {
+            history(node, vec![entry(node, epoch, since, Some(since + 500), "start")])
+        };
+        let merged = merge(&[of("a", 9, 2000), of("b", 4, 3000), of("d", 5, 1000)], false);
+        let order: Vec<u64> = merged.iter().map(|led| led.epoch).collect();
+        assert_eq!(order, [5, 9, 4]);
+    }
 }

@@ -174,4 +174,34 @@ mod tests {
             "{lines:?}"
         );
     }
+
+    /// A node of an earlier version does not say that it resigned, so another speaks for it.
+    #[test]
+    fn a_member_that_says_itself_why_it_does_not_lead_is_not_named_twice() {
+        let Ok(mut one) = following("c", Some(("b", 7))).answer else { panic!("it answers") };
+        let members = vec![MemberStatus { eligible: false, ..member("c") }, member("d")];
+        let leader = Status { members, ..leading() };
+        let lines = |one: &Status| of_all(&[answered(leader.clone()), answered(one.clone())]);
+        assert!(lines(&one).is_empty(), "it says so as a problem");
+        one.version.clear();
+        let why = "drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host says \
+                   which";
+        assert_eq!(lines(&one), [format!("not eligible: c ({why})")]);
+        one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
+        assert_eq!(lines(&one), ["drained: c, since 2026-11-22T10:58:33.123Z"]);
+    }
+
+    #[test]
+    fn a_node_names_each_order_that_it_knows() {
+        let Ok(mut one) = following("c", Some(("b", 7))).answer else { panic!("it answers") };
+        assert!(of_node(&one).is_empty());
+        one.pause = Some(PauseStatus { since: since(), until: None });
+        one.switchover = Some("b".to_owned());
+        one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
+        one.takeover = Some(TakeoverStatus { from: "b".into(), at: None, why: "it asks".into() });
+        let names: Vec<&str> = of_node(&one).into_iter().map(|(name, _)| name).collect();
+        assert_eq!(names, ["paused", "switchover", "drained", "takeover"]);
+        let words = takeover(&one).unwrap();
+        assert!(words.starts_with("c ") && words.ends_with("it asks"), "{words}");
+    }
 }

@@ -229,4 +229,13 @@ mod tests {
         let row = text.lines().find(|line| line.starts_with("a ")).unwrap();
         assert!(row.contains("0.4 ms") && row.contains("1m 1s"), "{row}");
     }
+
+    #[test]
+    fn a_row_has_a_dash_for_what_is_not_known() {
+        let electing = row(&following("a", None), &[]);
+        assert_eq!(electing, ["a", "electing", "-", "0", "1m 1s", "-", "0.2.0", ""]);
+        let asked = silent("c");
+        let error = asked.answer.as_ref().unwrap_err().to_string();
+        assert_eq!(row(&asked, &[]), ["c", "-", "-", "-", "-", "-", "-", &error]);
+    }
 }

@@ -168,6 +168,8 @@ fn sentence(done: &[&str], restart: &[&str], members: Option<String>) -> String 
 
 #[cfg(test)]
 mod tests {
+    use clap::Parser;
+
     use super::*;
 
     #[test]
@@ -177,5 +179,57 @@ mod tests {
             "changed immediately: rank; needs a restart of this node: preempt; the members differ";
         assert_eq!(said, words);
         assert_eq!(sentence(&[], &[], None), "nothing to change immediately");
+    }
+
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        config: ConfigArgs,
+    }
+
+    /// What changes in the file of a node takes effect once, and each thing is named.
+    #[test]
+    fn what_is_read_again_is_compared_with_what_was_read_last() {
+        let node = crate::node::example::leader().unwrap();
+        let file = node.config();
+        let arguments = Arguments::parse_from(["electd", "--config", file.to_str().unwrap()]);
+        let hooks = crate::exec::hooks::Hooks::start(&node.handle(), "example", None).unwrap();
+        let reloader =
+            Reloader::new(arguments.config, "a", &node, hooks.handle(), Token::new(None));
+        let text = std::fs::read_to_string(&file).unwrap();
+        let with = |top: &str, member: &str| {
+            let text = text.replacen('{', &format!("{{{top}"), 1);
+            std::fs::write(&file, text.replace("\"name\"", &format!("{member}\"name\""))).unwrap();
+            reloader.reload()
+        };
+        let token = file.with_file_name("token");
+        std::fs::write(&token, "abc").unwrap();
+        let timing = r#""timing": {"failure": "700ms"}, "#;
+        let tokened = r#""admin_token_file": "token", "#;
+        let hooked = r#""hooks": {"on_change": ["true"]}, "#;
+        let checked = r#""health": {"command": ["true"]}, "#;
+        let all = format!("{timing}{tokened}");
+        let steps = [
+            ("", "", "nothing to change immediately"),
+            (timing, "", "changed immediately: timings"),
+            (timing, "", "nothing to change immediately"),
+            (&all, "", "changed immediately: token"),
+            (&all, hooked, "changed immediately: hooks"),
+            (&all, hooked, "nothing to change immediately"),
+            (&all, checked, "changed immediately: health, hooks"),
+            (&all, checked, "nothing to change immediately"),
+            ("", "", "changed immediately: timings, token, health"),
+        ];
+        for (top, member, expected) in steps {
+            assert_eq!(with(top, member).unwrap(), expected, "{top}{member}");
+        }
+        std::fs::remove_file(&token).unwrap();
+        let Err(Invalid(why)) = with(tokened, "") else { panic!("the token is missing") };
+        assert!(why.starts_with("cannot read admin_token_file /"), "{why}");
+        let other = text.replace("\"name\": \"a\"", "\"name\": \"b\"");
+        std::fs::write(&file, other).unwrap();
+        let Err(Invalid(why)) = reloader.reload() else { panic!("it is no member any more") };
+        assert_eq!(why, "the file lists no member \"a\" any more: nothing changed");
+        hooks.stop();
     }
 }

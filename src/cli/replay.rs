@@ -267,4 +267,49 @@ mod tests {
         assert_eq!((&object["from"], &object["to"]), (&from.into(), &to.into()));
         assert!(flown.title().ends_with(&format!(", from {from} to {to}")), "{}", flown.title());
     }
+
+    #[test]
+    fn a_replay_without_a_difference_is_done_and_says_nothing_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("a.json");
+        let text = example::leader().unwrap().handle().recording();
+        std::fs::write(&file, &text).unwrap();
+        for output in [Form::Text, Form::Json, Form::Html] {
+            let done = Replay { file: file.clone(), output }.run();
+            assert!(done.is_ok(), "{output:?}: {done:?}");
+        }
+        let recording = Recording::read(text.as_bytes()).unwrap();
+        let replayed = Replayed { turns: 4, ..Replayed::default() };
+        let flown = Flown { recording: &recording, replayed: &replayed };
+        let text = format!("{}\n4 turns: every output is the same\n", flown.title());
+        assert_eq!(flown.text(), text);
+        let description = "What one node took and did; dots are a message of which it saw one end.";
+        assert!(flown.page().contains(description), "{}", flown.page());
+    }
+
+    #[test]
+    fn a_turn_that_was_not_over_and_a_state_that_differs_are_told_as_such() {
+        let text = example::leader().unwrap().handle().recording();
+        let recording = Recording::read(text.as_bytes()).unwrap();
+        let difference = Difference {
+            turn: 3,
+            at_ns: recording.record.now_ns,
+            input: "Tick".to_owned(),
+            is_of_state: true,
+            recorded: vec!["one".to_owned()],
+            replayed: vec!["other".to_owned(), "more".to_owned()],
+        };
+        let (difference, input) = (Some(difference), "StandBack".to_owned());
+        let unfinished = Some(Unfinished { input, panic: None });
+        let replayed = Replayed { difference, unfinished, ..Replayed::default() };
+        let flown = Flown { recording: &recording, replayed: &replayed };
+        let moment = flown.moment(recording.record.now_ns);
+        let text = format!(
+            "{}\nthe recording ends amid a turn, which was not over yet\n  took      StandBack\n\
+             the first difference is in turn 3, at {moment}: the state afterwards\n  took      Tick\n\
+             \x20 recorded  one\n  replayed  other\n  replayed  more\n",
+            flown.title()
+        );
+        assert_eq!(flown.text(), text);
+    }
 }

@@ -63,7 +63,7 @@ impl Resign {
             .map_err(|error| explained(error, &asked, self.to.as_deref()))?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
-        let leader = later.ok_or_else(|| unseen(&achieved.result, "no other member"))?;
+        let leader = later.ok_or_else(|| unseen(&achieved.result, "another member"))?;
         tell_leader(&self.output, &achieved.result, &leader)
     }
 }

@@ -109,6 +109,9 @@ fn line(status: &Status) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::process::{Command, Stdio};
+
     use super::*;
     use crate::cli::ask::tests::status;
 
@@ -117,5 +120,52 @@ mod tests {
         assert_eq!(line(&status("a", Some(("a", 7)))), "leads in epoch 7");
         assert_eq!(line(&status("a", Some(("b", 7)))), "follows b in epoch 7");
         assert_eq!(line(&status("a", None)), "electing, no leader known");
+    }
+
+    /// Says to the test below that it is the process of a node.
+    const ALONE: &str = "ELECTD_TEST_ALONE";
+
+    /// The node is a process of its own, as the socket stands in its environment.
+    #[test]
+    fn the_service_manager_hears_of_the_start_of_life_and_of_the_end() {
+        let example = || crate::node::example::leader().unwrap();
+        if std::env::var_os(ALONE).is_some() {
+            let node = example();
+            let supervised = Supervised::start(node.handle()).expect("it is told to");
+            let _ = std::io::stdin().read(&mut [0]); // until the parent closes it
+            return supervised.stop();
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("notify");
+        let hidden = format!("electd-test-{}", uuid::Uuid::new_v4());
+        let sockets = [
+            (path.display().to_string(), UnixDatagram::bind(&path).unwrap()),
+            (
+                format!("@{hidden}"),
+                UnixDatagram::bind_addr(&SocketAddr::from_abstract_name(&hidden).unwrap()).unwrap(),
+            ),
+        ];
+        for (name, socket) in sockets {
+            socket.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+            let mut node = Command::new(std::env::current_exe().unwrap());
+            let test = "cli::supervisor::tests::the_service_manager_hears_of_the_start_of_life_and_of_the_end";
+            node.args([test, "--exact"]).env(ALONE, "yes").env(SOCKET, &name);
+            node.env("WATCHDOG_USEC", "100000").env_remove("WATCHDOG_PID");
+            let mut node = node.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+            let next = || {
+                let mut said = [0; 256];
+                let length = socket.recv(&mut said).expect("it says more");
+                String::from_utf8_lossy(&said[..length]).into_owned()
+            };
+            assert_eq!(next(), "READY=1\nSTATUS=leads in epoch 1\n");
+            assert_eq!(next(), "WATCHDOG=1\n");
+            assert_eq!(next(), "WATCHDOG=1\n", "again and again");
+            drop(node.stdin.take());
+            let last = (0..1000).map(|_| next()).find(|said| said != "WATCHDOG=1\n");
+            assert_eq!(last.as_deref(), Some("STOPPING=1\n"), "{name}");
+            assert!(node.wait().unwrap().success());
+        }
+        let is_asked = std::env::var_os(SOCKET).is_some(); // whoever runs the tests may be
+        assert_eq!(Supervised::start(example().handle()).is_some(), is_asked);
     }
 }

@@ -106,3 +106,17 @@ pub fn named(config: &Config, name: &str) -> Result<Target, CliError> {
     );
     Err(CliError::new(Exit::Config, what))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_is_called_by_its_name_or_else_by_its_address() {
+        let [name, admin] = ["a", "127.0.0.1:1"].map(|text| Some(text.to_owned()));
+        let both = Target { name, admin, ..Target::default() };
+        let nameless = Target { name: None, ..both.clone() };
+        let names = [&both, &nameless, &Target::default()].map(Target::name);
+        assert_eq!(names, ["a", "127.0.0.1:1", "?"]);
+    }
+}

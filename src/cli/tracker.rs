@@ -237,4 +237,15 @@ mod tests {
         assert_eq!(document["kind"], "silent");
         assert!(!line.json().contains('\n'));
     }
+
+    #[test]
+    fn a_node_is_known_once_it_answers_or_is_silent() {
+        let mut answering = Tracker::new("node-1", true);
+        assert!(!answering.is_known());
+        answering.observe(&answered(1));
+        assert!(answering.is_known());
+        let mut silent = Tracker::new("node-1", true);
+        silent.observe(&News::Silent(ClientError::NotServed));
+        assert!(silent.is_known());
+    }
 }

@@ -278,4 +278,37 @@ mod tests {
         let lines: Vec<&str> = shown.lines().map(str::trim_end).collect();
         assert_eq!(lines, narrow.lines().collect::<Vec<_>>(), "{shown}");
     }
+
+    #[test]
+    fn what_happened_has_a_word_for_each_kind() {
+        let states = |kind: Kind, from: Option<&str>, to: Option<&str>| {
+            let (from, to) = (from.map(str::to_owned), to.map(str::to_owned));
+            let line = Line { from, to, halting: Some("down".to_owned()), ..Line::of_all(kind, 0) };
+            line.states()
+        };
+        let [from, to] = [Some("following"), Some("electing")];
+        for (kind, words) in [
+            (Kind::MemberUp, "member up"),
+            (Kind::MemberDown, "member down"),
+            (Kind::Problem, "problem"),
+            (Kind::ProblemOver, "problem over"),
+            (Kind::Takeover, "takeover to come"),
+            (Kind::NobodyLeads, "nobody leads"),
+            (Kind::LeaderKnown, "leader known"),
+            (Kind::Change, "following -> electing, down"),
+        ] {
+            assert_eq!(states(kind, from, to), words);
+        }
+        assert_eq!(states(Kind::Now, None, to), "electing, down");
+        assert_eq!(states(Kind::Back, None, to), "electing, down");
+        assert_eq!(states(Kind::Silent, None, None), "silent");
+        let line = Line { reason: "refused".to_owned(), ..Line::of_all(Kind::Silent, 0) };
+        let shown =
+            "1970-01-01T00:00:00.000Z  -   silent                  leader -   epoch -     refused";
+        assert_eq!(line.text(2), shown);
+        let narrow = line.within(Some(60), 2);
+        let narrow: Vec<&str> = narrow.lines().map(str::trim_end).collect();
+        let head = "1970-01-01T00:00:00.000Z  -   silent  leader -  epoch -";
+        assert_eq!(narrow, [head.to_owned(), format!("{}refused", " ".repeat(26))]);
+    }
 }

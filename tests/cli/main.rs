@@ -8,6 +8,7 @@ mod events;
 mod jobs;
 mod lab;
 mod package;
+mod run;
 mod simulate;
 mod terminal;
 mod what_if;

@@ -9,18 +9,26 @@ use tempfile::TempDir;
 
 /// A file with members a to e, which are ranked by a number.
 fn file(quorum: &str) -> TempDir {
+    ranked(quorum, "priority", ["a", "b", "c", "d", "e"])
+}
+
+/// A file with these members, of which c is a witness.
+fn ranked(quorum: &str, by: &str, names: [&str; 5]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     let member = |(number, name): (usize, &str)| {
         let role = if name == "c" { "witness" } else { "member" };
-        json!({
+        let mut member = json!({
             "name": name, "id": format!("00000000-0000-4000-8000-00000000000{number}"), "role": role,
-            "address": format!("127.0.0.1:710{number}"), "rank": {"priority": 10 - number},
-        })
+            "address": format!("127.0.0.1:710{number}"),
+        });
+        if by == "priority" {
+            member["rank"] = json!({"priority": 10 - number});
+        }
+        member
     };
-    let members: Vec<Value> =
-        ["a", "b", "c", "d", "e"].into_iter().enumerate().map(member).collect();
+    let members: Vec<Value> = names.into_iter().enumerate().map(member).collect();
     let config = json!({
-        "cluster": "c", "quorum": quorum, "data_dir": "data", "rank": {"by": "priority"}, "members": members,
+        "cluster": "c", "quorum": quorum, "data_dir": "data", "rank": {"by": by}, "members": members,
     });
     fs::write(folder.path().join("c.json"), config.to_string()).unwrap();
     folder
@@ -59,6 +67,10 @@ fn the_sides_of_a_cut_are_told_one_by_one() {
         "{json:#}"
     );
     assert!(json["sides"][0]["leader_stops_within_ms"].as_u64() > Some(0), "{json:#}");
+    for side in json["sides"].as_array().unwrap() {
+        let never = (&side["stays"], &side["within_ms"], &side["failures_tolerated"]);
+        assert_eq!(never, (&json!(false), &json!(null), &json!(0)), "{json:#}");
+    }
 
     let words = text(&folder, "--cut a,b --down e");
     for sentence in [
@@ -106,6 +118,72 @@ fn who_goes_down_and_who_is_added_decide_who_leads_and_what_is_left() {
         words.contains("2 leaders at the same time, one on each side; after the heal"),
         "{words}"
     );
+}
+
+#[test]
+fn a_forecast_is_told_whole() {
+    let first = |quorum: &str, leads: &str| {
+        format!("cluster c: 5 members, quorum {quorum}, algorithm bully; {leads}: ")
+            + if leads.contains("known") {
+                "say --leader NAME"
+            } else {
+                "if another does, say --leader NAME"
+            }
+    };
+    let highest = "a leads now, as it ranks highest by priority";
+    let certain = "  At most one leader at any instant, as before.\n";
+    let next =
+        |ms: &str| format!("  The next leader that dies silently is replaced within {ms}.\n");
+    let unsteady = "  Each takes up to 2.1s more while a member comes and goes.\n";
+    let names = ["a", "b", "c", "d", "e"];
+    for (folder, args, (quorum, leads), sides, guarantee) in [
+        (
+            file("majority"),
+            "--down a,c",
+            ("majority", highest),
+            "b, d, e: b leads, within 900ms. 3 voters live, 3 are needed. After one more failure nobody may lead.\n",
+            format!("{certain}{unsteady}"),
+        ),
+        (
+            file("majority"),
+            "--down a",
+            ("majority", highest),
+            "b, c, d, e: b leads, within 900ms. 4 voters live, 3 are needed. One more may fail.\n",
+            format!("{certain}{}{unsteady}", next("900ms")),
+        ),
+        (
+            file("none"),
+            "--down a",
+            ("none", highest),
+            "b, c, d, e: b leads, within 800ms. 2 more may fail.\n",
+            format!("  At most one live member leads.\n{}", next("800ms")),
+        ),
+        (
+            ranked("majority", "address", names),
+            "--down a",
+            ("majority", "e leads now, as it ranks highest by address"),
+            "b, c, d, e: e goes on leading. 4 voters live, 3 are needed. One more may fail.\n",
+            format!("{certain}{}{unsteady}", next("900ms")),
+        ),
+        (
+            ranked("majority", "cpu", names),
+            "--down a",
+            ("majority", "who leads now is not known, as cpu is measured"),
+            "b, c, d, e: the highest of b, d, e leads, within 900ms. 4 voters live, 3 are needed. One more may fail.\n",
+            format!("{certain}{}{unsteady}", next("900ms")),
+        ),
+    ] {
+        let whole = format!("{}\n\n{sides}\nGUARANTEE\n{guarantee}", first(quorum, leads));
+        assert_eq!(text(&folder, args), whole, "{args}");
+    }
+}
+
+/// An added member has a name that no other has.
+#[test]
+fn a_member_to_come_is_not_taken_for_one_of_its_name() {
+    let folder = ranked("majority", "priority", ["new-1", "b", "c", "d", "new-1'"]);
+    let json = forecast(&folder, "--add 2");
+    assert_eq!(json["members"], json!(["new-1", "b", "c", "d", "new-1'", "new-1''", "new-2"]));
 }
 
 #[test]

@@ -127,3 +127,32 @@ fn the_words_of_the_halting_algorithm_are_shown_where_it_runs() {
     }
     assert!(!ranked("id", json!("x"), None).contains("task"));
 }
+
+#[test]
+fn a_health_check_is_shown_with_what_it_printed_or_why_it_failed() {
+    for (healthy, output, failure, words) in [
+        (true, "", None, "healthy since then"),
+        (true, "all is well", None, "healthy since then: all is well"),
+        (true, "no", Some("exited with code 1"), "healthy since then; exited with code 1"),
+        (false, "", None, "unhealthy since then"),
+    ] {
+        let (since, failure) = ("then".to_owned(), failure.map(str::to_owned));
+        let mut status = tests::status("node-1", None);
+        let output = output.to_owned();
+        status.health = Some(status::HealthStatus { healthy, since, output, failure });
+        assert_eq!(own_health(&status).as_deref(), Some(words));
+    }
+}
+
+#[test]
+fn a_queue_that_dropped_nothing_is_not_named() {
+    let mut status = tests::status("node-1", None);
+    status.members = vec![tests::member("node-1"), tests::member("node-2")];
+    let [events, writer] = ["events", "writer"].map(str::to_owned);
+    status.dropped = [(events, 0), (writer, 1)].into();
+    let text = details(&status, false);
+    assert!(text.contains("dropped     1 messages, writer\n"), "{text}");
+    assert!(!text.contains("events"), "{text}");
+    let cluster = "cluster     demo, 2 members, algorithm bully, preempt always, quorum none\n";
+    assert!(text.contains(cluster), "{text}");
+}

@@ -67,7 +67,6 @@ impl Asked {
             (_, [name]) => format!(
                 "{name} leads now, as it ranks highest by {by}: if another does, say --leader NAME"
             ),
-            (_, []) => "no member may lead".to_owned(),
             _ if self.rank == RankKind::Address => {
                 "an address cannot be looked up here, so who leads now is not known: say --leader NAME"
                     .to_owned()
@@ -153,4 +152,55 @@ fn left(case: &Case, forecast: &Forecast) -> Vec<String> {
         left.push(format!("Each takes up to {more:?} more while a member comes and goes."));
     }
     left
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::cli::what_if::forecast::Member;
+    use crate::core::settings::{AlgorithmKind, Preempt, Timing};
+    use crate::core::types::Role;
+
+    /// On another host the names of this cluster may not resolve.
+    #[test]
+    fn who_leads_is_not_guessed_where_the_ranks_are_not_known() {
+        let member = |name: &str| Member {
+            name: name.to_owned(),
+            role: Role::Member,
+            rank: None,
+            is_new: false,
+        };
+        let ms = Duration::from_millis;
+        let case = Case {
+            algorithm: AlgorithmKind::Ring,
+            quorum: Quorum::None,
+            preempt: Preempt::Always,
+            timing: Timing {
+                heartbeat: ms(100),
+                failure: ms(500),
+                message: ms(50),
+                lease: ms(400),
+            },
+            trust_refused: false,
+            members: vec![member("a"), member("b")],
+            leader: None,
+            down: BTreeSet::new(),
+            sides: vec![[0, 1].into()],
+        };
+        let mut asked = Asked { cluster: "c".to_owned(), rank: RankKind::Address, case };
+        let now = |asked: &Asked| asked.now(&asked.case.forecast());
+        let begin = "cluster c: 2 members, quorum none, algorithm ring; ";
+        let address =
+            "an address cannot be looked up here, so who leads now is not known: say --leader NAME";
+        assert_eq!(now(&asked), format!("{begin}{address}"));
+        asked.rank = RankKind::Cpu;
+        let measured = "who leads now is not known, as cpu is measured: say --leader NAME";
+        assert_eq!(now(&asked), format!("{begin}{measured}"));
+        assert!(text(&asked).contains("\n\na, b: the leader of now goes on, whichever it is."));
+        asked.case.leader = Some(1);
+        assert_eq!(now(&asked), format!("{begin}b leads now"));
+    }
 }

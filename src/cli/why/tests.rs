@@ -7,7 +7,8 @@ use crate::admin::client::ClientError;
 use crate::cli::ask::Asked;
 use crate::cli::ask::tests::{following, member, silent};
 use crate::node::status::{
-    FailureStatus, LeaderlessStatus, MemberStatus, PauseStatus, RankStatus, Status, TakeoverStatus,
+    DrainStatus, FailureStatus, HealthStatus, LeaderlessStatus, MemberStatus, PauseStatus, Problem,
+    RankStatus, Status, TakeoverStatus,
 };
 
 /// The leader b and its follower a, whose ranks are these, as both see them.
@@ -150,4 +151,134 @@ fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
     let (cause, words) = why("leader_dead", "none", "alive");
     assert_eq!(cause, Cause::Electing);
     assert!(words.contains("an election is under way, and ends by itself"), "{words}");
+}
+
+#[test]
+fn the_first_reason_that_a_node_gives_itself_is_told() {
+    let of_a = |change: fn(&mut Status)| {
+        pair(9, 5, |status| {
+            if status.node.name == "a" {
+                change(status)
+            }
+        })
+    };
+    let ill = of_a(|a| {
+        let (since, failure) = ("then".into(), Some("exited with code 1".into()));
+        a.health = Some(HealthStatus { healthy: false, since, output: String::new(), failure });
+    });
+    let words = ["it is unhealthy: exited with code 1", "`electd check --node a` on its host runs"];
+    holds(&ill, "a", Cause::Unhealthy, &words);
+    let failed = of_a(|a| {
+        let (since, output) = ("then".into(), String::new());
+        a.health = Some(HealthStatus { healthy: true, since, output, failure: None });
+        let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
+        a.failure = Some(FailureStatus { since, until, count: 1, reason });
+    });
+    holds(&failed, "a", Cause::Job, &["mend what it runs", "undrain --node a"]);
+    let drained = of_a(|a| {
+        let (since, until, reason) = ("then".into(), None, "new disk".into());
+        a.drain = Some(DrainStatus { since, until, reason });
+        a.resigned = true;
+        a.members[1].role = "witness".into();
+    });
+    let words = ["it is drained since then: new disk", "`electd undrain --node a` ends that"];
+    holds(&drained, "a", Cause::Drained, &words);
+    let witness = of_a(|a| a.members[0].role = "witness".into());
+    holds(&witness, "a", Cause::Role, &["witness"]);
+    let stalled = of_a(|a| a.stalled = true);
+    let words = ["its election thread missed its turn", "look at the host of a"];
+    holds(&stalled, "a", Cause::Stalled, &words);
+    let full =
+        of_a(|a| a.problems = vec![problem("rank", "", "none"), problem("storage", "", "full")]);
+    let words = ["it cannot keep its state: full", "make room on the disk of a"];
+    holds(&full, "a", Cause::Storage, &words);
+    let other = of_a(|a| a.problems = vec![problem("rank", "", "none")]);
+    holds(&other, "a", Cause::Takeover, &["ranks higher than b"]);
+}
+
+fn problem(kind: &str, about: &str, text: &str) -> Problem {
+    let (kind, about, text) = (kind.into(), about.into(), text.into());
+    Problem { since: "then".into(), kind, about, text }
+}
+
+#[test]
+fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
+    let both = |status: &'static str, led: bool, problems: fn(&str) -> Vec<Problem>| {
+        pair(9, 5, |own| {
+            own.members[0].status = status.into();
+            own.members[0].failed_dial = Some("refused".into());
+            own.problems = problems(&own.node.name);
+            if !led && own.node.name == "a" {
+                own.leader = None;
+            }
+        })
+    };
+    let none = |_: &str| Vec::new();
+    let cut = both("dead", true, none);
+    let words =
+        ["it answers here, but b does not hear it; the last dial: refused", "between a and b"];
+    holds(&cut, "a", Cause::Unheard, &words);
+    let [_, leader] = both("dead", true, none);
+    let words = [
+        "b does not hear it; the last dial: refused; it does not answer here: no answer from",
+        "=> start it on its host (`systemctl start electd@a`, or `electd run --node a`)",
+    ];
+    holds(&[leader, silent("a")], "a", Cause::Down, &words);
+
+    let words =
+        ["it and another member refuse each other: files differ", "do what the reason says"];
+    let by_leader = |name: &str| {
+        let about = if name == "b" { "a" } else { "x" };
+        vec![problem("peer_down", about, "no"), problem("rejected", about, "files differ")]
+    };
+    holds(&both("dead", true, by_leader), "a", Cause::Rejected, &words);
+    holds(&both("alive", false, by_leader), "a", Cause::Rejected, &words);
+    holds(&both("alive", true, by_leader), "a", Cause::Takeover, &["ranks higher than b"]);
+    let by_itself = |name: &str| match name {
+        "a" => {
+            vec![problem("rejected", "x", "of another"), problem("rejected", "b", "files differ")]
+        }
+        _ => Vec::new(),
+    };
+    holds(&both("dead", true, by_itself), "a", Cause::Rejected, &words);
+    let of_another = |_: &str| vec![problem("rejected", "x", "of another")];
+    holds(&both("dead", true, of_another), "a", Cause::Unheard, &["b does not hear it"]);
+}
+
+#[test]
+fn a_role_that_never_leads_is_told_by_who_sees_it() {
+    for (role, words) in [
+        ("witness", "it is a witness, which only votes"),
+        ("observer", "it is an observer, which neither votes nor leads"),
+    ] {
+        let [_, leader] = pair(9, 5, |status| status.members[0].role = role.into());
+        holds(&[leader, silent("a")], "a", Cause::Role, &[words]);
+    }
+}
+
+#[test]
+fn what_no_node_knows_is_not_guessed() {
+    let ahead_unknown = pair(3, 5, |status| status.members.truncate(1));
+    holds(&ahead_unknown, "a", Cause::NoLeader, &["no node that answers knows more of it"]);
+    let asked = [following("a", None)];
+    let none = nobody::why(&View::of(&asked));
+    assert_eq!(none.reason, "no node says why; an election may be under way");
+}
+
+#[test]
+fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
+    let asked = pair(3, 5, |_| ());
+    let view = View::of(&asked);
+    let why = why("a", &view);
+    let (reason, remedy) = (why.reason.clone(), why.remedy.clone());
+    let leads = Why::new(Cause::Leads, "so it is");
+    let told = super::object(&view, None, &[("a", why), ("b", leads)]);
+    let expected = serde_json::json!({
+        "leader": "b", "epoch": 7, "nobody_leads": null,
+        "members": [
+            {"name": "a", "leads": false, "cause": "rank", "reason": reason, "remedy": remedy},
+            {"name": "b", "leads": true, "cause": "leads", "reason": "so it is", "remedy": null},
+        ],
+    });
+    assert_eq!(told, expected);
 }

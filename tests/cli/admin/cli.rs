@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
+use electd::node::events::{Event, EventKind};
 use electd::node::handle::CommandError;
 use electd::node::status::MemberStatus;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -373,4 +374,26 @@ fn watch_ends_when_nobody_reads_it() {
     drop(lines);
     // Nothing happens in the cluster; it ends all the same.
     assert_eq!(end_of(&mut watching.0).code(), Some(0));
+}
+
+#[test]
+fn a_watch_of_leaders_passes_over_what_is_not_about_them() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let address = server.local_addr().to_string();
+    let args = ["--admin", &address, "--output", "json", "--leaders", "--since", "900000h"];
+    let (_watching, mut lines) = watching(electd(&args, "watch"));
+    let leading = Event {
+        event: EventKind::Leading,
+        from: Some("electing".to_owned()),
+        state: "leading".to_owned(),
+        leader: Some("node-1".to_owned()),
+        ..event("it won")
+    };
+    node.tell(event("node-2 is silent"));
+    node.tell(leading);
+    let told = [next(&mut lines), next(&mut lines)];
+    let kinds = told.each_ref().map(|line| (&line["kind"], &line["to"]));
+    let expected = [(&json!("nobody_leads"), &Value::Null), (&json!("change"), &json!("leading"))];
+    assert_eq!(kinds, expected, "{told:?}");
 }

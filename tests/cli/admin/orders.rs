@@ -1,12 +1,16 @@
 //! Orders by command: which node gets them, and how the command ends.
 
 use std::fs;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+use std::time::Duration;
 
-use electd::node::handle::CommandError;
+use electd::node::handle::{Command, CommandError};
 use electd::node::status::MemberStatus;
 use serde_json::{Value, json};
 
-use super::cli::{Cluster, code, electd, run, stderr, stdout};
+use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, member, status};
 
 #[test]
@@ -193,4 +197,125 @@ fn the_members_are_listed_as_the_node_with_the_latest_view_knows_them() {
     knows(0, None, 8);
     assert_eq!(listed(), ["of-2"], "the one that knows a leader");
     assert!(nodes.iter().all(|node| node.commands().is_empty()));
+}
+
+#[test]
+fn each_command_of_an_operator_is_one_order() {
+    let node = FakeNode::new();
+    node.on_command(|state| {
+        state.status = status("leading", Some("node-1"));
+        state.status.leader.as_mut().unwrap().epoch += state.commands.len() as u64;
+    });
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let length = |seconds| Some(Duration::from_secs(seconds));
+    let remove = |force| Command::Remove { name: "node-9".to_owned(), force };
+    let drain = Command::Drain { length: length(3600), reason: "new disk".to_owned() };
+    let config = cluster.file.to_str().unwrap();
+    let orders: [(&[&str], Command); 9] = [
+        (&["drain", "--node", "node-1", "--for", "1h", "--reason", "new disk"], drain),
+        (&["undrain", "--node", "node-1"], Command::Undrain),
+        (&["reload", "--node", "node-1"], Command::Reload),
+        (&["pause", "--for", "30m"], Command::Pause { length: length(1800) }),
+        (&["resume"], Command::Resume),
+        (&["switchover", "--to", "node-1"], Command::Switchover { to: "node-1".to_owned() }),
+        (&["switchover", "--clear"], Command::EndSwitchover),
+        (&["member", "remove", "node-9"], remove(false)),
+        (&["member", "remove", "node-9", "--force"], remove(true)),
+    ];
+    for (args, command) in orders {
+        let output = run(electd(&[&args[1..], &["--config", config]].concat(), args[0]));
+        assert_eq!(code(&output), Some(0), "{args:?}: {output:?}");
+        assert_eq!(node.commands().last(), Some(&command), "{args:?}");
+        let said = stdout(&output);
+        let leads = said.lines().any(|line| line.starts_with("node-1 leads in epoch "));
+        assert_eq!(leads, args.contains(&"--to"), "{args:?}: {said}");
+    }
+    assert_eq!(node.commands().len(), 9);
+}
+
+/// The command says what it waited for, and where to look.
+#[test]
+fn a_leader_that_is_not_seen_to_change_is_told() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let output = cluster.electd(&["resign"]);
+    let said = "node-2 resigned; node-1 was asked to lead; but another member was not seen to lead for 5 s: look at \
+                `electd watch`\n";
+    assert_eq!((code(&output), stderr(&output).as_str()), (Some(1), said));
+}
+
+#[test]
+fn a_recording_is_written_to_a_file_that_is_not_there_yet() {
+    let node = FakeNode::new();
+    node.set(|state| (state.record.node, state.record.cluster) = ("node-1".into(), "demo".into()));
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let out = cluster.file.with_file_name("a.json");
+    let path = out.to_str().unwrap();
+    let shown = cluster.electd(&["record", "--node", "node-1"]);
+    assert_eq!(code(&shown), Some(0), "{shown:?}");
+    let written = cluster.electd(&["record", "--node", "node-1", "--out", path]);
+    assert_eq!(code(&written), Some(0), "{written:?}");
+    let said = format!("{path}: 0 entries of node-1, and its flight\n");
+    assert_eq!(stderr(&written), said);
+    assert_eq!(fs::read_to_string(&out).unwrap(), stdout(&shown));
+    let again = cluster.electd(&["record", "--node", "node-1", "--out", path]);
+    assert_eq!(code(&again), Some(1), "{again:?}");
+    assert!(stderr(&again).starts_with(&format!("{path} cannot be written: ")), "{again:?}");
+}
+
+/// It knows no path for that.
+#[test]
+fn a_node_of_an_earlier_version_has_no_recording_and_other_failures_are_told_as_they_are() {
+    let body = serde_json::to_string(&status("leading", Some("node-1"))).unwrap();
+    for (refusal, hint) in [("404 Not Found", true), ("500 Internal Server Error", false)] {
+        let node = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = node.local_addr().unwrap().to_string();
+        let status = body.clone();
+        thread::spawn(move || {
+            for mut client in node.incoming().flatten() {
+                let mut request = [0; 4096];
+                let length = client.read(&mut request).unwrap_or_default();
+                let (code, body) = match request[..length].starts_with(b"GET /status ") {
+                    true => ("200 OK", status.as_str()),
+                    false => (refusal, "{\"error\": \"so it is\"}"),
+                };
+                let head = format!("HTTP/1.1 {code}\r\nContent-Length: {}\r\n\r\n", body.len());
+                let _ = client.write_all((head + body).as_bytes());
+            }
+        });
+        let output = run(electd(&["--admin", &address], "record"));
+        assert_eq!(code(&output), Some(69), "{output:?}");
+        let said = "; its version of electd records nothing: upgrade it\n";
+        assert_eq!(stderr(&output).ends_with(said), hint, "{output:?}");
+    }
+}
+
+#[test]
+fn what_no_node_knows_is_told_with_the_reason_of_each() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr()), Some(nobody())]);
+    for (args, words) in [
+        (&["trace"][..], "no node that answers has recorded an election since its start\n"),
+        (&["trace", "--epoch", "9"], "no node that answers has recorded the election of epoch 9: "),
+    ] {
+        let output = cluster.electd(args);
+        assert_eq!(code(&output), Some(1), "{output:?}");
+        let said = stderr(&output);
+        assert!(said.starts_with("node-2: ") && said.contains(words), "{said}");
+    }
+    let why = cluster.electd(&["why", "node-1"]);
+    assert_eq!(code(&why), Some(0), "{why:?}");
+    assert!(stdout(&why).starts_with("node-1 does not lead: "), "{why:?}");
+    let stranger = cluster.electd(&["why", "node-9"]);
+    let said = "there is no member \"node-9\"; there are node-1, node-2\n";
+    assert_eq!((code(&stranger), stderr(&stranger).as_str()), (Some(2), said));
+    let silent = Cluster::of(&[Some(nobody())]).electd(&["why"]);
+    assert_eq!((code(&silent), stdout(&silent).as_str()), (Some(69), ""), "{silent:?}");
+    let secured = cluster.electd(&["status", "--admin", "https://127.0.0.1:1"]);
+    let said = "HTTPS needs `tls` in the configuration: it names the authorities to trust\n";
+    assert_eq!((code(&secured), stderr(&secured).as_str()), (Some(78), said));
 }

@@ -1,0 +1,125 @@
+//! What keeps `electd run` from starting a node, by running the program on one member.
+
+use std::fs;
+use std::io::{BufRead, BufReader};
+use std::net::TcpListener;
+use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::json;
+use tempfile::TempDir;
+
+use crate::admin::pace::{TIMEOUT, end_of, run_within};
+
+/// A node, which is killed if the test fails.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// A file with one member that has these keys too, which does not start in these tests.
+fn file(keys: &[(&str, &str)]) -> TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let mut member = json!({"name": "a", "id": "0dac99d5-3e7f-40fb-ace7-f991c011c960", "address": "127.0.0.1:1"});
+    let mut config = json!({"cluster": "c", "quorum": "none", "data_dir": "data"});
+    for (key, value) in keys {
+        match *key {
+            "admin_token_file" => config[*key] = json!(value),
+            _ => member[*key] = json!(value),
+        }
+    }
+    config["members"] = json!([member]);
+    fs::write(folder.path().join("c.json"), config.to_string()).unwrap();
+    folder
+}
+
+/// Runs it as a shell does after this, and gives its code and the last line that it says.
+fn run_after(before: &str, folder: &TempDir, args: &str) -> (Option<i32>, String) {
+    let mut command = Command::new("sh");
+    let line = format!("{before} exec {} run --config c.json {args}", env!("CARGO_BIN_EXE_electd"));
+    command.args(["-c", &line]).current_dir(folder.path());
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    let output = run_within(TIMEOUT, command);
+    let said = String::from_utf8(output.stderr).unwrap();
+    (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
+}
+
+#[test]
+fn an_admin_address_that_cannot_be_had_is_told_with_a_remedy_for_its_cause() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let taken = taken.local_addr().unwrap().to_string();
+    for (admin, remedy) in [
+        (taken.as_str(), "end what listens there (`ss -ltnp` shows it), or give another port"),
+        (
+            "192.0.2.1:7201", // nobody's
+            "start it on the host that has this address, or give the member an admin_listen",
+        ),
+    ] {
+        let (code, said) = run_after("", &file(&[("admin", admin)]), "");
+        assert_eq!(code, Some(71), "{said}");
+        let begin = format!("cannot listen on {admin}, the admin address of a: ");
+        assert!(said.starts_with(&begin) && said.ends_with(remedy), "{said}");
+    }
+}
+
+#[test]
+fn a_process_that_may_open_too_few_files_for_its_members_does_not_start() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let folder = file(&[("admin", &taken.local_addr().unwrap().to_string())]);
+    let (code, said) = run_after("ulimit -n 35;", &folder, "");
+    assert_eq!(code, Some(78), "{said}");
+    let words = "this process may open 35 files, and a node of 1 members needs 36: ";
+    assert!(said.starts_with(words), "{said}");
+    let (code, said) = run_after("ulimit -n 36;", &folder, "");
+    assert_eq!(code, Some(71), "these are enough: {said}");
+}
+
+#[test]
+fn a_task_is_no_longer_than_may_be_handed_out() {
+    let folder = file(&[]);
+    let task = folder.path().join("task");
+    let (_, none) = run_after("", &folder, "--task task");
+    assert!(none.starts_with("cannot read --task task: No such file"), "{none}");
+    fs::write(&task, vec![b'x'; 65_537]).unwrap();
+    let long = "--task task is longer than 65536 bytes: hand out where it is kept";
+    assert_eq!(run_after("", &folder, "--task task"), (Some(2), long.to_owned()));
+    fs::write(&task, vec![b'x'; 65_536]).unwrap();
+    let (code, said) = run_after("", &folder, "--task task");
+    assert!(code == Some(2) && said.contains("halting"), "it is for that algorithm: {said}");
+}
+
+#[test]
+fn a_token_that_a_node_cannot_read_keeps_it_from_starting() {
+    let folder = file(&[("admin_token_file", "token")]);
+    let (code, said) = run_after("", &folder, "");
+    assert_eq!(code, Some(66), "{said}");
+    assert!(said.starts_with("cannot read admin_token_file "), "{said}");
+    fs::write(folder.path().join("token"), "\n").unwrap();
+    let (code, said) = run_after("", &folder, "");
+    assert!(code == Some(78) && said.ends_with("token is empty: write a token"), "{said}");
+}
+
+/// Its network may come later. A signal ends it meanwhile.
+#[test]
+fn a_node_whose_name_does_not_resolve_waits_for_it_until_it_is_ended() {
+    let folder = file(&[("address", "no-such-host.invalid:7101")]);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    command.args(["run", "--config"]).arg(folder.path().join("c.json"));
+    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
+        command.env_remove(variable);
+    }
+    let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
+    let mut node = Running(child.unwrap());
+    let mut lines = BufReader::new(node.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+    let waits = lines.find(|line| line.contains("does not resolve here"));
+    let waits = waits.expect("it says that it waits");
+    assert!(waits.contains("no-such-host.invalid:7101, an address of a, does not"), "{waits}");
+    kill_process(Pid::from_child(&node.0), Signal::TERM).unwrap();
+    assert_eq!(end_of(&mut node.0).code(), Some(0));
+}
