@@ -116,7 +116,8 @@ mod tests {
         let [name, admin] = ["a", "127.0.0.1:1"].map(|text| Some(text.to_owned()));
         let both = Target { name, admin, ..Target::default() };
         let nameless = Target { name: None, ..both.clone() };
-        let names = [&both, &nameless, &Target::default()].map(Target::name);
+        let unknown = Target::default();
+        let names = [&both, &nameless, &unknown].map(Target::name);
         assert_eq!(names, ["a", "127.0.0.1:1", "?"]);
     }
 }
