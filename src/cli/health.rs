@@ -276,7 +276,7 @@ mod tests {
                 since: String::new(),
             };
             let status = asked.answer.as_mut().unwrap();
-            status.problems = vec![told("x", 180), told("y", last)];
+            status.problems = vec![told("x", 100), told("y", last)];
             line(&judge(&[asked]))
         };
         let shown = (181..230).map(|last| (of(last), last));

@@ -270,7 +270,6 @@ b       2      1970-01-01T00:00:02.330Z  now                       2 s  30 ms   
 ";
         let narrow = "\
 LEADER  EPOCH  FROM                      FOR         NOBODY BEFORE
-
 c       1      1970-01-01T00:00:01.000Z  1 s         -
   start by 1000
 b       2      1970-01-01T00:00:02.330Z  2 s so far  30 ms

@@ -140,7 +140,7 @@ impl Coroner {
 
     /// What the next node of this member is left, when the coroner has ended: its socket as well.
     fn leaves(&mut self) -> Vec<u8> {
-        let (left, given) = receive(&self.connect("coroner.sock"));
+        let (left, given) = receive(self.connect("coroner.sock"));
         let given = given.expect("the socket is left");
         assert!(!fcntl_getfl(&given).unwrap().contains(OFlags::NONBLOCK), "as a node takes it");
         assert!(self.end().success());
@@ -327,8 +327,9 @@ fn a_coroner_that_cannot_begin_says_why() {
     }
     // What one left that was killed while it began is in nobody's way.
     let folder = tempfile::tempdir().unwrap();
-    ["guards.new", "guards.sock", "coroner.new"]
-        .map(|left| fs::write(folder.path().join(left), "").unwrap());
+    for left in ["guards.new", "guards.sock", "coroner.new"] {
+        fs::write(folder.path().join(left), "").unwrap();
+    }
     let (coroner, answer) = Coroner::begin(folder, &order, Some(&listener));
     assert_eq!(answer, json!({"Ok": null}));
     coroner.guard();

@@ -40,7 +40,10 @@ fn file(keys: &[(&str, &str)]) -> TempDir {
 /// Runs it as a shell does after this, and gives its code and the last line that it says.
 fn run_after(before: &str, folder: &TempDir, args: &str) -> (Option<i32>, String) {
     let mut command = Command::new("sh");
-    let line = format!("{before} exec {} run --config c.json {args}", env!("CARGO_BIN_EXE_electd"));
+    let line = format!(
+        "{before} exec {} run --config c.json --node a {args}",
+        env!("CARGO_BIN_EXE_electd")
+    );
     command.args(["-c", &line]).current_dir(folder.path());
     for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
         command.env_remove(variable);
@@ -110,7 +113,7 @@ fn a_token_that_a_node_cannot_read_keeps_it_from_starting() {
 fn a_node_whose_name_does_not_resolve_waits_for_it_until_it_is_ended() {
     let folder = file(&[("address", "no-such-host.invalid:7101")]);
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.args(["run", "--config"]).arg(folder.path().join("c.json"));
+    command.args(["run", "--node", "a", "--config"]).arg(folder.path().join("c.json"));
     for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
         command.env_remove(variable);
     }
