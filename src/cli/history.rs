@@ -263,7 +263,7 @@ mod tests {
         let merged = merge(&[history("b", vec![first, last])], true);
         let wide = "\
 LEADER  EPOCH  FROM                      UNTIL                     FOR  NOBODY BEFORE  BECAUSE
-c       1      1970-01-01T00:00:01.000Z  1970-01-01T00:00:02.000Z  1 s  -              start by 1000
+c       1      1970-01-01T00:00:01.000Z  1970-01-01T00:00:02.000Z  1 s  -              no leader was known before
 b       2      1970-01-01T00:00:02.330Z  now                       2 s  30 ms          leader_dead by 2330
 
 2 leaderships; between them nobody led for 30 ms in all
@@ -271,7 +271,7 @@ b       2      1970-01-01T00:00:02.330Z  now                       2 s  30 ms   
         let narrow = "\
 LEADER  EPOCH  FROM                      FOR         NOBODY BEFORE
 c       1      1970-01-01T00:00:01.000Z  1 s         -
-  start by 1000
+  no leader was known before
 b       2      1970-01-01T00:00:02.330Z  2 s so far  30 ms
   leader_dead by 2330
 

@@ -17,11 +17,12 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::sign::{CertifiedKey, SingleCertAndKey};
 use tempfile::TempDir;
 
-#[cfg(feature = "cli")]
-use super::Trust;
 use super::identity::{judge_cluster, validity};
 use super::make::Authority;
 use super::{Cause, Credentials, Fault, Files, Session};
+
+#[cfg(feature = "cli")]
+mod https;
 
 /// A folder with the files of members.
 struct Folder(TempDir);
@@ -425,90 +426,5 @@ fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
     for (kind, text) in [(3, "node-1"), (10, "test")] {
         let named = |at: &[u8]| at[..3] == [0x55, 4, kind] && &at[5..] == text.as_bytes();
         assert!(der(&member).windows(5 + text.len()).any(named), "{text}");
-    }
-}
-
-/// A command or a node asks by HTTPS, and another member answers.
-#[cfg(feature = "cli")]
-fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<Fault>>; 2] {
-    let (mut near, mut far) = connection();
-    thread::scope(|scope| {
-        let served = scope.spawn(move || {
-            let session = Session::serve(answers, &mut far);
-            far.shutdown(Shutdown::Write).unwrap();
-            session
-        });
-        let asked = Session::ask(trust, &mut near);
-        let asked = asked.and_then(|mut session| match session.read(&mut near, &mut [0; 1]) {
-            Ok(_) => Ok(session),
-            Err(error) => Err(Session::fault(&error)),
-        });
-        drop(near);
-        [asked, served.join().unwrap()]
-    })
-}
-
-#[cfg(feature = "cli")]
-#[test]
-fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
-    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
-    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
-    let [asked, served] = asks(&Trust::in_member(&a, "b").unwrap(), &b);
-    assert!(asked.is_ok() && served.unwrap().prove("a").is_ok());
-    let [asked, served] = asks(&Trust::in_member(&a, "c").unwrap(), &b);
-    assert_eq!(
-        (cause(asked), cause(served)),
-        ((Cause::OtherMember, false), (Cause::OtherMember, true))
-    );
-    assert!(Trust::in_member(&a, "b..c").is_none(), "no certificate can name it");
-    let path = |name| folder.path(name);
-    let (ca, cert, key) = (path("a-ca.pem"), path("a-cert.pem"), path("a-key.pem"));
-    for shown in [None, Some((&*cert, &*key))] {
-        let [asked, served] = asks(&Trust::load(&ca, shown, "hc").unwrap(), &b);
-        assert!(asked.is_ok() && served.unwrap().prove("a").is_ok() == shown.is_some());
-    }
-    let [asked, served] = asks(&Trust::load(&ca, None, "another").unwrap(), &b);
-    assert_eq!(
-        (cause(asked), cause(served)),
-        ((Cause::OtherCluster, false), (Cause::OtherMember, true))
-    );
-}
-
-/// The server judges it as well: whoever asks need not.
-#[cfg(feature = "cli")]
-#[test]
-fn a_server_refuses_the_certificate_of_another_cluster() {
-    let (folder, one, other) =
-        (Folder::new(), Authority::new("one").unwrap(), Authority::new("other").unwrap());
-    let b = Credentials::load(&folder.files("b", &one, &[&one, &other]), "one", "b").unwrap();
-    let stranger = folder.files("s", &other, &[&one]);
-    let shown = Some((&*stranger.cert, &*stranger.key));
-    let [asked, served] = asks(&Trust::load(&stranger.ca, shown, "one").unwrap(), &b);
-    assert_eq!(
-        (cause(asked), cause(served)),
-        ((Cause::OtherMember, true), (Cause::OtherCluster, false))
-    );
-}
-
-#[cfg(feature = "cli")]
-#[test]
-fn files_that_a_command_cannot_use_are_named() {
-    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
-    let a = folder.files("a", &authority, &[&authority]);
-    let b = folder.files("b", &authority, &[&authority]);
-    let (missing, none) = (Path::new("/nowhere/x.pem"), folder.path("none.pem"));
-    fs::write(&none, "no certificate").unwrap();
-    for (ca, cert, key, named, what) in [
-        (missing, &*a.cert, &*a.key, "tls.ca", "cannot be read"),
-        (&*none, &*a.cert, &*a.key, "tls.ca", "holds no certificate"),
-        (&*a.ca, missing, &*a.key, "tls.cert", "cannot be read"),
-        (&*a.ca, &*none, &*a.key, "tls.cert", "holds no certificate"),
-        (&*a.ca, &*a.cert, missing, "tls.key", "cannot be read"),
-        (&*a.ca, &*a.cert, &*none, "tls.key", "holds no private key"),
-        (&*a.ca, &*a.cert, &*b.key, "tls.cert", "cannot be used: "),
-    ] {
-        let error = Trust::load(ca, Some((cert, key)), "hc").unwrap_err();
-        assert_eq!(error.key, named, "{error}");
-        assert!(error.what.starts_with(what), "{error}");
     }
 }

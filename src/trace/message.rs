@@ -114,149 +114,128 @@ mod tests {
     }
 
     /// Each message with what it says, what a drawing says, and the round or epoch that it is about.
+    fn are_told(rows: &[(Message, &str, &str, Option<u64>)]) {
+        let narrator = Narrator { members: &only_c(), detail: Detail::All };
+        for (message, words, label, about) in rows {
+            assert_eq!(narrator.message(message), *words);
+            assert_eq!(narrator.label(message).as_deref(), Some(*label));
+            let number = Brief::of(message).number.map(|number| number.0);
+            assert_eq!(number, *about, "{words}");
+            // A trace of an election has no signs of life.
+            let is_sign = ["PROBE", "ALIVE", "HEARTBEAT", "ACKNOWLEDGE"].contains(label);
+            let election = Narrator { detail: Detail::Election, ..narrator };
+            assert_eq!(election.label(message).is_none(), is_sign, "{words}");
+        }
+    }
+
+    const EPOCH: Epoch = Epoch(7);
+    const ROUND: Epoch = Epoch(8);
+    const VERSION: ListVersion = ListVersion { epoch: EPOCH, counter: 2 };
+    const LEASE: Duration = Duration::from_millis(400);
+    const ABOUT: (Option<u64>, Option<u64>) = (Some(7), Some(8));
+
+    fn only_c() -> MemberList {
+        let (address, admin, role) = (String::new(), None, Role::Member);
+        let c = Member { id: NodeId::default(), name: "c".to_owned(), address, admin, role };
+        MemberList::new(VERSION, vec![c])
+    }
+
+    fn rank_of_c() -> Rank {
+        Rank { value: -3, id: NodeId::default() }
+    }
+
     #[test]
-    fn each_message_is_told_in_words_and_in_few_words() {
-        let (c, number, eligible) = (NodeId::default(), 9, true);
-        let (epoch, round, lease) = (Epoch(7), Epoch(8), Duration::from_millis(400));
-        let version = ListVersion { epoch, counter: 2 };
-        let c_is = Member {
-            id: c,
-            name: "c".to_owned(),
-            address: String::new(),
-            admin: None,
-            role: Role::Member,
-        };
-        let members = MemberList::new(version, vec![c_is]);
-        let (rank, run) = (Rank { value: -3, id: c }, Run { epoch: round, initiator: c });
-        let incarnation = Incarnation(3);
-        let candidate = Candidate { eligible, rank, incarnation };
-        let task = Task { version, content: (*b"any").into() };
-        let heartbeat = Heartbeat {
-            epoch,
-            number,
-            rank,
-            lease,
-            settled: version,
-            members: [].into(),
-            pause: None,
-            chosen: None,
-        };
-        let acknowledge =
-            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause: None };
-        let dead = DeathCertificate { member: c, incarnation, secret: Secret([0; 32]) };
-        let timing = [100, 500, 50, 400].map(|ms| ms * 1_000_000);
-        let halt = Message::Halt { number, round, rank, incumbent: true };
+    fn messages_of_an_election_are_told() {
+        let (epoch, round, number, eligible, rank) = (EPOCH, ROUND, 9, true, rank_of_c());
+        let (in_epoch, in_round) = ABOUT;
+        let task = Task { version: VERSION, content: (*b"any").into() };
+        let run = Run { epoch: round, initiator: rank.id };
+        let candidate = Candidate { eligible, rank, incarnation: Incarnation(3) };
+        let ballot = Message::Ballot(Ballot { run, candidate, hops: 3 });
+        let lap = Message::Lap(Lap { run, leader: candidate, hops: 4 });
         let under = Message::AreYouThere { number, under: Some(epoch), rank, eligible };
         let nobody = Message::AreYouThere { number, under: None, rank, eligible };
-        let to_c = Message::Release { epoch, successor: Some(c), eligible };
-        let (yes, wait) = (Opinion::Yes, lease);
-        let opinion = Message::PreVoteReply { number, opinion: yes, epoch };
-        let denial = Message::Denial { number, opinion: Opinion::No { wait }, epoch };
-        let forward = Message::Forward { number, command: Forwarded::Resume };
-        let ballot = Message::Ballot(Ballot { run, candidate, hops: 3 });
-        let list = std::sync::Arc::new(members.clone());
-        let narrator = Narrator { members: &members, detail: Detail::All };
-        for (message, words, label, about) in [
-            (
-                Message::Election { round, rank, eligible },
-                "ELECTION(round 8)",
-                "ELECTION 8",
-                Some(8),
-            ),
-            (Message::Answer { round }, "ANSWER(round 8)", "ANSWER 8", Some(8)),
-            (Message::Lower { round }, "LOWER(round 8)", "LOWER 8", Some(8)),
-            (
-                Message::Coordinator { epoch, rank },
-                "COORDINATOR(epoch 7)",
-                "COORDINATOR 7",
-                Some(7),
-            ),
-            (under, "ARE-YOU-THERE", "ARE-YOU-THERE", Some(7)),
+        let normal = Message::AreYouNormal { number, epoch };
+        let halt = Message::Halt { number, round, rank, incumbent: true };
+        let elected = Message::Elected { number, round, task: VERSION };
+        let (yes, no) = [true, false].map(|accepted| Message::Reply { number, accepted }).into();
+        let election = Message::Election { round, rank, eligible };
+        let led = Message::Coordinator { epoch, rank };
+        are_told(&[
+            (election, "ELECTION(round 8)", "ELECTION 8", in_round),
+            (Message::Answer { round }, "ANSWER(round 8)", "ANSWER 8", in_round),
+            (Message::Lower { round }, "LOWER(round 8)", "LOWER 8", in_round),
+            (led, "COORDINATOR(epoch 7)", "COORDINATOR 7", in_epoch),
+            (under, "ARE-YOU-THERE", "ARE-YOU-THERE", in_epoch),
             (nobody, "ARE-YOU-THERE", "ARE-YOU-THERE", None),
-            (Message::AreYouNormal { number, epoch }, "ARE-YOU-NORMAL", "ARE-YOU-NORMAL", Some(7)),
-            (halt, "HALT(round 8)", "HALT 8", Some(8)),
-            (
-                Message::Elected { number, round, task: version },
-                "ELECTED(round 8)",
-                "ELECTED 8",
-                Some(8),
-            ),
-            (
-                Message::Ready { number, round, task: task.clone() },
-                "READY(round 8)",
-                "READY 8",
-                Some(8),
-            ),
-            (Message::Reply { number, accepted: true }, "REPLY(yes)", "REPLY yes", None),
-            (Message::Reply { number, accepted: false }, "REPLY(no)", "REPLY no", None),
+            (normal, "ARE-YOU-NORMAL", "ARE-YOU-NORMAL", in_epoch),
+            (halt, "HALT(round 8)", "HALT 8", in_round),
+            (elected, "ELECTED(round 8)", "ELECTED 8", in_round),
+            (Message::Ready { number, round, task }, "READY(round 8)", "READY 8", in_round),
+            (yes, "REPLY(yes)", "REPLY yes", None),
+            (no, "REPLY(no)", "REPLY no", None),
+            (ballot, "ELECTION(run 8 of c, candidate c)", "ELECTION 8, c", in_round),
+            (lap, "ELECTED(run 8 of c, leader c)", "ELECTED 8, c", in_round),
+        ]);
+    }
+
+    #[test]
+    fn messages_of_a_leader_and_its_voters_are_told() {
+        let (epoch, number, eligible, rank, lease) = (EPOCH, 9, true, rank_of_c(), LEASE);
+        let (in_epoch, _) = ABOUT;
+        let (list, incarnation, pause) = (VERSION, Incarnation(3), None);
+        let (settled, members, chosen) = (VERSION, [].into(), None);
+        let beat = Heartbeat { epoch, number, rank, lease, settled, members, pause: None, chosen };
+        let acknowledge =
+            Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
+        let trial = Message::PreVote { number, epoch, list };
+        let opinion = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch };
+        let claim = Message::VoteRequest { number, epoch, lease, list };
+        let grant = Message::Vote { incarnation, number, epoch };
+        let denial = Message::Denial { number, opinion: Opinion::No { wait: lease }, epoch };
+        let preempt = Message::Preempt { epoch, rank, votes: Vec::new() };
+        let release = |successor| Message::Release { epoch, successor, eligible };
+        let view = |leader| Message::View(View { epoch, leader });
+        let beat = Message::Heartbeat(beat);
+        are_told(&[
             (Message::Probe { number }, "PROBE", "PROBE", None),
             (Message::Alive { number }, "ALIVE", "ALIVE", None),
-            (Message::PreVote { number, epoch, list: version }, "TRIAL(epoch 7)", "TRIAL", Some(7)),
+            (trial, "TRIAL(epoch 7)", "TRIAL", in_epoch),
             (opinion, "OPINION(yes, epoch 7)", "OPINION", None),
-            (
-                Message::VoteRequest { number, epoch, lease, list: version },
-                "CLAIM(epoch 7)",
-                "CLAIM",
-                Some(7),
-            ),
-            (Message::Vote { incarnation, number, epoch }, "GRANT(epoch 7)", "GRANT", Some(7)),
+            (claim, "CLAIM(epoch 7)", "CLAIM", in_epoch),
+            (grant, "GRANT(epoch 7)", "GRANT", in_epoch),
             (denial, "REFUSE(no, epoch 7)", "REFUSE", None),
-            (Message::Heartbeat(heartbeat), "HEARTBEAT(epoch 7, number 9)", "HEARTBEAT", Some(7)),
-            (acknowledge, "ACKNOWLEDGE(epoch 7, number 9)", "ACKNOWLEDGE", Some(7)),
-            (
-                Message::View(View { epoch, leader: None }),
-                "VIEW(epoch 7, no leader)",
-                "VIEW 7",
-                Some(7),
-            ),
-            (
-                Message::View(View { epoch, leader: Some(rank) }),
-                "VIEW(epoch 7, leader c)",
-                "VIEW 7",
-                Some(7),
-            ),
-            (
-                Message::Preempt { epoch, rank, votes: Vec::new() },
-                "PREEMPT(epoch 7)",
-                "PREEMPT 7",
-                Some(7),
-            ),
-            (
-                Message::Release { epoch, successor: None, eligible },
-                "RELEASE(epoch 7)",
-                "RELEASE 7",
-                Some(7),
-            ),
-            (to_c, "RELEASE(epoch 7, for c)", "RELEASE 7", Some(7)),
-            (Message::Freed { leader: c, epoch }, "FREED(epoch 7, of c)", "FREED", Some(7)),
+            (beat, "HEARTBEAT(epoch 7, number 9)", "HEARTBEAT", in_epoch),
+            (acknowledge, "ACKNOWLEDGE(epoch 7, number 9)", "ACKNOWLEDGE", in_epoch),
+            (view(None), "VIEW(epoch 7, no leader)", "VIEW 7", in_epoch),
+            (view(Some(rank)), "VIEW(epoch 7, leader c)", "VIEW 7", in_epoch),
+            (preempt, "PREEMPT(epoch 7)", "PREEMPT 7", in_epoch),
+            (release(None), "RELEASE(epoch 7)", "RELEASE 7", in_epoch),
+            (release(Some(rank.id)), "RELEASE(epoch 7, for c)", "RELEASE 7", in_epoch),
+        ]);
+    }
+
+    #[test]
+    fn messages_of_members_and_their_orders_are_told() {
+        let (c, epoch, version, number) = (NodeId::default(), EPOCH, VERSION, 9);
+        let secret = Secret([0; 32]);
+        let dead = DeathCertificate { member: c, incarnation: Incarnation(3), secret };
+        let timing = [100, 500, 50, 400].map(|ms| ms * 1_000_000);
+        let freed = Message::Freed { leader: c, epoch };
+        let list = std::sync::Arc::new(only_c());
+        let task = Task { version, content: (*b"any").into() };
+        let forward = Message::Forward { number, command: Forwarded::Resume };
+        let outcome = Message::Outcome { number, result: Ok(Done::Paused) };
+        let times = "TIMING([100ms, 500ms, 50ms, 400ms])";
+        are_told(&[
+            (freed, "FREED(epoch 7, of c)", "FREED", Some(7)),
             (Message::Dead(dead), "DEAD(c, incarnation 3)", "DEAD", None),
-            (Message::Timing { timing }, "TIMING([100ms, 500ms, 50ms, 400ms])", "TIMING", None),
+            (Message::Timing { timing }, times, "TIMING", None),
             (Message::List { list }, "LIST(version 7.2)", "LIST", None),
             (Message::Listed { version }, "LISTED(version 7.2)", "LISTED", None),
             (Message::Task(task), "TASK(version 7.2)", "TASK", None),
             (forward, "FORWARD(Resume)", "FORWARD", None),
-            (
-                Message::Outcome { number, result: Ok(Done::Paused) },
-                "OUTCOME(Ok(Paused))",
-                "OUTCOME",
-                None,
-            ),
-            (ballot, "ELECTION(run 8 of c, candidate c)", "ELECTION 8, c", Some(8)),
-            (
-                Message::Lap(Lap { run, leader: candidate, hops: 4 }),
-                "ELECTED(run 8 of c, leader c)",
-                "ELECTED 8, c",
-                Some(8),
-            ),
-        ] {
-            assert_eq!(narrator.message(&message), words);
-            assert_eq!(narrator.label(&message).as_deref(), Some(label));
-            let number = Brief::of(&message).number.map(|number| number.0);
-            assert_eq!(number, about, "{words}");
-            // A trace of an election has no signs of life.
-            let is_sign = ["PROBE", "ALIVE", "HEARTBEAT", "ACKNOWLEDGE"].contains(&label);
-            let election = Narrator { detail: Detail::Election, ..narrator };
-            assert_eq!(election.label(&message).is_none(), is_sign, "{words}");
-        }
+            (outcome, "OUTCOME(Ok(Paused))", "OUTCOME", None),
+        ]);
     }
 }

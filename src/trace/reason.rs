@@ -110,19 +110,8 @@ mod tests {
     use crate::core::membership::{ListVersion, Member};
     use crate::core::types::Role;
 
-    /// An operator looks for that member next.
-    #[test]
-    fn each_reason_names_the_member_that_it_is_about() {
-        let (c, time) = (NodeId::default(), Duration::from_secs(1));
-        let c_is = Member {
-            id: c,
-            name: "c".to_owned(),
-            address: String::new(),
-            admin: None,
-            role: Role::Member,
-        };
-        let members = MemberList::new(ListVersion::default(), vec![c_is]);
-        for (reason, words) in [
+    fn sentences(c: NodeId) -> Vec<(Reason, &'static str)> {
+        vec![
             (Reason::LeaderDead(c), "leader c is dead: redial refused"),
             (Reason::LeaderCertified(c), "leader c is dead: certified by its host"),
             (Reason::LeaderSuspected(c), "leader c is silent"),
@@ -167,7 +156,7 @@ mod tests {
             (Reason::Reclaimed, "the voters know a greater epoch"),
             (Reason::Stopped, "stopping"),
             (Reason::Removed, "removed from the cluster"),
-            (Reason::Stalled(time), "stalled for 1 s"),
+            (Reason::Stalled(Duration::from_secs(1)), "stalled for 1 s"),
             (Reason::Organized(c), "c is elected"),
             (Reason::AllHalted, "all lower members are in a known state"),
             (Reason::NotAccepted, "a member did not accept this organizer"),
@@ -187,7 +176,22 @@ mod tests {
                 "c, c vote for nobody, as their stores are empty and each has not met all other voters: a first start \
                  needs that once, or --bootstrap on a majority",
             ),
-        ] {
+        ]
+    }
+
+    /// An operator looks for that member next.
+    #[test]
+    fn each_reason_names_the_member_that_it_is_about() {
+        let c = NodeId::default();
+        let c_is = Member {
+            id: c,
+            name: "c".to_owned(),
+            address: String::new(),
+            admin: None,
+            role: Role::Member,
+        };
+        let members = MemberList::new(ListVersion::default(), vec![c_is]);
+        for (reason, words) in sentences(c) {
             assert_eq!(reason.sentence(&members), words);
         }
     }

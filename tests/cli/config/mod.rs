@@ -9,3 +9,4 @@ mod health;
 mod limits;
 mod problems;
 mod ranks;
+mod timings;

@@ -1,0 +1,176 @@
+use std::net::TcpStream;
+
+use rustix::fs::{OFlags, fcntl_getfl};
+
+use super::*;
+
+const LIMIT: Duration = Duration::from_secs(20);
+
+/// The listener of a member at this address, to which an earlier process left this socket.
+fn bound(at: SocketAddr, left: Option<TcpListener>) -> OwnListener {
+    let own = OwnAddress::new(&at.to_string(), &at.to_string());
+    OwnListener::bind(own, LIMIT, left).unwrap()
+}
+
+/// A socket, and where it listens.
+fn left() -> (TcpListener, SocketAddr) {
+    let socket = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = socket.local_addr().unwrap();
+    (socket, at)
+}
+
+#[test]
+fn who_waits_at_a_socket_that_was_left_is_accepted() {
+    let (socket, at) = left();
+    socket.set_nonblocking(true).unwrap();
+    let waits = TcpStream::connect(at).unwrap();
+    let taken = bound(at, Some(socket)).socket().unwrap();
+    assert!(!fcntl_getfl(&*taken).unwrap().contains(OFlags::NONBLOCK), "it waits for the next");
+    let (accepted, _) = taken.accept().unwrap();
+    assert_eq!(accepted.peer_addr().unwrap(), waits.local_addr().unwrap());
+}
+
+/// Its process crashed while it stopped, or listened at another address.
+#[test]
+fn a_socket_that_does_not_listen_here_is_not_taken() {
+    let (stopped, at) = left();
+    SockRef::from(&stopped).shutdown(Shutdown::Both).unwrap();
+    let _own = bound(at, Some(stopped));
+    TcpStream::connect(at).expect("it listens anew");
+    let ((other, _), (own, at)) = (left(), left());
+    drop(own);
+    assert_eq!(bound(at, Some(other)).socket().unwrap().local_addr().unwrap(), at);
+}
+
+#[test]
+fn a_failure_to_accept_is_news_once_and_a_problem_while_it_lasts() {
+    let own = bound("127.0.0.1:0".parse().unwrap(), None);
+    assert_eq!(own.look(&[]), None);
+    let fails = || own.fails(&io::Error::other("no luck"));
+    assert_eq!([fails(), fails(), fails()], [true, false, false]);
+    let told = own.look(&[]);
+    assert_eq!(told.as_deref(), Some("this node cannot accept connections: no luck"));
+}
+
+/// All of 127/8 is on every host.
+#[test]
+fn a_listener_that_moves_leaves_the_last_socket_and_tells_the_next() {
+    let own = bound("127.0.0.1:0".parse().unwrap(), None);
+    let first = own.socket().unwrap();
+    let moved = Arc::new(Mutex::new(Vec::new()));
+    let told = moved.clone();
+    own.on_move(move |socket| told.lock().push(socket.local_addr().unwrap()));
+    assert!(own.is(&first));
+    assert_eq!(own.move_to("127.0.0.2:0".parse().unwrap()), None);
+    let next = own.socket().unwrap();
+    assert!(own.is(&next) && !own.is(&first));
+    let at = next.local_addr().unwrap();
+    assert_eq!((at.ip().to_string(), moved.lock().clone()), ("127.0.0.2".to_owned(), vec![at]));
+    assert!(first.accept().is_err(), "the thread that accepts there is woken");
+    TcpStream::connect(at).expect("it listens there");
+
+    let listen = &own.0.own.listen;
+    let told = own.move_to("192.0.2.1:1".parse().unwrap()).unwrap();
+    let words = format!("cannot listen on 192.0.2.1:1, which {listen} means now: ");
+    assert!(told.starts_with(&words), "{told}");
+    own.stop();
+    assert!(!own.is(&next) && own.socket().is_none());
+    assert!(next.accept().is_err(), "the thread that accepts there is woken");
+    assert_eq!(own.move_to("127.0.0.2:0".parse().unwrap()), None);
+    assert!(own.socket().is_none(), "it has stopped");
+}
+
+/// The name may be looked up for long, and the last answer counts meanwhile.
+#[test]
+fn a_name_that_means_another_host_now_is_a_problem_while_it_does() {
+    let places = Places::with(|_| Ok(vec!["192.0.2.1:7101".parse().unwrap()]));
+    let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
+    let (socket, _) = left();
+    let socket = Mutex::new(Some(Arc::new(socket)));
+    let (last_look, failed, on_move) = Default::default();
+    let own = OwnListener(Arc::new(Shared { own, socket, last_look, failed, on_move }));
+    let others = [("b".to_owned(), "192.0.2.1:7102".to_owned())];
+    let begin = Instant::now();
+    let told = loop {
+        assert!(begin.elapsed() < LIMIT, "it is not told");
+        if let Some(told) = own.look(&others) {
+            break told;
+        }
+        std::thread::yield_now(); // until the name has its answer
+    };
+    let words = "db1:7101 is 127.0.0.1 on this host, which no other host can dial, and b is on another, at \
+                     192.0.2.1: give this host's name its true address (Debian writes 127.0.1.1 into /etc/hosts), or \
+                     add \"listen\": \"0.0.0.0:7101\" to this member";
+    assert_eq!(told, words);
+    assert_eq!(own.look(&others), Some(told), "it still does");
+}
+
+#[test]
+fn of_several_addresses_one_that_others_can_dial_comes_first() {
+    let parse = |at: &str| at.parse::<SocketAddr>().unwrap();
+    let places = Places::with(|_| {
+        Ok(["127.0.1.1:7101", "192.0.2.1:7101", "[::1]:7101"]
+            .map(|at| at.parse().unwrap())
+            .to_vec())
+    });
+    let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
+    let found = own.look_up(LIMIT).unwrap();
+    assert_eq!(found, ["192.0.2.1:7101", "127.0.1.1:7101", "[::1]:7101"].map(parse));
+    let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
+    assert_eq!(own.hidden(&others, LIMIT), None);
+}
+
+/// Who listens on every address is reached whatever the name means.
+#[test]
+fn a_name_is_no_problem_to_who_listens_everywhere_or_stays_on_one_host() {
+    let everywhere = bound("0.0.0.0:0".parse().unwrap(), None);
+    let local = bound("127.0.0.1:0".parse().unwrap(), None);
+    let far = ["192.0.2.1:7101".parse().unwrap()];
+    let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
+    assert_eq!(everywhere.judge(&far, &others), None);
+    assert_eq!(local.judge(&far, &[]), None);
+    let first = local.socket().unwrap();
+    let near = ["127.0.0.2:7101".parse().unwrap()];
+    assert_eq!(local.judge(&near, &[]), None);
+    assert!(local.is(&first), "loopback is no better than loopback");
+    assert!(local.judge(&[], &others).is_some_and(|told| told.contains("and b is on another")));
+}
+
+#[test]
+fn an_address_without_a_way_there_is_on_another_host() {
+    for (at, elsewhere) in [
+        ("127.0.0.1:1", false),
+        ("127.1.2.3:1", false),
+        ("0.0.0.0:1", false),
+        ("[::1]:1", false),
+        ("192.0.2.1:1", true),
+        ("255.255.255.255:1", true), // the system lets nobody connect to all hosts
+    ] {
+        assert_eq!(is_elsewhere(at.parse().unwrap()), elsewhere, "{at}");
+    }
+}
+
+/// The others may dial a proxy. Who is dialed by a name that means loopback on this host is reached by nobody.
+#[test]
+fn only_who_means_to_listen_on_loopback_may_if_another_member_is_on_another_host() {
+    let hidden = |listen, address, other: &str| {
+        let others = [("b".to_owned(), other.to_owned())];
+        let own = OwnAddress::new(listen, address);
+        own.hidden_at(Ipv4Addr::LOCALHOST.into(), &others, LIMIT).is_some()
+    };
+    let (far, near) = ("192.0.2.1:7101", "127.0.0.1:7102");
+    for (listen, address, is_hidden) in [
+        ("db1:7101", "db1:7101", true),
+        ("127.0.0.1:7101", "127.0.0.1:7101", true),
+        ("db1:7101", "192.0.2.9:7101", true),
+        ("127.0.0.1:7101", "192.0.2.9:7101", false),
+        ("LocalHost:7101", "192.0.2.9:7101", false),
+        ("[::1]:7101", "db1:7101", false),
+    ] {
+        assert_eq!(hidden(listen, address, far), is_hidden, "{listen}, {address}");
+        assert!(!hidden(listen, address, near), "all members are on this host");
+    }
+    let own = OwnAddress::new("db1:7101", "db1:7101");
+    let others = [("b".to_owned(), far.to_owned())];
+    assert_eq!(own.hidden_at([192, 0, 2, 9].into(), &others, LIMIT), None);
+}
