@@ -1,3 +1,5 @@
+//! What a new configuration holds, and the rows in which its members are given.
+
 use super::*;
 
 #[test]

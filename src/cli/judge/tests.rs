@@ -1,3 +1,5 @@
+//! What those who answer let say of a cluster.
+
 use super::*;
 use crate::cli::ask::tests::{following, silent};
 use crate::node::status::{LeaderlessStatus, Problem};

@@ -1,3 +1,5 @@
+//! A host and a name that come to mean something else.
+
 use std::net::TcpStream;
 
 use rustix::fs::{OFlags, fcntl_getfl};
