@@ -15,7 +15,7 @@
 pub mod address;
 mod alarms;
 #[cfg(test)]
-mod alone;
+pub(crate) mod alone;
 pub mod attach;
 mod cleanup;
 mod clock;

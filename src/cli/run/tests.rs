@@ -1,6 +1,6 @@
 //! What is for a process as a whole, tried in one of its own: a panic, and signals.
 
-use std::process::{Command, Output};
+use std::process::Output;
 
 use clap::Parser;
 use signal_hook::low_level::raise;
@@ -8,22 +8,9 @@ use signal_hook::low_level::raise;
 use super::*;
 use crate::cli;
 
-/// Says to a test that it is in a process of its own.
-const ALONE: &str = "ELECTD_TEST_ALONE";
-
 /// Runs this test of this file alone in another process, and gives the end of that; none there.
 fn alone(test: &str) -> Option<Output> {
-    if std::env::var_os(ALONE).is_some() {
-        return None;
-    }
-    let mut other = Command::new(std::env::current_exe().unwrap());
-    other.args([&format!("cli::run::tests::{test}"), "--exact", "--nocapture"]).env(ALONE, "yes");
-    let output = other.env_remove("RUST_LOG").output().unwrap();
-    assert!(
-        String::from_utf8_lossy(&output.stdout).starts_with("\nrunning 1 test\n"),
-        "{output:?}"
-    );
-    Some(output)
+    crate::exec::alone::output(&format!("cli::run::tests::{test}"))
 }
 
 #[test]
