@@ -156,6 +156,7 @@ mod tests {
     fn an_event_has_its_line() {
         let mut tracker = Tracker::new("node-1", true);
         let change = tracker.observe(&happened(EventKind::NoLeader, Some("following"))).remove(0);
+        assert_eq!(change.at_ms, 1_700_000_000_123, "it is put in order by when it happened");
         assert_eq!(
             change.text(6),
             "2023-11-14T22:13:20.123Z  node-1  following -> electing   leader -       epoch 7     why"

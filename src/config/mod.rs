@@ -169,6 +169,25 @@ mod tests {
     }
 
     #[test]
+    fn a_member_is_ranked_by_what_the_file_says_and_else_by_its_id() {
+        let good = include_str!("../../conf/cluster.json");
+        let ranked = |rank: &str| {
+            let text = good.replacen('{', &format!("{{ {rank}"), 1);
+            parse(&text, Path::new("/etc/c.json")).unwrap().members.remove(0).rank.attribute
+        };
+        for (rank, attribute) in [
+            ("", Attribute::Id),
+            ("\"rank\": {\"by\": \"id\"},", Attribute::Id),
+            ("\"rank\": {\"by\": \"address\"},", Attribute::Address),
+            ("\"rank\": {\"by\": \"cpu\"},", Attribute::Cpu),
+            ("\"rank\": {\"by\": \"disk\", \"path\": \"x\"},", Attribute::Disk("/etc/x".into())),
+            ("\"rank\": {\"by\": \"files\", \"path\": \"/x\"},", Attribute::Files("/x".into())),
+        ] {
+            assert_eq!(ranked(rank), attribute, "{rank}");
+        }
+    }
+
+    #[test]
     fn paths_start_at_the_folder_of_the_file() {
         let text = include_str!("../../conf/cluster.json");
         let data_dir = |path| parse(text, Path::new(path)).unwrap().data_dir;

@@ -293,6 +293,17 @@ mod tests {
     }
 
     #[test]
+    fn what_a_receiver_that_does_not_read_misses_is_counted() {
+        let feed = Feed::default();
+        let slow = feed.subscribe();
+        let change = Change::Leading { epoch: 7 };
+        (0..CHANGES).for_each(|_| feed.tell(&change));
+        assert_eq!(feed.missed(), 0);
+        (0..3).for_each(|_| feed.tell(&change));
+        assert_eq!((feed.missed(), slow.len()), (3, CHANGES));
+    }
+
+    #[test]
     fn longer_renewals_count_from_the_first_that_is_good_for_long() {
         let feed = Feed::default();
         show(&feed, 7, 900, 900);

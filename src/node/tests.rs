@@ -147,3 +147,18 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     assert!(again.ends_with(", and stays so until `electd undrain`: new disk"), "{again}");
     nodes.into_iter().for_each(Node::stop);
 }
+
+/// Its job failed: the node stands back until somebody has looked.
+#[cfg(feature = "cli")]
+#[test]
+fn an_operator_ends_what_failures_of_the_job_left() {
+    let (config, _folder) = example::cluster().unwrap();
+    let node = Node::start(&config, "a").unwrap();
+    let handle = node.handle();
+    eventually("a leads", || handle.status().state == "leading");
+    handle.stand_back("it ended with code 1");
+    assert_eq!(handle.status().failure.expect("it stands back").count, 1);
+    says(&handle, Command::Undrain);
+    assert_eq!(handle.status().failure, None);
+    node.stop();
+}

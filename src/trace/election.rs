@@ -229,6 +229,18 @@ mod tests {
         Event { time: Time(ms * 1_000_000), node: 0, what, causes: Vec::new() }
     }
 
+    #[test]
+    fn an_election_of_too_many_members_is_not_drawn_and_told_where_to_look() {
+        let of = |members: usize| {
+            let names = (0..members).map(|number| number.to_string()).collect();
+            Election::new(Merged { names, ..full() }, "test", String::new()).unfit()
+        };
+        assert_eq!(of(40), None);
+        let words =
+            "41 members do not fit a drawing; at most 40 do: see `electd trace --output text`";
+        assert_eq!(of(41).as_deref(), Some(words));
+    }
+
     /// A message to b that takes so long.
     fn sends(ms: u64, micros: u64, lost: bool, unseen: Option<Unseen>) -> Event {
         let arrives = Time(ms * 1_000_000 + micros * 1000);

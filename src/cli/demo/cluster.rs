@@ -201,11 +201,13 @@ mod tests {
         let mut document = json!({
             "rank": {"by": "files", "path": "work"}, "tls": {"ca": "tls/ca.pem"}, "name": "a/b",
             "health": {"command": ["./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
+            "members": [{"name": "a", "rank": {"path": "work/a"}}, {"tls": {"key": "a.key"}}],
         });
         make_absolute(&mut document, Path::new("/etc"));
         let expected = json!({
             "rank": {"by": "files", "path": "/etc/work"}, "tls": {"ca": "/etc/tls/ca.pem"}, "name": "a/b",
             "health": {"command": ["/etc/./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
+            "members": [{"name": "a", "rank": {"path": "/etc/work/a"}}, {"tls": {"key": "/etc/a.key"}}],
         });
         assert_eq!(document, expected);
     }

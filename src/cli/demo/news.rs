@@ -117,3 +117,31 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliErro
     let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Command, Stdio};
+
+    use crossbeam::channel::unbounded;
+
+    use super::*;
+
+    #[test]
+    fn a_job_is_quoted_line_by_line_and_a_long_line_in_parts() {
+        let prints = "printf 'one\ntwo\n'; head -c 1200 /dev/zero | tr '\\0' x; printf '\nend'";
+        let mut job =
+            Command::new("sh").args(["-c", prints]).stdout(Stdio::piped()).spawn().unwrap();
+        let (sender, news) = unbounded();
+        read_job("a", job.stdout.take().unwrap(), sender).unwrap();
+        let lines = std::iter::from_fn(|| news.recv_timeout(Duration::from_secs(60)).ok());
+        let told: Vec<String> = lines
+            .map(|news| match news {
+                News::Line(line) => line,
+                _ => panic!("a job prints lines alone"),
+            })
+            .collect();
+        let quoted = ["one", "two", &"x".repeat(1000), &"x".repeat(200), "end"];
+        assert_eq!(told, quoted.map(|line| format!("a prints: {line}")));
+        assert!(job.wait().unwrap().success());
+    }
+}

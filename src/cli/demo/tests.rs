@@ -89,6 +89,20 @@ fn the_keys_are_for_the_chosen_node_or_one_that_they_help_or_else_the_leader() {
     assert_eq!(last(&stage), "node-3 starts again");
 }
 
+/// Whoever follows it knows it as well.
+#[test]
+fn the_leader_is_the_node_that_leads_and_no_follower_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, _news) = stage(&folder);
+    assert_eq!(stage.leader(), None);
+    lead(&mut stage, 2, 7);
+    let [follower, leader] = [0, 2].map(|place: usize| stage.asked[place].target.clone());
+    let name = follower.name.clone().unwrap();
+    let follows = status(&name, Some((&leader.name.unwrap(), 7)));
+    stage.hear(0, Asked { target: follower, answer: Ok(follows) }).unwrap();
+    assert_eq!(stage.leader(), Some(2));
+}
+
 #[test]
 fn a_node_that_has_just_started_is_not_said_to_be_silent() {
     let folder = tempfile::tempdir().unwrap();

@@ -56,6 +56,12 @@ fn a_rank_decides_unless_an_order_or_preempt_does() {
         status.takeover = Some(TakeoverStatus { from, at, why });
     });
     holds(&takeover, "a", Cause::Takeover, &["it is to take over from b at soon: not long enough"]);
+    let later = pair(9, 5, |status| {
+        let (from, at, why) = ("b".into(), Some("12:00".into()), "not long enough".into());
+        status.takeover = Some(TakeoverStatus { from, at, why });
+        status.takeovers.insert("a".into(), "12:05".into());
+    });
+    holds(&later, "a", Cause::Takeover, &["it is to take over from b at 12:05: "]); // its leader decides
     holds(&pair(9, 5, |_| ()), "a", Cause::Takeover, &["but not by more than the margin"]);
     let chosen = pair(9, 5, |status| status.switchover = Some("b".into()));
     holds(&chosen, "a", Cause::Switchover, &["an operator chose b", "switchover --clear"]);

@@ -173,6 +173,8 @@ fn only_who_means_to_listen_on_loopback_may_if_another_member_is_on_another_host
         assert!(!hidden(listen, address, near), "all members are on this host");
     }
     let own = OwnAddress::new("db1:7101", "db1:7101");
-    let others = [("b".to_owned(), far.to_owned())];
+    let others = [("c", near), ("b", far)].map(|(name, at)| (name.to_owned(), at.to_owned()));
+    let told = own.hidden_at(Ipv4Addr::LOCALHOST.into(), &others, LIMIT).unwrap();
+    assert!(told.contains("b is on another"), "not all are on this host: {told}");
     assert_eq!(own.hidden_at([192, 0, 2, 9].into(), &others, LIMIT), None);
 }
