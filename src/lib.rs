@@ -97,3 +97,5 @@ pub mod store;
 pub mod tls;
 pub mod trace;
 mod wire;
+#[cfg(test)]
+mod within;

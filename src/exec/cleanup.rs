@@ -80,11 +80,8 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::core::types::Time;
-    use crate::exec::plan::tests::plan;
-    use crate::node::leadership::{Feed, Term};
+    use crate::exec::plan::tests::{leadership, plan};
     use crate::node::logged::logged;
-    use crate::node::now;
 
     /// A plan with this cleanup in this folder.
     fn plan_of(folder: &Path, script: &str) -> Plan {
@@ -94,13 +91,6 @@ mod tests {
             Command::new("sh").args(["-c", write]).arg(folder).arg(script).status().unwrap();
         assert!(written.success());
         Plan { cleanup: Some(folder.join("cleanup")), ..plan() }
-    }
-
-    /// One of epoch 7 that is good for this long.
-    fn leadership(left: Duration, renewal: Option<Duration>) -> Leadership {
-        let (feed, until) = (Feed::default(), now() + left);
-        feed.show(Some(Term { epoch: 7, until, renewal, now: Time(until.0) }));
-        feed.leadership().unwrap()
     }
 
     const LONG: Duration = Duration::from_secs(1000);

@@ -206,13 +206,14 @@ fn is_soon(kind: ErrorKind) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use rustix::process::kill_process;
 
     use super::*;
     use crate::node::events::EventKind;
     use crate::node::events::tests::event;
     use crate::node::logged::logged;
+    use crate::within::within;
 
     #[test]
     fn a_run_that_went_badly_is_told_with_its_code_or_its_signal() {
@@ -233,7 +234,7 @@ mod tests {
     /// Far longer than any program here takes.
     const LONG: Duration = Duration::from_secs(1000);
 
-    fn hook(script: &str) -> HooksConfig {
+    pub fn hook(script: &str) -> HooksConfig {
         let arguments = vec!["-c".to_owned(), script.to_owned()];
         HooksConfig { program: "sh".into(), arguments, timeout: LONG }
     }
@@ -345,10 +346,8 @@ mod tests {
         assert_eq!(ran(&script).0, Ended::Well);
         let pid = std::fs::read_to_string(left).unwrap();
         let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
-        let begun = Instant::now();
-        while stat().is_ok_and(|stat| !stat.contains(") Z ")) {
-            assert!(begun.elapsed() < Duration::from_secs(20), "it lives on");
-            thread::yield_now();
-        }
+        within(Duration::from_secs(20), "it has ended", || {
+            stat().map_or(true, |stat| stat.contains(") Z "))
+        });
     }
 }

@@ -76,6 +76,8 @@ pub enum End {
 #[cfg(test)]
 pub(super) mod tests {
     use super::*;
+    use crate::node::leadership::{Feed, Leadership, Term};
+    use crate::node::now;
 
     /// One of nothing, with a lease.
     pub fn plan() -> Plan {
@@ -96,5 +98,12 @@ pub(super) mod tests {
             cluster: "hc".to_owned(),
             node: "a".to_owned(),
         }
+    }
+
+    /// A leadership of epoch 7 that is good for this long.
+    pub fn leadership(left: Duration, renewal: Option<Duration>) -> Leadership {
+        let (feed, now) = (Feed::default(), now());
+        feed.show(Some(Term { epoch: 7, until: now + left, renewal, now }));
+        feed.leadership().unwrap()
     }
 }

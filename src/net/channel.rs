@@ -108,9 +108,9 @@ impl Channel {
 mod tests {
     use std::io::Read;
     use std::net::TcpListener;
-    use std::thread;
 
     use super::*;
+    use crate::within::within;
 
     /// Both ends of a connection.
     fn connection() -> (Channel, TcpStream) {
@@ -148,9 +148,7 @@ mod tests {
         let frame: Frame = (*b"frame").into();
         assert!(channel.send_some(&frame).is_empty());
         far.shutdown(Shutdown::Write).unwrap();
-        while !channel.ended() {
-            thread::yield_now();
-        }
+        within(Duration::from_secs(20), "it has ended", || channel.ended());
         let unsent = channel.send_some(&frame);
         assert_eq!(unsent.len(), frame.len());
         let error = channel.send_all(&unsent, Duration::from_secs(20)).unwrap_err();

@@ -3,7 +3,6 @@
 use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
-use std::time::Instant;
 
 use serde_json::json;
 
@@ -14,16 +13,13 @@ use super::*;
 use crate::config::Builder;
 use crate::core::settings::Timing;
 use crate::flight::document::Recording;
+use crate::within::within;
 
 /// In which all is done.
 const LIMIT: Duration = Duration::from_secs(100);
 
 fn eventually(what: &str, holds: impl Fn() -> bool) {
-    let begin = Instant::now();
-    while !holds() {
-        assert!(begin.elapsed() < LIMIT, "{what} never holds");
-        thread::sleep(Duration::from_millis(5));
-    }
+    within(LIMIT, what, holds);
 }
 
 fn says(handle: &NodeHandle, command: Command) -> String {
@@ -109,7 +105,7 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
         assert_eq!((member.status.as_str(), member.eligible), ("alive", true));
     }
 
-    // Who waits for one answer does not get that to a later question.
+    // A client that waits for one answer does not get that to a later question.
     let (changes, hold) = (b.leadership_changes(), b.hold().unwrap());
     let resigning = thread::spawn({
         let b = b.clone();

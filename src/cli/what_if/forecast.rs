@@ -172,13 +172,13 @@ impl Case {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use uuid::Uuid;
 
     use super::*;
 
     /// A cluster of members with these roles, of which a later one ranks higher.
-    fn cluster(quorum: Quorum, roles: &[Role]) -> Case {
+    pub fn cluster(quorum: Quorum, roles: &[Role]) -> Case {
         let member = |(at, role): (usize, &Role)| Member {
             name: format!("n{at}"),
             role: *role,

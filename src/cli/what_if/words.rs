@@ -156,12 +156,10 @@ fn left(case: &Case, forecast: &Forecast) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-    use std::time::Duration;
-
     use super::*;
     use crate::cli::what_if::forecast::Member;
-    use crate::core::settings::{AlgorithmKind, Preempt, Timing};
+    use crate::cli::what_if::forecast::tests::cluster;
+    use crate::core::settings::AlgorithmKind;
     use crate::core::types::Role;
 
     /// On another host the names of this cluster may not resolve.
@@ -173,23 +171,9 @@ mod tests {
             rank: None,
             is_new: false,
         };
-        let ms = Duration::from_millis;
-        let case = Case {
-            algorithm: AlgorithmKind::Ring,
-            quorum: Quorum::None,
-            preempt: Preempt::Always,
-            timing: Timing {
-                heartbeat: ms(100),
-                failure: ms(500),
-                message: ms(50),
-                lease: ms(400),
-            },
-            trust_refused: false,
-            members: vec![member("a"), member("b")],
-            leader: None,
-            down: BTreeSet::new(),
-            sides: vec![[0, 1].into()],
-        };
+        let members = vec![member("a"), member("b")];
+        let case = cluster(Quorum::None, &[Role::Member; 2]);
+        let case = Case { algorithm: AlgorithmKind::Ring, members, ..case };
         let mut asked = Asked { cluster: "c".to_owned(), rank: RankKind::Address, case };
         let now = |asked: &Asked| asked.now(&asked.case.forecast());
         let begin = "cluster c: 2 members, quorum none, algorithm ring; ";

@@ -7,6 +7,7 @@ use super::*;
 use crate::exec::leader::Leader;
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
+use crate::within::within;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(20);
@@ -74,14 +75,10 @@ impl Exec {
 
 #[track_caller]
 fn until(what: &str, is_so: impl Fn() -> bool) {
-    let begun = Instant::now();
-    while !is_so() {
-        assert!(begun.elapsed() < LONG, "{what}");
-        thread::yield_now();
-    }
+    within(LONG, what, is_so);
 }
 
-/// Whose holds delay the release of the leadership.
+/// How many commands hold the leadership of this node.
 fn holding(node: &Example) -> i64 {
     node.handle().tally().exec_running.get()
 }

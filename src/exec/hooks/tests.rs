@@ -5,6 +5,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::*;
 use crate::node::events::tests::event;
 use crate::node::logged::logged;
+use crate::within::within;
 
 fn ids(waiting: &Waiting) -> Vec<String> {
     waiting.events.iter().map(|event| event.reason.clone()).collect()
@@ -75,8 +76,7 @@ fn hooks(log: &Arc<EventLog>) -> Arc<Shared> {
 }
 
 fn hook(script: &str) -> Option<HooksConfig> {
-    let (program, timeout) = ("sh".into(), Duration::from_secs(20));
-    Some(HooksConfig { program, arguments: vec!["-c".to_owned(), script.to_owned()], timeout })
+    Some(HooksConfig { timeout: Duration::from_secs(20), ..hook::tests::hook(script) })
 }
 
 /// How often something became of an event.
@@ -174,11 +174,7 @@ fn a_first_hook_is_told_what_comes_and_a_later_one_takes_its_place() {
     assert!(shared.thread.lock().is_none(), "a node without a hook has no thread for it");
     handle.replace(one).unwrap();
     let until = |folder: &tempfile::TempDir, words: &str| {
-        let begun = Instant::now();
-        while told(folder) != words {
-            assert!(begun.elapsed() < Duration::from_secs(20), "{} and not {words}", told(folder));
-            thread::yield_now();
-        }
+        within(Duration::from_secs(20), words, || told(folder) == words);
     };
     log.push([of_kind(EventKind::Leading)]);
     until(&first, "leading\n");

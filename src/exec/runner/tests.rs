@@ -7,10 +7,8 @@ use parking_lot::Mutex;
 use rustix::process::{WaitId, WaitIdOptions, waitid};
 
 use super::*;
-use crate::exec::plan::tests::plan;
-use crate::node::leadership::{Feed, Term};
+use crate::exec::plan::tests::{leadership, plan};
 use crate::node::logged::logged;
-use crate::node::now;
 use crate::rank::HELPER;
 
 /// Far longer than anything takes here.
@@ -32,9 +30,7 @@ impl Leader for Node {
     }
 
     fn leadership(&self) -> Option<Leadership> {
-        let (feed, until) = (Feed::default(), now() + self.leads?);
-        feed.show(Some(Term { epoch: 1, until, renewal: None, now: now() }));
-        feed.leadership()
+        self.leads.map(|left| leadership(left, None))
     }
 
     fn hold(&self, most: Duration) -> Option<()> {

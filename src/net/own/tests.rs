@@ -122,7 +122,7 @@ fn of_several_addresses_one_that_others_can_dial_comes_first() {
     assert_eq!(own.hidden(&others, LIMIT), None);
 }
 
-/// Who listens on every address is reached whatever the name means.
+/// A member that listens on every address is reached whatever its name means.
 #[test]
 fn a_name_is_no_problem_to_who_listens_everywhere_or_stays_on_one_host() {
     let everywhere = bound("0.0.0.0:0".parse().unwrap(), None);
