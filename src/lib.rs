@@ -73,6 +73,8 @@
 
 #[cfg(feature = "http")]
 pub mod admin;
+#[cfg(test)]
+mod alone;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;

@@ -14,8 +14,6 @@
 
 pub mod address;
 mod alarms;
-#[cfg(test)]
-pub(crate) mod alone;
 pub mod attach;
 mod cleanup;
 mod clock;

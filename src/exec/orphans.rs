@@ -37,7 +37,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::exec::alone::alone;
+    use crate::alone::alone;
 
     /// Until it can be waited for.
     fn until_ended(pid: u32) {
@@ -48,7 +48,7 @@ mod tests {
     #[test]
     fn what_nobody_waits_for_is_reaped_and_what_this_process_started_is_not() {
         if alone(
-            "orphans::tests::what_nobody_waits_for_is_reaped_and_what_this_process_started_is_not",
+            "exec::orphans::tests::what_nobody_waits_for_is_reaped_and_what_this_process_started_is_not",
         )
         .is_some()
         {

@@ -22,12 +22,14 @@ mod tests {
     use rustix::process::{getpid, parent_process_death_signal};
 
     use super::*;
-    use crate::exec::alone::alone;
+    use crate::alone::alone;
 
     #[test]
     fn a_process_is_tied_to_the_one_that_started_it_and_to_no_other() {
-        if alone("parent::tests::a_process_is_tied_to_the_one_that_started_it_and_to_no_other")
-            .is_some()
+        if alone(
+            "exec::parent::tests::a_process_is_tied_to_the_one_that_started_it_and_to_no_other",
+        )
+        .is_some()
         {
             return;
         }

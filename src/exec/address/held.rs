@@ -161,7 +161,7 @@ mod tests {
     use nix::sys::socket::LinkAddr;
 
     use super::*;
-    use crate::exec::alone::alone;
+    use crate::alone::alone;
 
     /// A switch may lose the first, as when it has yet to learn that the host is there.
     #[test]
@@ -194,7 +194,7 @@ mod tests {
     #[test]
     fn an_announcement_that_fails_is_told_once_and_no_reason_to_give_the_address_up() {
         let this = "an_announcement_that_fails_is_told_once_and_no_reason_to_give_the_address_up";
-        if let Some(output) = alone(&format!("address::held::tests::{this}")) {
+        if let Some(output) = alone(&format!("exec::address::held::tests::{this}")) {
             let told = String::from_utf8_lossy(&output.stderr);
             let words = "electd: cannot announce the address fd00:9::9/128%it: ";
             let is_skipped = String::from_utf8_lossy(&output.stdout).contains("skipped: ");
@@ -223,7 +223,7 @@ mod tests {
     #[test]
     fn an_address_that_cannot_be_removed_is_told() {
         let this = "an_address_that_cannot_be_removed_is_told";
-        if let Some(output) = alone(&format!("address::held::tests::{this}")) {
+        if let Some(output) = alone(&format!("exec::address::held::tests::{this}")) {
             let told = String::from_utf8_lossy(&output.stderr);
             let words = "electd: cannot remove the address fd00:9::9/200%lo: ";
             assert!(told.starts_with(words), "{told}");

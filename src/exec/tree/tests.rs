@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::exec::alone::alone;
+use crate::alone::alone;
 
 #[test]
 fn a_process_is_told_with_its_name_and_state() {
@@ -117,8 +117,10 @@ fn idle() -> std::process::Child {
 
 #[test]
 fn the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped() {
-    if alone("tree::tests::the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped")
-        .is_some()
+    if alone(
+        "exec::tree::tests::the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped",
+    )
+    .is_some()
     {
         return;
     }

@@ -1,4 +1,4 @@
-//! For tests: a process of one's own, for what concerns all children of a process, its parent or its stderr.
+//! For tests: a process of one's own, for what concerns all children of a process, its parent, its stderr or its signals.
 
 use std::process::{Command, Output};
 
@@ -18,9 +18,9 @@ pub fn output(test: &str) -> Option<Output> {
     Some(output)
 }
 
-/// Like [`output`], of a test of this room that has to pass there.
+/// Like [`output`], of a test that has to pass there.
 pub fn alone(test: &str) -> Option<Output> {
-    let output = output(&format!("exec::{test}"))?;
+    let output = output(test)?;
     assert!(output.status.success(), "{output:?}");
     Some(output)
 }
