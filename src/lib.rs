@@ -73,8 +73,6 @@
 
 #[cfg(feature = "http")]
 pub mod admin;
-#[cfg(test)]
-mod alone;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
@@ -96,8 +94,8 @@ pub mod rank;
 mod realtime;
 pub mod sim;
 pub mod store;
+#[cfg(test)]
+mod testing;
 pub mod tls;
 pub mod trace;
 mod wire;
-#[cfg(test)]
-mod within;

@@ -213,7 +213,7 @@ pub(super) mod tests {
     use crate::node::events::EventKind;
     use crate::node::events::tests::event;
     use crate::node::logged::logged;
-    use crate::within::within;
+    use crate::testing::within::within;
 
     #[test]
     fn a_run_that_went_badly_is_told_with_its_code_or_its_signal() {

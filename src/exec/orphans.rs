@@ -37,7 +37,7 @@ mod tests {
     use std::process::Command;
 
     use super::*;
-    use crate::alone::alone;
+    use crate::testing::alone::alone;
 
     /// Until it can be waited for.
     fn until_ended(pid: u32) {

@@ -22,7 +22,7 @@ mod tests {
     use rustix::process::{getpid, parent_process_death_signal};
 
     use super::*;
-    use crate::alone::alone;
+    use crate::testing::alone::alone;
 
     #[test]
     fn a_process_is_tied_to_the_one_that_started_it_and_to_no_other() {

@@ -110,7 +110,7 @@ mod tests {
     use std::net::TcpListener;
 
     use super::*;
-    use crate::within::within;
+    use crate::testing::within::within;
 
     /// Both ends of a connection.
     fn connection() -> (Channel, TcpStream) {

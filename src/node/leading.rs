@@ -140,11 +140,11 @@ mod tests {
     use std::path::Path;
 
     use super::*;
-    use crate::alone::alone;
     use crate::config::Builder;
     use crate::node::example;
     use crate::node::handle::{Command, CommandError, Handle};
     use crate::node::leadership::{Feed, Term};
+    use crate::testing::alone::alone;
     use serde_json::json;
 
     use rustix::process::{Signal, getpid, kill_process};

@@ -13,7 +13,7 @@ use super::*;
 use crate::config::Builder;
 use crate::core::settings::Timing;
 use crate::flight::document::Recording;
-use crate::within::within;
+use crate::testing::within::within;
 
 /// In which all is done.
 const LIMIT: Duration = Duration::from_secs(100);

@@ -12,11 +12,12 @@ use std::path::PathBuf;
 /// The rooms of src/ and those that each may use directly; what these use, it may use too.
 const ARROWS: &[(&str, &[&str])] = &[
     ("core", &[]),
+    ("testing", &[]), // for tests alone
     ("limits", &["core"]),
     ("wire", &["limits"]),
     ("tls", &["limits"]),
     ("realtime", &[]),
-    ("net", &["wire", "tls", "realtime"]),
+    ("net", &["wire", "tls", "realtime", "testing"]),
     ("store", &["limits"]),
     ("rank", &["limits"]),
     ("config", &["limits", "tls"]),

@@ -10,7 +10,7 @@ use crate::cli;
 
 /// Runs this test of this file alone in another process, and gives the end of that; none there.
 fn alone(test: &str) -> Option<Output> {
-    crate::alone::output(&format!("cli::run::tests::{test}"))
+    crate::testing::alone::output(&format!("cli::run::tests::{test}"))
 }
 
 #[test]

@@ -161,7 +161,7 @@ mod tests {
     use nix::sys::socket::LinkAddr;
 
     use super::*;
-    use crate::alone::alone;
+    use crate::testing::alone::alone;
 
     /// A switch may lose the first, as when it has yet to learn that the host is there.
     #[test]

@@ -7,7 +7,7 @@ use super::*;
 use crate::exec::leader::Leader;
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
-use crate::within::within;
+use crate::testing::within::within;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(20);

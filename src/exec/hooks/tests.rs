@@ -5,7 +5,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use super::*;
 use crate::node::events::tests::event;
 use crate::node::logged::logged;
-use crate::within::within;
+use crate::testing::within::within;
 
 fn ids(waiting: &Waiting) -> Vec<String> {
     waiting.events.iter().map(|event| event.reason.clone()).collect()

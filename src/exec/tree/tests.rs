@@ -4,7 +4,7 @@ use std::io::Read;
 use std::process::{Command, Stdio};
 
 use super::*;
-use crate::alone::alone;
+use crate::testing::alone::alone;
 
 #[test]
 fn a_process_is_told_with_its_name_and_state() {

@@ -1,0 +1,4 @@
+//! What the tests of several rooms share. It is in no program.
+
+pub mod alone;
+pub mod within;
