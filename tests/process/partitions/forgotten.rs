@@ -25,6 +25,7 @@ fn scene(algorithm: AlgorithmKind) -> Option<Cluster> {
     let cluster = Cluster::on(Network::of(3)?, |config| {
         config["algorithm"] = algorithm.name().into();
         watchful(config);
+        config["timing"]["message"] = "300ms".into(); // a peer is dialed anew within twice that, also on a busy machine
     });
     cluster.agree_on(3);
     let idle = cluster.timing().failure * 2;
