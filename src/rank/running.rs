@@ -81,7 +81,13 @@ mod tests {
 
         let (release, hangs) = channel::bounded::<()>(0);
         let running = Running::start("hangs", move |_| _ = hangs.recv());
+        let begun = Instant::now();
         running.unwrap().stop();
+        let waited = begun.elapsed();
+        assert!(
+            (Duration::from_millis(300)..Duration::from_secs(20)).contains(&waited),
+            "{waited:?}"
+        );
         assert!(release.send_timeout((), Duration::from_secs(20)).is_ok(), "it hangs still");
     }
 }
