@@ -1,5 +1,6 @@
 //! Worlds whose members recorded what they did, as well as they could.
 
+mod shown;
 mod world;
 
 use std::collections::BTreeMap;
