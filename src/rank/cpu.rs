@@ -78,6 +78,8 @@ mod tests {
             (sample.value, sample.from),
             (4 * 3600, format!("4 cores at 3600 MHz (/{TOP})"))
         );
+        assert_eq!(four(&[(TOP, "1000"), (INFO, CPUINFO)]).value, 4);
+        assert_eq!(four(&[(INFO, "cpu MHz : 1.9")]).value, 4);
         let sample = four(&[(TOP, "<unknown>\n"), (INFO, CPUINFO)]);
         assert_eq!(TOP, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
         assert_eq!(

@@ -74,7 +74,6 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
             Ok(()) => true,
             Err(late) => (self.deliver)(late.into_inner()),
         };
-        drop(first);
         while wanted && (self.source.changes() || self.failing) && self.waits_for(self.every) {
             let Some(outcome) = self.take() else { return };
             wanted = (self.deliver)(outcome);

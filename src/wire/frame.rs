@@ -46,7 +46,6 @@ pub fn read_frame(from: &mut impl Read, payload: &mut Vec<u8>) -> Result<(), Fra
     if wanted > MAX_FRAME {
         return Err(FrameError::TooLong(length));
     }
-    payload.clear();
     payload.resize(wanted, 0);
     from.read_exact(payload)?;
     Ok(())
