@@ -72,6 +72,7 @@ mod tests {
         assert_eq!(count(folder.path(), 2), Ok(Sample { value: 2, from: two }));
         let three = format!("3 files in {shown}");
         assert_eq!(count(folder.path(), 3), Ok(Sample { value: 3, from: three }));
+        assert_eq!(MOST, 1_000_000, "a folder of so many is counted whole");
     }
 
     #[test]

@@ -1,0 +1,100 @@
+//! What this room logs: tests in a process of their own, since a process has one log.
+
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+use std::{env, fs, process};
+
+use crossbeam::channel;
+use log::kv::Key;
+use log::{LevelFilter, Log, Metadata, Record};
+
+use super::running::Running;
+use super::{Sampler, Source, no_variables};
+
+/// Says to the test that it is in a process of its own.
+const ALONE: &str = "ELECTD_TEST_RANK_LOG";
+
+/// Keeps all lines.
+struct Lines(Mutex<Vec<String>>);
+
+static LINES: Lines = Lines(Mutex::new(Vec::new()));
+
+impl Log for Lines {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+
+    fn log(&self, record: &Record<'_>) {
+        let event = record.key_values().get(Key::from_str("event"));
+        let event = event.map_or_else(String::new, |event| event.to_string());
+        let line = format!("{} {event}: {}", record.level(), record.args());
+        self.0.lock().unwrap().push(line);
+    }
+
+    fn flush(&self) {}
+}
+
+fn hangs_and_panics() {
+    let (release, hangs) = channel::bounded::<()>(0);
+    Running::start("slow", move |_| _ = hangs.recv()).unwrap().stop();
+    drop(release);
+    Running::start("rash", move |_| panic!("as the test wants it")).unwrap().stop();
+    Running::start("good", move |_| {}).unwrap().stop();
+}
+
+/// No rank, two more times none, one, one more, and none again.
+fn loses_and_finds_a_rank(jobs: &std::path::Path) {
+    let (sender, samples) = channel::bounded(0);
+    let deliver = move |outcome| sender.send(outcome).is_ok();
+    let every = Duration::from_millis(1);
+    let source = Source::Files(jobs.to_owned());
+    let (sampler, first) = Sampler::start(source, every, no_variables(), deliver).unwrap();
+    assert!(first.is_err());
+    let until = |is_there: bool| {
+        let begun = Instant::now();
+        while samples.recv_timeout(Duration::from_secs(20)).unwrap().is_ok() != is_there {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+    };
+    (0..2).for_each(|_| until(false));
+    fs::create_dir(jobs).unwrap();
+    (0..2).for_each(|_| until(true));
+    fs::remove_dir(jobs).unwrap();
+    (0..2).for_each(|_| until(false));
+    drop(samples);
+    sampler.stop();
+}
+
+#[test]
+fn what_hangs_or_fails_is_logged_and_a_rank_when_it_is_lost_or_found() {
+    if env::var_os(ALONE).is_none() {
+        let name =
+            "rank::logged::what_hangs_or_fails_is_logged_and_a_rank_when_it_is_lost_or_found";
+        let mut other = process::Command::new(env::current_exe().unwrap());
+        let output =
+            other.args([name, "--exact", "--nocapture"]).env(ALONE, "yes").output().unwrap();
+        let told = String::from_utf8_lossy(&output.stdout);
+        assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+        return;
+    }
+    log::set_logger(&LINES).unwrap();
+    log::set_max_level(LevelFilter::Info);
+    let folder = tempfile::tempdir().unwrap();
+    let jobs = folder.path().join("jobs");
+    hangs_and_panics();
+    loses_and_finds_a_rank(&jobs);
+    let shown = jobs.display();
+    let lost = format!(
+        "WARN rank: no rank: the files in {shown} cannot be counted: No such file or directory (os error 2); until \
+         there is one, this node is not eligible"
+    );
+    let expected = [
+        "WARN : a program or a sample of the thread slow hangs; it ends with this process"
+            .to_owned(),
+        "ERROR : the rash thread panicked".to_owned(),
+        lost.clone(),
+        format!("WARN rank: a rank again: 0, 0 files in {shown}"),
+        lost,
+    ];
+    assert_eq!(*LINES.0.lock().unwrap(), expected);
+}
