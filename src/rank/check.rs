@@ -276,6 +276,7 @@ mod tests {
     fn it_is_run_no_more_once_nobody_wants_that() {
         let (sender, findings) = channel::bounded(1);
         let deliver = move |verdict, finding: Finding| {
+            assert_eq!(std::thread::current().name(), Some("health"));
             sender.send((verdict, finding.failure)).unwrap();
             false
         };

@@ -132,7 +132,10 @@ mod tests {
     /// A sampler whose later samples wait until they are taken.
     fn start(source: Source, every: Duration) -> (Sampler, Outcome, Receiver<Outcome>) {
         let (sender, samples) = channel::bounded(0);
-        let deliver = move |outcome| sender.send(outcome).is_ok();
+        let deliver = move |outcome| {
+            assert_eq!(thread::current().name(), Some("rank"));
+            sender.send(outcome).is_ok()
+        };
         let (sampler, first) = Sampler::start(source, every, no_variables(), deliver).unwrap();
         (sampler, first, samples)
     }

@@ -90,6 +90,11 @@ mod tests {
         assert_eq!(with(|entry, _| entry.reason = Some("a".repeat(300))), Err("too many words"));
         assert_eq!(with(|entry, _| entry.causes = vec![0; 64]), Err("too many causes"));
         assert_eq!(with(|entry, n| entry.at_ns = n / 600), Err("too much at one time"));
+        let all = with(|entry, n| {
+            (entry.peer, entry.reason) = (Some(n.to_string()), Some("a".repeat(300)));
+            (entry.causes, entry.at_ns) = (vec![0; 64], n / 600);
+        });
+        assert_eq!(all, Err("too many names"), "what is told first");
         let members = vec!["a".to_owned(); 513];
         assert_eq!(Record { members, ..Record::default() }.latest(), Err("too many names"));
     }
