@@ -247,6 +247,34 @@ mod tests {
     }
 
     #[test]
+    fn a_guarantee_is_as_the_roles_and_the_algorithm_allow() {
+        use Role::{Member as M, Observer as O, Witness as W};
+        let mut told = String::new();
+        for (algorithm, roles) in [
+            (AlgorithmKind::Bully, &[M][..]),
+            (AlgorithmKind::Bully, &[M, M]),
+            (AlgorithmKind::Bully, &[M, W, O]),
+            (AlgorithmKind::Ring, &[M, M, W]),
+            (AlgorithmKind::Bully, &[M, M, M, M, M, O]),
+            (AlgorithmKind::Bully, &[M, O]),
+            (AlgorithmKind::Bully, &[M, W, W]),
+        ] {
+            for (quorum, trust) in
+                [(Quorum::None, true), (Quorum::None, false), (Quorum::Majority, false)]
+            {
+                let guarantee = Guarantee::of(algorithm, quorum, &TIMING, roles, trust);
+                let name = |role: &Role| role.name();
+                let roles: Vec<_> = roles.iter().map(name).collect();
+                told += &format!("{algorithm:?} {quorum:?} {} trust {trust}\n", roles.join(" "));
+                told += &format!("steady {:?}\n", guarantee.failovers(false));
+                told += &format!("unsteady {:?}\n{guarantee:#?}\n\n", guarantee.failovers(true));
+                assert_eq!(guarantee.text(), guarantee.sentences.join(" "));
+            }
+        }
+        insta::assert_snapshot!("guarantees", told);
+    }
+
+    #[test]
     fn with_a_majority_a_refusal_changes_nothing() {
         let of = |trust_refused| {
             let roles = [Role::Member; 3];

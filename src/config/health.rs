@@ -50,8 +50,7 @@ pub(super) fn read<'t>(
         None => Some(Alone::default()),
     };
     let (every, timeout) = (every?, timeout?);
-    if timeout >= every {
-        let place = object.get("timeout").or(object.get("every")).unwrap_or(spot);
+    if let Some(place) = object.get("timeout").filter(|_| timeout >= every) {
         let what = format!("timeout {timeout:?} is not below every {every:?}");
         let remedy = "lower timeout, or raise every: a check ends before the next begins";
         report.wrong(place, what, remedy);

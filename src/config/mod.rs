@@ -29,6 +29,8 @@ mod problem;
 mod program;
 mod rank;
 mod report;
+#[cfg(test)]
+mod tests;
 mod timing;
 mod tls;
 pub mod types;
@@ -121,77 +123,4 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
 pub fn parse_quorum(word: &str) -> Result<Quorum, String> {
     choices::pick("quorum", word, &choices::all())
         .map_err(|(what, remedy)| format!("{what}: {remedy}"))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whatever a slip of the editor leaves is either a configuration or refused with reasons;
-    /// that a refusal has one is asserted in `parse`.
-    #[test]
-    fn no_damage_to_a_file_makes_reading_it_panic() {
-        let good = include_str!("../../conf/cluster.json");
-        for at in (0..good.len()).filter(|&at| good.is_char_boundary(at)) {
-            let _ = parse(&good[..at], Path::new("c.json"));
-            for piece in ["", "\"", "{", "]", "0", "-", "\\", "\u{e9}", "null", "\\ud800"] {
-                let (before, after) = (&good[..at], &good[at + 1..]);
-                let _ = parse(&format!("{before}{piece}{after}"), Path::new("c.json"));
-            }
-        }
-    }
-
-    #[test]
-    fn comments_are_read_over_and_a_problem_keeps_its_place() {
-        let good = include_str!("../../conf/cluster.json");
-        let commented = good.replace(",\n", ", // a comment, \"quorum\"\n");
-        let path = Path::new("c.json");
-        assert_eq!(parse(&commented, path).unwrap(), parse(good, path).unwrap());
-        let wrong = "// one\n{ // two\n  \"cluster\": 7 // three\n}";
-        let problems = parse(wrong, path).unwrap_err().problems;
-        let found = problems.iter().find(|problem| problem.key == "cluster").unwrap();
-        assert_eq!(found.position, Some(Position { line: 3, column: 14 }));
-    }
-
-    #[test]
-    fn what_check_does_not_show_has_its_default_too() {
-        let more =
-            r#"{ "hooks": {"on_change": ["x"]}, "rank": {"by": "command", "command": ["x"]}, "#;
-        let text = include_str!("../../conf/cluster.json").replacen('{', more, 1);
-        let config = parse(&text, Path::new("c.json")).unwrap();
-        let member = &config.members[0];
-        let seconds = std::time::Duration::from_secs;
-        assert_eq!(member.hooks.as_ref().map(|hooks| hooks.timeout), Some(seconds(10)));
-        let Attribute::Command { timeout, .. } = member.rank.attribute else {
-            panic!("{member:?}")
-        };
-        assert_eq!((timeout, member.rank.every), (seconds(1), seconds(30)));
-    }
-
-    #[test]
-    fn a_member_is_ranked_by_what_the_file_says_and_else_by_its_id() {
-        let good = include_str!("../../conf/cluster.json");
-        let ranked = |rank: &str| {
-            let text = good.replacen('{', &format!("{{ {rank}"), 1);
-            parse(&text, Path::new("/etc/c.json")).unwrap().members.remove(0).rank.attribute
-        };
-        for (rank, attribute) in [
-            ("", Attribute::Id),
-            ("\"rank\": {\"by\": \"id\"},", Attribute::Id),
-            ("\"rank\": {\"by\": \"address\"},", Attribute::Address),
-            ("\"rank\": {\"by\": \"cpu\"},", Attribute::Cpu),
-            ("\"rank\": {\"by\": \"disk\", \"path\": \"x\"},", Attribute::Disk("/etc/x".into())),
-            ("\"rank\": {\"by\": \"files\", \"path\": \"/x\"},", Attribute::Files("/x".into())),
-        ] {
-            assert_eq!(ranked(rank), attribute, "{rank}");
-        }
-    }
-
-    #[test]
-    fn paths_start_at_the_folder_of_the_file() {
-        let text = include_str!("../../conf/cluster.json");
-        let data_dir = |path| parse(text, Path::new(path)).unwrap().data_dir;
-        assert_eq!(data_dir("/etc/electd/cluster.json"), Path::new("/etc/electd/data"));
-        assert_eq!(data_dir("cluster.json"), Path::new("data"));
-    }
 }

@@ -116,6 +116,34 @@ mod tests {
         let hint = "; the state of node-3 is on this host: if the host was renamed, name that member with --node, \
                     ELECTD_NODE or the file's `node`";
         assert!(error.ends_with(hint), "{error}");
+        let of_two = choose(&config(None), None, "laptop", |name| name != "node-3").unwrap_err();
+        assert!(
+            of_two.to_string().contains("; the state of node-1, node-2, node-4, node-5 is on"),
+            "{of_two}"
+        );
+    }
+
+    #[test]
+    fn the_name_and_the_state_of_this_host_count() {
+        let folder = tempfile::tempdir().unwrap();
+        let mut config = config(None);
+        config.data_dir = folder.path().to_owned();
+        std::fs::create_dir(folder.path().join("node-2")).unwrap();
+        std::fs::write(folder.path().join("node-3"), "no folder").unwrap();
+        let error = node_name(&config, None).unwrap_err();
+        let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+        let members = "node-1, node-2, node-3, node-4, node-5".to_owned();
+        assert_eq!(
+            error,
+            NodeNameError::Unnamed {
+                host: host.clone(),
+                members,
+                stored: vec!["node-2".to_owned()]
+            }
+        );
+        config.members[3].name = host.clone();
+        assert_eq!(node_name(&config, None), Ok(&*host));
+        assert_eq!(node_name(&config, Some("node-1")), Ok("node-1"));
     }
 
     #[test]

@@ -236,8 +236,8 @@ mod tests {
         fails("echo 7; echo no disk >&2; exit 3", "no disk", "exited with code 3: no disk");
         fails("echo 7; exit 3", "7", "exited with code 3: 7");
         fails("kill -KILL $$", "", "was ended by signal 9");
-        let endless = run(&check("yes")).failure.unwrap();
-        assert!(endless.ends_with(" printed more than 65536 bytes: y"), "{endless}");
+        fails("yes", "y", "printed more than 65536 bytes: y");
+        fails("echo one; echo two; echo ' ' >&2; exit 1", "two", "exited with code 1: two");
         assert_eq!(run(&check("head -c 65536 /dev/zero")).failure, None, "so much it may print");
         let missing = Check { program: "/no/such/check".into(), ..check("") };
         let missing = run(&missing).failure.unwrap();
@@ -254,7 +254,9 @@ mod tests {
         let output = run(&check("printf '\\033[31mred\\a\\n'")).output;
         assert!(output.contains("red") && !output.contains(char::is_control), "{output}");
         let output = run(&check("head -c 5000 /dev/zero | tr '\\0' x")).output;
-        assert_eq!(output, format!("{}...", "x".repeat(SHOWN)));
+        assert_eq!(output, format!("{}...", "x".repeat(200)));
+        let whole = run(&check("head -c 200 /dev/zero | tr '\\0' x")).output;
+        assert_eq!(whole, "x".repeat(200));
     }
 
     #[test]
@@ -271,6 +273,21 @@ mod tests {
     }
 
     #[test]
+    fn it_is_run_no_more_once_nobody_wants_that() {
+        let (sender, findings) = channel::bounded(1);
+        let deliver = move |verdict, finding: Finding| {
+            assert_eq!(std::thread::current().name(), Some("health"));
+            sender.send((verdict, finding.failure)).unwrap();
+            false
+        };
+        let checker = Checker::start(check("true"), no_variables(), deliver).unwrap();
+        let verdict = Verdict { healthy: true, is_new: true };
+        assert_eq!(findings.recv_timeout(TIMEOUT), Ok((verdict, None)));
+        assert_eq!(findings.recv_timeout(TIMEOUT), Err(channel::RecvTimeoutError::Disconnected));
+        checker.stop();
+    }
+
+    #[test]
     fn it_is_run_again_and_again_and_a_stop_does_not_wait_for_it() {
         let (sender, findings) = channel::bounded(0);
         let deliver = move |verdict, _| sender.send(verdict).is_ok();
@@ -283,10 +300,14 @@ mod tests {
         checker.stop();
 
         let hangs = Check { timeout: TIMEOUT * 100, ..check("exec sleep 1000") };
-        let checker = Checker::start(hangs, no_variables(), |_, _| true).unwrap();
+        let (sender, findings) = channel::bounded(1);
+        let deliver = move |verdict, _| sender.send(verdict).is_ok();
+        let checker = Checker::start(hangs, no_variables(), deliver).unwrap();
         let begun = Instant::now();
         checker.stop();
         assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
+        let spoilt = findings.recv_timeout(TIMEOUT);
+        assert_eq!(spoilt, Err(channel::RecvTimeoutError::Disconnected), "the stop has spoilt it");
 
         // Nothing of it is left when the stop returns.
         let (sender, findings) = channel::bounded::<Verdict>(0);

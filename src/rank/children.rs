@@ -123,13 +123,22 @@ mod tests {
     #[test]
     fn a_program_cannot_speak_with_the_service_manager_of_this_process() {
         let mut command = Command::new("env");
-        OF_MANAGER.iter().for_each(|variable| _ = command.env(variable, "1"));
+        let of_manager = [
+            "NOTIFY_SOCKET",
+            "WATCHDOG_USEC",
+            "WATCHDOG_PID",
+            "LISTEN_FDS",
+            "LISTEN_FDNAMES",
+            "LISTEN_PID",
+            "LISTEN_PIDFDID",
+        ];
+        of_manager.iter().for_each(|variable| _ = command.env(variable, "1"));
         let mut child = start(command.env("OTHER", "1").stdout(Stdio::piped())).unwrap();
         let mut all = String::new();
         child.stdout.take().unwrap().read_to_string(&mut all).unwrap();
         wait(&mut child).unwrap();
         assert!(all.lines().any(|line| line == "OTHER=1"), "{all}");
-        for variable in OF_MANAGER {
+        for variable in of_manager {
             assert!(!all.contains(&format!("{variable}=")), "{all}");
         }
     }
@@ -145,6 +154,22 @@ mod tests {
             // Tests beside this one start programs.
             while_none_starts(|| is_called = true);
             assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+    }
+
+    /// Else its end could be taken for that of a process that nobody started.
+    #[test]
+    fn no_program_starts_while_somebody_reaps() {
+        for begin in [start, start_unwatched] {
+            let (sender, started) = std::sync::mpsc::channel();
+            let reaping = STARTING.write();
+            let thread = std::thread::spawn(move || sender.send(begin(&mut Command::new("true"))));
+            let early = started.recv_timeout(Duration::from_millis(50));
+            drop(reaping);
+            assert!(early.is_err(), "it has started");
+            let mut child = started.recv_timeout(Duration::from_secs(20)).unwrap().unwrap();
+            assert!(wait(&mut child).unwrap().success());
+            thread.join().unwrap().unwrap();
         }
     }
 

@@ -111,7 +111,9 @@ mod tests {
     #[test]
     fn every_failure_is_told_in_words() {
         fails("exit 3", "exited with code 3");
-        fails("echo 1; echo no disk >&2; exit 3", "exited with code 3: no disk");
+        fails("echo 1; echo no disk >&2; echo so >&2; exit 3", "exited with code 3: no disk");
+        fails("echo 1; printf '\\n so\\n' >&2; exit 3", "exited with code 3");
+        fails("printf '\\033[1m' >&2; exit 3", "exited with code 3: \\u{1b}[1m");
         fails("kill -TERM $$", "was ended by signal 15");
         fails("true", "printed no number on its first line");
         fails("echo; echo 5", "printed no number on its first line");
@@ -126,6 +128,7 @@ mod tests {
             fails(&format!("printf -- '{printed}'"), &expected);
         }
         fails("yes", "printed more than 65536 bytes");
+        fails("echo so far >&2; yes", "printed more than 65536 bytes");
         let limit = Duration::from_millis(200);
         let late = shell("echo so far >&2; exec sleep 1000", limit).unwrap_err();
         assert!(late.ends_with("took longer than 200ms"), "what it said is not whole: {late}");
@@ -136,7 +139,7 @@ mod tests {
 
     #[test]
     fn what_is_quoted_is_cut() {
-        let whole = "x".repeat(SHOWN);
+        let whole = "x".repeat(200);
         assert_eq!(quote(&whole), whole);
         assert_eq!(quote(&format!("{whole}y")), format!("{whole}..."));
     }

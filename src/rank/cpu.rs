@@ -78,7 +78,10 @@ mod tests {
             (sample.value, sample.from),
             (4 * 3600, format!("4 cores at 3600 MHz (/{TOP})"))
         );
+        assert_eq!(four(&[(TOP, "1000"), (INFO, CPUINFO)]).value, 4);
+        assert_eq!(four(&[(INFO, "cpu MHz : 1.9")]).value, 4);
         let sample = four(&[(TOP, "<unknown>\n"), (INFO, CPUINFO)]);
+        assert_eq!(TOP, "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq");
         assert_eq!(
             (sample.value, sample.from),
             (4 * 2999, "4 cores at 2999 MHz (/proc/cpuinfo)".into())
@@ -87,7 +90,12 @@ mod tests {
 
     #[test]
     fn without_a_clock_the_cores_alone_count_and_that_is_told() {
-        for files in [&[][..], &[(INFO, "processor\t: 0\nBogoMIPS\t: 48.00\n")], &[(TOP, "0")]] {
+        for files in [
+            &[][..],
+            &[(INFO, "processor\t: 0\nBogoMIPS\t: 48.00\n")],
+            &[(TOP, "999")],
+            &[(INFO, "cpu MHz : 0.9\ncpu MHz : x\n")],
+        ] {
             let sample = four(files);
             assert_eq!(sample.value, 4);
             assert_eq!(sample.from, format!("4 cores; no clock is told in /{TOP} or /{INFO}"));

@@ -67,31 +67,32 @@ mod tests {
         for name in ["a", "b", "c"] {
             fs::write(folder.path().join(name), "").unwrap();
         }
-        let two = count(folder.path(), 2).unwrap();
-        assert_eq!(two.value, 2);
-        assert!(two.from.starts_with("the first 2 entries of "), "{two:?}");
-        assert_eq!(count(folder.path(), 3).unwrap().value, 3);
+        let shown = folder.path().display();
+        let two = format!("the first 2 entries of {shown}; more are not looked at");
+        assert_eq!(count(folder.path(), 2), Ok(Sample { value: 2, from: two }));
+        let three = format!("3 files in {shown}");
+        assert_eq!(count(folder.path(), 3), Ok(Sample { value: 3, from: three }));
+        assert_eq!(MOST, 1_000_000, "a folder of so many is counted whole");
     }
 
     #[test]
     fn a_folder_that_is_not_there_is_named() {
         let folder = tempfile::tempdir().unwrap();
         let missing = folder.path().join("jobs");
-        let error = count_files(&missing).unwrap_err();
-        assert!(
-            error.starts_with(&format!("the files in {} cannot be", missing.display())),
-            "{error}"
-        );
-        let error = free_bytes(&missing).unwrap_err();
-        assert!(error.contains("No such file"), "{error}");
+        let (shown, why) = (missing.display(), "No such file or directory (os error 2)");
+        let told = format!("the files in {shown} cannot be counted: {why}");
+        assert_eq!(count_files(&missing), Err(told));
+        let told = format!("the free space of {shown} cannot be read: {why}");
+        assert_eq!(free_bytes(&missing), Err(told));
     }
 
     #[test]
     fn the_free_space_shrinks_with_what_is_written() {
         let folder = tempfile::tempdir().unwrap();
         let sample = free_bytes(folder.path()).unwrap();
-        assert!(sample.value > 0, "{sample:?}");
-        assert!(sample.from.starts_with(&format!("{} bytes are free", sample.value)), "{sample:?}");
+        let shown = folder.path().display();
+        let from = format!("{} bytes are free on the file system of {shown}", sample.value);
+        assert!(sample.value > 0 && sample.from == from, "{sample:?}");
         let mut df = std::process::Command::new("df");
         let told =
             df.args(["--block-size=1", "--output=avail"]).arg(folder.path()).output().unwrap();

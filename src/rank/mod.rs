@@ -10,6 +10,8 @@ pub mod children;
 mod command;
 mod cpu;
 mod folder;
+#[cfg(test)]
+mod logged;
 mod program;
 mod running;
 mod sampler;

@@ -127,8 +127,8 @@ impl Pipe {
         self.printed.resize(MOST + 1, 0);
         let outcome = pipe.read(&mut self.printed[have..]);
         self.printed.truncate(have + outcome.as_ref().copied().unwrap_or(0));
-        let waits = |kind| matches!(kind, ErrorKind::WouldBlock | ErrorKind::Interrupted);
-        if !outcome.map_or_else(|error| waits(error.kind()), |count| count > 0) {
+        let waits = |error: &io::Error| error.kind() == ErrorKind::WouldBlock;
+        if !outcome.map_or_else(|error| waits(&error), |count| count > 0) {
             self.open = None;
         }
     }
@@ -147,8 +147,66 @@ fn failure(status: ExitStatus) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use std::io::Write;
+    use std::sync::Arc;
 
     use super::*;
+
+    /// A run of a shell, with this much time, of a node that has these variables.
+    fn run(script: &str, timeout: Duration, variables: &[(&'static str, &str)]) -> Ran {
+        let arguments = ["-c".to_owned(), script.to_owned()];
+        let variables: Vec<_> =
+            variables.iter().map(|(name, value)| (*name, (*value).to_owned())).collect();
+        let (_stopper, stop) = Stop::new().unwrap();
+        let program = Program { program: Path::new("sh"), arguments: &arguments, timeout };
+        let variables: Variables = Arc::new(move || variables.clone());
+        program.run(&variables, &stop)
+    }
+
+    /// Far longer than any program here takes; only a failing test waits for it.
+    const TIMEOUT: Duration = Duration::from_secs(20);
+
+    #[test]
+    fn a_program_is_told_who_runs_it_and_both_its_outputs_are_kept() {
+        let script =
+            "echo $ELECTD_HELPER $ELECTD_NODE $ELECTD_STATE; readlink /proc/self/fd/0 >&2; exit 7";
+        let ran = run(script, TIMEOUT, &[("ELECTD_NODE", "a"), ("ELECTD_STATE", "leader")]);
+        assert_eq!(ran.failure.as_deref(), Some("exited with code 7"));
+        assert!(ran.is_whole);
+        assert_eq!(ran.printed, [b"1 a leader\n".to_vec(), b"/dev/null\n".to_vec()]);
+    }
+
+    #[test]
+    fn each_output_may_be_so_long_and_one_that_is_cut_is_not_whole() {
+        for (script, failure) in [
+            ("head -c 65536 /dev/zero; head -c 65536 /dev/zero >&2", None),
+            ("head -c 65537 /dev/zero", Some("printed more than 65536 bytes")),
+            ("head -c 65537 /dev/zero >&2", Some("printed more than 65536 bytes")),
+        ] {
+            let ran = run(script, TIMEOUT, &[]);
+            assert_eq!(
+                (ran.failure.as_deref(), ran.is_whole),
+                (failure, failure.is_none()),
+                "{script}"
+            );
+        }
+        let late = run("exec sleep 1000", Duration::from_millis(20), &[]);
+        assert_eq!(
+            (late.failure.as_deref(), late.is_whole),
+            (Some("took longer than 20ms"), false)
+        );
+    }
+
+    #[test]
+    fn a_program_that_cannot_be_run_has_printed_nothing() {
+        let (_stopper, stop) = Stop::new().unwrap();
+        let program = Program { program: Path::new("/no/such"), arguments: &[], timeout: TIMEOUT };
+        let ran = program.run(&crate::rank::no_variables(), &stop);
+        assert_eq!(
+            ran.failure.as_deref(),
+            Some("cannot be run: No such file or directory (os error 2)")
+        );
+        assert_eq!((ran.is_whole, ran.printed), (false, [vec![], vec![]]));
+    }
 
     #[test]
     fn an_end_that_is_no_success_is_told_in_words() {

@@ -69,10 +69,9 @@ mod tests {
         let ends = has_ended.clone();
         let running = Running::start("ends", move |stop| {
             let far = Instant::now() + Duration::from_secs(1000);
-            ends.store(
-                stop.wait(&[], far).is_ok_and(|woken| woken == Woken::Stopped),
-                Ordering::SeqCst,
-            );
+            let is_named = thread::current().name() == Some("ends");
+            let is_stopped = stop.wait(&[], far).is_ok_and(|woken| woken == Woken::Stopped);
+            ends.store(is_named && is_stopped, Ordering::SeqCst);
         });
         let begun = Instant::now();
         running.unwrap().stop();
@@ -81,7 +80,13 @@ mod tests {
 
         let (release, hangs) = channel::bounded::<()>(0);
         let running = Running::start("hangs", move |_| _ = hangs.recv());
+        let begun = Instant::now();
         running.unwrap().stop();
+        let waited = begun.elapsed();
+        assert!(
+            (Duration::from_millis(300)..Duration::from_secs(20)).contains(&waited),
+            "{waited:?}"
+        );
         assert!(release.send_timeout((), Duration::from_secs(20)).is_ok(), "it hangs still");
     }
 }

@@ -74,7 +74,6 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
             Ok(()) => true,
             Err(late) => (self.deliver)(late.into_inner()),
         };
-        drop(first);
         while wanted && (self.source.changes() || self.failing) && self.waits_for(self.every) {
             let Some(outcome) = self.take() else { return };
             wanted = (self.deliver)(outcome);
@@ -133,7 +132,10 @@ mod tests {
     /// A sampler whose later samples wait until they are taken.
     fn start(source: Source, every: Duration) -> (Sampler, Outcome, Receiver<Outcome>) {
         let (sender, samples) = channel::bounded(0);
-        let deliver = move |outcome| sender.send(outcome).is_ok();
+        let deliver = move |outcome| {
+            assert_eq!(thread::current().name(), Some("rank"));
+            sender.send(outcome).is_ok()
+        };
         let (sampler, first) = Sampler::start(source, every, no_variables(), deliver).unwrap();
         (sampler, first, samples)
     }
@@ -191,12 +193,55 @@ mod tests {
 
     #[test]
     fn what_stays_is_read_once() {
-        for source in [Source::Id, Source::Priority(7), Source::Address("127.0.0.1:1".to_owned())] {
+        let address = Source::Address("127.0.0.1:1".to_owned());
+        for (source, is_read) in
+            [(Source::Id, false), (Source::Priority(7), false), (address, true)]
+        {
             let (sampler, first, samples) = start(source, OFTEN);
             assert!(first.is_ok());
+            assert_eq!(sampler.0.is_some(), is_read, "a thread for what is to be read alone");
             assert!(samples.recv().is_err(), "nothing more will come");
             sampler.stop();
         }
+    }
+
+    #[test]
+    fn nothing_is_sampled_that_nobody_wants_any_more() {
+        for first_is_late in [false, true] {
+            let (sender, samples) = channel::bounded(1);
+            let deliver = move |outcome: Outcome| {
+                sender.send(outcome.is_ok()).unwrap();
+                false
+            };
+            let (_stopper, stop) = Stop::new().unwrap();
+            let (first, taken) = channel::bounded(1);
+            let taken = (!first_is_late).then_some(taken);
+            let (source, variables) = (Source::Cpu, no_variables());
+            let work = Work { source, every: OFTEN, variables, stop, deliver, failing: false };
+            let thread = thread::spawn(move || work.run(first));
+            assert_eq!(samples.recv_timeout(TIMEOUT), Ok(true));
+            assert_eq!(samples.recv_timeout(TIMEOUT), Err(channel::RecvTimeoutError::Disconnected));
+            thread.join().unwrap();
+            assert_eq!(
+                taken.is_some_and(|taken| taken.recv().is_ok_and(|it| it.is_ok())),
+                !first_is_late
+            );
+        }
+    }
+
+    /// A command that is ended by the stop has failed for no other reason.
+    #[test]
+    fn what_a_stop_has_spoilt_is_not_delivered() {
+        let (sender, samples) = channel::bounded(1);
+        let deliver = move |outcome: Outcome| sender.send(outcome).is_ok();
+        let (stopper, stop) = Stop::new().unwrap();
+        let (first, taken) = channel::bounded(1);
+        let (source, variables) = (command("sleep", "1000", TIMEOUT * 100), no_variables());
+        let work = Work { source, every: OFTEN, variables, stop, deliver, failing: false };
+        let thread = thread::spawn(move || work.run(first));
+        drop(stopper);
+        thread.join().unwrap();
+        assert!(taken.recv().is_err() && samples.recv().is_err());
     }
 
     #[test]

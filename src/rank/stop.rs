@@ -61,3 +61,38 @@ impl Stop {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn a_wait_ends_by_a_stop_before_all_else_and_by_what_can_be_read_before_its_deadline() {
+        let (stopper, stop) = Stop::new().unwrap();
+        let (silent, _keeps_open) = io::pipe().unwrap();
+        let (speaks, mut speaker) = io::pipe().unwrap();
+        let wait =
+            |time| stop.wait(&[silent.as_fd(), speaks.as_fd()], Instant::now() + time).unwrap();
+        let begun = Instant::now();
+        assert_eq!(wait(Duration::from_millis(20)), Woken::Late);
+        assert!(begun.elapsed() >= Duration::from_millis(20));
+        speaker.write_all(b"so").unwrap();
+        assert_eq!(wait(Duration::from_secs(1000)), Woken::Ready(vec![false, true]));
+        assert_eq!(wait(Duration::ZERO), Woken::Ready(vec![false, true]));
+        drop(speaker);
+        assert_eq!(
+            wait(Duration::from_secs(1000)),
+            Woken::Ready(vec![false, true]),
+            "it has ended"
+        );
+        drop(stopper);
+        // A process that another test just forks has a copy, until it becomes its program.
+        let begun = Instant::now();
+        while wait(Duration::from_secs(1000)) != Woken::Stopped {
+            assert!(begun.elapsed() < Duration::from_secs(20));
+        }
+    }
+}

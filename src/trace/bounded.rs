@@ -39,7 +39,6 @@ pub fn entries<'de, T: Deserialize<'de>, D: Deserializer<'de>>(
 
 #[cfg(test)]
 mod tests {
-    use super::*;
     use crate::trace::record::Record;
 
     #[test]
@@ -50,8 +49,12 @@ mod tests {
                 vec!["{}"; count].join(",")
             ))
         };
-        assert_eq!(read(MOST_ENTRIES).unwrap().entries.len(), MOST_ENTRIES);
-        let error = read(MOST_ENTRIES + 1).unwrap_err().to_string();
-        assert!(error.contains("at most 32768 entries"), "{error}");
+        assert_eq!(read(32_768).unwrap().entries.len(), 32_768);
+        let error = read(32_769).unwrap_err().to_string();
+        let told = "invalid length 32769, expected a list of at most 32768 entries";
+        assert!(error.starts_with(told), "{error}");
+        let error = serde_json::from_str::<Record>(r#"{"entries": 7}"#).unwrap_err().to_string();
+        let told = "invalid type: integer `7`, expected a list of at most 32768 entries";
+        assert!(error.starts_with(told), "{error}");
     }
 }

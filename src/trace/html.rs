@@ -145,4 +145,29 @@ mod tests {
             assert_eq!(named.count(), count, "{begin}");
         }
     }
+
+    /// The names in quotes that come right after this in a script.
+    fn named_after<'a>(script: &'a str, before: &str) -> Vec<&'a str> {
+        script.split(before).skip(1).filter_map(|rest| rest.split('"').next()).collect()
+    }
+
+    #[test]
+    fn the_script_finds_its_elements_in_the_page_and_its_classes_in_the_style() {
+        let mut ids = named_after(SCRIPT, "by(\"");
+        ids.extend(named_after(SCRIPT, "element(\""));
+        ids.extend(named_after(SCRIPT, "getElementById(\""));
+        ids.extend(["drawing", "list", "now", "place", "first", "back", "next", "last"]);
+        assert!(ids.len() > 15, "{ids:?}");
+        for id in &ids {
+            assert!(
+                SCRIPT.contains(&format!("\"{id}\"")) || SCRIPT.contains(&format!("{id}: () =>")),
+                "{id}"
+            );
+            assert_eq!(PAGE.matches(&format!(" id=\"{id}\"")).count(), 1, "{id}");
+        }
+        for class in ["later", "now", "chosen", "cause", "effect", "aside", "out"] {
+            assert!(SCRIPT.contains(&format!("        {class}: ")), "{class}");
+            assert!(STYLE.contains(&format!("g.{class}")), "{class}");
+        }
+    }
 }

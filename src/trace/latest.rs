@@ -90,6 +90,11 @@ mod tests {
         assert_eq!(with(|entry, _| entry.reason = Some("a".repeat(300))), Err("too many words"));
         assert_eq!(with(|entry, _| entry.causes = vec![0; 64]), Err("too many causes"));
         assert_eq!(with(|entry, n| entry.at_ns = n / 600), Err("too much at one time"));
+        let all = with(|entry, n| {
+            (entry.peer, entry.reason) = (Some(n.to_string()), Some("a".repeat(300)));
+            (entry.causes, entry.at_ns) = (vec![0; 64], n / 600);
+        });
+        assert_eq!(all, Err("too many names"), "what is told first");
         let members = vec!["a".to_owned(); 513];
         assert_eq!(Record { members, ..Record::default() }.latest(), Err("too many names"));
     }
@@ -103,11 +108,22 @@ mod tests {
         };
         assert!(holds(peers(512)) && !holds(peers(513)));
         let words = |bytes: usize| vec![Entry { label: "a".repeat(bytes), ..entry(0) }];
-        assert!(holds(words(MOST_TEXT)) && !holds(words(MOST_TEXT + 1)));
+        assert!(holds(words(1_048_576)) && !holds(words(1_048_577)));
+        // All words of an entry count.
+        let text = |bytes: usize| Some("a".repeat(bytes));
+        let each = |more: usize| {
+            let (label, what) = ("a".repeat(149_796), "a".repeat(149_796 + more));
+            let [kind, phase, leader, reason, peer] = std::array::from_fn(|_| text(149_796));
+            let entry = Entry { label, what, kind, phase, leader, reason, peer, ..entry(0) };
+            Record { entries: vec![entry], members: vec!["abcd".to_owned()], ..Record::default() }
+                .latest()
+        };
+        assert!(each(0).is_ok());
+        assert_eq!(each(1), Err("too many words"));
         let caused = |count: usize| vec![Entry { causes: vec![0; count], ..entry(0) }];
-        assert!(holds(caused(MOST_CAUSES)) && !holds(caused(MOST_CAUSES + 1)));
+        assert!(holds(caused(196_608)) && !holds(caused(196_609)));
         let at_once = |count: usize| vec![entry(0); count];
-        assert!(holds(at_once(MOST_AT_ONCE)) && !holds(at_once(MOST_AT_ONCE + 1)));
+        assert!(holds(at_once(512)) && !holds(at_once(513)));
     }
 
     #[test]

@@ -10,6 +10,8 @@ mod bounded;
 mod brief;
 mod command;
 mod diagram;
+#[cfg(test)]
+mod drawing;
 pub mod election;
 mod escaped;
 mod event;
@@ -171,8 +173,12 @@ mod tests {
     use crate::core::detector::ConnectionId;
     use crate::core::durable::Durable;
     use crate::core::membership::{Change, ListVersion, Member};
-    use crate::core::message::{Envelope, Forwarded, Message, Refusal, Rejection};
-    use crate::core::types::{Drain, Epoch, Incarnation, Role, Task, Version};
+    use crate::core::message::{
+        Agreement, Envelope, Forwarded, Hello, Message, Refusal, Rejection, View,
+    };
+    use crate::core::protocol::Protocols;
+    use crate::core::settings::{AlgorithmKind, Quorum};
+    use crate::core::types::{Drain, Epoch, Incarnation, Rank, Role, Task, Version};
     use crate::core::{Command, CommandId, Reason};
 
     fn c() -> Member {
@@ -190,6 +196,33 @@ mod tests {
         Envelope { epoch: Epoch(7), incarnation: Incarnation(1), message }
     }
 
+    /// The hello of c, with another number in each place.
+    fn hello() -> Hello {
+        let agreement = Agreement {
+            cluster: String::new(),
+            algorithm: AlgorithmKind::Bully,
+            quorum: Quorum::None,
+            preempt: String::new(),
+            rank: String::new(),
+        };
+        Hello {
+            protocols: Protocols::OURS,
+            version: None,
+            id: NodeId::default(),
+            to: NodeId(uuid::Uuid::from_u128(9)),
+            incarnation: Incarnation(3),
+            instance: 4,
+            agreement: agreement.into(),
+            death: None,
+            timing: [0; 4],
+            rank: Rank { value: 5, id: NodeId::default() },
+            eligible: true,
+            view: View { epoch: Epoch(7), leader: None },
+            round: Epoch(8),
+            list: MemberList::new(ListVersion::default(), vec![c()]).into(),
+        }
+    }
+
     #[test]
     fn what_a_member_takes_is_told_and_the_lesser_things_in_a_trace_of_all() {
         let (peer, connection) = (NodeId::default(), ConnectionId(1));
@@ -198,6 +231,7 @@ mod tests {
             let envelope = envelope(message);
             Input::Message { connection, from: peer, envelope }
         };
+        let hello = Input::Hello { connection, address: String::new(), hello: hello() };
         let (incarnation, secret) = (Incarnation(3), Secret([0; 32]));
         let reason = Rejection::Cluster { ours: "x".to_owned(), theirs: "y".to_owned() };
         let (id, command) = (CommandId(1), Command::Elect);
@@ -207,6 +241,7 @@ mod tests {
             (ended(Redial::Accepted), "connection from c ended, redial accepted", true),
             (ended(Redial::Refused), "connection from c ended, redial refused", true),
             (ended(Redial::Failed), "connection from c ended, redial failed", true),
+            (hello, "gets HELLO(incarnation 3, epoch 7, round 8) from c", false),
             (Input::Lost { peer }, "connection to c ended", false),
             (Input::Refused { peer }, "dial to c refused", false),
             (

@@ -133,3 +133,94 @@ impl Entry {
         self.phase.as_deref().is_some_and(|phase| matches!(phase, "following" | "leading"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn became(n: u64, phase: &str, number: u64) -> Entry {
+        Entry { n, phase: Some(phase.to_owned()), number: Some(number), ..Entry::default() }
+    }
+
+    #[test]
+    fn a_record_is_written_with_what_there_is_and_read_without_the_rest() {
+        let text = |text: &str| Some(text.to_owned());
+        let full = Entry {
+            n: 1,
+            at_ns: 2,
+            what: "what".to_owned(),
+            causes: vec![3, 4],
+            label: "label".to_owned(),
+            peer: text("peer"),
+            kind: text("kind"),
+            number: Some(5),
+            place: Some(6),
+            incarnation: Some(7),
+            phase: text("phase"),
+            leader: text("leader"),
+            reason: text("reason"),
+            since_ns: Some(8),
+        };
+        let record = Record {
+            cluster: "cluster".to_owned(),
+            node: "node".to_owned(),
+            incarnation: 9,
+            algorithm: "algorithm".to_owned(),
+            quorum: "quorum".to_owned(),
+            now_ns: 10,
+            wall_ms: 11,
+            since_ns: 12,
+            members: vec!["member".to_owned()],
+            entries: vec![full, Entry::default()],
+        };
+        let written = json!({
+            "cluster": "cluster", "node": "node", "incarnation": 9, "algorithm": "algorithm", "quorum": "quorum",
+            "now_ns": 10, "wall_ms": 11, "since_ns": 12, "members": ["member"],
+            "entries": [
+                {"n": 1, "at_ns": 2, "what": "what", "causes": [3, 4], "label": "label", "peer": "peer",
+                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "phase": "phase", "leader": "leader",
+                 "reason": "reason", "since_ns": 8},
+                {"n": 0, "at_ns": 0, "what": "", "label": ""},
+            ],
+        });
+        assert_eq!(serde_json::to_value(&record).unwrap(), written);
+        assert_eq!(serde_json::from_value::<Record>(written).unwrap(), record);
+        assert_eq!(serde_json::from_str::<Record>("{}").unwrap(), Record::default());
+    }
+
+    #[test]
+    fn the_entries_of_an_epoch_reach_from_the_end_of_an_earlier_one_to_its_own() {
+        let all = [
+            became(0, "starting", 0),
+            became(1, "following", 1),
+            Entry { n: 2, number: Some(2), ..Entry::default() },
+            became(3, "electing", 1),
+            became(4, "following", 2),
+            Entry { n: 5, ..Entry::default() },
+            became(6, "leading", 2),
+            Entry { n: 7, ..Entry::default() },
+            became(8, "electing", 2),
+            became(9, "leading", 3),
+            Entry { n: 10, ..Entry::default() },
+        ];
+        for (epoch, kept) in [
+            (0, vec![]),
+            (1, vec![0, 1, 2]),
+            (2, vec![2, 3, 4, 5, 6, 7]),
+            (3, vec![7, 8, 9, 10]),
+            (4, vec![]),
+        ] {
+            let record =
+                Record { node: "a".to_owned(), entries: all.to_vec(), ..Record::default() };
+            let of_epoch = record.of_epoch(epoch);
+            assert_eq!(
+                of_epoch.entries.iter().map(|entry| entry.n).collect::<Vec<_>>(),
+                kept,
+                "{epoch}"
+            );
+            assert_eq!(of_epoch.node, "a");
+        }
+    }
+}

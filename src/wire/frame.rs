@@ -46,7 +46,6 @@ pub fn read_frame(from: &mut impl Read, payload: &mut Vec<u8>) -> Result<(), Fra
     if wanted > MAX_FRAME {
         return Err(FrameError::TooLong(length));
     }
-    payload.clear();
     payload.resize(wanted, 0);
     from.read_exact(payload)?;
     Ok(())
@@ -65,8 +64,12 @@ mod tests {
         assert_eq!(payload, b"one");
         read_frame(&mut from, &mut payload).unwrap();
         assert_eq!(payload, b"");
-        assert!(matches!(read_frame(&mut from, &mut payload), Err(FrameError::Io(_))), "cut");
-        assert!(matches!(read_frame(&mut &b""[..], &mut payload), Err(FrameError::Closed)));
+        let cut = read_frame(&mut from, &mut payload).unwrap_err();
+        assert!(matches!(cut, FrameError::Io(_)), "{cut}");
+        assert_eq!(cut.to_string(), "failed to fill whole buffer");
+        let closed = read_frame(&mut &b""[..], &mut payload).unwrap_err();
+        assert!(matches!(closed, FrameError::Closed));
+        assert_eq!(closed.to_string(), "connection closed");
     }
 
     /// Rule X1.

@@ -91,6 +91,34 @@ mod tests {
         assert!(error.starts_with(r#"member 1: "name": "a\u{0}" is not a name"#), "{error}");
     }
 
+    #[test]
+    fn no_more_members_and_removed_ones_are_read_than_a_list_holds() {
+        let id = |number: usize| format!("00000000-0000-4000-8000-{number:012}");
+        let read = |members: usize, removed: usize| {
+            let member = |number| {
+                let (id, role) = (id(number), "member");
+                format!(
+                    r#"{{"id": "{id}", "name": "n{number}", "address": "h{number}:1", "admin": null, "role": "{role}"}}"#
+                )
+            };
+            let members: Vec<String> = (0..members).map(member).collect();
+            let removed: Vec<String> =
+                (100..100 + removed).map(|it| format!("\"{}\"", id(it))).collect();
+            let (members, removed) = (members.join(","), removed.join(","));
+            let json =
+                format!(r#"{{"version": [3, 1], "members": [{members}], "removed": [{removed}]}}"#);
+            let list = serde_json::from_str::<MemberList>(&json).map_err(|error| error.to_string());
+            list.map(|list| (list.iter().len(), list.removed().len()))
+        };
+        assert_eq!(read(64, 256), Ok((64, 256)));
+        for (members, removed, why) in
+            [(65, 0, "a list of more than 64 entries"), (1, 257, "a list of more than 256 entries")]
+        {
+            let told = read(members, removed).unwrap_err();
+            assert!(told.starts_with(why), "{told}");
+        }
+    }
+
     /// The longest list of the longest names leaves a hello more than three quarters of a frame.
     #[test]
     fn a_full_list_fits_into_a_frame() {

@@ -82,6 +82,25 @@ mod tests {
         assert_eq!(found, [0, -5_000_000, 3_000_000]);
     }
 
+    /// Whichever of three it is that the two others speak with.
+    #[test]
+    fn clocks_are_compared_by_way_of_another() {
+        for (hub, one, other) in [(0, 1, 2), (1, 0, 2), (2, 0, 1)] {
+            // The clock of one is 70 behind that of the hub, the other's 40 ahead; a message takes 1 or 2.
+            let flights = [
+                flight(hub, one, 100, 31),
+                flight(one, hub, 40, 111),
+                flight(hub, other, 200, 241),
+                flight(other, hub, 250, 212),
+            ];
+            let found = align(&[0, 0, 0], &flights);
+            let (by_one, by_other) = (found[one] - found[hub], found[other] - found[hub]);
+            assert!((69..=71).contains(&by_one) && (-41..=-38).contains(&by_other), "{found:?}");
+            let bounds = bounds(3, &flights).unwrap();
+            assert_eq!((bounds[one][other], bounds[other][one]), (Some(112), Some(-107)), "{hub}");
+        }
+    }
+
     #[test]
     fn an_estimate_that_no_message_contradicts_stays() {
         assert_eq!(align(&[0, -5_000_001, 3_000_001], &skewed()), [0, -5_000_001, 3_000_001]);

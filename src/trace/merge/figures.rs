@@ -49,5 +49,7 @@ mod tests {
             assert_eq!(messages(AlgorithmKind::Halting, members), halting, "{members}");
             assert_eq!(messages(AlgorithmKind::Ring, members), ring, "{members}");
         }
+        let most = 1_048_576; // more than any list has, and the square of it is a number still
+        assert_eq!(messages(AlgorithmKind::Bully, usize::MAX), most - 1..=most * most - 1);
     }
 }
