@@ -193,7 +193,10 @@ mod tests {
             let mut left = Vec::new();
             let lines = logged(|| left = join_ended(threads));
             assert_eq!(left.iter().map(|thread| thread.thread().id()).collect::<Vec<_>>(), [own]);
-            assert_eq!(lines, ["ERROR : the thread of a client of HTTP panicked; this is a defect"]);
+            assert_eq!(
+                lines,
+                ["ERROR : the thread of a client of HTTP panicked; this is a defect"]
+            );
             drop(go);
         });
     }

@@ -167,8 +167,7 @@ mod tests {
         let hung_up =
             "the connection was closed; is it the `address` of a member? give its `admin`";
         let closed = "the node closed the connection";
-        let forbidden =
-            "this user may not open it: run this as the node's user, or as root, or as a user of control_group";
+        let forbidden = "this user may not open it: run this as the node's user, or as root, or as a user of control_group";
         let connected = format!("connected, and {FROZEN}");
         for (address, kind, is_reached, reason) in [
             (admin, ErrorKind::ConnectionRefused, false, refused),

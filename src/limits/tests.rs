@@ -104,9 +104,8 @@ fn a_list_is_judged_as_a_whole() {
     assert_eq!(list(&[]).judge(), Err(ListError::Count(0)));
     let witness = Member { role: Role::Witness, ..member(1) };
     assert_eq!(list(&[witness]).judge(), Err(ListError::NoCandidate));
-    let judged = |epoch, counter| {
-        list(&three).stamped(ListVersion { epoch: Epoch(epoch), counter }).judge()
-    };
+    let judged =
+        |epoch, counter| list(&three).stamped(ListVersion { epoch: Epoch(epoch), counter }).judge();
     assert_eq!(judged(GREATEST, GREATEST), Ok(()));
     assert_eq!(judged(GREATEST, GREATEST + 1), Err(ListError::Version));
     assert_eq!(judged(GREATEST + 1, GREATEST), Err(ListError::Version));

@@ -31,8 +31,7 @@ fn whoever_asks_soon_gets_what_was_found_and_whoever_draws_it_a_while_longer() {
 
 /// How many of so many others are asked, who end the connection at once. None if this machine was too busy to tell.
 fn asked_of(count: usize) -> Option<usize> {
-    let others: Vec<_> =
-        (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    let others: Vec<_> = (0..count).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
     let member = |(number, other): (usize, &TcpListener)| MemberStatus {
         name: format!("node-{number}"),
         admin: Some(other.local_addr().unwrap().to_string()),
@@ -149,4 +148,101 @@ fn a_path_names_the_last_election_or_one_by_its_epoch() {
     ] {
         assert_eq!(named(path), which, "{path}");
     }
+}
+
+/// Members of whom the time may not be enough for all: those that may answer come first.
+#[test]
+fn who_is_taken_to_be_alive_is_asked_first_and_nobody_any_more_when_the_time_is_over() {
+    let dead: Vec<_> = (0..3 * limits::ASKED_AT_ONCE + 1)
+        .map(|_| TcpListener::bind("127.0.0.1:0").unwrap())
+        .collect();
+    let alive = TcpListener::bind("127.0.0.1:0").unwrap();
+    let member = |name: String, status: &str, listener: &TcpListener| MemberStatus {
+        name,
+        status: status.to_owned(),
+        admin: Some(listener.local_addr().unwrap().to_string()),
+        ..MemberStatus::default()
+    };
+    let mut members = vec![member("a".to_owned(), "alive", &alive)];
+    let names = dead.iter().enumerate();
+    members.extend(names.map(|(at, listener)| member(format!("dead-{at}"), "dead", listener)));
+    let mut own = Status { members, cluster: "demo".to_owned(), ..Status::default() };
+    own.members.push(member("own".to_owned(), "alive", &dead[0]));
+    own.node.name = "own".to_owned();
+    // They take connections, and say nothing.
+    let asked = || {
+        let asked = |listener: &&TcpListener| {
+            listener.set_nonblocking(true).unwrap();
+            let asked = listener.accept().is_ok();
+            listener.set_nonblocking(false).unwrap();
+            asked
+        };
+        dead.iter().filter(asked).count()
+    };
+    let (answers, asked_before) = thread::scope(|scope| {
+        let asked_before = scope.spawn(|| {
+            let (mut asker, _) = alive.accept().unwrap();
+            let asked = asked();
+            let record =
+                Record { node: "a".to_owned(), cluster: "demo".to_owned(), ..Record::default() };
+            let body = serde_json::to_string(&record).unwrap();
+            let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+            let _ = asker.write_all((head + &body).as_bytes());
+            asked
+        });
+        (ask_others(&own, &Security::default()), asked_before.join().unwrap())
+    });
+    assert!(asked_before < limits::ASKED_AT_ONCE, "{asked_before} are asked before it");
+    assert!(answers.len() <= 1);
+    let asked = asked_before + asked();
+    // A second each, of which the system may take a few milliseconds off.
+    assert!(asked < dead.len(), "all {asked} are asked");
+}
+
+/// What a member tells is taken if it is the one that was asked.
+#[test]
+fn a_record_is_that_of_the_member_in_this_cluster() {
+    let told = |node: &str, cluster: &str| {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let member = MemberStatus {
+            name: "a".to_owned(),
+            admin: Some(address.clone()),
+            ..MemberStatus::default()
+        };
+        let own = Status { cluster: "demo".to_owned(), ..Status::default() };
+        let record =
+            Record { node: node.to_owned(), cluster: cluster.to_owned(), ..Record::default() };
+        let body = serde_json::to_string(&record).unwrap();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                let (mut asker, _) = listener.accept().unwrap();
+                let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {}\r\n\r\n", body.len());
+                let _ = asker.write_all((head + &body).as_bytes());
+                let _ = asker.read_to_end(&mut Vec::new());
+            });
+            let told = record_of(&member, &own, &Security::default());
+            told.map(|told| told.record.node).map_err(|why| why.replace(&address, "ADDRESS"))
+        })
+    };
+    assert_eq!(told("a", "demo"), Ok("a".to_owned()));
+    assert_eq!(told("b", "demo"), Err("at ADDRESS answers b of cluster demo".to_owned()));
+    assert_eq!(told("a", "other"), Err("at ADDRESS answers a of cluster other".to_owned()));
+    let hidden = MemberStatus { name: "a".to_owned(), ..MemberStatus::default() };
+    let why = record_of(&hidden, &Status::default(), &Security::default()).err();
+    assert_eq!(why.as_deref(), Some("a has no \"admin\" address, so it cannot be asked"));
+}
+
+#[test]
+fn a_browser_asks_for_the_drawing_and_only_by_get() {
+    let asked = |line: &str, accept: &str| {
+        let text = format!("{line} HTTP/1.1\r\nHost: n\r\nAccept: {accept}\r\n\r\n");
+        asked(&Request::parse(text.as_bytes()).unwrap().unwrap().0)
+    };
+    let (last, seventh) = (Which::Last, Which::Epoch(7));
+    let expected = |which, draws| Some(Asked { which, draws });
+    assert_eq!(asked("GET /elections/last", "text/html,*/*"), expected(last, true));
+    assert_eq!(asked("GET /elections/7", "*/*"), expected(seventh, false));
+    assert_eq!(asked("HEAD /elections/7", "*/*"), None);
+    assert_eq!(asked("GET /elections", "text/html"), None);
 }

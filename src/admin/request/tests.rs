@@ -55,9 +55,8 @@ fn a_header_that_is_there_twice_has_no_value() {
 #[test]
 fn each_refusal_says_what_is_wrong_and_what_to_do() {
     let head = "POST /resign HTTP/1.1\r\n";
-    let malformed = |what: &str| {
-        format!("not a request that can be read: {what}; try GET /status HTTP/1.1")
-    };
+    let malformed =
+        |what: &str| format!("not a request that can be read: {what}; try GET /status HTTP/1.1");
     let twice = malformed("the length of the body is given twice");
     let too_long = "the body is longer than 65536 bytes; no command takes more".to_owned();
     for (lines, code, expected) in [
@@ -74,8 +73,7 @@ fn each_refusal_says_what_is_wrong_and_what_to_do() {
         (
             "Host: n\r\nTransfer-Encoding: chunked\r\n",
             501,
-            "Transfer-Encoding is not taken here; send the body with a Content-Length"
-                .to_owned(),
+            "Transfer-Encoding is not taken here; send the body with a Content-Length".to_owned(),
         ),
         (
             "Host: n\r\nExpect: a-miracle\r\n",
@@ -104,9 +102,8 @@ fn a_head_is_read_up_to_its_limits() {
     let part = |length: usize| format!("GET / HTTP/1.1\r\nA: {}", "b".repeat(length - 19));
     assert_eq!(Request::parse(part(limits::HEAD_BYTES - 1).as_bytes()), Ok(None));
     assert_eq!(Request::parse(part(limits::HEAD_BYTES).as_bytes()), too_large);
-    let fields = |count: usize| {
-        format!("GET / HTTP/1.1\r\nHost: n\r\n{}\r\n", "A: b\r\n".repeat(count - 1))
-    };
+    let fields =
+        |count: usize| format!("GET / HTTP/1.1\r\nHost: n\r\n{}\r\n", "A: b\r\n".repeat(count - 1));
     assert!(parse(&fields(limits::HEADERS)).has("a"));
     assert_eq!(Request::parse(fields(limits::HEADERS + 1).as_bytes()), too_large);
 }
@@ -137,4 +134,47 @@ fn one_that_waits_to_be_asked_for_its_body_says_so() {
     assert!(!waits("1.1", length));
     assert!(!waits("1.1", &format!("{expects}Content-Length: 0\r\n")), "there is none");
     assert!(!waits("1.0", &format!("{expects}{length}")), "HTTP/1.0 knows no such thing");
+}
+
+#[test]
+fn a_client_accepts_what_it_names() {
+    for (lines, accepts) in [
+        ("Accept: text/html\r\n", true),
+        ("Accept: application/json, TEXT/html;q=0.8\r\n", true),
+        ("Accept: application/json\r\nAccept: text/html\r\n", true),
+        ("Accept: */*\r\n", false),
+        ("Accept: text/htmlx\r\n", false),
+        ("Accept: application/json;text/html\r\n", false),
+        ("X-Accept: text/html\r\n", false),
+        ("", false),
+    ] {
+        let request = parse(&format!("GET / HTTP/1.1\r\nHost: n\r\n{lines}\r\n"));
+        assert_eq!(request.accepts("text/html"), accepts, "{lines}");
+    }
+}
+
+#[test]
+fn each_part_of_a_request_is_kept() {
+    let request = parse("PUT http://n/a?b=c#d HTTP/1.0\r\nA-B:  c ÿ\r\nContent-Length: 7\r\n\r\n");
+    let expected = Request {
+        method: "PUT".to_owned(),
+        path: "/a".to_owned(),
+        query: "b=c".to_owned(),
+        old: true,
+        body_length: 7,
+        headers: [("a-b", "c ÿ"), ("content-length", "7")]
+            .map(|(name, value)| (name.to_owned(), value.to_owned()))
+            .to_vec(),
+    };
+    assert_eq!(request, expected);
+    let malformed = Request::parse(b"GET / HTTP/1.1\r\nA b: c\r\n\r\n");
+    let sentence = "not a request that can be read: invalid header name; try GET /status HTTP/1.1";
+    assert_eq!(malformed, Err(Response::error(400, sentence)));
+    for (length, code) in
+        [("", 400), ("0x2", 400), ("2 2", 400), ("00", 0), ("99999999999999999999999", 413)]
+    {
+        let text = format!("POST / HTTP/1.1\r\nHost: n\r\nContent-Length: {length}\r\n\r\n");
+        let refused = Request::parse(text.as_bytes()).err().map_or(0, |refused| refused.code);
+        assert_eq!(refused, code, "{length}");
+    }
 }
