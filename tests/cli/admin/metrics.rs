@@ -8,6 +8,9 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use electd::node::problems::ProblemKind;
 use electd::node::status::{HealthStatus, Problem};
 
+use rustix::process::{Resource, getrlimit};
+use rustix::time::{ClockId, clock_gettime};
+
 use super::fake::{FakeNode, ask, get, member, status};
 
 #[test]
@@ -25,7 +28,13 @@ fn a_node_is_shown_in_figures() {
             vec![Problem { since, kind: "storage".to_owned(), about: String::new(), text }];
     });
     let server = node.serve();
+    let cpu = || {
+        let time = clock_gettime(ClockId::ProcessCPUTime);
+        time.tv_sec as f64 + time.tv_nsec as f64 / 1e9
+    };
+    let before = cpu();
     let answer = get(server.local_addr(), "/metrics");
+    let after = cpu();
     let content = "text/plain; version=0.0.4; charset=utf-8";
     assert_eq!((answer.code, answer.header("content-type")), (200, Some(content)));
     let shown = without_labels(&answer.body);
@@ -60,6 +69,12 @@ fn a_node_is_shown_in_figures() {
             "{figure} in {shown}"
         );
     }
+    let figure = |name: &str| -> f64 {
+        let line = shown.lines().find_map(|line| line.strip_prefix(&format!("process_{name} ")));
+        line.unwrap().parse().unwrap()
+    };
+    assert!((before..=after).contains(&figure("cpu_seconds_total")), "{before} {after}");
+    assert_eq!(figure("max_fds"), getrlimit(Resource::Nofile).current.unwrap() as f64);
     is_of_this_process(&shown);
 }
 
