@@ -52,12 +52,17 @@ fn no_mark_changes_how_a_line_reads() {
         assert!(!is_cluster_name(&format!("a{mark}b")), "{mark:?}");
         assert_eq!(quote(&mark.to_string()), mark.escape_unicode().to_string());
     }
+    for plain in ['\u{2027}', '\u{202f}', '\u{2065}', '\u{206a}', 'ä', ' '] {
+        assert!(!disguises(plain) && is_line(&plain.to_string()), "{plain:?}");
+    }
 }
 
 #[test]
 fn quoted_text_stays_on_one_line_and_short() {
     assert_eq!(quote("a\n\u{1b}[31m"), "a\\n\\u{1b}[31m");
     assert_eq!(quote("71\u{202e}01"), "71\\u{202e}01");
+    assert_eq!((shown("abc", 3), shown("abc", 2)), ("abc".to_owned(), "ab...".to_owned()));
+    assert_eq!((shown("", 0), shown("ä\nb", 2)), (String::new(), "ä\\n...".to_owned()));
     assert_eq!(quote(&"x".repeat(60)), "x".repeat(60));
     assert_eq!(quote(&"x".repeat(61)), "x".repeat(60) + "...");
 }
@@ -66,20 +71,80 @@ fn quoted_text_stays_on_one_line_and_short() {
 fn every_part_of_an_entry_is_judged() {
     let wrong = |change: fn(&mut Member)| {
         let mut entry = member(1);
-        assert!(entry.judge().is_ok());
+        let (address, admin) = entry.judge().unwrap();
+        assert_eq!(Ok(address), HostPort::parse("host:1"));
+        assert_eq!(admin.map(Ok), Some(HostPort::parse("host:7001")));
         change(&mut entry);
         entry.judge().expect_err("it is wrong").to_string()
     };
-    assert!(wrong(|m| m.name = "a\0b".into()).contains("\"a\\u{0}b\" is not a name"));
-    assert!(wrong(|m| m.name = "n".repeat(9999)).len() < 300);
-    assert!(wrong(|m| m.id = NodeId::default()).contains("is not a version 4 UUID"));
+    let rule = "use 1 to 63 of the characters A-Z a-z 0-9 . _ - (but neither \".\" nor \"..\")";
+    let name = |shown: &str| format!("\"name\": \"{shown}\" is not a name: {rule}");
+    assert_eq!(wrong(|m| m.name = "a\0b".into()), name("a\\u{0}b"));
+    assert_eq!(wrong(|m| m.name = "n".repeat(9999)), name(&("n".repeat(60) + "...")));
+    let id = |shown: &str| {
+        format!(
+            "\"id\": \"{shown}\" is not a version 4 UUID: give a fresh one, as `uuidgen -r` prints"
+        )
+    };
+    assert_eq!(wrong(|m| m.id = NodeId::default()), id("00000000-0000-0000-0000-000000000000"));
     // Of another version, and of another variant.
-    assert!(wrong(|m| m.id = other_id("1000-8000")).contains("is not a version 4 UUID"));
-    assert!(wrong(|m| m.id = other_id("4000-0000")).contains("is not a version 4 UUID"));
-    assert!(wrong(|m| m.address = "host".into()).contains("\"address\": \"host\" has no port"));
-    assert!(wrong(|m| m.address = "[::]:1".into()).contains("every address of a host"));
-    assert!(wrong(|m| m.admin = Some("h:0".into())).contains("\"admin\": \"h:0\""));
-    assert!(wrong(|m| m.admin = Some("0.0.0.0:1".into())).contains("a port of its own"));
+    for kind in ["1000-8000", "4000-0000", "5000-8000"] {
+        let entry = Member { id: other_id(kind), ..member(1) };
+        let told = entry.judge().unwrap_err().to_string();
+        assert_eq!(told, id(&format!("00000000-0000-{kind}-000000000001")));
+    }
+    let bad = |key: &str, text: &str| {
+        let bad = HostPort::parse(text).unwrap_err();
+        format!("\"{key}\": \"{text}\" {}: {}", bad.what, bad.remedy)
+    };
+    assert_eq!(wrong(|m| m.address = "host".into()), bad("address", "host"));
+    assert_eq!(wrong(|m| m.admin = Some("h:0".into())), bad("admin", "h:0"));
+    for every in ["[::]:1", "0.0.0.0:1"] {
+        let entry = Member { address: every.to_owned(), ..member(1) };
+        let words =
+            format!("\"address\": \"{every}\" is every address of a host: give one to dial");
+        assert_eq!(entry.judge().unwrap_err().to_string(), words);
+    }
+    let own = |admin: &str| {
+        format!("\"admin\": \"{admin}\" is its address: give admin a port of its own")
+    };
+    assert_eq!(wrong(|m| m.admin = Some("0.0.0.0:1".into())), own("0.0.0.0:1"));
+    assert_eq!(wrong(|m| m.admin = Some("host:1".into())), own("host:1"));
+    let without = Member { admin: None, ..member(1) };
+    assert_eq!(without.judge().map(|(_, admin)| admin), Ok(None));
+}
+
+#[test]
+fn why_a_list_is_refused_is_told_in_words() {
+    let id = Uuid::from_u128(7);
+    for (error, words) in [
+        (
+            ListError::Count(65),
+            "there are 65 members; at least 1 and at most 64 belong to a cluster",
+        ),
+        (
+            ListError::Member(3, MemberError::Wildcard("[::]:1".to_owned())),
+            "member 3: \"address\": \"[::]:1\" is every address of a host: give one to dial",
+        ),
+        (
+            ListError::Shared(3, "name"),
+            "member 3: its name is that of another member: give every member one of its own",
+        ),
+        (ListError::NoCandidate, "no member may lead: give at least one the role \"member\""),
+        (ListError::Removed(257), "there are 257 removed members; the most is 256"),
+        (
+            ListError::RemovedTwice(id),
+            "the removed id 00000000-0000-0000-0000-000000000007 is there twice, or is that of a member",
+        ),
+        (
+            ListError::Version,
+            "its version is beyond all changes; the greatest is 4611686018427387904",
+        ),
+    ] {
+        assert_eq!(error.to_string(), words);
+    }
+    let files = "raise the limit of open files (LimitNOFILE= in the unit, or ulimit -n)";
+    assert_eq!(MORE_FILES, files);
 }
 
 #[test]
@@ -101,6 +166,11 @@ fn a_list_is_judged_as_a_whole() {
     let name = MemberError::Name(String::new());
     assert_eq!(wrong(|m| m.name.clear()), ListError::Member(3, name));
 
+    assert_eq!(wrong(|m| *m = member(2)), ListError::Shared(3, "id"), "the first that is wrong");
+    let admin = |m: &mut Member| m.admin = None;
+    let mut without = three.clone();
+    without.iter_mut().for_each(admin);
+    assert_eq!(list(&without).judge(), Ok(()));
     assert_eq!(list(&[]).judge(), Err(ListError::Count(0)));
     let witness = Member { role: Role::Witness, ..member(1) };
     assert_eq!(list(&[witness]).judge(), Err(ListError::NoCandidate));
