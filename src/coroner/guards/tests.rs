@@ -133,3 +133,8 @@ fn all_guards_of_a_node_are_taken_however_many_strangers_connect() {
     assert_eq!(heard(&guard(&mut guards)), None, "there is no room");
     drop(late);
 }
+
+#[test]
+fn a_guard_registers_in_the_folder_of_the_state() {
+    assert_eq!(path(Path::new("/var/lib/a")), Path::new("/var/lib/a/guards.sock"));
+}
