@@ -162,7 +162,8 @@ mod tests {
         let priority = getpriority_process(None).unwrap();
         let site = Site::start(listener, move |request| {
             assert_eq!(thread::current().name(), Some("site-client"));
-            assert_eq!(getpriority_process(None).unwrap(), priority.max(5));
+            let lowered = getpriority_process(None).unwrap();
+            assert!([5, priority.max(5)].contains(&lowered), "{lowered}");
             Response::bytes(request.path.clone().into_bytes())
         });
         let site = site.unwrap();

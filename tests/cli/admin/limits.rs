@@ -185,8 +185,9 @@ fn the_threads_of_clients_give_way_to_others() {
     peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
     assert_eq!(peer.answer().code, 200);
     // A thread is about to lower its own priority when it begins, and other tests have such threads.
+    let own = rustix::process::getpriority_process(None).unwrap();
     until("they have a lower priority", || {
         let values = nice_values("admin-client");
-        !values.is_empty() && values.iter().all(|value| *value == 5)
+        !values.is_empty() && values.iter().all(|value| [5, own.max(5)].contains(value))
     });
 }

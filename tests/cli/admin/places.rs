@@ -169,7 +169,7 @@ fn the_threads_of_the_control_socket_give_way_to_nobody() {
     let own = nice_values("control-client");
     assert!(!own.is_empty());
     let least = rustix::process::getpriority_process(None).unwrap();
-    assert!(own.iter().all(|value| *value == least), "{own:?}");
+    assert!(own.iter().all(|value| *value <= least), "{own:?}");
     let client = Client::new(None);
     assert_eq!(client.status(&control::address(folder.path())).unwrap().node.name, "node-1");
 }
