@@ -60,9 +60,10 @@ impl<'a> Acceptor<'a> {
         'a: 'scope,
     {
         // A client without an address is on this host.
-        let host = client.as_socket().map_or(Ipv4Addr::LOCALHOST.into(), |client| client.ip());
+        let host: IpAddr =
+            client.as_socket().map_or(Ipv4Addr::LOCALHOST.into(), |client| client.ip());
         let (serve, Crew { name, priority, stack }) = (self.serve, self.crew);
-        let place = self.places.admit(socket, IpAddr::to_canonical(&host));
+        let place = self.places.admit(socket, host);
         let builder = thread::Builder::new().name(format!("{name}-client")).stack_size(stack);
         let started = builder.spawn_scoped(scope, move || {
             let _ = setpriority_process(None, priority); // of this thread alone; it may have less
@@ -106,4 +107,97 @@ fn join_ended(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Vec<ScopedJoinHandle<'_
         }
     }
     live
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpListener;
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use rustix::io::Errno;
+    use socket2::{Domain, Type};
+
+    use super::*;
+    use crate::node::logged::logged;
+    use crate::testing::within::within;
+
+    const CREW: Crew = Crew { name: "test", priority: 3, stack: limits::STACK };
+
+    /// A client that keeps its thread waiting while this is done; whether it has lost its place by it.
+    fn is_lost(places: &Places, done: impl FnOnce()) -> bool {
+        let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        let place = places.admit(socket, Ipv4Addr::LOCALHOST.into());
+        place.wait(done);
+        place.is_over()
+    }
+
+    #[test]
+    fn a_lack_of_descriptors_makes_room_and_is_logged_once_a_minute() {
+        let listener = Socket::from(TcpListener::bind("127.0.0.1:0").unwrap());
+        let (places, serve) = (Places::default(), |_: Place<'_>| {});
+        let mut acceptor = Acceptor {
+            crew: CREW,
+            listener: &listener,
+            places: &places,
+            serve: &serve,
+            reported: None,
+        };
+        let line = "WARN : test: cannot accept a client: Too many open files (os error 24); the connection that has not \
+                    got on for longest gives way";
+        let now = Instant::now();
+        let before = |seconds| now.checked_sub(Duration::from_secs(seconds));
+        for (error, reported, makes_room, is_logged) in [
+            (Errno::CONNABORTED, None, false, false),
+            (Errno::INTR, None, false, false),
+            (Errno::MFILE, None, true, true),
+            (Errno::MFILE, Some(now), true, false),
+            (Errno::MFILE, before(40), true, false),
+            (Errno::MFILE, before(60), true, true),
+        ] {
+            acceptor.reported = reported;
+            let mut lines = Vec::new();
+            let begun = Instant::now();
+            let lost = is_lost(&places, || {
+                lines = logged(|| acceptor.pause_after(&error.into()));
+            });
+            assert_eq!(lost, makes_room, "{error}");
+            assert_eq!(lines, [line; 1][..usize::from(is_logged)], "{error}");
+            assert!(!makes_room || begun.elapsed() >= Duration::from_millis(20), "it would spin");
+            assert_eq!(acceptor.reported > reported, is_logged, "{error} {reported:?}");
+        }
+        acceptor.reported = None;
+        let mut lines = Vec::new();
+        is_lost(&places, || {
+            places.close();
+            lines = logged(|| acceptor.pause_after(&Errno::INVAL.into()));
+        });
+        assert_eq!(lines, [""; 0], "the server stops");
+    }
+
+    #[test]
+    fn threads_that_have_ended_are_waited_for_and_a_panic_of_one_is_told() {
+        let (go, waits) = mpsc::channel::<()>();
+        thread::scope(|scope| {
+            let threads = vec![
+                scope.spawn(|| {}),
+                scope.spawn(move || {
+                    let _ = waits.recv();
+                }),
+                scope.spawn(|| panic!("on purpose")),
+            ];
+            within(Duration::from_secs(20), "two end", || {
+                threads.iter().filter(|thread| thread.is_finished()).count() == 2
+            });
+            let own = threads[1].thread().id();
+            let mut left = Vec::new();
+            let lines = logged(|| left = join_ended(threads));
+            assert_eq!(left.iter().map(|thread| thread.thread().id()).collect::<Vec<_>>(), [own]);
+            assert_eq!(
+                lines,
+                ["ERROR : the thread of a client of HTTP panicked; this is a defect"]
+            );
+            drop(go);
+        });
+    }
 }

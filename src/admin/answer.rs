@@ -166,25 +166,35 @@ mod tests {
         let refused = "connection refused, so no node runs there";
         let hung_up =
             "the connection was closed; is it the `address` of a member? give its `admin`";
+        let closed = "the node closed the connection";
+        let forbidden = "this user may not open it: run this as the node's user, or as root, or as a user of control_group";
+        let connected = format!("connected, and {FROZEN}");
         for (address, kind, is_reached, reason) in [
             (admin, ErrorKind::ConnectionRefused, false, refused),
+            (admin, ErrorKind::NotFound, false, refused),
+            (socket, ErrorKind::ConnectionRefused, false, refused),
             (socket, ErrorKind::NotFound, false, refused),
-            (
-                socket,
-                ErrorKind::PermissionDenied,
-                false,
-                "this user may not open it: run this as the node's user, or as root, or as a user of control_group",
-            ),
+            (socket, ErrorKind::PermissionDenied, false, forbidden),
             (admin, ErrorKind::TimedOut, false, "no connection within 1s"),
+            (admin, ErrorKind::WouldBlock, false, "no connection within 1s"),
+            (socket, ErrorKind::TimedOut, false, FROZEN),
             (socket, ErrorKind::WouldBlock, false, FROZEN),
             (admin, ErrorKind::InvalidInput, false, "not an address; write HOST:PORT"),
             (admin, ErrorKind::UnexpectedEof, false, hung_up), // in the TLS handshake
+            (socket, ErrorKind::BrokenPipe, false, closed),
+            (admin, ErrorKind::UnexpectedEof, true, hung_up),
             (admin, ErrorKind::ConnectionReset, true, hung_up),
             (admin, ErrorKind::BrokenPipe, true, hung_up),
-            (socket, ErrorKind::UnexpectedEof, true, "the node closed the connection"),
-            (admin, ErrorKind::WouldBlock, true, &format!("connected, and {FROZEN}")),
+            (socket, ErrorKind::UnexpectedEof, true, closed),
+            (socket, ErrorKind::ConnectionReset, true, closed),
+            (socket, ErrorKind::BrokenPipe, true, closed),
+            (admin, ErrorKind::WouldBlock, true, &connected),
+            (admin, ErrorKind::TimedOut, true, &connected),
+            (socket, ErrorKind::WouldBlock, true, FROZEN),
             (socket, ErrorKind::TimedOut, true, FROZEN),
+            (admin, ErrorKind::ConnectionRefused, true, "odd"),
             (admin, ErrorKind::Other, true, "odd"),
+            (admin, ErrorKind::Other, false, "odd"),
         ] {
             let expected = format!("no answer from {address}: {reason}");
             assert_eq!(told(address, kind, is_reached), expected, "{kind:?}");
@@ -201,9 +211,46 @@ mod tests {
         let sentence = "no leader is known".to_owned();
         let refused = Err(ClientError::Refused { code: 409, sentence });
         assert_eq!(told(409, r#"{"error": "no leader is known"}"#), refused);
-        for (code, text) in [(200, "<html>"), (404, "<html>"), (502, "{}")] {
-            let told = told(code, text);
-            assert!(matches!(told, Err(ClientError::Stranger { .. })), "{code}: {told:?}");
+        let no_json = "expected value at line 1 column 1";
+        for (code, text, reason) in [
+            (200, "<html>", no_json),
+            (404, "<html>", "HTTP status 404"),
+            (502, "{}", "HTTP status 502"),
+            (201, "7", "HTTP status 201"),
+        ] {
+            let (address, reason) = ("h:1".to_owned(), reason.to_owned());
+            assert_eq!(told(code, text), Err(ClientError::Stranger { address, reason }));
         }
+    }
+
+    #[test]
+    fn why_a_node_tells_no_more_events_is_told() {
+        for (kind, reason) in [
+            (ErrorKind::UnexpectedEof, "the node closed the connection"),
+            (ErrorKind::WouldBlock, "silent for too long; it may be frozen"),
+            (ErrorKind::TimedOut, "silent for too long; it may be frozen"),
+            (ErrorKind::Other, "odd"),
+        ] {
+            let told = no_more_events("h:1", &io::Error::new(kind, "odd")).to_string();
+            assert_eq!(told, format!("no answer from h:1: {reason}"), "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn what_went_wrong_is_one_sentence() {
+        let sentence = "no leader is known".to_owned();
+        let other = "node-2 answers there".to_owned();
+        for (error, words) in [
+            (ClientError::NotServed, "it has no \"admin\" address in the configuration"),
+            (ClientError::Refused { code: 409, sentence }, "no leader is known"),
+            (ClientError::Other(other), "node-2 answers there"),
+        ] {
+            assert_eq!(error.to_string(), words);
+        }
+        let unknown = "no answer in time; it may be frozen, and whether it carried the command out is not known: look \
+                       at `electd status`";
+        let waits = "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not \
+                     known: look at `electd status`";
+        assert_eq!([UNKNOWN, STILL_WAITS], [unknown, waits]);
     }
 }

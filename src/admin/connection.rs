@@ -129,23 +129,18 @@ impl<H: Handle> Connection<'_, H> {
     fn stream(&mut self, mut stream: Stream) -> io::Result<()> {
         let log = self.shared.handle().events();
         self.tell(stream::HEAD)?;
-        let mut last = Instant::now();
         while !self.talk.line.place().is_over() && !self.talk.line.is_ended() {
             let news = self.shared.places().news();
-            let events = stream.next(&log);
-            if !events.is_empty() {
-                let sent = self.tell(&events);
-                if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
-                    log.count_cut();
-                }
-                sent?;
-            } else if last.elapsed() >= limits::BEAT {
-                self.tell(stream::BEAT)?;
-            } else {
+            let bytes = stream.next(&log, Instant::now());
+            if bytes.is_empty() {
                 self.talk.line.place().wait_for_news(news, limits::LOOK);
                 continue;
             }
-            last = Instant::now();
+            let sent = self.tell(&bytes);
+            if sent.as_ref().is_err_and(|error| error.kind() == ErrorKind::TimedOut) {
+                log.count_cut();
+            }
+            sent?;
         }
         Ok(())
     }

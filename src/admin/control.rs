@@ -168,17 +168,39 @@ mod tests {
     fn another_file_of_its_name_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(path(folder.path()), "mine").unwrap();
-        assert!(
-            Control::listen(folder.path(), None).unwrap_err().to_string().contains("no socket")
-        );
+        let refused = Control::listen(folder.path(), None).unwrap_err();
+        assert_eq!(refused.to_string(), "a file that is no socket is there: remove it");
         assert_eq!(fs::read_to_string(path(folder.path())).unwrap(), "mine");
+        let no_folder = Control::listen(&path(folder.path()), None).unwrap_err();
+        assert_eq!(no_folder.kind(), ErrorKind::NotADirectory);
+    }
+
+    #[test]
+    fn an_address_is_a_scheme_and_the_path_of_the_socket_in_the_folder() {
+        let state = Path::new("/var/lib/electd/a");
+        assert_eq!(path(state), Path::new("/var/lib/electd/a/control.sock"));
+        assert_eq!(address(state), "unix:/var/lib/electd/a/control.sock");
+        assert_eq!(of_address("unix:/var/lib"), Some(Path::new("/var/lib")));
+        assert_eq!((of_address("h:7201"), of_address("http://unix:1")), (None, None));
+    }
+
+    /// A later one may have the number that the file had.
+    #[test]
+    fn what_has_taken_the_place_of_its_file_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let control = Control::listen(folder.path(), None).unwrap();
+        let (device, number) = control.identity;
+        for identity in [(device + 1, number), (device, number + 1)] {
+            let file = path(folder.path());
+            drop(Control { socket: control.socket().unwrap(), file, identity });
+            assert!(path(folder.path()).exists(), "{identity:?}");
+        }
     }
 
     #[test]
     fn a_full_backlog_is_told_after_a_while() {
         let folder = tempfile::tempdir().unwrap();
-        let control = Control::listen(folder.path(), None).unwrap();
-        control.socket.listen(0).unwrap();
+        let _control = Control::listen(folder.path(), None).unwrap();
         let mut waiting = Vec::new();
         let refused = loop {
             match dial(&path(folder.path()), Duration::ZERO) {
@@ -186,7 +208,7 @@ mod tests {
                 Err(error) => break error,
             }
         };
-        assert_eq!(refused.kind(), ErrorKind::WouldBlock);
+        assert_eq!((refused.kind(), waiting.len()), (ErrorKind::WouldBlock, 128 + 1));
         assert_eq!(reach(folder.path()), Reach::Open, "a node is there");
     }
 }

@@ -2,6 +2,7 @@
 
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
+use std::time::Instant;
 
 use serde_json::json;
 
@@ -133,7 +134,7 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
 /// The events of the node, after the last one that the client read.
 fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
     let last = stream::wanted(request, &shared.handle.events())?;
-    Ok(Stream::new(last))
+    Ok(Stream::new(last, Instant::now()))
 }
 
 /// The answer to a request that gives no command.

@@ -276,4 +276,50 @@ mod tests {
             assert_eq!(host_of(address), "n:7201", "{address}");
         }
     }
+
+    #[test]
+    fn an_answer_has_64_headers_at_most_and_a_length_that_counts_once() {
+        let with = |count: usize, length: &str| {
+            let more = "A: b\r\n".repeat(count - 1);
+            read(&format!("HTTP/1.1 200 OK\r\n{more}{length}\r\n\r\n{{}} and more"))
+        };
+        assert_eq!(with(64, "CONTENT-length: 2").unwrap(), (200, "{}".to_owned()));
+        let told = with(65, "Content-Length: 2").unwrap_err().to_string();
+        assert_eq!(told, "no answer of HTTP: too many headers");
+        assert_eq!(with(1, "Content-Length: 0").unwrap(), (200, String::new()));
+        let head = "HTTP/1.1 200 OK\r\n\r\n".as_bytes();
+        let most = usize::try_from(LARGEST_ANSWER).unwrap();
+        let long = |length: usize| {
+            let mut stream = Cursor::new(head).chain(io::repeat(b'a').take(length as u64));
+            read_answer(&mut stream).unwrap().1.len()
+        };
+        assert_eq!((long(most), long(most + 1)), (most, most));
+    }
+
+    #[test]
+    fn a_time_without_end_is_a_day() {
+        let (day, second) = (Duration::from_secs(24 * 60 * 60), Duration::from_secs(1));
+        for (limit, taken) in [(Duration::MAX, day), (second, second)] {
+            let before = Instant::now();
+            let until = deadline(limit);
+            assert!((before + taken..=Instant::now() + taken).contains(&until), "{limit:?}");
+        }
+    }
+
+    /// What follows has times of its own.
+    #[test]
+    fn a_connection_that_is_given_away_has_no_time_limit_any_more() {
+        let (near, mut far) = UnixStream::pair().unwrap();
+        let mut exchange = Exchange { socket: OwnedFd::from(near).into(), session: None };
+        let long = Duration::from_secs(20);
+        far.write_all(b"HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\nrest").unwrap();
+        exchange.ask("question", long).unwrap();
+        let mut asked = [0; 8];
+        far.read_exact(&mut asked).unwrap();
+        assert_eq!(&asked, b"question");
+        let head = exchange.head(long).unwrap();
+        assert_eq!((head.code, head.length, &head.rest[..]), (101, None, &b"rest"[..]));
+        let stream = exchange.into_stream().unwrap();
+        assert_eq!((stream.read_timeout().unwrap(), stream.write_timeout().unwrap()), (None, None));
+    }
 }

@@ -74,12 +74,16 @@ fn let_pass(folder: &Path, group: u32, may_change: bool) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn a_group_is_known_by_name_and_by_number() {
         assert_eq!((id("root").unwrap(), id("7").unwrap()), (0, 7));
         for none in ["no such group", "4294967295"] {
-            assert!(id(none).unwrap_err().to_string().contains("correct control_group"), "{none}");
+            let refused = id(none).unwrap_err();
+            let words =
+                format!("there is no group \"{none}\" in /etc/group: correct control_group");
+            assert_eq!((refused.kind(), refused.to_string()), (ErrorKind::InvalidInput, words));
         }
     }
 
@@ -90,6 +94,9 @@ mod tests {
         let mode = || fs::metadata(folder.path()).unwrap().mode() & 0o777;
         for (before, group, may_change, after) in [
             (0o755, own + 1, true, Some(0o755)),
+            (0o701, own + 1, false, Some(0o701)),
+            (0o710, own, false, Some(0o710)),
+            (0o701, own, true, Some(0o711)),
             (0o750, own, true, Some(0o750)),
             (0o750, own + 1, true, None),
             (0o700, own, true, Some(0o710)),
@@ -99,5 +106,50 @@ mod tests {
             let passes = let_pass(folder.path(), group, may_change).is_ok();
             assert_eq!((passes, mode()), (after.is_some(), after.unwrap_or(before)), "{before:o}");
         }
+    }
+
+    #[test]
+    fn a_folder_that_another_group_uses_is_not_taken_from_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let own = fs::metadata(folder.path()).unwrap().gid();
+        for mode in [0o740, 0o720, 0o750, 0o770] {
+            fs::set_permissions(folder.path(), Permissions::from_mode(mode)).unwrap();
+            let refused = let_pass(folder.path(), own + 1, true).unwrap_err().to_string();
+            assert_eq!(refused, format!("its mode is {mode:o}, its group {own}"));
+        }
+    }
+
+    /// The two folders that are the node's are changed, and what stands above them is told.
+    #[test]
+    fn each_folder_on_the_way_is_passed_or_told() {
+        let above = tempfile::tempdir().unwrap();
+        let state = above.path().join("data/node");
+        fs::create_dir_all(&state).unwrap();
+        let own = fs::metadata(&state).unwrap().gid();
+        let close = |folder: &Path| {
+            fs::set_permissions(folder, Permissions::from_mode(0o700)).unwrap();
+        };
+        [above.path(), state.parent().unwrap(), &state].into_iter().for_each(close);
+        let lines = logged(|| let_in(&state, own));
+        let passed = |folder: &Path| {
+            format!(
+                "INFO control_group: the users of control_group may pass {} now",
+                folder.display()
+            )
+        };
+        let why = format!("its mode is 700, its group {own}");
+        let told = format!(
+            "WARN control_group: the users of control_group may not pass {}, so that they cannot reach the control \
+             socket: {why}; let them, by chgrp and chmod g+x, or setfacl",
+            above.path().display()
+        );
+        assert_eq!(lines, [passed(&state), passed(state.parent().unwrap()), told.clone()]);
+        assert_eq!(logged(|| let_in(&state, own)), [told], "they may pass the others already");
+        let none = above.path().join("none");
+        let told = format!(
+            "WARN control_group: control_group cannot be let into {}: No such file or directory (os error 2)",
+            none.display()
+        );
+        assert_eq!(logged(|| let_in(&none, own)), [told]);
     }
 }

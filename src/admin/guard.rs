@@ -169,6 +169,14 @@ mod tests {
         assert!(passes("authorization: bearer s3cret\r\n", Some(" s3cret\n")), "as of a file");
         assert!(!passes(&bearer.repeat(2), Some("s3cret")));
         assert_eq!(Token::new(Some(" \n".to_owned())).present(), None, "it would let everybody in");
+        for odd in [
+            "Authorization: Bearer\r\n",
+            "Authorization: Basic s3cret\r\n",
+            "Authorization: s3cret\r\n",
+        ] {
+            assert!(!passes(odd, Some("s3cret")), "{odd}");
+        }
+        assert!(passes("Authorization: BEARER   s3cret \r\n", Some("s3cret")));
         let nobody = Status::default();
         let control = Access::Control(Box::new(drop));
         assert!(admit(&request(""), &control, &nobody, |_| false).is_ok());
@@ -246,9 +254,18 @@ mod tests {
     fn one_who_asks_the_wrong_node_learns_which_it_is() {
         let mut own = Status { cluster: "demo".to_owned(), ..Status::default() };
         (own.node.id, own.node.name) = ("7".to_owned(), "node-7".to_owned());
-        let refused = recognise(&request("Electd-Node: 8\r\n"), &own).unwrap_err();
-        let sentence = "this node is node-7 of cluster demo (id 7), and the command is for id 8 of cluster ?: correct \
-                        the configuration";
-        assert_eq!(refused, Response::error(409, sentence));
+        for (headers, meant) in [
+            ("Electd-Node: 8\r\n", "id 8 of cluster ?"),
+            ("Electd-Cluster: other\r\n", "id ? of cluster other"),
+            ("Electd-Node: 7\r\nElectd-Cluster: other\r\n", "id 7 of cluster other"),
+            ("Electd-Node: 8\r\nElectd-Cluster: demo\r\n", "id 8 of cluster demo"),
+            ("Electd-Node: 8\r\nElectd-Node: 7\r\n", "id ? of cluster ?"),
+        ] {
+            let sentence = format!(
+                "this node is node-7 of cluster demo (id 7), and the command is for {meant}: correct the configuration"
+            );
+            let refused = recognise(&request(headers), &own);
+            assert_eq!(refused, Err(Response::error(409, sentence)), "{headers}");
+        }
     }
 }

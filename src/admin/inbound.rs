@@ -183,5 +183,40 @@ mod tests {
         inbound.hear(&vec![b'x'; limits::HEAD_BYTES]);
         assert_eq!(inbound.room(), 0);
         assert!(matches!(inbound.next(), Heard::Refused(_)));
+        for (length, room) in [(20_000, 19_999), (10, limits::HEAD_BYTES - 1)] {
+            let mut inbound = Inbound::default();
+            let head = format!("POST / HTTP/1.1\r\nHost: n\r\nContent-Length: {length}\r\n\r\nx");
+            inbound.hear(head.as_bytes());
+            assert!(matches!(inbound.next(), Heard::Part));
+            assert_eq!(inbound.room(), room);
+        }
+    }
+
+    #[test]
+    fn a_client_is_before_or_in_a_header_or_in_a_body() {
+        let mut inbound = Inbound::default();
+        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Before, false));
+        inbound.hear(b"POST / HTTP/1.1\r\n");
+        assert!(matches!(inbound.next(), Heard::Part));
+        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Head, true));
+        inbound.hear(b"Host: n\r\nContent-Length: 1\r\n\r\n");
+        assert!(matches!(inbound.next(), Heard::Part), "it waits for nothing but sends the body");
+        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Body, false));
+        inbound.hear(b"aGET");
+        assert_eq!(asked(&mut inbound), ("/".to_owned(), b"a".to_vec()));
+        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Head, true));
+    }
+
+    /// Who expects to be asked has perhaps sent the body all the same.
+    #[test]
+    fn a_client_whose_body_is_there_is_not_asked_for_it() {
+        let head =
+            "POST /a HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
+        let mut inbound = Inbound::default();
+        inbound.hear(format!("{head}{{}}").as_bytes());
+        assert_eq!(asked(&mut inbound), ("/a".to_owned(), b"{}".to_vec()));
+        let mut part = Inbound::default();
+        part.hear(format!("{head}{{").as_bytes());
+        assert!(matches!(part.next(), Heard::BodyWanted));
     }
 }

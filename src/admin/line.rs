@@ -158,3 +158,119 @@ impl Write for Timed<'_, '_> {
         Ok(())
     }
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use std::net::{TcpListener, TcpStream};
+    use std::thread;
+    use std::time::Duration;
+
+    use super::*;
+    use crate::admin::places::Places;
+    use crate::tls::Trust;
+    use crate::tls::tests::credentials;
+
+    /// Far longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// The way to a client, and the client.
+    fn connected(places: &Places) -> (Line<'_>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(LONG)).unwrap();
+        let (socket, from) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (Line::new(places.admit(socket.into(), from.ip())), client)
+    }
+
+    #[test]
+    fn a_client_without_tls_is_told_from_one_that_speaks_nonsense() {
+        let places = Places::default();
+        let security = Security::new(Some(credentials()));
+        let begun = |said: &[u8], security: &Security| {
+            let (mut line, mut client) = connected(&places);
+            client.write_all(said).unwrap();
+            client.shutdown(Shutdown::Write).unwrap();
+            let begun = line.secure(security, Instant::now() + LONG);
+            begun.map_err(|error| error.kind())
+        };
+        assert_eq!(begun(b"GET / HTTP/1.1\r\n", &security), Err(ErrorKind::Unsupported));
+        assert_eq!(begun(b"z", &security), Err(ErrorKind::Unsupported));
+        assert_eq!(begun(b"\x16\x03\x01\x02", &security), Err(ErrorKind::InvalidData));
+        assert_eq!(begun(b"", &security), Err(ErrorKind::InvalidData));
+        assert_eq!(begun(b"GET / HTTP/1.1\r\n", &Security::default()), Ok(()), "as it is");
+        let (mut silent, _client) = connected(&places);
+        let late = silent.secure(&security, Instant::now()).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::TimedOut);
+    }
+
+    /// The certificate proves one name, and the end is said in TLS, so that nobody can cut the answer short.
+    #[test]
+    fn over_tls_a_client_hears_the_answer_to_its_end() {
+        let (places, own) = (Places::default(), credentials());
+        let trust = Trust::in_member(&own, "a").unwrap();
+        let security = Security::new(Some(own));
+        let (mut line, mut client) = connected(&places);
+        thread::scope(|scope| {
+            let asks = scope.spawn(move || {
+                let mut session = Session::ask(&trust, &mut client).expect("it is trusted");
+                client.write_all(&session.seal(b"question").unwrap()).unwrap();
+                let (mut heard, mut part) = (Vec::<u8>::new(), [0; 100]);
+                loop {
+                    match session.read(&mut client, &mut part) {
+                        Ok(0) => return heard,
+                        Ok(count) => heard.extend(&part[..count]),
+                        Err(error) => panic!("{error}"),
+                    }
+                }
+            });
+            let until = Instant::now() + LONG;
+            line.secure(&security, until).unwrap();
+            assert!(line.proves("a") && !line.proves("b"));
+            let mut asked = [0; 100];
+            let count = line.read(&mut asked, until).unwrap();
+            assert_eq!(&asked[..count], b"question");
+            line.send(b"answer", until).unwrap();
+            line.finish(until).unwrap();
+            assert_eq!(asks.join().unwrap(), b"answer");
+        });
+        let (plain, _client) = connected(&places);
+        assert!(!plain.proves("a"), "it has shown nothing");
+    }
+
+    #[test]
+    fn a_client_has_ended_the_connection_when_nothing_more_can_come() {
+        let places = Places::default();
+        let (line, mut client) = connected(&places);
+        assert!(!line.is_ended());
+        client.write_all(&[b'x'; 3000]).unwrap();
+        assert!(!line.is_ended());
+        drop(client);
+        let begun = Instant::now();
+        while !line.is_ended() {
+            assert!(begun.elapsed() < LONG, "it is not seen");
+        }
+    }
+
+    #[test]
+    fn a_call_ends_at_its_deadline_and_a_socket_for_another_use_waits_again() {
+        let places = Places::default();
+        let (mut line, mut client) = connected(&places);
+        let late = Instant::now() + Duration::from_millis(20);
+        let error = line.read(&mut [0; 1], late).unwrap_err();
+        assert!(error.kind() == ErrorKind::TimedOut && Instant::now() >= late);
+        let late = Instant::now() + Duration::from_millis(20);
+        let error = line.send(&vec![b'x'; 64 << 20], late).unwrap_err();
+        assert!(error.kind() == ErrorKind::TimedOut && Instant::now() >= late);
+        let (other, mut far) = connected(&places);
+        let mut socket = other.into_socket().unwrap();
+        thread::scope(|scope| {
+            let reads = scope.spawn(move || socket.read(&mut [0; 1]).unwrap());
+            (0..100).for_each(|_| thread::yield_now());
+            far.write_all(b"a").unwrap();
+            assert_eq!(reads.join().unwrap(), 1);
+        });
+        client.write_all(b"ab").unwrap();
+        assert_eq!(line.read(&mut [0; 2], Instant::now() + LONG).unwrap(), 2);
+    }
+}

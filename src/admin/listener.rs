@@ -111,10 +111,14 @@ mod tests {
         assert_eq!(told(old), "h:1 tells no events: HTTP status 404");
         let odd = "h:1 does not answer like electd: no answer of HTTP; is it the admin address of a node?";
         assert_eq!(told("hello\n\n"), odd);
-        assert_eq!(told(&"x\n".repeat(100)), odd, "a head without an end");
+        assert_eq!(told("HTTP/1.1 ok\n\n"), odd);
+        let head = |lines: usize| format!("HTTP/1.1 200 OK\n{}\n", "x\n".repeat(lines));
+        assert!(hear(&head(63)).is_ok());
+        assert_eq!(told(&head(64)), odd, "a head without an end");
         let end = "no answer from h:1: the node closed the connection";
         assert_eq!(told("HTTP/1.1 200 OK\r\n"), end);
-        let line = "x".repeat(LONGEST_LINE.try_into().unwrap());
-        assert_eq!(told(&format!("{line}x\n")), end, "a line without an end");
+        let line = |length: usize| format!("HTTP/1.1 200 OK\r\n{}\n\n", "x".repeat(length - 1));
+        assert!(hear(&line(64 * 1024)).is_ok());
+        assert_eq!(told(&line(64 * 1024 + 1)), end, "a line without an end");
     }
 }

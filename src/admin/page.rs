@@ -28,3 +28,40 @@ pub fn answer(request: &Request, paths: &[String]) -> Response {
     let page = page.replacen("{{style}}", STYLE, 1).replacen("{{script}}", SCRIPT, 1);
     Response::page(page, policy)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asked(accept: &str) -> Response {
+        let text = format!("GET / HTTP/1.1\r\nHost: n\r\nAccept: {accept}\r\n\r\n");
+        let request = Request::parse(text.as_bytes()).unwrap().unwrap().0;
+        answer(&request, &["GET /a".to_owned(), "POST /b".to_owned()])
+    }
+
+    #[test]
+    fn a_browser_gets_the_page_with_its_style_and_its_scripts_in_their_places() {
+        let page = asked("text/html");
+        let policy = page.policy.clone().unwrap();
+        let nonce = policy.split('\'').nth(3).and_then(|word| word.strip_prefix("nonce-")).unwrap();
+        assert!(nonce.len() == 32 && nonce.bytes().all(|byte| byte.is_ascii_hexdigit()), "{nonce}");
+        let page = String::from_utf8(page.body).unwrap();
+        let between = |begin: &str, end: &str| {
+            let begin = begin.replace("NONCE", nonce);
+            let rest = page.split_once(&begin).unwrap_or_else(|| panic!("no {begin}")).1;
+            rest.split_once(end).unwrap().0.to_owned()
+        };
+        assert_eq!(between("<style nonce=\"NONCE\">\n", "</style>"), include_str!("page/page.css"));
+        let scripts = [include_str!("page/page.js"), include_str!("page/election.js")].join("\n");
+        assert_eq!(between("<script nonce=\"NONCE\">\n", "</script>"), scripts);
+    }
+
+    #[test]
+    fn other_clients_get_the_paths() {
+        let sentence =
+            "there is nothing at / but a page for browsers; ask for one of the paths listed";
+        let expected =
+            Response::json(404, &json!({"error": sentence, "paths": ["GET /a", "POST /b"]}));
+        assert_eq!(asked("*/*"), expected);
+    }
+}

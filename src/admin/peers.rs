@@ -74,3 +74,45 @@ pub(super) fn client(
     };
     Ok(Client::within(timeout, None).secured(trust))
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests {
+    use super::*;
+    use crate::tls::tests::credentials;
+
+    #[test]
+    fn a_member_is_asked_where_its_http_is_and_by_https_if_a_certificate_can_name_it() {
+        let plain = Security::default();
+        let secured = Security::new(Some(credentials()));
+        let told = |name: &str, admin: Option<&str>, security: &Security| {
+            let (name, admin) = (name.to_owned(), admin.map(str::to_owned));
+            let member = MemberStatus { name, admin, ..MemberStatus::default() };
+            let time = Some(Duration::from_millis(1234));
+            let shown = client(&member, security, time).map(|client| format!("{client:?}"));
+            shown.map(|shown| {
+                assert!(shown.contains("token: None, timeout: Some(1.234s)"), "{shown}");
+                shown.contains("trust: Some")
+            })
+        };
+        let hidden = "b has no \"admin\" address, so it cannot be asked".to_owned();
+        assert_eq!(told("b", Some("h:1"), &plain), Ok(false));
+        assert_eq!(told("b", Some("h:1"), &secured), Ok(true));
+        assert_eq!(told("b", None, &secured), Err((404, hidden)));
+        assert_eq!(told("a..b", Some("h:1"), &plain), Ok(false));
+        let odd = "no certificate can name a..b".to_owned();
+        assert_eq!(told("a..b", Some("h:1"), &secured), Err((502, odd)));
+    }
+
+    #[test]
+    fn a_path_asks_for_the_status_of_one_member() {
+        for (path, name) in [
+            ("/peers/node-2/status", Some("node-2")),
+            ("/peers//status", None),
+            ("/peers/a/b/status", None),
+            ("/peers/a/task", None),
+            ("/peer/a/status", None),
+        ] {
+            assert_eq!(asked(path), name, "{path}");
+        }
+    }
+}

@@ -45,3 +45,33 @@ fn memory() -> Option<[u64; 2]> {
 fn entries(folder: &str) -> Option<u64> {
     u64::try_from(fs::read_dir(folder).ok()?.count()).ok()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+
+    use prometheus_client::encoding::text;
+
+    use super::*;
+    use crate::testing::alone::alone;
+
+    /// In a process of its own, as other tests open files and start threads.
+    #[test]
+    fn files_and_threads_are_those_of_this_process() {
+        if alone("admin::process::tests::files_and_threads_are_those_of_this_process").is_some() {
+            return;
+        }
+        let open: Vec<_> = (0..50).map(|_| File::open("/proc/self/stat").unwrap()).collect();
+        let mut registry = Registry::default();
+        figures(&mut registry, 1000);
+        let count = |folder: &str| fs::read_dir(folder).unwrap().count();
+        let (files, threads) = (count("/proc/self/fd"), count("/proc/self/task"));
+        let mut told = String::new();
+        text::encode(&mut told, &registry).unwrap();
+        for line in [format!("process_open_fds {files}"), format!("process_threads {threads}")] {
+            assert!(told.lines().any(|found| found == line), "{line} is missing:\n{told}");
+        }
+        assert!(files > 50 + threads);
+        drop(open);
+    }
+}

@@ -140,7 +140,10 @@ mod tests {
         let text = String::from_utf8(response.encode(delivery)).unwrap();
         let (dates, rest): (Vec<&str>, Vec<&str>) =
             text.split_inclusive("\r\n").partition(|line| line.starts_with("Date: "));
-        assert_eq!(dates.len(), 1, "{text}");
+        let date = dates.concat().trim().strip_prefix("Date: ").map(str::to_owned).unwrap();
+        let told = jiff::fmt::rfc2822::parse(&date).unwrap().timestamp();
+        let age = Timestamp::now().duration_since(told).as_secs();
+        assert!(date.ends_with(" GMT") && (0..60).contains(&age), "{date}");
         rest.concat()
     }
 

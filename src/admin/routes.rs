@@ -238,3 +238,6 @@ fn parse<'a, T: Default + Deserialize<'a>>(body: &'a [u8], example: &str) -> Res
         Response::error(400, format!("the body cannot be used: {error}; send {example} or nothing"))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -49,3 +49,63 @@ impl Drop for Serving {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::sync::mpsc;
+    use std::time::Duration;
+
+    use rustix::process::getpriority_process;
+
+    use super::*;
+    use crate::admin::limits;
+    use crate::node::logged::logged;
+    use crate::testing::within::within;
+
+    /// Far longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(20);
+
+    const CREW: Crew = Crew { name: "test", priority: 3, stack: limits::STACK };
+
+    #[test]
+    fn each_client_has_a_thread_of_its_own_and_none_outlives_the_server() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let places = Arc::<Places>::default();
+        let (tell, told) = mpsc::channel();
+        let serving = Serving::start(CREW, listener.into(), places.clone(), move |place| {
+            let name = thread::current().name().map(str::to_owned);
+            tell.send((name, getpriority_process(None).unwrap())).unwrap();
+            // It writes on while the server only stops to read, as to a client that takes no answer.
+            place.wait(|| while place.socket().write(&[b'x'; 4096]).is_ok() {});
+        });
+        let serving = serving.unwrap();
+        let own = getpriority_process(None).unwrap();
+        let mut clients = [(); 2].map(|()| {
+            let client = TcpStream::connect(address).unwrap();
+            let (name, priority) = told.recv_timeout(LONG).unwrap();
+            assert_eq!(name.as_deref(), Some("test-client"));
+            assert!([3, own.max(3)].contains(&priority), "{priority}, and {own} of the test");
+            client
+        });
+        let ends = thread::spawn(move || drop(serving));
+        within(LONG, "it ends beside clients that take no answer", || ends.is_finished());
+        assert!(places.is_closing());
+        assert!(told.try_recv().is_err() && TcpStream::connect(address).is_err());
+        for client in &mut clients {
+            client.set_read_timeout(Some(LONG)).unwrap();
+            let _ = client.read_to_end(&mut Vec::new()); // a reset is an end, too
+        }
+    }
+
+    #[test]
+    fn a_panic_of_its_thread_is_told() {
+        let listener = Arc::new(Socket::from(TcpListener::bind("127.0.0.1:0").unwrap()));
+        let thread = Some(thread::spawn(|| panic!("on purpose")));
+        let serving = Serving { listener, places: Arc::default(), thread };
+        let lines = logged(|| drop(serving));
+        assert_eq!(lines, ["ERROR : a thread of HTTP panicked; this is a defect"]);
+    }
+}

@@ -104,23 +104,108 @@ fn is_of_this_host(host: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::thread;
+    use std::time::Duration;
+
+    use rustix::process::getpriority_process;
+    use socket2::SockRef;
+
     use super::*;
 
-    fn code(text: &str) -> Option<u16> {
-        let request = Request::parse(text.as_bytes()).unwrap().unwrap().0;
-        judge(&request).map(|response| response.code)
+    /// The refusal of a request with this first line and these headers.
+    fn judged(text: &str) -> Option<Response> {
+        judge(&Request::parse(format!("{text}\r\n\r\n").as_bytes()).unwrap().unwrap().0)
     }
 
     #[test]
     fn it_answers_questions_that_name_this_host() {
-        for host in ["127.0.0.1", "127.0.0.1:7400", "localhost:8000", "LOCALHOST", "[::1]:7400"] {
-            assert_eq!(code(&format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n")), None, "{host}");
+        for host in [
+            "127.0.0.1",
+            "127.0.0.1:7400",
+            "127.9.9.9",
+            "localhost:8000",
+            "LOCALHOST",
+            "[::1]:7400",
+            "[::1]",
+        ] {
+            for method in ["GET", "HEAD"] {
+                assert_eq!(judged(&format!("{method} / HTTP/1.1\r\nHost: {host}")), None, "{host}");
+            }
         }
-        for host in ["evil.example:7400", "10.0.0.1", "localhost.evil", "", "127.0.0.1.evil:7400"] {
-            let text = format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n");
-            assert_eq!(code(&text), Some(403), "{host}");
+        let sentence = "this site is for browsers on its own host: ask for it by http://127.0.0.1 or http://localhost, \
+                        with its port";
+        let stranger = Some(Response::error(403, sentence));
+        for host in [
+            "evil.example:7400",
+            "10.0.0.1",
+            "localhost.evil",
+            "",
+            "127.0.0.1.evil:7400",
+            "localhost:80a",
+        ] {
+            let text = format!("GET / HTTP/1.1\r\nHost: {host}");
+            assert_eq!(judged(&text), stranger, "{host}");
         }
-        assert_eq!(code("GET / HTTP/1.0\r\n\r\n"), Some(403), "it names none");
-        assert_eq!(code("POST /run HTTP/1.1\r\nHost: localhost\r\n\r\n"), Some(405));
+        assert_eq!(judged("GET / HTTP/1.0"), stranger, "it names none");
+        assert_eq!(judged("POST / HTTP/1.1\r\nHost: evil.example"), stranger);
+        let sentence = "POST is not taken here; ask by GET";
+        let refused = Some(Response::error(405, sentence).allowing("GET, HEAD"));
+        assert_eq!(judged("POST /run HTTP/1.1\r\nHost: localhost"), refused);
+    }
+
+    #[test]
+    fn a_conversation_goes_on_until_the_client_has_enough_or_the_site_ends() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (own, address) = (listener.try_clone().unwrap(), listener.local_addr().unwrap());
+        let priority = getpriority_process(None).unwrap();
+        let site = Site::start(listener, move |request| {
+            assert_eq!(thread::current().name(), Some("site-client"));
+            let lowered = getpriority_process(None).unwrap();
+            assert!([5, priority.max(5)].contains(&lowered), "{lowered}");
+            Response::bytes(request.path.clone().into_bytes())
+        });
+        let site = site.unwrap();
+        assert_eq!(site.address(), address);
+        assert!(SockRef::from(&own).tcp_nodelay().unwrap());
+        drop(own);
+        let said = |text: &str| {
+            let mut client = TcpStream::connect(address).unwrap();
+            client.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+            client.write_all(text.as_bytes()).unwrap();
+            let mut heard = String::new();
+            client.read_to_string(&mut heard).unwrap();
+            let lines = heard.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: "));
+            lines.collect::<String>()
+        };
+        let answer = |rest: &str| {
+            format!(
+                "HTTP/1.1 200 OK\r\nContent-Type: application/octet-stream\r\nContent-Length: 2\r\n\
+                 Cache-Control: no-store\r\n{rest}"
+            )
+        };
+        let host = "HTTP/1.1\r\nHost: localhost\r\n";
+        let close = "Connection: close\r\n";
+        assert_eq!(
+            said(&format!(
+                "GET /a {host}\r\nHEAD /b {host}\r\nGET /c {host}{close}\r\nGET /d {host}\r\n"
+            )),
+            [answer("\r\n/a"), answer("\r\n"), answer(&format!("{close}\r\n/c"))].concat()
+        );
+        let old = "HTTP/1.0\r\nHost: localhost\r\n";
+        let keep = "Connection: keep-alive\r\n";
+        assert_eq!(
+            said(&format!("GET /a {old}{keep}\r\nGET /b {old}\r\n")),
+            [answer(&format!("{keep}\r\n/a")), answer(&format!("{close}\r\n/b"))].concat()
+        );
+        assert!(said("hello\r\n\r\n").starts_with("HTTP/1.1 400 Bad Request\r\n"));
+        let mut idle = TcpStream::connect(address).unwrap();
+        idle.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        idle.write_all(format!("GET /a {host}\r\n").as_bytes()).unwrap();
+        idle.read_exact(&mut [0; 40]).unwrap();
+        drop(site);
+        let _ = idle.read_to_end(&mut Vec::new());
+        assert!(TcpStream::connect(address).is_err());
     }
 }

@@ -4,6 +4,8 @@
 //! not taken yet: at most one batch. A client that does not take a batch in time is cut off; when it comes back with
 //! the id of the last event that it read, it misses nothing that is still kept.
 
+use std::time::Instant;
+
 use crate::node::events::{Event, EventId, EventLog};
 
 use super::limits;
@@ -15,7 +17,7 @@ const LOT: usize = 32;
 const LOT_BYTES: usize = 16 * 1024;
 
 /// A sign of life of the stream while nothing happens.
-pub const BEAT: &[u8] = b": nothing new\n\n";
+const BEAT: &[u8] = b": nothing new\n\n";
 
 /// The head of the stream. The end of the connection is the end of the stream.
 pub const HEAD: &[u8] =
@@ -35,16 +37,29 @@ pub fn too_many() -> Response {
 pub struct Stream {
     /// The last event that was sent to it.
     sent: EventId,
+    /// When it was sent anything last.
+    since: Instant,
 }
 
 impl Stream {
-    /// A stream of the events after this one.
-    pub fn new(sent: EventId) -> Stream {
-        Stream { sent }
+    /// A stream of the events after this one, which begins now.
+    pub fn new(sent: EventId, now: Instant) -> Stream {
+        Stream { sent, since: now }
     }
 
-    /// The next events as bytes; empty if there is none.
-    pub fn next(&mut self, log: &EventLog) -> Vec<u8> {
+    /// What is sent now: the next events or, where there was none for long, a sign of life; else nothing.
+    pub fn next(&mut self, log: &EventLog, now: Instant) -> Vec<u8> {
+        let mut bytes = self.events(log);
+        if bytes.is_empty() && now.duration_since(self.since) >= limits::BEAT {
+            bytes.extend(BEAT);
+        }
+        if !bytes.is_empty() {
+            self.since = now;
+        }
+        bytes
+    }
+
+    fn events(&mut self, log: &EventLog) -> Vec<u8> {
         let mut bytes = Vec::new();
         for event in log.after(self.sent, LOT) {
             if let Ok(id) = event.id.parse() {
@@ -74,4 +89,93 @@ pub fn wanted(request: &Request, log: &EventLog) -> Result<EventId, Response> {
 fn frame(event: &Event) -> Vec<u8> {
     let document = serde_json::json!(event);
     format!("id: {}\nevent: {}\ndata: {document}\n\n", event.id, event.event.name()).into_bytes()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::node::events::tests::event;
+
+    /// A log of events with these reasons, and a stream of all of them.
+    fn log(reasons: &[&str]) -> (EventLog, Stream) {
+        let log = EventLog::new(3);
+        log.push(reasons.iter().map(|reason| event(reason)));
+        (log, Stream::new(EventId { start: 3, number: 0 }, Instant::now()))
+    }
+
+    fn text(bytes: &[u8]) -> &str {
+        std::str::from_utf8(bytes).unwrap()
+    }
+
+    /// How many events come at a time, until there are none.
+    fn lots(reasons: &[&str]) -> Vec<usize> {
+        let (log, mut stream) = log(reasons);
+        let now = stream.since;
+        let lots =
+            std::iter::from_fn(|| Some(stream.next(&log, now)).filter(|lot| !lot.is_empty()));
+        lots.map(|lot| text(&lot).matches("id: 3-").count()).collect()
+    }
+
+    #[test]
+    fn an_event_is_sent_with_its_id_its_kind_and_its_document() {
+        let (log, mut stream) = log(&["it is\ndead", "b"]);
+        let now = stream.since;
+        let about = r#"{"at_ms":1700000000123,"epoch":7,"event":"no_leader","from":null,"halting":null,"id":"3-1","#;
+        let rest = r#""leader":null,"leaderless":null,"leaderless_ms":null,"member":null,"node":"a","reason":"#;
+        let one = format!(
+            "id: 3-1\nevent: no_leader\ndata: {about}{rest}\"it is\\ndead\",\"state\":\"electing\"}}\n\n"
+        );
+        let two = one.replace("3-1", "3-2").replace("it is\\ndead", "b");
+        assert_eq!(text(&stream.next(&log, now)), one + &two);
+        assert_eq!(text(&stream.next(&log, now)), "", "they were sent");
+    }
+
+    #[test]
+    fn a_lot_has_32_events_or_the_first_that_fill_16_kib() {
+        assert_eq!(lots(&["a"; 33]), [32, 1]);
+        let length = frame(&log(&[""]).0.after(EventId { start: 3, number: 0 }, 1)[0]).len();
+        let fill = |length_of_all: usize| "a".repeat(length_of_all - length);
+        assert_eq!(lots(&[&fill(16 * 1024), "b"]), [1, 1]);
+        assert_eq!(lots(&[&fill(16 * 1024 - 1), "b"]), [2]);
+    }
+
+    #[test]
+    fn a_stream_gives_a_sign_of_life_when_it_has_said_nothing_for_15_s() {
+        let (log, mut stream) = log(&[]);
+        let (begun, beat) = (stream.since, ": nothing new\n\n");
+        let at = |ms| begun + Duration::from_millis(ms);
+        for (ms, said) in [(14_999, ""), (15_000, beat), (29_999, ""), (30_001, beat), (45_000, "")]
+        {
+            assert_eq!(text(&stream.next(&log, at(ms))), said, "{ms}");
+        }
+        log.push([event("a")]);
+        assert!(text(&stream.next(&log, at(45_500))).starts_with("id: 3-1\n"));
+        assert_eq!(text(&stream.next(&log, at(60_499))), "");
+        assert_eq!(text(&stream.next(&log, at(60_500))), beat);
+    }
+
+    #[test]
+    fn a_client_listens_after_the_event_that_it_names_or_from_now_on() {
+        let (log, _) = log(&["a", "b"]);
+        let wanted = |headers: &str| {
+            let text = format!("GET /events HTTP/1.1\r\nHost: n\r\n{headers}\r\n");
+            wanted(&Request::parse(text.as_bytes()).unwrap().unwrap().0, &log)
+        };
+        assert_eq!(wanted(""), Ok(EventId { start: 3, number: 2 }));
+        assert_eq!(wanted("Last-Event-ID: \r\n"), Ok(EventId { start: 3, number: 2 }));
+        assert_eq!(wanted("Last-Event-ID: 3-1\r\n"), Ok(EventId { start: 3, number: 1 }));
+        let sentence = "\"yesterday\" is no id of an event; write one such as 3-17";
+        assert_eq!(wanted("Last-Event-ID: yesterday\r\n"), Err(Response::error(400, sentence)));
+    }
+
+    #[test]
+    fn a_stream_passes_a_proxy_and_one_too_many_is_refused_with_words() {
+        let head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nCache-Control: no-store\r\n\
+                    X-Accel-Buffering: no\r\nConnection: close\r\n\r\nretry: 500\n\n";
+        assert_eq!(text(HEAD), head);
+        let sentence = "32 streams of events are open already, which is the most: close one, or ask another node";
+        assert_eq!(too_many(), Response::error(503, sentence));
+    }
 }

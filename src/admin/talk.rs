@@ -111,3 +111,115 @@ fn late() -> Response {
         format!("the request was not complete within {limit} ms; send it in one go"),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{Read, Write};
+    use std::net::{TcpListener, TcpStream};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::admin::places::Places;
+
+    /// Far longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(20);
+
+    /// A conversation, and the client.
+    fn talk(places: &Places) -> (Talk<'_>, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        client.set_read_timeout(Some(LONG)).unwrap();
+        let (socket, from) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (Talk::new(places.admit(socket.into(), from.ip())), client)
+    }
+
+    /// What the client hears up to the end, without the date.
+    fn heard(mut client: TcpStream) -> String {
+        let mut text = String::new();
+        client.read_to_string(&mut text).unwrap();
+        text.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect()
+    }
+
+    #[test]
+    fn a_client_may_be_silent_for_30_s_between_two_requests_and_for_2_s_amid_one() {
+        let places = Places::default();
+        let (mut talk, _client) = talk(&places);
+        let left = |talk: &Talk<'_>| {
+            let before = Instant::now();
+            let until = talk.until_next();
+            (until - before, until - Instant::now())
+        };
+        let (longest, shortest) = left(&talk);
+        assert!((shortest..=longest).contains(&Duration::from_secs(30)), "{longest:?}");
+        talk.inbound.hear(b"G");
+        let (longest, shortest) = left(&talk);
+        assert!(shortest <= Duration::from_secs(2), "{shortest:?}");
+        assert!(longest >= Duration::from_millis(2005), "{longest:?}: others come first");
+    }
+
+    /// The time for a request begins with its first byte, however long its client was waited for.
+    #[test]
+    fn a_request_that_does_not_come_in_time_is_told_so_and_silence_is_not() {
+        let places = Places::default();
+        let (mut silent, client) = talk(&places);
+        let now = Instant::now();
+        assert!(matches!(silent.hear(now), Ok(Err(Over::Silence))));
+        drop(silent);
+        assert_eq!(heard(client), "");
+        let (mut late, mut client) = talk(&places);
+        client.write_all(b"GET / HTTP/1.1\r\n").unwrap();
+        let begun = Instant::now();
+        assert!(matches!(late.hear(begun + LONG), Ok(Err(Over::Answered))));
+        let took = begun.elapsed();
+        assert!((Duration::from_secs(2)..LONG).contains(&took), "{took:?}");
+        drop(late);
+        let body =
+            "{\"error\":\"the request was not complete within 2000 ms; send it in one go\"}\n";
+        let head = "HTTP/1.1 408 Request Timeout\r\nContent-Type: application/json\r\nContent-Length: 75\r\n\
+                    Cache-Control: no-store\r\nConnection: close\r\n\r\n";
+        assert_eq!(heard(client), format!("{head}{body}"));
+        let (mut ends, client) = talk(&places);
+        drop(client);
+        assert!(matches!(ends.hear(Instant::now() + LONG), Ok(Err(Over::Silence))));
+    }
+
+    #[test]
+    fn a_request_is_progress_and_its_body_is_asked_for() {
+        let places = Places::default();
+        let (mut talk, mut client) = talk(&places);
+        client
+            .write_all(
+                b"POST /a HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n",
+            )
+            .unwrap();
+        let (other, _stays) = self::talk(&places);
+        let asked = std::thread::scope(|scope| {
+            let hears = scope.spawn(|| talk.hear(Instant::now() + LONG));
+            let mut told = [0; 25];
+            client.read_exact(&mut told).unwrap();
+            assert_eq!(&told, b"HTTP/1.1 100 Continue\r\n\r\n");
+            client.write_all(b"{}").unwrap();
+            hears.join().unwrap()
+        });
+        let Ok(Ok(asked)) = asked else { panic!("it is a request") };
+        assert_eq!((asked.request.path.as_str(), &asked.body[..]), ("/a", &b"{}"[..]));
+        talk.line.place().wait(|| other.line.place().wait(|| places.make_room()));
+        assert!(other.line.place().is_over() && !talk.line.place().is_over());
+    }
+
+    /// A reset would take the answer away.
+    #[test]
+    fn after_the_last_answer_what_a_client_says_is_dropped_for_half_a_second() {
+        let places = Places::default();
+        let (mut talk, mut client) = talk(&places);
+        let over = talk.refuse(&Response::error(400, "why"));
+        assert!(matches!(over, Ok(Over::Answered)));
+        let begun = Instant::now();
+        client.write_all(&[b'x'; 5000]).unwrap();
+        talk.finish();
+        assert!(begun.elapsed() >= Duration::from_millis(500), "it does not end the connection");
+        let text = heard(client);
+        assert!(text.ends_with("Connection: close\r\n\r\n{\"error\":\"why\"}\n"), "{text}");
+    }
+}

@@ -81,9 +81,14 @@ fn is_of_dialer(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
     use std::time::{Duration, Instant};
 
+    use rustix::io::Errno;
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
     use super::*;
+    use crate::testing::alone::alone;
 
     const FRAME: &[u8] = b"dead";
 
@@ -107,8 +112,8 @@ mod tests {
     #[test]
     fn each_dial_is_answered_and_the_oldest_connection_goes_for_the_next() {
         let (mut answers, listener) = listens();
-        let dials: Vec<_> = (0..MOST + 2).map(|_| dial(&mut answers, &listener)).collect();
-        assert_eq!(answers.streams().count(), MOST);
+        let dials: Vec<_> = (0..34).map(|_| dial(&mut answers, &listener)).collect();
+        assert_eq!(answers.streams().count(), 32);
         for mut dial in &dials {
             let mut told = Vec::new();
             dial.read_to_end(&mut told).unwrap();
@@ -149,8 +154,9 @@ mod tests {
             }
             assert_eq!(read(&answers), then);
         };
-        say(MOST_READ - 1, &[MOST_READ - 1]);
-        say(1, &[MOST_READ]);
+        let most = 64 * 1024;
+        say(most - 1, &[most - 1]);
+        say(1, &[most]);
         say(1, &[]);
     }
 
@@ -166,5 +172,34 @@ mod tests {
         ] {
             assert_eq!(is_of_dialer(&kind.into()), is_his, "{kind}");
         }
+    }
+
+    /// In a process of its own, as the limit of open files is for all of it.
+    #[test]
+    fn for_want_of_descriptors_the_oldest_connection_goes() {
+        let this = "coroner::answers::tests::for_want_of_descriptors_the_oldest_connection_goes";
+        if alone(this).is_some() {
+            return;
+        }
+        let (mut answers, listener) = listens();
+        let all = [(); 2].map(|()| dial(&mut answers, &listener));
+        let mut late = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut more = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let limit = Rlimit { current: Some(64), ..getrlimit(Resource::Nofile) };
+        setrlimit(Resource::Nofile, limit).unwrap();
+        let fill = || std::iter::from_fn(|| File::open("/proc/self/stat").ok()).collect::<Vec<_>>();
+        let files = fill();
+        answers.give(&listener, FRAME).unwrap();
+        let left: Vec<_> = answers.streams().map(|open| open.peer_addr().unwrap()).collect();
+        assert_eq!(left, [more.local_addr().unwrap()], "one goes for the look whether more wait");
+        for dial in [&mut late, &mut more] {
+            let mut told = [0; 4];
+            dial.read_exact(&mut told).unwrap();
+            assert_eq!(&told, FRAME);
+        }
+        let last = fill();
+        let fails = Answers::default().give(&listener, FRAME).unwrap_err();
+        assert_eq!(fails.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
+        drop((all, files, last));
     }
 }

@@ -44,3 +44,37 @@ pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<O
     });
     Ok((count, given))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs::File;
+    use std::io::{Read, Write};
+
+    use rustix::io::{FdFlags, fcntl_getfd};
+    use socket2::{Domain, Socket, Type};
+
+    use super::*;
+
+    #[test]
+    fn a_message_comes_whole_with_its_descriptor_which_no_other_program_inherits() {
+        let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+        let (mut reader, writer) = io::pipe().unwrap();
+        send(&near, b"with one", Some(writer.as_fd())).unwrap();
+        send(&near, b"without", None).unwrap();
+        drop(writer);
+        let mut bytes = [0; 100];
+        let (count, given) = receive(&far, &mut bytes).unwrap();
+        let given = given.expect("it came");
+        assert_eq!(&bytes[..count], b"with one");
+        assert!(fcntl_getfd(&given).unwrap().contains(FdFlags::CLOEXEC));
+        File::from(given).write_all(b"a").unwrap();
+        let mut said = String::new();
+        reader.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "a");
+        let (count, given) = receive(&far, &mut bytes).unwrap();
+        assert!(&bytes[..count] == b"without" && given.is_none());
+        drop(near);
+        assert!(matches!(receive(&far, &mut bytes), Ok((0, None))), "the other side has ended");
+        assert_eq!(send(&far, b"a", None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}

@@ -147,9 +147,7 @@ impl Coroner {
 
     /// When this process ends, as nobody needs it any more.
     fn end(&self) -> Option<Instant> {
-        let most = self.charge.lease * LEASES;
-        let time = if self.is_termed { self.charge.failure.min(most) } else { most };
-        self.death.map(|death| death + time)
+        self.death.map(|death| death + time_to_answer(&self.charge, self.is_termed))
     }
 
     /// Until there is news, or something is due.
@@ -176,5 +174,27 @@ impl Coroner {
             Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
+    }
+}
+
+/// For how long after the death somebody may ask.
+fn time_to_answer(charge: &Charge, is_termed: bool) -> Duration {
+    let most = charge.lease * LEASES;
+    if is_termed { charge.failure.min(most) } else { most }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn it_answers_for_sixteen_leases_and_after_term_for_the_failure_time_if_that_is_less() {
+        let time = |failure, lease, is_termed| {
+            let [failure, lease] = [failure, lease].map(Duration::from_millis);
+            let charge = Charge { dead: Vec::new(), incarnation: 7, group: None, failure, lease };
+            time_to_answer(&charge, is_termed).as_millis()
+        };
+        assert_eq!((time(9000, 1000, false), time(9000, 1000, true)), (16_000, 9000));
+        assert_eq!((time(17_000, 1000, false), time(17_000, 1000, true)), (16_000, 16_000));
     }
 }

@@ -5,7 +5,7 @@ use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::os::unix::net::UnixStream;
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
@@ -298,6 +298,21 @@ fn a_coroner_ends_after_sixteen_leases_and_after_term_already_after_the_failure_
         }
         coroner.orphan();
         assert!(coroner.end().success(), "{lease:?} {failure:?}");
+    }
+}
+
+/// Jobs of the group's users have guards, and none of these users may take the place of the next node.
+#[test]
+fn a_group_may_register_guards_and_nothing_else() {
+    let folder = tempfile::tempdir().unwrap();
+    let own = fs::metadata(folder.path()).unwrap().gid();
+    let mut order = attend(LONG, LONG);
+    order["Attend"]["group"] = own.into();
+    let (coroner, answer) = Coroner::begin(folder, &order, Some(&listener().0));
+    assert_eq!(answer, json!({"Ok": null}));
+    for (file, mode) in [("guards.sock", 0o660), ("coroner.sock", 0o600)] {
+        let found = fs::metadata(coroner.folder.path().join(file)).unwrap();
+        assert_eq!(found.permissions().mode() & 0o777, mode, "{file}");
     }
 }
 

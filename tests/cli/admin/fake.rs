@@ -37,6 +37,8 @@ pub struct State {
     pub tally: Arc<Tally>,
     pub history: Arc<Vec<Entry>>,
     pub record: Record,
+    /// While a test holds this, no command is carried out and no record is told.
+    pub gate: Arc<Mutex<()>>,
     /// The effects of a command.
     effect: fn(&mut State),
 }
@@ -63,6 +65,7 @@ impl Handle for FakeNode {
     }
 
     fn record(&self) -> Record {
+        self.pass_gate();
         self.0.lock().unwrap().record.clone()
     }
 
@@ -74,7 +77,9 @@ impl Handle for FakeNode {
         self.0.lock().unwrap().task.clone()
     }
 
-    fn command(&self, command: Command, _: Duration) -> Result<Outcome, CommandError> {
+    fn command(&self, command: Command, limit: Duration) -> Result<Outcome, CommandError> {
+        assert_eq!(limit, Duration::from_secs(2));
+        self.pass_gate();
         let mut state = self.0.lock().unwrap();
         state.commands.push(command);
         (state.effect)(&mut state);
@@ -99,8 +104,21 @@ impl FakeNode {
             tally: Arc::new(Tally::new(Histogram::new([0.001]))),
             history: Arc::default(),
             record: Record::default(),
+            gate: Arc::default(),
             effect: |_| {},
         })))
+    }
+
+    fn pass_gate(&self) {
+        let gate = self.0.lock().unwrap().gate.clone();
+        drop(gate.lock());
+    }
+
+    /// Lets no command and no record pass while this lives.
+    pub fn shut<T>(&self, meanwhile: impl FnOnce() -> T) -> T {
+        let gate = self.0.lock().unwrap().gate.clone();
+        let _shut = gate.lock().unwrap();
+        meanwhile()
     }
 
     /// That it is node N of the cluster, and not node-1.
@@ -247,6 +265,15 @@ impl Peer {
         ended
     }
 
+    /// Whether there is an answer, looked up without waiting and without reading.
+    pub fn has_answer(&self) -> bool {
+        let stream = self.0.get_ref();
+        stream.set_nonblocking(true).unwrap();
+        let has_answer = stream.peek(&mut [0]).is_ok_and(|count| count > 0);
+        stream.set_nonblocking(false).unwrap();
+        has_answer
+    }
+
     /// The next answer; its body is read by its Content-Length.
     pub fn answer(&mut self) -> Answer {
         let mut answer = self.header();
@@ -299,6 +326,31 @@ pub fn ask(address: SocketAddr, text: &str) -> Answer {
     let mut peer = Peer::connect(address);
     peer.say(text);
     peer.answer()
+}
+
+/// All that is answered to this line and these header lines, without the date.
+pub fn whole(address: SocketAddr, line: &str, headers: &str) -> String {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let text = format!("{line} HTTP/1.1\r\nHost: n\r\nConnection: close\r\n{headers}\r\n");
+    stream.write_all(text.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    text.split_inclusive("\r\n").filter(|line| !line.starts_with("Date: ")).collect()
+}
+
+/// An answer of JSON as [`whole`] gives it, with these header lines.
+pub fn answer(code: &str, headers: &str, body: &str) -> String {
+    let length = body.len() + 1;
+    format!(
+        "HTTP/1.1 {code}\r\nContent-Type: application/json\r\nContent-Length: {length}\r\n\
+         Cache-Control: no-store\r\n{headers}Connection: close\r\n\r\n{body}\n"
+    )
+}
+
+/// The refusal with this code and this sentence.
+pub fn refusal(code: &str, sentence: &str) -> String {
+    answer(code, "", &serde_json::json!({ "error": sentence }).to_string())
 }
 
 /// `GET path`, on a connection of its own.

@@ -68,15 +68,15 @@ fn ten_megabytes_of_header_get_an_answer_and_no_memory() {
 }
 
 #[test]
-fn a_silent_client_is_let_go_after_a_second() {
+fn a_silent_client_is_let_go_after_two_seconds() {
     let node = FakeNode::new();
     let server = node.serve();
     let begun = Instant::now();
     let mut peer = Peer::connect(server.local_addr());
     assert!(peer.is_closed(), "a client that said nothing is told nothing");
     let took = begun.elapsed();
-    let second = Duration::from_millis(900)..Duration::from_secs(10);
-    assert!(second.contains(&took), "{took:?}");
+    let expected = Duration::from_secs(2)..Duration::from_secs(10);
+    assert!(expected.contains(&took), "{took:?}");
 }
 
 #[test]
@@ -165,7 +165,7 @@ fn a_client_that_takes_no_answer_does_not_hold_up_a_stop() {
 }
 
 /// The nice values of the threads of this process, in which the node runs, that have this name.
-fn nice_values(name: &str) -> Vec<i32> {
+pub fn nice_values(name: &str) -> Vec<i32> {
     let tasks = fs::read_dir("/proc/self/task").unwrap().flatten();
     let stats = tasks.filter_map(|task| fs::read_to_string(task.path().join("stat")).ok());
     let of_name = stats.filter_map(|stat| {
@@ -185,8 +185,9 @@ fn the_threads_of_clients_give_way_to_others() {
     peer.say("GET /livez HTTP/1.1\r\nHost: n\r\n\r\n");
     assert_eq!(peer.answer().code, 200);
     // A thread is about to lower its own priority when it begins, and other tests have such threads.
+    let own = rustix::process::getpriority_process(None).unwrap();
     until("they have a lower priority", || {
         let values = nice_values("admin-client");
-        !values.is_empty() && values.iter().all(|value| *value >= 5)
+        !values.is_empty() && values.iter().all(|value| [5, own.max(5)].contains(value))
     });
 }

@@ -12,6 +12,8 @@ mod orders;
 pub mod pace;
 mod page;
 mod peers;
+mod places;
 mod protocol;
 mod usage;
 mod views;
+mod whole;

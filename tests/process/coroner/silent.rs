@@ -77,6 +77,8 @@ fn a_coroner_that_stands_still_says_nothing_and_holds_no_restart_up() {
     node.start();
     cluster.agree();
     until_gone(coroner);
+    node.until_logged(&["the coroner of the last process of this member stood still: killed it"]);
+    node.until_logged(&["the coroner of the last process of this member left nothing: "]);
 }
 
 /// It cannot know of the job, so it is ended before that begins.
