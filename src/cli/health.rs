@@ -197,8 +197,7 @@ mod tests {
             let problem = Problem { kind, text, about: String::new(), since: String::new() };
             asked.answer.as_mut().unwrap().problems = vec![problem];
             let text = line(&judge(&[asked]));
-            let begin =
-                "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 1 node answers; a: k: ";
+            let begin = "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 1 node answers; a: k: ";
             let end = " | failures_tolerated=1 answering=1;;;0;1 problems=1 epoch=7c\n";
             let words = text.strip_prefix(begin).and_then(|text| text.strip_suffix(end));
             words.unwrap_or_else(|| panic!("{text}")).to_owned()

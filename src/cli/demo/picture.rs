@@ -217,7 +217,8 @@ k kill   f freeze, thaw   r restart   s
            the leader resigns   q quit
 
 ";
-        let happened = ["0.100 s  the first words of a line that", "           is long", "0.200 s  last"];
+        let happened =
+            ["0.100 s  the first words of a line that", "           is long", "0.200 s  last"];
         for (height, from) in [(19, 0), (100, 0), (18, 1), (17, 2), (16, 3), (1, 3)] {
             let happened: String = happened[from..].iter().map(|it| format!("{it}\n")).collect();
             assert_eq!(shown(height), format!("{above}{happened}"), "{height}");

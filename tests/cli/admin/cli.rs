@@ -152,6 +152,19 @@ fn a_flag_comes_before_the_environment() {
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", "node-7"), Some(78));
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", ""), Some(0), "as if it were not set");
     assert_eq!(ask(&["--admin", &own, "--node", "node-1"], "ELECTD_ADMIN", ""), Some(2));
+    // Who names the member by any means does not ask another by the environment.
+    for (args, name) in [(&["--node", "node-1"][..], ""), (&[], "node-1")] {
+        let mut command = electd(args, "status");
+        let variables = [("ELECTD_CONFIG", file), ("ELECTD_NODE", name), ("ELECTD_ADMIN", &nobody)];
+        assert_eq!(
+            code(&run({
+                command.envs(variables);
+                command
+            })),
+            Some(0),
+            "{args:?}"
+        );
+    }
 }
 
 #[test]
@@ -259,7 +272,8 @@ fn an_address_without_a_port_is_an_error_of_usage() {
     command.env("ELECTD_ADMIN", "localhost");
     let output = run(command);
     assert_eq!(code(&output), Some(2));
-    assert!(stderr(&output).starts_with("ELECTD_ADMIN=\"localhost\" is no address"));
+    let begin = "ELECTD_ADMIN=\"localhost\" is no address: it has no port: ";
+    assert!(stderr(&output).starts_with(begin), "{}", stderr(&output));
 }
 
 /// A host that takes connections and never answers.

@@ -26,6 +26,12 @@ fn made() -> TempDir {
         "w=10.0.0.3",
     ]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let tls = folder.path().join("tls").display().to_string();
+    let said = format!(
+        "wrote {tls}: copy {tls}/NAME to the host of each member, beside the file, and move {tls}/ca-key.pem to a safe \
+         place\nwrote {file}; next: electd check --config {file}\n"
+    );
+    assert_eq!(stderr(&output), said);
     folder
 }
 
@@ -82,6 +88,14 @@ fn check_names_the_file_that_cannot_be_used() {
         let words = "tls/b/cert.pem: its certificate is for electd://two%20sites/a, and not electd://two%20sites/b";
         assert!(stderr(&output).contains(words), "{output:?}");
     }
+    fs::copy(of("a/cert.pem"), of("w/cert.pem")).unwrap();
+    let output = electd(&["check", "--config", &file(&folder)]);
+    let said = stderr(&output);
+    let files: Vec<_> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let expected = ["b/cert.pem", "w/cert.pem"].map(|it| of(it).display().to_string());
+    assert!(files.iter().zip(&expected).all(|(line, file)| line.ends_with(file)), "{said}");
+    assert_eq!(files.len(), 2, "{said}");
+    fs::remove_dir_all(of("w")).unwrap();
     fs::remove_dir_all(of("b")).unwrap();
     assert_eq!(
         electd(&["check", "--config", &file(&folder)]).status.code(),
@@ -135,8 +149,13 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     let renew = |member| electd(&["init", "--tls", "--renew", member, "--out", &file]);
     let [ca, cert, key] = read();
     let output = renew("a");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = format!(
+        "wrote {}: copy it to the host of a, beside the file; the node takes it within a second\n",
+        of("a").display()
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), said));
     let renewed = read();
+    assert!(!of("a.new").exists());
     assert!(renewed[0] == ca && renewed[1] != cert && renewed[2] != key);
     assert_eq!(mode(&of("a/key.pem")), 0o600);
     fs::remove_dir_all(of("b")).unwrap(); // as of a member that was added later
@@ -149,15 +168,23 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     let found = json["certificates"].as_array().unwrap();
     assert!(found.iter().all(|it| it["warnings"].as_array().unwrap().is_empty()), "{json}");
 
-    let refused = |member, words: &str| {
+    let refused = |member, begin: &str| {
         let output = renew(member);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(stderr(&output).contains(words), "{words} is missing from {output:?}");
+        assert!(stderr(&output).starts_with(begin), "{begin} is missing from {output:?}");
         assert_eq!(read(), renewed, "nothing changed");
+        stderr(&output)
     };
-    refused("nobody", "is no member of");
+    let unknown = format!("nobody is no member of {file}: add it to the file first\n");
+    assert_eq!(refused("nobody", ""), unknown);
     fs::copy(made().path().join("tls/ca-key.pem"), of("ca-key.pem")).unwrap();
-    refused("a", "a gets no new certificate");
+    refused("a", "a gets no new certificate: ");
     fs::remove_file(of("ca-key.pem")).unwrap();
-    refused("a", "put ca.pem and ca-key.pem");
+    let words = format!(
+        "a gets no new certificate: {}: No such file or directory (os error 2): put ca.pem and ca-key.pem of the cluster's \
+         authority into {}\n",
+        of("ca-key.pem").display(),
+        folder.path().join("tls").display()
+    );
+    assert_eq!(refused("a", ""), words);
 }

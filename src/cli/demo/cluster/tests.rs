@@ -110,17 +110,17 @@ fn the_folder_of_a_demo_has_a_name_that_is_drawn() {
     assert!(drawn.len() == 8 && u32::from_str_radix(drawn, 16).is_ok(), "{name}");
 }
 
-/// A file of one member at free addresses, whose data_dir is `data`: the file, and these addresses.
+/// A file of one member at new addresses, whose data_dir is `data`: the file, and these addresses.
 fn file_of_one(folder: &Path) -> (PathBuf, [String; 2]) {
-    // On a host of its own of this machine, so that no other process takes them.
+    // On a host of its own of this machine: a program that another test starts keeps a listener for a moment.
     let (drawn, ..) = Uuid::new_v4().as_fields();
-    let [_, _, one, two] = drawn.to_be_bytes();
-    let free = || TcpListener::bind((Ipv4Addr::new(127, 77, one, two), 0)).unwrap();
-    let held = [free(), free()];
-    let [address, admin] = held.each_ref().map(|it| it.local_addr().unwrap().to_string());
+    let [_, one, two, three] = drawn.to_be_bytes();
+    let host = Ipv4Addr::new(127, one | 64, two, three);
+    let [address, admin] = [7101, 7201].map(|port| format!("{host}:{port}"));
     let id = Uuid::new_v4();
     let member = json!({ "name": "a", "id": id, "address": address, "admin": admin });
-    let document = json!({ "cluster": "hc", "data_dir": "data", "quorum": "none", "members": [member] });
+    let document =
+        json!({ "cluster": "hc", "data_dir": "data", "quorum": "none", "members": [member] });
     let file = folder.join("cluster.json");
     write(&file, &document).unwrap();
     (file, [address, admin])
@@ -138,6 +138,7 @@ fn a_file_runs_as_it_is_or_with_changes_in_a_copy_that_names_them() {
         (Changes { algorithm: Some("ring"), quorum: None }, "ring"),
         (Changes { algorithm: None, quorum: majority }, "majority"),
     ] {
+        let (file, _) = file_of_one(folder.path());
         let copy = Cluster::of_file(&file, changes).unwrap();
         assert_eq!(copy.file, folder.path().join("data").join(name).join("cluster.json"));
         assert_eq!(copy.config, config::load(&copy.file).unwrap());
@@ -155,18 +156,18 @@ fn a_file_runs_as_it_is_or_with_changes_in_a_copy_that_names_them() {
 #[test]
 fn a_demo_of_a_file_needs_the_addresses_and_the_state_of_all_members() {
     let folder = tempfile::tempdir().unwrap();
-    let (file, addresses) = file_of_one(folder.path());
-    for address in &addresses {
-        let held = TcpListener::bind(address).unwrap();
+    for which in [0, 1] {
+        let (file, addresses) = file_of_one(folder.path());
+        let address = &addresses[which];
+        let _held = TcpListener::bind(address).unwrap();
         let error = Cluster::of_file(&file, Changes::default()).err().unwrap();
         let words = format!(
             "cannot listen on {address}, an address of a: Address already in use (os error 98); a demo runs all \
              members on this host, so give a file whose addresses are free here"
         );
         assert_eq!((error.exit, error.message), (Exit::Listen, words));
-        drop(held);
     }
-    let name = |error: io::Error| unreadable(&file, &error);
-    let words = format!("{} cannot be copied: entity not found", file.display());
-    assert_eq!(name(io::ErrorKind::NotFound.into()), CliError::new(Exit::Config, words));
+    let error = unreadable(Path::new("/c.json"), &io::ErrorKind::NotFound.into());
+    let words = "/c.json cannot be copied: entity not found";
+    assert_eq!(error, CliError::new(Exit::Config, words));
 }
