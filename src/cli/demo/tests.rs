@@ -178,13 +178,14 @@ fn the_demo_ends_with_its_keys_its_terminal_and_a_signal() {
         let asked = Box::new(Asked { target, answer: Ok(leader) });
         (stage.story, stage.lines, stage.chosen) = (Story::default(), Vec::new(), None);
         let told = [News::Line("a job prints: x".to_owned()), News::Asked(1, asked)];
-        let told = told.into_iter().chain([News::Key(b'2'), end, News::Key(b'3')]);
+        let told = told.into_iter().chain([News::Key(b'2'), end, News::Key(b'3'), News::End]);
         told.for_each(|it| stage.news.send(it).unwrap());
         stage.play(&news, &ends).unwrap();
         let words = stage.lines.iter().map(|line| line.split_once(" s  ").unwrap().1);
         assert_eq!(words.collect::<Vec<_>>(), ["a job prints: x", "node-2 leads in epoch 7"]);
         assert_eq!(stage.chosen, Some(1));
         assert!(matches!(news.try_recv(), Ok(News::Key(b'3'))), "it ended before");
+        assert!(matches!(news.try_recv(), Ok(News::End)), "which ends it in any case");
     }
     drop(interrupt);
     stage.play(&news, &ends).unwrap();
