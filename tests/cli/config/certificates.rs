@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use super::files::*;
+use crate::admin::pace::{TIMEOUT, run_within};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, SanType, date_time_ymd};
 use tempfile::TempDir;
 
@@ -75,6 +77,22 @@ fn each_member_gets_a_folder_whose_files_check_passes_and_nothing_is_overwritten
     assert!(stderr(&output).contains("exists and is not overwritten"), "{output:?}");
     assert_eq!(fs::read(folder.path().join("tls/a/key.pem")).unwrap(), key);
     assert!(!Path::new(&file).exists(), "no file that names what is not its own");
+}
+
+/// As on a disk that is full: half a file would block the next attempt.
+#[test]
+fn a_file_that_cannot_be_written_whole_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut init = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" init --nodes 1 --quorum none --out \"$1\"";
+    init.args(["-c", script, env!("CARGO_BIN_EXE_electd"), &file(&folder)]);
+    let output = run_within(TIMEOUT, init);
+    let words = format!(
+        "{} cannot be written: File too large (os error 27): name another file with --out\n",
+        file(&folder)
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(2), words));
+    assert!(!Path::new(&file(&folder)).exists());
 }
 
 #[test]

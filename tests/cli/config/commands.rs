@@ -323,6 +323,16 @@ fn a_command_beside_no_node_waits_for_one_as_long_as_it_is_told_to() {
     }
 }
 
+#[test]
+fn a_program_that_is_not_there_is_warned_of_as_it_may_come_later() {
+    let file = ConfigFile::new(GOOD);
+    let exec = ["exec", "--config", file.arg(), "--node", "node-1", "--", "./no-such"];
+    let said = stderr(&electd(&exec));
+    let words = "./no-such cannot be run on this host: No such file or directory (os error 2): it is tried when this node \
+                 leads";
+    assert!(said.lines().next().unwrap().ends_with(words), "{said}");
+}
+
 /// As a service manager has it: the node may start later.
 #[test]
 fn a_command_that_is_restarted_waits_for_a_node_until_a_signal_ends_it() {
