@@ -263,19 +263,6 @@ fn another_clusters_node_is_not_taken_for_ones_own() {
     }
 }
 
-#[test]
-fn an_address_without_a_port_is_an_error_of_usage() {
-    let output = run(electd(&["--admin", "127.0.0.1"], "status"));
-    assert_eq!(code(&output), Some(2));
-    assert!(stderr(&output).contains("has no port"), "{}", stderr(&output));
-    let mut command = electd(&[], "leader");
-    command.env("ELECTD_ADMIN", "localhost");
-    let output = run(command);
-    assert_eq!(code(&output), Some(2));
-    let begin = "ELECTD_ADMIN=\"localhost\" is no address: it has no port: ";
-    assert!(stderr(&output).starts_with(begin), "{}", stderr(&output));
-}
-
 /// A host that takes connections and never answers.
 #[test]
 fn a_leader_on_which_a_majority_agrees_is_told_without_the_dead() {
