@@ -151,9 +151,14 @@ mod tests {
     #[test]
     fn a_time_has_a_unit() {
         assert_eq!(time_to_wait("1ms"), Ok(Duration::from_millis(1)));
-        assert!(time_to_wait("0s").unwrap_err().contains("leaves no time"));
+        let none = "\"0s\" leaves no time for an answer: give more, such as 500ms";
+        assert_eq!(time_to_wait("0s"), Err(none.to_owned()));
         assert_eq!(duration("0s"), Ok(Duration::ZERO));
         assert_eq!(duration("1.5s"), Ok(Duration::from_millis(1500)));
-        assert!(["10", "", "-1s", "00:00:01", "soon"].iter().all(|text| duration(text).is_err()));
+        for text in ["10", "", "-1s", "00:00:01", "soon"] {
+            let wrong =
+                format!("\"{text}\" is no time: give a number and a unit, such as 500ms or 10s");
+            assert_eq!([duration(text), time_to_wait(text)], [Err(wrong.clone()), Err(wrong)]);
+        }
     }
 }

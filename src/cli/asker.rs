@@ -57,6 +57,25 @@ fn user(uid: u32) -> String {
 mod tests {
     use super::*;
 
+    /// Its own folder, or that of all nodes before its first start.
+    #[test]
+    fn the_folder_of_the_state_tells_as_whom_the_node_runs() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        let config = crate::config::parse(include_str!("../../conf/cluster.json"), &file).unwrap();
+        let found = || {
+            let asker = Asker::of(&config, &config.members[1]);
+            (asker.own, asker.state)
+        };
+        let own = geteuid().as_raw();
+        assert_eq!(found(), (own, None));
+        let data = folder.path().join("data");
+        for made in [data.clone(), data.join("node-2")] {
+            fs::create_dir(&made).unwrap();
+            assert_eq!(found(), (own, Some((own, made))));
+        }
+    }
+
     #[test]
     fn the_user_of_the_state_is_named_if_it_is_another_one_and_as_sudo_takes_it() {
         let asked = |owner: Option<u32>| {

@@ -197,7 +197,7 @@ fn summary(config: &Config, found: Option<&Found>) -> String {
         lines.extend(found.hidden.iter().map(|why| ("its address", format!("WARNING: {why}"))));
         lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
     }
-    lines.iter().map(|(key, value)| format!("{key:<11}{value}\n")).collect()
+    lines.iter().map(|(key, value)| format!("{key:<10} {value}\n")).collect()
 }
 
 /// Whether the members speak TLS, and which certificates need attention.

@@ -5,7 +5,6 @@ use clap::Args;
 use clap_complete::env::Shells;
 use clap_complete::{CompleteEnv, Shell};
 
-use super::args::variable;
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -44,9 +43,6 @@ impl Completions {
 
 /// Answers a shell that asks how a command line goes on. Tells whether one did.
 pub fn answer() -> bool {
-    if variable(VARIABLE).is_none() {
-        return false;
-    }
     let asked = CompleteEnv::with_factory(super::command).var(VARIABLE);
     asked.try_complete(std::env::args_os(), std::env::current_dir().ok().as_deref()).unwrap_or(true)
 }

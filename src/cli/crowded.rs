@@ -33,8 +33,10 @@ mod tests {
                 (0..members).map(|at| format!("10.0.0.1:{}", 7000 + at)).collect();
             words(addresses.iter().map(String::as_str).chain(["10.0.0.2:7000"]))
         };
-        assert_eq!(shared(SHOWN), None);
-        let warning = shared(SHOWN + 1).expect("too many");
-        assert!(warning.contains("51 members share the host 10.0.0.1"), "{warning}");
+        assert_eq!(shared(50), None);
+        let warning = "WARNING: 51 members share the host 10.0.0.1; with the default timings two cores carried 50 with \
+                       ease, and 80 never agreed on a leader: use more hosts, or give a longer timing.failure";
+        assert_eq!(shared(51).as_deref(), Some(warning));
+        assert_eq!(words([].into_iter()), None);
     }
 }

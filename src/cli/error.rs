@@ -49,3 +49,17 @@ impl From<NodeNameError> for CliError {
         CliError::new(Exit::Config, error)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_reader_that_has_read_enough_is_no_failure_and_a_full_disk_is_one() {
+        let stdout = |kind: io::ErrorKind| CliError::stdout(&kind.into());
+        let done = CliError { exit: Exit::Done, message: String::new() };
+        assert_eq!(stdout(io::ErrorKind::BrokenPipe), done);
+        let full = CliError::new(Exit::Internal, "cannot write to stdout: no storage space");
+        assert_eq!(stdout(io::ErrorKind::StorageFull), full);
+    }
+}

@@ -73,35 +73,7 @@ impl Exec {
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
         let end = self.attached(&config, name, &stopping)?;
-        match end {
-            End::Command(0) | End::Stopped(Some(0)) => Ok(()),
-            End::Command(code) | End::Stopped(Some(code)) => {
-                Err(CliError::silent(Exit::Command(code)))
-            }
-            End::Stopped(None) => {
-                let number = u8::try_from(signal.load(Ordering::SeqCst)).unwrap_or(0);
-                Err(CliError::silent(Exit::Command(128 + number)))
-            }
-            // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
-            End::NotGained if self.job.asks_once() => Err(CliError::silent(Exit::NotGained)),
-            End::NotGained => {
-                let what = format!("{name} does not lead, and did not come to within --wait");
-                Err(CliError::new(Exit::NotGained, what))
-            }
-            End::Lost => {
-                let what = format!("{name} does not lead any more, and the command was ended");
-                Err(CliError::new(Exit::Lost, what))
-            }
-            End::NoAddress => {
-                let what = format!(
-                    "an address could not be held on this host, and {name} was to hand over"
-                );
-                Err(CliError::new(Exit::Listen, what))
-            }
-            End::NodeGone { .. } => {
-                Err(CliError::new(Exit::Unavailable, format!("{name} has ended")))
-            }
-        }
+        outcome(end, name, self.job.asks_once(), signal.load(Ordering::SeqCst))
     }
 
     /// Runs the command beside the node, and beside the next one of this host when that has ended: with --restart for
@@ -164,6 +136,35 @@ impl Exec {
     }
 }
 
+/// How this process ends when its work has ended so, beside the node of this name. It may have been for a node that leads
+/// at once, and for this signal.
+fn outcome(end: End, name: &str, asked_once: bool, signal: i32) -> Result<(), CliError> {
+    match end {
+        End::Command(0) | End::Stopped(Some(0)) => Ok(()),
+        End::Command(code) | End::Stopped(Some(code)) => Err(CliError::silent(Exit::Command(code))),
+        End::Stopped(None) => {
+            let number = u8::try_from(signal).unwrap_or(0);
+            Err(CliError::silent(Exit::Command(128 + number)))
+        }
+        // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
+        End::NotGained if asked_once => Err(CliError::silent(Exit::NotGained)),
+        End::NotGained => {
+            let what = format!("{name} does not lead, and did not come to within --wait");
+            Err(CliError::new(Exit::NotGained, what))
+        }
+        End::Lost => {
+            let what = format!("{name} does not lead any more, and the command was ended");
+            Err(CliError::new(Exit::Lost, what))
+        }
+        End::NoAddress => {
+            let what =
+                format!("an address could not be held on this host, and {name} was to hand over");
+            Err(CliError::new(Exit::Listen, what))
+        }
+        End::NodeGone { .. } => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
+    }
+}
+
 /// Attaches this process to the node of this host.
 fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     let state = config.state_dir(name);
@@ -212,4 +213,48 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     };
     thread::Builder::new().name("signals".to_owned()).spawn(work).map_err(internal)?;
     Ok((stopping, number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_end_has_its_code_and_its_words() {
+        let told = |end, asked_once, signal| {
+            outcome(end, "a", asked_once, signal).map_err(|error| (error.exit, error.message))
+        };
+        let silent = |exit| Err((exit, String::new()));
+        let said = |exit, words: &str| Err((exit, words.to_owned()));
+        let late = "a does not lead, and did not come to within --wait";
+        let lost = "a does not lead any more, and the command was ended";
+        let address = "an address could not be held on this host, and a was to hand over";
+        for (end, asked_once, signal, expected) in [
+            (End::Command(0), false, 0, Ok(())),
+            (End::Command(7), false, 0, silent(Exit::Command(7))),
+            (End::Stopped(Some(0)), false, SIGTERM, Ok(())),
+            (End::Stopped(Some(7)), false, SIGTERM, silent(Exit::Command(7))),
+            (End::Stopped(None), false, SIGTERM, silent(Exit::Command(143))),
+            (End::Stopped(None), false, SIGHUP, silent(Exit::Command(129))),
+            (End::NotGained, true, 0, silent(Exit::NotGained)),
+            (End::NotGained, false, 0, said(Exit::NotGained, late)),
+            (End::Lost, true, 0, said(Exit::Lost, lost)),
+            (End::NoAddress, true, 0, said(Exit::Listen, address)),
+            (End::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),
+        ] {
+            assert_eq!(told(end, asked_once, signal), expected, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn a_command_line_with_nothing_to_run_is_wrong() {
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            exec: Exec,
+        }
+        let error = <Flags as clap::Parser>::parse_from(["x"]).exec.run().unwrap_err();
+        let words = "say what to run: electd exec -- CMD, or give --address";
+        assert_eq!(error, CliError::new(Exit::Usage, words));
+    }
 }

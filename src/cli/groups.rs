@@ -45,6 +45,50 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_help_has_the_groups_in_their_order_and_the_options_below() {
+        let command =
+            |name: &'static str, about: &'static str| clap::Command::new(name).about(about);
+        let all = [
+            command("switchover", "Change the leader"),
+            command("init", "Begin"),
+            command("demo", "Try it"),
+            command("guard", "No group has it"),
+            clap::Command::new("run"), // it says nothing
+            command("check", "Look"),
+        ];
+        let plain = clap::Command::new("electd").styles(clap::builder::Styles::plain());
+        let expected = "\
+{about-with-newline}
+{usage-heading} {usage}
+
+Run a node:
+  init        Begin
+  check       Look
+
+See:
+
+Change:
+  switchover  Change the leader
+
+Learn and set up:
+  demo        Try it
+  help        Print this message, or the help of a command
+
+Options:
+{options}{after-help}
+";
+        assert_eq!(template(&plain.subcommands(all)), expected);
+        let names = GROUPS.map(|(group, names)| format!("{group}: {}", names.join(" ")));
+        let expected = [
+            "Run a node: run exec init check",
+            "See: status leader health history trace record replay watch why",
+            "Change: resign switchover drain undrain pause resume member reload",
+            "Learn and set up: demo simulate lab completions man help",
+        ];
+        assert_eq!(names, expected);
+    }
+
+    #[test]
     fn every_command_is_in_one_group() {
         let mut command = crate::cli::command();
         command.build();

@@ -202,11 +202,14 @@ mod tests {
         assert_eq!(merged[1].reason, "leader_dead by 2329", "the new leader knows best");
         assert_eq!(leaderless(&merged), 29);
         let shown = text(&merged, 3_662_329, None);
-        assert!(shown.contains("1h 1m") && shown.contains("29 ms"), "{shown}");
-        assert!(
-            shown.contains("2 leaderships; between them nobody led for 29 ms in all"),
-            "{shown}"
-        );
+        let expected = "\
+LEADER  EPOCH  FROM                      UNTIL                     FOR    NOBODY BEFORE  BECAUSE
+c       1      1970-01-01T00:00:01.001Z  1970-01-01T00:00:02.010Z  1 s    -              no leader was known before
+b       2      1970-01-01T00:00:02.329Z  now                       1h 1m  29 ms          leader_dead by 2329
+
+2 leaderships; between them nobody led for 29 ms in all
+";
+        assert_eq!(shown, expected);
     }
 
     #[test]
@@ -218,9 +221,13 @@ mod tests {
         ];
         let merged = merge(&nodes, true);
         assert_eq!(merged[0].until_ms, Some(5000));
-        assert!(text(&merge(&[history("a", vec![killed])], true), 9, None).contains("not seen"));
-        let one = merge(&[history("a", vec![entry("c", 1, 1000, Some(5000), "start")])], true);
-        assert!(text(&one, 9, None).contains("1 leadership; "));
+        let unseen = "\
+LEADER  EPOCH  FROM                      UNTIL     FOR  NOBODY BEFORE  BECAUSE
+c       1      1970-01-01T00:00:01.000Z  not seen  -    -              no leader was known before
+
+1 leadership; between them nobody led for 0 ms in all
+";
+        assert_eq!(text(&merge(&[history("a", vec![killed])], true), 9, None), unseen);
         let again = entry("c", 2, 9000, None, "start");
         let dark = merge(
             &[history(
@@ -229,10 +236,24 @@ mod tests {
             )],
             true,
         );
-        let shown = text(&dark, 10_000, None);
-        let words = "between them nobody led for at least 0 ms; once for a time that is unknown";
-        assert!(shown.contains(words) && shown.contains("  unknown  "), "{shown}");
-        assert_eq!(document(&dark)["leaderships"][1]["leaderless_ms"], serde_json::Value::Null);
+        let shown = text(&dark, 10_000, Some(70));
+        let expected = "\
+LEADER  EPOCH  FROM                      FOR         NOBODY BEFORE
+c       1      1970-01-01T00:00:01.000Z  -           -
+  no leader was known before
+c       2      1970-01-01T00:00:09.000Z  1 s so far  unknown
+  no node that answers saw how c ceased to lead
+
+2 leaderships; between them nobody led for at least 0 ms; once for a
+    time that is unknown, as no node saw its begin
+";
+        assert_eq!(shown, expected);
+        let twice = [dark.clone(), dark.clone()].concat();
+        let words = "at least 0 ms; 2 times for a time that is unknown, as no node saw its begin";
+        assert_eq!(total(&twice), words);
+        let told = document(&dark);
+        assert_eq!(told["leaderships"][1]["leaderless_ms"], serde_json::Value::Null);
+        assert_eq!((&told["leaderless_ms"], &told["leaderless_unknown"]), (&json!(0), &json!(1)));
         assert_eq!(text(&[], 9, None), "no node knows of a leader in that time\n");
     }
 
@@ -289,8 +310,16 @@ b       2      1970-01-01T00:00:02.330Z  2 s so far  30 ms
         let first = Entry { lasts: false, ..entry("c", 1, 1_000, None, "start") };
         let last = entry("b", 2, 2_330, None, "leader_dead");
         let told = document(&merge(&[history("b", vec![first, last])], true));
-        assert_eq!((&told["leaderless_ms"], &told["leaderless_unknown"]), (&json!(30), &json!(0)));
-        assert_eq!(told["leaderships"][1]["leader"], "b");
+        let last = json!({
+            "leader": "b", "epoch": 2, "since_ms": 2_330, "until_ms": null, "lasts": true, "before": "c",
+            "cause": "leader_dead", "reason": "leader_dead by 2330", "leaderless_ms": 30
+        });
+        assert_eq!(told["leaderships"][1], last);
+        let first = told["leaderships"][0].clone();
+        let expected = json!({
+            "leaderships": [first, last], "leaderless_ms": 30, "leaderless_unknown": 0
+        });
+        assert_eq!(told, expected);
     }
 
     #[test]

@@ -13,8 +13,8 @@ const TIMEOUT: Duration = Duration::from_secs(3);
 
 /// A member whose address has a host name that does not resolve on this host.
 pub struct Unresolved<'c> {
-    member: &'c MemberConfig,
-    why: io::Error,
+    pub(super) member: &'c MemberConfig,
+    pub(super) why: io::Error,
 }
 
 impl Unresolved<'_> {
@@ -76,5 +76,24 @@ mod tests {
         assert_eq!(told, object);
         let words = "does not resolve on this host: no such name; correct it, or the name service";
         assert_eq!(said(ErrorKind::NotFound), (format!("{begin}{words}"), object));
+    }
+
+    #[test]
+    fn a_member_whose_address_is_loopback_is_hidden_from_those_that_are_elsewhere() {
+        let text = include_str!("../../conf/cluster.json");
+        let mut config = crate::config::parse(text, Path::new("c.json")).unwrap();
+        assert_eq!(hidden(&config, &config.members[0]), None, "all are on this host");
+        config.members[0].listen = "127.0.0.2:7101".to_owned();
+        config.members[0].address = "127.0.0.2:7101".to_owned();
+        config.members[3].address = "192.0.2.7:7104".to_owned();
+        let why = hidden(&config, &config.members[0]).unwrap();
+        let begin = "127.0.0.2:7101 is 127.0.0.2 on this host, which no other host can dial, and node-4 is on another, \
+                     at 192.0.2.7: give ";
+        assert!(why.starts_with(begin), "{why}");
+        // A proxy may pass on what comes to its address.
+        config.members[0].address = "192.0.2.1:7101".to_owned();
+        assert_eq!(hidden(&config, &config.members[0]), None);
+        let unresolved = unresolved(&config, &config.members[0]);
+        assert!(unresolved.is_empty(), "an address of numbers needs no name service");
     }
 }

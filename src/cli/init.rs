@@ -302,11 +302,9 @@ impl NewMember {
 
 /// node-1 to node-N on this machine.
 fn local_members(nodes: u16, base_port: u16) -> Result<Vec<NewMember>, CliError> {
-    let member = |at: u32| {
-        let port = u32::from(base_port) + at;
-        parse_member(&format!("node-{}=127.0.0.1:{port}", at + 1))
-    };
-    let members: Result<Vec<NewMember>, String> = (0..u32::from(nodes)).map(member).collect();
+    // The first port whose admin port would be too high is refused, and none after it is tried.
+    let member = |at: u16| parse_member(&format!("node-{}=127.0.0.1:{}", at + 1, base_port + at));
+    let members: Result<Vec<NewMember>, String> = (0..nodes).map(member).collect();
     members.map_err(|error| {
         let message = format!("--base-port {base_port} is too high: {error}");
         CliError::new(Exit::Usage, message)

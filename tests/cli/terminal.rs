@@ -112,10 +112,24 @@ fn bash_completes_the_members_of_the_file_that_is_named() {
 
 #[test]
 fn other_shells_have_completions_too() {
-    for (shell, beginning) in [("zsh", "#compdef electd"), ("fish", "complete ")] {
+    for (shell, beginning) in [
+        ("bash", "_clap_complete_electd() {"),
+        ("zsh", "#compdef electd"),
+        ("fish", "complete "),
+        ("elvish", "set edit:completion:arg-completer[electd] = "),
+        ("powershell", "Register-ArgumentCompleter -Native -CommandName electd "),
+    ] {
         let output = electd(&["completions", shell]);
         assert!(text(&output.stdout).trim_start().starts_with(beginning), "{output:?}");
         assert!(text(&output.stdout).contains("ELECTD_COMPLETE"), "{output:?}");
+    }
+    // A shell that nobody knows gets nothing, and an empty variable counts as none.
+    for (shell, shown) in [("none", ""), ("", concat!("electd ", env!("CARGO_PKG_VERSION"), "\n"))]
+    {
+        let mut asks = Command::new(env!("CARGO_BIN_EXE_electd"));
+        let output = asks.arg("--version").env("ELECTD_COMPLETE", shell).output().expect("electd");
+        let said = (output.status.code(), text(&output.stdout), text(&output.stderr));
+        assert_eq!(said, (Some(0), shown.to_owned(), String::new()), "{shell}");
     }
 }
 
@@ -138,8 +152,9 @@ fn a_demo_with_a_job_that_is_not_there_is_refused_with_its_name() {
     let output = electd(&["demo", "--", "./no-such-worker"]);
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let said = text(&output.stderr);
-    assert!(said.contains("./no-such-worker cannot be run on this host: No such file"), "{said}");
-    assert!(said.contains("give the path of a program, or a name that is found in PATH"), "{said}");
+    let words = "./no-such-worker cannot be run on this host: No such file or directory (os error 2): give the path of a \
+                 program, or a name that is found in PATH\n";
+    assert_eq!(said, words);
 }
 
 /// Whatever ended the demo: then its pipe ends.

@@ -7,7 +7,7 @@ use std::process::{Child, ChildStdout, Command, Output, Stdio};
 use std::sync::{Arc, Mutex};
 use std::thread;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, getpgid, kill_process};
 use story::story;
 use tempfile::TempDir;
 
@@ -211,6 +211,12 @@ fn nothing_is_left_when_it_is_killed_and_the_terminal_takes_lines_again() {
     terminal.shows("leads in epoch ");
     terminal.types("3f");
     terminal.shows("node-3 is frozen"); // TERM alone would not end it
+    // The signals of the terminal are for the demo alone, and neither for a node nor for the keeper.
+    let all = processes(folder.path());
+    assert_eq!(all.len(), 4, "{all:?}");
+    for (process, line) in all {
+        assert_eq!(getpgid(Some(process)).unwrap(), process, "{line}");
+    }
     assert!(!terminal.is_cooked());
     kill_process(demo(folder.path()), Signal::KILL).unwrap();
     until_nothing_is_left(folder.path());
@@ -222,11 +228,22 @@ fn without_a_terminal_it_prints_lines_until_term() {
     let mut demo = Demo::start(&["--nodes", "3", "--algorithm", "ring", "--quorum", "none"]);
     let printed = demo.prints("leads in epoch ", 1);
     assert!(printed.contains("3 nodes on this machine, algorithm ring, quorum none"), "{printed}");
+    assert_eq!(printed.matches("\nconfig  ").count(), 1, "{printed}");
     assert!(printed.contains("http://127.0.0.1:"), "{printed}");
     assert!(!printed.contains('\u{1b}'), "{printed}");
     kill_process(Pid::from_child(&demo.child), Signal::TERM).unwrap();
     demo.ends_with(0);
-    demo.prints("all nodes have ended", 1);
+    demo.prints("ending all nodes ...\nall nodes have ended\n", 1);
+}
+
+#[story]
+fn each_signal_ends_a_demo_and_leaves_nothing() {
+    for signal in [Signal::QUIT, Signal::HUP] {
+        let mut demo = Demo::start(&["--nodes", "1"]);
+        demo.prints("leads in epoch ", 1);
+        kill_process(Pid::from_child(&demo.child), signal).unwrap();
+        demo.ends_with(0);
+    }
 }
 
 #[story]

@@ -193,44 +193,4 @@ fn unwritable(path: &Path, error: &io::Error) -> CliError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_copy_has_the_paths_of_its_file() {
-        let mut document = json!({
-            "rank": {"by": "files", "path": "work"}, "tls": {"ca": "tls/ca.pem"}, "name": "a/b",
-            "health": {"command": ["./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
-            "members": [{"name": "a", "rank": {"path": "work/a"}}, {"tls": {"key": "a.key"}}],
-        });
-        make_absolute(&mut document, Path::new("/etc"));
-        let expected = json!({
-            "rank": {"by": "files", "path": "/etc/work"}, "tls": {"ca": "/etc/tls/ca.pem"}, "name": "a/b",
-            "health": {"command": ["/etc/./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
-            "members": [{"name": "a", "rank": {"path": "/etc/work/a"}}, {"tls": {"key": "/etc/a.key"}}],
-        });
-        assert_eq!(document, expected);
-    }
-
-    #[test]
-    fn a_copy_is_its_file_with_the_changes_and_a_state_apart_comments_or_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let file = folder.path().join("cluster.json");
-        let text = include_str!("../../../conf/cluster.json");
-        fs::write(&file, format!("// of a trial\n{text}")).unwrap();
-        let config = config::load(&file).unwrap();
-        let changes = Changes { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
-        let copy = copy(&config, &file, "ring-majority", changes).unwrap();
-        let copied = config::load(&copy).unwrap();
-        assert_eq!((copied.algorithm.name(), copied.quorum), ("ring", Quorum::Majority));
-        assert_eq!(copied.data_dir, config.data_dir.join("ring-majority"));
-        assert_eq!(copied.members, config.members);
-    }
-
-    #[test]
-    fn two_demos_have_ports_of_their_own() {
-        let (_one, first) = free_block(3).unwrap();
-        let (_two, second) = free_block(3).unwrap();
-        assert!(first.abs_diff(second) >= BLOCK);
-    }
-}
+mod tests;

@@ -125,6 +125,7 @@ mod tests {
     use crossbeam::channel::unbounded;
 
     use super::*;
+    use crate::admin::client::ClientError;
 
     #[test]
     fn a_job_is_quoted_line_by_line_and_a_long_line_in_parts() {
@@ -143,5 +144,26 @@ mod tests {
         let quoted = ["one", "two", &"x".repeat(1000), &"x".repeat(200), "end"];
         assert_eq!(told, quoted.map(|line| format!("a prints: {line}")));
         assert!(job.wait().unwrap().success());
+    }
+
+    /// Here none of them has an address to ask.
+    #[test]
+    fn each_node_is_asked_again_and_again_and_its_answers_have_its_place() {
+        let text = include_str!("../../../conf/cluster.json");
+        let path = std::path::Path::new("/no/such/c.json");
+        let mut config = crate::config::parse(text, path).unwrap();
+        config.members.iter_mut().for_each(|member| member.admin = None);
+        let config = Arc::new(config);
+        let (sender, news) = crossbeam::channel::bounded(1);
+        ask_all(&config, &Client::new(None), &sender).unwrap();
+        let mut times = vec![0; config.members.len()];
+        while times.iter().any(|times| *times < 2) {
+            let Ok(News::Asked(place, asked)) = news.recv_timeout(Duration::from_secs(60)) else {
+                panic!("{times:?}")
+            };
+            assert_eq!(asked.target, target(&config, &config.members[place]));
+            assert_eq!(asked.answer, Err(ClientError::NotServed));
+            times[place] += 1;
+        }
     }
 }

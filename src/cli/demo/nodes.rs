@@ -261,17 +261,69 @@ pub mod tests {
         assert!(folder.path().join("a.log").exists());
     }
 
+    /// Here the program is that of the tests, which takes no such options.
+    #[test]
+    fn what_a_node_says_is_added_to_its_log_and_where_it_has_none_it_does_not_start() {
+        let folder = tempfile::tempdir().unwrap();
+        let log = folder.path().join("a.log");
+        fs::write(&log, "an earlier start\n").unwrap();
+        let mut node = Node::start("a", &recipe(folder.path())).unwrap();
+        let said = until_said(|| node.look(&recipe(folder.path())).unwrap());
+        let text = fs::read_to_string(&log).unwrap();
+        let last = text.strip_prefix("an earlier start\n").and_then(|new| new.lines().last());
+        let last = last.expect("it says why it ends");
+        assert!(said.starts_with("a has ended with ") && said.ends_with(last), "{said}: {text}");
+        let nowhere = recipe(&folder.path().join("none"));
+        let error = Node::start("a", &nowhere).err().expect("it has no log");
+        let words = "cannot start a: No such file or directory (os error 2)";
+        assert_eq!((error.exit, error.message.as_str()), (Exit::Internal, words));
+    }
+
+    #[test]
+    fn a_node_that_is_dropped_has_ended() {
+        let node = stand_in("a", "trap '' TERM; exec sleep 999");
+        let process = Pid::from_child(&node.child);
+        drop(node);
+        assert!(rustix::process::test_kill_process(process).is_err(), "it is not even a zombie");
+    }
+
+    #[test]
+    fn the_folder_of_the_logs_is_made_with_those_above_it() {
+        let folder = tempfile::tempdir().unwrap();
+        let deep = folder.path().join("a/b");
+        assert_eq!((make_folder(&deep), make_folder(&deep)), (Ok(()), Ok(())));
+        fs::write(deep.join("file"), "").unwrap();
+        let error = make_folder(&deep.join("file/c")).unwrap_err();
+        let words = format!(
+            "cannot create {}: Not a directory (os error 20)",
+            deep.join("file/c").display()
+        );
+        assert_eq!((error.exit, error.message), (Exit::DataDir, words));
+    }
+
     #[test]
     fn a_node_that_restarts_is_told_to_end_and_is_killed_if_it_does_not() {
         let folder = tempfile::tempdir().unwrap();
         let recipe = recipe(folder.path());
         let mut node = stand_in("a", "exec sleep 999");
         let told = "a is told to end (TERM), and starts again then".to_owned();
+        let (before, grace) = (Instant::now(), Duration::from_secs(5));
         assert_eq!(node.restart(&recipe), Ok(Some(told)));
-        assert!(matches!(node.condition(), Condition::Restarts(_)));
+        let Condition::Restarts(due) = *node.condition() else { panic!("{:?}", node.condition()) };
+        assert!(due >= before + grace && due <= Instant::now() + grace, "then it is killed");
         assert_eq!(node.freeze_or_thaw(), None);
         assert_eq!(until_said(|| node.look(&recipe).unwrap()), "a starts again");
-        let mut stubborn = stand_in("b", "exec sleep 999");
+        let [go, lives] = ["go", "lives"].map(|name| folder.path().join(name));
+        let script = format!(
+            "trap '' TERM; until [ -e {} ]; do sleep 0.01; done; touch {}; exec sleep 999",
+            go.display(),
+            lives.display()
+        );
+        let mut stubborn = stand_in("b", &script);
+        stubborn.condition = Condition::Restarts(Instant::now() + grace * 1000);
+        assert_eq!(stubborn.look(&recipe), Ok(None));
+        fs::write(&go, "").unwrap();
+        until_said(|| lives.exists().then(String::new)); // it is not killed before its time
         stubborn.condition = Condition::Restarts(Instant::now());
         assert_eq!(until_said(|| stubborn.look(&recipe).unwrap()), "b starts again");
     }
@@ -305,10 +357,16 @@ pub mod tests {
             (0, "has ended; r starts it again"),
             (9, "was killed; r starts it again"),
             (71 << 8, "has ended with 71: the port is in use"),
+            (6, "has ended: signal: 6 (SIGABRT)"),
         ] {
             assert_eq!(how(ExitStatus::from_raw(status), &log), words);
         }
-        let unread = how(ExitStatus::from_raw(71 << 8), folder.path());
-        assert!(unread.starts_with("has ended with 71: its log cannot be read: "), "{unread}");
+        for (text, last) in [(String::new(), String::new()), ("x".repeat(5000), "x".repeat(4096))] {
+            fs::write(&log, text).unwrap();
+            let words = format!("has ended with 71: {last}");
+            assert_eq!(how(ExitStatus::from_raw(71 << 8), &log), words);
+        }
+        let unread = "has ended with 71: its log cannot be read: Is a directory (os error 21)";
+        assert_eq!(how(ExitStatus::from_raw(71 << 8), folder.path()), unread);
     }
 }

@@ -112,6 +112,7 @@ fn cut(line: &str, width: usize) -> String {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
+    use crate::node::status::PauseStatus;
 
     fn text(height: usize, chosen: Option<usize>) -> String {
         let lines: Vec<String> = (1..=20).map(|number| format!("line {number}")).collect();
@@ -154,18 +155,74 @@ mod tests {
     #[test]
     fn a_process_that_does_not_run_as_usual_has_a_word_of_its_own() {
         let unheard = || Err(ClientError::NotServed);
-        let state = |condition, answer| unusual(&condition, &answer).map(|(state, _)| state);
-        assert_eq!(state(Condition::Runs, unheard()), Some("starting"));
+        let state = |condition, answer| unusual(&condition, &answer);
+        let said = |state, note: &str| Some((state, note.to_owned()));
+        assert_eq!(state(Condition::Runs, unheard()), said("starting", ""));
         assert_eq!(state(Condition::Runs, silent("a").answer), None);
-        assert_eq!(state(Condition::Frozen, unheard()), Some("frozen"));
+        assert_eq!(state(Condition::Runs, following("a", None).answer), None);
+        assert_eq!(state(Condition::Frozen, unheard()), said("frozen", "f thaws it"));
         let restarts = Condition::Restarts(std::time::Instant::now());
-        assert_eq!(state(restarts, unheard()), Some("ending"));
+        assert_eq!(state(restarts, unheard()), said("ending", "it starts again then"));
+        let ended = Condition::Ended("was killed".to_owned());
+        assert_eq!(state(ended, following("a", None).answer), said("down", "was killed"));
     }
 
     #[test]
     fn a_row_of_the_table_is_cut() {
         assert_eq!(cut("abcdef", 4), "abc…");
         assert_eq!((cut("abcdef", 6), cut("äbcdef", 5)), ("abcdef".to_owned(), "äbcd…".to_owned()));
+    }
+
+    #[test]
+    fn the_nodes_that_a_digit_can_choose_are_named() {
+        let asked: Vec<Asked> = (1..=10).map(|at| silent(&format!("node-{at}"))).collect();
+        let whom = |nodes: usize, chosen| {
+            let (asked, conditions) = (&asked[..nodes], [].as_slice());
+            Picture { title: &[], asked, conditions, chosen, lines: &[] }.whom()
+        };
+        assert_eq!(whom(2, Some(1)), "keys for node-2 (1-2 choose, 0 is who leads):");
+        assert_eq!(whom(10, Some(0)), "keys for node-1 (1-9 choose, 0 is who leads):");
+        assert_eq!(whom(10, None), "keys for the leader (1-9 choose another node):");
+    }
+
+    #[test]
+    fn a_small_terminal_shows_the_latest_lines_and_the_rest_of_a_long_one_below_its_text() {
+        let lines = ["0.100 s  the first words of a line that is long", "0.200 s  last"];
+        let mut paused = following("node-1", Some(("node-1", 7)));
+        let pause = PauseStatus { since: "today".to_owned(), until: None };
+        paused.answer.as_mut().unwrap().pause = Some(pause);
+        let picture = Picture {
+            title: &["a title of more words than there is room for".to_owned()],
+            asked: &[paused],
+            conditions: &[Condition::Frozen],
+            chosen: None,
+            lines: &lines.map(str::to_owned),
+        };
+        let shown = |height| picture.text(40, height);
+        let above = "\
+a title of more words than there is room
+           for
+
+    NODE    STATE   LEADER  EPOCH  UP  …
+ 1  node-1  frozen  node-1  7      1m 1…
+
+node-1 leads in epoch 7; 1 more failure
+           tolerated
+paused: since today: nobody preempts the
+           leader
+
+keys for the leader (1-1 choose another
+           node):
+k kill   f freeze, thaw   r restart   s
+           the leader resigns   q quit
+
+";
+        let happened =
+            ["0.100 s  the first words of a line that", "           is long", "0.200 s  last"];
+        for (height, from) in [(19, 0), (100, 0), (18, 1), (17, 2), (16, 3), (1, 3)] {
+            let happened: String = happened[from..].iter().map(|it| format!("{it}\n")).collect();
+            assert_eq!(shown(height), format!("{above}{happened}"), "{height}");
+        }
     }
 
     #[test]
@@ -183,16 +240,12 @@ mod tests {
         };
         let shown = picture.text(200, 100);
         let lines: Vec<&str> = shown.lines().collect();
-        assert_eq!(lines[..2], ["a title", ""], "{shown}");
-        assert!(
-            lines[2].trim_start().starts_with("NODE ") && lines[3].starts_with(" 1"),
-            "{shown}"
-        );
-        assert!(
-            lines[4].starts_with(" 2  node-2  frozen ") && lines[4].ends_with("f thaws it"),
-            "{shown}"
-        );
-        let rest = [
+        let expected = [
+            "a title",
+            "",
+            "    NODE    STATE      LEADER  EPOCH  UP     RTT  NOTE",
+            " 1  node-1  following  node-1  7      1m 1s  -",
+            " 2  node-2  frozen     -       -      -      -    f thaws it",
             "",
             "node-1 leads in epoch 7; 1 more failure tolerated",
             "",
@@ -202,7 +255,7 @@ mod tests {
             "first",
             "second",
         ];
-        assert_eq!(lines[5..], rest, "{shown}");
+        assert_eq!(lines, expected, "{shown}");
     }
 
     /// Other nodes answer at the addresses of a file.
@@ -219,12 +272,10 @@ mod tests {
             chosen: None,
             lines: &[],
         };
-        let table = picture.table();
-        let lines: Vec<&str> = table.lines().collect();
-        let at = lines[0].find("VERSION").unwrap();
-        assert!(
-            lines[1][at..].starts_with("0.2.0") && lines[2][at..].starts_with("0.0.7"),
-            "{table}"
-        );
+        let table = "    NODE    STATE     LEADER  EPOCH  UP     RTT  VERSION  NOTE
+ 1  node-1  electing  -       0      1m 1s  -    0.2.0
+ 2  node-2  electing  -       0      1m 1s  -    0.0.7
+";
+        assert_eq!(picture.table(), table);
     }
 }

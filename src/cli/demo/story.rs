@@ -71,6 +71,7 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent, status};
     use crate::node::history::Entry;
+    use crate::node::status::LeaderlessStatus;
 
     /// This node leads in this epoch, and tells how the leadership of c before it ended.
     fn leading(name: &str, epoch: u64, cause: &str) -> Asked {
@@ -103,6 +104,16 @@ mod tests {
         assert_eq!(story.observe(&next, now).unwrap(), words);
         let old = [following("a", Some(("b", 2))), silent("b"), leading("c", 1, "start")];
         assert_eq!(story.observe(&old, now), None, "c does not know yet that b replaced it");
+        let both = [leading("b", 2, "start"), leading("a", 3, "start"), leading("c", 1, "start")];
+        assert_eq!(story.observe(&both, now).unwrap(), "a leads in epoch 3");
+        // What others tell of another leadership is not about this one.
+        let mut other = leading("b", 4, "leader_dead");
+        other.answer.as_mut().unwrap().state = "following".to_owned();
+        let asked = [leading("a", 4, "start"), other];
+        assert_eq!(story.observe(&asked, now).unwrap(), "a leads in epoch 4");
+        let mut first = leading("a", 5, "leader_dead");
+        first.answer.as_mut().unwrap().last_leadership.as_mut().unwrap().before = None;
+        assert_eq!(story.observe(&[first], now).unwrap(), "a leads in epoch 5");
     }
 
     #[test]
@@ -112,8 +123,23 @@ mod tests {
         assert_eq!(story.observe(&nobody, now + LONG), None, "nobody has led yet");
         story.observe(&[leading("b", 1, "start")], now);
         assert_eq!(story.observe(&nobody, now), None);
-        assert_eq!(story.observe(&nobody, now + LONG).unwrap(), "nobody leads");
-        assert_eq!(story.observe(&nobody, now + LONG * 2), None);
+        let second = Duration::from_secs(1);
+        assert_eq!(story.observe(&nobody, now + second - Duration::from_nanos(1)), None);
+        assert_eq!(story.observe(&nobody, now + second).unwrap(), "nobody leads");
+        assert_eq!(story.observe(&nobody, now + second * 2), None);
+        let mut why = [following("a", None), following("d", None)];
+        for (asked, reason) in why.iter_mut().zip(["c is silent", "it has not met c"]) {
+            let reason = reason.to_owned();
+            let leaderless = LeaderlessStatus { reason, ..LeaderlessStatus::default() };
+            asked.answer.as_mut().unwrap().leaderless = Some(leaderless);
+        }
+        // Somebody follows a leader, or one leads again: then the time begins anew.
+        for known in [following("a", Some(("b", 1))), leading("b", 1, "start")] {
+            assert_eq!(story.observe(&[known], now + second * 3), None);
+            assert_eq!(story.observe(&why, now + second * 4), None, "it begins now");
+            let words = "nobody leads: a: c is silent; d: it has not met c";
+            assert_eq!(story.observe(&why, now + second * 5).unwrap(), words);
+        }
     }
 
     #[test]
@@ -129,6 +155,16 @@ mod tests {
         };
         let asked = [of_a("a", "start"), of_a("b", "leader_dead"), of_a("d", "start")];
         let words = "a leads in epoch 3; nobody led for 355 ms; lost the connection to leader c";
+        assert_eq!(story.observe(&asked, now).unwrap(), words);
+        // Of all that saw it, the leader itself knows best.
+        let mut asked = ["b", "a", "d"].map(|name| of_a(name, "leader_dead"));
+        for asked in &mut asked {
+            let status = asked.answer.as_mut().unwrap();
+            let led = status.last_leadership.as_mut().unwrap();
+            (status.epoch, led.epoch) = (4, 4);
+            led.reason = format!("{} saw it", status.node.name);
+        }
+        let words = "a leads in epoch 4; nobody led for 355 ms; a saw it";
         assert_eq!(story.observe(&asked, now).unwrap(), words);
     }
 }

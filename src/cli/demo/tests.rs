@@ -121,22 +121,113 @@ fn a_resignation_goes_to_the_leader_and_its_answer_is_told() {
     let (mut stage, news) = stage(&folder);
     stage.press(b's').unwrap();
     assert_eq!(last(&stage), "no node answers, so none can resign");
-    lead(&mut stage, 0, 1);
-    stage.press(b's').unwrap();
-    let told = news.recv_timeout(Duration::from_secs(60));
-    let Ok(News::Line(words)) = told else { panic!("nothing is told") };
-    let admin = stage.asked[0].target.admin.clone().unwrap();
-    assert!(words.contains(&admin), "nobody serves there: {words}");
+    let refused = |stage: &mut Stage, place: usize| {
+        stage.press(b's').unwrap();
+        let told = news.recv_timeout(Duration::from_secs(60));
+        let Ok(News::Line(words)) = told else { panic!("nothing is told") };
+        let admin = stage.asked[place].target.admin.clone().unwrap();
+        let why = "connection refused, so no node runs there";
+        assert_eq!(words, format!("no answer from {admin}: {why}"));
+    };
+    let follow = |stage: &mut Stage, place: usize| {
+        let target = stage.asked[place].target.clone();
+        let answer = Ok(status(target.name.as_deref().unwrap(), Some(("node-2", 1))));
+        stage.hear(place, Asked { target, answer }).unwrap();
+    };
+    follow(&mut stage, 2);
+    refused(&mut stage, 2); // it passes it on to the leader
+    lead(&mut stage, 1, 1);
+    follow(&mut stage, 0);
+    refused(&mut stage, 1);
 }
 
 #[test]
 fn the_latest_lines_are_kept() {
     let folder = tempfile::tempdir().unwrap();
     let (mut stage, _news) = stage(&folder);
-    stage.lines = (0..LINES).map(|number| number.to_string()).collect();
-    stage.say("the last").unwrap();
-    assert_eq!((stage.lines.len(), stage.lines[0].as_str()), (LINES, "1"));
-    assert_eq!(last(&stage), "the last");
+    stage.lines = (0..99).map(|number| number.to_string()).collect();
+    for (words, first) in [("the hundredth", "0"), ("the last", "1")] {
+        stage.say(words).unwrap();
+        assert_eq!((stage.lines.len(), stage.lines[0].as_str()), (100, first));
+        assert_eq!(last(&stage), words);
+    }
+}
+
+#[test]
+fn a_line_has_the_seconds_since_the_start_in_a_column() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, _news) = stage(&folder);
+    stage.start = Instant::now().checked_sub(Duration::from_secs(12)).unwrap();
+    stage.say("some words").unwrap();
+    let (time, words) = stage.lines[0].split_at(7);
+    assert_eq!((words, &time[3..4]), (" s  some words", "."), "{time}");
+    let seconds: f64 = time.trim_start().parse().unwrap();
+    assert!((12.0..99.0).contains(&seconds), "{time}");
+}
+
+/// A demo takes its news in their order, and nothing after its end.
+#[test]
+fn the_demo_ends_with_its_keys_its_terminal_and_a_signal() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, news) = stage(&folder);
+    let (interrupt, ends) = channel::bounded(0);
+    for end in [News::Key(b'q'), News::Key(0x03), News::Key(0x04), News::End] {
+        let target = stage.asked[1].target.clone();
+        let mut leader = status("node-2", Some(("node-2", 7)));
+        leader.state = "leading".to_owned();
+        let asked = Box::new(Asked { target, answer: Ok(leader) });
+        (stage.story, stage.lines, stage.chosen) = (Story::default(), Vec::new(), None);
+        let told = [News::Line("a job prints: x".to_owned()), News::Asked(1, asked)];
+        let told = told.into_iter().chain([News::Key(b'2'), end, News::Key(b'3'), News::End]);
+        told.for_each(|it| stage.news.send(it).unwrap());
+        stage.play(&news, &ends).unwrap();
+        let words = stage.lines.iter().map(|line| line.split_once(" s  ").unwrap().1);
+        assert_eq!(words.collect::<Vec<_>>(), ["a job prints: x", "node-2 leads in epoch 7"]);
+        assert_eq!(stage.chosen, Some(1));
+        assert!(matches!(news.try_recv(), Ok(News::Key(b'3'))), "it ended before");
+        assert!(matches!(news.try_recv(), Ok(News::End)), "which ends it in any case");
+    }
+    drop(interrupt);
+    stage.play(&news, &ends).unwrap();
+}
+
+#[test]
+fn what_a_node_that_ended_has_said_is_old() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, _news) = stage(&folder);
+    lead(&mut stage, 1, 1);
+    stage.nodes[1].kill();
+    let said = until_said(|| {
+        stage.look().unwrap();
+        (stage.lines.len() == 2).then(|| last(&stage).to_owned())
+    });
+    assert_eq!(said, "node-2 was killed; r starts it again");
+    assert_eq!(stage.asked[1].answer, Err(ClientError::NotServed));
+}
+
+#[test]
+fn a_key_that_does_not_help_what_is_frozen_or_down_is_for_the_leader() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, _news) = stage(&folder);
+    let meant = |stage: &Stage| [b'k', b'f', b'r'].map(|key| stage.meant(key));
+    assert_eq!(meant(&stage), [None; 3]);
+    lead(&mut stage, 0, 1);
+    assert_eq!(meant(&stage), [Some(0); 3]);
+    stage.nodes[1].freeze_or_thaw();
+    assert_eq!(meant(&stage), [Some(0), Some(1), Some(0)]);
+    stage.nodes[2].kill();
+    until_said(|| stage.nodes[2].look(&stage.recipe).unwrap());
+    assert_eq!(meant(&stage), [Some(0), Some(1), Some(2)]);
+    stage.nodes[1].restart(&stage.recipe).unwrap();
+    assert_eq!(meant(&stage), [Some(0), Some(0), Some(2)], "it starts by itself");
+    stage.chosen = Some(2);
+    assert_eq!(meant(&stage), [Some(2); 3]);
+    stage.chosen = None;
+    stage.press(b'r').unwrap();
+    assert_eq!(last(&stage), "node-3 starts again");
+    stage.press(b'r').unwrap();
+    assert_eq!(last(&stage), "node-1 is told to end (TERM), and starts again then");
+    assert_eq!(stage.asked[0].answer, Err(ClientError::NotServed), "what it said is old");
 }
 
 #[test]
@@ -155,8 +246,49 @@ fn the_title_says_what_runs_and_where_its_page_and_files_are() {
     let first = "electd demo: 2 nodes on this machine, algorithm bully, quorum";
     let expected = [&[format!("{first} majority")][..], &rest("http")].concat();
     assert_eq!(title(&cluster), expected);
+    cluster.config.members[0].admin = None;
+    let [_, config, logs] = rest("http");
+    let second = cluster.config.members[1].admin.clone().unwrap();
+    let page = format!("page    http://{second}/");
+    assert_eq!(title(&cluster)[1..], [page, config.clone(), logs.clone()]);
+    cluster.config.members[1].admin = None;
+    assert_eq!(title(&cluster)[1..], [config, logs]);
+    cluster.config.members[0].admin = Some(admin.clone());
     (cluster.config.quorum, cluster.config.admin_tls) = (Quorum::None, true);
     let warning = "        for trying out: each half of a split cluster has a leader; with --quorum majority one";
     let expected = [&[format!("{first} none"), warning.to_owned()][..], &rest("https")].concat();
     assert_eq!(title(&cluster), expected);
+}
+
+#[test]
+fn the_flags_choose_the_nodes_or_a_file() {
+    #[derive(clap::Parser)]
+    struct Flags {
+        #[command(flatten)]
+        demo: Demo,
+    }
+    let parsed = |words: &[&str]| {
+        let flags = <Flags as clap::Parser>::try_parse_from([&["x"], words].concat());
+        flags.map(|flags| flags.demo).map_err(|error| error.kind())
+    };
+    let demo = parsed(&[]).unwrap();
+    assert_eq!((demo.nodes, demo.algorithm, demo.quorum), (5, None, None));
+    assert!(demo.config.is_none() && demo.keeper.is_none() && demo.job.is_empty());
+    for nodes in [1, 9] {
+        assert_eq!(parsed(&["--nodes", &nodes.to_string()]).unwrap().nodes, nodes);
+    }
+    let demo = parsed(&["--algorithm", "ring", "--quorum", "none", "--", "a", "-b"]).unwrap();
+    assert_eq!((demo.algorithm.as_deref(), demo.quorum), (Some("ring"), Some(Quorum::None)));
+    assert_eq!(demo.job, ["a", "-b"]);
+    assert_eq!(parsed(&["--keeper"]).unwrap().keeper, Some(None));
+    use clap::error::ErrorKind::{ArgumentConflict, InvalidValue, ValueValidation};
+    for (words, kind) in [
+        (&["--nodes", "0"][..], ValueValidation),
+        (&["--nodes", "10"], ValueValidation),
+        (&["--nodes", "3", "--config", "x"], ArgumentConflict),
+        (&["--algorithm", "most"], InvalidValue),
+        (&["--quorum", "most"], ValueValidation),
+    ] {
+        assert_eq!(parsed(words).err(), Some(kind), "{words:?}");
+    }
 }

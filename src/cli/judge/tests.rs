@@ -92,6 +92,7 @@ fn a_status_says_once_that_a_member_is_down_and_how_many_are_left() {
 fn a_long_list_of_names_is_cut() {
     let names = |count| (1..=count).map(|at| format!("n{at}")).collect::<Vec<_>>();
     assert_eq!(some_of(&names(3)), "n1, n2, n3");
+    assert_eq!(some_of(&names(4)), "n1, n2 and 2 others");
     assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
 }
 
@@ -129,17 +130,123 @@ fn who_answers_in_anothers_place_is_told_in_its_own_words() {
 
 #[test]
 fn a_node_of_an_earlier_version_tells_its_last_change() {
-    let reason = |version: &str| {
+    let reason = |version: &str, told: bool| {
         let mut asked = following("a", None);
         let status = asked.answer.as_mut().unwrap();
         status.version = version.to_owned();
-        let change = serde_json::json!({
-            "number": 1, "at_ms": 1, "from": "following", "to": "electing", "halting": null, "leader": null,
-            "epoch": 7, "reason": "c is silent"
-        });
-        status.changes = serde_json::from_value(serde_json::json!([change])).unwrap();
+        let change = |reason: &str| {
+            serde_json::json!({
+                "number": 1, "at_ms": 1, "from": "following", "to": "electing", "halting": null, "leader": null,
+                "epoch": 7, "reason": reason
+            })
+        };
+        let changes = serde_json::json!([change("it started"), change("c is silent")]);
+        status.changes = serde_json::from_value(changes).unwrap();
+        if told {
+            let reason = "no majority".to_owned();
+            status.leaderless = Some(LeaderlessStatus { reason, ..LeaderlessStatus::default() });
+        }
         judge(&[asked]).reasons
     };
-    assert_eq!(reason(""), ["a: c is silent"]);
-    assert_eq!(reason("0.2.0"), [""; 0]);
+    assert_eq!(reason("", false), ["a: c is silent"]);
+    assert_eq!(reason("", true), ["a: no majority"]);
+    assert_eq!(reason("0.2.0", false), [""; 0]);
+}
+
+/// What a node that has not heard of the leader says of the time before is old.
+#[test]
+fn where_somebody_leads_nobody_is_said_to_lead_nowhere() {
+    let mut asked = [following("a", None), following("b", None), following("d", Some(("c", 7)))];
+    for (asked, lasts_ms) in asked.iter_mut().zip([9_000, 7_000]) {
+        let reason = "c is silent".to_owned();
+        let leaderless = LeaderlessStatus { lasts_ms, reason, ..LeaderlessStatus::default() };
+        asked.answer.as_mut().unwrap().leaderless = Some(leaderless);
+    }
+    let judgement = judge(&asked);
+    assert_eq!((judgement.reasons.as_slice(), judgement.leaderless_ms), ([].as_slice(), None));
+    assert_eq!(judgement.leader, Some(("c".to_owned(), 7)));
+    let judgement = judge(&asked[..2]);
+    assert_eq!(judgement.reasons, ["a, b: c is silent"]);
+    assert_eq!((judgement.leaderless_ms, judgement.leader), (Some(7_000), None));
+    let margin = problem(ProblemKind::QuorumMargin, "", "1 of 3 voters left");
+    asked[0].answer.as_mut().unwrap().problems = vec![margin.clone()];
+    let words = "NO LEADER: no leader is known: 1 of 3 voters left; a, b: c is silent; nobody has led for 7 s";
+    assert_eq!(judge(&asked[..2]).headline(), words);
+    let mut asked = following("a", None);
+    asked.answer.as_mut().unwrap().leaderless =
+        Some(LeaderlessStatus { lasts_ms: 2_000, ..LeaderlessStatus::default() });
+    let words = "no leader is known: a: ; nobody has led for 2 s";
+    assert_eq!(judge(&[asked]).summary(), words);
+}
+
+#[test]
+fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
+    let told = |name: &str, problems: &[Problem]| {
+        let mut asked = following(name, Some(("c", 7)));
+        asked.answer.as_mut().unwrap().problems = problems.to_vec();
+        asked
+    };
+    let of = |kind, about: &str, text: &str| problem(kind, about, text);
+    let (down, slow) = (ProblemKind::PeerDown, ProblemKind::Health);
+    let asked = [
+        told("a", &[of(down, "d", "gone"), of(slow, "", "gone"), of(slow, "x", "it is ill")]),
+        told("b", &[of(slow, "y", "it is ill"), of(slow, "y", "it is ill"), of(down, "e", "gone")]),
+        silent("d"),
+        told("e", &[of(down, "d", "it is silent")]),
+    ];
+    let judgement = judge(&asked);
+    let silence =
+        "d does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+    let trouble = |nodes: &[&str], kind: &str, about: &str, text: &str| Trouble {
+        nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
+        kind: kind.to_owned(),
+        about: about.to_owned(),
+        text: text.to_owned(),
+    };
+    let expected = [
+        trouble(&[], "", "d", silence),
+        trouble(&["a", "b"], "peer_down", "d", "gone"),
+        trouble(&["a"], "health", "", "gone"),
+        trouble(&["a", "b"], "health", "x", "it is ill"),
+        trouble(&["e"], "peer_down", "d", "it is silent"),
+    ];
+    assert_eq!(judgement.problems, expected);
+    assert_eq!(judgement.answering, (3, 4));
+    // In one line the shortest comes first, and why d does not answer is what the others say.
+    let brief = [
+        "d does not answer",
+        "a: health: gone",
+        "a, b: peer_down: gone",
+        "a, b: health: it is ill",
+        "e: peer_down: it is silent",
+    ];
+    assert_eq!(judgement.brief(), brief);
+    let besides = ["a, b, e: peer_down: gone", "a: health: gone", "a, b: health: it is ill"];
+    assert_eq!(judgement.besides(), besides);
+    let both = judge(&[told("a", &[of(slow, "x", "it is ill")]), silent("d"), silent("f")]);
+    assert_eq!(both.brief(), ["d, f do not answer", "a: health: it is ill"]);
+    assert_eq!(both.besides(), ["d, f do not answer", "a: health: it is ill"]);
+    assert_eq!(judge(&[told("a", &[])]).besides(), [""; 0]);
+}
+
+/// Those who follow may not have heard yet; and a leader that hangs may have been replaced.
+#[test]
+fn the_tolerated_failures_are_those_of_who_knows_best() {
+    let of = |name: &str, state: &str, tolerated, at_most| {
+        let mut asked = following(name, Some(("c", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        status.state = state.to_owned();
+        (status.failures_tolerated, status.failures_tolerated_at_most) = (tolerated, at_most);
+        asked
+    };
+    let judged = |asked: &[Asked]| (judge(asked).tolerated, judge(asked).verdict);
+    let leads = || of("c", "leading", 2, 3);
+    assert_eq!(judged(&[of("a", "following", 0, 0), leads()]), (2, Verdict::Well));
+    let mut hangs = leads();
+    hangs.answer.as_mut().unwrap().stalled = true;
+    assert_eq!(judged(&[of("a", "following", 0, 1), hangs]), (0, Verdict::Degraded));
+    let mut knows_none = of("b", "electing", 0, 3);
+    knows_none.answer.as_mut().unwrap().leader = None;
+    assert_eq!(judged(&[of("a", "following", 1, 1), knows_none]), (1, Verdict::Well));
+    assert_eq!(judged(&[]), (0, Verdict::Unknown));
 }

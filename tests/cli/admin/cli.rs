@@ -152,6 +152,19 @@ fn a_flag_comes_before_the_environment() {
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", "node-7"), Some(78));
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", ""), Some(0), "as if it were not set");
     assert_eq!(ask(&["--admin", &own, "--node", "node-1"], "ELECTD_ADMIN", ""), Some(2));
+    // Who names the member by any means does not ask another by the environment.
+    for (args, name) in [(&["--node", "node-1"][..], ""), (&[], "node-1")] {
+        let mut command = electd(args, "status");
+        let variables = [("ELECTD_CONFIG", file), ("ELECTD_NODE", name), ("ELECTD_ADMIN", &nobody)];
+        assert_eq!(
+            code(&run({
+                command.envs(variables);
+                command
+            })),
+            Some(0),
+            "{args:?}"
+        );
+    }
 }
 
 #[test]
@@ -248,18 +261,6 @@ fn another_clusters_node_is_not_taken_for_ones_own() {
         }
         assert!(node.commands().is_empty());
     }
-}
-
-#[test]
-fn an_address_without_a_port_is_an_error_of_usage() {
-    let output = run(electd(&["--admin", "127.0.0.1"], "status"));
-    assert_eq!(code(&output), Some(2));
-    assert!(stderr(&output).contains("has no port"), "{}", stderr(&output));
-    let mut command = electd(&[], "leader");
-    command.env("ELECTD_ADMIN", "localhost");
-    let output = run(command);
-    assert_eq!(code(&output), Some(2));
-    assert!(stderr(&output).starts_with("ELECTD_ADMIN=\"localhost\" is no address"));
 }
 
 /// A host that takes connections and never answers.

@@ -1,6 +1,7 @@
 //! The HTTP interface of a node, over real sockets on free loopback ports, with a fake node.
 
 mod cli;
+mod cluster;
 mod commands;
 mod crowd;
 mod elections;

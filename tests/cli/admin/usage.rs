@@ -116,3 +116,16 @@ fn an_address_that_hangs_up_may_be_that_of_a_peer() {
     let said = "is it the `address` of a member? give its `admin`";
     assert!(stderr(&output).contains(said), "{output:?}");
 }
+
+#[test]
+fn an_address_without_a_port_is_an_error_of_usage() {
+    let output = run(electd(&["--admin", "127.0.0.1"], "status"));
+    assert_eq!(code(&output), Some(2));
+    assert!(stderr(&output).contains("has no port"), "{}", stderr(&output));
+    let mut command = electd(&[], "leader");
+    command.env("ELECTD_ADMIN", "localhost");
+    let output = run(command);
+    assert_eq!(code(&output), Some(2));
+    let begin = "ELECTD_ADMIN=\"localhost\" is no address: it has no port: ";
+    assert!(stderr(&output).starts_with(begin), "{}", stderr(&output));
+}

@@ -3,8 +3,10 @@
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
+use std::process::Command;
 
 use super::files::*;
+use crate::admin::pace::{TIMEOUT, run_within};
 use rcgen::{CertificateParams, ExtendedKeyUsagePurpose, KeyPair, SanType, date_time_ymd};
 use tempfile::TempDir;
 
@@ -26,6 +28,12 @@ fn made() -> TempDir {
         "w=10.0.0.3",
     ]);
     assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let tls = folder.path().join("tls").display().to_string();
+    let said = format!(
+        "wrote {tls}: copy {tls}/NAME to the host of each member, beside the file, and move {tls}/ca-key.pem to a safe \
+         place\nwrote {file}; next: electd check --config {file}\n"
+    );
+    assert_eq!(stderr(&output), said);
     folder
 }
 
@@ -71,6 +79,22 @@ fn each_member_gets_a_folder_whose_files_check_passes_and_nothing_is_overwritten
     assert!(!Path::new(&file).exists(), "no file that names what is not its own");
 }
 
+/// As on a disk that is full: half a file would block the next attempt.
+#[test]
+fn a_file_that_cannot_be_written_whole_is_removed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut init = Command::new("sh");
+    let script = "trap '' XFSZ; ulimit -f 0; exec \"$0\" init --nodes 1 --quorum none --out \"$1\"";
+    init.args(["-c", script, env!("CARGO_BIN_EXE_electd"), &file(&folder)]);
+    let output = run_within(TIMEOUT, init);
+    let words = format!(
+        "{} cannot be written: File too large (os error 27): name another file with --out\n",
+        file(&folder)
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(2), words));
+    assert!(!Path::new(&file(&folder)).exists());
+}
+
 #[test]
 fn check_names_the_file_that_cannot_be_used() {
     let folder = made();
@@ -82,6 +106,14 @@ fn check_names_the_file_that_cannot_be_used() {
         let words = "tls/b/cert.pem: its certificate is for electd://two%20sites/a, and not electd://two%20sites/b";
         assert!(stderr(&output).contains(words), "{output:?}");
     }
+    fs::copy(of("a/cert.pem"), of("w/cert.pem")).unwrap();
+    let output = electd(&["check", "--config", &file(&folder)]);
+    let said = stderr(&output);
+    let files: Vec<_> = said.lines().map(|line| line.split(": ").next().unwrap()).collect();
+    let expected = ["b/cert.pem", "w/cert.pem"].map(|it| of(it).display().to_string());
+    assert!(files.iter().zip(&expected).all(|(line, file)| line.ends_with(file)), "{said}");
+    assert_eq!(files.len(), 2, "{said}");
+    fs::remove_dir_all(of("w")).unwrap();
     fs::remove_dir_all(of("b")).unwrap();
     assert_eq!(
         electd(&["check", "--config", &file(&folder)]).status.code(),
@@ -135,8 +167,13 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     let renew = |member| electd(&["init", "--tls", "--renew", member, "--out", &file]);
     let [ca, cert, key] = read();
     let output = renew("a");
-    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    let said = format!(
+        "wrote {}: copy it to the host of a, beside the file; the node takes it within a second\n",
+        of("a").display()
+    );
+    assert_eq!((output.status.code(), stderr(&output)), (Some(0), said));
     let renewed = read();
+    assert!(!of("a.new").exists());
     assert!(renewed[0] == ca && renewed[1] != cert && renewed[2] != key);
     assert_eq!(mode(&of("a/key.pem")), 0o600);
     fs::remove_dir_all(of("b")).unwrap(); // as of a member that was added later
@@ -149,15 +186,23 @@ fn a_certificate_is_renewed_by_the_authority_of_the_file_and_by_no_other() {
     let found = json["certificates"].as_array().unwrap();
     assert!(found.iter().all(|it| it["warnings"].as_array().unwrap().is_empty()), "{json}");
 
-    let refused = |member, words: &str| {
+    let refused = |member, begin: &str| {
         let output = renew(member);
         assert_eq!(output.status.code(), Some(2), "{output:?}");
-        assert!(stderr(&output).contains(words), "{words} is missing from {output:?}");
+        assert!(stderr(&output).starts_with(begin), "{begin} is missing from {output:?}");
         assert_eq!(read(), renewed, "nothing changed");
+        stderr(&output)
     };
-    refused("nobody", "is no member of");
+    let unknown = format!("nobody is no member of {file}: add it to the file first\n");
+    assert_eq!(refused("nobody", ""), unknown);
     fs::copy(made().path().join("tls/ca-key.pem"), of("ca-key.pem")).unwrap();
-    refused("a", "a gets no new certificate");
+    refused("a", "a gets no new certificate: ");
     fs::remove_file(of("ca-key.pem")).unwrap();
-    refused("a", "put ca.pem and ca-key.pem");
+    let words = format!(
+        "a gets no new certificate: {}: No such file or directory (os error 2): put ca.pem and ca-key.pem of the cluster's \
+         authority into {}\n",
+        of("ca-key.pem").display(),
+        folder.path().join("tls").display()
+    );
+    assert_eq!(refused("a", ""), words);
 }

@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::files::*;
+use crate::admin::pace::end_of;
 
 #[test]
 fn check_states_the_timings_and_the_guarantee() {
@@ -120,10 +121,8 @@ fn an_environment_that_is_no_text_is_an_error_and_a_path_may_be_any_bytes() {
         let output = command(args).env("ELECTD_CONFIG", &file.path).env(name, strange).output();
         let output = output.unwrap();
         assert_eq!(output.status.code(), Some(code), "{output:?}");
-        assert!(
-            stderr(&output).contains(&format!("{name}=\"n\\xFFde\" is not UTF-8")),
-            "{output:?}"
-        );
+        let words = format!("{name}=\"n\\xFFde\" is not UTF-8 text: set it again, or unset it\n");
+        assert_eq!(stderr(&output), words);
     }
     let copy = file.path.with_file_name(strange);
     std::fs::copy(&file.path, &copy).unwrap();
@@ -210,9 +209,11 @@ fn init_writes_a_local_cluster_that_check_passes() {
     let out = path.to_str().unwrap();
     let output = electd(&["init", "--nodes", "12", "--base-port", "9001", "--out", out]);
     assert!(output.status.success(), "{output:?}");
-    assert!(stderr(&output).contains("quorum is \"none\""), "{output:?}");
-    let next = format!("wrote {out}; next: electd check --config {out}\n");
-    assert!(stderr(&output).ends_with(&next), "{output:?}");
+    let said = format!(
+        "quorum is \"none\": in a partition each side has a leader (--quorum none says that you mean it)\nwrote {out}; \
+         next: electd check --config {out}\n"
+    );
+    assert_eq!(stderr(&output), said);
     let members = checked_members(&path);
     assert_eq!(members.len(), 12);
     assert_eq!(members[11]["name"], "node-12");
@@ -237,7 +238,7 @@ fn init_leaves_a_file_as_it_is_if_it_is_told_to_write_an_absent_one() {
     let before = fs::read(&path).unwrap();
     let output = electd(&args);
     assert_eq!(output.status.code(), Some(0));
-    assert!(stderr(&output).contains("exists, and is left as it is"), "{output:?}");
+    assert_eq!(stderr(&output), format!("{} exists, and is left as it is\n", path.display()));
     assert_eq!(fs::read(&path).unwrap(), before);
     assert_eq!(electd(&["init", "--nodes", "2", "--if-absent"]).status.code(), Some(2));
 }
@@ -314,8 +315,44 @@ fn a_command_beside_no_node_waits_for_one_as_long_as_it_is_told_to() {
         let exec = ["exec", "--config", file.arg(), "--node", "node-1"];
         let output = electd(&[&exec[..], &wait[..], &["--", "true"]].concat());
         assert_eq!(output.status.code(), Some(69), "{output:?}");
-        let told = stderr(&output).matches("waiting for a node on this host").count();
-        assert_eq!(told, waits, "{wait:?}: {output:?}");
+        let said = stderr(&output);
+        let told = said.matches("; waiting for a node on this host\n").count();
+        assert_eq!(told, waits, "{wait:?}: {said}");
+        assert_eq!(said.lines().count(), 1 + waits, "{wait:?}: {said}");
+        assert!(said.lines().last().unwrap().starts_with("no node runs on this host: "), "{said}");
+    }
+}
+
+#[test]
+fn a_program_that_is_not_there_is_warned_of_as_it_may_come_later() {
+    let file = ConfigFile::new(GOOD);
+    let exec = ["exec", "--config", file.arg(), "--node", "node-1", "--", "./no-such"];
+    let said = stderr(&electd(&exec));
+    let words = "./no-such cannot be run on this host: No such file or directory (os error 2): it is tried when this node \
+                 leads";
+    assert!(said.lines().next().unwrap().ends_with(words), "{said}");
+}
+
+/// As a service manager has it: the node may start later.
+#[test]
+fn a_command_that_is_restarted_waits_for_a_node_until_a_signal_ends_it() {
+    use std::io::{BufRead, BufReader};
+
+    use rustix::process::{Pid, Signal, kill_process};
+
+    let file = ConfigFile::new(GOOD);
+    for (signal, number) in
+        [(Signal::TERM, 15), (Signal::INT, 2), (Signal::QUIT, 3), (Signal::HUP, 1)]
+    {
+        let exec = ["exec", "--config", file.arg(), "--node", "node-1", "--restart", "always"];
+        let mut exec = command(&[&exec[..], &["--", "true"]].concat());
+        let mut exec = exec.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(exec.stderr.take().unwrap());
+        let mut line = String::new();
+        said.read_line(&mut line).unwrap();
+        assert!(line.ends_with("; waiting for a node on this host\n"), "{line}");
+        kill_process(Pid::from_child(&exec), signal).unwrap();
+        assert_eq!(end_of(&mut exec).code(), Some(128 + number), "{signal:?}");
     }
 }
 

@@ -6,7 +6,7 @@ use story::story;
 use super::{Job, Manner, SOON, number, slow, until_replaced};
 use crate::jobs::only_child;
 use crate::support::script::{ELECTD, in_pid_namespace};
-use crate::support::{Cluster, DEADLINE, Node, eventually};
+use crate::support::{Cluster, DEADLINE, Node, ensure, eventually};
 
 /// Has each node run in a PID namespace of its own; false where this process may make none.
 fn contain(cluster: &Cluster) -> bool {
@@ -71,7 +71,18 @@ fn each_signal_that_ends_a_node_ends_its_container_with_0() {
         let (first, _) = first_and_node(node);
         kill_process(first, Signal::HUP).unwrap();
         node.until_logged(&["the configuration was read again"]);
+        let flights = node.state().join("flight");
+        let count = || std::fs::read_dir(&flights).map_or(0, Iterator::count);
+        let before = count();
+        kill_process(first, Signal::USR1).unwrap();
+        eventually("it leaves a recording", || {
+            ensure(count() > before, || format!("{before} in {}", flights.display()))
+        });
         kill_process(first, signal).unwrap();
         assert_eq!(node.exit_code(), 0);
     }
+    // A node that ends by itself ends its container with its own code.
+    std::fs::write(node.state().join("state.json"), "of no electd").unwrap();
+    node.start();
+    assert_eq!(node.exit_code(), 65, "{}", node.log_tail(5));
 }
