@@ -367,3 +367,6 @@ pub struct RejectionStatus {
     /// The reason, in words.
     pub reason: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -145,6 +145,89 @@ fn what_a_member_sends_was_brought_about_by_what_it_took() {
 }
 
 #[test]
+fn a_record_begins_with_the_start() {
+    let mut recording = Recording::new();
+    recording.turn(&Input::Tick, &[]);
+    let (since, entries) = recording.recorded.entries(&members());
+    let (what, label) = ("started".to_owned(), "starts".to_owned());
+    assert_eq!((since, entries), (0, vec![Entry { n: 1, what, label, ..Entry::default() }]));
+    let later = Recorded::new(Time(7));
+    assert_eq!(later.entries(&members()), (7, vec![]));
+}
+
+/// What an event holds beside itself counts: otherwise a few long ones would take much more than they may.
+#[test]
+fn an_event_takes_as_many_bytes_as_it_holds() {
+    let change = |reason| {
+        let (from, to, epoch) = (Phase::Electing, Phase::Waiting, Epoch(1));
+        What::Became(Transition { from, to, leader: None, epoch, reason })
+    };
+    let voters = vec![id(1), id(2), id(3)];
+    for (what, causes, more) in [
+        (What::Started, &[][..], 0),
+        (What::Started, &[1, 2], 16),
+        (What::Asked { words: "seven b".to_owned() }, &[], 7),
+        (change(Reason::LeaseEnded), &[1], 8),
+        (change(Reason::Uninformed(voters.clone())), &[], 48),
+        (change(Reason::VotersUninformed(voters)), &[], 48),
+    ] {
+        let (number, time, is_quiet) = (1, Time(0), false);
+        let event = Event { number, time, what, causes: causes.into(), is_quiet };
+        assert_eq!(event.bytes(), size_of::<Event>() + more, "{event:?}");
+    }
+}
+
+/// A reader finds a message of one side again among those of the other.
+#[test]
+fn a_message_and_a_change_are_told_whole() {
+    let mut recording = Recording::new();
+    recording.turn(&got(2, election(3)), &[]);
+    recording.turn(&got(2, election(4)), &[sends(&[3], answer(4))]);
+    let reason = Reason::Announced(id(3));
+    let (from, to, leader) = (Phase::Electing, Phase::Following, Some(id(3)));
+    let change = Transition { from, to, leader, epoch: Epoch(5), reason };
+    recording.turn(&Input::Tick, &[Output::Changed(change)]);
+    let entries = recording.entries().split_off(1);
+    let text = |text: &str| text.to_owned();
+    let shared = Entry { at_ns: 2 * SECOND, ..Entry::default() };
+    let got = Entry {
+        n: 3,
+        what: text("got"),
+        label: text("ELECTION 4"),
+        peer: Some(text("b")),
+        kind: Some(text("election")),
+        number: Some(4),
+        place: Some(1),
+        incarnation: Some(7),
+        ..shared.clone()
+    };
+    let sent = Entry {
+        n: 4,
+        what: text("sent"),
+        causes: vec![3],
+        label: text("ANSWER 4"),
+        peer: Some(text("c")),
+        kind: Some(text("answer")),
+        number: Some(4),
+        place: Some(0),
+        ..shared
+    };
+    let became = Entry {
+        n: 5,
+        at_ns: 3 * SECOND,
+        what: text("became"),
+        label: entries[2].label.clone(),
+        number: Some(5),
+        phase: Some(text("following")),
+        leader: Some(text("c")),
+        reason: Some(text("c leads")),
+        ..Entry::default()
+    };
+    assert_eq!(entries, [got, sent, became]);
+    assert_eq!(entries[2].label, "follows c");
+}
+
+#[test]
 fn signs_of_life_are_counted_and_told_only_where_something_came_of_them() {
     let mut recording = Recording::new();
     recording.turn(&got(2, probe()), &[sends(&[2, 3], Message::Alive { number: 1 })]);
@@ -235,6 +318,10 @@ fn the_latest_elections_are_kept() {
     }
     let kept = recording.recorded.0.lock().clone();
     assert!(kept.elections.bytes <= OF_ELECTIONS);
+    let oldest = kept.elections.events.iter().map(Event::bytes).max().unwrap();
+    assert!(kept.elections.bytes + oldest > OF_ELECTIONS, "there is room for no more");
+    let bytes: usize = kept.elections.events.iter().map(Event::bytes).sum();
+    assert_eq!(bytes, kept.elections.bytes);
     let entries = recording.recorded.entries(&members()).1;
     assert_eq!(entries.last().and_then(|entry| entry.number), Some(19_999));
     assert!(entries.len() > 5000, "{}", entries.len());
@@ -257,7 +344,11 @@ fn a_reader_holds_nobody_up() {
         recording.recorder.end(Time(2), &[], recording.phase, recording.waits);
         recording.recorder.pass_on(&recording.recorded);
     }
-    assert!(recording.recorder.pending.len() <= PENDING + 1, "whoever reads for ever costs little");
+    let pending = &recording.recorder.pending;
+    assert_eq!(pending.len(), 1024, "whoever reads for ever costs little");
+    let last = 3 + 3 * 1024;
+    let numbers = pending.iter().map(|event| event.number);
+    assert!(numbers.eq(last - 1024..last), "the latest wait");
     drop(reader);
 }
 
@@ -296,7 +387,9 @@ fn a_certificate_is_told_without_its_secret() {
     let passed_on = Message::Dead(certificate);
     recording.turn(&Input::Dead(certificate), &[sends(&[2], passed_on)]);
     let entries = recording.entries();
-    assert_eq!((entries[0].what.as_str(), entries[0].peer.is_some()), ("certified", true));
+    let (what, label) = (entries[0].what.as_str(), entries[0].label.as_str());
+    assert_eq!((what, label), ("certified", "c is certified dead"));
+    assert_eq!(entries[0].peer.as_deref(), Some("c"));
     assert_eq!((entries[1].what.as_str(), &entries[1].causes[..]), ("sent", &[entries[0].n][..]));
     let text = serde_json::to_string(&entries).unwrap();
     assert!(!text.contains("5c5c") && !text.contains("92,92"), "{text}");
@@ -345,6 +438,7 @@ fn what_befalls_a_member_is_told_in_words() {
     assert_eq!((became.what.as_str(), became.phase.as_deref()), ("became", Some("electing")));
     assert_eq!((became.number, became.leader.as_deref()), (Some(5), Some("c")));
     assert_eq!(became.reason.as_deref(), Some("leader c is dead: redial refused"));
+    assert_eq!(entries[9].since_ns, Some(10 * SECOND), "when it began to wait");
 }
 
 /// A change of state counts as a part of an election, even from one leader to the next.
