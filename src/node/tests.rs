@@ -4,6 +4,8 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
 
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
 use uuid::Uuid;
 
@@ -39,6 +41,14 @@ fn a_node_tells_what_it_did_and_all_of_it_by_its_end() {
     eventually("a leads", || handle.history().len() == 1);
     assert!(handle.is_live() && handle.status().state == "leading");
     assert_eq!(handle.tally().leader_changes.get(), 1);
+
+    let slowest = || handle.published.measures.pace.slowest().unwrap().as_secs_f64() * 1000.0;
+    eventually("the slowest write is told", || handle.status().durable_write_ms == Some(slowest()));
+    let mut registry = Registry::default();
+    registry.register("writes", "", handle.tally().store_writes.clone());
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    assert!(!text.contains("writes_count 0\n"), "{text}");
 
     let record = handle.record();
     let leads = record.entries.iter().find(|it| it.phase.as_deref() == Some("leading"));

@@ -131,6 +131,33 @@ fn a_turn_for_which_there_is_no_room_leaves_a_gap() {
 }
 
 #[test]
+fn a_reader_that_stays_for_longer_than_a_segment_leaves_a_gap() {
+    let mut member = Recorded::new(core(3, 4, 4));
+    member.dialed(10);
+    let taped = std::mem::take(&mut member.taped);
+    let reader = taped.0.lock();
+    let turn = |member: &mut Recorded, key: &str| {
+        let [key, ours, theirs] = [key, "", ""].map(str::to_owned);
+        let reason = crate::core::message::Rejection::Disagreement { key, ours, theirs };
+        let input = Input::Rejected { peer: id(2), reason };
+        member.now = member.now + Duration::from_millis(1);
+        let mut out = Vec::new();
+        member.tape.begin(member.now, &input, &taped);
+        member.core.handle(member.now, input, &mut out);
+        member.tape.end(&out);
+        member.tape.pass_on(&member.core, member.now, &taped);
+    };
+    let key = "k".repeat(1000);
+    (0..300).for_each(|_| turn(&mut member, &key));
+    drop(reader);
+    (0..2).for_each(|_| turn(&mut member, &key));
+    let replayed = replay(&taped.segments()).unwrap();
+    assert_eq!((replayed.segments, replayed.gaps), (2, 1));
+    assert!(replayed.is_same() && (160..200).contains(&replayed.turns), "{replayed:?}");
+    assert_eq!(replayed.to_ns, 303_000_000, "the last");
+}
+
+#[test]
 fn an_input_can_be_read_before_the_core_has_handled_it() {
     let mut member = Recorded::new(core(3, 4, 4));
     member.turn(Input::Tick);
@@ -217,6 +244,12 @@ fn a_turn_without_outputs_ends_a_segment_and_not_the_flight() {
         member.taped.segments().into_iter().map(Arc::unwrap_or_clone).collect();
     segments.push(postcard::to_stdvec(&(false, Time(9), core(3, 4, 4))).unwrap());
     let (now, input) = (Time(9), Input::Tick);
+    let replayed = replay(&segments).unwrap();
+    let unfinished = Some(Unfinished { input: "Tick".to_owned(), panic: None });
+    let (turns, segments_, gaps, to_ns) = (1, 2, 1, 2_000_000);
+    let expected =
+        Replayed { turns, segments: segments_, gaps, to_ns, unfinished, ..Replayed::default() };
+    assert_eq!(replayed, expected);
     segments[1].extend(postcard::to_stdvec(&(now, input)).unwrap());
     segments[1].push(9); // more outputs than there are
     let unreadable = replay(&segments).unwrap_err();

@@ -293,8 +293,10 @@ fn a_problem_is_shown_and_told_from_its_begin_to_its_end() {
         problems.iter().map(|it| (it.kind.clone(), it.about.clone())).collect()
     };
     let (coroner, file) = ("coroner: no coroner would", "config_differs: the file was edited");
-    let told: Vec<EventKind> = of(watching.look(&kinds), coroner);
+    let mut told: Vec<EventKind> = Vec::new();
+    let lines = logged(|| told = of(watching.look(&kinds), coroner));
     assert_eq!(told, [EventKind::Problem]);
+    assert!(lines.iter().any(|line| line.starts_with("WARN problem: coroner: ")), "{lines:?}");
     assert!(shown(&watching).contains(&("coroner".to_owned(), String::new())));
     let words = "coroner: no coroner would certify a crash of this node (no process is left), ";
     let log = watching.published.measures.events.clone();

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use super::*;
 use crate::core::detector::ConnectionId;
-use crate::core::message::Forwarded;
+use crate::core::message::{Forwarded, Message};
 use crate::core::restart::restart;
 use crate::core::settings::{AlgorithmKind, Preempt, RankKind, Settings};
 use crate::core::types::CommandId;
@@ -18,6 +18,8 @@ const TURN: Duration = Duration::from_millis(10);
 struct Pair {
     cores: [Core; 2],
     now: Time,
+    /// Whether what node-2 says of its leadership is lost.
+    is_unheard: bool,
     /// The member that halted node-1 last.
     halter: Option<NodeId>,
 }
@@ -40,7 +42,7 @@ impl Pair {
             let restored = restart(None, &settings, None).unwrap();
             Core::new(now, settings, restored, u64::from(number))
         });
-        Pair { cores, now, halter: None }
+        Pair { cores, now, is_unheard: false, halter: None }
     }
 
     /// Both have dialed each other.
@@ -73,6 +75,11 @@ impl Pair {
             for output in out {
                 inputs.extend(match output {
                     Output::Persist { number, .. } => Some((own, Input::Persisted { number })),
+                    Output::Send { ref envelope, .. }
+                        if self.is_unheard && own == 1 && is_of_leader(&envelope.message) =>
+                    {
+                        None
+                    }
                     Output::Send { envelope, .. } => {
                         Some((other, Input::Message { connection, from, envelope }))
                     }
@@ -110,6 +117,10 @@ impl Pair {
         let sample = Ok(Sample { value: 0, from: String::new() });
         Snapshot::new(&self.cores[place], &sample, self.now)
     }
+}
+
+fn is_of_leader(message: &Message) -> bool {
+    matches!(message, Message::Coordinator { .. } | Message::Heartbeat(_))
 }
 
 /// The members that a snapshot knows, in words.
@@ -163,6 +174,22 @@ fn a_member_is_known_as_it_tells_and_one_that_was_not_met_as_nothing() {
         [never, &format!("node-1 true Alive None Some(0) None Some({VERSION:?})")]
     );
     assert_eq!(&*new.rank_source, "none: no file");
+}
+
+#[test]
+fn who_cannot_be_dialed_or_does_not_lead_is_passed_over_for_that() {
+    let mut pair = Pair::new(AlgorithmKind::Bully, Preempt::Always);
+    pair.take(1, Input::Dialed { peer: id(1), attempt: 1 });
+    let why = |pair: &Pair| pair.snapshot(0).members[0].passed_over;
+    pair.until(|pair| why(pair).is_some());
+    assert_eq!(why(&pair), Some("heard, but cannot be dialed"));
+
+    let mut pair = Pair::new(AlgorithmKind::Bully, Preempt::Always);
+    pair.is_unheard = true;
+    pair.meet();
+    pair.until(|pair| why(pair).is_some());
+    assert_eq!(why(&pair), Some("was to lead and did not"));
+    assert_eq!(why(&Pair::led(Preempt::Always)), None);
 }
 
 #[test]
@@ -245,9 +272,9 @@ fn a_takeover_is_shown_on_both_sides_with_its_moment() {
     for at in [due.unwrap(), lets] {
         assert!((most - 50_000..=most).contains(&at), "{at} of {most}");
     }
-    // Time goes on, and the moment stays.
+    // The two clocks are never read at once, and the moment stays.
     for (place, snapshot) in snapshots.iter_mut().enumerate() {
-        snapshot.update(&pair.cores[place], pair.now);
+        snapshot.update(&pair.cores[place], pair.now + TURN * 2);
     }
     assert_eq!(
         (snapshots[1].takeover, &snapshots[0].takeovers[..]),

@@ -10,6 +10,7 @@ use crate::core::{Reason, message};
 use crate::net::Who;
 use crate::node::history::Entry;
 use crate::node::leaderless::Leaderless;
+use crate::node::leadership::Change;
 use crate::node::publish::snapshot::Known;
 use crate::node::publish::tests::{change, follow, id, lose_leader, published, resign};
 use crate::node::status::{HealthStatus, Problem};
@@ -294,4 +295,16 @@ fn a_measured_round_trip_is_shown_in_milliseconds() {
     trips.received(&answer, Time(3_500_000));
     let shown: Vec<_> = published.status().members.iter().map(|member| member.rtt_ms).collect();
     assert_eq!(shown, [None, Some(2.5), None, None]);
+}
+
+#[test]
+fn what_readers_in_this_process_missed_is_counted_by_what_it_was() {
+    let published = known();
+    let changes = published.feed.subscribe();
+    let change = Change::Ending { within: HOUR };
+    (0..1025).for_each(|_| published.feed.tell(&change));
+    (0..2).for_each(|_| published.measures.events.count_cut());
+    let dropped = published.status().dropped;
+    assert_eq!((dropped["leadership"], dropped["events"], dropped["junk"]), (1, 2, 0));
+    assert_eq!(changes.len(), 1024);
 }
