@@ -77,13 +77,13 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("0.part"), "half of it").unwrap();
         fs::write(folder.join("notes"), "of an operator").unwrap();
-        let files: Vec<_> = (0..KEPT + 2)
+        let files: Vec<_> = (0..10)
             .map(|number| write(state.path(), "signal", &number.to_string()).unwrap())
             .collect();
         assert!(files.is_sorted());
         let kept: Vec<_> = files.iter().filter(|file| file.exists()).collect();
         assert_eq!(kept, files[2..].iter().collect::<Vec<_>>());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), KEPT + 1, "and the notes");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 9, "and the notes");
         let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
         let like = folder.join("like");
         OpenOptions::new().write(true).create_new(true).mode(0o640).open(&like).unwrap();

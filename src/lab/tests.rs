@@ -239,6 +239,7 @@ fn each_formula_is_told_with_its_numbers() {
         "algorithm=ring&do=vanish5@100,elect2@100",
         "algorithm=ring&do=elect2@100",
         "algorithm=ring&do=elect2@100,elect4@100",
+        "algorithm=ring&do=kill5@100,vanish2@185",
         "algorithm=ring&do=kill5@100,kill2@100",
         "algorithm=ring&do=kill5@100,restart5@300",
     ];

@@ -8,6 +8,7 @@ use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::types::{Drain, Role};
 use crate::core::{Phase, Reason};
 use crate::net::{Answering, End};
+use crate::node::history::Entry;
 use crate::node::inbox::{self, Order, Queue};
 use crate::node::logged::logged;
 use crate::node::publish::tests::{change, id, list, published, resign, take_over};
@@ -174,6 +175,11 @@ struct Watching {
 impl Watching {
     /// Of a member that follows node-2, in epoch 7.
     fn new(attendance: Attendance) -> Watching {
+        Watching::in_folder(attendance, tempfile::tempdir().unwrap())
+    }
+
+    /// Its state is in this folder.
+    fn in_folder(attendance: Attendance, folder: TempDir) -> Watching {
         let (config, of_config) = example::cluster().unwrap();
         let mut published = published();
         resign(&mut published, Duration::from_secs(3600));
@@ -185,7 +191,6 @@ impl Watching {
         let handle = NodeHandle { published: published.clone(), events, end };
         let address = own_address(&config, &config.members[0]).unwrap();
         let socket = OwnListener::bind(address, Duration::from_secs(60), None).unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let edited = Edited::new(Arc::new(parking_lot::Mutex::new(config.clone())), "a");
         let observed = (edited, Certificates::default(), attendance);
         let watcher = Watcher::new(handle, socket, folder.path().to_owned(), observed).unwrap();
@@ -349,4 +354,11 @@ fn the_watch_ends_after_a_last_look_with_all_on_the_disk() {
     );
     let kept: Vec<_> = load(folder.path()).into_iter().map(|it| (it.leader, it.epoch)).collect();
     assert_eq!(kept, [("node-2".to_owned(), 7)]);
+    let ended = |entry| Entry { lasts: false, ..entry };
+    let all: Vec<_> = load(folder.path()).into_iter().map(ended).collect();
+    let again = Watching::in_folder(Attendance::Unasked, folder);
+    assert_eq!(*again.published.watched().history, all, "a restart shows them at once");
+    let leaderless = again.published.watched().leaderless.clone();
+    assert_eq!(leaderless.map(|it| it.cause), Some("start".to_owned()));
+    again.watcher.keeper.stop();
 }
