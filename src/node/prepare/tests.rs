@@ -137,6 +137,9 @@ fn an_address_that_the_others_cannot_dial_or_that_is_taken_is_refused_by_its_nam
     let words = "127.0.0.1:7100 is 127.0.0.1 on this host, which no other host can dial, and b is on another";
     assert!(why.starts_with(words), "{why}");
     assert!(own_address(&two, &two.members[1]).is_ok(), "as far as this host knows");
+    let mut everywhere = two.members[0].clone();
+    everywhere.listen = "0.0.0.0:7100".to_owned();
+    assert!(own_address(&two, &everywhere).is_ok(), "it does not listen on loopback alone");
 }
 
 /// Its crash costs the others more time, and that is all.
