@@ -198,7 +198,7 @@ mod tests {
         assert_eq!(experiment.deeds, [(early, Deed::Thaw(2)), (late, Deed::Kill(7))]);
         assert_eq!(experiment.lost, BTreeSet::from([(1, 2, 3)]));
 
-        let idle = |place| question.complaint(&Trouble::Idle(place, "it does not run".into()));
+        let idle = |place| question.complaint(&Trouble::Idle(place, "it does not run"));
         let told = [idle(0), idle(1), idle(2)];
         let expected = [
             "do: \"thaw2@20\": it does not run",

@@ -18,11 +18,10 @@ use super::running::unanswered;
 use crate::core::Command;
 use crate::core::membership::Change;
 use crate::core::message::{Done, Forwarded, Refusal};
-use crate::core::reach::STEADY; // as for a member that comes and goes
 use crate::core::types::NodeId;
 use crate::net::NoAnswer;
 
-use steady::Steady;
+use steady::{STEADY, Steady};
 
 /// How long a member waits for the end of another member's leadership, as it does not know how long a hold may delay
 /// that.

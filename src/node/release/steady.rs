@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use crate::core::types::{NodeId, Time};
 
+/// A leader that this member has followed for 16 times `failure` is steady, as for a member that comes and goes.
+pub const STEADY: u32 = 16;
+
 /// The leadership that lasts, and since when this member knows it.
 #[derive(Debug, Default)]
 pub(super) struct Steady {
