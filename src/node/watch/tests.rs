@@ -248,6 +248,7 @@ fn each_change_of_state_is_told_once_and_counted_and_kept() {
     assert_eq!((&told[0].leaderless, told[1].leaderless_ms, ended), (&None, None, Some("stalled")));
     let history = published.watched().history.clone();
     assert_eq!(told[0].leaderless_ms, Some(history[0].leaderless_ms), "for so long none was known");
+    watching.watcher.keeper.stop(); // before its folder goes
 }
 
 #[test]
@@ -266,6 +267,7 @@ fn a_leadership_of_this_node_is_logged_when_it_begins() {
     let words = "INFO leads: leads in epoch 7: took over from node-2 (leader node-2 is dead: redial refused) after ";
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
     assert_eq!(leads(), [""; 0]);
+    watching.watcher.keeper.stop(); // before its folder goes
 }
 
 #[test]
