@@ -209,7 +209,55 @@ mod tests {
         assert_eq!(read(&newer), NoRecording::Format { version, format: 2 });
         let other = sealed(&unreadable.replace(&format!("\"{VERSION}\""), "\"0.0.9\""));
         let recording = Recording::read(other.as_bytes()).unwrap();
-        let Err(NoRecording::Unreadable { version, .. }) = recording.replay() else { panic!() };
+        let Err(NoRecording::Unreadable { version, why }) = recording.replay() else { panic!() };
         assert_eq!(version, "0.0.9", "the one that wrote it can read it");
+        let expected =
+            "segment 1 of the flight cannot be read: Hit the end of buffer, expected more data";
+        assert_eq!(why, expected);
+        let no_text = sealed(&file().replace("\"flight\":[]", "\"flight\":[\"!\"]"));
+        let Err(error) = Recording::read(no_text.as_bytes()).unwrap().replay() else { panic!() };
+        let why = "Invalid symbol 33, offset 0.";
+        let told = format!(
+            "was recorded by electd {VERSION}, and this electd {VERSION} cannot read it: {why}"
+        );
+        assert_eq!(error.to_string(), told);
+        let other = sealed(&file().replace("\"flight\":[]", "\"flight\":7"));
+        let NoRecording::Unreadable { version, why } = read(&other) else { panic!() };
+        assert_eq!(
+            (version.as_str(), why.starts_with("invalid type: integer `7`")),
+            (VERSION, true)
+        );
+        let nameless = r#"{"entries": [], "cluster": "c"}"#;
+        assert_eq!(read(nameless), NoRecording::Other, "it is of no node");
+    }
+
+    /// An operator reads what to do with a file.
+    #[test]
+    fn what_is_wrong_with_a_file_is_told_in_words() {
+        let format = NoRecording::Format { version: "9.9".to_owned(), format: 7 };
+        let told = [NoRecording::Other, NoRecording::EventsAlone, NoRecording::Damaged, format];
+        let expected = [
+            "is no recording of a node, as `electd record` writes it".to_owned(),
+            "has the events of a node and no flight: `electd trace --file` shows it".to_owned(),
+            "is damaged: it was cut short or changed since it was recorded".to_owned(),
+            format!(
+                "was recorded by electd 9.9, in format 7, and this electd {VERSION} replays format 1: replay it with \
+                 that version"
+            ),
+        ];
+        assert_eq!(told.map(|error| error.to_string()), expected);
+    }
+
+    /// Other programs may cut the last line feed off.
+    #[test]
+    fn a_file_is_one_line_that_has_the_version_and_the_record() {
+        let record = Record { node: "a".into(), ..Record::default() };
+        let written = Recording::new(record.clone(), &[vec![0_u8, 0, 0]]).written();
+        assert!(written.ends_with("\"flight\":[\"AAAA\"]}\n") && written.lines().count() == 1);
+        for text in [written.trim_end(), &format!("{written}\n \n")] {
+            let read = Recording::read(text.as_bytes()).unwrap();
+            assert_eq!((read.format, read.version.as_str(), &read.record), (1, VERSION, &record));
+            assert_eq!(read.flight, ["AAAA"]);
+        }
     }
 }

@@ -77,14 +77,42 @@ mod tests {
         fs::create_dir(&folder).unwrap();
         fs::write(folder.join("0.part"), "half of it").unwrap();
         fs::write(folder.join("notes"), "of an operator").unwrap();
-        let files: Vec<_> = (0..KEPT + 2)
+        let files: Vec<_> = (0..10)
             .map(|number| write(state.path(), "signal", &number.to_string()).unwrap())
             .collect();
         assert!(files.is_sorted());
         let kept: Vec<_> = files.iter().filter(|file| file.exists()).collect();
         assert_eq!(kept, files[2..].iter().collect::<Vec<_>>());
-        assert_eq!(fs::read_dir(&folder).unwrap().count(), KEPT + 1, "and the notes");
-        let mode = fs::metadata(&files[2]).unwrap().permissions().mode();
-        assert_eq!(mode & 0o137, 0, "{mode:o}: for the node's user, and its group reads it");
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 9, "and the notes");
+        let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+        let like = folder.join("like");
+        OpenOptions::new().write(true).create_new(true).mode(0o640).open(&like).unwrap();
+        assert_eq!(mode(&files[2]), mode(&like), "for the node's user, and its group reads it");
+        for (number, file) in (2..).zip(&files[2..]) {
+            assert_eq!(fs::read_to_string(file).unwrap(), number.to_string());
+        }
+    }
+
+    #[test]
+    fn a_recording_is_named_by_its_moment_and_by_what_it_was_made_for() {
+        let state = tempfile::tempdir().unwrap();
+        let (before, file) = (Timestamp::now(), write(state.path(), "panic", "x").unwrap());
+        assert_eq!(file.parent(), Some(&*state.path().join("flight")));
+        let told = file.file_name().unwrap().to_str().unwrap();
+        assert_eq!(told.len(), "2026-11-22T10-58-33.123456Z-panic.json".len());
+        let (day, rest) = told.split_at("2026-11-22".len());
+        let moment: Timestamp = format!("{day}{}", rest.replacen('-', ":", 2))
+            .trim_end_matches("-panic.json")
+            .parse()
+            .unwrap();
+        let micro = jiff::SignedDuration::from_micros(1);
+        assert!((before - micro..=Timestamp::now()).contains(&moment), "{told}");
+    }
+
+    #[test]
+    fn a_state_that_is_no_folder_is_an_error() {
+        let state = tempfile::NamedTempFile::new().unwrap();
+        let error = write(state.path(), "signal", "x").unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::NotADirectory);
     }
 }

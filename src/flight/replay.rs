@@ -212,13 +212,21 @@ mod tests {
         let last = Last { time: Time(9), input: "Tick".to_owned() };
         let replayed = Replayed { turns: 4, ..Replayed::default() };
         let found = replayed.of_outputs(&last, &[], Err("a leader".to_owned()));
-        assert_eq!((found.turn, found.at_ns, found.input.as_str()), (4, 9, "Tick"));
-        assert_eq!((found.recorded, found.replayed[0].as_str()), (vec![], "it panics: a leader"));
+        let expected = Difference {
+            turn: 4,
+            at_ns: 9,
+            input: "Tick".to_owned(),
+            is_of_state: false,
+            recorded: vec![],
+            replayed: vec!["it panics: a leader".to_owned()],
+        };
+        assert_eq!(found, expected);
+        assert!(!Replayed { difference: Some(found), ..replayed }.is_same());
     }
 
     #[test]
     fn what_is_long_is_cut_between_two_letters() {
-        let text = "\u{e9}".repeat(SHOWN);
+        let text = "\u{e9}".repeat(2000);
         assert_eq!(shortened(text.clone()), text);
         assert_eq!(shortened(text.clone() + "x"), text + " ...");
     }

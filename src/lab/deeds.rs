@@ -154,27 +154,35 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_is_allowed() {
-        for (text, expected) in [
-            ("kil5@120", "\"kil5@120\": there is no such action; there are kill, vanish"),
-            ("kill5", "it has no time"),
-            ("kill5@", "\"\" is no time: give 0 to 2000 ms"),
-            ("kill5@2001", "give 0 to 2000 ms"),
-            ("kill5@-1", "give 0 to 2000 ms"),
-            ("kill6@1", "there is no member \"6\"; they are numbered 1 to 5"),
-            ("kill+5@1", "there is no member \"+5\""),
-            ("kill@1", "there is no member \"\""),
-            ("cut1@1", "name two sides"),
-            ("cut1.2-2@1", "member 2 is on both sides"),
-            ("heal1-@1", "there is no member \"\""),
-            ("drop3-4", "such as drop3-4.2"),
-            ("drop3-4.0", "such as drop3-4.2"),
-            ("drop3-3.1", "sends itself nothing"),
-            ("drop1-2.1,drop1-2.1", "named twice"),
-            (",", "it has no time"),
-        ] {
-            let refused = parse(text).unwrap_err();
-            assert!(refused.contains(expected), "{text}: {refused}");
-        }
+        let texts = [
+            "kil5@120",
+            "explode5@120",
+            "kill5",
+            "kill5@",
+            "kill5@2001",
+            "kill5@-1",
+            "kill0@1",
+            "kill6@1",
+            "kill+5@1",
+            "kill@1",
+            "cut1@1",
+            "cut1.2-2@1",
+            "cut3-1.6@1",
+            "heal1-@1",
+            "heal-1@1",
+            "drop3",
+            "drop3-4",
+            "drop3-4.0",
+            "drop3-4.x",
+            "drop6-4.1",
+            "drop3-6.1",
+            "drop3-3.1",
+            "drop1-5.100001",
+            "drop1-2.1,drop1-2.1",
+            ",",
+        ];
+        let told = texts.map(|text| parse(text).unwrap_err());
+        insta::assert_snapshot!("refused_deeds", told.join("\n"));
         let many = vec!["elect1@1"; MOST + 1].join(",");
         assert_eq!(parse(&many), Err("do: 61 actions; at most 60 are taken".to_owned()));
         assert_eq!(parse(&vec!["elect1@1"; MOST].join(",")).unwrap().timed.len(), MOST);
@@ -201,6 +209,5 @@ mod tests {
         }
         assert_eq!(parse("kill1@2000").unwrap().timed[0].0, Duration::from_secs(2), "the end");
         assert_eq!(parse("drop1-5.100000").unwrap().lost, BTreeSet::from([(1, 5, 100_000)]));
-        assert!(parse("drop1-5.100001").is_err());
     }
 }

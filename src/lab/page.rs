@@ -35,7 +35,19 @@ mod tests {
         let page = String::from_utf8(response.body).unwrap();
         assert!(!page.contains("{{") && !page.contains("}}"), "{page}");
         let policy = response.policy.unwrap();
-        assert!(policy.starts_with("default-src 'none'; script-src 'nonce-"), "{policy}");
+        let nonce = policy.split('\'').find_map(|part| part.strip_prefix("nonce-")).unwrap();
+        assert_eq!((response.code, nonce.len()), (200, 32));
+        let expected = format!(
+            "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; base-uri \
+             'none'; form-action 'none'; frame-ancestors 'none'"
+        );
+        assert_eq!(policy, expected);
+        for tag in ["script", "style"] {
+            assert_eq!(page.matches(&format!("<{tag} nonce=\"{nonce}\">")).count(), 1, "{tag}");
+        }
+        let (style, rest) = page.split_once("</style>").unwrap();
+        assert!(style.ends_with(&[svg::STYLE, DRAWN_STYLE, STYLE].concat()));
+        assert!(rest.contains(&[DRAWN_SCRIPT, SCRIPT].concat()));
         assert_ne!(Some(policy), answer().policy, "a nonce serves once");
         for markup in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", " style="]
         {

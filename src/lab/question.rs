@@ -122,7 +122,10 @@ fn one_of<T: Copy>(key: &str, text: &str, words: &[(&str, T)]) -> Result<T, Stri
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
+    use crate::sim::Deed;
 
     #[test]
     fn a_query_is_read_and_what_it_leaves_out_is_as_by_default() {
@@ -152,27 +155,56 @@ mod tests {
 
     #[test]
     fn what_is_wrong_is_said_with_what_is_allowed() {
-        for (query, expected) in [
-            ("algorithm=raft", "algorithm: \"raft\": give one of bully, halting, ring"),
-            ("nodes=1", "nodes: \"1\": give a number from 2 to 25"),
-            ("nodes=26", "2 to 25"),
-            ("nodes=", "2 to 25"),
-            ("nodes", "2 to 25"),
-            ("nodes=1e9", "2 to 25"),
-            ("until=20001", "until: \"20001\": give a number from 1 to 20000"),
-            ("until=0", "1 to 20000"),
-            ("seed=-1", "seed: \"-1\""),
-            ("seed=18446744073709551616", "seed: "),
-            ("quorum=all", "quorum: \"all\": give one of "),
-            ("delays=long", "give one of lockstep, random"),
-            ("sed=1", "\"sed\" is not known here; there are algorithm, nodes"),
-            ("seed=1&seed=1", "seed is given twice"),
-            ("do=kill5@2001", "give 0 to 2000 ms"),
-            ("nodes=3&do=kill4@1", "they are numbered 1 to 3"),
-            ("do=kill5%40120", "it has no time"),
-        ] {
-            let refused = Question::parse(query).unwrap_err();
-            assert!(refused.contains(expected), "{query}: {refused}");
-        }
+        let queries = [
+            "algorithm=raft",
+            "nodes=1",
+            "nodes=26",
+            "nodes=",
+            "nodes",
+            "nodes=1e9",
+            "until=20001",
+            "until=0",
+            "seed=-1",
+            "seed=18446744073709551616",
+            "quorum=all",
+            "delays=long",
+            "sed=1",
+            "seed=1&seed=1",
+            "do=kill5@2001",
+            "until=50&do=kill5@51",
+            "nodes=3&do=kill4@1",
+            "do=kill5%40120",
+        ];
+        let told = queries.map(|query| Question::parse(query).unwrap_err());
+        insta::assert_snapshot!("refused_questions", told.join("\n"));
+    }
+
+    #[test]
+    fn a_question_is_run_as_it_was_asked() {
+        let asked = "&&algorithm=ring&nodes=7&seed=9&quorum=majority&delays=random&\
+                     do=kill7@30,drop1-2.3,thaw2@20&until=40&";
+        let question = Question::parse(asked).unwrap();
+        let experiment = question.experiment();
+        assert_eq!(
+            (experiment.algorithm, experiment.quorum),
+            (AlgorithmKind::Ring, Quorum::Majority)
+        );
+        assert_eq!((experiment.nodes, experiment.seed), (7, 9));
+        assert_eq!(
+            (experiment.delays, experiment.until),
+            (Delays::Random, Duration::from_millis(40))
+        );
+        let [early, late] = [20, 30].map(Duration::from_millis);
+        assert_eq!(experiment.deeds, [(early, Deed::Thaw(2)), (late, Deed::Kill(7))]);
+        assert_eq!(experiment.lost, BTreeSet::from([(1, 2, 3)]));
+
+        let idle = |place| question.complaint(&Trouble::Idle(place, "it does not run"));
+        let told = [idle(0), idle(1), idle(2)];
+        let expected = [
+            "do: \"thaw2@20\": it does not run",
+            "do: \"kill7@30\": it does not run",
+            "do: it does not run",
+        ];
+        assert_eq!(told, expected);
     }
 }

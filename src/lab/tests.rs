@@ -4,7 +4,7 @@ use std::sync::atomic::Ordering;
 
 use serde_json::Value;
 
-use super::{Lab, MOST_RUNS};
+use super::Lab;
 use crate::admin::Response;
 
 fn ask(query: &str) -> Response {
@@ -119,23 +119,26 @@ fn what_cannot_be_done_is_refused_by_its_word() {
     for (query, expected) in [
         ("do=kill5@100,kill5@200", "do: \"kill5@200\": the member does not run then"),
         ("do=heal@100", "do: \"heal@100\": nothing is cut then"),
-        ("algorithm=paxos", "give one of bully, halting, ring"),
-        (&endless, "too much happens until "),
+        ("algorithm=paxos", "algorithm: \"paxos\": give one of bully, halting, ring"),
     ] {
-        let response = ask(query);
-        let text = String::from_utf8_lossy(&response.body).replace("\\\"", "\"");
-        assert!(response.code == 400 && text.contains(expected), "{query}: {text}");
+        assert_eq!(ask(query), Response::error(400, expected), "{query}");
     }
+    let response = ask(&endless);
+    let text = String::from_utf8_lossy(&response.body);
+    assert!(response.code == 400 && text.contains("too much happens until "), "{text}");
 }
 
 #[test]
 fn only_so_many_runs_are_under_way_at_one_time() {
     let lab = Lab::default();
-    lab.running.store(MOST_RUNS - 1, Ordering::Relaxed);
+    lab.running.store(6 - 1, Ordering::Relaxed);
     assert_eq!(lab.run("until=1").code, 200);
-    lab.running.store(MOST_RUNS, Ordering::Relaxed);
-    assert_eq!(lab.run("until=1").code, 503);
-    assert_eq!(lab.running.load(Ordering::Relaxed), MOST_RUNS, "a refused one takes no place");
+    assert_eq!(lab.running.load(Ordering::Relaxed), 5, "it gives its place back");
+    assert_eq!(lab.run("until=x").code, 400);
+    lab.running.store(6, Ordering::Relaxed);
+    let busy = Response::error(503, "too many runs are under way; try again in a moment");
+    assert_eq!(lab.run("until=1"), busy);
+    assert_eq!(lab.running.load(Ordering::Relaxed), 6, "a refused one takes no place");
 }
 
 #[test]
@@ -170,10 +173,91 @@ fn there_is_a_page_and_a_list_of_paths_elsewhere() {
         let (request, _) = crate::admin::Request::parse(text.as_bytes()).unwrap().unwrap();
         Lab::default().answer(&request)
     };
-    assert_eq!((ask("/").code, ask("/run?until=1").code), (200, 200));
+    let page = String::from_utf8(ask("/").body).unwrap();
+    assert!(page.starts_with("<!doctype html>"), "{page}");
+    assert_eq!(ask("/run?until=7"), Lab::default().run("until=7"), "and not by default");
     let expected = serde_json::json!({
         "error": "there is no /x here; ask for one of the paths listed",
         "paths": ["GET /", "GET /run"],
     });
     assert_eq!(ask("/x"), Response::json(404, &expected));
+}
+
+/// Everything but the drawing. The page and other programs read each of these names.
+#[test]
+fn an_answer_has_all_that_was_seen() {
+    let seen = |query: &str| {
+        let mut answer = answer(query);
+        answer.as_object_mut().unwrap().remove("svg");
+        serde_json::to_string_pretty(&answer).unwrap()
+    };
+    insta::assert_snapshot!("ring", seen("algorithm=ring&nodes=3&seed=4&do=kill3@100&until=400"));
+    let query = "algorithm=halting&nodes=2&quorum=majority&delays=random&do=freeze2@150&until=300";
+    insta::assert_snapshot!("halting", seen(query));
+}
+
+/// A coordinator that asks its members again and again would hide the rest.
+#[test]
+fn regular_questions_of_a_coordinator_are_left_out_unless_something_comes_of_them() {
+    let labels = |query: &str| -> Vec<String> {
+        let answer = answer(query);
+        let events = answer["events"].as_array().unwrap();
+        let label = |event: &Value| event["label"].as_str().unwrap_or_default().to_owned();
+        events.iter().map(label).collect()
+    };
+    let quiet = labels("algorithm=halting&nodes=3&until=2000");
+    assert!(!quiet.iter().any(|label| label.starts_with("ARE-YOU-NORMAL")), "{quiet:?}");
+    assert!(!quiet.iter().any(|label| label.starts_with("REPLY")), "{quiet:?}");
+    let joined = labels("algorithm=halting&nodes=3&until=2000&do=freeze1@100,thaw1@1500");
+    insta::assert_snapshot!("joined", joined.join("\n"));
+}
+
+/// docs/algorithms.md has each of these formulas.
+#[test]
+fn each_formula_is_told_with_its_numbers() {
+    let queries = [
+        "algorithm=bully&do=kill5@100",
+        "algorithm=bully&do=vanish5@100,elect2@100",
+        "algorithm=bully&do=elect2@100",
+        "algorithm=bully&do=kill5@100,kill4@100",
+        "algorithm=bully&do=vanish5@100,vanish4@100,elect1@100",
+        "algorithm=bully&do=kill5@100&quorum=majority",
+        "algorithm=halting&do=kill5@100",
+        "algorithm=halting&do=vanish5@100",
+        "algorithm=halting&do=vanish5@100,elect4@100",
+        "algorithm=halting&do=vanish5@100,elect2@100",
+        "algorithm=halting&do=elect2@100",
+        "algorithm=halting&do=elect5@100",
+        "algorithm=halting&do=kill5@100,kill2@100",
+        "algorithm=halting&do=vanish5@100,vanish3@100",
+        "algorithm=halting&do=vanish5@100,vanish3@100,elect4@100",
+        "algorithm=ring&do=kill5@100",
+        "algorithm=ring&do=freeze4@90,kill5@100,thaw4@150",
+        "algorithm=ring&do=slow4@50,kill5@100",
+        "algorithm=ring&nodes=4&do=freeze3@90,freeze1@90,kill4@100,thaw3@145,thaw1@145",
+        "algorithm=ring&do=vanish5@100",
+        "algorithm=ring&do=vanish5@100,elect2@100",
+        "algorithm=ring&do=elect2@100",
+        "algorithm=ring&do=elect2@100,elect4@100",
+        "algorithm=ring&do=kill5@100,vanish2@185",
+        "algorithm=ring&do=kill5@100,kill2@100",
+        "algorithm=ring&do=kill5@100,restart5@300",
+    ];
+    let told = queries.map(|query| {
+        let answer = answer(query);
+        let lines = answer["elections"].as_array().unwrap().iter().map(|election| {
+            let mut formula = election["formula"].clone();
+            let words = formula["words"].take();
+            let words = words.as_str().unwrap_or("-");
+            let [at, leader, epoch, alive] =
+                ["at_ms", "leader", "epoch", "alive"].map(|key| &election[key]);
+            format!(
+                "  {at} ms: {leader} {epoch}, {alive}: {words} {formula} {}",
+                election["messages"]
+            )
+        });
+        let lines: Vec<_> = lines.collect();
+        format!("{query}\n{}", lines.join("\n"))
+    });
+    insta::assert_snapshot!("formulas", told.join("\n"));
 }

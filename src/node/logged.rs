@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 
-use log::kv::Key;
+use log::kv::{Error, Key, Value, VisitSource};
 use log::{LevelFilter, Log, Metadata, Record};
 
 thread_local! {
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static FIELDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Keeps each line for the thread that logs it.
@@ -22,9 +23,29 @@ impl Log for OfThreads {
         let event = event.map_or_else(String::new, |event| event.to_string());
         let line = format!("{} {event}: {}", record.level(), record.args());
         LINES.with_borrow_mut(|lines| lines.push(line));
+        let mut fields = Fields(Vec::new());
+        record.key_values().visit(&mut fields).unwrap();
+        FIELDS.with_borrow_mut(|lines| lines.push(fields.0.join(" ")));
     }
 
     fn flush(&self) {}
+}
+
+/// The fields of one line.
+struct Fields(Vec<String>);
+
+impl<'kvs> VisitSource<'kvs> for Fields {
+    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+        self.0.push(format!("{key}={value}"));
+        Ok(())
+    }
+}
+
+/// The fields of the lines that this logs, as programs read them.
+pub fn fields(act: impl FnOnce()) -> Vec<String> {
+    FIELDS.take();
+    logged(act);
+    FIELDS.take()
 }
 
 /// The lines that this logs, each with its level and its event.

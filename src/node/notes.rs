@@ -67,7 +67,7 @@ mod tests {
     use super::*;
     use crate::core::Split;
     use crate::core::types::{Epoch, Incarnation, Pause, Time, Version};
-    use crate::node::logged::logged;
+    use crate::node::logged::{fields, logged};
     use crate::node::words::tests::{id, members};
 
     #[test]
@@ -96,7 +96,31 @@ mod tests {
             Note::ListOverruled { peer, version },
             Note::TimingDiffers { peer, theirs: [1, 2, 3, 4].map(|ms| ms * 1_000_000) },
         ];
+        let told = notes.clone().map(|note| fields(|| log(note, &members())).join("\n"));
+        assert_eq!(told, FIELDS);
         let lines = notes.map(|note| logged(|| log(note, &members())).join("\n"));
         insta::assert_snapshot!("notes", lines.join("\n"));
+        let connected = Note::Connected { peer };
+        assert_eq!(
+            logged(|| log(connected, &members())),
+            [""; 0],
+            "the caller tells it if it is news"
+        );
     }
+
+    /// What programs read of each of them.
+    const FIELDS: [&str; 12] = [
+        "event=unreachable peer=b",
+        "event=reached peer=b",
+        "event=passed_over peer=b",
+        "event=forged peer=b",
+        "event=forged peer=b",
+        "event=uninformed",
+        "event=paused",
+        "event=paused",
+        "event=resumed",
+        "event=split",
+        "event=list_overruled peer=b",
+        "event=config_differs peer=b",
+    ];
 }

@@ -176,7 +176,8 @@ impl Published {
         let live = snapshot
             .members
             .iter()
-            .filter(|known| known.id != own && votes(known.id) && known.status == Liveness::Alive);
+            .filter(|known| votes(known.id) && known.status == Liveness::Alive);
+        // Of this node no timings are known there.
         let others: Vec<_> = live.filter_map(|known| Some((known.id, known.timing?[3]))).collect();
         let lease = |timing: &Timing| timing.nanos()[3];
         let (present, next) = (lease(&snapshot.timing), lease(timing));

@@ -79,3 +79,78 @@ impl Ranks {
         Ok(())
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use crossbeam::channel::bounded;
+    use serde_json::json;
+
+    use super::*;
+    use crate::config::Builder;
+    use crate::realtime::Realtime;
+
+    /// A member whose rank is read as this entry says.
+    fn config(by: &str, rank: &serde_json::Value) -> Config {
+        let (id, address) = ("018db8ac-db45-4792-a0b9-9560d9932c98", "127.0.0.1:7100");
+        let member = json!({ "name": "a", "id": id, "address": address, "rank": rank });
+        let builder = Builder::new("c", "none", "/nowhere").member_with(member);
+        builder.set("rank", json!({ "by": by })).build().unwrap()
+    }
+
+    #[test]
+    fn each_way_to_rank_has_its_source() {
+        let path = || PathBuf::from("/nowhere/x");
+        let command = Source::Command {
+            program: PathBuf::from("/bin/rank"),
+            arguments: vec!["x".to_owned()],
+            timeout: Duration::from_secs(7),
+        };
+        let command_entry = json!({ "command": ["/bin/rank", "x"], "timeout": "7s" });
+        for (by, entry, expected) in [
+            ("id", json!({}), Source::Id),
+            ("priority", json!({ "priority": 7 }), Source::Priority(7)),
+            ("address", json!({}), Source::Address("127.0.0.1:7100".to_owned())),
+            ("cpu", json!({}), Source::Cpu),
+            ("disk", json!({ "path": "/nowhere/x" }), Source::Disk(path())),
+            ("files", json!({ "path": "/nowhere/x" }), Source::Files(path())),
+            ("command", command_entry, command),
+        ] {
+            assert_eq!(source(&config(by, &entry).members[0]), expected, "{by}");
+        }
+        let priority = config("priority", &json!({ "priority": 7 }));
+        assert_eq!(sample(&priority, &priority.members[0]).map(|sample| sample.value), Ok(7));
+    }
+
+    #[test]
+    fn a_program_that_ranks_hears_of_which_member_it_is_asked() {
+        let script = "[ \"$ELECTD_NODE$ELECTD_CLUSTER\" = ac ] && echo 5";
+        let config = config("command", &json!({ "command": ["/bin/sh", "-c", script] }));
+        assert_eq!(sample(&config, &config.members[0]).map(|sample| sample.value), Ok(5));
+    }
+
+    /// The last sample counts: the new one goes over whatever the old source brought meanwhile.
+    #[test]
+    fn a_rank_that_is_replaced_is_sampled_at_once_and_the_old_one_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let script = format!("echo >> {}/runs; echo 3", folder.path().display());
+        let command = ["/bin/sh", "-c", &script];
+        let old = config("command", &json!({ "command": command, "every": "1s" }));
+        let (sender, events) = bounded(99);
+        let queue = Queue::new(sender, Realtime::default());
+        let surroundings = Surroundings::new(&old, "a");
+        let (sampler, first) = start(&old.members[0], queue.clone(), &surroundings).unwrap();
+        assert_eq!(first.map(|sample| sample.value), Ok(3));
+        let ranks = Ranks::new(sampler, queue, surroundings);
+        let new = config("priority", &json!({ "priority": 8 }));
+        ranks.replace(&new.members[0]).unwrap();
+        let last = events.try_iter().last();
+        let Some(Event::Sampled(Ok(sample))) = last else { panic!("{last:?}") };
+        assert_eq!(sample.value, 8);
+        ranks.stop();
+        assert!(ranks.sampler.lock().is_none() && events.is_empty());
+        drop(ranks);
+        assert!(events.recv().is_err(), "no thread is left that samples");
+    }
+}

@@ -140,6 +140,8 @@ mod tests {
 
     const REFUSED: &str = "is refused";
 
+    const MINUTE: Duration = Duration::from_secs(60);
+
     fn id(number: u128) -> NodeId {
         NodeId(Uuid::from_u128(number))
     }
@@ -163,7 +165,7 @@ mod tests {
 
     #[test]
     fn each_way_is_news_once_until_the_peer_is_connected() {
-        let (peer, list, now) = (who(1), members(), after(WINDOW));
+        let (peer, list, now) = (who(1), members(), after(MINUTE));
         let mut rejections = Rejections::default();
         for news in [true, false] {
             let mut record = |what| rejections.record(now, &list, (peer, what), "another cluster");
@@ -173,11 +175,10 @@ mod tests {
         let later = now + PAUSE;
         assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
         let status = rejections.status(&list);
-        let reasons: Vec<&str> = status.iter().map(|status| status.reason.as_str()).collect();
-        assert_eq!(
-            reasons,
-            ["is refused: another algorithm", "rejects this node: another cluster"]
-        );
+        let told =
+            |reason: &str| RejectionStatus { peer: "node-1".to_owned(), reason: reason.to_owned() };
+        let expected = ["is refused: another algorithm", "rejects this node: another cluster"];
+        assert_eq!(status, expected.map(told));
         assert!(rejections.forget(id(1)));
         assert!(!rejections.forget(id(1)));
         assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
@@ -185,7 +186,7 @@ mod tests {
 
     #[test]
     fn strangers_fill_neither_the_memory_nor_the_log_and_the_last_are_shown() {
-        let (list, now) = (members(), after(WINDOW));
+        let (list, now) = (members(), after(MINUTE));
         let mut rejections = Rejections::default();
         assert!(rejections.record(now, &list, (who(1), REFUSED), "another cluster"));
         let mut record = |stranger: u128, now: Time| {
@@ -193,20 +194,21 @@ mod tests {
         };
         let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
         let logged = (10..1010).filter(|stranger| record(*stranger, at(*stranger))).count();
-        assert_eq!(logged, MOST_LINES as usize);
-        assert!(record(2000, at(2000) + WINDOW), "a line in the next window");
+        assert_eq!(logged, 16);
+        let window = at(10) + MINUTE;
+        assert!(!record(1010, Time(window.0 - 1)), "the window lasts");
+        let logged = (1011..1111).filter(|stranger| record(*stranger, window)).count();
+        assert_eq!(logged, 16, "lines of the next window");
         let status = rejections.status(&list);
-        assert_eq!(status.len(), 1 + MOST_STRANGERS);
-        let shown = |peer: String| status.iter().any(|status| status.peer == peer);
-        assert!(shown("node-1".into()), "a member's reason stays");
-        assert!(shown(id(2000).to_string()) && shown(id(1009).to_string()), "the last are shown");
-        assert!(!shown(id(10).to_string()), "the oldest has gone");
+        let shown: Vec<_> = status.into_iter().map(|status| status.peer).collect();
+        let last: Vec<_> = (1111 - 64..1111).map(|number| id(number).to_string()).collect();
+        assert_eq!(shown, [vec!["node-1".to_owned()], last].concat(), "the last, and the member's");
         assert!(rejections.record(now, &list, (who(2), REFUSED), "it is no member"));
     }
 
     #[test]
     fn a_member_whose_reasons_change_all_the_time_is_logged_now_and_then() {
-        let (list, now) = (members(), after(WINDOW));
+        let (list, now) = (members(), after(MINUTE));
         let mut rejections = Rejections::default();
         let mut record = |time, why: u32| {
             rejections.record(now + time, &list, (who(1), REFUSED), &why.to_string())
@@ -220,14 +222,28 @@ mod tests {
 
     #[test]
     fn a_refusal_that_does_not_come_again_is_past_soon() {
-        let (list, now, failure) = (members(), after(WINDOW), Duration::from_secs(5));
+        let (list, now, failure) = (members(), after(MINUTE), Duration::from_secs(5));
         let mut rejections = Rejections::default();
         rejections.record(now, &list, (who(1), REFUSED), "another cluster");
         let count =
             |rejections: &Rejections, time| rejections.recent(&list, now + time, failure).len();
-        assert_eq!(count(&rejections, failure), 1);
-        assert_eq!(count(&rejections, failure + PAUSE * 3), 0);
-        rejections.record(now + failure, &list, (who(1), REFUSED), "another cluster");
-        assert_eq!(count(&rejections, failure + PAUSE * 3), 1, "it came again");
+        let past = failure + Duration::from_secs(3);
+        let (nano, second) = (Duration::from_nanos(1), Duration::from_secs(1));
+        assert_eq!(count(&rejections, past - nano), 1);
+        assert_eq!(count(&rejections, past), 0);
+        let mut again =
+            |time| rejections.record(now + time, &list, (who(1), REFUSED), "another cluster");
+        assert!(!again(second - nano) && !again(second), "it is no news");
+        assert_eq!(count(&rejections, past), 1, "it came again");
+        assert_eq!(count(&rejections, past + second), 0);
+        let told = rejections.recent(&list, now, failure);
+        assert_eq!(told, rejections.status(&list));
+    }
+
+    #[test]
+    fn whoever_is_no_member_is_named_by_what_is_known_of_it() {
+        let address = "10.0.0.9".parse().unwrap();
+        let names = [who(2), who(3), Who::Address(address)].map(|who| name(who, &members()));
+        assert_eq!(names, ["node-2", &id(3).to_string(), "10.0.0.9"]);
     }
 }

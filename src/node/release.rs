@@ -127,8 +127,16 @@ impl NodeHandle {
 
     /// Waits until this member knows no leader in this epoch any more.
     fn await_release(&self, epoch: u64) -> Result<(), CommandError> {
+        self.await_release_for(epoch, self.longest_release(epoch))
+    }
+
+    /// How long the end of the leadership of this epoch may take.
+    fn longest_release(&self, epoch: u64) -> Duration {
         let own = self.leadership().is_some_and(|own| own.epoch() == epoch);
-        let most = if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST };
+        if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST }
+    }
+
+    fn await_release_for(&self, epoch: u64, most: Duration) -> Result<(), CommandError> {
         let begin = Instant::now();
         while self.published.led_epoch() == Some(epoch) {
             if self.end.has_come() {

@@ -133,7 +133,12 @@ mod tests {
         }
         trips.received(&acknowledged(2, 3), at(9000));
         assert_eq!(trips.latest(id(2)), None, "long ago");
+        trips.received(&acknowledged(2, 11), at(9000));
+        assert_eq!(trips.latest(id(2)), None, "eight more were sent since");
+        trips.received(&acknowledged(2, 12), at(2500));
+        assert_eq!(trips.latest(id(2)), Some(Duration::from_millis(1300)), "seven more");
         trips.clear();
+        assert_eq!(trips.latest(id(2)), None);
         assert_eq!(trips.latest(id(1)), None);
     }
 }

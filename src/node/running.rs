@@ -361,21 +361,4 @@ fn after<'a>(members: &'a MemberList, order: &core::Command) -> Cow<'a, MemberLi
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::membership::Change;
-    use crate::node::words::tests::{id, members};
-
-    #[test]
-    fn a_member_that_is_added_has_its_name_in_the_outcome() {
-        let members = members();
-        let member = membership::Member {
-            id: id(4),
-            name: "d".to_owned(),
-            ..members.iter().next().cloned().expect("a is the first")
-        };
-        let names = |change| after(&members, &Forwarded::Change(change).into()).name(id(4));
-        assert_eq!(names(Change::Add(member)), "d");
-        assert_ne!(names(Change::Remove { id: id(3), force: false }), "d", "it is no member");
-    }
-}
+mod tests;

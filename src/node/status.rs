@@ -36,7 +36,6 @@ pub struct Status {
     /// The leader that this node follows, or itself; null while none is known.
     pub leader: Option<LeaderStatus>,
     /// Since when this node knows no leader, and why; null while it names one, and before its first change of state.
-    #[serde(default)]
     pub leaderless: Option<LeaderlessStatus>,
     /// The named leader's epoch; without one, the last known.
     pub epoch: u64,
@@ -49,52 +48,42 @@ pub struct Status {
     /// The source of this node's last rank, in words; or "none: " and why it has none.
     pub rank_source: String,
     /// The result of this node's health check; null if it has none.
-    #[serde(default)]
     pub health: Option<HealthStatus>,
     /// The part that only the halting algorithm has; null with the others.
     pub halting: Option<HaltingStatus>,
     /// Time left of the lease, if this node leads; null in mode none and for all others.
     pub lease_remaining_ms: Option<u64>,
     /// How long the slowest of the latest 16 durable writes took, in milliseconds; null before the first.
-    #[serde(default)]
     pub durable_write_ms: Option<f64>,
     /// Whether it has the real-time scheduling that its file asks for; null if the file does not.
-    #[serde(default)]
     pub realtime: Option<RealtimeStatus>,
     /// The guarantee, in words.
     pub guarantee: String,
     /// The longest failover that the timings allow, computed from them; null for a lone member.
     pub worst_failover_ms: Option<u64>,
     /// The same after a crash of the leader's process alone, from the end of its job.
-    #[serde(default)]
     pub crash_failover_ms: Option<u64>,
     /// The same if all processes of the leader are killed at once; null also where nothing but silence shows that.
-    #[serde(default)]
     pub proven_failover_ms: Option<u64>,
     /// How the present member list differs from the file of this node, in words; null if it does not.
     pub differs_from_file: Option<String>,
     /// Why an operator keeps this node from leading; null if none does.
-    #[serde(default)]
     pub drain: Option<DrainStatus>,
     /// Whether an operator had this node hand over, so that it leads only if no other can. Ends by `electd undrain`, by a
     /// restart, and without preemption when the next leader is steady.
     #[serde(default)]
     pub resigned: bool,
     /// Why this node leads only if no other can: what it ran failed soon after its start. Null if it does not stand back.
-    #[serde(default)]
     pub failure: Option<FailureStatus>,
     /// The takeover that this node waits for; null if it does not rank above the leader, or may not preempt it.
-    #[serde(default)]
     pub takeover: Option<TakeoverStatus>,
     /// At a leader: the members that are to take over from it, by name, and when it lets each, such as
     /// `2026-11-22T10:58:33.123Z`. It has seen each break of theirs; a member that was restarted has not.
     #[serde(default)]
     pub takeovers: BTreeMap<String, String>,
     /// Since when the cluster is paused, as far as this node knows; null if it is not.
-    #[serde(default)]
     pub pause: Option<PauseStatus>,
     /// The member that an operator chose to lead, whatever its rank, as far as this node knows; null if none is.
-    #[serde(default)]
     pub switchover: Option<String>,
     /// All members, in id order.
     pub members: Vec<MemberStatus>,
@@ -108,7 +97,6 @@ pub struct Status {
     pub stalled: bool,
     /// The last time that this node led beside another leader, as in a partition; null where that
     /// did not happen since its start.
-    #[serde(default)]
     pub partition: Option<PartitionStatus>,
     /// Messages by kind.
     pub messages: BTreeMap<String, MessageCount>,
@@ -116,7 +104,6 @@ pub struct Status {
     /// those that receivers within this process missed, and `events` the readers of `GET /events` that were cut off.
     pub dropped: BTreeMap<String, u64>,
     /// When the certificate of this node ends, or the first of those that it hangs on; null without `tls`.
-    #[serde(default)]
     pub certificate_ends: Option<String>,
     /// Connections that were refused before a hello, by this node or by the other side, by cause.
     #[serde(default)]
@@ -136,11 +123,9 @@ pub struct Status {
     #[serde(default)]
     pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
-    #[serde(default)]
     pub last_leadership: Option<Entry>,
     /// The id of the latest event of `GET /events`: to be sent there as Last-Event-ID by a client that has
     /// read this status and wants all that follows.
-    #[serde(default)]
     pub last_event: Option<String>,
 }
 
@@ -303,16 +288,12 @@ pub struct MemberStatus {
     pub status: String,
     /// How long it took to acknowledge a heartbeat of this node lately, in milliseconds; null where this node does
     /// not lead.
-    #[serde(default)]
     pub rtt_ms: Option<f64>,
     /// Why elections pass the member over although this node hears it, in words; null if they do not.
-    #[serde(default)]
     pub passed_over: Option<String>,
     /// Its version of electd, as it told this node last; null if it did not.
-    #[serde(default)]
     pub version: Option<String>,
     /// Why the last dial of this node to the member led to no connection, in words; null if they are connected.
-    #[serde(default)]
     pub failed_dial: Option<String>,
     /// The value that the member is compared by.
     pub rank: RankStatus,
@@ -367,3 +348,6 @@ pub struct RejectionStatus {
     /// The reason, in words.
     pub reason: String,
 }
+
+#[cfg(test)]
+mod tests;

@@ -90,7 +90,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::node::logged::logged;
+    use crate::node::logged::{fields, logged};
     use crate::node::words::tests::members;
     use uuid::Uuid;
 
@@ -143,6 +143,44 @@ mod tests {
     }
 
     #[test]
+    fn only_what_repeats_all_of_an_earlier_change_is_the_same() {
+        let mut story = Story::default();
+        let phase = Phase::Leading;
+        let leads_on =
+            Transition { from: phase, to: phase, reason: Reason::Reclaimed, ..follows(2) };
+        let other = NodeId(Uuid::from_u128(2));
+        let changes = [
+            waits(1),
+            Transition { from: Phase::Starting, ..waits(1) },
+            Transition { to: Phase::Starting, ..waits(1) },
+            Transition { reason: Reason::Stalled(Duration::ZERO), ..waits(1) },
+            leads_on.clone(),
+            Transition { leader: Some(other), ..leads_on },
+        ];
+        let kinds = changes.each_ref().map(|change| story.kind(change));
+        assert!(kinds.iter().all(Option::is_some), "{kinds:?}");
+        let different: std::collections::BTreeSet<_> = kinds.iter().collect();
+        assert_eq!(different.len(), kinds.len());
+        assert_eq!(changes.each_ref().map(|change| story.kind(change)), kinds, "each once more");
+    }
+
+    /// Programs that read the log as JSON rely on them.
+    #[test]
+    fn each_line_has_the_change_in_its_fields() {
+        let list = members();
+        let told = |change: &Transition| fields(|| Story::default().log(change, &list)).join("\n");
+        let found =
+            "event=following same=None from=electing to=following leader=a epoch=4 reason=a leads";
+        assert_eq!(told(&follows(4)), found);
+        let same = Story::default().kind(&waits(5)).unwrap();
+        let words = waits(5).reason.sentence(&list);
+        let expected = format!(
+            "event=no_leader same={same} from=electing to=waiting leader=none epoch=5 reason={words}"
+        );
+        assert_eq!(told(&waits(5)), expected);
+    }
+
+    #[test]
     fn a_leadership_that_ends_in_order_is_no_warning() {
         let ends =
             |reason| Transition { from: Phase::Leading, to: Phase::Starting, reason, ..waits(1) };
@@ -166,7 +204,8 @@ mod tests {
             let told = (level(&change), event(&change));
             assert_eq!(told, (Level::Warn, "leadership_lost"), "{change:?}");
         }
-        assert_eq!(event(&ends(Reason::Stalled(Duration::from_secs(1)))), "stalled");
+        let stalled = ends(Reason::Stalled(Duration::from_secs(1)));
+        assert_eq!((level(&stalled), event(&stalled)), (Level::Warn, "stalled"));
         let taken_in = Transition { to: Phase::Reorganizing, ..ends(Reason::NewTask) };
         assert_eq!((level(&taken_in), event(&taken_in)), (Level::Info, "no_leader"));
     }

@@ -107,8 +107,36 @@ mod tests {
         tally.set_leaderless(Some(8500));
         assert_eq!(tally.leaderless_seconds(9000).to_string(), "3.5");
         assert_eq!(tally.leaderless_seconds(8000).to_string(), "3", "the clock was set back");
+        let mut text = String::new();
+        let mut registry = prometheus_client::registry::Registry::default();
+        registry.register("took", "", tally.election_duration.clone());
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let lines: Vec<_> = text.lines().skip(2).collect();
+        assert_eq!(lines, DURATIONS);
         let by =
             |cause: &str| tally.elections.get_or_create(&vec![("reason", cause.to_owned())]).get();
         assert_eq!((tally.leader_changes.get(), by("start"), by("leader_dead")), (3, 1, 2));
     }
+
+    /// Of 2.5 s and twice 250 ms.
+    const DURATIONS: [&str; 18] = [
+        "took_sum 3.0",
+        "took_count 3",
+        "took_bucket{le=\"0.001\"} 0",
+        "took_bucket{le=\"0.002\"} 0",
+        "took_bucket{le=\"0.005\"} 0",
+        "took_bucket{le=\"0.01\"} 0",
+        "took_bucket{le=\"0.025\"} 0",
+        "took_bucket{le=\"0.05\"} 0",
+        "took_bucket{le=\"0.1\"} 0",
+        "took_bucket{le=\"0.25\"} 2",
+        "took_bucket{le=\"0.5\"} 2",
+        "took_bucket{le=\"1.0\"} 2",
+        "took_bucket{le=\"2.5\"} 3",
+        "took_bucket{le=\"5.0\"} 3",
+        "took_bucket{le=\"10.0\"} 3",
+        "took_bucket{le=\"30.0\"} 3",
+        "took_bucket{le=\"+Inf\"} 3",
+        "# EOF",
+    ];
 }

@@ -4,7 +4,10 @@ use std::net::TcpListener;
 use std::path::Path;
 use std::thread;
 
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
 use serde_json::json;
+use uuid::Uuid;
 
 use super::events::EventKind;
 use super::handle::{Command, CommandError, Handle};
@@ -12,6 +15,7 @@ use super::leadership::Change;
 use super::*;
 use crate::config::Builder;
 use crate::core::settings::Timing;
+use crate::core::types::{NodeId, Role};
 use crate::flight::document::Recording;
 use crate::testing::within::within;
 
@@ -37,6 +41,14 @@ fn a_node_tells_what_it_did_and_all_of_it_by_its_end() {
     eventually("a leads", || handle.history().len() == 1);
     assert!(handle.is_live() && handle.status().state == "leading");
     assert_eq!(handle.tally().leader_changes.get(), 1);
+
+    let slowest = || handle.published.measures.pace.slowest().unwrap().as_secs_f64() * 1000.0;
+    eventually("the slowest write is told", || handle.status().durable_write_ms == Some(slowest()));
+    let mut registry = Registry::default();
+    registry.register("writes", "", handle.tally().store_writes.clone());
+    let mut text = String::new();
+    encode(&mut text, &registry).unwrap();
+    assert!(!text.contains("writes_count 0\n"), "{text}");
 
     let record = handle.record();
     let leads = record.entries.iter().find(|it| it.phase.as_deref() == Some("leading"));
@@ -157,4 +169,95 @@ fn an_operator_ends_what_failures_of_the_job_left() {
     says(&handle, Command::Undrain);
     assert_eq!(handle.status().failure, None);
     node.stop();
+}
+
+/// How many threads this process has, and the names of those that are not of the test program.
+fn threads() -> Vec<String> {
+    let all = std::fs::read_dir("/proc/self/task").unwrap();
+    let name = |task: std::io::Result<std::fs::DirEntry>| {
+        std::fs::read_to_string(task.unwrap().path().join("comm")).unwrap_or_default()
+    };
+    let mut names: Vec<_> = all.map(name).map(|name| name.trim().to_owned()).collect();
+    names.sort();
+    names
+}
+
+/// Whoever embeds a node and stops it goes on without anything of it.
+#[test]
+fn a_node_that_has_stopped_leaves_no_thread() {
+    let test = "node::tests::a_node_that_has_stopped_leaves_no_thread";
+    if crate::testing::alone::alone(test).is_some() {
+        return;
+    }
+    let before = threads();
+    let folder = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let member = json!({
+        "name": "a", "id": "018db8ac-db45-4792-a0b9-9560d9932c98", "address": address,
+        "rank": {"command": ["/bin/echo", "3"], "every": "1h"},
+        "health": {"command": ["/bin/true"], "every": "1h"},
+    });
+    let builder = Builder::new("one", "none", folder.path()).member_with(member);
+    let config = builder.set("rank", json!({ "by": "command" })).build().unwrap();
+    let node = Node::start(&config, "a").unwrap();
+    let handle = node.handle();
+    eventually("a leads", || handle.status().state == "leading");
+    let status = handle.status();
+    assert_eq!(
+        (status.members[0].rank.value.clone(), status.version.is_empty()),
+        (json!(3), false)
+    );
+    let running = threads();
+    for name in ["election", "watch"] {
+        assert!(running.iter().any(|thread| thread == name), "{running:?}");
+    }
+    assert_eq!(handle.events.urgent.capacity(), Some(1024));
+    node.stop();
+    assert_eq!(threads(), before);
+    assert_eq!(handle.status().state, "stopping");
+}
+
+#[test]
+fn a_start_with_a_file_that_does_not_count_says_so() {
+    let (mut config, _folder) = example::cluster().unwrap();
+    let starts = |config: &Config| {
+        let mut node = None;
+        let lines = logged::logged(|| node = Some(Node::start(config, "a").unwrap()));
+        let node = node.unwrap();
+        eventually("a leads", || node.handle().history().last().is_some_and(|it| it.lasts));
+        node.stop();
+        let short = |line: &String| line.chars().take(60).collect::<String>();
+        lines.iter().map(short).collect::<Vec<_>>()
+    };
+    let begin = "INFO start: electd ";
+    let first = starts(&config);
+    assert!(first.len() == 1 && first[0].starts_with(begin), "{first:?}");
+    let mut other = config.members[0].clone();
+    (other.name, other.role) = ("b".to_owned(), Role::Observer);
+    other.id = NodeId(Uuid::new_v4());
+    config.members.push(other);
+    let again = starts(&config);
+    let differs = "WARN config_differs: the members of the file do not count";
+    assert!(again.len() == 2 && again[0].starts_with(begin), "{again:?}");
+    assert!(again[1].starts_with(differs), "{again:?}");
+}
+
+/// A restart does not make a node lead whose job failed just before, while another can.
+#[test]
+fn a_node_whose_job_failed_before_a_restart_stands_back() {
+    let folder = tempfile::tempdir().unwrap();
+    let state = folder.path().join("a");
+    std::fs::create_dir_all(&state).unwrap();
+    let since_ms = clock::wall_clock_ms();
+    let until_ms = since_ms + 3_600_000;
+    let failure = failures::Failure { count: 2, since_ms, until_ms, reason: "code 1".to_owned() };
+    std::fs::write(state.join("failures.json"), serde_json::to_vec(&failure).unwrap()).unwrap();
+    let nodes = two_members(folder.path());
+    let a = nodes[0].handle();
+    let failure = a.status().failure.expect("it stands back");
+    assert_eq!((failure.count, failure.reason.as_str()), (2, "code 1"));
+    eventually("b leads", || a.status().leader.is_some_and(|leader| leader.name == "b"));
+    let own = a.status().members.into_iter().find(|member| member.name == "a").unwrap();
+    assert!(!own.eligible, "it was not eligible from its start");
+    nodes.into_iter().for_each(Node::stop);
 }

@@ -120,8 +120,19 @@ mod tests {
         assert_eq!(why(&refused), "b cannot lead: it and a refuse each other: its state was lost");
         let deaf = seen(|b| b.passed_over = Some("heard, but cannot be dialed".into()));
         assert_eq!(why(&deaf), "b cannot lead: it is heard, but cannot be dialed");
-        assert!(why(&seen(|b| b.eligible = false)).contains("`electd status --node b` says why"));
-        assert!(why(&seen(|_| ())).contains("the leader does not hear it"));
+        let silent = seen(|b| b.status = "suspected".into());
+        assert_eq!(why(&silent), "b cannot lead: a does not hear it");
+        let unsteady =
+            seen(|b| (b.passed_over, b.eligible) = (Some("comes and goes".into()), false));
+        assert_eq!(why(&unsteady), "b cannot lead: it comes and goes");
+        assert_eq!(
+            why(&seen(|b| b.eligible = false)),
+            "b cannot lead: it says that it is not eligible: `electd status --node b` says why"
+        );
+        let unknown = "cannot lead: the leader does not hear it, or not that it is eligible";
+        assert_eq!(why(&seen(|_| ())), format!("b {unknown}"));
+        assert_eq!(words("a", &seen(|_| ())), format!("a {unknown}"));
+        assert_eq!(words("c", &seen(|_| ())), format!("c {unknown}"), "it is no member here");
     }
 
     #[test]
@@ -151,5 +162,28 @@ mod tests {
         let well = HealthStatus { healthy: true, ..HealthStatus::default() };
         assert_eq!(own(&Status { health: Some(well), ..ill }).as_deref(), Some(words));
         assert_eq!(own(&seen(|_| ())), None);
+        let votes = seen(|_| ());
+        let witness = MemberStatus { role: "witness".into(), ..member("a") };
+        let votes = Status { members: vec![witness], resigned: true, ..votes };
+        assert_eq!(own(&votes).as_deref(), Some("it is a witness, which only votes"));
+    }
+
+    #[test]
+    fn a_reason_that_nobody_gave_is_left_out() {
+        let (since, until) = ("then".to_owned(), None);
+        let drain = Some(DrainStatus { since, until, reason: String::new() });
+        let ill = Some(HealthStatus::default());
+        let failure = FailureStatus {
+            since: "then".into(),
+            until: "later".into(),
+            count: 1,
+            reason: String::new(),
+        };
+        let told = |status| own(&status).unwrap();
+        let drained = Status { drain, ..seen(|_| ()) };
+        assert_eq!(told(drained), "it is drained since then");
+        assert_eq!(told(Status { health: ill, ..seen(|_| ()) }), "it is unhealthy");
+        let failed = Status { failure: Some(failure), ..seen(|_| ()) };
+        assert_eq!(told(failed), "it stands back until later, as what it ran failed");
     }
 }

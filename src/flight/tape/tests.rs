@@ -12,7 +12,7 @@ use crate::core::restart::restart;
 use crate::core::settings::{AlgorithmKind, Settings, Timing};
 use crate::core::types::{CommandId, Incarnation, NodeId, Role, Task};
 use crate::flight::document::FORMAT;
-use crate::flight::replay::replay;
+use crate::flight::replay::{Difference, Replayed, Unfinished, replay};
 
 fn id(number: usize) -> NodeId {
     NodeId(Uuid::from_u128(number as u128))
@@ -84,9 +84,16 @@ fn the_oldest_segments_make_room_and_the_rest_follow_on_each_other() {
     memory.sort_unstable();
     memory.dedup();
     assert_eq!(memory.len(), SEGMENTS, "the memory is used again");
-    let replayed = replay(&member.taped.segments()).unwrap();
-    assert_eq!((replayed.segments, replayed.gaps), (SEGMENTS, 0));
+    let segments = member.taped.segments();
+    let full = 320 * 1024;
+    for segment in &segments[..SEGMENTS - 1] {
+        assert!((full..full + 4000).contains(&segment.len()), "{}", segment.len());
+    }
+    let replayed = replay(&segments).unwrap();
+    assert_eq!((replayed.segments, replayed.gaps, replayed.unfinished.is_none()), (5, 0, true));
     assert!(replayed.is_same() && (600..900).contains(&replayed.turns), "{replayed:?}");
+    assert_eq!(replayed.to_ns, 2_000_000_000, "the last turn");
+    assert_eq!(replayed.from_ns, (2000 - replayed.turns) * 1_000_000, "the state after a turn");
 }
 
 #[test]
@@ -108,7 +115,8 @@ fn a_reader_delays_nobody_and_misses_nothing() {
         taped
     };
     let replayed = replay(&taped.segments()).unwrap();
-    assert_eq!((replayed.turns, replayed.is_same()), (11, true));
+    let (turns, segments, from_ns, to_ns) = (11, 1, 0, 1);
+    assert_eq!(replayed, Replayed { turns, segments, from_ns, to_ns, ..Replayed::default() });
 }
 
 #[test]
@@ -118,7 +126,35 @@ fn a_turn_for_which_there_is_no_room_leaves_a_gap() {
     member.dialed(SEGMENT);
     member.dialed(10);
     let replayed = replay(&member.taped.segments()).unwrap();
-    assert_eq!((replayed.turns, replayed.gaps, replayed.is_same()), (2, 1, true));
+    let (turns, segments, gaps, to_ns) = (2, 2, 1, 3_000_000);
+    assert_eq!(replayed, Replayed { turns, segments, gaps, to_ns, ..Replayed::default() });
+}
+
+#[test]
+fn a_reader_that_stays_for_longer_than_a_segment_leaves_a_gap() {
+    let mut member = Recorded::new(core(3, 4, 4));
+    member.dialed(10);
+    let taped = std::mem::take(&mut member.taped);
+    let reader = taped.0.lock();
+    let turn = |member: &mut Recorded, key: &str| {
+        let [key, ours, theirs] = [key, "", ""].map(str::to_owned);
+        let reason = crate::core::message::Rejection::Disagreement { key, ours, theirs };
+        let input = Input::Rejected { peer: id(2), reason };
+        member.now = member.now + Duration::from_millis(1);
+        let mut out = Vec::new();
+        member.tape.begin(member.now, &input, &taped);
+        member.core.handle(member.now, input, &mut out);
+        member.tape.end(&out);
+        member.tape.pass_on(&member.core, member.now, &taped);
+    };
+    let key = "k".repeat(1000);
+    (0..300).for_each(|_| turn(&mut member, &key));
+    drop(reader);
+    (0..2).for_each(|_| turn(&mut member, &key));
+    let replayed = replay(&taped.segments()).unwrap();
+    assert_eq!((replayed.segments, replayed.gaps), (2, 1));
+    assert!(replayed.is_same() && (160..200).contains(&replayed.turns), "{replayed:?}");
+    assert_eq!(replayed.to_ns, 303_000_000, "the last");
 }
 
 #[test]
@@ -127,9 +163,10 @@ fn an_input_can_be_read_before_the_core_has_handled_it() {
     member.turn(Input::Tick);
     member.tape.begin(Time(1), &Input::StandBack, &member.taped);
     let replayed = replay(&member.taped.segments()).unwrap();
-    let unfinished = replayed.unfinished.unwrap();
-    assert_eq!((unfinished.input.as_str(), unfinished.panic), ("StandBack", None));
-    assert_eq!(replayed.turns, 1);
+    let unfinished = Some(Unfinished { input: "StandBack".to_owned(), panic: None });
+    let (turns, segments, to_ns) = (1, 1, 1);
+    let expected = Replayed { turns, segments, to_ns, unfinished, ..Replayed::default() };
+    assert_eq!(replayed, expected);
 }
 
 #[test]
@@ -142,10 +179,21 @@ fn the_first_output_that_differs_is_named() {
     }
     member.tape.pass_on(&member.core, Time(5_000_000), &member.taped);
     let replayed = replay(&member.taped.segments()).unwrap();
-    let difference = replayed.difference.unwrap();
-    assert_eq!((replayed.turns, difference.turn, difference.at_ns), (2, 2, 5_000_000));
-    assert!(!difference.is_of_state && difference.recorded[0].starts_with("Dial"));
-    assert_ne!(difference.recorded, difference.replayed);
+    let mut core = self::core(3, 4, 4);
+    core.handle(Time(1_000_000), Input::Tick, &mut Vec::new());
+    let mut out = Vec::new();
+    core.handle(Time(5_000_000), Input::Tick, &mut out);
+    let difference = Difference {
+        turn: 2,
+        at_ns: 5_000_000,
+        input: "Tick".to_owned(),
+        is_of_state: false,
+        recorded: vec![format!("{:?}", Output::Dial { peer: id(2) })],
+        replayed: out.iter().map(|out| format!("{out:?}")).collect(),
+    };
+    let (turns, segments, to_ns, difference) = (2, 1, 5_000_000, Some(difference));
+    let expected = Replayed { turns, segments, to_ns, difference, ..Replayed::default() };
+    assert_eq!(replayed, expected);
 }
 
 #[test]
@@ -155,9 +203,64 @@ fn a_state_that_differs_is_named() {
     let mut segments: Vec<_> =
         member.taped.segments().into_iter().map(Arc::unwrap_or_clone).collect();
     segments.push(postcard::to_stdvec(&(true, Time(9), core(4, 4, 4))).unwrap());
-    let difference = replay(&segments).unwrap().difference.unwrap();
-    assert!(difference.is_of_state && difference.turn == 1);
-    assert_ne!(difference.recorded, difference.replayed);
+    let replayed = replay(&segments).unwrap();
+    let difference = replayed.difference.clone().unwrap();
+    let [recorded, other] =
+        [&difference.recorded, &difference.replayed].map(|lines| lines.join("|"));
+    assert!(recorded != other && !recorded.is_empty() && !recorded.starts_with(' '), "{recorded}");
+    let place = |core: &Core, line: &str| format!("{core:#?}").lines().any(|it| it.trim() == line);
+    let (ours, theirs) = (core(4, 4, 4), &member.core);
+    assert!(place(&ours, &recorded) && place(theirs, &other), "{difference:?}");
+    let (turn, at_ns, input) = (1, 1_000_000, "Tick".to_owned());
+    assert_eq!(
+        difference,
+        Difference { turn, at_ns, input, is_of_state: true, ..difference.clone() }
+    );
+    let (turns, segments_, to_ns) = (1, 2, 1_000_000);
+    let difference = Some(difference);
+    let expected =
+        Replayed { turns, segments: segments_, to_ns, difference, ..Replayed::default() };
+    assert_eq!(replayed, expected);
+    // After a gap nobody knows what came between.
+    segments[1] = postcard::to_stdvec(&(false, Time(9), core(4, 4, 4))).unwrap();
+    let replayed = replay(&segments).unwrap();
+    assert_eq!((replayed.gaps, replayed.difference), (1, None));
+    // A segment that is no segment is told by its number.
+    let length = segments[1].len() - 1;
+    segments[1].truncate(length);
+    let unreadable = replay(&segments).unwrap_err();
+    assert_eq!(
+        (unreadable.segment, unreadable.why),
+        (2, postcard::Error::DeserializeUnexpectedEnd)
+    );
+}
+
+#[test]
+fn a_turn_without_outputs_ends_a_segment_and_not_the_flight() {
+    let mut member = Recorded::new(core(3, 4, 4));
+    member.turn(Input::Tick);
+    member.tape.begin(Time(2_000_000), &Input::Tick, &member.taped);
+    let mut segments: Vec<_> =
+        member.taped.segments().into_iter().map(Arc::unwrap_or_clone).collect();
+    segments.push(postcard::to_stdvec(&(false, Time(9), core(3, 4, 4))).unwrap());
+    let (now, input) = (Time(9), Input::Tick);
+    let replayed = replay(&segments).unwrap();
+    let unfinished = Some(Unfinished { input: "Tick".to_owned(), panic: None });
+    let (turns, segments_, gaps, to_ns) = (1, 2, 1, 2_000_000);
+    let expected =
+        Replayed { turns, segments: segments_, gaps, to_ns, unfinished, ..Replayed::default() };
+    assert_eq!(replayed, expected);
+    segments[1].extend(postcard::to_stdvec(&(now, input)).unwrap());
+    segments[1].push(9); // more outputs than there are
+    let unreadable = replay(&segments).unwrap_err();
+    assert_eq!(
+        (unreadable.segment, unreadable.why),
+        (2, postcard::Error::DeserializeUnexpectedEnd)
+    );
+    let length = segments[1].len() - 2;
+    segments[1].truncate(length);
+    let unreadable = replay(&segments).unwrap_err();
+    assert_eq!(unreadable.segment, 2, "the input is cut short");
 }
 
 #[test]
@@ -172,6 +275,7 @@ fn a_core_that_is_too_large_is_not_recorded_and_works_on() {
     member.turn(Input::Tick);
     assert!(member.taped.segments().is_empty());
     assert_eq!(member.tape.state, State::TooLarge);
+    assert_eq!(format!("{:?}", member.tape), "Tape(0 bytes, TooLarge)");
 }
 
 #[test]

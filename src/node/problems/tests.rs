@@ -69,7 +69,13 @@ fn a_dead_voter_is_a_problem_and_so_is_the_margin_that_it_takes() {
     assert_eq!(tolerated(&one_dead), 0);
     assert_eq!(seen(&one_dead, &Sight::default()), [], "it has just started and met nobody");
     let lost = status("majority", members(&["alive", "suspected", "dead"]));
-    assert!(seen(&lost, &settled())[0].1.ends_with("nobody can lead"));
+    let margin = "1 of 3 voters left, 2 are needed: nobody can lead";
+    let found = [
+        ("quorum_margin", margin),
+        ("peer_down", "b is down: silent"),
+        ("peer_down", "c is down: process ended"),
+    ];
+    assert_eq!(seen(&lost, &settled()), found.map(|(kind, text)| (kind, text.to_owned())));
     assert_eq!(tolerated_at_most(&lost), 1, "if all were well");
 }
 
@@ -84,6 +90,7 @@ fn a_margin_is_told_where_a_failure_has_used_it_up() {
     assert!(is_told(&[up, down]));
     assert!(!is_told(&[up, up, up, up, down]) && is_told(&[up, up, up, down, down]));
     assert!(is_told(&[up, up, up, down]), "four need three");
+    assert!(!is_told(&[up; 5]) && !is_told(&[up, up, up, up, down]));
     let without_majority = status("none", members(&[up, down, down]));
     assert!(seen(&without_majority, &settled()).iter().all(|(kind, _)| *kind == "peer_down"));
 }
@@ -153,11 +160,77 @@ fn each_kind_has_its_words() {
     let told: Vec<_> =
         told.iter().map(|it| format!("{}|{}|{}", it.kind.name(), it.about, it.text)).collect();
     assert_eq!(told, EACH_KIND);
-    assert!(find(&status, &sight).last().is_some_and(Found::is_of_file));
+    let of_file: Vec<_> = find(&status, &sight).iter().map(Found::is_of_file).collect();
+    assert_eq!(of_file, (1..=14).map(|place| place == 14).collect::<Vec<_>>());
+    let other =
+        Found { kind: ProblemKind::Rejected, about: EDITED.to_owned(), text: String::new() };
+    assert!(!other.is_of_file(), "a member may have any name");
+    status.members[1].id.clone_from(&status.node.id);
+    let peers = find(&status, &sight).iter().filter(|it| it.kind == ProblemKind::PeerDown).count();
+    assert_eq!(peers, 0, "no node tells this of itself");
     status.state = "stopping".to_owned();
     let left = find(&status, &sight);
     assert!(left.iter().all(|found| found.kind != ProblemKind::Coroner), "it was dismissed");
+    let names: Vec<_> = ProblemKind::ALL.iter().map(|kind| kind.name()).collect();
+    assert_eq!(names, NAMES);
 }
+
+#[test]
+fn a_member_that_does_not_answer_is_told_with_what_is_known_of_the_last_dial() {
+    let told = |status: &str, passed_over: Option<&str>, dial: Option<&str>| {
+        let mut member = member("b", "member", status);
+        member.passed_over = passed_over.map(str::to_owned);
+        member.failed_dial = dial.map(str::to_owned);
+        down(&member)
+    };
+    for (status, passed_over, dial, expected) in [
+        ("alive", None, Some("no route"), None),
+        ("alive", Some("why"), None, Some("b is passed over in elections: why")),
+        (
+            "alive",
+            Some("why"),
+            Some("no route"),
+            Some("b is passed over in elections: why; the last dial: no route"),
+        ),
+        ("dead", Some("why"), Some("no route"), Some("b is down: process ended")),
+        ("suspected", Some("why"), None, Some("b is down: silent")),
+        ("suspected", None, Some("no route"), Some("b is down: silent; the last dial: no route")),
+    ] {
+        assert_eq!(told(status, passed_over, dial).as_deref(), expected);
+    }
+}
+
+#[test]
+fn how_often_the_job_failed_is_told_from_the_second_time_on() {
+    let told = |count| {
+        let (since, until, reason) = ("then".to_owned(), "noon".to_owned(), "code 1".to_owned());
+        failed(&FailureStatus { since, until, count, reason })
+    };
+    let words = |times: &str| {
+        format!(
+            "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can; \
+             `electd undrain` ends that"
+        )
+    };
+    assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);
+}
+
+/// The names of all kinds, in the order of the metrics.
+const NAMES: [&str; 13] = [
+    "storage",
+    "rank",
+    "health",
+    "address",
+    "job",
+    "peer_down",
+    "rejected",
+    "stalled",
+    "realtime",
+    "quorum_margin",
+    "config_differs",
+    "certificate",
+    "coroner",
+];
 
 /// In the order in which they are told: kind, what it is about, and the words.
 const EACH_KIND: [&str; 14] = [
@@ -205,6 +278,18 @@ fn a_problem_begins_once_and_ends_once() {
     assert_eq!(problems.look(&well, &settled()), (vec![], vec![]));
     let (began, over) = problems.look(&ill, &settled());
     assert_eq!((began.len(), over.len()), (1, 0));
+    let text = "c is down: process ended".to_owned();
+    assert_eq!(
+        began,
+        [Found { kind: ProblemKind::PeerDown, about: "c".to_owned(), text: text.clone() }]
+    );
+    let shown = problems.list().remove(0);
+    let (kind, about) = ("peer_down".to_owned(), "c".to_owned());
+    assert_eq!(shown, Problem { since: shown.since.clone(), kind, about, text });
+    let now = Timestamp::now();
+    let earlier = now - jiff::SignedDuration::from_secs(100);
+    assert!((format!("{earlier:.3}")..=format!("{now:.3}")).contains(&shown.since), "{shown:?}");
+    assert_eq!(shown.since.len(), "2026-11-22T10:58:33.123Z".len());
     let silent = status("none", members(&["alive", "alive", "suspected"]));
     assert_eq!(problems.look(&silent, &settled()), (vec![], vec![]), "it is the same one");
     assert_eq!(problems.list()[0].text, "c is down: silent");

@@ -84,6 +84,7 @@ mod tests {
         let refused = CommandError::Refused("this node was not started from a file".to_owned());
         assert_eq!(calls.reload(), Err(refused));
         calls.on_reload(Box::new(|| Ok("timings".to_owned())));
-        assert_eq!(calls.reload().as_deref(), Ok("timings"));
+        calls.on_reload(Box::new(|| Ok("another".to_owned())));
+        assert_eq!(calls.reload().as_deref(), Ok("timings"), "the first stays");
     }
 }

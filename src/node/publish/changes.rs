@@ -167,5 +167,17 @@ mod tests {
         assert_eq!((last.cause.as_str(), last.hinders, &last.halting), ("announced", false, &None));
         settings.algorithm = crate::core::settings::AlgorithmKind::Halting;
         assert_eq!(changes.status(&settings)[0].halting.as_deref(), Some("normal"));
+        let mut add = |to, leader, reason| {
+            let from = Phase::Starting;
+            let change = Transition { from, to, leader, epoch: Epoch(1), reason };
+            changes.add(change, members.clone(), 1, Duration::MAX);
+            (changes.leader(), changes.status(&settings).pop().unwrap())
+        };
+        let (leader, alone) = add(Phase::Waiting, None, Reason::Uninformed(vec![id(2)]));
+        let told = (alone.hinders, alone.halting.as_deref(), alone.silent_ms, alone.number);
+        assert_eq!((leader, told), (None, (true, Some("election"), u64::MAX, 41)));
+        let (leader, down) = add(Phase::Stopping, Some(id(3)), Reason::Stopped);
+        assert_eq!((leader, down.halting.as_deref()), (Some(id(3)), Some("down")));
+        assert_eq!((down.leader.as_deref(), down.hinders), (Some("c"), false));
     }
 }

@@ -194,22 +194,4 @@ fn steady(moment: u64, known: Option<u64>) -> u64 {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_moment_to_come_stays_the_same_until_the_clock_is_set() {
-        assert_eq!(
-            [steady(5000, None), steady(5000, Some(4901)), steady(5000, Some(5099))],
-            [5000, 4901, 5099]
-        );
-        assert_eq!([steady(5000, Some(4900)), steady(5000, Some(5100))], [5000; 2]);
-        let now = Time(7_000_000_000);
-        for past in [None, Some(now), Some(Time(0))] {
-            assert_eq!(moment(past, Some(5000), now), None, "{past:?}");
-        }
-        let before = clock::wall_clock_ms();
-        let due = moment(Some(now + Duration::from_secs(60)), None, now).unwrap();
-        assert!((before + 60_000..=clock::wall_clock_ms() + 60_000).contains(&due), "{due}");
-    }
-}
+mod tests;

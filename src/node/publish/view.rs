@@ -257,3 +257,6 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         id,
     }
 }
+
+#[cfg(test)]
+mod tests;

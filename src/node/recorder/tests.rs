@@ -1,5 +1,7 @@
 //! What the recorder keeps, and what it forgets.
 
+mod words;
+
 use uuid::Uuid;
 
 use super::*;
@@ -184,7 +186,7 @@ fn what_waited_for_the_disk_was_brought_about_by_what_ordered_the_record() {
     let order = |number| Output::Persist { number, record: record() };
     (4..1000).for_each(|number| recording.turn(&got(2, probe()), &[order(number)]));
     let orders = &recording.recorder.orders;
-    assert_eq!((orders.len(), orders[UNWRITTEN - 1].0), (UNWRITTEN, 999), "the latest");
+    assert_eq!((orders.len(), orders[63].0), (64, 999), "the latest");
     assert_eq!(entries[3].causes, [entries[0].n, entries[1].n]);
 }
 
@@ -223,7 +225,10 @@ fn quiet_times_push_no_election_out_and_memory_is_bounded() {
     }
     let kept = recording.recorded.0.lock().clone();
     assert_eq!(kept.elections.events.len(), 2, "the start and the election");
-    assert!(kept.quiet.bytes <= OF_QUIET_TIMES && kept.quiet.events.len() > 1000);
+    let longest = kept.quiet.events.iter().map(Event::bytes).max().unwrap();
+    let most = 256 * 1024;
+    assert!((most - longest + 1..=most).contains(&kept.quiet.bytes), "{}", kept.quiet.bytes);
+    assert_eq!(kept.quiet.bytes, kept.quiet.events.iter().map(Event::bytes).sum::<usize>());
     assert!(kept.since > Time(9), "some of that time is missing");
 }
 
@@ -234,7 +239,11 @@ fn the_latest_elections_are_kept() {
         recording.turn(&got(2, election(round)), &[]);
     }
     let kept = recording.recorded.0.lock().clone();
-    assert!(kept.elections.bytes <= OF_ELECTIONS);
+    let longest = kept.elections.events.iter().map(Event::bytes).max().unwrap();
+    let most = 1280 * 1024;
+    assert!((most - longest + 1..=most).contains(&kept.elections.bytes), "no more have room");
+    let bytes: usize = kept.elections.events.iter().map(Event::bytes).sum();
+    assert_eq!(bytes, kept.elections.bytes);
     let entries = recording.recorded.entries(&members()).1;
     assert_eq!(entries.last().and_then(|entry| entry.number), Some(19_999));
     assert!(entries.len() > 5000, "{}", entries.len());
@@ -257,94 +266,12 @@ fn a_reader_holds_nobody_up() {
         recording.recorder.end(Time(2), &[], recording.phase, recording.waits);
         recording.recorder.pass_on(&recording.recorded);
     }
-    assert!(recording.recorder.pending.len() <= PENDING + 1, "whoever reads for ever costs little");
+    let pending = &recording.recorder.pending;
+    assert_eq!(pending.len(), 1024, "whoever reads for ever costs little");
+    let last = 3 + 3 * 1024;
+    let numbers = pending.iter().map(|event| event.number);
+    assert!(numbers.eq(last - 1024..last), "the latest wait");
     drop(reader);
-}
-
-#[test]
-fn what_a_message_carries_is_not_recorded() {
-    let secret = "s3cret";
-    let task = Task { version: TaskVersion::default(), content: secret.as_bytes().into() };
-    let mut recording = Recording::new();
-    let ready = Message::Ready { number: 1, round: Epoch(1), task: task.clone() };
-    recording.turn(&got(2, ready), &[sends(&[2], Message::Task(task.clone()))]);
-    let command = crate::core::Command::HandOut { task };
-    recording.turn(&Input::Command { id: crate::core::CommandId(1), command }, &[]);
-    let entries = recording.entries();
-    let labels: Vec<_> = entries.iter().map(|entry| entry.label.as_str()).collect();
-    assert_eq!(labels, ["READY 1", "TASK", "is given a task of 6 bytes"]);
-    assert_eq!(entries[2].what, "asked");
-    let debug = format!("{:?}", recording.recorded);
-    assert!(!debug.contains(secret) && !debug.contains("115, 51"), "{debug}");
-}
-
-#[test]
-fn a_ballot_names_its_candidate() {
-    let rank = Rank { value: 0, id: id(3) };
-    let candidate = Candidate { eligible: true, rank, incarnation: Incarnation(1) };
-    let run = Run { epoch: Epoch(2), initiator: id(1) };
-    let mut recording = Recording::new();
-    recording.turn(&got(2, Message::Ballot(Ballot { run, candidate, hops: 1 })), &[]);
-    assert_eq!(recording.entries()[0].label, "ELECTION 2, c");
-}
-
-#[test]
-fn a_certificate_is_told_without_its_secret() {
-    let mut recording = Recording::new();
-    let (incarnation, secret) = (Incarnation(2), Secret([0x5c; 32]));
-    let certificate = DeathCertificate { member: id(3), incarnation, secret };
-    let passed_on = Message::Dead(certificate);
-    recording.turn(&Input::Dead(certificate), &[sends(&[2], passed_on)]);
-    let entries = recording.entries();
-    assert_eq!((entries[0].what.as_str(), entries[0].peer.is_some()), ("certified", true));
-    assert_eq!((entries[1].what.as_str(), &entries[1].causes[..]), ("sent", &[entries[0].n][..]));
-    let text = serde_json::to_string(&entries).unwrap();
-    assert!(!text.contains("5c5c") && !text.contains("92,92"), "{text}");
-}
-
-#[test]
-fn what_befalls_a_member_is_told_in_words() {
-    let (mut recording, peer, connection) = (Recording::new(), id(2), ConnectionId(4));
-    let ended = |redial| Input::Ended { connection, peer, redial };
-    let inputs = [
-        Input::Hello { connection, address: String::new(), hello: hello() },
-        Input::Welcomed { peer, welcome: hello() },
-        Input::Refused { peer },
-        Input::Lost { peer },
-        ended(Redial::Accepted),
-        ended(Redial::Refused),
-        ended(Redial::Failed),
-        Input::Stalled { time: std::time::Duration::from_millis(1500) },
-    ];
-    inputs.iter().for_each(|input| recording.turn(input, &[]));
-    let reason = Reason::LeaderDead(id(3));
-    let (from, to, leader) = (Phase::Following, Phase::Electing, Some(id(3)));
-    let change = Transition { from, to, leader, epoch: Epoch(5), reason };
-    recording.turn(&Input::Tick, &[Output::Changed(change)]);
-    recording.waits = [None, Some(Time(11 * SECOND))];
-    recording.turn(&Input::Tick, &[]);
-    recording.turn(&Input::Tick, &[]);
-    let entries = recording.entries();
-    let words = |entry: &Entry| {
-        format!("{}|{}|{}", entry.what, entry.peer.as_deref().unwrap_or("-"), entry.label)
-    };
-    let told: Vec<_> = entries.iter().map(words).collect();
-    let expected = [
-        "met|b|b connects",
-        "connected|b|connected to b",
-        "refused|b|dial to b refused",
-        "lost|b|connection to b ended",
-        "ended|b|connection from b ended, redial accepted",
-        "ended|b|connection from b ended, redial refused",
-        "ended|b|connection from b ended, redial failed",
-        "stalled|-|did not run for 1.5 s",
-    ];
-    assert_eq!(told[..8], expected);
-    assert_eq!((entries[0].incarnation, told[9].as_str()), (Some(1), "waited|-|a leader for 1 s"));
-    let became = &entries[8];
-    assert_eq!((became.what.as_str(), became.phase.as_deref()), ("became", Some("electing")));
-    assert_eq!((became.number, became.leader.as_deref()), (Some(5), Some("c")));
-    assert_eq!(became.reason.as_deref(), Some("leader c is dead: redial refused"));
 }
 
 /// A change of state counts as a part of an election, even from one leader to the next.

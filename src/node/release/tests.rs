@@ -225,3 +225,49 @@ fn who_asks_again_to_remove_a_leader_that_is_gone_hears_that_it_was_removed() {
         assert_eq!(asker.join().unwrap(), Ok(Ok(removed)));
     });
 }
+
+/// The answer to a command that ends a leadership comes after that has ended.
+#[test]
+fn only_the_end_of_the_leadership_that_a_command_ends_is_waited_for() {
+    let successor = Some(Asked::of(published()).handle.published.own());
+    let drain = Drain { since: 0, until: None, reason: String::new() };
+    let resign = Command::ForLeader(Forwarded::Resign { to: None });
+    let (drain, resigned) = (Command::Drain(drain), |epoch| Done::Resigned { epoch, successor });
+    for (command, done, waits) in [
+        (&resign, resigned(Epoch(7)), true),
+        (&resign, resigned(Epoch(6)), false),
+        (&drain, Done::Drained { successor }, true),
+        (&drain, Done::Drained { successor: None }, false),
+        (&drain, Done::Undrained, false),
+    ] {
+        let mut node = Asked::of(published());
+        follow(&node.handle.published); // in epoch 7, in which another leads on
+        let now = clock::now();
+        let term = Term { epoch: 7, until: now + LONGEST, renewal: None, now };
+        node.handle.published.feed.show(Some(term));
+        let (handle, command) = (node.handle.clone(), command.clone());
+        let asker = thread::spawn(move || handle.carry_out(command, LIMIT));
+        let Ok(Event::Order(order)) = node.queue.recv_timeout(LIMIT) else { panic!("no order") };
+        order.answer.send(Ok(done)).unwrap();
+        node.answering = None;
+        let stopping = CommandError::Unanswered("this node is stopping".to_owned());
+        assert_eq!(asker.join().unwrap(), if waits { Err(stopping) } else { Ok(Ok(done)) });
+    }
+}
+
+#[test]
+fn the_own_leadership_ends_soon_after_the_longest_hold_and_another_may_take_minutes() {
+    let node = Asked::of(published());
+    follow(&node.handle.published); // in epoch 7
+    let seconds = Duration::from_secs;
+    node.handle.published.held_for(seconds(5));
+    assert_eq!(node.handle.longest_release(7), seconds(300));
+    let now = clock::now();
+    let term = Term { epoch: 7, until: now + LONGEST, renewal: None, now };
+    node.handle.published.feed.show(Some(term));
+    assert_eq!([7, 8].map(|epoch| node.handle.longest_release(epoch)), [7, 300].map(seconds));
+    let words = "the leader of epoch 7 leads on after 1ms: what it runs has not ended, or nobody can succeed it any \
+                 more";
+    let late = CommandError::Unanswered(words.to_owned());
+    assert_eq!(node.handle.await_release_for(7, Duration::from_millis(1)), Err(late));
+}

@@ -8,10 +8,13 @@ use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::types::{Drain, Role};
 use crate::core::{Phase, Reason};
 use crate::net::{Answering, End};
+use crate::node::history::Entry;
 use crate::node::inbox::{self, Order, Queue};
 use crate::node::logged::logged;
 use crate::node::publish::tests::{change, id, list, published, resign, take_over};
-use crate::node::status::{MemberStatus, NodeRef, TakeoverStatus};
+use crate::node::status::{
+    HaltingStatus, LeaderStatus, LeaderlessStatus, MemberStatus, NodeRef, TakeoverStatus,
+};
 use crate::node::{example, own_address};
 use crate::realtime::Realtime;
 
@@ -72,15 +75,72 @@ fn a_member_is_up_or_down_once_each_time() {
     assert_eq!(told(&[("a", "alive"), ("b", "alive")]), up());
 }
 
+/// A status in which each field is another.
+fn present_status() -> Status {
+    let named = |name: &str| name.to_owned();
+    let (id, name, address) = (named("z"), named("l"), named("h:1"));
+    Status {
+        state: named("waiting"),
+        leader: Some(LeaderStatus { id, name, address, epoch: 3 }),
+        epoch: 4,
+        halting: Some(HaltingStatus { status: named("election"), halter: None, task_bytes: 0 }),
+        leaderless: Some(LeaderlessStatus { cause: named("isolated"), ..Default::default() }),
+        ..status(&[("a", "alive"), ("b", "alive")])
+    }
+}
+
+#[test]
+fn an_event_that_leaves_the_state_as_it_is_tells_that() {
+    let status = present_status();
+    let expected = Event {
+        id: String::new(),
+        at_ms: 5,
+        event: EventKind::NoLeader,
+        node: "a".to_owned(),
+        from: None,
+        state: "waiting".to_owned(),
+        halting: Some("election".to_owned()),
+        leader: Some("l".to_owned()),
+        epoch: 4,
+        leaderless: status.leaderless.clone(),
+        leaderless_ms: None,
+        member: None,
+        reason: "why".to_owned(),
+    };
+    assert_eq!(present(&status, 5, "why".to_owned()), expected);
+    let before = wall_clock_ms();
+    let met = members(&mut BTreeMap::new(), &status).remove(0);
+    assert!((before..=wall_clock_ms()).contains(&met.at_ms));
+    let (event, member) = (EventKind::MemberUp, Some("b".to_owned()));
+    let reason = "b answers".to_owned();
+    assert_eq!(met, Event { event, member, reason, at_ms: met.at_ms, ..expected.clone() });
+    let (from, at, why) = ("l".to_owned(), None, "it asks".to_owned());
+    let takeover = Some(TakeoverStatus { from, at, why });
+    let status = Status { takeover, ..status };
+    let told = super::takeover(&mut None, &status).unwrap();
+    assert!((before..=wall_clock_ms()).contains(&told.at_ms));
+    let (event, member) = (EventKind::Takeover, Some("l".to_owned()));
+    let reason = "is to take over from l: it asks".to_owned();
+    assert_eq!(told, Event { event, member, reason, at_ms: told.at_ms, ..expected });
+}
+
 #[test]
 fn a_change_is_an_event_by_the_state_after_it() {
-    let kind = |to: &str, cause: &str| {
+    let now = present_status();
+    for (to, cause, event) in [
+        ("leading", "resigned", EventKind::Leading),
+        ("following", "resigned", EventKind::Following),
+        ("following", "removed", EventKind::Following),
+        ("stopping", "resigned", EventKind::Stopping),
+        ("stopping", "removed", EventKind::Removed),
+        ("waiting", "resigned", EventKind::NoLeader),
+    ] {
         let change = ChangeStatus {
             number: 1,
             at_ms: 5,
             from: "electing".to_owned(),
             to: to.to_owned(),
-            halting: None,
+            halting: Some("normal".to_owned()),
             leader: Some("b".to_owned()),
             epoch: 7,
             reason: "why".to_owned(),
@@ -88,20 +148,17 @@ fn a_change_is_an_event_by_the_state_after_it() {
             hinders: false,
             silent_ms: 0,
         };
-        let told = changed(&change, &status(&[]));
-        assert_eq!((told.from.as_deref(), told.state.as_str()), (Some("electing"), to));
-        assert_eq!((told.leader.as_deref(), told.epoch, told.at_ms), (Some("b"), 7, 5));
-        told.event
-    };
-    for (to, event) in [
-        ("leading", EventKind::Leading),
-        ("following", EventKind::Following),
-        ("stopping", EventKind::Stopping),
-        ("waiting", EventKind::NoLeader),
-    ] {
-        assert_eq!(kind(to, "resigned"), event);
+        let expected = Event {
+            event,
+            from: Some("electing".to_owned()),
+            state: to.to_owned(),
+            halting: Some("normal".to_owned()),
+            leader: Some("b".to_owned()),
+            epoch: 7,
+            ..present(&now, 5, "why".to_owned())
+        };
+        assert_eq!(changed(&change, &now), expected);
     }
-    assert_eq!(kind("stopping", "removed"), EventKind::Removed);
 }
 
 /// A watch whose node has no election thread: what that would be asked for stays in its queue.
@@ -118,6 +175,11 @@ struct Watching {
 impl Watching {
     /// Of a member that follows node-2, in epoch 7.
     fn new(attendance: Attendance) -> Watching {
+        Watching::in_folder(attendance, tempfile::tempdir().unwrap())
+    }
+
+    /// Its state is in this folder.
+    fn in_folder(attendance: Attendance, folder: TempDir) -> Watching {
         let (config, of_config) = example::cluster().unwrap();
         let mut published = published();
         resign(&mut published, Duration::from_secs(3600));
@@ -129,7 +191,6 @@ impl Watching {
         let handle = NodeHandle { published: published.clone(), events, end };
         let address = own_address(&config, &config.members[0]).unwrap();
         let socket = OwnListener::bind(address, Duration::from_secs(60), None).unwrap();
-        let folder = tempfile::tempdir().unwrap();
         let edited = Edited::new(Arc::new(parking_lot::Mutex::new(config.clone())), "a");
         let observed = (edited, Certificates::default(), attendance);
         let watcher = Watcher::new(handle, socket, folder.path().to_owned(), observed).unwrap();
@@ -181,6 +242,13 @@ fn each_change_of_state_is_told_once_and_counted_and_kept() {
     assert!(!published.watched().history[0].lasts);
     let later = wall_clock_ms() + 10_000;
     assert!(tally.leaderless_seconds(later) >= 10.0, "it goes on");
+    let told = published.measures.events.after("1-0".parse().unwrap(), 100);
+    let told: Vec<_> = told.iter().filter(|event| states.contains(&event.event)).collect();
+    let ended = told[1].leaderless.as_ref().map(|leaderless| leaderless.cause.as_str());
+    assert_eq!((&told[0].leaderless, told[1].leaderless_ms, ended), (&None, None, Some("stalled")));
+    let history = published.watched().history.clone();
+    assert_eq!(told[0].leaderless_ms, Some(history[0].leaderless_ms), "for so long none was known");
+    watching.watcher.keeper.stop(); // before its folder goes
 }
 
 #[test]
@@ -199,6 +267,7 @@ fn a_leadership_of_this_node_is_logged_when_it_begins() {
     let words = "INFO leads: leads in epoch 7: took over from node-2 (leader node-2 is dead: redial refused) after ";
     assert!(told.len() == 1 && told[0].starts_with(words), "{told:?}");
     assert_eq!(leads(), [""; 0]);
+    watching.watcher.keeper.stop(); // before its folder goes
 }
 
 #[test]
@@ -231,9 +300,17 @@ fn a_problem_is_shown_and_told_from_its_begin_to_its_end() {
         problems.iter().map(|it| (it.kind.clone(), it.about.clone())).collect()
     };
     let (coroner, file) = ("coroner: no coroner would", "config_differs: the file was edited");
-    let told: Vec<EventKind> = of(watching.look(&kinds), coroner);
+    let mut told: Vec<EventKind> = Vec::new();
+    let lines = logged(|| told = of(watching.look(&kinds), coroner));
     assert_eq!(told, [EventKind::Problem]);
+    assert!(lines.iter().any(|line| line.starts_with("WARN problem: coroner: ")), "{lines:?}");
     assert!(shown(&watching).contains(&("coroner".to_owned(), String::new())));
+    let words = "coroner: no coroner would certify a crash of this node (no process is left), ";
+    let log = watching.published.measures.events.clone();
+    let all = log.after("1-0".parse().unwrap(), 100);
+    let first = all.iter().find(|event| event.event == EventKind::Problem).unwrap();
+    assert!(first.reason.starts_with(words), "{}", first.reason);
+    assert_eq!((first.state.as_str(), first.epoch), ("following", 7));
 
     let text = std::fs::read_to_string(&watching.config.file).unwrap();
     std::fs::write(&watching.config.file, "no file").unwrap();
@@ -279,4 +356,11 @@ fn the_watch_ends_after_a_last_look_with_all_on_the_disk() {
     );
     let kept: Vec<_> = load(folder.path()).into_iter().map(|it| (it.leader, it.epoch)).collect();
     assert_eq!(kept, [("node-2".to_owned(), 7)]);
+    let ended = |entry| Entry { lasts: false, ..entry };
+    let all: Vec<_> = load(folder.path()).into_iter().map(ended).collect();
+    let again = Watching::in_folder(Attendance::Unasked, folder);
+    assert_eq!(*again.published.watched().history, all, "a restart shows them at once");
+    let leaderless = again.published.watched().leaderless.clone();
+    assert_eq!(leaderless.map(|it| it.cause), Some("start".to_owned()));
+    again.watcher.keeper.stop();
 }

@@ -31,15 +31,17 @@ fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
         let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
         leads_already("c", &Status { preempt, switchover, ..Status::default() })
     };
-    let begin =
-        "c leads already; nothing changed, and a member that ranks higher may still preempt it";
-    assert!(answer("always", None).starts_with(begin));
-    assert!(answer("after 30s", Some("b")).starts_with(begin));
+    let lasts = "c leads already; nothing changed, and a member that ranks higher may still preempt it (`electd pause` \
+                 prevents that)";
+    assert_eq!(answer("always", None), lasts);
+    assert_eq!(answer("after 30s", Some("b")), lasts);
     assert_eq!(answer("never", None), "c leads already; nothing changed");
     let pause = Some(PauseStatus { since: String::new(), until: None });
     let paused = leads_already("c", &Status { pause, ..Status::default() });
     assert_eq!(paused, "c leads already; nothing changed");
-    assert!(answer("always", Some("c")).contains("by a switchover; nothing changed"));
+    let chosen = "c leads already, by a switchover; nothing changed";
+    assert_eq!(answer("always", Some("c")), chosen);
+    assert_eq!(answer("never", Some("c")), chosen);
 }
 
 /// Whoever hears that a command was refused relies on it that nothing has changed.
@@ -134,4 +136,16 @@ fn who_drains_a_drained_member_hears_since_when_and_until_when_it_is() {
     let all = format!("{begin}1970-01-01T00:00:02.000Z: new disk");
     assert_eq!(again(Some(2000), "new disk"), Some(all));
     assert_eq!(drained_again(&Command::Undrain), None);
+}
+
+#[test]
+fn who_was_removed_meanwhile_has_no_address_in_the_words_about_it() {
+    let words = unreachable(id(9), &members());
+    let expected = "connects to this node, and nothing could be told to it for the failure time: elections pass it over \
+                    until it can be dialed at : check that address, and whether something closes it";
+    assert_eq!(words, format!("{} {expected}", id(9)));
+    assert_eq!(
+        timing([1, 2_000, 3_000_000, 4_000_000_000]),
+        "heartbeat 1ns, failure 2µs, message 3ms, lease 4s"
+    );
 }
