@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::print;
+use super::print::{self, counted};
 use super::trace::files;
 use crate::flight::document::{Recording, VERSION};
 use crate::flight::replay::{Difference, Replayed, Unfinished};
@@ -93,7 +93,8 @@ impl Flown<'_> {
             let _ = writeln!(text, "recorded by electd {recorded}, replayed by {VERSION}"); // a string takes everything
         }
         if *gaps > 0 {
-            let _ = writeln!(text, "turns are missing in {gaps} places, where there was no room");
+            let places = counted(*gaps, "place");
+            let _ = writeln!(text, "turns are missing in {places}, where there was no room");
         }
         if let Some(Unfinished { input, panic }) = &self.replayed.unfinished {
             let end = match panic {
@@ -104,7 +105,7 @@ impl Flown<'_> {
         }
         match &self.replayed.difference {
             None => {
-                let _ = writeln!(text, "{turns} turns: every output is the same");
+                let _ = writeln!(text, "{}: every output is the same", counted(*turns, "turn"));
             }
             Some(difference) => text += &self.words(difference),
         }

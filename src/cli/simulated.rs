@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::print::millis;
+use super::print::{counted, millis};
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
 use crate::sim::{Counter, Outcome, Run, Scenario, Schedule};
@@ -61,18 +61,19 @@ fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
     let messages = &outcome.messages;
     let kinds = messages.list(scenario.algorithm);
     let kinds = kinds.map(|(kind, count)| format!("{count} {}", kind.title()));
-    format!("{} = {} messages", kinds.collect::<Vec<_>>().join(" + "), messages.total())
+    let total = counted(messages.total(), "message");
+    format!("{} = {total}", kinds.collect::<Vec<_>>().join(" + "))
 }
 
 /// An election, to be drawn.
 pub fn diagram<'a>(scenario: &Scenario, outcome: &'a Outcome) -> Diagram<'a> {
-    let (algorithm, nodes) = (scenario.algorithm.name(), scenario.nodes);
+    let (algorithm, nodes) = (scenario.algorithm.name(), counted(scenario.nodes, "node"));
     let by = if scenario.quorum == Quorum::Majority { ", by a majority" } else { "" };
     Diagram {
-        title: format!("Election of {nodes} nodes, algorithm {algorithm}{by}"),
+        title: format!("Election of {nodes}, algorithm {algorithm}{by}"),
         counts: counts(scenario, outcome),
         description: format!("{}. {LEGEND}", who_leads(outcome)),
-        names: names(nodes),
+        names: names(scenario.nodes),
         events: &outcome.events,
     }
 }
