@@ -305,6 +305,12 @@ pub mod tests {
         let merged = merge(&[of("a", 9, 2000), of("b", 4, 3000), of("d", 5, 1000)], false);
         let order: Vec<u64> = merged.iter().map(|led| led.epoch).collect();
         assert_eq!(order, [5, 9, 4]);
+        let merged = merge(&[of("b", 4, 2000), of("a", 9, 2000)], false);
+        assert_eq!(
+            merged.iter().map(|led| led.epoch).collect::<Vec<_>>(),
+            [4, 9],
+            "at one instant"
+        );
     }
 
     #[test]

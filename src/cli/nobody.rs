@@ -157,10 +157,14 @@ mod tests {
             told,
             Line { time: told.time.clone(), ..Line::nobody_leads(told.at_ms, since, reason) }
         );
-        assert_eq!(
-            nobody.observe(&line("b", None, (10, "isolated")), true).map(|line| line.kind),
-            Some(Kind::NobodyLeads)
-        );
+        for (node, cause, is_new) in [
+            ("a", "refused", false),
+            ("b", "isolated", false), // the causes are the same, of other nodes
+            ("a", "isolated", true),
+        ] {
+            let told = nobody.observe(&line(node, None, (10, cause)), true);
+            assert_eq!(told.is_some(), is_new, "{node} {cause}");
+        }
     }
 
     #[test]

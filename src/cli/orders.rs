@@ -145,6 +145,9 @@ mod tests {
             let lines = of_all(&[answered(next.clone()), answered(leader.clone())]);
             let due = format!("takeover: c is to take over from b at {late}: preempt after 30s: ");
             assert!(lines.len() == 1 && lines[0].starts_with(&due), "{lines:?}");
+            let follows = Status { state: "following".to_owned(), ..leader.clone() };
+            let former = of_all(&[answered(next.clone()), answered(follows)]);
+            assert!(former[0].ends_with(": it asks"), "it leads no more: {former:?}");
             let alone = of_all(&[answered(next.clone())]);
             assert!(alone[0].ends_with(": it asks"), "{alone:?}");
         }

@@ -191,6 +191,7 @@ mod tests {
         assert_eq!(wrapped("one two", 6, 2), ["one", "   two"]);
         assert_eq!(wrapped("one two six", 7, 2), ["one two", "   six"]);
         assert_eq!(wrapped("abcdefgh", 7, 2), ["abcdefg", "  h"]);
+        assert_eq!(wrapped("ab cdefgh", 7, 2), ["ab cdef", "  gh"]);
         assert_eq!(
             wrapped("a bcdefgh ij", 7, 2),
             ["a bcdef", "  gh ij"],

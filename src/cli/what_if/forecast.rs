@@ -341,6 +341,9 @@ pub(super) mod tests {
         let anew = five(Quorum::None).timing.t1();
         assert_eq!(ring(Quorum::None, &[2, 3, 4]), ring(Quorum::None, &[4]) + (each + anew) * 2);
         assert_eq!(ring(Quorum::Majority, &[3, 4]), ring(Quorum::Majority, &[4]) + each);
+        let ring_alone = Case { algorithm: AlgorithmKind::Ring, ..five(Quorum::None) };
+        let worst = ring_alone.forecast().guarantee.worst_failover;
+        assert_eq!(Some(ring(Quorum::None, &[4])), worst, "the leader alone is gone");
         for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
             let of = |gone: &[usize]| of(algorithm, Quorum::None, gone);
             assert_eq!(of(&[2, 3, 4]), of(&[4]), "{algorithm:?}");

@@ -125,6 +125,11 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
     let words = "b does not hear it => start it on its host (`systemctl start electd@a`, or `electd run --node a`); if it \
                  runs there, its process is frozen, or its network is cut";
     holds(&[leader, unasked], "a", Cause::Down, words);
+    let [follower, _] = pair(3, 5, |status| status.members[0].status = "dead".into());
+    let words = "b ranks higher: priority 5, against priority 3 => `electd switchover --to a` has it lead all the same";
+    holds(&[follower], "a", Cause::Rank, words); // it cannot miss itself
+    let other = pair(3, 5, |status| status.switchover = Some("a".into()));
+    holds(&other, "a", Cause::Rank, words);
     let itself = pair(9, 5, |status| status.members[1].status = "dead".into());
     holds(&itself, "b", Cause::Leads, "in epoch 7. a would rank higher");
 }
