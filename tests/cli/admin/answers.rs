@@ -208,19 +208,19 @@ fn a_watch_begins_with_the_events_of_the_time_that_is_asked_for() {
     node.tell(Event { at_ms: now - 60_000, ..event("of late") });
     let server = node.serve();
     let address = server.local_addr().to_string();
-    let reasons = |since: &str| {
+    // The state that the node is found in has a line of this moment, among them.
+    let reasons = |since: &str, count: usize| {
         let args = ["--admin", &address, "--output", "json", "--since", since];
-        let lines = watched(&args, 2);
-        let told =
-            lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap()["reason"].clone());
-        told.collect::<Vec<_>>()
+        let lines = watched(&args, count + 1);
+        let told = lines.iter().map(|line| serde_json::from_str::<Value>(line).unwrap());
+        let happened = told.filter(|line| line["kind"] == "change");
+        happened.map(|line| line["reason"].clone()).collect::<Vec<_>>()
     };
-    assert_eq!(reasons("900000h"), ["of long ago", "of late"]);
-    assert!(reasons("1h").contains(&json!("of late")), "{:?}", reasons("1h"));
-    assert!(!reasons("1h").contains(&json!("of long ago")));
-    let lines = watched(&["--admin", &address, "--since", "900000h"], 1);
+    assert_eq!(reasons("900000h", 2), ["of long ago", "of late"]);
+    assert_eq!(reasons("1h", 1), ["of late"]);
+    let lines = watched(&["--admin", &address, "--since", "900000h"], 3);
     let line = "2023-11-14T22:13:20.000Z  node-1  following -> electing   leader -       epoch 7     of long ago";
-    assert_eq!(lines, [line]);
+    assert!(lines.iter().any(|told| told == line), "{lines:?}");
 }
 
 #[test]
