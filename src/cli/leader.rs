@@ -198,4 +198,26 @@ mod tests {
         let asked = [stalled, following("node-2", Some(("node-4", 8)))];
         assert_eq!(newest_leader(&asked).map(|leader| leader.epoch), Some(8));
     }
+
+    /// It is asked for the members, and may itself be none that counts.
+    #[test]
+    fn without_a_majority_every_live_member_that_can_be_asked_has_to_answer() {
+        let knows = |name: &str, members: &[MemberStatus]| {
+            let mut asked = following(name, Some(("c", 7)));
+            asked.answer.as_mut().unwrap().members = members.to_vec();
+            asked
+        };
+        let unasked = MemberStatus { admin: None, ..member(("b", "alive")) };
+        assert!(
+            agree(&[knows("a", &[member(("a", "alive")), unasked])], false),
+            "nobody can ask b"
+        );
+        assert!(!agree(&[knows("a", &[member(("a", "alive")), member(("b", "alive"))])], false));
+        assert!(!agree(&[knows("a", &[])], false), "it knows no member");
+        assert!(!agree(&[knows("a", &[])], true));
+        let all = [member(("a", "alive")), member(("b", "alive"))];
+        let mut other = knows("b", &all);
+        other.answer.as_mut().unwrap().leader.as_mut().unwrap().id = "another".to_owned();
+        assert!(!agree(&[knows("a", &all), other], true), "another of that name in that epoch");
+    }
 }

@@ -42,11 +42,14 @@ mod tests {
     fn a_value_is_told_with_what_it_means() {
         let after = Preempt::After(Duration::from_secs(30));
         for (preempt, words) in [
-            (Preempt::Always, "always: a higher member takes over"),
-            (Preempt::Never, "never: a live leader stays"),
-            (after, "after 30s: so long a higher member is eligible"),
+            (Preempt::Always, "always: a higher member takes over from a live leader at once"),
+            (Preempt::Never, "never: a live leader stays, whoever ranks higher"),
+            (
+                after,
+                "after 30s: so long a higher member is eligible without a break before it takes over",
+            ),
         ] {
-            assert!(preemption(preempt).starts_with(words), "{}", preemption(preempt));
+            assert_eq!(preemption(preempt), words);
         }
         let text = include_str!("../../conf/cluster.json");
         let mut config = crate::config::parse(text, Path::new("c.json")).unwrap();

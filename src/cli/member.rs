@@ -249,4 +249,48 @@ mod tests {
         ];
         assert_eq!(rows, expected, "{text}");
     }
+
+    fn add(id: Option<&str>, role: RoleArg) -> Add {
+        use clap::{Command, FromArgMatches};
+        let matches = Add::augment_args(Command::new("add")).get_matches_from([
+            "add",
+            "--name",
+            "d",
+            "--address",
+            "h:1",
+        ]);
+        let add = Add::from_arg_matches(&matches).unwrap();
+        assert!(matches!(add.role, RoleArg::Member) && !add.if_absent);
+        Add { id: id.map(str::to_owned), role, member_admin: Some("h:2".to_owned()), ..add }
+    }
+
+    #[test]
+    fn a_member_to_add_is_told_with_all_that_is_given_of_it() {
+        let id = "00000000-0000-4000-8000-000000000009";
+        for (role, word) in [
+            (RoleArg::Member, "member"),
+            (RoleArg::Witness, "witness"),
+            (RoleArg::Observer, "observer"),
+        ] {
+            let entry =
+                json!({"name": "d", "id": id, "address": "h:1", "admin": "h:2", "role": word});
+            assert_eq!(add(Some(id), role).entry(), Ok(entry));
+        }
+        assert_eq!(add(None, RoleArg::Member).entry().unwrap()["id"], Value::Null);
+        let words = "--id \"x\" is no version 4 UUID: leave it out to get one".to_owned();
+        assert_eq!(add(Some("x"), RoleArg::Member).entry(), Err(words));
+    }
+
+    #[test]
+    fn who_knows_no_member_lists_none() {
+        use crate::cli::ask::tests::{following, silent};
+        assert!(members(&[silent("a")]).is_empty());
+        let mut known = following("b", Some(("b", 7)));
+        known.answer.as_mut().unwrap().members = vec![member("b")];
+        let asked = [silent("a"), following("c", None), known];
+        assert_eq!(
+            members(&asked).iter().map(|member| member.name.as_str()).collect::<Vec<_>>(),
+            ["b"]
+        );
+    }
 }

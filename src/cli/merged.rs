@@ -305,5 +305,77 @@ pub mod tests {
         let merged = merge(&[of("a", 9, 2000), of("b", 4, 3000), of("d", 5, 1000)], false);
         let order: Vec<u64> = merged.iter().map(|led| led.epoch).collect();
         assert_eq!(order, [5, 9, 4]);
+        let merged = merge(&[of("b", 4, 2000), of("a", 9, 2000)], false);
+        assert_eq!(
+            merged.iter().map(|led| led.epoch).collect::<Vec<_>>(),
+            [4, 9],
+            "at one instant"
+        );
+    }
+
+    #[test]
+    fn what_several_nodes_saw_of_a_leadership_is_one_of_all() {
+        let entry = |since_ms, until_ms, reason: &str| Entry {
+            reason: reason.to_owned(),
+            leaderless_ms: since_ms,
+            ..entry("b", 2, since_ms, until_ms, "leader_dead")
+        };
+        let (a, b) = (entry(2042, Some(3000), "a saw it"), entry(2040, Some(3500), "b saw it"));
+        let (by_a, by_b) = (Seen::by("a", &a), Seen::by("b", &b));
+        let led = Led {
+            leader: "b".to_owned(),
+            epoch: 2,
+            since_ms: 2040,
+            until_ms: Some(3500),
+            lasts: false,
+            before: Some("c".to_owned()),
+            cause: "leader_dead".to_owned(),
+            reason: "b saw it".to_owned(),
+            leaderless_ms: Some(2040),
+        };
+        assert_eq!(Led::of(&[by_a, by_b], None), led);
+        assert_eq!(
+            Led::of(&[by_b, by_a], Some((1, "a"))),
+            led,
+            "the nodes know a greater one of that epoch"
+        );
+        let lasting = entry(2041, None, "it lasts");
+        let both = Led::of(&[by_a, Seen::by("c", &lasting)], None);
+        assert_eq!((both.until_ms, both.lasts), (None, true));
+    }
+
+    /// With a majority it ends with the begin of the next at the latest, and never before its own.
+    #[test]
+    fn the_next_leadership_ends_the_one_before() {
+        let of = |since, until, next| {
+            let nodes = [
+                history("c", vec![entry("c", 1, since, until, "start")]),
+                history("b", vec![entry("b", 2, next, None, "start")]),
+            ];
+            let first = merge(&nodes, true).into_iter().find(|led| led.epoch == 1).unwrap();
+            (first.until_ms, first.lasts)
+        };
+        assert_eq!(of(1000, None, 2300), (Some(2300), false));
+        assert_eq!(of(1000, Some(2000), 2300), (Some(2000), false));
+        assert_eq!(of(1000, Some(2400), 2300), (Some(2300), false));
+        assert_eq!(of(3000, None, 2300), (Some(3000), false), "the clocks differ");
+    }
+
+    /// Without a majority the one before may have led until then, whatever a node saw of it.
+    #[test]
+    fn leaderships_that_overlap_have_no_time_without_a_leader_between_them() {
+        let gap = |until, one_at_a_time| {
+            let first = entry("c", 1, 1000, until, "start");
+            let nodes = [
+                history("a", vec![first.clone(), entry("b", 2, 2042, None, "leader_dead")]),
+                history("c", vec![first]),
+            ];
+            merge(&nodes, one_at_a_time)[1].leaderless_ms
+        };
+        assert_eq!(
+            [2041, 2042, 2043].map(|until| gap(Some(until), false)),
+            [Some(42), Some(0), Some(0)]
+        );
+        assert_eq!((gap(None, false), gap(None, true)), (Some(0), Some(42)));
     }
 }

@@ -76,6 +76,7 @@ mod tests {
     use crate::admin::client::ClientError;
     use crate::cli::ask::tests::status;
     use crate::cli::tracker::{News, Tracker};
+    use crate::cli::transition::Kind;
 
     /// What this node tells: a leader, or since when and why it knows none.
     fn line(name: &str, leader: Option<(&str, u64)>, why: (u64, &str)) -> Line {
@@ -129,5 +130,55 @@ mod tests {
         let text = json(nobody.observe(&known, true));
         assert!(text.contains("\"kind\":\"leader_known\"") && text.contains("a says so"), "{text}");
         assert!(text.contains("\"leaderless_ms\":1300"), "800 ms, and 500 more: {text}");
+    }
+
+    /// Each reason once, with the nodes that give it, and the time of the node that heard the last leader last.
+    #[test]
+    fn the_nodes_that_give_one_reason_are_told_together() {
+        let mut nobody = Nobody::default();
+        for (node, lasts_ms, cause) in
+            [("a", 900, "isolated"), ("b", 700, "refused"), ("c", 800, "isolated")]
+        {
+            assert_eq!(
+                nobody.observe(&line(node, None, (lasts_ms, cause)), false),
+                None,
+                "not all are known yet"
+            );
+        }
+        let told = nobody.observe(&line("c", None, (800, "isolated")), true).unwrap();
+        let since = LeaderlessStatus {
+            since: "then".to_owned(),
+            lasts_ms: 700,
+            cause: "refused".to_owned(),
+            reason: "words of refused".to_owned(),
+        };
+        let reason = "a, c: words of isolated; b: words of refused".to_owned();
+        assert_eq!(
+            told,
+            Line { time: told.time.clone(), ..Line::nobody_leads(told.at_ms, since, reason) }
+        );
+        for (node, cause, is_new) in [
+            ("a", "refused", false),
+            ("b", "isolated", false), // the causes are the same, of other nodes
+            ("a", "isolated", true),
+        ] {
+            let told = nobody.observe(&line(node, None, (10, cause)), true);
+            assert_eq!(told.is_some(), is_new, "{node} {cause}");
+        }
+    }
+
+    #[test]
+    fn that_nobody_leads_is_told_anew_after_a_leader() {
+        let mut nobody = Nobody::default();
+        let why = (50, "isolated");
+        let silent =
+            Tracker::new("a", true).observe(&News::Silent(ClientError::NotServed)).remove(0);
+        assert_eq!(nobody.observe(&silent, true), None, "nobody answers, so nobody says that");
+        let mut kinds =
+            |leader| nobody.observe(&line("a", leader, why), true).map(|line| line.kind);
+        assert_eq!(kinds(None), Some(Kind::NobodyLeads));
+        assert_eq!(kinds(Some(("b", 8))), Some(Kind::LeaderKnown));
+        assert_eq!(kinds(Some(("b", 8))), None, "once");
+        assert_eq!(kinds(None), Some(Kind::NobodyLeads));
     }
 }

@@ -145,6 +145,9 @@ mod tests {
             let lines = of_all(&[answered(next.clone()), answered(leader.clone())]);
             let due = format!("takeover: c is to take over from b at {late}: preempt after 30s: ");
             assert!(lines.len() == 1 && lines[0].starts_with(&due), "{lines:?}");
+            let follows = Status { state: "following".to_owned(), ..leader.clone() };
+            let former = of_all(&[answered(next.clone()), answered(follows)]);
+            assert!(former[0].ends_with(": it asks"), "it leads no more: {former:?}");
             let alone = of_all(&[answered(next.clone())]);
             assert!(alone[0].ends_with(": it asks"), "{alone:?}");
         }
@@ -194,14 +197,76 @@ mod tests {
     #[test]
     fn a_node_names_each_order_that_it_knows() {
         let Ok(mut one) = following("c", Some(("b", 7))).answer else { panic!("it answers") };
-        assert!(of_node(&one).is_empty());
+        assert!(of_node(&one).is_empty() && takeover(&one).is_none());
         one.pause = Some(PauseStatus { since: since(), until: None });
         one.switchover = Some("b".to_owned());
         one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
         one.takeover = Some(TakeoverStatus { from: "b".into(), at: None, why: "it asks".into() });
-        let names: Vec<&str> = of_node(&one).into_iter().map(|(name, _)| name).collect();
-        assert_eq!(names, ["paused", "switchover", "drained", "takeover"]);
-        let words = takeover(&one).unwrap();
-        assert!(words.starts_with("c ") && words.ends_with("it asks"), "{words}");
+        let expected = [
+            ("paused", "since 2026-11-22T10:58:33.123Z: nobody preempts the leader"),
+            (
+                "switchover",
+                "b leads by it, whatever its rank: `electd switchover --clear` ends that",
+            ),
+            ("drained", "since 2026-11-22T10:58:33.123Z"),
+            ("takeover", "c is to take over from b: it asks"),
+        ];
+        assert_eq!(of_node(&one), expected.map(|(name, words)| (name, words.to_owned())));
+        assert_eq!(takeover(&one).as_deref(), Some(expected[3].1));
+    }
+
+    /// Those of the cluster first, then those of each node, then what another node says of who does not say it himself.
+    #[test]
+    fn all_orders_stand_in_one_order() {
+        let pause = Some(PauseStatus { since: since(), until: None });
+        let switchover = Some("b".to_owned());
+        let members = vec![MemberStatus { eligible: false, ..member("z") }];
+        let leader = Status { pause, switchover, members, ..leading() };
+        let of = |name: &str| match following(name, Some(("b", 7))).answer {
+            Ok(status) => status,
+            Err(error) => panic!("{error}"),
+        };
+        let drain =
+            |until| Some(DrainStatus { since: since(), until, reason: "new disk".to_owned() });
+        let drained = Status { drain: drain(Some("then".to_owned())), resigned: true, ..of("d") };
+        let resigned = Status { resigned: true, ..of("r") };
+        let takeover = Some(TakeoverStatus { from: "b".into(), at: None, why: "it asks".into() });
+        let next = Status { takeover, ..of("t") };
+        let lines = of_all(&[next, resigned, drained, leader].map(answered));
+        let expected = [
+            "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader",
+            "switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that",
+            "drained: d, since 2026-11-22T10:58:33.123Z until then: new disk",
+            "not eligible: r (resigned; `electd undrain --node r` ends that)",
+            "takeover: t is to take over from b: it asks",
+            "not eligible: z (drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host \
+             says which)",
+        ];
+        assert_eq!(lines, expected);
+    }
+
+    /// Without the answer of the leader, a node that knows one is believed before others, and the newest before older ones.
+    #[test]
+    fn an_order_is_told_as_the_latest_view_has_it() {
+        let node = |leader: Option<(&str, u64)>, epoch: u64, by: &str| {
+            let Ok(status) = following("a", leader).answer else { panic!("it answers") };
+            answered(Status { epoch, switchover: Some(by.to_owned()), ..status })
+        };
+        let told = |asked: &[Asked]| {
+            let lines = of_all(asked);
+            lines
+                .into_iter()
+                .map(|line| line.split(' ').nth(1).unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
+        };
+        let (none, old, new) = (
+            || node(None, 9, "n"),
+            || node(Some(("b", 6)), 6, "o"),
+            || node(Some(("b", 7)), 7, "p"),
+        );
+        assert_eq!(told(&[none(), old(), new(), none()]), ["p"]);
+        assert_eq!(told(&[new(), old(), none()]), ["p"]);
+        let leader = answered(Status { epoch: 5, switchover: Some("l".to_owned()), ..leading() });
+        assert_eq!(told(&[new(), leader, none()]), ["l"], "it leads");
     }
 }

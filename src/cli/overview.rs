@@ -153,7 +153,7 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::Entry;
-    use crate::node::status::{MemberStatus, Problem};
+    use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
 
     #[test]
     fn it_begins_with_what_is_wrong_and_says_that_once() {
@@ -175,7 +175,9 @@ mod tests {
         let mut asked = following("a", Some(("b", 7)));
         let status = asked.answer.as_mut().unwrap();
         let change = r#"{"number": 1, "at_ms": 1, "from": "electing", "to": "following", "epoch": 7, "reason": "b leads"}"#;
-        status.changes = vec![serde_json::from_str(change).unwrap()];
+        let earlier = change.replace("b leads", "c leads");
+        status.changes =
+            [&earlier, change].map(|change| serde_json::from_str(change).unwrap()).to_vec();
         let row = |asked: &Asked| row(asked, &[])[NOTE].clone();
         assert_eq!(row(&asked), "b leads");
         asked.answer.as_mut().unwrap().stalled = true;
@@ -202,7 +204,7 @@ mod tests {
         leader.last_leadership = Some(Entry {
             leader: "b".to_owned(),
             epoch: 7,
-            since_ms: 1_700_000_000_123,
+            since_ms: 32_503_680_000_123, // it is still to come, so its age is zero
             until_ms: None,
             lasts: true,
             before: Some("c".to_owned()),
@@ -214,20 +216,52 @@ mod tests {
         let follower = following("a", Some(("b", 7)));
         leader.members = vec![MemberStatus { rtt_ms: Some(0.42), ..member("a") }];
         leader.switchover = Some("b".to_owned());
+        let mut follower = follower;
+        let own = follower.answer.as_mut().unwrap();
+        own.version = "0.3.0".to_owned();
+        own.last_leadership = Some(Entry { epoch: 6, ..leader.last_leadership.clone().unwrap() });
+        own.partition = Some(PartitionStatus {
+            own_epoch: 6,
+            other: OtherLeader { name: "c".to_owned(), epoch: 5 },
+            lasted_at_most_ms: 2100,
+            healed_ms_ago: 65_999,
+        });
         let asked = [Asked { answer: Ok(leader), ..silent("b") }, follower, silent("c")];
-        let text = overview(&asked, false);
-        assert!(text.contains("since 2023-11-14T22:13:20.123Z ("), "{text}");
-        assert!(
-            text.contains(
-                "; before it c led: leader c is dead: redial refused; nobody led for 12 ms\n"
-            ),
-            "{text}"
-        );
-        let lines: Vec<&str> = text.lines().collect();
-        let since = lines.iter().position(|line| line.starts_with("since ")).unwrap();
-        assert!(lines[since + 1].starts_with("switchover: b leads by it"), "{text}");
-        let row = text.lines().find(|line| line.starts_with("a ")).unwrap();
-        assert!(row.contains("0.4 ms") && row.contains("1m 1s"), "{row}");
+        let text = "\
+DEGRADED: b leads in epoch 7; 1 more failure tolerated
+problem: c does not answer
+
+NODE  STATE      LEADER  EPOCH  UP     RTT     VERSION  NOTE
+b     leading    b       7      1m 1s  -       0.2.0
+a     following  b       7      1m 1s  0.4 ms  0.3.0
+c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so no node runs there
+
+since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead: redial refused; nobody led for 12 ms
+versions: 0.2.0 (b), 0.3.0 (a)
+switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that
+demo: one leader while all reach each other
+a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoch 6, for at most 2.1 s
+";
+        assert_eq!(overview(&asked, true), text);
+    }
+
+    #[test]
+    fn a_leadership_whose_begin_no_node_saw_is_told_without_the_one_before() {
+        let mut asked = following("a", Some(("b", 7)));
+        assert_eq!(since(&[asked]), None);
+        asked = following("a", Some(("b", 7)));
+        let led = serde_json::json!({
+            "leader": "b", "epoch": 7, "since_ms": 32_503_680_000_123_u64, "until_ms": null, "lasts": true, "before": null,
+            "before_epoch": null, "cause": "start", "reason": "so", "leaderless_ms": 5,
+        });
+        let status = asked.answer.as_mut().unwrap();
+        status.last_leadership = Some(serde_json::from_value(led.clone()).unwrap());
+        let begin = moment(led["since_ms"].as_u64().unwrap());
+        let words = "; no node that answers saw the one before";
+        assert_eq!(since(&[asked]), Some(format!("since {begin} (0 ms){words}")));
+        let mut other = following("a", Some(("c", 7)));
+        other.answer.as_mut().unwrap().last_leadership = Some(serde_json::from_value(led).unwrap());
+        assert_eq!(since(&[other]), None, "of another leader in that epoch");
     }
 
     #[test]

@@ -1,5 +1,6 @@
 //! Results to stdout, messages to stderr; neither panics when nobody reads them.
 
+use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::Duration;
 
@@ -65,6 +66,13 @@ fn table_within(
     lines.collect()
 }
 
+/// So many of these, such as "1 voter" and "2 voters".
+#[must_use]
+pub fn counted(count: impl TryInto<u64> + Display + Copy, noun: &str) -> String {
+    let ending = if count.try_into().is_ok_and(|count| count == 1) { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
 /// A duration in milliseconds for JSON, as an integer if possible.
 #[must_use]
 pub fn millis(duration: Duration) -> Value {
@@ -84,6 +92,28 @@ mod tests {
     fn milliseconds_are_whole_where_they_are() {
         let text = |micros| millis(Duration::from_micros(micros)).to_string();
         assert_eq!([250, 1500, 400_000, 2_000_000].map(text), ["0.25", "1.5", "400", "2000"]);
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(
+            [0_u64, 1, 2].map(|count| counted(count, "voter")),
+            ["0 voters", "1 voter", "2 voters"]
+        );
+    }
+
+    /// So that `awk` reads it, and a terminal shows nothing but words.
+    #[test]
+    fn a_table_has_two_blanks_between_its_columns_and_none_at_the_end_of_a_line() {
+        let rows = || {
+            [["a", "leading", ""], ["node-2", "-", "so it is"]]
+                .map(|row| row.map(str::to_owned).to_vec())
+        };
+        let expected = "NODE    STATE    NOTE\na       leading\nnode-2  -        so it is\n";
+        let header = ["NODE", "STATE", "NOTE"];
+        assert_eq!(table_within(None, &header, rows()), expected);
+        assert_eq!(long_table(&header, rows()), expected);
+        assert_eq!(table(&header, rows()), expected, "a test has no terminal");
     }
 
     #[test]

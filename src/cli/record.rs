@@ -60,7 +60,8 @@ impl Record {
             CliError::new(Exit::No, format!("{} cannot be written: {error}", out.display()))
         })?;
         let (count, node) = (recording.record.entries.len(), &recording.record.node);
-        print::message(&format!("{}: {count} entries of {node}, and its flight", out.display()));
+        let entries = if count == 1 { "entry" } else { "entries" };
+        print::message(&format!("{}: {count} {entries} of {node}, and its flight", out.display()));
         Ok(())
     }
 }

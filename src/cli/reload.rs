@@ -209,8 +209,10 @@ mod tests {
         let hooked = r#""hooks": {"on_change": ["true"]}, "#;
         let checked = r#""health": {"command": ["true"]}, "#;
         let all = format!("{timing}{tokened}");
+        let ranked = r#""rank": {"by": "priority", "priority": 3}, "#;
         let steps = [
             ("", "", "nothing to change immediately"),
+            (ranked, "", "nothing to change immediately; needs a restart of this node: rank.by"),
             (timing, "", "changed immediately: timings"),
             (timing, "", "nothing to change immediately"),
             (&all, "", "changed immediately: token"),

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::error::CliError;
 use super::exit::Exit;
-use super::print;
+use super::print::{self, counted};
 use super::trace::files;
 use crate::flight::document::{Recording, VERSION};
 use crate::flight::replay::{Difference, Replayed, Unfinished};
@@ -93,7 +93,8 @@ impl Flown<'_> {
             let _ = writeln!(text, "recorded by electd {recorded}, replayed by {VERSION}"); // a string takes everything
         }
         if *gaps > 0 {
-            let _ = writeln!(text, "turns are missing in {gaps} places, where there was no room");
+            let places = counted(*gaps, "place");
+            let _ = writeln!(text, "turns are missing in {places}, where there was no room");
         }
         if let Some(Unfinished { input, panic }) = &self.replayed.unfinished {
             let end = match panic {
@@ -104,7 +105,7 @@ impl Flown<'_> {
         }
         match &self.replayed.difference {
             None => {
-                let _ = writeln!(text, "{turns} turns: every output is the same");
+                let _ = writeln!(text, "{}: every output is the same", counted(*turns, "turn"));
             }
             Some(difference) => text += &self.words(difference),
         }
@@ -242,16 +243,31 @@ mod tests {
         let (difference, unfinished) = (Some(difference), Some(unfinished));
         let replayed = Replayed { gaps: 2, difference, unfinished, ..replayed };
         let flown = Flown { recording: &recording, replayed: &replayed };
-        for words in [
-            "recorded by electd 0.0.7, replayed by 0",
-            "turns are missing in 2 places",
-            "amid a turn, in which this electd panics: so\n  took      StandBack\n",
-            "the first difference is in turn 3, at 20",
-            "the outputs\n  took      Tick\n  recorded  nothing\n  replayed  it panics: so\n",
-        ] {
-            assert!(flown.text().contains(words), "{words}: {}", flown.text());
-        }
-        assert_eq!(flown.object()["same"], false);
+        let [from, to, at] =
+            [flown.replayed.from_ns, flown.replayed.to_ns, recording.record.now_ns]
+                .map(|at| flown.moment(at));
+        let text = format!(
+            "a of example, start 1, electd 0.0.7, from {from} to {to}\n\
+             recorded by electd 0.0.7, replayed by {VERSION}\n\
+             turns are missing in 2 places, where there was no room\n\
+             the recording ends amid a turn, in which this electd panics: so\n  took      StandBack\n\
+             the first difference is in turn 3, at {at}: the outputs\n  took      Tick\n  recorded  nothing\n  \
+             replayed  it panics: so\n"
+        );
+        assert_eq!(flown.text(), text);
+        let expected = json!({
+            "cluster": "example", "node": "a", "incarnation": 1, "version": "0.0.7", "from": from, "to": to, "turns": turns,
+            "gaps": 2, "same": false, "unfinished": {"input": "StandBack", "panic": "so"},
+            "difference": {
+                "turn": 3, "at_ns": recording.record.now_ns, "input": "Tick", "is_of_state": false, "recorded": [],
+                "replayed": ["it panics: so"],
+            },
+        });
+        assert_eq!(flown.object(), expected);
+        let once = Replayed { turns: 1, gaps: 1, ..Replayed::default() };
+        let said = Flown { recording: &recording, replayed: &once }.text();
+        let words = "\nturns are missing in 1 place, where there was no room\n1 turn: every output is the same\n";
+        assert!(said.ends_with(words), "{said}");
     }
 
     #[test]
@@ -284,7 +300,10 @@ mod tests {
         let text = format!("{}\n4 turns: every output is the same\n", flown.title());
         assert_eq!(flown.text(), text);
         let description = "What one node took and did; dots are a message of which it saw one end.";
-        assert!(flown.page().contains(description), "{}", flown.page());
+        let (page, title) = (flown.page(), flown.title());
+        for words in [description, "4 turns: every output is the same", &title, "leading"] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
     }
 
     #[test]

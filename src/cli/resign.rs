@@ -140,4 +140,27 @@ mod tests {
         let all = [silent("b"), following("c", new)];
         assert_eq!(found(&all).as_deref(), Some("b"), "all that answer");
     }
+
+    /// By its id and its epoch: a leader that lost and won again is not the same leadership.
+    #[test]
+    fn who_follows_an_earlier_leadership_does_not_follow_this_one() {
+        let mut asked = [
+            following("b", Some(("b", 8))),
+            following("a", Some(("b", 7))),
+            following("c", Some(("b", 8))),
+        ];
+        asked[0].answer.as_mut().unwrap().state = "leading".to_owned();
+        assert_eq!(steady_leader(&asked[..2]), None, "half of two are not most");
+        assert_eq!(steady_leader(&asked).map(|leader| leader.epoch), Some(8));
+        asked[0].answer.as_mut().unwrap().stalled = true;
+        assert_eq!(steady_leader(&asked), None);
+        assert_eq!(steady_leader(&[silent("a"), following("c", None)]), None);
+    }
+
+    #[test]
+    fn an_order_after_which_no_leader_was_seen_is_told_with_what_it_achieved() {
+        let CliError { exit, message } = unseen("a resigned", "b");
+        let words = "a resigned; but b was not seen to lead for 5 s: look at `electd watch`";
+        assert_eq!((exit, message.as_str()), (Exit::No, words));
+    }
 }

@@ -22,6 +22,7 @@ use super::first;
 use super::job::{self, Job, JobArgs};
 use super::keeper::Keeper;
 use super::log::{Journal, LogArgs};
+use super::print::counted;
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
@@ -118,8 +119,8 @@ fn may_open_enough(config: &Config) -> Result<(), CliError> {
         Some(limit) if limit < needs => Err(CliError::new(
             Exit::Config,
             format_args!(
-                "this process may open {limit} files, and a node of {} members needs {needs}: {MORE_FILES}",
-                config.members.len()
+                "this process may open {limit} files, and a node of {} needs {needs}: {MORE_FILES}",
+                counted(config.members.len(), "member")
             ),
         )),
         _ => Ok(()),

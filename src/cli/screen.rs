@@ -166,4 +166,41 @@ mod tests {
         let narrow = "state       leading\nproblem     one that takes\n            many words to\n            tell\n";
         assert_eq!(fitted(text, Some(27), 11), narrow);
     }
+
+    #[test]
+    fn each_word_of_a_state_has_its_colour() {
+        for (word, code) in [
+            ("leading", 32),
+            ("following", 36),
+            ("electing", 33),
+            ("waiting", 33),
+            ("starting", 33),
+            ("stalled", 31),
+            ("problem", 31),
+        ] {
+            assert_eq!(
+                paint(&format!("a {word} b")),
+                format!("a \u{1b}[1m\u{1b}[{code}m{word}\u{1b}[0m b")
+            );
+        }
+    }
+
+    #[test]
+    fn a_line_that_just_fits_is_whole() {
+        assert_eq!(wrapped("one two", 7, 2), ["one two"]);
+        assert_eq!(wrapped("one two", 6, 2), ["one", "   two"]);
+        assert_eq!(wrapped("one two six", 7, 2), ["one two", "   six"]);
+        assert_eq!(wrapped("abcdefgh", 7, 2), ["abcdefg", "  h"]);
+        assert_eq!(wrapped("ab cdefgh", 7, 2), ["ab cdef", "  gh"]);
+        assert_eq!(
+            wrapped("a bcdefgh ij", 7, 2),
+            ["a bcdef", "  gh ij"],
+            "no break before the text"
+        );
+        assert_eq!(
+            wrapped("abcdef", 1, 2),
+            ["abcd", "  ef"],
+            "a terminal is not too narrow for some text"
+        );
+    }
 }

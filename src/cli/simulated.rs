@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::print::millis;
+use super::print::{counted, millis};
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
 use crate::sim::{Counter, Outcome, Run, Scenario, Schedule};
@@ -61,18 +61,19 @@ fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
     let messages = &outcome.messages;
     let kinds = messages.list(scenario.algorithm);
     let kinds = kinds.map(|(kind, count)| format!("{count} {}", kind.title()));
-    format!("{} = {} messages", kinds.collect::<Vec<_>>().join(" + "), messages.total())
+    let total = counted(messages.total(), "message");
+    format!("{} = {total}", kinds.collect::<Vec<_>>().join(" + "))
 }
 
 /// An election, to be drawn.
 pub fn diagram<'a>(scenario: &Scenario, outcome: &'a Outcome) -> Diagram<'a> {
-    let (algorithm, nodes) = (scenario.algorithm.name(), scenario.nodes);
+    let (algorithm, nodes) = (scenario.algorithm.name(), counted(scenario.nodes, "node"));
     let by = if scenario.quorum == Quorum::Majority { ", by a majority" } else { "" };
     Diagram {
-        title: format!("Election of {nodes} nodes, algorithm {algorithm}{by}"),
+        title: format!("Election of {nodes}, algorithm {algorithm}{by}"),
         counts: counts(scenario, outcome),
         description: format!("{}. {LEGEND}", who_leads(outcome)),
-        names: names(nodes),
+        names: names(scenario.nodes),
         events: &outcome.events,
     }
 }
@@ -150,6 +151,7 @@ mod tests {
     use super::*;
     use crate::cli::screen::fitted;
     use crate::core::settings::AlgorithmKind;
+    use crate::sim::FaultSet;
 
     #[test]
     fn a_terminal_shows_lines_that_fit_and_a_pipe_an_event_a_line() {
@@ -165,5 +167,79 @@ mod tests {
             let words = |text: &str| text.split_whitespace().collect::<String>();
             assert_eq!(words(&narrow), words(&text));
         }
+    }
+
+    #[test]
+    fn a_time_in_which_nothing_happens_has_a_line_if_it_is_longer_than_others() {
+        let line = |ms: u64, what: &str| Line {
+            time: Time(ms * 1_000_000),
+            node: "a".to_owned(),
+            what: what.to_owned(),
+        };
+        let trace = [line(0, "one"), line(10, "two"), line(10, "three"), line(31, "four")];
+        let text = "    0.000 ms  a        one\n   10.000 ms  a        two\n   10.000 ms  a        three\n     + 21 ms\n   \
+                    31.000 ms  a        four\n";
+        assert_eq!(lines(&trace, Duration::from_millis(10)), text);
+        assert_eq!(lines(&trace, Duration::from_millis(21)), text.replace("     + 21 ms\n", ""));
+    }
+
+    #[test]
+    fn an_election_is_told_whole() {
+        let scenario = |nodes| Scenario {
+            crashed: vec![nodes],
+            detected: true,
+            trace: true,
+            ..Scenario::new(nodes)
+        };
+        let two = scenario(2);
+        let outcome = two.run().unwrap();
+        let drawn = diagram(&two, &outcome);
+        assert_eq!(drawn.title, "Election of 2 nodes, algorithm bully");
+        assert_eq!(drawn.counts, "0 ELECTION + 0 ANSWER + 0 COORDINATOR = 0 messages");
+        let description = "node-1 leads in epoch 1, 0 ms after the start. Arrows are messages with their round or epoch, time \
+                           runs downward, a cross is a death, two strokes are a time in which nothing happens.";
+        assert_eq!(
+            (drawn.description.as_str(), drawn.names),
+            (description, ["node-1", "node-2"].map(str::to_owned).to_vec())
+        );
+        let text = election_text(&two, &outcome);
+        let end = "\n\nnode-1 leads in epoch 1, 0 ms after the start\n0 ELECTION + 0 ANSWER + 0 COORDINATOR = 0 messages\n";
+        assert!(text.ends_with(end), "{text}");
+        let three = Scenario { quorum: Quorum::Majority, seed: 5, ..scenario(3) };
+        let outcome = three.run().unwrap();
+        let drawn = diagram(&three, &outcome);
+        assert_eq!(drawn.title, "Election of 3 nodes, algorithm bully, by a majority");
+        let figures = election_object(&three, &outcome);
+        let expected = json!({
+            "algorithm": "bully", "nodes": 3, "seed": 5, "old_leader": 3, "leader": 2, "epoch": 1,
+            "messages": figures["messages"], "time_ms": figures["time_ms"],
+        });
+        assert_eq!(figures, expected);
+        assert_eq!(figures["time_ms"], millis(outcome.time.since(Time(0))));
+        let one = Scenario::new(1);
+        let outcome = one.run().unwrap();
+        assert_eq!(diagram(&one, &outcome).title, "Election of 1 node, algorithm bully");
+    }
+
+    #[test]
+    fn a_random_run_is_told_whole() {
+        let (algorithm, quorum, faults) = (AlgorithmKind::Ring, Quorum::Majority, FaultSet::Model);
+        let schedule = Schedule { algorithm, quorum, faults, seed: 7, trace: true };
+        let run = schedule.run().unwrap();
+        let (nodes, settled) = (run.nodes, length(run.settled));
+        let drawn = life_diagram(schedule, &run);
+        assert_eq!(
+            drawn.title,
+            format!("{nodes} nodes, algorithm ring, quorum majority, faults model, seed 7")
+        );
+        assert_eq!(drawn.counts, format!("agreed {settled} after the last fault"));
+        assert_eq!((drawn.description.as_str(), drawn.names.len()), (LEGEND, nodes));
+        let text = life_text(&run);
+        let lines: Vec<&str> = text.lines().collect();
+        assert_eq!((lines[0], lines.len()), ("", run.faults.list().count() + 2));
+        let (what, count) = run.faults.list().next().unwrap();
+        assert_eq!(lines[1], format!("{what:<32}{count:>6}"));
+        assert_eq!(lines.last(), Some(&&*format!("from the last fault to agreement{settled:>6}")));
+        assert_eq!(life_object(7, &run)["settled_ms"], millis(run.settled));
     }
 }

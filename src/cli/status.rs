@@ -16,6 +16,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::judge::{Verdict, failures, judge};
 use super::overview::{fraction, overview, partition, state, version};
+use super::print::counted;
 use super::screen::{self, Screen};
 use super::watch;
 use super::{orders, print};
@@ -183,7 +184,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
     }
     if let Some(halting) = &status.halting {
         let halter = halting.halter.iter().map(|name| ("halted by", name.clone()));
-        facts.extend(halter.chain([("task", format!("{} bytes", halting.task_bytes))]));
+        facts.extend(halter.chain([("task", counted(halting.task_bytes, "byte"))]));
     }
     facts.extend(status.partition.iter().map(|met| ("partition", partition(met))));
     if let Some(led) = &status.last_leadership {
@@ -196,7 +197,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         facts.push(("because", change.reason.clone()));
     }
     for (queue, count) in status.dropped.iter().filter(|(_, count)| **count > 0) {
-        facts.push(("dropped", format!("{count} messages, {queue}")));
+        facts.push(("dropped", format!("{}, {queue}", counted(*count, "message"))));
     }
     facts
 }
@@ -217,8 +218,8 @@ fn own_name(status: &status::Status) -> String {
 
 fn cluster(status: &status::Status) -> String {
     let status::Status { cluster, members, algorithm, preempt, quorum, .. } = status;
-    let count = members.len();
-    format!("{cluster}, {count} members, algorithm {algorithm}, preempt {preempt}, quorum {quorum}")
+    let members = counted(members.len(), "member");
+    format!("{cluster}, {members}, algorithm {algorithm}, preempt {preempt}, quorum {quorum}")
 }
 
 /// That no leader is known, for how long, and why.

@@ -120,4 +120,52 @@ mod tests {
         let names = [&both, &nameless, &unknown].map(Target::name);
         assert_eq!(names, ["a", "127.0.0.1:1", "?"]);
     }
+
+    #[test]
+    fn an_address_is_a_host_and_a_port_or_a_control_socket() {
+        for text in ["127.0.0.1:7201", "https://h:7201", "h:1"] {
+            assert_eq!(address(text).as_deref(), Ok(text));
+        }
+        let socket = control::address(std::path::Path::new("/data/a"));
+        assert_eq!(address(&socket), Ok(socket));
+        let error = HostPort::parse("h").unwrap_err();
+        assert_eq!(address("h"), Err(format!("it {}: {}", error.what, error.remedy)));
+    }
+
+    /// The socket needs no token, so it comes before the admin address.
+    #[test]
+    fn a_member_is_asked_by_its_socket_or_else_by_its_admin_address() {
+        let folder = tempfile::tempdir().unwrap();
+        let text = r#"{"cluster": "c", "quorum": "none", "data_dir": "data", "members": [
+            {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1", "admin": "h:2"},
+            {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:3"}]}"#;
+        let config = crate::config::parse(text, &folder.path().join("c.json")).unwrap();
+        let at = |number: u8, name: &str, admin: Option<&str>| Target {
+            name: Some(name.to_owned()),
+            admin: admin.map(str::to_owned),
+            cluster: Some("c".to_owned()),
+            id: Some(format!("00000000-0000-4000-8000-00000000000{number}")),
+        };
+        let of = |name: &str| target(&config, config.member(name).unwrap());
+        assert_eq!([of("a"), of("b")], [at(1, "a", Some("h:2")), at(2, "b", None)]);
+        assert_eq!(named(&config, "a").unwrap(), of("a"));
+        for name in ["b", "x"] {
+            let CliError { exit, message } = named(&config, name).unwrap_err();
+            let socket = control::path(&config.state_dir(name));
+            let words = format!(
+                "{name} cannot be asked: it does not run on this host (nobody listens on {}), and its entry in \"members\" \
+                 has no \"admin\" address; add one",
+                socket.display()
+            );
+            assert_eq!((exit, message), (Exit::Config, words));
+        }
+        for (number, name) in [(1, "a"), (2, "b")] {
+            let state = config.state_dir(name);
+            std::fs::create_dir_all(&state).unwrap();
+            let _listening = control::Control::listen(&state, None).unwrap();
+            let socket = control::address(&state);
+            assert_eq!(of(name), at(number, name, Some(&socket)));
+            assert_eq!(named(&config, name).unwrap(), of(name));
+        }
+    }
 }

@@ -92,22 +92,63 @@ mod tests {
             assert_eq!(judge(text.as_bytes()).as_deref(), Ok("abc"), "{text:?}");
         }
         assert_eq!(judge(&[b'x'; LONGEST]).map(|token| token.len()), Ok(LONGEST));
+        let remedy = "write one line of at most 4096 printable ASCII characters";
         for (bytes, why) in [
-            (&b""[..], " is empty"),
-            (b" \n", " is empty"),
-            (b"abc\ndef\n", ": byte 4 is a line break; write one line of at most 4096 printable"),
-            (b"abc def", ": byte 4 is a blank; "),
-            (b"abc\0", ": byte 4 is a control character; "),
-            ("ab\u{e9}".as_bytes(), ": byte 3 is no ASCII character; "),
-            (&[b'x'; LONGEST + 1], ": it has more than 4096 bytes; "),
+            (&b""[..], " is empty: write a token".to_owned()),
+            (b" \n", " is empty: write a token".to_owned()),
+            (b"abc\ndef\n", format!(": byte 4 is a line break; {remedy}")),
+            (b"abc\rdef\n", format!(": byte 4 is a line break; {remedy}")),
+            (b"abc def", format!(": byte 4 is a blank; {remedy}")),
+            (b"abc\tdef", format!(": byte 4 is a blank; {remedy}")),
+            (b"abc\0", format!(": byte 4 is a control character; {remedy}")),
+            (b"abc\x7f", format!(": byte 4 is a control character; {remedy}")),
+            ("ab\u{e9}".as_bytes(), format!(": byte 3 is no ASCII character; {remedy}")),
+            (&[b'x'; LONGEST + 1], format!(": it has more than 4096 bytes; {remedy}")),
         ] {
-            let why_not = judge(bytes).unwrap_err();
-            assert!(why_not.starts_with(why), "{why_not}");
+            assert_eq!(judge(bytes), Err(why));
         }
         let file = tempfile::NamedTempFile::new().unwrap();
         for (length, is_taken) in [(LONGEST, true), (LONGEST + 1, false)] {
             std::fs::write(file.path(), format!("{}\r\n", "x".repeat(length))).unwrap();
             assert_eq!(named("--token-file", file.path()).is_ok(), is_taken, "{length}");
         }
+    }
+
+    /// A node may start before the file is there, and asks for it again.
+    #[test]
+    fn what_is_wrong_with_a_file_ends_each_command_by_its_own_code() {
+        let text = include_str!("../../conf/cluster.json");
+        let mut config = crate::config::parse(text, Path::new("c.json")).unwrap();
+        assert_eq!((configured(&config).unwrap(), of_node(&config).unwrap()), (None, None));
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("token");
+        config.admin_token_file = Some(file.clone());
+        let all = |config: &Config| {
+            let told =
+                [configured(config), of_node(config), named("--token-file", &file).map(Some)];
+            told.map(|told| told.map_err(|CliError { exit, message }| (exit, message)))
+        };
+        let shown = file.display();
+        let why = |what: &str| {
+            format!(
+                "cannot read {what} {shown}: No such file or directory (os error 2); name a file that you may read"
+            )
+        };
+        let missing = [
+            Err((Exit::Config, why("admin_token_file"))),
+            Err((Exit::Unread, why("admin_token_file"))),
+            Err((Exit::Usage, why("--token-file"))),
+        ];
+        assert_eq!(all(&config), missing);
+        std::fs::write(&file, "\n").unwrap();
+        let empty = |what: &str| format!("{what} {shown} is empty: write a token");
+        let wrong = [
+            Err((Exit::Config, empty("admin_token_file"))),
+            Err((Exit::Config, empty("admin_token_file"))),
+            Err((Exit::Usage, empty("--token-file"))),
+        ];
+        assert_eq!(all(&config), wrong);
+        std::fs::write(&file, "abc\n").unwrap();
+        assert_eq!(all(&config), [(); 3].map(|()| Ok(Some("abc".to_owned()))));
     }
 }

@@ -131,7 +131,7 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::status;
-    use crate::node::status::TakeoverStatus;
+    use crate::node::status::{HaltingStatus, LeaderlessStatus, TakeoverStatus};
 
     fn answered(start: u64) -> News {
         let mut status = status("node-1", Some(("node-5", 7)));
@@ -248,5 +248,95 @@ mod tests {
         let mut silent = Tracker::new("node-1", true);
         silent.observe(&News::Silent(ClientError::NotServed));
         assert!(silent.is_known());
+    }
+
+    /// A line without its time, which is now.
+    fn timeless(line: Line) -> Line {
+        Line { at_ms: 0, time: String::new(), ..line }
+    }
+
+    #[test]
+    fn a_status_and_an_event_are_told_with_all_that_they_say() {
+        let [text, leader] = ["text", "node-5"].map(|text| Some(text.to_owned()));
+        let since = LeaderlessStatus {
+            lasts_ms: 5,
+            reason: "isolated".to_owned(),
+            ..LeaderlessStatus::default()
+        };
+        let mut found = status("node-1", Some(("node-5", 7)));
+        let halting = HaltingStatus { status: "normal".to_owned(), halter: None, task_bytes: 0 };
+        (found.halting, found.leaderless) = (Some(halting), Some(since.clone()));
+        let mut tracker = Tracker::new("127.0.0.1:1", true);
+        let told = tracker.observe(&News::Status(Box::new(found.clone()))).remove(0);
+        let expected = Line {
+            node: Some("node-1".to_owned()),
+            to: Some("following".to_owned()),
+            halting: Some("normal".to_owned()),
+            leader: leader.clone(),
+            epoch: Some(7),
+            leaderless: Some(since.clone()),
+            ..timeless(Line::of_all(Kind::Now, 0))
+        };
+        assert_eq!(timeless(told.clone()), expected);
+        assert!(
+            told.at_ms.abs_diff(now()) < 600_000 && told.time == moment(told.at_ms),
+            "{told:?}"
+        );
+        assert_eq!(tracker.name(), "node-1", "as it calls itself");
+        found.stalled = true;
+        let stalled = Tracker::new("a", true).observe(&News::Status(Box::new(found))).remove(0);
+        assert_eq!(stalled.leader, None, "it may have been replaced");
+
+        let News::Event(mut event) = happened(EventKind::MemberDown, Some("starting")) else {
+            panic!("it is one")
+        };
+        (event.leader, event.halting) = (leader.clone(), text.clone());
+        (event.member, event.leaderless, event.leaderless_ms) =
+            (Some("node-3".to_owned()), Some(since.clone()), Some(12));
+        let expected = Line {
+            kind: Kind::MemberDown,
+            at_ms: 1_700_000_000_123,
+            time: "2023-11-14T22:13:20.123Z".to_owned(),
+            node: Some("node-1".to_owned()),
+            from: Some("starting".to_owned()),
+            to: Some("electing".to_owned()),
+            halting: text,
+            leader,
+            epoch: Some(7),
+            member: Some("node-3".to_owned()),
+            leaderless: Some(since),
+            leaderless_ms: Some(12),
+            reason: "why".to_owned(),
+        };
+        assert_eq!(tracker.observe(&News::Event(event)), [expected]);
+        for kind in [
+            EventKind::Leading,
+            EventKind::Following,
+            EventKind::NoLeader,
+            EventKind::Removed,
+            EventKind::Stopping,
+        ] {
+            assert_eq!(tracker.observe(&happened(kind, None))[0].kind, Kind::Change, "{kind:?}");
+        }
+    }
+
+    #[test]
+    fn a_takeover_is_told_of_the_member_that_is_taken_over_from_and_silence_with_its_reason() {
+        let mut found = status("node-1", Some(("node-5", 7)));
+        let (from, why) = ("node-5".to_owned(), "so".to_owned());
+        found.takeover = Some(TakeoverStatus { from, at: None, why });
+        let lines = Tracker::new("node-1", true).observe(&News::Status(Box::new(found)));
+        assert_eq!(lines.len(), 2);
+        assert_eq!(
+            (lines[1].member.as_deref(), lines[1].to.as_deref()),
+            (Some("node-5"), Some("following"))
+        );
+        let mut unasked = Tracker::new("node-2", false);
+        let silent = unasked.introduce().unwrap();
+        assert_eq!(
+            (silent.node.as_deref(), silent.reason),
+            (Some("node-2"), ClientError::NotServed.to_string())
+        );
+        assert!(unasked.is_known() && Tracker::new("node-1", true).introduce().is_none());
     }
 }

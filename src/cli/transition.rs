@@ -311,4 +311,66 @@ mod tests {
         let head = "1970-01-01T00:00:00.000Z  -   silent  leader -  epoch -";
         assert_eq!(narrow, [head.to_owned(), format!("{}refused", " ".repeat(26))]);
     }
+
+    #[test]
+    fn a_line_tells_what_its_node_knows_of_a_leader() {
+        let line = |kind, leader: Option<&str>| Line {
+            node: Some("a".to_owned()),
+            leader: leader.map(str::to_owned),
+            epoch: Some(7),
+            reason: "so".to_owned(),
+            ..Line::of_all(kind, 0)
+        };
+        let leader = || Knows::Leader("b".to_owned(), 7);
+        assert_eq!(line(Kind::Change, Some("b")).knows(), Some(("a", leader())));
+        assert_eq!(line(Kind::Silent, Some("b")).knows(), Some(("a", Knows::Nothing)));
+        let unsaid = LeaderlessStatus { reason: "so".to_owned(), ..LeaderlessStatus::default() };
+        assert_eq!(line(Kind::Now, None).knows(), Some(("a", Knows::None(unsaid))));
+        let since = LeaderlessStatus { lasts_ms: 5, ..LeaderlessStatus::default() };
+        let said = Line { leaderless: Some(since.clone()), ..line(Kind::Now, None) };
+        assert_eq!(said.knows(), Some(("a", Knows::None(since))));
+        assert_eq!(Line::of_all(Kind::NobodyLeads, 0).knows(), None, "it is of no node");
+        assert!(line(Kind::Change, Some("a")).leads() && !line(Kind::Change, Some("b")).leads());
+        assert!(!Line::of_all(Kind::NobodyLeads, 0).leads());
+    }
+
+    /// The keys of a line are part of the interface.
+    #[test]
+    fn a_program_gets_all_of_a_line_as_one_document() {
+        let since = LeaderlessStatus {
+            since: "then".to_owned(),
+            lasts_ms: 50,
+            cause: "isolated".to_owned(),
+            reason: "nobody answers".to_owned(),
+        };
+        let nobody = Line::nobody_leads(1_700_000_000_123, since, "a: nobody answers".to_owned());
+        let told: serde_json::Value = serde_json::from_str(&nobody.json()).unwrap();
+        let expected = serde_json::json!({
+            "kind": "nobody_leads", "time": "2023-11-14T22:13:20.123Z", "node": null, "from": null, "to": null, "halting": null,
+            "leader": null, "epoch": null, "member": null, "leaderless_ms": null, "reason": "a: nobody answers",
+            "leaderless": {"since": "then", "lasts_ms": 50, "cause": "isolated", "reason": "nobody answers"},
+        });
+        assert_eq!((told, nobody.at_ms()), (expected, 1_700_000_000_123));
+        let known = Line::leader_known(1_700_000_000_123, ("b".to_owned(), 8), 1300, "a");
+        let told: serde_json::Value = serde_json::from_str(&known.json()).unwrap();
+        let expected = serde_json::json!({
+            "kind": "leader_known", "time": "2023-11-14T22:13:20.123Z", "node": null, "from": null, "to": null, "halting": null,
+            "leader": "b", "epoch": 8, "member": null, "leaderless_ms": 1300, "reason": "a says so", "leaderless": null,
+        });
+        assert_eq!((told, known.at_ms()), (expected, 1_700_000_000_123));
+        for (kind, is_about) in [
+            (Kind::NobodyLeads, true),
+            (Kind::LeaderKnown, true),
+            (Kind::Takeover, true),
+            (Kind::MemberUp, false),
+            (Kind::MemberDown, false),
+            (Kind::Problem, false),
+            (Kind::ProblemOver, false),
+            (Kind::Silent, false),
+        ] {
+            let leads = Some("leading".to_owned());
+            let line = Line { from: leads.clone(), to: leads, ..Line::of_all(kind, 0) };
+            assert_eq!(line.is_about_leadership(), is_about, "{kind:?}");
+        }
+    }
 }

@@ -37,3 +37,54 @@ pub fn of(config: &Config) -> Result<Trust, CliError> {
     Trust::load(&files.ca, pair, &config.cluster)
         .map_err(|error| CliError::new(Exit::Config, error))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Each member's files, of which these are there, and none is a certificate.
+    #[test]
+    fn the_files_of_this_host_come_first_and_those_that_cannot_be_read_last() {
+        let folder = tempfile::tempdir().unwrap();
+        let member = |name: &str, number: u8| {
+            let tls =
+                format!(r#"{{"ca": "{name}.ca", "cert": "{name}.cert", "key": "{name}.key"}}"#);
+            format!(
+                r#"{{"name": "{name}", "id": "00000000-0000-4000-8000-00000000000{number}", "address": "h:{number}", "tls": {tls}}}"#
+            )
+        };
+        let used = |top: &str, files: &[&str]| {
+            for file in ["a", "b"]
+                .iter()
+                .flat_map(|name| ["ca", "cert", "key"].map(|end| format!("{name}.{end}")))
+            {
+                let _ = std::fs::remove_file(folder.path().join(file));
+            }
+            files.iter().for_each(|file| std::fs::write(folder.path().join(file), "none").unwrap());
+            let text = format!(
+                r#"{{"cluster": "c", "quorum": "none", "data_dir": "d", {top} "members": [{}, {}]}}"#,
+                member("a", 1),
+                member("b", 2)
+            );
+            let config = crate::config::parse(&text, &folder.path().join("c.json")).unwrap();
+            let CliError { exit, message } = of(&config).map(drop).unwrap_err();
+            assert_eq!(exit, Exit::Config);
+            let begin = format!("tls.ca {}/", folder.path().display());
+            message
+                .strip_prefix(&begin)
+                .and_then(|rest| rest.split('.').next())
+                .map(str::to_owned)
+                .unwrap_or(message)
+        };
+        let own = r#""node": "b","#;
+        assert_eq!([used("", &[]), used(own, &[])], ["a", "b"], "none can be read");
+        assert_eq!(
+            [used("", &["b.ca"]), used("", &["a.ca", "b.ca"]), used(own, &["a.ca", "b.ca"])],
+            ["b", "a", "b"]
+        );
+        assert_eq!(used(own, &["a.ca"]), "a");
+        let shows_b = ["a.ca", "a.cert", "b.ca", "b.cert", "b.key"];
+        assert_eq!(used("", &shows_b), "b", "a certificate can be shown with its key alone");
+        assert_eq!(used(own, &["a.ca", "a.cert", "a.key", "b.ca", "b.key"]), "a");
+    }
+}

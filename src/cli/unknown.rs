@@ -79,4 +79,40 @@ mod tests {
             }
         }
     }
+
+    #[test]
+    fn each_word_that_people_type_has_the_hint_of_its_kind() {
+        for (words, remedy) in [
+            ("start up serve server daemon node join", "`electd run` starts"),
+            ("stop down kill shutdown quit", "`systemctl stop electd@NAME`, or TERM"),
+            ("restart", "`systemctl restart electd@NAME` restarts"),
+            ("version", "`electd --version` prints"),
+            ("list ls members nodes peers", "`electd member list` lists"),
+            ("add", "`electd member add` adds"),
+            ("remove rm delete leave", "`electd member remove` removes"),
+            ("info show ps state", "`electd status` shows"),
+            ("who master primary", "`electd leader` prints"),
+            ("new create generate setup", "`electd init` writes"),
+            ("validate verify config doctor test", "`electd check` validates"),
+            (
+                "elect election promote failover campaign",
+                "`electd switchover --to NAME` lets a member lead, `electd resign`",
+            ),
+            ("demote step-down stepdown yield", "`electd resign` lets"),
+            ("log logs events tail", "`electd watch` shows"),
+        ] {
+            for word in words.split(' ') {
+                let error =
+                    crate::cli::command().try_get_matches_from(["electd", word]).unwrap_err();
+                let hint = hint(&error).unwrap_or_default();
+                assert!(
+                    hint.starts_with(&format!("electd has no command {word}: {remedy}")),
+                    "{word}: {hint}"
+                );
+            }
+        }
+        let error =
+            crate::cli::command().try_get_matches_from(["electd", "run", "--start"]).unwrap_err();
+        assert_eq!(hint(&error), None, "it is no command");
+    }
 }

@@ -171,8 +171,22 @@ impl Watched {
         }
     }
 
-    /// Prints the lines that were held back, in order of time, and what follows from them.
+    /// Prints the lines that were held back.
     fn print(&mut self) -> Result<(), CliError> {
+        let lines = self.due();
+        let names = self.trackers.iter().map(|tracker| tracker.name().len());
+        let width = names.max().unwrap_or(0);
+        for line in lines {
+            match self.output {
+                Output::Table => print::result(&line.within(screen::width(), width))?,
+                Output::Json => print::result(&format!("{}\n", line.json()))?,
+            }
+        }
+        Ok(())
+    }
+
+    /// The lines that were held back, in order of time, and what follows from them.
+    fn due(&mut self) -> Vec<Line> {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(Line::at_ms);
         let is_complete = self.trackers.iter().all(Tracker::is_known);
@@ -184,15 +198,7 @@ impl Watched {
             lines.extend([line].into_iter().chain(follows));
         }
         lines.retain(|line| !self.leaders || line.is_about_leadership());
-        let names = self.trackers.iter().map(|tracker| tracker.name().len());
-        let width = names.max().unwrap_or(0);
-        for line in lines {
-            match self.output {
-                Output::Table => print::result(&line.within(screen::width(), width))?,
-                Output::Json => print::result(&format!("{}\n", line.json()))?,
-            }
-        }
-        Ok(())
+        lines
     }
 }
 
@@ -286,4 +292,74 @@ pub fn ends() -> Result<Receiver<()>, CliError> {
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<(), CliError> {
     let thread = thread::Builder::new().name(name.to_owned()).spawn(work);
     thread.map(drop).map_err(|error| CliError::new(Exit::Internal, format!("no thread: {error}")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::ask::tests::status;
+    use crate::cli::transition::Kind;
+
+    #[test]
+    fn a_time_is_written_with_its_unit_and_is_not_past() {
+        let what = Err("write a time such as 30s, 15m or 24h".to_owned());
+        assert_eq!(time("90m"), Ok(Duration::from_secs(5400)));
+        assert_eq!((time("-1h"), time("yesterday")), (what.clone(), what));
+    }
+
+    #[derive(clap::Parser)]
+    struct Arguments {
+        #[command(flatten)]
+        nodes: NodeArgs,
+    }
+
+    /// A watch of these nodes, of which something is known if so.
+    fn watched(one: bool, leaders: bool, known: bool) -> Watched {
+        let asked = Arguments::parse_from(["electd", "--admin", "127.0.0.1:1"]).nodes.targets();
+        let mut targets = asked.unwrap();
+        targets.one = one;
+        let mut trackers = vec![Tracker::new("a", true), Tracker::new("b", true)];
+        let found = News::Status(Box::new(status("a", None)));
+        trackers.iter_mut().filter(|_| known).for_each(|tracker| drop(tracker.observe(&found)));
+        Watched {
+            trackers,
+            client: targets.client(None),
+            targets,
+            sender: channel::bounded(1).0,
+            from: None,
+            output: Output::Json,
+            leaders,
+            held: Vec::new(),
+            nobody: Nobody::default(),
+        }
+    }
+
+    #[test]
+    fn lines_are_told_in_order_of_time_with_what_follows_from_them() {
+        let change = |at_ms, node: &str, to: &str| Line {
+            node: Some(node.to_owned()),
+            to: Some(to.to_owned()),
+            leader: (to == "leading").then(|| node.to_owned()),
+            ..Line::of_all(Kind::Change, at_ms)
+        };
+        let told = |one, leaders, known| {
+            let mut watched = watched(one, leaders, known);
+            watched.held = vec![
+                change(3, "b", "leading"),
+                change(1, "a", "electing"),
+                change(2, "b", "electing"),
+            ];
+            let lines = watched.due();
+            assert!(watched.held.is_empty(), "each is told once");
+            lines.into_iter().map(|line| (line.at_ms, line.kind)).collect::<Vec<_>>()
+        };
+        let (all, nobody) = ([1, 2, 3].map(|at| (at, Kind::Change)), (1, Kind::NobodyLeads));
+        assert_eq!(told(false, false, true), [all[0], nobody, all[1], all[2]]);
+        assert_eq!(told(false, true, true), [nobody, all[2]]);
+        assert_eq!(told(true, false, true), all, "its own line says so");
+        assert_eq!(told(true, true, true), [nobody, all[2]]);
+        assert_eq!(told(false, false, false), all, "not all nodes are known yet");
+    }
 }

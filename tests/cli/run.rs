@@ -77,7 +77,7 @@ fn a_process_that_may_open_too_few_files_for_its_members_does_not_start() {
     let folder = file(&[("admin", &taken.local_addr().unwrap().to_string())]);
     let (code, said) = run_after("ulimit -n 35;", &folder, "");
     assert_eq!(code, Some(78), "{said}");
-    let words = "this process may open 35 files, and a node of 1 members needs 36: ";
+    let words = "this process may open 35 files, and a node of 1 member needs 36: ";
     assert!(said.starts_with(words), "{said}");
     let (code, said) = run_after("ulimit -n 36;", &folder, "");
     assert_eq!(code, Some(71), "these are enough: {said}");

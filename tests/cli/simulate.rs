@@ -182,6 +182,48 @@ fn the_drawings_of_the_documentation_are_those_of_today() {
 }
 
 #[test]
+fn each_algorithm_has_its_own_messages_and_the_ring_needs_no_hierarchy() {
+    let kinds = |algorithm: &str| {
+        let figures = figures(&format!("--algorithm {algorithm}"));
+        assert_eq!(figures["algorithm"], algorithm);
+        let messages = figures["messages"].as_object().expect("counts");
+        messages.keys().cloned().collect::<Vec<_>>().join(" ")
+    };
+    assert_eq!(kinds("bully"), "answer coordinator election total");
+    assert_eq!(figures("")["algorithm"], "bully", "the default");
+    let (halting, ring) = (kinds("halting"), kinds("ring"));
+    assert!(halting.contains("halt") && !ring.contains("halt"), "{halting}; {ring}");
+    let total = |more: &str| {
+        let args = format!(
+            "--algorithm ring --nodes 6 --attributes 6,5,4,3,2,1 --initiators 1,2,3,4,5,6 {more}"
+        );
+        figures(&args)["messages"]["total"].as_u64()
+    };
+    assert!(total("--no-hierarchy") > total(""), "all their ballots compete");
+    let run = |args: &str| figures(&format!("--delays random {args}"));
+    assert_eq!(run(""), run("--seed 0"), "the default");
+    assert_eq!(figures(""), figures("--nodes 5 --delays lockstep --quorum none"), "the defaults");
+}
+
+#[test]
+fn a_random_run_goes_with_no_argument_of_an_election() {
+    for args in [
+        "--nodes 3",
+        "--attributes 1,2,3,4,5",
+        "--initiators 1",
+        "--crash 5",
+        "--crash 5 --detected",
+        "--no-hierarchy",
+        "--delays random",
+    ] {
+        let output = simulate(&format!("{args} --faults all"));
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert_eq!(output.status.code(), Some(2), "{args}: {said}");
+        assert!(said.contains("cannot be used with"), "{args}: {said}");
+    }
+}
+
+#[test]
 fn attributes_rank_before_numbers() {
     let figures = |args| figures(&format!("--nodes 4 --attributes -1,7,7,3 {args}"));
     assert_eq!(figures("")["leader"], 3, "ties fall to the greater number");

@@ -18,8 +18,11 @@ use rustix::io::{ReadWriteFlags, pwritev2};
 /// How many lines may wait.
 const QUEUE: usize = 1024;
 
-/// The words about dropped lines, after their number.
-const LOSS: &str = " lines are missing here: the log was read too slowly";
+/// The words about dropped lines.
+fn loss(lost: u64) -> String {
+    let are = if lost == 1 { "line is" } else { "lines are" };
+    format!("{lost} {are} missing here: the log was read too slowly")
+}
 
 const STACK: usize = 256 * 1024;
 
@@ -107,7 +110,7 @@ impl Shared {
             }
             let lost = self.dropped.swap(0, Ordering::Relaxed);
             if lost > 0 {
-                let _ = writeln!(out, "{lost}{LOSS}");
+                let _ = writeln!(out, "{}", loss(lost));
             }
         }
     }
@@ -165,8 +168,10 @@ mod tests {
         let numbers = text.lines().filter_map(|line| line.parse::<usize>().ok());
         let numbers = numbers.collect::<Vec<_>>();
         assert!(numbers.is_sorted() && numbers[..QUEUE] == (0..QUEUE).collect::<Vec<_>>());
-        let lost = text.lines().find_map(|line| line.strip_suffix(LOSS)).unwrap();
-        assert_eq!(lost, (LINES - numbers.len()).to_string());
+        let lost = text.lines().find(|line| line.contains("missing"));
+        assert_eq!(lost.map(str::to_owned), Some(loss((LINES - numbers.len()) as u64)));
+        assert_eq!(loss(2), "2 lines are missing here: the log was read too slowly");
+        assert_eq!(loss(1), "1 line is missing here: the log was read too slowly");
         assert!(text.ends_with("the last\n"));
     }
 

@@ -139,4 +139,27 @@ mod tests {
         assert_eq!(repeats.rest(second(3))[0].text, "repeated once in the last 2 s: line 1999");
         assert_eq!(repeats.rest(second(3)), []);
     }
+
+    #[test]
+    fn the_oldest_of_more_lines_than_are_kept_is_forgotten() {
+        let mut repeats = Repeats::default();
+        for key in 0..KEPT as u64 {
+            assert_eq!(repeats.due(second(1)), []);
+            assert!(repeats.admit(key, Level::Error, &format!("line {key}"), second(1)));
+        }
+        assert!(
+            !repeats.admit(0, Level::Error, "line 0", second(2)),
+            "it is the oldest, and kept so far"
+        );
+        let text = "repeated once in the last 3 s: line 0".to_owned();
+        assert_eq!(repeats.due(second(4)), [Repeated { level: Level::Error, text }]);
+        assert!(repeats.admit(0, Level::Error, "line 0", second(4)), "it was forgotten");
+        assert!(
+            !repeats.admit(1, Level::Error, "line 1", second(4))
+                && !repeats.admit(2, Level::Warn, "line 2", second(4))
+        );
+        let texts: Vec<String> =
+            repeats.rest(second(9)).into_iter().map(|repeated| repeated.text).collect();
+        assert_eq!(texts, [1, 2].map(|key| format!("repeated once in the last 8 s: line {key}")));
+    }
 }

@@ -153,9 +153,66 @@ fn a_filter_is_of_levels_and_modules() {
     {
         assert!(directives(wanted).is_ok(), "{wanted}");
     }
-    for wanted in ["debgu", "info,verbose", "electd=loud", "=", "2", "info/lease/vote"] {
-        assert!(directives(wanted).is_err(), "{wanted}");
+    for (wanted, strange) in [
+        ("debgu", "debgu"),
+        ("info,verbose", "verbose"),
+        ("electd=loud", "electd=loud"),
+        ("=", "="),
+        ("=info", "=info"),
+        ("2", "2"),
+        ("info/lease/vote", "vote"),
+        ("info, loud/lease/vote", "loud"),
+    ] {
+        let words = format!(
+            "RUST_LOG={wanted:?}: {strange:?} is no level: use error, warn, info, debug, trace or off, or a module and a \
+             level such as electd::net=debug"
+        );
+        let CliError { exit, message } = directives(wanted).unwrap_err();
+        assert_eq!((exit, message), (Exit::Usage, words));
     }
+    assert_eq!(super::directives(None).unwrap(), "info");
+    assert_eq!(directives("warn, ,electd::net=trace").unwrap(), "warn, ,electd::net=trace");
+}
+
+/// Lines that have a place and words in common, or what they say that they have in common.
+#[test]
+fn a_line_repeats_another_from_its_place_with_its_words() {
+    let key = |line: u32, text: &str, fields: &[(&str, &str)]| {
+        repeat_key(
+            &Record::builder()
+                .file(Some("a.rs"))
+                .line(Some(line))
+                .key_values(&fields)
+                .args(format_args!("{text}"))
+                .build(),
+        )
+    };
+    assert!(key(1, "so", &[]).is_some() && key(1, "so", &[]) == key(1, "so", &[]));
+    assert_ne!(key(1, "so", &[]), key(2, "so", &[]));
+    assert_ne!(key(1, "so", &[]), key(1, "other", &[]));
+    assert_eq!(key(1, "so", &[("event", "leading")]), None);
+    assert_eq!(
+        key(1, "so", &[("same", "7")]),
+        key(1, "other", &[("same", "7"), ("event", "leading")])
+    );
+    assert_ne!(key(1, "so", &[("same", "7")]), key(1, "so", &[("same", "8")]));
+    let elsewhere = repeat_key(
+        &Record::builder().file(Some("b.rs")).line(Some(1)).args(format_args!("so")).build(),
+    );
+    assert_ne!(elsewhere, key(1, "so", &[]));
+}
+
+/// All repetitions are logged for debugging.
+#[test]
+fn a_log_without_counts_writes_each_line() {
+    let out = Arc::default();
+    let mut log = node_log(&out, WriteStyle::Never, LogFormat::Text, false);
+    log.repeats = None;
+    for level in [Level::Info, Level::Info, Level::Debug] {
+        log.log(&Record::builder().level(level).args(format_args!("so")).build());
+    }
+    log.flush();
+    assert_eq!(take(&out), "1970-01-01T00:00:00.000Z INFO  a: so\n".repeat(2));
 }
 
 #[test]
@@ -220,7 +277,11 @@ fn a_level_that_is_not_asked_for_is_not_enabled() {
 fn the_journal_gets_the_priority_of_each_line_and_no_second_time_and_level() {
     let text = written(LogFormat::Text, true, Level::Warn, &[], "one\nother");
     assert_eq!(text, "<4>a: one\n<4>other\n");
-    assert!(written(LogFormat::Json, true, Level::Info, &[], "one\nother").starts_with("<6>{"));
+    let document = written(LogFormat::Json, false, Level::Info, &[], "one\nother");
+    assert_eq!(
+        written(LogFormat::Json, true, Level::Info, &[], "one\nother"),
+        format!("<6>{document}")
+    );
     assert_eq!(written(LogFormat::Text, true, Level::Error, &[], "one"), "<3>a: one\n");
     let [journal, other] = [(); 2].map(|()| tempfile::tempfile().unwrap());
     let said = fstat(&journal).map(|file| format!("{}:{}", file.st_dev, file.st_ino)).unwrap();
@@ -236,5 +297,6 @@ fn a_terminal_shows_levels_in_colour() {
         take(&out)
     };
     assert_eq!(shown(WriteStyle::Never), "1970-01-01T00:00:00.000Z WARN  a: leads\n");
-    assert!(shown(WriteStyle::Always).contains("\u{1b}[33mWARN "), "yellow");
+    let yellow = "1970-01-01T00:00:00.000Z \u{1b}[33mWARN \u{1b}[0m a: leads\n";
+    assert_eq!(shown(WriteStyle::Always), yellow);
 }

@@ -101,7 +101,36 @@ mod tests {
         let twice = [at("a", 1, "h:1"), at("a", 2, "h:2")];
         let error = with_members(&file, &twice).unwrap_err();
         assert!(error.contains("is taken by members[0].name"), "{error}");
+        let none = with_members(Path::new("/there/is/none"), &members).unwrap_err();
+        assert_eq!(none, "/there/is/none: No such file or directory (os error 2)");
+        let quoted = MemberStatus {
+            role: "witness".to_owned(),
+            admin: Some("h:1".to_owned()),
+            ..at("a", 1, "h:\"")
+        };
+        let row = r#"{"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:\"", "admin": "h:1", "role": "witness"}"#;
+        assert_eq!(new_row(&quoted), row);
         fs::write(&file, "{}").unwrap();
         assert_eq!(with_members(&file, &members).unwrap_err(), "the file has no list of members");
+    }
+
+    #[test]
+    fn an_entry_stays_as_it_is_written_if_nothing_of_it_changed() {
+        let written = WrittenMembers::find(FILE).unwrap();
+        let (entry, _) = &written.entries[1];
+        let same = at("c", 3, "h:3");
+        assert!(is_same(entry, &same));
+        let changes: [fn(&mut MemberStatus); 5] = [
+            |it| it.name = "x".to_owned(),
+            |it| it.id = "00000000-0000-4000-8000-000000000009".to_owned(),
+            |it| it.address = "h:9".to_owned(),
+            |it| it.admin = Some("h:9".to_owned()),
+            |it| it.role = "witness".to_owned(),
+        ];
+        for change in changes {
+            let mut other = same.clone();
+            change(&mut other);
+            assert!(!is_same(entry, &other), "{other:?}");
+        }
     }
 }

@@ -7,6 +7,8 @@ use signal_hook::low_level::raise;
 
 use super::*;
 use crate::cli;
+use crate::store::StoreError;
+use crate::tls::BadFile;
 
 /// Runs this test of this file alone in another process, and gives the end of that; none there.
 fn alone(test: &str) -> Option<Output> {
@@ -41,4 +43,49 @@ fn a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone() {
         raise(signal).unwrap();
         assert_eq!(signals.have_ended(), ends, "signal {signal}");
     }
+}
+
+#[test]
+fn each_error_of_a_start_has_its_exit_code() {
+    let (name, folder) = (|| "a".to_owned(), || PathBuf::from("/data/a"));
+    let error = || io::Error::other("so it is");
+    let bad = |is_unread| BadFile { key: "tls.ca", file: folder(), what: String::new(), is_unread };
+    for (error, exit) in [
+        (StartError::NoMember(name()), Exit::Config),
+        (StartError::Tls(bad(false)), Exit::Config),
+        (StartError::Tls(bad(true)), Exit::Unread),
+        (StartError::NoTask("bully"), Exit::Usage),
+        (StartError::TaskTooLong(65_537), Exit::Usage),
+        (StartError::NoVote, Exit::Usage),
+        (StartError::Bootstrapped { name: name(), folder: folder() }, Exit::Usage),
+        (StartError::Store(StoreError::Damaged { path: folder(), reason: name() }), Exit::State),
+        (StartError::Store(StoreError::Locked { dir: folder(), holder: name() }), Exit::DataDir),
+        (StartError::Listen { name: name(), address: name(), source: error() }, Exit::Listen),
+        (StartError::Hidden { name: name(), why: name() }, Exit::Listen),
+        (StartError::Removed { name: name(), folder: folder() }, Exit::Removed),
+        (StartError::Thread(error()), Exit::Internal),
+    ] {
+        let words = error.to_string();
+        let told = CliError::from(error);
+        assert_eq!((told.exit, told.message), (exit, words));
+    }
+}
+
+/// To open a pipe would wait for a writer, and to read a folder makes no sense.
+#[test]
+fn a_task_is_read_from_a_regular_file_alone() {
+    let folder = tempfile::tempdir().unwrap();
+    let pipe = folder.path().join("pipe");
+    assert!(std::process::Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    for path in [pipe.as_path(), folder.path()] {
+        let CliError { exit, message } = read_task(path).unwrap_err();
+        let words = format!(
+            "cannot read --task {}: it is no regular file; write the task to one",
+            path.display()
+        );
+        assert_eq!((exit, message), (Exit::Usage, words));
+    }
+    let task = folder.path().join("task");
+    std::fs::write(&task, "work").unwrap();
+    assert_eq!(read_task(&task).unwrap(), b"work");
 }

@@ -33,10 +33,47 @@ fn one_node_shows_its_details_and_all_a_row_each_and_the_guarantee_if_it_is_aske
 
 #[test]
 fn a_rank_is_shown_with_its_source() {
-    assert!(ranked("id", json!("x"), None).contains("rank        id (the source)\n"));
-    assert!(ranked("cpu", json!(7200), None).contains("rank        cpu 7200 (the source)\n"));
-    let none = ranked("command", Value::Null, None);
-    assert!(none.contains("rank        command, none (the source)\n"), "{none}");
+    for (by, value, expected) in [
+        ("id", json!("x"), "id"),
+        ("cpu", json!(7200), "cpu 7200"),
+        ("address", json!("10.0.0.1"), "address 10.0.0.1"),
+        ("command", Value::Null, "command, none"),
+    ] {
+        let text = ranked(by, value, None);
+        assert_eq!(
+            text.lines().nth(5),
+            Some(&*format!("rank        {expected} (the source)")),
+            "{text}"
+        );
+    }
+}
+
+#[test]
+fn the_longest_failovers_are_told_from_the_quickest_on() {
+    assert_eq!(
+        failovers(900, Some(400), Some(706)),
+        "400 ms after a crash, 706 ms if all its processes are killed, 900 ms at worst"
+    );
+    assert_eq!(
+        failovers(900, None, Some(706)),
+        "706 ms if all its processes are killed, 900 ms at worst"
+    );
+    assert_eq!(failovers(900, Some(400), None), "400 ms after a crash, 900 ms at worst");
+    assert_eq!(failovers(900, None, None), "900 ms at worst");
+}
+
+#[test]
+fn a_program_gets_the_status_of_each_node_or_its_error() {
+    let answered = tests::following("node-1", Some(("node-5", 7)));
+    let mut unserved = tests::silent("node-2");
+    unserved.target.admin = None;
+    let error = unserved.answer.as_ref().unwrap_err().to_string();
+    let status = json!(answered.answer.as_ref().unwrap());
+    let expected = json!({"nodes": [
+        {"name": "node-1", "admin": "127.0.0.1:1", "status": status, "error": null},
+        {"name": "node-2", "admin": null, "status": null, "error": error},
+    ]});
+    assert_eq!(document(&[answered, unserved]), expected);
 }
 
 #[test]
@@ -72,7 +109,7 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
     let more = json!({
         "leaderless": {"since": "then", "lasts_ms": 12_000, "cause": "isolated", "reason": "nobody answers"},
         "health": {"healthy": false, "since": "then", "output": "well", "failure": "exited with code 1"},
-        "uptime_ms": 75_000, "stalled": true, "worst_failover_ms": null, "lease_remaining_ms": 350, "durable_write_ms": 2.5,
+        "pause": {"since": "then", "until": null}, "uptime_ms": 75_000, "stalled": true, "worst_failover_ms": null, "lease_remaining_ms": 350, "durable_write_ms": 2.5,
         "differs_from_file": "node-4 was added", "dropped": {"events": 0, "writer": 3},
         "problems": [{"since": "then", "kind": "rank", "about": "", "text": "no rank"}],
         "rejections": [{"peer": "node-9", "reason": "clusters differ"}],
@@ -92,29 +129,39 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
     let [one, other] = ["node-1", "node-2"].map(tests::member);
     status.members =
         vec![MemberStatus { eligible: false, ..one }, MemberStatus { passed_over, ..other }];
-    let text = details(&status, false);
-    for line in [
-        "problem     rank, since then: no rank",
-        "state       electing, stalled",
-        "leader      none known for 12 s: nobody answers",
-        "failover    none: nobody could take over",
-        "health      unhealthy since then; exited with code 1",
-        "lease       350 ms left",
-        "disk        a durable write takes up to 2.5 ms",
-        "members     node-4 was added",
-        "led since   2023-11-14T22:13:20.123Z by node-2, as no leader was known before",
-        "last change following -> electing at 2023-11-14T22:13:20.456Z",
-        "because     leader node-2 is silent",
-        "dropped     3 messages, writer",
-        "node-9   clusters differ",
-    ] {
-        assert!(text.lines().any(|found| found == line), "{line} is missing from\n{text}");
-    }
-    let up = length(Duration::from_secs(75));
-    assert!(text.contains(&format!(", up {up}\n")), "{text}");
-    let row = |name: &str| text.lines().rfind(|line| line.starts_with(name)).unwrap();
-    assert!(row("node-1").contains("  member, not eligible  "), "{text}");
-    assert!(row("node-2").contains("  alive, passed over: comes and goes  "), "{text}");
+    status.members[1].rtt_ms = Some(0.42);
+    status.members[1].version = Some("0.3.0".to_owned());
+    status.guarantee = "one leader at most".to_owned();
+    let text = "\
+problem     rank, since then: no rank
+node        node-1, electd 0.2.0, start 1, up 1m 15s
+cluster     demo, 2 members, algorithm bully, preempt always, quorum none
+paused      since then: nobody preempts the leader
+state       electing, stalled
+leader      none known for 12 s: nobody answers
+epoch       0
+rank        id (all are equal, the id decides)
+tolerates   1 more failure
+failover    none: nobody could take over
+age         3 ms
+guarantee   one leader at most
+health      unhealthy since then; exited with code 1
+lease       350 ms left
+disk        a durable write takes up to 2.5 ms
+members     node-4 was added
+led since   2023-11-14T22:13:20.123Z by node-2, as no leader was known before
+last change following -> electing at 2023-11-14T22:13:20.456Z
+because     leader node-2 is silent
+dropped     3 messages, writer
+
+MEMBER  STATUS                              RTT     VERSION  ROLE                  RANK  ADDRESS         ID
+node-1  alive                               -       -        member, not eligible  id    127.0.0.1:7101  id of node-1
+node-2  alive, passed over: comes and goes  0.4 ms  0.3.0    member                id    127.0.0.1:7101  id of node-2
+
+REFUSAL  REASON
+node-9   clusters differ
+";
+    assert_eq!(details(&status, true), text);
 }
 
 #[test]
@@ -151,7 +198,7 @@ fn a_queue_that_dropped_nothing_is_not_named() {
     let [events, writer] = ["events", "writer"].map(str::to_owned);
     status.dropped = [(events, 0), (writer, 1)].into();
     let text = details(&status, false);
-    assert!(text.contains("dropped     1 messages, writer\n"), "{text}");
+    assert!(text.contains("dropped     1 message, writer\n"), "{text}");
     assert!(!text.contains("events"), "{text}");
     let cluster = "cluster     demo, 2 members, algorithm bully, preempt always, quorum none\n";
     assert!(text.contains(cluster), "{text}");

@@ -76,21 +76,37 @@ mod tests {
 
     #[test]
     fn what_is_no_record_is_said() {
-        for (text, words) in [
-            ("", "not all of it"),
-            (r#"{"node": "a", "algorithm": "bully", "entries": [{"n": 1"#, "not all of it"),
-            (r#"{"node": "a", "entries": [{"n": -1}]}"#, "not all of it"),
-            ("{}", "names none"),
-            (r#"{"leaderships": []}"#, "names none"),
+        let broken = "is no record of a node, or not all of it: ";
+        let nameless = "is no record of a node: it names none";
+        for (text, words, is_whole) in [
+            ("", broken, false),
+            (r#"{"node": "a", "algorithm": "bully", "entries": [{"n": 1"#, broken, false),
+            (r#"{"node": "a", "entries": [{"n": -1}]}"#, broken, false),
+            ("{}", nameless, true),
+            (r#"{"node": "a"}"#, nameless, true),
+            (r#"{"algorithm": "bully"}"#, nameless, true),
+            (r#"{"leaderships": []}"#, nameless, true),
         ] {
-            let error = failed(text);
-            assert_eq!(error.exit, Exit::State, "{text}");
-            assert!(error.message.contains(words), "{text}: {}", error.message);
+            let CliError { exit, message } = failed(text);
+            assert_eq!(exit, Exit::State, "{text}");
+            let (file, why) = message.split_once(' ').unwrap();
+            assert!(file.ends_with("/a.json") && why.starts_with(words), "{text}: {message}");
+            assert!(!is_whole || why == words, "{text}: {message}");
         }
-        let error = failed(&" ".repeat(usize::try_from(LARGEST).unwrap() + 1));
-        assert!(error.message.contains("larger"), "{}", error.message);
         let error = read(&["/there/is/none"]).unwrap_err();
-        assert_eq!(error.exit, Exit::Unread, "{}", error.message);
+        let words = "/there/is/none cannot be read: No such file or directory (os error 2)";
+        assert_eq!((error.exit, error.message.as_str()), (Exit::Unread, words));
+    }
+
+    #[test]
+    fn a_file_is_no_larger_than_a_recording_may_be() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        file.as_file().set_len(LARGEST).unwrap();
+        assert_eq!(whole(file.path()).unwrap().len() as u64, LARGEST);
+        file.as_file().set_len(LARGEST + 1).unwrap();
+        let CliError { exit, message } = whole(file.path()).unwrap_err();
+        let words = format!("{} is larger than any recording of a node", file.path().display());
+        assert_eq!((exit, message), (Exit::State, words));
     }
 
     #[test]
@@ -108,6 +124,14 @@ mod tests {
         let records = read(&[&a, &b]).unwrap();
         assert_eq!(records[0].ahead_ns - records[1].ahead_ns, 2_000_000_000 - 500_000_000);
         let other = write("c", "another", 1, 1);
-        assert!(read(&[&a, &other]).unwrap_err().message.contains("another"));
+        let CliError { exit, message } = read(&[&a, &other]).unwrap_err();
+        let words = format!("{} is of cluster another, and the first of one", other.display());
+        assert_eq!((exit, message), (Exit::State, words));
+        let present = write("d", "one", node::now().0, transition::now());
+        let ahead = read(&[&present]).unwrap()[0].ahead_ns;
+        assert!(
+            ahead.abs() < 600_000_000_000,
+            "a record of this host and of now is not ahead: {ahead}"
+        );
     }
 }

@@ -27,7 +27,6 @@ pub struct Case {
     pub quorum: Quorum,
     pub preempt: Preempt,
     pub timing: Timing,
-    pub trust_refused: bool,
     pub members: Vec<Member>,
     /// The member that leads now, by its place; none if the highest does.
     pub leader: Option<usize>,
@@ -51,7 +50,7 @@ pub enum Leads {
 }
 
 /// What comes of one side.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Side {
     /// The live members.
     pub live: Vec<usize>,
@@ -83,8 +82,9 @@ impl Case {
     #[must_use]
     pub fn forecast(&self) -> Forecast {
         let roles: Vec<Role> = self.members.iter().map(|member| member.role).collect();
+        let trust_refused = false; // it is of no account for what is told here
         let guarantee =
-            Guarantee::of(self.algorithm, self.quorum, &self.timing, &roles, self.trust_refused);
+            Guarantee::of(self.algorithm, self.quorum, &self.timing, &roles, trust_refused);
         let old = self.candidates((0..self.members.len()).filter(|at| !self.members[*at].is_new));
         let before = self.leader.map_or_else(|| self.best(&old), |leader| vec![leader]);
         let needed = match self.quorum {
@@ -150,7 +150,10 @@ impl Case {
             AlgorithmKind::Bully | AlgorithmKind::Halting => Duration::ZERO,
         };
         let further = further * u32::try_from(gone).unwrap_or(u32::MAX);
-        guarantee.worst_failover.map(|worst| worst + further)
+        // Where no voter is to spare nobody replaces a leader that died, but a live one is taken over from all the same.
+        let all_live = || bounds::worst_failover(self.algorithm, &self.timing, self.members.len());
+        let takeover = || all_live().map(|silent| silent + bounds::voting(&self.timing));
+        guarantee.worst_failover.or_else(takeover).map(|worst| worst + further)
     }
 
     fn candidates(&self, places: impl Iterator<Item = usize>) -> Vec<usize> {
@@ -196,7 +199,6 @@ pub(super) mod tests {
                 message: ms(50),
                 lease: ms(400),
             },
-            trust_refused: false,
             members: roles.iter().enumerate().map(member).collect(),
             leader: None,
             down: BTreeSet::new(),
@@ -282,5 +284,81 @@ pub(super) mod tests {
         let never = Case { preempt: Preempt::Never, ..grown };
         assert_eq!(down(never.clone(), &[]).0, Leads::Stays(vec![3]));
         assert_eq!(down(never, &[3]).0, Leads::One(vec![2, 4]));
+    }
+
+    /// Each side has all of its figures, and no other's.
+    #[test]
+    fn a_side_is_told_whole() {
+        let three = Case {
+            sides: vec![[0, 1, 2].into(), [3].into(), [4].into()],
+            ..five(Quorum::Majority)
+        };
+        let forecast = Case { down: [0].into(), ..three }.forecast();
+        let side = |live: &[usize], voters, deposed| Side {
+            live: live.to_vec(),
+            leads: Leads::NoMajority,
+            within: None,
+            voters,
+            spare: 0,
+            deposed,
+        };
+        let expected = [
+            side(&[1, 2], 2, None),
+            side(&[3], 1, None),
+            side(&[4], 1, Some(Duration::from_millis(400))),
+        ];
+        assert_eq!(forecast.sides, expected);
+        assert_eq!((forecast.before, forecast.needed), (vec![4], Some(3)));
+        let stays = Side {
+            leads: Leads::Stays(vec![4]),
+            within: AT_ONCE,
+            spare: 2,
+            ..side(&[0, 1, 2, 3, 4], 5, None)
+        };
+        assert_eq!(five(Quorum::Majority).forecast().sides, [stays]);
+    }
+
+    #[test]
+    fn more_than_half_of_the_voters_are_needed_and_what_is_to_spare_are_voters_and_candidates() {
+        use Role::{Member, Observer, Witness};
+        let needed = |voters| cluster(Quorum::Majority, &vec![Member; voters]).forecast().needed;
+        assert_eq!([1, 2, 3, 4, 5].map(needed), [1, 2, 2, 3, 3].map(Some));
+        assert_eq!(five(Quorum::None).forecast().needed, None);
+        let spare = |quorum, roles: &[Role]| down(cluster(quorum, roles), &[]).2;
+        assert_eq!(spare(Quorum::Majority, &[Member, Member, Witness, Witness, Witness]), 1);
+        assert_eq!(spare(Quorum::Majority, &[Member, Member, Member, Observer, Witness]), 1);
+        assert_eq!(spare(Quorum::None, &[Member, Member, Member, Observer, Witness]), 2);
+    }
+
+    /// The ring without a majority asks all anew for each that is gone.
+    #[test]
+    fn a_ring_finds_those_that_are_gone_one_after_another() {
+        let of = |algorithm, quorum, gone: &[usize]| {
+            down(Case { algorithm, ..five(quorum) }, gone).1.unwrap()
+        };
+        let ring = |quorum, gone: &[usize]| of(AlgorithmKind::Ring, quorum, gone);
+        let each = bounds::further_death(AlgorithmKind::Ring, &five(Quorum::None).timing);
+        let anew = five(Quorum::None).timing.t1();
+        assert_eq!(ring(Quorum::None, &[2, 3, 4]), ring(Quorum::None, &[4]) + (each + anew) * 2);
+        assert_eq!(ring(Quorum::Majority, &[3, 4]), ring(Quorum::Majority, &[4]) + each);
+        let ring_alone = Case { algorithm: AlgorithmKind::Ring, ..five(Quorum::None) };
+        let worst = ring_alone.forecast().guarantee.worst_failover;
+        assert_eq!(Some(ring(Quorum::None, &[4])), worst, "the leader alone is gone");
+        for algorithm in [AlgorithmKind::Bully, AlgorithmKind::Halting] {
+            let of = |gone: &[usize]| of(algorithm, Quorum::None, gone);
+            assert_eq!(of(&[2, 3, 4]), of(&[4]), "{algorithm:?}");
+        }
+    }
+
+    /// The cluster of two could not replace a leader that dies, and takes over from a live one all the same.
+    #[test]
+    fn a_takeover_by_a_new_member_has_a_bound_where_no_voter_is_to_spare() {
+        let mut two = cluster(Quorum::Majority, &[Role::Member; 2]);
+        (two.members[1].is_new, two.members[1].rank) = (true, None);
+        assert_eq!(two.forecast().guarantee.worst_failover, None);
+        let timing = two.timing;
+        let bound = bounds::worst_failover(AlgorithmKind::Bully, &timing, 2).unwrap()
+            + bounds::voting(&timing);
+        assert_eq!(down(two, &[]), (Leads::One(vec![0, 1]), Some(bound), 0));
     }
 }

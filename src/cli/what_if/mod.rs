@@ -104,7 +104,6 @@ impl WhatIf {
             quorum: config.quorum,
             preempt: config.preempt,
             timing: config.timing,
-            trust_refused: config.trust_refused,
             leader,
             down,
             sides,
@@ -189,4 +188,72 @@ fn places<'a>(
         }
     }
     Ok(places)
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::error::ErrorKind;
+
+    use super::*;
+
+    fn refused(args: &[&str]) -> Option<ErrorKind> {
+        let args = [&["electd", "simulate"], args].concat();
+        crate::cli::command().try_get_matches_from(args).err().map(|error| error.kind())
+    }
+
+    const GIVEN: [[&str; 2]; 5] = [
+        ["--config", "c.json"],
+        ["--down", "a"],
+        ["--cut", "a/b"],
+        ["--add", "1"],
+        ["--leader", "a"],
+    ];
+
+    /// What a simulation takes would be passed over without a word.
+    #[test]
+    fn what_happens_to_a_cluster_goes_with_no_argument_of_a_simulation() {
+        let simulated: [&[&str]; 11] = [
+            &["--algorithm", "ring"],
+            &["--nodes", "3"],
+            &["--attributes", "1,2,3,4,5"],
+            &["--initiators", "1"],
+            &["--crash", "5"],
+            &["--crash", "5", "--detected"],
+            &["--no-hierarchy"],
+            &["--delays", "random"],
+            &["--faults"],
+            &["--quorum", "none"],
+            &["--seed", "7"],
+        ];
+        for given in GIVEN {
+            assert_eq!(refused(&given), None, "{given:?}");
+            for simulated in simulated {
+                let both = [simulated, &given].concat();
+                assert_eq!(refused(&both), Some(ErrorKind::ArgumentConflict), "{both:?}");
+            }
+        }
+        for simulated in SIMULATED {
+            let option = format!("--{}", simulated.replace('_', "-"));
+            let with_it = [&["--config", "c.json", option.as_str()][..], &["1"]].concat();
+            assert!(refused(&with_it).is_some(), "{option}");
+        }
+        assert_eq!(refused(&["--add", "0"]), Some(ErrorKind::ValueValidation));
+    }
+
+    #[test]
+    fn each_argument_asks_for_a_cluster() {
+        let nothing =
+            || WhatIf { config: None, down: Vec::new(), cut: None, add: None, leader: None };
+        assert!(!nothing().is_given());
+        let [text, file] = ["a".to_owned(), "c.json".to_owned()];
+        for one in [
+            WhatIf { config: Some(file.into()), ..nothing() },
+            WhatIf { down: vec![text.clone()], ..nothing() },
+            WhatIf { cut: Some(text.clone()), ..nothing() },
+            WhatIf { add: Some(1), ..nothing() },
+            WhatIf { leader: Some(text), ..nothing() },
+        ] {
+            assert!(one.is_given(), "{one:?}");
+        }
+    }
 }

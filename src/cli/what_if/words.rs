@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::Asked;
 use super::forecast::{Case, Forecast, Leads, Side};
-use crate::cli::print::millis;
+use crate::cli::print::{counted, millis};
 use crate::core::settings::{Quorum, RankKind};
 
 /// For people.
@@ -73,9 +73,10 @@ impl Asked {
             }
             _ => format!("who leads now is not known, as {by} is measured: say --leader NAME"),
         };
-        let (count, quorum, algorithm) = (members.len(), quorum.name(), algorithm.name());
+        let (quorum, algorithm) = (quorum.name(), algorithm.name());
+        let members = counted(members.len(), "member");
         format!(
-            "cluster {}: {count} members, quorum {quorum}, algorithm {algorithm}; {leads}",
+            "cluster {}: {members}, quorum {quorum}, algorithm {algorithm}; {leads}",
             self.cluster
         )
     }
@@ -89,10 +90,7 @@ impl Case {
 
 /// What comes of a side.
 fn sentences(case: &Case, forecast: &Forecast, side: &Side) -> Vec<String> {
-    let within = match side.within {
-        Some(within) => format!("within {within:?}"),
-        None => "when enough voters are back".to_owned(),
-    };
+    let within = format!("within {:?}", side.within.unwrap_or_default());
     let mut sentences = match &side.leads {
         Leads::Stays(leaders) => match case.names(leaders).as_slice() {
             [name] => vec![format!("{name} goes on leading.")],
@@ -106,15 +104,14 @@ fn sentences(case: &Case, forecast: &Forecast, side: &Side) -> Vec<String> {
         Leads::NoMajority => vec!["nobody leads.".to_owned()],
     };
     if let Some(needed) = forecast.needed {
-        sentences.push(match needed.checked_sub(side.voters) {
-            None | Some(0) => format!("{} voters live, {needed} are needed.", side.voters),
-            Some(missing) => {
-                format!(
-                    "{} voters live, {needed} are needed: {missing} must come back.",
-                    side.voters
-                )
-            }
-        });
+        let lives = if side.voters == 1 { "lives" } else { "live" };
+        let are = if needed == 1 { "is" } else { "are" };
+        let mut voters =
+            format!("{} {lives}, {needed} {are} needed", counted(side.voters, "voter"));
+        if let missing @ 1.. = needed.saturating_sub(side.voters) {
+            voters += &format!(": {missing} must come back");
+        }
+        sentences.push(voters + ".");
     }
     if let Some(time) = side.deposed {
         sentences.push(format!("A leader there stops leading within {time:?}."));
@@ -156,6 +153,8 @@ fn left(case: &Case, forecast: &Forecast) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
     use crate::cli::what_if::forecast::Member;
     use crate::cli::what_if::forecast::tests::cluster;
@@ -186,5 +185,112 @@ mod tests {
         assert!(text(&asked).contains("\n\na, b: the leader of now goes on, whichever it is."));
         asked.case.leader = Some(1);
         assert_eq!(now(&asked), format!("{begin}b leads now"));
+    }
+
+    fn asked(case: Case) -> Asked {
+        Asked { cluster: "c".to_owned(), rank: RankKind::Priority, case }
+    }
+
+    /// A cluster of candidates, of which these go down and which is cut like this.
+    fn case(quorum: Quorum, count: usize, down: &[usize], sides: &[&[usize]]) -> Case {
+        let mut case = cluster(quorum, &vec![Role::Member; count]);
+        case.down = down.iter().copied().collect();
+        case.timing.heartbeat = Duration::from_millis(150);
+        if !sides.is_empty() {
+            case.sides = sides.iter().map(|side| side.iter().copied().collect()).collect();
+        }
+        case
+    }
+
+    #[test]
+    fn each_side_and_the_guarantee_are_told_in_words() {
+        use Quorum::{Majority, None as Alone};
+        let certain = "  At most one leader at any instant, as before.\n";
+        let next = "  The next leader that dies silently is replaced within 900ms.\n";
+        let unsteady = "  Each takes up to 2.1s more while a member comes and goes.\n";
+        let cases = [
+            (
+                case(Majority, 3, &[0, 1], &[]),
+                "n2: nobody leads. 1 voter lives, 2 are needed: 1 must come back. A leader there stops leading within \
+                 400ms.\n",
+                format!("{certain}{unsteady}"),
+            ),
+            (
+                case(Majority, 3, &[0, 1, 2], &[]),
+                "no member lives: nobody leads, as no member may lead there. 0 voters live, 2 are needed: 2 must come \
+                 back.\n",
+                format!("{certain}{unsteady}"),
+            ),
+            (
+                case(Majority, 1, &[], &[]),
+                "n0: n0 goes on leading. 1 voter lives, 1 is needed. After one more failure nobody may lead.\n",
+                certain.to_owned(),
+            ),
+            (
+                case(Majority, 5, &[4], &[]),
+                "n0, n1, n2, n3: n3 leads, within 900ms. 4 voters live, 3 are needed. One more may fail.\n",
+                format!("{certain}{next}{unsteady}"),
+            ),
+            (
+                case(Majority, 5, &[], &[]),
+                "n0, n1, n2, n3, n4: n4 goes on leading. 5 voters live, 3 are needed. 2 more may fail.\n",
+                format!("{certain}{next}{unsteady}"),
+            ),
+            (
+                case(Alone, 4, &[], &[&[0, 1], &[2, 3]]),
+                "n0, n1: n1 leads, within 800ms. One more may fail.\nn2, n3: n3 goes on leading. One more may fail.\n",
+                "  2 leaders at the same time, one on each side; after the heal two can coexist for at most 850ms.\n  \
+                 The next leader that dies silently is replaced within 800ms.\n"
+                    .to_owned(),
+            ),
+            (
+                case(Alone, 2, &[1], &[]),
+                "n0: n0 leads, within 550ms. After one more failure nobody may lead.\n",
+                "  At most one live member leads.\n".to_owned(),
+            ),
+        ];
+        for (case, sides, guarantee) in cases {
+            let (count, quorum) = (counted(case.members.len(), "member"), case.quorum.name());
+            let highest =
+                format!("n{} leads now, as it ranks highest by priority", case.members.len() - 1);
+            let first = format!(
+                "cluster c: {count}, quorum {quorum}, algorithm bully; {highest}: if another does, say --leader NAME"
+            );
+            assert_eq!(text(&asked(case)), format!("{first}\n\n{sides}\nGUARANTEE\n{guarantee}"));
+        }
+    }
+
+    #[test]
+    fn a_program_gets_each_side_with_its_figures_and_its_words() {
+        let mut cut = case(Quorum::Majority, 5, &[0], &[&[0, 1, 2, 3], &[4]]);
+        cut.leader = Some(4);
+        let expected = json!({
+            "cluster": "c", "members": ["n0", "n1", "n2", "n3", "n4"], "quorum": "majority", "algorithm": "bully",
+            "leaders_before": ["n4"], "voters_needed": 3,
+            "sides": [
+                {
+                    "members": ["n1", "n2", "n3"], "leaders": ["n3"], "stays": false, "within_ms": 900, "voters": 3,
+                    "failures_tolerated": 0, "leader_stops_within_ms": null,
+                    "words": "n3 leads, within 900ms. 3 voters live, 3 are needed. After one more failure nobody may lead.",
+                },
+                {
+                    "members": ["n4"], "leaders": [], "stays": false, "within_ms": null, "voters": 1,
+                    "failures_tolerated": 0, "leader_stops_within_ms": 400,
+                    "words": "nobody leads. 1 voter lives, 3 are needed: 2 must come back. A leader there stops leading \
+                              within 400ms.",
+                },
+            ],
+            "guarantee": "At most one leader at any instant, as before. Each takes up to 2.1s more while a member comes and \
+                          goes.",
+            "worst_failover_ms": 900, "dual_leader_window_ms": null,
+        });
+        assert_eq!(object(&asked(cut)), expected);
+        let stays = object(&asked(case(Quorum::None, 3, &[], &[])));
+        let side = &stays["sides"][0];
+        assert_eq!((&side["leaders"], &side["stays"]), (&json!(["n2"]), &json!(true)));
+        assert_eq!((&side["within_ms"], &side["failures_tolerated"]), (&json!(0), &json!(2)));
+        let figures =
+            (&stays["worst_failover_ms"], &stays["dual_leader_window_ms"], &stays["voters_needed"]);
+        assert_eq!(figures, (&json!(800), &json!(850), &Value::Null));
     }
 }

@@ -2,6 +2,7 @@
 
 use super::view::{Cause, View, Why};
 use crate::cli::judge::judge;
+use crate::cli::print::counted;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.
@@ -29,7 +30,8 @@ pub fn of_node(own: &Status, view: &View) -> Why {
     let (all, alive) = (voters().count(), voters().count() - missing.len());
     let needed = all / 2 + 1;
     if own.quorum == "majority" && alive < needed {
-        let reason = format!("it hears {alive} of {all} voters, and {needed} are needed: {reason}");
+        let (all, are) = (counted(all, "voter"), if needed == 1 { "is" } else { "are" });
+        let reason = format!("it hears {alive} of {all}, and {needed} {are} needed: {reason}");
         return Why::new(Cause::NoMajority, reason).remedy(format!(
             "start or reconnect {} of {}; if that can never be, see \"When the majority is lost for good\" in \
              docs/operations.md",
@@ -61,4 +63,137 @@ pub fn of_node(own: &Status, view: &View) -> Why {
         _ => Cause::NoLeader,
     };
     Why::new(cause, format!("{reason}; an election is under way, and ends by itself"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, member, silent};
+    use crate::cli::why::tests::pair;
+    use crate::cli::why::{of_member, text};
+    use crate::node::status::{LeaderlessStatus, MemberStatus};
+
+    #[test]
+    fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
+        let why = |cause: &str, quorum: &str, status: &str| {
+            let mut asked = following("a", None);
+            let own = asked.answer.as_mut().unwrap();
+            own.quorum = quorum.into();
+            let observer = MemberStatus { role: "observer".into(), ..member("o") };
+            let other = MemberStatus { status: status.into(), ..member("b") };
+            own.members = vec![member("a"), other, observer];
+            let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
+            own.leaderless =
+                Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
+            let asked = [asked, silent("b")];
+            let view = View::of(&asked);
+            let nobody = super::why(&view);
+            let text = text(Some(&nobody), &[("a", of_member::why("a", &view))]);
+            (nobody.cause, text)
+        };
+        let electing = "the reason; an election is under way, and ends by itself";
+        for (found, expected, words, remedy) in [
+            (
+                why("isolated", "majority", "dead"),
+                Cause::NoMajority,
+                "it hears 1 of 2 voters, and 2 are needed: the reason",
+                "start or reconnect 1 of b; if that can never be, see \"When the majority is lost for good\" in \
+                 docs/operations.md",
+            ),
+            (
+                why("uninformed", "majority", "alive"),
+                Cause::Uninformed,
+                "the reason",
+                "start all voters, and mend the links between them; if this is the cluster's first start, restart more than \
+                 half of the voters with --bootstrap",
+            ),
+            (
+                why("voters_uninformed", "none", "dead"),
+                Cause::Uninformed,
+                "the reason",
+                "start all voters, and mend the links between them; if this is the cluster's first start, restart more than \
+                 half of the voters with --bootstrap",
+            ),
+            (
+                why("may_not_lead", "none", "alive"),
+                Cause::NoCandidate,
+                "the reason",
+                "make one eligible: `electd why` says of each member what keeps it",
+            ),
+            (
+                why("disk_lags", "majority", "alive"),
+                Cause::Storage,
+                "the reason",
+                "`electd check --node a` on its host measures the disk; give it a faster one",
+            ),
+            (why("leader_dead", "none", "dead"), Cause::Electing, electing, ""),
+            (why("leader_dead", "majority", "alive"), Cause::Electing, electing, ""),
+        ] {
+            let remedy = if remedy.is_empty() { String::new() } else { format!("  => {remedy}\n") };
+            let text =
+                format!("nobody leads: a: the reason\n{remedy}a does not lead: {words}\n{remedy}");
+            assert_eq!(found, (expected, text));
+        }
+    }
+
+    /// Whether it elects, or has yet to hear of the leader that others know.
+    #[test]
+    fn a_node_that_knows_no_leader_is_told_with_what_it_does() {
+        let in_state = |state: &'static str, alone: bool| {
+            let [mut a, b] = pair(9, 5, |_| ());
+            let own = a.answer.as_mut().unwrap();
+            (own.state, own.leader) = (state.into(), None);
+            let asked = if alone { vec![a] } else { vec![a, b] };
+            let Why { cause, reason, remedy } = of_member::why("a", &View::of(&asked));
+            assert_eq!(remedy, None);
+            (cause, reason)
+        };
+        let electing =
+            "it knows no leader yet; an election is under way, and ends by itself".to_owned();
+        for state in ["electing", "waiting", "halted", "reorganizing"] {
+            assert_eq!(in_state(state, true), (Cause::Electing, electing.clone()), "{state}");
+        }
+        assert_eq!(in_state("following", true), (Cause::NoLeader, electing.clone()));
+        assert_eq!(in_state("electing", false), (Cause::NoLeader, electing));
+        let starting = "it has just started, and looks for the others before it elects, for about the failure time".to_owned();
+        assert_eq!(in_state("starting", false), (Cause::Starting, starting));
+    }
+
+    /// An observer may be the only one that answers.
+    #[test]
+    fn the_voters_that_are_missed_are_counted_and_named() {
+        let with = |voters: &[(&str, &str)]| {
+            let mut asked = following("o", None);
+            let own = asked.answer.as_mut().unwrap();
+            own.quorum = "majority".into();
+            let observer = MemberStatus { role: "observer".into(), ..member("o") };
+            let voter = |(name, status): &(&str, &str)| MemberStatus {
+                status: (*status).into(),
+                ..member(name)
+            };
+            own.members = voters.iter().map(voter).chain([observer]).collect();
+            let asked = [asked];
+            let Why { cause, reason, remedy } =
+                of_node(asked[0].answer.as_ref().unwrap(), &View::of(&asked));
+            (
+                cause,
+                reason,
+                remedy
+                    .map(|remedy| remedy.split("; if that").next().unwrap_or_default().to_owned()),
+            )
+        };
+        let missed = |reason: &str, remedy: &str| {
+            (
+                Cause::NoMajority,
+                format!("{reason}: it knows no leader yet"),
+                Some(remedy.to_owned()),
+            )
+        };
+        let two =
+            missed("it hears 1 of 4 voters, and 3 are needed", "start or reconnect 2 of b, c, d");
+        assert_eq!(with(&[("a", "alive"), ("b", "dead"), ("c", "suspected"), ("d", "dead")]), two);
+        let one = missed("it hears 0 of 1 voter, and 1 is needed", "start or reconnect 1 of a");
+        assert_eq!(with(&[("a", "dead")]), one);
+        assert_eq!(with(&[("a", "alive"), ("b", "alive"), ("c", "dead")]).0, Cause::Electing);
+    }
 }

@@ -138,3 +138,31 @@ impl<'a> View<'a> {
         self.best?.members.iter().find(|member| member.name == name)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+    use crate::cli::why::tests::pair;
+
+    #[test]
+    fn the_view_is_that_of_the_leader_or_of_who_follows_the_newest() {
+        let best = |asked: &[Asked]| View::of(asked).best.map(|best| best.node.name.clone());
+        let leads = || pair(9, 5, |_| ());
+        let newer = || following("c", Some(("d", 8)));
+        assert_eq!(best(&leads()).as_deref(), Some("b"));
+        assert_eq!(
+            best(&leads().into_iter().chain([newer()]).collect::<Vec<_>>()).as_deref(),
+            Some("c")
+        );
+        let mut stalled = following("s", None);
+        stalled.answer.as_mut().unwrap().stalled = true;
+        assert_eq!(best(&[following("e", None), stalled]).as_deref(), Some("e"));
+        assert_eq!(best(&[silent("x")]), None);
+        let [_, leader] = leads();
+        let asked = [silent("x"), newer(), leader];
+        let view = View::of(&asked);
+        assert_eq!(view.names.iter().copied().collect::<Vec<_>>(), ["a", "b", "c", "x"]);
+        assert_eq!(view.leader.map(|leader| leader.name.as_str()), Some("d"));
+    }
+}

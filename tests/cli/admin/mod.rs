@@ -1,5 +1,6 @@
 //! The HTTP interface of a node, over real sockets on free loopback ports, with a fake node.
 
+mod answers;
 mod cli;
 mod cluster;
 mod commands;
