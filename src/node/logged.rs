@@ -2,11 +2,12 @@
 
 use std::cell::RefCell;
 
-use log::kv::Key;
+use log::kv::{Error, Key, Value, VisitSource};
 use log::{LevelFilter, Log, Metadata, Record};
 
 thread_local! {
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    static FIELDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Keeps each line for the thread that logs it.
@@ -22,9 +23,23 @@ impl Log for OfThreads {
         let event = event.map_or_else(String::new, |event| event.to_string());
         let line = format!("{} {event}: {}", record.level(), record.args());
         LINES.with_borrow_mut(|lines| lines.push(line));
+        let mut fields = Fields::default();
+        let _ = record.key_values().visit(&mut fields); // it gives no error
+        FIELDS.with_borrow_mut(|all| all.push(fields.0.join(" ")));
     }
 
     fn flush(&self) {}
+}
+
+/// The fields of a line, as a program that reads the log gets them.
+#[derive(Default)]
+struct Fields(Vec<String>);
+
+impl<'v> VisitSource<'v> for Fields {
+    fn visit_pair(&mut self, key: Key<'v>, value: Value<'v>) -> Result<(), Error> {
+        self.0.push(format!("{key}={value}"));
+        Ok(())
+    }
 }
 
 /// The lines that this logs, each with its level and its event.
@@ -34,4 +49,11 @@ pub fn logged(act: impl FnOnce()) -> Vec<String> {
     LINES.take();
     act();
     LINES.take()
+}
+
+/// The fields of the lines that this logs, each as `key=value`, with a space between them.
+pub fn fields(act: impl FnOnce()) -> Vec<String> {
+    FIELDS.take();
+    logged(act);
+    FIELDS.take()
 }
