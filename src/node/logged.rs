@@ -51,9 +51,14 @@ pub fn logged(act: impl FnOnce()) -> Vec<String> {
     LINES.take()
 }
 
+/// The lines that this logs, as [`logged`] and [`fields`] have them.
+pub fn whole(act: impl FnOnce()) -> Vec<[String; 2]> {
+    FIELDS.take();
+    let lines = logged(act);
+    lines.into_iter().zip(FIELDS.take()).map(|(line, fields)| [line, fields]).collect()
+}
+
 /// The fields of the lines that this logs, each as `key=value`, with a space between them.
 pub fn fields(act: impl FnOnce()) -> Vec<String> {
-    FIELDS.take();
-    logged(act);
-    FIELDS.take()
+    whole(act).into_iter().map(|[_, fields]| fields).collect()
 }
