@@ -275,6 +275,8 @@ mod tests {
         let told = differences(&with("a"), &with("b"), "node-1");
         assert_eq!(told.as_deref(), Some("`electd reload` takes the certificates"));
         assert_eq!(differences(&with("a"), &with("a"), "node-1"), None);
+        let told = differences(&with("a"), &read(TEXT), "node-1");
+        assert_eq!(told.as_deref(), Some("a restart of this node takes tls"));
     }
 
     #[test]

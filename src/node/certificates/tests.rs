@@ -230,3 +230,36 @@ fn the_files_of_all_members_that_are_on_this_host_are_judged() {
     assert_eq!(warnings(Ok(soon)), [ending(soon).unwrap(), "exposed".to_owned()]);
     assert_eq!(warnings(Err("no file".to_owned())), ["exposed"], "that is an error, not a warning");
 }
+
+/// A host may have no time yet when its node starts.
+#[cfg(feature = "tls")]
+#[test]
+fn a_certificate_that_is_not_valid_yet_is_shown_and_told_at_each_look() {
+    use rcgen::{CertificateParams, ExtendedKeyUsagePurpose as Usage, Issuer, KeyPair, SanType};
+
+    let (mut config, _folder) = crate::node::example::cluster().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let files = signed(folder.path());
+    let authority = crate::tls::make::Authority::new("example").unwrap();
+    let issuer_key = KeyPair::from_pem(&authority.key()).unwrap();
+    let issuer = Issuer::from_ca_cert_pem(authority.certificate(), issuer_key).unwrap();
+    let mut params = CertificateParams::new(["a".to_owned()]).unwrap();
+    params.subject_alt_names.push(SanType::URI("electd://example/a".try_into().unwrap()));
+    params.extended_key_usages = vec![Usage::ServerAuth, Usage::ClientAuth];
+    params.not_before = rcgen::date_time_ymd(2999, 1, 1);
+    let key = KeyPair::generate().unwrap();
+    let cert = params.signed_by(&key, &issuer).unwrap().pem();
+    let key = key.serialize_pem();
+    for (file, text) in
+        [(&files.ca, authority.certificate()), (&files.cert, &cert), (&files.key, &key)]
+    {
+        std::fs::write(file, text).unwrap();
+    }
+    config.members[0].tls = Some(files);
+    let certificates =
+        Certificates::load(&config, &config.members[0]).unwrap_or_else(|why| panic!("{why}"));
+    assert!(certificates.security().now().is_some());
+    let words = "no connection works yet, as the certificate begins on 2999-01-01T00:00:00Z: correct the clock of this \
+                 host, or the certificate";
+    assert_eq!(certificates.look(), [("its begin", words.to_owned())]);
+}

@@ -21,7 +21,7 @@ pub const LIMIT: Duration = Duration::from_secs(100);
 
 /// An election thread that has not begun, with its other threads.
 pub struct Stage {
-    election: Election,
+    pub election: Election,
     pub handle: NodeHandle,
 }
 

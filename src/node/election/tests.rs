@@ -7,10 +7,11 @@ use super::stage::{LIMIT, stage, turns, two_members};
 use super::*;
 use crate::config::Config;
 use crate::core::Command;
+use crate::core::membership::Member;
 use crate::core::message::{Hello, Rejection};
 use crate::core::restart::restart;
 use crate::core::settings::{RankKind, Settings, Timing};
-use crate::core::types::{Drain, Incarnation};
+use crate::core::types::{Drain, Incarnation, Role};
 use crate::node::handle::{self, Handle};
 use crate::node::leadership::Change;
 use crate::node::running::NodeHandle;
@@ -114,6 +115,19 @@ fn the_core_takes_each_event_once_and_in_its_order() {
     assert_eq!(stored, Some(Record { id: config.members[0].id, kept }));
 }
 
+/// It shows a sign of life three times in each `failure`, whatever it waits for.
+#[test]
+fn the_thread_waits_for_its_next_timer_but_no_longer_than_a_third_of_the_failure_time() {
+    let folder = tempfile::tempdir().unwrap();
+    let config = two_members(folder.path(), "3000s");
+    for (ago, least, most) in [(0, 1000, 1000), (2500, 1, 500), (4000, 0, 0)] {
+        let stage = stage(&config, seconds(ago), |_| ());
+        let waits = stage.election.timeout();
+        assert!(waits >= seconds(least) && waits <= seconds(most), "{ago}: {waits:?}");
+        stage.run(|_| ());
+    }
+}
+
 /// A heartbeat in the queue is no silence; and a flood of messages does not stop the timers.
 #[test]
 fn queued_events_count_before_overdue_timers_but_no_more_than_256_of_them() {
@@ -160,6 +174,12 @@ fn whoever_acts_on_a_leadership_hears_of_its_begin_and_its_end_in_order() {
     let changes = stage.handle.leadership_changes();
     let told = stage.run(|handle| {
         within(LIMIT, "a leads", || handle.leadership().is_some());
+        assert!(handle.published.news().recv_timeout(LIMIT).is_ok(), "the watch is woken");
+        let leadership = handle.leadership().unwrap();
+        let remains = leadership.remaining();
+        assert!(leadership.epoch() == 1 && remains <= lease && remains > lease / 2, "{remains:?}");
+        #[cfg(feature = "cli")]
+        assert_eq!(leadership.renewal(), Some(lease * 9 / 11));
         let holds = [handle.hold_for(seconds(1)).unwrap(), handle.hold_for(seconds(3000)).unwrap()];
         let running = &handle.published.measures.tally.exec_running;
         assert_eq!(running.get(), 2);
@@ -264,7 +284,7 @@ fn a_refusal_is_told_once_and_so_is_its_end() {
 }
 
 #[test]
-fn a_member_list_that_changed_is_told_with_its_version_and_by_the_names_that_it_lost() {
+fn a_member_list_that_changed_is_told_and_its_members_are_dialed() {
     let folder = tempfile::tempdir().unwrap();
     let config = two_members(folder.path(), "200s");
     let stage = stage(&config, config.timing.failure * 2, |_| ());
@@ -273,10 +293,26 @@ fn a_member_list_that_changed_is_told_with_its_version_and_by_the_names_that_it_
         let remove = handle::Command::Remove { name: "b".to_owned(), force: true };
         let outcome = handle.command(remove, LIMIT).unwrap();
         assert_eq!(outcome.sentence, "b is removed from the cluster");
+        let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let c = Member {
+            id: NodeId(uuid::Uuid::new_v4()),
+            name: "c".to_owned(),
+            address: place.local_addr().unwrap().to_string(),
+            admin: None,
+            role: Role::Member,
+        };
+        let outcome = handle.command(handle::Command::Add(c), LIMIT).unwrap();
+        assert_eq!(outcome.sentence, "c belongs to the cluster now");
+        place.set_nonblocking(true).unwrap();
+        within(LIMIT, "it dials c", || place.accept().is_ok());
     });
     let of_list = told.log.into_iter().filter(|[_, fields]| fields.starts_with("event=members"));
-    let line = "INFO members: the member list is now version 1.1: without b";
-    assert_eq!(of_list.collect::<Vec<_>>(), [[line, "event=members version=1.1"]]);
+    let line = "INFO members: the member list is now version";
+    let expected = [
+        [format!("{line} 1.1: without b"), "event=members version=1.1".to_owned()],
+        [format!("{line} 1.2: with c"), "event=members version=1.2".to_owned()],
+    ];
+    assert_eq!(of_list.collect::<Vec<_>>(), expected);
 }
 
 /// A member that finds none that may lead tries again and again, and says the same each time.

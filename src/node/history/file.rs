@@ -36,7 +36,7 @@ struct Written<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename = "history")]
+#[serde(expecting = "a history")]
 struct Found {
     format: u64,
     leaderships: Vec<Entry>,
@@ -216,6 +216,11 @@ mod tests {
         let told = logged(|| assert_eq!(load(folder.path()), []));
         assert!(told.len() == 1 && told[0].starts_with(&(unread + "nor moved: ")), "{told:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "it stays where it is");
+        fs::write(&file, "[]").unwrap();
+        let why =
+            ": invalid length 0, expected a history at line 1 column 2; nor ";
+        let told = logged(|| assert_eq!(load(folder.path()), []));
+        assert!(told.len() == 1 && told[0].contains(why), "{told:?}");
         fs::write(&file, EMPTY).unwrap();
         assert_eq!(logged(|| assert_eq!(load(folder.path()), [])), [""; 0]);
         fs::remove_file(&file).unwrap();
