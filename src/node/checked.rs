@@ -267,7 +267,10 @@ mod tests {
         let gate = folder.path().join("gate");
         let waits = HealthConfig {
             program: "sh".into(),
-            arguments: vec!["-c".into(), "until test -e \"$0\"; do sleep 0.01; done".into()],
+            arguments: vec![
+                "-c".into(),
+                "echo >>\"$0.runs\"; until test -e \"$0\"; do sleep 0.01; done".into(),
+            ],
             every: Duration::from_millis(1),
             timeout: limit,
             fall: 1,
@@ -290,6 +293,10 @@ mod tests {
         checks.replace(Some(&waits)).unwrap();
         assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
         assert_eq!(since(), passed, "it was healthy all the time");
+        let runs =
+            || std::fs::read_to_string(folder.path().join("gate.runs")).unwrap().lines().count();
+        let before = runs();
+        crate::testing::within::within(limit, "it runs thrice", || runs() > before + 2);
         checks.stop();
         assert!(events.is_empty(), "a verdict is told when it changes");
     }

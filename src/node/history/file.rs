@@ -217,8 +217,7 @@ mod tests {
         assert!(told.len() == 1 && told[0].starts_with(&(unread + "nor moved: ")), "{told:?}");
         assert_eq!(fs::read_to_string(&file).unwrap(), text, "it stays where it is");
         fs::write(&file, "[]").unwrap();
-        let why =
-            ": invalid length 0, expected a history at line 1 column 2; nor ";
+        let why = ": invalid length 0, expected a history at line 1 column 2; nor ";
         let told = logged(|| assert_eq!(load(folder.path()), []));
         assert!(told.len() == 1 && told[0].contains(why), "{told:?}");
         fs::write(&file, EMPTY).unwrap();
