@@ -217,7 +217,7 @@ fn the_files_of_all_members_that_are_on_this_host_are_judged() {
     let exposed = files.exposed();
     assert!(exposed.is_some());
     let of_a = ("a".to_owned(), Ok(credentials.end()), exposed.clone());
-    assert_eq!(judged(None), [of_a.clone()], "one path names a file of each host");
+    assert_eq!(judged(None), std::slice::from_ref(&of_a), "one path names a file of each host");
     let of_b = ("b".to_owned(), error(&gone, "b"), exposed.clone());
     assert!(of_b.1.is_err(), "it is the certificate of another");
     assert_eq!(judged(Some("b")), [of_a, of_b]);

@@ -25,6 +25,29 @@ fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
 }
 
+/// What the core takes in the test below, which begins with a rejection and sets these timings.
+fn taken(rejected: Input, timing: Timing) -> [Input; 15] {
+    let job = |most| Input::JobStarted { stops_within: seconds(most) };
+    let command = |number, command| Input::Command { id: CommandId(number), command };
+    [
+        rejected,
+        Input::Persisted { number: 0 },
+        Input::Sampled { value: Some(5) },
+        Input::Checked { healthy: false },
+        Input::Checked { healthy: true },
+        Input::StandBack,
+        job(5),
+        job(5), // of several holds the longest counts
+        job(3),
+        Input::JobEnded,
+        job(1),
+        Input::Timed { timing },
+        command(1, Command::Undrain),
+        command(2, Command::Drain(Drain { since: 1, until: None, reason: "new disk".to_owned() })),
+        Input::Sampled { value: None },
+    ]
+}
+
 #[test]
 fn the_core_takes_each_event_once_and_in_its_order() {
     let folder = tempfile::tempdir().unwrap();
@@ -75,25 +98,7 @@ fn the_core_takes_each_event_once_and_in_its_order() {
         assert_eq!(drained.recv_timeout(LIMIT), Ok(Ok(Done::Drained { successor: None })));
     });
 
-    let job = |most| Input::JobStarted { stops_within: seconds(most) };
-    let command = |number, command| Input::Command { id: CommandId(number), command };
-    let expected = [
-        rejected(),
-        Input::Persisted { number: 0 },
-        Input::Sampled { value: Some(5) },
-        Input::Checked { healthy: false },
-        Input::Checked { healthy: true },
-        Input::StandBack,
-        job(5),
-        job(5), // of several holds the longest counts
-        job(3),
-        Input::JobEnded,
-        job(1),
-        Input::Timed { timing: twice },
-        command(1, Command::Undrain),
-        command(2, Command::Drain(Drain { since: 1, until: None, reason: "new disk".to_owned() })),
-        Input::Sampled { value: None },
-    ];
+    let expected = taken(rejected(), twice);
     let inputs: Vec<_> = told.turns.iter().map(|(input, _)| input.clone()).collect();
     assert_eq!(inputs[..expected.len()], expected);
     assert_eq!((is_held.len(), is_done.len()), (4, 1), "each caller is told");
@@ -105,12 +110,12 @@ fn the_core_takes_each_event_once_and_in_its_order() {
     assert_eq!(published.timing(), twice);
 
     // What was put out last to be stored is stored, under this start of this member.
-    let outputs = told.turns.iter().flat_map(|(_, outputs)| outputs);
-    let last = outputs.filter_map(|output| match output {
-        Output::Persist { record, .. } => Some(record.clone()),
+    let mut outputs = told.turns.into_iter().flat_map(|(_, outputs)| outputs).rev();
+    let last = outputs.find_map(|output| match output {
+        Output::Persist { record, .. } => Some(record),
         _ => None,
     });
-    let kept = Kept { incarnation: Incarnation(1), durable: last.last().unwrap() };
+    let kept = Kept { incarnation: Incarnation(1), durable: last.unwrap() };
     let stored = Store::peek(&config.state_dir("a"), config.members[0].id);
     assert_eq!(stored, Some(Record { id: config.members[0].id, kept }));
 }
