@@ -147,11 +147,11 @@ fn hear(line: &Socket) -> io::Result<()> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
 
     /// A node's side of a coroner, and the other side.
-    fn pair() -> (Coroner, Socket) {
+    pub fn pair() -> (Coroner, Socket) {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
         let register = Register { socket: "guards.sock".into(), incarnation: 1 };
         (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line), register })), far)

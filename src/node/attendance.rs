@@ -78,19 +78,57 @@ impl Attendance {
 
 #[cfg(all(test, feature = "cli"))]
 mod tests {
+    use std::io::Read as _;
+    use std::time::{Duration, Instant};
+
     use super::*;
+    use crate::coroner::attending::tests::pair;
+
+    /// The words about a node whose death nobody would certify.
+    fn words(why: &str) -> Option<String> {
+        Some(format!(
+            "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \
+             silence of this node, and for its lease: restart this node"
+        ))
+    }
 
     #[test]
     fn only_a_coroner_that_was_asked_for_and_is_missing_is_a_problem() {
         assert_eq!(Attendance::Unasked.problem(), None);
         let failed = Attendance::Failed("no process is left".into());
-        let words = "no coroner would certify a crash of this node (no process is left), so that the others would have \
-                     to wait for the silence of this node, and for its lease: restart this node";
-        assert_eq!(failed.problem().as_deref(), Some(words));
+        assert_eq!(failed.problem(), words("no process is left"));
         for nobody in [Attendance::Unasked, failed] {
             assert!(nobody.waive(), "nobody certifies its death");
             assert!(nobody.register().is_none());
             nobody.dismiss();
         }
+    }
+
+    /// What it hears last is that it has nothing to certify, and the node waits for its end, but not for long.
+    #[test]
+    fn a_coroner_that_runs_is_no_problem_until_it_has_ended() {
+        let (coroner, far) = pair();
+        let attendance = Attendance::By(coroner.clone());
+        let heard = || {
+            let mut bytes = [0; 64];
+            let count = (&far).read(&mut bytes).unwrap();
+            String::from_utf8_lossy(&bytes[..count]).into_owned()
+        };
+        assert_eq!(attendance.problem(), None);
+        assert_eq!(attendance.register(), Some(coroner.register()));
+        assert!(attendance.waive(), "it is told");
+        assert_eq!(heard(), "\"Dismiss\"");
+        let begun = Instant::now();
+        attendance.dismiss();
+        assert!(begun.elapsed() >= Duration::from_millis(500), "it has not ended");
+        assert_eq!(heard(), "\"Dismiss\"");
+        while attendance.waive() {} // its queue is full at some time: it stands still
+        let begun = Instant::now();
+        attendance.dismiss();
+        assert!(begun.elapsed() < Duration::from_secs(60) && !coroner.is_gone());
+        drop(far);
+        coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
+        assert_eq!(attendance.problem(), words("it has ended"));
+        assert!(attendance.waive(), "it certifies nothing any more");
     }
 }

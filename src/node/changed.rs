@@ -33,3 +33,39 @@ pub struct ChangeStatus {
     #[serde(default)]
     pub silent_ms: u64,
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    /// A member of another version may lack what came later.
+    #[test]
+    fn a_change_is_told_whole_but_for_what_hinders_and_read_without_what_came_later() {
+        let change = ChangeStatus {
+            number: 1,
+            at_ms: 2,
+            from: "following".to_owned(),
+            to: "electing".to_owned(),
+            halting: Some("election".to_owned()),
+            leader: Some("b".to_owned()),
+            epoch: 3,
+            reason: "b is dead".to_owned(),
+            cause: "leader_dead".to_owned(),
+            hinders: true,
+            silent_ms: 4,
+        };
+        let mut told = json!({
+            "number": 1, "at_ms": 2, "from": "following", "to": "electing", "halting": "election", "leader": "b",
+            "epoch": 3, "reason": "b is dead", "cause": "leader_dead", "silent_ms": 4
+        });
+        assert_eq!(json!(change), told);
+        let read = ChangeStatus { hinders: false, ..change };
+        assert_eq!(from_value::<ChangeStatus>(told.clone()).unwrap(), read);
+        let fields = told.as_object_mut().unwrap();
+        fields.retain(|key, _| !["cause", "silent_ms"].contains(&key.as_str()));
+        let early = ChangeStatus { cause: String::new(), silent_ms: 0, ..read };
+        assert_eq!(from_value::<ChangeStatus>(told).unwrap(), early);
+    }
+}

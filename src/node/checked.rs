@@ -136,7 +136,7 @@ mod tests {
 
     use super::*;
     use crate::core::settings::Alone;
-    use crate::node::logged::logged;
+    use crate::node::logged::{fields, logged};
 
     #[test]
     fn a_check_is_as_the_file_says() {
@@ -185,6 +185,10 @@ mod tests {
             ("later", Some("code 2"))
         );
         assert_eq!(after(&fails_once, true, None), well, "it was one failure");
+        let verdict = Verdict { healthy: true, is_new: true };
+        let first = shown(None, verdict, finding("said", None));
+        assert_eq!(first, HealthStatus { since: first.since.clone(), ..well });
+        assert!(first.since.starts_with("20") && first.since.ends_with('Z'), "{first:?}");
     }
 
     #[test]
@@ -197,6 +201,10 @@ mod tests {
         assert_eq!((line(false, true).as_str(), line(false, false).as_str()), (ill, ""));
         let well = "INFO health: healthy: the health check passes";
         assert_eq!((line(true, true).as_str(), line(true, false).as_str()), (well, ""));
+        let fields_of = |healthy| {
+            fields(|| log(Verdict { healthy, is_new: true }, &finding("", Some("code 1"))))
+        };
+        assert_eq!([fields_of(false), fields_of(true)].concat(), ["event=health"; 2]);
     }
 
     /// Whatever the old one finds is not shown after that.
@@ -210,21 +218,109 @@ mod tests {
         let published = Arc::new(published());
         let checks = Checks::new(published.clone(), queue, Surroundings::new(&config, "a"));
         let (holders, limit) = (Arc::strong_count(&published), Duration::from_secs(60));
-        let health = HealthConfig {
-            program: "true".into(),
-            arguments: Vec::new(),
+        let health = |command: &str| HealthConfig {
+            program: "sh".into(),
+            arguments: ["-c", command].map(str::to_owned).to_vec(),
             every: limit,
             timeout: limit,
             fall: 1,
             rise: 1,
             alone: Alone::default(),
         };
-        checks.start(&health).unwrap();
-        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
-        assert!(published.watched().health.as_ref().is_some_and(|shown| shown.healthy));
+        let verdict = || match events.recv_timeout(limit) {
+            Ok(Event::Checked { healthy }) => healthy,
+            other => panic!("{other:?}"),
+        };
+        let now = || published.watched().health.clone();
+        let news = published.news();
+        let _ = news.try_recv(); // of an earlier time
+        checks.start(&health("echo well $ELECTD_NODE")).unwrap();
+        assert!(verdict());
+        let well = now().unwrap();
+        assert_eq!(
+            (well.healthy, well.output.as_str(), well.failure.as_deref()),
+            (true, "well a", None)
+        );
+        assert!(news.try_recv().is_ok(), "the problems are looked for at once");
+        checks.replace(Some(&health("echo ill; exit 3"))).unwrap();
+        assert!(!verdict(), "the first result of another check decides");
+        let ill = now().unwrap();
+        assert_eq!((ill.healthy, ill.output.as_str()), (false, "ill"));
+        assert!(ill.failure.as_ref().is_some_and(|why| why.ends_with("code 3: ill")), "{ill:?}");
         checks.replace(None).unwrap();
         assert_eq!(Arc::strong_count(&published), holders, "its thread has ended");
-        assert_eq!(published.watched().health, None);
+        assert_eq!(now(), None);
         assert!(matches!(events.try_recv(), Ok(Event::Checked { healthy: true })));
+    }
+
+    /// A node that starts waits for no check, and is not eligible until one passes.
+    #[test]
+    fn a_check_that_has_not_ended_yet_shows_a_node_that_is_not_healthy() {
+        use crate::node::{example, publish::tests::published};
+
+        let (config, _folder) = example::cluster().unwrap();
+        let (sender, events) = crossbeam::channel::bounded(9);
+        let queue = Queue::new(sender, crate::realtime::Realtime::default());
+        let published = Arc::new(published());
+        let checks = Checks::new(published.clone(), queue, Surroundings::new(&config, "a"));
+        let (folder, limit) = (tempfile::tempdir().unwrap(), Duration::from_secs(60));
+        let gate = folder.path().join("gate");
+        let waits = HealthConfig {
+            program: "sh".into(),
+            arguments: vec![
+                "-c".into(),
+                "echo >>\"$0.runs\"; until test -e \"$0\"; do sleep 0.01; done".into(),
+            ],
+            every: Duration::from_millis(1),
+            timeout: limit,
+            fall: 1,
+            rise: 1,
+            alone: Alone::default(),
+        };
+        let waits = HealthConfig {
+            arguments: [waits.arguments, vec![gate.display().to_string()]].concat(),
+            ..waits
+        };
+        checks.start(&waits).unwrap();
+        let shown = published.watched().health.clone().unwrap();
+        let expected = HealthStatus { since: shown.since.clone(), ..HealthStatus::default() };
+        assert_eq!((shown.healthy, &shown), (false, &expected));
+        assert!(shown.since.starts_with("20"), "{shown:?}");
+        std::fs::write(&gate, "").unwrap();
+        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
+        let since = || published.watched().health.as_ref().map(|shown| shown.since.clone());
+        let passed = since();
+        checks.replace(Some(&waits)).unwrap();
+        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
+        assert_eq!(since(), passed, "it was healthy all the time");
+        let runs =
+            || std::fs::read_to_string(folder.path().join("gate.runs")).unwrap().lines().count();
+        let before = runs();
+        crate::testing::within::within(limit, "it runs thrice", || runs() > before + 2);
+        checks.stop();
+        assert!(events.is_empty(), "a verdict is told when it changes");
+    }
+
+    #[test]
+    fn a_member_without_a_check_is_checked_by_none_and_another_once() {
+        let (config, _folder) = crate::node::example::cluster().unwrap();
+        let own = &config.members[0];
+        assert_eq!(check(&config, own), None);
+        let health = |command: &str| {
+            let health = HealthConfig {
+                program: "sh".into(),
+                arguments: ["-c", command].map(str::to_owned).to_vec(),
+                every: Duration::from_secs(1),
+                timeout: Duration::from_secs(60),
+                fall: 3,
+                rise: 1,
+                alone: Alone::default(),
+            };
+            check(&config, &MemberConfig { health: Some(health), ..own.clone() }).unwrap()
+        };
+        assert_eq!(health("echo well $ELECTD_NODE"), finding("well a", None));
+        let ill = health("echo ill; exit 3");
+        assert_eq!(ill.output, "ill");
+        assert!(ill.failure.is_some_and(|why| why.ends_with("code 3: ill")));
     }
 }

@@ -49,6 +49,17 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_clock_of_a_node_counts_nanoseconds_since_the_boot() {
+        let read = || {
+            let time = clock_gettime(ClockId::Boottime);
+            u64::try_from(time.tv_sec).unwrap() * 1_000_000_000
+                + u64::try_from(time.tv_nsec).unwrap()
+        };
+        let (before, told, after) = (read(), now().0, read());
+        assert!(before <= told && told <= after, "{before} {told} {after}");
+    }
+
+    #[test]
     fn moments_are_told_in_utc() {
         assert_eq!(moment(1_700_000_000_123), "2023-11-14T22:13:20.123Z");
         assert_eq!(moment(0), "1970-01-01T00:00:00.000Z");
@@ -75,5 +86,9 @@ mod tests {
                 [before, wall_clock_ms()].map(|ms| i64::try_from(ms).unwrap() - ago);
             assert!((before - 2..=now + 2).contains(&told), "{told}: {before} to {now}");
         }
+        let told = moment_of(i128::from(now().0) + 3_600_000_000_000);
+        let told = told.parse::<Timestamp>().unwrap().as_millisecond();
+        let now = i64::try_from(wall_clock_ms()).unwrap();
+        assert!((0..1_800_000).contains(&(now - told)), "what is to come is told as now: {told}");
     }
 }

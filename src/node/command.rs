@@ -315,4 +315,80 @@ mod tests {
             assert_eq!(ask(odd), Err(CommandError::Invalid(words)));
         }
     }
+
+    /// Each with the names of members as their ids, and its times by the clock of this host.
+    #[test]
+    fn each_command_is_one_of_the_core() {
+        let core = |command: Command| command.for_core(&members(), Some(id(1)), None);
+        let b = || "b".to_owned();
+        let member = members().get(id(3)).unwrap().clone();
+        let task = b"work".to_vec();
+        for (command, expected) in [
+            (Command::Elect, core::Command::Elect),
+            (Command::Resign { to: None }, Forwarded::Resign { to: None }.into()),
+            (Command::Resign { to: Some(b()) }, Forwarded::Resign { to: Some(id(2)) }.into()),
+            (Command::Switchover { to: b() }, Forwarded::Switchover { to: id(2) }.into()),
+            (Command::EndSwitchover, Forwarded::EndSwitchover.into()),
+            (Command::Add(member.clone()), Forwarded::Change(Change::Add(member)).into()),
+            (
+                Command::Remove { name: b(), force: true },
+                Forwarded::Change(Change::Remove { id: id(2), force: true }).into(),
+            ),
+            (
+                Command::Remove { name: b(), force: false },
+                Forwarded::Change(Change::Remove { id: id(2), force: false }).into(),
+            ),
+            (Command::Undrain, core::Command::Undrain),
+            (Command::Resume, Forwarded::Resume.into()),
+            (
+                Command::HandOut { task: task.clone() },
+                core::Command::HandOut { task: Task::new(task) },
+            ),
+        ] {
+            assert_eq!(core(command), Ok(Some(expected)));
+        }
+        assert_eq!(core(Command::Reload), Ok(None), "the node reads its file");
+        let begin = wall_clock_ms();
+        for (length, lasts) in [(None, None), (Some(Duration::from_secs(60)), Some(60_000))] {
+            let drain = Command::Drain { length, reason: "new disk".to_owned() };
+            let (drain, pause) = (core(drain), core(Command::Pause { length }));
+            let Ok(Some(core::Command::Drain(Drain { since, until, reason }))) = drain else {
+                panic!("{drain:?}")
+            };
+            assert_eq!((until, reason.as_str()), (lasts.map(|lasts| since + lasts), "new disk"));
+            let paused = pause.unwrap().unwrap();
+            let core::Command::ForLeader(Forwarded::Pause { since: later, until }) = paused else {
+                panic!("{paused:?}")
+            };
+            assert_eq!(until, lasts.map(|lasts| later + lasts));
+            assert!(begin <= since && since <= later && later <= wall_clock_ms());
+        }
+        let known = Drain { since: 1, until: None, reason: "new host".to_owned() };
+        let again = Command::Drain { length: None, reason: String::new() };
+        let again = again.for_core(&members(), None, Some(known.clone()));
+        assert_eq!(again, Ok(Some(core::Command::Drain(known))), "since when stays");
+    }
+
+    #[test]
+    fn a_command_that_names_no_member_or_the_leader_itself_is_refused_in_words() {
+        let core = |command: Command, leader| command.for_core(&members(), leader, None);
+        let nobody = "no member is named \"x\"; there are a, b, c";
+        let x = || "x".to_owned();
+        for command in [
+            Command::Resign { to: Some(x()) },
+            Command::Switchover { to: x() },
+            Command::Remove { name: x(), force: true },
+        ] {
+            assert_eq!(core(command, None), Err(CommandError::Invalid(nobody.to_owned())));
+        }
+        let to_b = || Command::Resign { to: Some("b".to_owned()) };
+        let leads = "b leads already: name another that is to lead, or none";
+        let refused = CommandError::Refused(leads.to_owned());
+        assert_eq!(refused.to_string(), leads);
+        assert_eq!(core(to_b(), Some(id(2))), Err(refused));
+        let resign = core::Command::from(Forwarded::Resign { to: Some(id(2)) });
+        assert_eq!(core(to_b(), None), Ok(Some(resign)));
+        let none = core::Command::from(Forwarded::Resign { to: None });
+        assert_eq!(core(Command::Resign { to: None }, Some(id(2))), Ok(Some(none)));
+    }
 }

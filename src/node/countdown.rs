@@ -57,4 +57,13 @@ mod tests {
         assert!(!set_back.is_over_at(order, at(0), 0));
         assert!(set_back.is_over_at(order, at(3000), 0));
     }
+
+    #[test]
+    fn an_order_is_over_by_the_clocks_of_this_host() {
+        let (now, hour) = (clock::wall_clock_ms(), 3_600_000);
+        let is_over = |since, until| Countdown::default().is_over(since, until);
+        assert!(!is_over(now, now + hour) && is_over(now - hour, now));
+        let mut left = Countdown::default();
+        assert!(!left.is_over(now, now + hour) && left.is_over(now - hour, now));
+    }
 }

@@ -275,5 +275,67 @@ mod tests {
         let told = differences(&with("a"), &with("b"), "node-1");
         assert_eq!(told.as_deref(), Some("`electd reload` takes the certificates"));
         assert_eq!(differences(&with("a"), &with("a"), "node-1"), None);
+        let told = differences(&with("a"), &read(TEXT), "node-1");
+        assert_eq!(told.as_deref(), Some("a restart of this node takes tls"));
+    }
+
+    #[test]
+    fn a_rank_by_another_attribute_and_all_that_a_restart_takes_are_told_together() {
+        use crate::core::settings::RankKind;
+
+        let old = read(TEXT);
+        let mut new = old.clone();
+        new.rank = RankKind::Cpu;
+        new.members[0].rank.every *= 2;
+        new.cluster += "x";
+        new.timing.failure *= 2;
+        new.members[0].tls = Some(files("a"));
+        let told =
+            "`electd reload` takes the timings; a restart of this node takes cluster, rank.by, tls";
+        assert_eq!(differences(&old, &new, "node-1").as_deref(), Some(told));
+    }
+
+    #[test]
+    fn a_file_is_read_again_whenever_it_changed() {
+        use crate::node::publish::tests::published;
+
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("c.json");
+        let write = |text: &str| {
+            let fresh = folder.path().join("fresh");
+            fs::write(&fresh, text).unwrap();
+            fs::rename(fresh, &file).unwrap();
+        };
+        write(TEXT);
+        let config = config::load(&file).unwrap();
+        let present = Present::new(Mutex::new(config));
+        let mut edited = Edited::new(present.clone(), "node-1");
+        let published = published();
+        let mut look = || edited.look(&published);
+        assert_eq!(look(), None);
+        write(TEXT);
+        assert_eq!(look(), None, "it says the same");
+        let other = TEXT.replacen('{', r#"{"hooks": {"on_change": ["true"]}, "#, 1);
+        write(&other.replace("node-2", "node-x"));
+        let differs = format!(
+            "{} was edited, and not all of it is taken: `electd reload` takes the hooks",
+            file.display()
+        );
+        assert_eq!((look(), look()), (Some(differs.clone()), Some(differs)));
+        let told = published.status().differs_from_file.unwrap();
+        let listed = " without node-1, node-x, node-3, node-4, node-5; ";
+        assert!(told.contains(listed), "the members are compared with this file: {told}");
+        *present.lock() = config::load(&file).unwrap();
+        assert_eq!(look(), None, "a reload took it");
+        write(r#"{"cluster": 1, "quorum": 2}"#);
+        let errors = config::load(&file).unwrap_err().to_string();
+        assert!(errors.lines().count() > 1, "{errors}");
+        let first = errors.lines().next().unwrap();
+        let begin = "the file was edited and cannot be used: ";
+        assert_eq!(look(), Some(format!("{begin}{first}; `electd check` says all")));
+        fs::remove_file(&file).unwrap();
+        assert!(look().is_some_and(|told| told.starts_with(begin)));
+        write(TEXT);
+        assert!(look().is_some_and(|told| told.contains("takes the hooks")));
     }
 }

@@ -352,3 +352,8 @@ fn change_of(change: &Transition) -> Change {
         _ => Change::NotLeading,
     }
 }
+
+#[cfg(test)]
+mod stage;
+#[cfg(test)]
+mod tests;

@@ -81,3 +81,61 @@ pub enum StartError {
     #[error("cannot start a thread: {0}")]
     Thread(#[source] io::Error),
 }
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn each_reason_tells_what_is_wrong_and_what_to_do() {
+        let (name, folder) = (|| "a".to_owned(), || PathBuf::from("/data/a"));
+        let lost = || io::Error::other("no room");
+        let bad = BadFile {
+            key: "tls.ca",
+            file: "/ca.pem".into(),
+            what: "holds no certificate".to_owned(),
+            is_unread: false,
+        };
+        let address = "10.0.0.1:7100".to_owned();
+        for (error, told) in [
+            (StartError::NoMember(name()), "the config has no member named \"a\""),
+            (StartError::Tls(bad), "tls.ca /ca.pem: holds no certificate"),
+            (
+                StartError::Listen { name: name(), address, source: lost() },
+                "cannot listen on 10.0.0.1:7100: no room; is another process there, or is it another host's? After a \
+                 crash with another data_dir, \"electd coroner a\" is there for at most 16 * lease: TERM ends it sooner",
+            ),
+            (
+                StartError::Hidden { name: name(), why: "it means loopback".to_owned() },
+                "the others cannot dial a: it means loopback",
+            ),
+            (
+                StartError::NoTask("ring"),
+                "a task is handed out by the algorithm \"halting\" only, and this cluster has \"ring\"",
+            ),
+            (StartError::TaskTooLong(70_000), "the task has 70000 bytes; the most is 65536"),
+            (
+                StartError::NoVote,
+                "a bootstrap is for the first start with quorum \"majority\"; this cluster has \"none\"",
+            ),
+            (
+                StartError::Bootstrapped { name: name(), folder: folder() },
+                "a knows its cluster already, by its state in /data/a: start it without --bootstrap, which is for the \
+                 first start only. Kept in a unit file, it would let the node vote after it lost its state, and with \
+                 it what it promised",
+            ),
+            (
+                StartError::Removed { name: name(), folder: folder() },
+                "a was removed from the cluster; to come back, it is added under a fresh id, and starts without \
+                 /data/a",
+            ),
+            (StartError::Thread(lost()), "cannot start a thread: no room"),
+        ] {
+            assert_eq!(error.to_string(), told);
+        }
+        let store = || StoreError::Folder { dir: Path::new("/data/a").to_owned(), source: lost() };
+        assert_eq!(StartError::from(store()).to_string(), store().to_string());
+    }
+}

@@ -142,7 +142,7 @@ mod tests {
     use std::os::unix::fs::PermissionsExt as _;
 
     use super::*;
-    use crate::node::logged::logged;
+    use crate::node::logged::{fields, logged};
 
     #[test]
     fn a_node_stands_back_twice_as_long_each_time_until_it_is_forgiven() {
@@ -173,24 +173,40 @@ mod tests {
         add(&opened(), "code 1");
         let again = opened();
         assert_eq!(again.present().map(|failure| failure.count), Some(1));
-        let mode = fs::metadata(folder.path().join(FILE)).unwrap().permissions().mode();
-        assert_eq!(mode & 0o777, 0o600);
+        let file = folder.path().join("failures.json");
+        let mode = || fs::metadata(&file).unwrap().permissions().mode() & 0o777;
+        assert_eq!(mode(), 0o600);
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
         again.end();
         assert_eq!(again.present(), None);
         add(&again, "code 2");
-        assert_eq!(opened().present().map(|failure| failure.count), Some(2));
+        assert_eq!(opened().present(), again.present());
+        assert_eq!((again.present().map(|failure| failure.count), mode()), (Some(2), 0o600));
         again.clear();
         assert_eq!((again.present(), opened().present()), (None, None));
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
-        let (long_ago, reason) =
-            (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(LONGEST)));
+        let (long_ago, reason) = (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(200)));
         again.store(&Failure { count: 2, ..long_ago });
         let past = opened();
         assert_eq!(past.present(), None, "its time was over before the start");
         assert_eq!(past.add(&reason).count, 1);
         let shown = past.present().map(|failure| failure.reason);
-        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(LONGEST - 1))));
+        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(199))));
+    }
+
+    /// Whatever else lies there is not read to its end.
+    #[test]
+    fn a_file_of_4_kib_is_read_and_of_a_longer_one_no_more() {
+        let folder = tempfile::tempdir().unwrap();
+        let failure = next(None, wall_clock_ms(), "code 1");
+        let text = serde_json::to_string(&failure).unwrap();
+        for (length, known) in [(4096, Some(failure)), (4097, None)] {
+            fs::write(folder.path().join(FILE), format!("{text:>length$}")).unwrap();
+            let failures = Failures::default();
+            failures.open(folder.path());
+            assert_eq!(failures.present(), known, "{length}");
+        }
     }
 
     #[test]
@@ -201,22 +217,40 @@ mod tests {
             failures.open(folder);
             failures
         };
-        let begins = |lines: Vec<String>, words: &str| {
-            assert!(lines.len() == 1 && lines[0].starts_with(words), "{words} in {lines:?}");
+        let file = folder.path().join("failures.json");
+        let one = |mut lines: Vec<String>| {
+            assert_eq!(lines.len(), 1, "{lines:?}");
+            lines.remove(0)
         };
-        fs::write(folder.path().join(FILE), "{").unwrap();
-        let unread = logged(|| _ = opened(folder.path()));
-        begins(unread, "WARN problem: the failures of the job in ");
-        let failures = opened(&folder.path().join("gone"));
-        let failed = logged(|| _ = failures.add("code 1"));
-        begins(
-            failed,
-            "WARN problem: the job failed soon after its start (code 1): this node leads only if no ",
+        fs::write(&file, "{").unwrap();
+        let unread = one(logged(|| _ = opened(folder.path())));
+        let begin = format!(
+            "WARN problem: the failures of the job in {} cannot be read, and are forgotten: EOF ",
+            file.display()
         );
-        let unstored = logged(|| failures.store(&failures.present().unwrap()));
-        begins(unstored, "WARN problem: this cannot be stored, and is forgotten at a restart: ");
-        let forgotten = logged(|| failures.clear());
-        begins(forgotten, "INFO problem_over: the failures of the job are forgotten");
+        assert!(unread.starts_with(&begin), "{unread}");
+        assert_eq!(fields(|| _ = opened(folder.path())), ["event=problem"]);
+        let failures = opened(&folder.path().join("gone"));
+        let failed = one(logged(|| _ = failures.add("code 1")));
+        let failure = failures.present().unwrap();
+        let words = format!(
+            "WARN problem: the job failed soon after its start (code 1): this node leads only if no other can, until \
+             {}, or `electd undrain`",
+            moment(failure.until_ms)
+        );
+        assert_eq!(failed, words);
+        let unstored = one(logged(|| failures.store(&failure)));
+        let begin =
+            "WARN problem: this cannot be stored, and is forgotten at a restart: No such file";
+        assert!(unstored.starts_with(begin), "{unstored}");
+        assert_eq!(fields(|| failures.store(&failure)), ["event=problem kind=job"]);
+        assert_eq!(fields(|| _ = failures.add("code 1")), ["event=problem kind=job"]);
+        assert_eq!(fields(|| failures.clear()), ["event=problem_over kind=job"]);
         assert_eq!(logged(|| failures.clear()), [""; 0]);
+        failures.add("code 2");
+        let forgotten = one(logged(|| failures.clear()));
+        assert_eq!(forgotten, "INFO problem_over: the failures of the job are forgotten");
+        let nowhere = Failures::default();
+        assert_eq!(logged(|| nowhere.store(&failure)), [""; 0], "it has no folder yet");
     }
 }

@@ -78,7 +78,7 @@ impl Handshakes {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::logged::logged;
+    use crate::node::logged::{fields, logged};
     use crate::node::words::tests::{id, members};
     use crate::tls::Cause;
 
@@ -95,13 +95,14 @@ mod tests {
             all.into_iter().map(|one| format!("{} {}", one.peer, one.reason)).collect()
         };
         assert!(!handshakes.forget(id(2)), "nothing was refused");
-        assert!(told(Who::Member(id(2)), false).starts_with("WARN rejected: b is refused: "));
+        let line = |what: &str| format!("WARN rejected: {what}: it has ended");
+        assert_eq!(told(Who::Member(id(2)), false), line("b is refused"));
         assert_eq!(told(Who::Member(id(2)), false), "", "it is the same");
-        assert!(told(Who::Member(id(2)), true).starts_with("WARN rejected: b rejects this node: "));
+        assert_eq!(told(Who::Member(id(2)), true), line("b rejects this node"));
         assert!(handshakes.forget(id(2)));
         assert!(!handshakes.forget(id(2)), "it is forgotten");
         let stranger = Who::Address("10.0.0.9".parse().unwrap());
-        assert!(told(stranger, false).starts_with("WARN rejected: 10.0.0.9 is refused: "));
+        assert_eq!(told(stranger, false), line("10.0.0.9 is refused"));
         assert!(!handshakes.forget(id(2)), "that was another");
         [false, true].iter().for_each(|by_peer| _ = told(Who::Member(id(2)), *by_peer));
         let of_b = ["b is refused: it has ended", "b rejects this node: it has ended"];
@@ -111,5 +112,21 @@ mod tests {
         assert_eq!(reasons(handshakes.recent(&list, now + failure * 2, failure)), [""; 0]);
         assert!(handshakes.forget(id(2)));
         assert_eq!(reasons(handshakes.status(&list)), all[2..]);
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_the_name_that_the_peer_has_by_the_last_look_at_the_members() {
+        let handshakes = Handshakes::new(Arc::default());
+        let told = |cause, why: &str| {
+            let fault = Fault { cause, by_peer: false, why: why.to_owned() };
+            let now = Time(if cause == Cause::Plain { 1_000_000_000 } else { 0 });
+            fields(|| handshakes.record(now, Who::Member(id(2)), &fault)).join("\n")
+        };
+        let unknown = format!("event=rejected peer={} cause=expired", id(2));
+        assert_eq!(told(Cause::Expired, "it has ended"), unknown);
+        let list = Arc::new(members());
+        let recent = handshakes.recent(&list, Time(0), Duration::from_secs(5));
+        assert_eq!(recent.len(), 1);
+        assert_eq!(told(Cause::Plain, "it speaks no TLS"), "event=rejected peer=b cause=plain");
     }
 }

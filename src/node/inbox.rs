@@ -95,9 +95,10 @@ mod tests {
         let (sender, events) = bounded(1);
         let queue = Queue::new(sender, Realtime::default());
         let soon = Duration::from_millis(1);
-        assert!(queue.try_send(Event::StandBack) && !queue.try_send(Event::StandBack));
+        assert!(queue.send(Event::StandBack) && !queue.try_send(Event::StandBack));
         assert_eq!(queue.send_timeout(Event::StandBack, soon), Err(NoAnswer::Late));
-        assert!(events.recv().is_ok());
+        assert!(events.recv().is_ok() && queue.try_send(Event::StandBack));
+        assert!(matches!(events.recv(), Ok(Event::StandBack)));
         assert_eq!(queue.send_timeout(Event::StandBack, soon), Ok(()));
         drop(events);
         assert_eq!(queue.send_timeout(Event::StandBack, soon), Err(NoAnswer::Never));

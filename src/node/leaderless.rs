@@ -37,3 +37,24 @@ impl Leaderless {
         LeaderlessStatus { since: clock::moment(since_ms), lasts_ms, cause, reason }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_time_without_a_leader_is_told_with_its_begin_its_length_and_why() {
+        let at = |now_ms| {
+            let (cause, reason) = ("isolated".to_owned(), "it reaches nobody".to_owned());
+            Leaderless { since_ms: 3000, cause, reason }.at(now_ms)
+        };
+        let told = LeaderlessStatus {
+            since: "1970-01-01T00:00:03.000Z".to_owned(),
+            lasts_ms: 2000,
+            cause: "isolated".to_owned(),
+            reason: "it reaches nobody".to_owned(),
+        };
+        assert_eq!(at(5000), told);
+        assert_eq!(at(1000), LeaderlessStatus { lasts_ms: 0, ..told }, "the clock was set back");
+    }
+}

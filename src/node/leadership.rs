@@ -297,10 +297,11 @@ mod tests {
         let feed = Feed::default();
         let slow = feed.subscribe();
         let change = Change::Leading { epoch: 7 };
-        (0..CHANGES).for_each(|_| feed.tell(&change));
+        (0..1024).for_each(|_| feed.tell(&change));
         assert_eq!(feed.missed(), 0);
         (0..3).for_each(|_| feed.tell(&change));
-        assert_eq!((feed.missed(), slow.len()), (3, CHANGES));
+        assert_eq!((feed.missed(), slow.len()), (3, 1024));
+        assert_eq!(slow.recv(), Ok(change));
     }
 
     #[test]
@@ -312,7 +313,7 @@ mod tests {
             (900, 900, 900),
             (900, 9000, 900),
             (6749, 9000, 900),
-            (6751, 9000, 9000),
+            (6750, 9000, 9000),
             (100, 9000, 9000), // overdue, and no new one
             (100, 900, 900),
         ] {

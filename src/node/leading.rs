@@ -157,19 +157,80 @@ mod tests {
             return;
         }
         let (config, _folder) = example::cluster().unwrap();
-        let mut epochs = Vec::new();
-        let outcome = while_leading(&config, "a", |lead| {
-            epochs.push(lead.epoch());
-            assert!(lead.goes_on(Duration::ZERO) && lead.goes_on(Duration::from_millis(1)));
-            kill_process(getpid(), Signal::TERM).unwrap();
-            let begin = Instant::now();
-            assert!(!lead.goes_on(Duration::from_secs(100)));
-            assert!(begin.elapsed() < Duration::from_secs(50), "the wait was cut short");
-        });
-        assert!(outcome.is_ok(), "{outcome:?}");
-        assert_eq!(epochs.len(), 1, "{epochs:?}");
-        let again = Node::start(&config, "a").expect("the first one is gone");
+        for signal in [Signal::TERM, Signal::INT] {
+            let mut epochs = Vec::new();
+            let outcome = while_leading(&config, "a", |lead| {
+                epochs.push(lead.epoch());
+                assert!(lead.goes_on(Duration::ZERO) && lead.goes_on(Duration::from_millis(1)));
+                kill_process(getpid(), signal).unwrap();
+                let begin = Instant::now();
+                assert!(!lead.goes_on(Duration::from_secs(100)));
+                assert!(begin.elapsed() < Duration::from_secs(50), "the wait was cut short");
+            });
+            assert!(outcome.is_ok(), "{outcome:?}");
+            assert_eq!(epochs.len(), 1, "{epochs:?}");
+        }
+        let unknown = while_leading(&config, "b", |_| panic!("it does not lead"));
+        let words = "the config has no member named \"b\"";
+        assert_eq!(unknown.unwrap_err().to_string(), words, "and nothing waits for a signal");
+        let again = Node::start(&config, "a").expect("the first ones are gone");
         again.stop();
+    }
+
+    /// It asks as often as it likes, and hears of all that has come.
+    #[test]
+    fn the_work_goes_on_until_the_leadership_is_to_end_or_has_ended_or_the_member_stops() {
+        let wait = Duration::from_millis(30);
+        let goes_on = |told: &[Change], is_valid: bool, runs: bool| {
+            let (feed, now) = (Feed::default(), crate::node::now());
+            let until = now + Duration::from_secs(1000);
+            feed.show(Some(Term { epoch: 7, until, renewal: None, now }));
+            let leadership = feed.leadership().expect("it holds for long");
+            let (changes, (running, stopping)) = (&feed.subscribe(), bounded(0));
+            let lead = Lead { leadership, changes, stopping: &stopping };
+            assert_eq!(lead.epoch(), 7);
+            told.iter().for_each(|change| feed.tell(change));
+            if !is_valid {
+                feed.show(None);
+            }
+            let running = Some(running).filter(|_| runs);
+            let begin = Instant::now();
+            let goes_on = lead.goes_on(wait);
+            assert!(!goes_on || begin.elapsed() >= wait, "it waits so long");
+            drop(running);
+            goes_on
+        };
+        let leading = || Change::Leading { epoch: 7 };
+        assert!(goes_on(&[], true, true) && goes_on(&[leading(), leading()], true, true));
+        assert!(!goes_on(&[leading(), Change::Ending { within: wait }], true, true));
+        assert!(!goes_on(&[Change::NotLeading], true, true));
+        assert!(!goes_on(&[], false, true));
+        assert!(!goes_on(&[], true, false));
+    }
+
+    /// What ends of itself is not begun again before the member leads in another epoch.
+    #[test]
+    fn work_that_returns_is_done_until_the_next_leadership() {
+        let (config, _folder) = example::cluster().unwrap();
+        let node = Node::start(&config, "a").unwrap();
+        let handle = node.handle();
+        let (running, stopping) = bounded(0);
+        let stop = Stop(Arc::new(Mutex::new(Some(running))));
+        let mut epochs = Vec::new();
+        lead_on(&handle, &stopping, |lead| {
+            epochs.push(lead.epoch());
+            if epochs.len() > 1 {
+                return stop.now();
+            }
+            assert_eq!(handle.tally().exec_running.get(), 1, "it is held meanwhile");
+            let change = Change::Leading { epoch: lead.epoch() };
+            (0..9).for_each(|_| handle.published.feed.tell(&change));
+            let handle = handle.clone();
+            thread::spawn(move || handle.command(Command::Elect, Duration::from_secs(60)));
+        });
+        let [first, second] = epochs[..] else { panic!("{epochs:?}") };
+        assert!(first < second);
+        node.stop();
     }
 
     /// The thread that tells of the end of a leadership may itself stand still.

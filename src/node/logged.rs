@@ -23,29 +23,23 @@ impl Log for OfThreads {
         let event = event.map_or_else(String::new, |event| event.to_string());
         let line = format!("{} {event}: {}", record.level(), record.args());
         LINES.with_borrow_mut(|lines| lines.push(line));
-        let mut fields = Fields(Vec::new());
-        record.key_values().visit(&mut fields).unwrap();
-        FIELDS.with_borrow_mut(|lines| lines.push(fields.0.join(" ")));
+        let mut fields = Fields::default();
+        let _ = record.key_values().visit(&mut fields); // it gives no error
+        FIELDS.with_borrow_mut(|all| all.push(fields.0.join(" ")));
     }
 
     fn flush(&self) {}
 }
 
-/// The fields of one line.
+/// The fields of a line, as a program that reads the log gets them.
+#[derive(Default)]
 struct Fields(Vec<String>);
 
-impl<'kvs> VisitSource<'kvs> for Fields {
-    fn visit_pair(&mut self, key: Key<'kvs>, value: Value<'kvs>) -> Result<(), Error> {
+impl<'v> VisitSource<'v> for Fields {
+    fn visit_pair(&mut self, key: Key<'v>, value: Value<'v>) -> Result<(), Error> {
         self.0.push(format!("{key}={value}"));
         Ok(())
     }
-}
-
-/// The fields of the lines that this logs, as programs read them.
-pub fn fields(act: impl FnOnce()) -> Vec<String> {
-    FIELDS.take();
-    logged(act);
-    FIELDS.take()
 }
 
 /// The lines that this logs, each with its level and its event.
@@ -55,4 +49,16 @@ pub fn logged(act: impl FnOnce()) -> Vec<String> {
     LINES.take();
     act();
     LINES.take()
+}
+
+/// The lines that this logs, as [`logged`] and [`fields`] have them.
+pub fn whole(act: impl FnOnce()) -> Vec<[String; 2]> {
+    FIELDS.take();
+    let lines = logged(act);
+    lines.into_iter().zip(FIELDS.take()).map(|(line, fields)| [line, fields]).collect()
+}
+
+/// The fields of the lines that this logs, each as `key=value`, with a space between them.
+pub fn fields(act: impl FnOnce()) -> Vec<String> {
+    whole(act).into_iter().map(|[_, fields]| fields).collect()
 }

@@ -107,8 +107,14 @@ pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<Str
 
 #[cfg(test)]
 mod tests {
+    use std::path::Path;
+
     use super::*;
-    use crate::core::types::Role;
+    use crate::core::durable::Durable;
+    use crate::core::restart::Kept;
+    use crate::core::types::{Incarnation, Role};
+    use crate::store::Record;
+    use serde_json::json;
     use uuid::Uuid;
 
     fn list(members: &[(u128, &str)]) -> MemberList {
@@ -136,20 +142,72 @@ mod tests {
         let (file, counts) = (list(&[(1, "a:1")]), list(&[(1, "a:1"), (2, "b:1")]));
         let told = |counts: &MemberList, quorum| against_file(counts, &file, quorum);
         assert_eq!(told(&file, Quorum::Majority), None);
-        let majority = told(&counts, Quorum::Majority).unwrap();
-        assert!(
-            majority.contains("its stored list is with node-2; restore the file"),
-            "{majority}"
-        );
-        let none = told(&counts, Quorum::None).unwrap();
-        let restart = "the running list is with node-2; restart the nodes with the new file";
-        assert!(none.contains(restart), "{none}");
+        let majority = "the members of the file do not count, as this node has voted by others: its stored list is \
+                        with node-2; restore the file, and change the members of the running cluster with \
+                        `electd member add` and `electd member remove`";
+        assert_eq!(told(&counts, Quorum::Majority).as_deref(), Some(majority));
+        let none = "the file lists other members: the running list is with node-2; restart the nodes with the new \
+                    file, or change the members with `electd member add` and `electd member remove`";
+        assert_eq!(told(&counts, Quorum::None).as_deref(), Some(none));
         let version = ListVersion { counter: 3, ..ListVersion::default() };
         let changed = MemberList::new(version, counts.iter().cloned().collect());
+        let words = "the members changed since the file was written: version 0.3 is with node-2; make the file match \
+                     `electd member list`";
         for quorum in [Quorum::None, Quorum::Majority] {
-            let words = told(&changed, quorum).unwrap();
-            assert!(words.contains("version 0.3 is with node-2; make the file match"), "{words}");
+            assert_eq!(told(&changed, quorum).as_deref(), Some(words));
         }
+    }
+
+    #[test]
+    fn the_list_of_the_file_has_all_that_it_says_of_each_member_and_the_version_before_all_changes()
+    {
+        let config = two(Path::new("/nowhere"));
+        let member = |at: usize, name: &str, admin: Option<&str>, role| Member {
+            id: config.members[at].id,
+            name: name.to_owned(),
+            address: format!("127.0.0.1:{}", at + 1),
+            admin: admin.map(str::to_owned),
+            role,
+        };
+        let listed = vec![
+            member(0, "a", Some("127.0.0.1:3"), Role::Member),
+            member(1, "b", None, Role::Observer),
+        ];
+        assert_eq!(of_file(&config), MemberList::new(ListVersion::default(), listed));
+    }
+
+    #[test]
+    fn a_stored_list_that_counts_is_compared_with_the_file() {
+        let folder = tempfile::tempdir().unwrap();
+        let config = two(folder.path());
+        let own = &config.members[0];
+        let told = || stored_against_file(&config, own);
+        assert_eq!(told(), None, "nothing is stored");
+        let (store, _) = Store::open(&config.state_dir("a"), own.id).unwrap();
+        let save = |counter, members: Vec<Member>| {
+            let version = ListVersion { counter, ..ListVersion::default() };
+            let members = Arc::new(MemberList::new(version, members));
+            let durable = Durable { members, ..Durable::default() };
+            let kept = Kept { incarnation: Incarnation(1), durable };
+            store.save(&Record { id: own.id, kept }).unwrap();
+        };
+        let alone = vec![of_file(&config).get(own.id).unwrap().clone()];
+        save(3, alone);
+        let words = "the members changed since the file was written: version 0.3 is without b; make the file match \
+                     `electd member list`";
+        assert_eq!(told().as_deref(), Some(words));
+        save(4, of_file(&config).iter().cloned().collect());
+        assert_eq!(told(), None, "it is the same");
+    }
+
+    /// The members a and b, of which b only observes.
+    fn two(data_dir: &Path) -> Config {
+        let ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1"];
+        let a =
+            json!({"name": "a", "id": ids[0], "address": "127.0.0.1:1", "admin": "127.0.0.1:3"});
+        let b = json!({"name": "b", "id": ids[1], "address": "127.0.0.1:2", "role": "observer"});
+        let builder = crate::config::Builder::new("two", "majority", data_dir);
+        builder.member_with(a).member_with(b).build().unwrap()
     }
 
     #[test]
@@ -157,10 +215,12 @@ mod tests {
         let all = list(&[(1, "a:1"), (2, "b:1"), (3, "c:1")]);
         let own = NodeId(Uuid::from_u128(2));
         let dialed: Vec<_> =
-            peers(&all, own).into_iter().map(|peer| (peer.name, peer.address)).collect();
-        let expected = [("node-1", "a:1"), ("node-3", "c:1")];
-        assert_eq!(dialed, expected.map(|(name, address)| (name.to_owned(), address.to_owned())));
-        assert_eq!(others(&all, own), dialed);
+            peers(&all, own).into_iter().map(|peer| (peer.id, peer.name, peer.address)).collect();
+        let expected = [(1, "node-1", "a:1"), (3, "node-3", "c:1")].map(|(id, name, address)| {
+            (NodeId(Uuid::from_u128(id)), name.to_owned(), address.to_owned())
+        });
+        assert_eq!(dialed, expected);
+        assert_eq!(others(&all, own), expected.map(|(_, name, address)| (name, address)));
     }
 
     /// The state in a folder that no member has is nobody's that is known: it could be this member's own.

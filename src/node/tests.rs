@@ -117,6 +117,12 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
         assert_eq!((member.status.as_str(), member.eligible), ("alive", true));
     }
 
+    let round_trip = |of: &str| {
+        let mut members = b.status().members.into_iter();
+        members.find(|member| member.name == of).and_then(|member| member.rtt_ms)
+    };
+    eventually("the leader measures how long its messages take", || round_trip("a").is_some());
+
     // A client that waits for one answer does not get that to a later question.
     let (changes, hold) = (b.leadership_changes(), b.hold().unwrap());
     let resigning = thread::spawn({
@@ -132,6 +138,7 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     assert!(answer.ends_with(" handed over to a"), "{answer}");
     both_name("a");
     assert!(b.status().resigned && !a.status().resigned);
+    assert_eq!(round_trip("a"), None, "it sends no heartbeats any more");
 
     assert_eq!(says(&b, Command::Undrain), "b may lead again");
     eventually("b is to take over", || b.status().takeover.is_some());
@@ -144,6 +151,7 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     eventually("b was chosen", || {
         [&a, &b].iter().all(|one| one.status().switchover.as_deref() == Some("b"))
     });
+    drop(b.hold().expect("nobody wants the end of this leadership"));
     let again = says(&b, Command::Switchover { to: "b".to_owned() });
     assert_eq!(again, "b leads already, by a switchover; nothing changed");
 

@@ -85,3 +85,69 @@ impl Entry {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{from_value, json};
+
+    use super::*;
+
+    #[test]
+    fn what_befell_a_leader_tells_more_than_what_another_member_did_then() {
+        for (tells, causes) in [
+            (Tells::Nothing, &["start"][..]),
+            (Tells::Little, &["announced", "joined", "leader_released", "highest", ""]),
+            (
+                Tells::Fate,
+                &[
+                    "leader_dead",
+                    "leader_certified",
+                    "leader_suspected",
+                    "leader_disconnected",
+                    "leader_removed",
+                    "leader_restarted",
+                    "lease_ended",
+                    "stalled",
+                    "preempted",
+                    "taking_over",
+                    "outranks",
+                ],
+            ),
+            (
+                Tells::Order,
+                &["resigned", "drained", "switched_over", "unhealthy", "removed", "stopped"],
+            ),
+        ] {
+            for cause in causes {
+                assert_eq!(Tells::by(cause), tells, "{cause}");
+            }
+        }
+        assert!(Tells::Nothing < Tells::Little && Tells::Little < Tells::Fate);
+        assert!(Tells::Fate < Tells::Order);
+    }
+
+    #[test]
+    fn an_entry_is_told_whole_and_read_without_what_came_later() {
+        let entry = Entry {
+            leader: "b".to_owned(),
+            epoch: 2,
+            since_ms: 3,
+            until_ms: Some(4),
+            lasts: true,
+            before: Some("c".to_owned()),
+            before_epoch: Some(5),
+            cause: "leader_dead".to_owned(),
+            reason: "c is dead".to_owned(),
+            leaderless_ms: 6,
+        };
+        let mut told = json!({
+            "leader": "b", "epoch": 2, "since_ms": 3, "until_ms": 4, "lasts": true, "before": "c", "before_epoch": 5,
+            "cause": "leader_dead", "reason": "c is dead", "leaderless_ms": 6
+        });
+        assert_eq!(json!(entry), told);
+        assert_eq!(from_value::<Entry>(told.clone()).unwrap(), entry);
+        told.as_object_mut().unwrap().remove("before_epoch");
+        let early = Entry { before_epoch: None, ..entry };
+        assert_eq!(from_value::<Entry>(told).unwrap(), early);
+    }
+}

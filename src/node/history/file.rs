@@ -36,7 +36,7 @@ struct Written<'a> {
 }
 
 #[derive(Deserialize)]
-#[serde(rename = "history")]
+#[serde(expecting = "a history")]
 struct Found {
     format: u64,
     leaderships: Vec<Entry>,
@@ -160,6 +160,8 @@ impl Writing {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
     use super::*;
     use crate::node::logged::logged;
 
@@ -174,13 +176,66 @@ mod tests {
             logged(|| writing.write()).join("\n")
         };
         let failed = write();
-        let (begin, end) =
-            ("WARN history: the history cannot be written to ", "; the election goes on without");
-        assert!(failed.starts_with(begin) && failed.ends_with(end), "{failed}");
+        let shown = folder.path().join("away/history.json");
+        let begin = format!("WARN history: the history cannot be written to {}: ", shown.display());
+        let end = "; the election goes on without";
+        assert!(failed.starts_with(&begin) && failed.ends_with(end), "{failed}");
         assert_eq!(write(), "");
         fs::create_dir(&away).unwrap();
         assert_eq!(write(), "INFO history: the history can be written again");
         assert_eq!(write(), "");
+        let mode = || fs::metadata(&shown).unwrap().permissions().mode() & 0o777;
+        assert_eq!((fs::read_to_string(&shown).unwrap().as_str(), mode()), (EMPTY, 0o600));
+        fs::set_permissions(&shown, fs::Permissions::from_mode(0o644)).unwrap();
+        assert_eq!((write(), mode()), (String::new(), 0o600));
+    }
+
+    /// A history without a leadership, in its file.
+    const EMPTY: &str = "{\"format\":1,\"leaderships\":[]}";
+
+    #[test]
+    fn a_history_that_cannot_be_read_is_told_with_where_it_is_now() {
+        let folder = tempfile::tempdir().unwrap();
+        let [file, aside] =
+            ["history.json", "history.json.damaged"].map(|name| folder.path().join(name));
+        let unread = format!(
+            "WARN history: the history in {} cannot be read: its format is 2, and this version reads 1; ",
+            file.display()
+        );
+        let text = EMPTY.replace('1', "2");
+        fs::write(&file, &text).unwrap();
+        let told = logged(|| assert_eq!(load(folder.path()), []));
+        let moved = format!(
+            "it is now {}, and the history begins anew. The state of this node is another file, and whole",
+            aside.display()
+        );
+        assert_eq!(told, [unread.clone() + &moved]);
+        fs::remove_file(&aside).unwrap();
+        fs::create_dir(&aside).unwrap();
+        fs::write(&file, &text).unwrap();
+        let told = logged(|| assert_eq!(load(folder.path()), []));
+        assert!(told.len() == 1 && told[0].starts_with(&(unread + "nor moved: ")), "{told:?}");
+        assert_eq!(fs::read_to_string(&file).unwrap(), text, "it stays where it is");
+        fs::write(&file, "[]").unwrap();
+        let why = ": invalid length 0, expected a history at line 1 column 2; nor ";
+        let told = logged(|| assert_eq!(load(folder.path()), []));
+        assert!(told.len() == 1 && told[0].contains(why), "{told:?}");
+        fs::write(&file, EMPTY).unwrap();
+        assert_eq!(logged(|| assert_eq!(load(folder.path()), [])), [""; 0]);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(logged(|| assert_eq!(load(folder.path()), [])), [""; 0], "a first start");
+    }
+
+    /// No history is so long: whatever else lies there is not read to its end.
+    #[test]
+    fn a_history_of_4_mib_is_read_and_a_longer_one_is_not() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join(FILE);
+        for (length, is_read) in [(4 << 20, true), ((4 << 20) + 1, false)] {
+            fs::write(&file, " ".repeat(length - EMPTY.len()) + EMPTY).unwrap();
+            load(folder.path());
+            assert_eq!(file.exists(), is_read, "or it is put aside");
+        }
     }
 
     /// It rests after each write, and writes again after that.
@@ -190,6 +245,7 @@ mod tests {
         let keeper = Keeper::start(folder.path()).unwrap();
         let led = |epoch| Arc::new(vec![Entry::of_a(epoch)]);
         let written = || load(folder.path()).first().map(|entry| entry.epoch);
+        let first = std::time::Instant::now();
         for epoch in 1..=3 {
             keeper.keep(led(epoch));
             let begin = std::time::Instant::now();
@@ -198,6 +254,7 @@ mod tests {
                 thread::sleep(Duration::from_millis(5));
             }
         }
+        assert!(first.elapsed() >= Duration::from_secs(2), "it wrote more often than each second");
         keeper.keep(led(4));
         keeper.stop();
         assert_eq!(written(), Some(4));
