@@ -110,9 +110,21 @@ pub(crate) fn credentials() -> Credentials {
 
 /// The TLS session between two members, for tests of what goes over it.
 pub(crate) fn sessions(near: &mut TcpStream, far: &mut TcpStream) -> Option<(Session, Session)> {
-    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
-    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    let [a, b] = members();
     Some(shake(&a, &b, near, far))
+}
+
+/// Two members of a cluster, which are called a and b.
+pub(crate) fn members() -> [Credentials; 2] {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    ["a", "b"].map(|name| folder.member(name, "hc", &authority))
+}
+
+/// The same, but b does not trust the authority of a.
+pub(crate) fn members_at_odds() -> [Credentials; 2] {
+    let (folder, [ours, theirs]) = (Folder::new(), [(); 2].map(|()| Authority::new("hc").unwrap()));
+    let files = folder.files("a", &ours, &[&ours, &theirs]);
+    [Credentials::load(&files, "hc", "a").unwrap(), folder.member("b", "hc", &theirs)]
 }
 
 /// Has a certificate end at the begin of the next day.
