@@ -136,9 +136,11 @@ mod tests {
         assert!(longest.iter().all(|it| waits.contains(it)), "{longest:?}");
         let mut late = Deadline::new(&near, Duration::ZERO);
         let errors = [late.read(&mut [0; 1]).map(drop), late.write(b"z").map(drop), late.arm()];
-        assert!(errors.iter().all(|it| {
-            it.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut)
-        }));
+        assert!(
+            errors.iter().all(|it| {
+                it.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            })
+        );
         assert!(late.flush().is_ok());
     }
 

@@ -205,7 +205,11 @@ fn a_peer_that_does_not_read_is_given_up_and_a_node_that_ends_ends_its_connectio
         let (channel, _stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
         let Scene { writer, line, orders, events: _events, _answering } = scene;
         let (mut line, mut orders) = (Some(line), Some(orders));
-        if ends_orders { drop(orders.take()) } else { drop(line.take()) }
+        if ends_orders {
+            drop(orders.take())
+        } else {
+            drop(line.take())
+        }
         assert!(matches!(writer.write(&channel), End::Node), "{ends_orders}");
     }
 }
