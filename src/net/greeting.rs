@@ -300,7 +300,7 @@ mod tests {
         near.set_read_timeout(Some(LIMIT)).unwrap();
         let (stream, address) = listener.accept().unwrap();
         thread::scope(|scope| {
-            let hears = scope.spawn(|| {
+            let hears = scope.spawn(move || {
                 let mut session = Session::dial(dialer, "b", &mut near).unwrap();
                 let mut secured = Secured::new(&mut near, Some(&mut session));
                 secured.write_all(&wire::fuzz::streams()[0]).unwrap();
