@@ -135,7 +135,7 @@ mod tests {
         );
         // A link that leads nowhere is no first start.
         fs::remove_file(dir.path().join("a").join(STATE)).unwrap();
-        symlink("/nowhere", dir.path().join("a").join(STATE)).unwrap();
+        symlink(dir.path().join("nothing"), dir.path().join("a").join(STATE)).unwrap();
         assert!(matches!(find(&dir, "a", 1), Err(StoreError::Twice { .. })));
     }
 
