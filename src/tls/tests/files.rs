@@ -3,6 +3,11 @@
 use std::path::Path;
 
 use super::*;
+use crate::tls::BadFile;
+
+const UNREAD: &str = "cannot be read: No such file or directory (os error 2); name a file that the user of the node may read";
+
+const NONE: &str = "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)";
 
 #[test]
 fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
@@ -34,16 +39,14 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
         } = file.to_owned();
         files
     };
-    let unread = "cannot be read: No such file or directory (os error 2); name a file that the user of the node may read";
-    let none = "holds no certificate in PEM (-----BEGIN CERTIFICATE-----)";
     let of_another = format!(
         "is not the key of the certificate in {}: give the two that were made together",
         files.cert.display()
     );
     for (changed, key, what) in [
-        (with("ca", &missing), "tls.ca", unread),
-        (with("key", &missing), "tls.key", unread),
-        (with("ca", &files.key), "tls.ca", none),
+        (with("ca", &missing), "tls.ca", UNREAD),
+        (with("key", &missing), "tls.key", UNREAD),
+        (with("ca", &files.key), "tls.ca", NONE),
         (
             with("ca", &no_authority),
             "tls.ca",
@@ -73,21 +76,22 @@ fn files_that_cannot_be_used_are_named_with_what_is_wrong() {
             "is signed by no authority in tls.ca: give the one that signed it",
         ),
     ] {
-        let named = match key {
-            "tls.ca" => changed.ca.clone(),
-            "tls.cert" => changed.cert.clone(),
-            _ => changed.key.clone(),
-        };
-        let error = refused(changed, "a");
-        assert_eq!((error.key, &error.file), (key, &named), "{error}");
-        // The library's words stand at the star.
-        match what.split_once('*') {
-            None => assert_eq!(error.what, what),
-            Some((begin, end)) => {
-                assert!(error.what.starts_with(begin) && error.what.ends_with(end), "{error}");
-            }
-        }
-        assert_eq!(error.is_unread, what == unread, "{error}");
+        is_told(&refused(changed.clone(), "a"), &changed, key, what);
     }
     assert!(refused(files.clone(), "b").what.contains("and not electd://hc/b"));
+}
+
+/// Whether this is the error of the file of this key; the library's words stand at the star.
+#[track_caller]
+fn is_told(error: &BadFile, files: &Files, key: &str, what: &str) {
+    let Files { ca, cert, key: of_key } = files;
+    let named = [("tls.ca", ca), ("tls.cert", cert), ("tls.key", of_key)];
+    assert!(named.contains(&(error.key, &error.file)) && error.key == key, "{error}");
+    match what.split_once('*') {
+        None => assert_eq!(error.what, what),
+        Some((begin, end)) => {
+            assert!(error.what.starts_with(begin) && error.what.ends_with(end), "{error}");
+        }
+    }
+    assert_eq!(error.is_unread, what.starts_with("cannot be read"), "{error}");
 }
