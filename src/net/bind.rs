@@ -43,6 +43,10 @@ fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
 
 #[cfg(test)]
 mod tests {
+    use std::io::Read;
+    use std::net::TcpStream;
+    use std::time::{Duration, Instant};
+
     use super::*;
 
     /// A name may mean addresses that this host does not have, or not any more.
@@ -53,5 +57,40 @@ mod tests {
         assert!(found.local_addr().unwrap().ip().is_loopback());
         let refused = listen_on_any(&[elsewhere]).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::AddrNotAvailable);
+        let taken = found.local_addr().unwrap();
+        let why = |addresses| listen_on_any(addresses).unwrap_err().kind();
+        let last = [why(&[taken, elsewhere]), why(&[elsewhere, taken])];
+        assert_eq!(last, [ErrorKind::AddrNotAvailable, ErrorKind::AddrInUse], "of the last");
+        let none = listen_on_any(&[]).unwrap_err();
+        assert_eq!(
+            (none.kind(), none.to_string()),
+            (ErrorKind::NotFound, "the host has no address".to_owned())
+        );
+    }
+
+    /// A process that starts again does not wait for the system to forget the connections of the last.
+    #[test]
+    fn a_port_is_listened_on_while_its_last_connections_fade() {
+        let listener = listen("localhost:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let near = TcpStream::connect(at).unwrap();
+        drop(listener.accept().unwrap()); // who closes first keeps the port
+        assert_eq!((&near).read(&mut [0; 1]).unwrap(), 0);
+        drop((near, listener));
+        assert_eq!(listen_on(at).unwrap().local_addr().unwrap(), at);
+    }
+
+    /// The system takes no more for a listener than its own limit says.
+    #[test]
+    fn a_crowd_that_waits_to_be_accepted_keeps_nobody_out() {
+        let most = std::fs::read_to_string("/proc/sys/net/core/somaxconn").unwrap();
+        let crowd = most.trim().parse::<usize>().unwrap().min(300);
+        let listener = listen("127.0.0.1:0").unwrap();
+        let at = listener.local_addr().unwrap();
+        let dial = |_| TcpStream::connect_timeout(&at, Duration::from_secs(20)).unwrap();
+        let begun = Instant::now();
+        let waits: Vec<_> = (0..crowd).map(dial).collect();
+        assert!(begun.elapsed() < Duration::from_secs(20), "{:?}", begun.elapsed());
+        drop(waits);
     }
 }

@@ -154,4 +154,32 @@ mod tests {
         let error = channel.send_all(&unsent, Duration::from_secs(20)).unwrap_err();
         assert_eq!(error.kind(), io::ErrorKind::ConnectionReset);
     }
+
+    #[test]
+    fn only_over_tls_a_word_of_the_other_side_ends_a_connection() {
+        let (plain, mut far) = connection();
+        far.write_all(b"x").unwrap();
+        plain.stream.peek(&mut [0; 1]).unwrap(); // it has arrived
+        assert!(!plain.ended());
+        #[cfg(feature = "tls")]
+        {
+            let (Channel { mut stream, .. }, mut far) = connection();
+            let (session, _) = crate::tls::tests::sessions(&mut stream, &mut far).unwrap();
+            let secured = Channel::new(stream, Some(session));
+            assert!(!secured.ended());
+            far.write_all(b"x").unwrap();
+            secured.stream.peek(&mut [0; 1]).unwrap();
+            assert!(secured.ended());
+        }
+    }
+
+    #[test]
+    fn a_frame_that_the_other_side_does_not_take_in_time_is_an_error() {
+        let (channel, _far) = connection();
+        let frame: Frame = vec![7; 50_000].into();
+        let all = |_: usize| channel.send_all(&Unsent::whole(&frame), Duration::from_millis(1));
+        let error = (0..10_000).find_map(|at| all(at).err()).expect("nobody reads");
+        let is_late = [io::ErrorKind::TimedOut, io::ErrorKind::WouldBlock].contains(&error.kind());
+        assert!(is_late, "{error:?}");
+    }
 }

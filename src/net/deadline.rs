@@ -122,6 +122,40 @@ mod tests {
         crate::net::listen(&own).expect("whoever is dialed there can start");
     }
 
+    /// Also if something is there to read, as of a peer that sends a byte now and then.
+    #[test]
+    fn after_the_deadline_nothing_is_read_or_written() {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut far = listener.accept().unwrap().0;
+        far.write_all(b"xy").unwrap();
+        let mut timed = Deadline::new(&near, Duration::from_secs(60));
+        assert_eq!((timed.read(&mut [0; 1]).unwrap(), timed.write(b"z").unwrap()), (1, 1));
+        let longest = [near.read_timeout(), near.write_timeout()].map(|it| it.unwrap().unwrap());
+        let waits = Duration::from_secs(1)..=Duration::from_secs(60);
+        assert!(longest.iter().all(|it| waits.contains(it)), "{longest:?}");
+        let mut late = Deadline::new(&near, Duration::ZERO);
+        let errors = [late.read(&mut [0; 1]).map(drop), late.write(b"z").map(drop), late.arm()];
+        assert!(
+            errors.iter().all(|it| {
+                it.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut)
+            })
+        );
+        assert!(late.flush().is_ok());
+    }
+
+    #[test]
+    fn a_call_that_was_interrupted_is_made_again() {
+        let mut calls = 0;
+        let done = again_if_interrupted(|| {
+            calls += 1;
+            if calls < 3 { Err(io::ErrorKind::Interrupted.into()) } else { Ok(calls) }
+        });
+        assert_eq!(done.unwrap(), 3);
+        let failed = again_if_interrupted(|| Err::<(), _>(io::ErrorKind::BrokenPipe.into()));
+        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+
     #[test]
     fn a_host_without_an_address_is_told() {
         let error = connect(&[], STEP).unwrap_err();

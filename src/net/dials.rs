@@ -83,24 +83,57 @@ mod tests {
     fn whatever_ends_a_dial_is_told_with_the_remedy() {
         let os = |errno: Errno| io::Error::from_raw_os_error(errno.raw_os_error());
         let name = |kind: ErrorKind| unresolved("b:1", &kind.into());
-        let no_files = "this node may not open more files, sockets included: raise the limit";
+        let no_files = format!("this node may not open more files, sockets included: {MORE_FILES}");
+        let silent = "nothing answers at b:1: look at its host, the network and the firewalls";
+        let taken = |how: &str| {
+            format!(
+                "it takes connections, and the hello {how}: look whether its process hangs, and whether large packets \
+                 pass (the MTU)"
+            )
+        };
         for (told, words) in [
-            (name(ErrorKind::TimedOut), "the name service does not tell the address of b:1"),
-            (name(ErrorKind::NotFound), "b:1 does not resolve here: "),
-            (unconnected("b:1", &os(Errno::MFILE)), no_files),
-            (unconnected("b:1", &os(Errno::NFILE)), no_files),
-            (unconnected("b:1", &os(Errno::CONNREFUSED)), "b:1 refuses connections: start it"),
-            (unconnected("b:1", &os(Errno::TIMEDOUT)), "nothing answers at b:1: look at its host"),
-            (unconnected("b:1", &os(Errno::AGAIN)), "nothing answers at b:1: look at its host"),
-            (unconnected("b:1", &os(Errno::HOSTUNREACH)), "no connection to b:1: No route to host"),
-            (unanswered("the hello", &os(Errno::AGAIN)), "and the hello is not answered: look"),
-            (unanswered("the hello", &ErrorKind::TimedOut.into()), "and the hello is not answered"),
+            (
+                name(ErrorKind::TimedOut),
+                "the name service does not tell the address of b:1: look at it",
+            ),
+            (
+                name(ErrorKind::NotFound),
+                "b:1 does not resolve here: entity not found; correct it, or the name service",
+            ),
+            (unconnected("b:1", &os(Errno::MFILE)), &no_files),
+            (unconnected("b:1", &os(Errno::NFILE)), &no_files),
+            (
+                unconnected("b:1", &os(Errno::CONNREFUSED)),
+                "b:1 refuses connections: start it, or look at where it listens",
+            ),
+            (unconnected("b:1", &os(Errno::TIMEDOUT)), silent),
+            (unconnected("b:1", &os(Errno::AGAIN)), silent),
+            (
+                unconnected("b:1", &os(Errno::HOSTUNREACH)),
+                "no connection to b:1: No route to host (os error 113)",
+            ),
+            (unanswered("the hello", &os(Errno::AGAIN)), &taken("is not answered")),
+            (unanswered("the hello", &ErrorKind::TimedOut.into()), &taken("is not answered")),
             (
                 unanswered("the hello", &os(Errno::CONNRESET)),
-                "and the hello fails: Connection reset",
+                &taken("fails: Connection reset by peer (os error 104)"),
             ),
         ] {
-            assert!(told.contains(words), "{words:?} is missing from {told:?}");
+            assert_eq!(told, words);
         }
+        assert!(MORE_FILES.starts_with("raise the limit"), "{MORE_FILES}");
+    }
+
+    #[test]
+    fn each_peer_has_its_own_failed_dial_until_it_is_connected() {
+        let [a, b] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
+        let dials = Dials::default();
+        dials.record(a, "one".to_owned());
+        dials.record(b, "two".to_owned());
+        dials.record(a, "three".to_owned());
+        let failed = || [a, b].map(|peer| dials.failed(peer));
+        assert_eq!(failed(), [Some("three".to_owned()), Some("two".to_owned())]);
+        dials.forget(a);
+        assert_eq!(failed(), [None, Some("two".to_owned())]);
     }
 }

@@ -169,7 +169,8 @@ mod tests {
     use super::*;
     use crate::net::PeerAddress;
     use crate::net::counters::Counters;
-    use crate::tls::tests::{credentials, sessions};
+    use crate::tls::Credentials;
+    use crate::tls::tests::{credentials, members, sessions};
     use crate::wire::Reply;
 
     /// Far longer than anything takes here.
@@ -290,5 +291,59 @@ mod tests {
         assert!(proves(None, &hello).is_err_and(|why| why.starts_with(&it_says("node-1"))));
         let unknown = Hello { id: NodeId::default(), ..hello };
         assert_eq!(proves(None, &unknown), Ok(()), "the core refuses it");
+    }
+
+    /// A member that says its hello over TLS, and the answer if there is one.
+    fn says_over_tls(greeter: &Greeter, dialer: &Credentials) -> (bool, Option<Reply>) {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let mut near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        near.set_read_timeout(Some(LIMIT)).unwrap();
+        let (stream, address) = listener.accept().unwrap();
+        thread::scope(|scope| {
+            let hears = scope.spawn(move || {
+                let mut session = Session::dial(dialer, "b", &mut near).unwrap();
+                let mut secured = Secured::new(&mut near, Some(&mut session));
+                secured.write_all(&wire::fuzz::streams()[0]).unwrap();
+                let mut answer = Vec::new();
+                wire::read_frame(&mut secured, &mut answer).ok()?;
+                Some(wire::decode_reply(&answer).unwrap())
+            });
+            let taken = greeter.listen(&stream, address, LIMIT);
+            let is_taken = matches!(&taken, Some((Opening::Hello(_), Some(_))));
+            assert_eq!(taken.is_some(), is_taken);
+            drop((taken, stream));
+            (is_taken, hears.join().unwrap())
+        })
+    }
+
+    #[test]
+    fn over_tls_only_who_is_what_it_says_is_taken_and_another_reads_why_not() {
+        let [a, b] = members();
+        let (mut greeter, told, counters) = greeter(Security::new(Some(b)));
+        let refused = differs("certificate", "node-1", "for electd://hc/a");
+        assert_eq!(says_over_tls(&greeter, &a), (false, Some(Reply::Reject(refused))));
+        let why = "it says that it is node-1: its certificate is for electd://hc/a, and not electd://hc/node-1: give \
+                   every member its own certificate";
+        assert_eq!(only(&told, &counters), ("other_member", why.to_owned()));
+        let Ok(Opening::Hello(hello)) = wire::decode_opening(&wire::fuzz::greetings()[0]) else {
+            panic!("no hello")
+        };
+        let known = PeerAddress { id: hello.id, name: "a".to_owned(), address: String::new() };
+        greeter.peers = Peers::new(vec![known]);
+        assert_eq!(says_over_tls(&greeter, &a), (true, None));
+        assert!(told.is_empty());
+    }
+
+    /// Nothing is known of it that an operator could mend.
+    #[test]
+    fn who_says_nothing_is_let_go_after_its_time_without_a_word() {
+        for security in [Security::default(), Security::new(Some(credentials()))] {
+            let (greeter, told, _) = greeter(security);
+            let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+            let _silent = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+            let (stream, address) = listener.accept().unwrap();
+            assert!(greeter.listen(&stream, address, Duration::from_millis(1)).is_none());
+            assert!(told.is_empty());
+        }
     }
 }

@@ -140,4 +140,18 @@ mod tests {
         drop(answering);
         assert_eq!(end.answer(&answered, None), Ok(7));
     }
+
+    /// As of a request that the core drops.
+    #[test]
+    fn a_thread_that_lives_may_answer_never() {
+        let (_answering, end) = End::new();
+        let (answer, answered) = bounded::<()>(1);
+        drop(answer);
+        assert_eq!(end.answer(&answered, Some(TIMEOUT)), Err(NoAnswer::Never));
+        let (events, taken) = bounded::<Event>(1);
+        let inbox = Inbox::new(events, end);
+        assert_eq!(inbox.answer(&answered), None);
+        drop(taken);
+        assert!(!inbox.input(Input::Tick));
+    }
 }

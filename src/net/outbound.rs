@@ -265,15 +265,17 @@ mod tests {
     #[test]
     fn a_peer_that_is_gone_is_not_dialed_any_more_and_one_that_moved_is_dialed_there() {
         let [first, second] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let (mut outbound, _) = outbound(&first);
+        let (mut outbound, counters) = outbound(&first);
         let peer = |place| outbound.writers[&id(place)].peer.clone();
         let address = second.local_addr().unwrap().to_string();
-        let [stays, moved] = [peer(1), PeerAddress { address, ..peer(2) }];
+        let (stays, moved) =
+            (PeerAddress { name: "c".to_owned(), ..peer(1) }, PeerAddress { address, ..peer(2) });
         assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), [id(2)]);
         second.accept().expect("it is dialed there");
         assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), []);
         assert_eq!(outbound.set_peers(&[moved]), [stays.id]);
         assert!(outbound.writers.keys().eq(&[id(2)]));
         outbound.stop();
+        assert_eq!(Arc::strong_count(&counters), 1, "no writer is left, of those that went too");
     }
 }

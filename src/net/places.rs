@@ -151,6 +151,13 @@ impl Places {
             asked.remove(name);
         }
     }
+
+    /// Whether the next call would get an answer that is there already.
+    #[cfg(test)]
+    pub(super) fn keeps_an_answer(&self, name: &str) -> bool {
+        let asked = self.asked.lock();
+        asked.get(name).is_some_and(|question| question.answer.lock().is_some())
+    }
 }
 
 #[cfg(test)]
@@ -183,13 +190,14 @@ mod tests {
         let found = Places::default().resolve("localhost:7101", TIMEOUT).unwrap();
         assert!(found.iter().all(|at| at.ip().is_loopback() && at.port() == 7101), "{found:?}");
         static ASKED: AtomicUsize = AtomicUsize::new(0);
-        let places = Places::with(|_| {
+        let places = Places::with(|name| {
             ASKED.fetch_add(1, Ordering::SeqCst);
-            Err(ErrorKind::NotFound.into())
+            Err(io::Error::new(ErrorKind::NotFound, format!("{name} is nowhere")))
         });
         for asked in 1..=2 {
             let error = places.resolve("db1:7101", TIMEOUT).unwrap_err();
             assert_eq!((error.kind(), ASKED.load(Ordering::SeqCst)), (ErrorKind::NotFound, asked));
+            assert_eq!(error.to_string(), "db1:7101 is nowhere");
         }
     }
 
@@ -206,6 +214,7 @@ mod tests {
         for asker in [places.clone(), places.clone(), places.clone()] {
             let error = asker.resolve("db1:7101", Duration::from_millis(1)).unwrap_err();
             assert_eq!(error.to_string(), "db1:7101 is still being resolved");
+            assert_eq!(error.kind(), ErrorKind::TimedOut);
         }
         assert!(before.elapsed() < TIMEOUT, "it is given up");
         assert!(Arc::ptr_eq(&first, &asked()), "no other thread asks meanwhile");
@@ -228,5 +237,22 @@ mod tests {
         assert!(places.take_turn(peer(2), Step::Redial).is_some(), "that is another member");
         drop(turn);
         assert!(places.take_turn(peer(1), Step::Redial).is_some());
+    }
+
+    #[test]
+    fn each_member_is_reached_at_its_own_place_while_it_is_connected() {
+        let places = Places::default();
+        let peer = |number| NodeId(uuid::Uuid::from_u128(number));
+        let reached = || [1, 2].map(|number| places.clone().of(peer(number)));
+        let [one, two, three] = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]
+            .map(|place| Some(place.parse::<SocketAddr>().unwrap()));
+        for (number, place, expected) in
+            [(1, one, [one, None]), (2, two, [one, two]), (1, three, [three, two])]
+        {
+            places.set_reached(peer(number), place);
+            assert_eq!(reached(), expected);
+        }
+        places.set_reached(peer(1), None);
+        assert_eq!(reached(), [None, two]);
     }
 }

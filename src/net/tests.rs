@@ -15,6 +15,7 @@ use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Hello, Kind, Message};
 use crate::core::types::{Epoch, Incarnation};
 use crate::realtime::Realtime;
+use crate::testing::within::within;
 use crate::tls::Security;
 use crate::wire::fuzz::streams;
 use crate::wire::{self, Opening};
@@ -74,6 +75,8 @@ impl Scene {
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(&streams()[0]).unwrap();
         let Event::Newcomer(newcomer) = self.next() else { panic!("no hello") };
+        let socket = SockRef::from(&newcomer.closer.stream);
+        assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap(), "it is tuned");
         let Input::Hello { connection, .. } = self.net.admit(*newcomer) else { panic!("no hello") };
         let (peer, welcome) = (self.hello.id, self.hello.clone());
         assert_eq!(self.net.carry(Output::Welcome { connection, peer, welcome }), None);
@@ -292,4 +295,49 @@ fn both_connections_of_a_peer_end_if_the_core_says_so_and_all_with_the_node() {
     scene.net.stop();
     has_ended(&mut to);
     has_ended(&mut from);
+}
+
+/// In one parcel or in several.
+#[test]
+fn messages_arrive_in_the_order_in_which_they_were_sent_and_count_by_their_kinds() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let mut to = scene.speaks(&listener);
+    let alive = Envelope { message: Message::Alive { number: 2 }, ..probe() };
+    for envelope in [probe(), alive.clone(), alive] {
+        let to = vec![scene.hello.id];
+        assert_eq!(scene.net.carry(Output::Send { to, envelope }), None);
+    }
+    scene.net.flush();
+    let words = [(); 3].map(|()| read(&mut to));
+    let arrived = ["probe", "alive", "alive"].map(|word| format!("\"{word}\""));
+    assert!(words.iter().zip(&arrived).all(|(text, word)| text.contains(word)), "{words:?}");
+    let counted = || {
+        let sent = scene.counters.messages().filter(|(_, sent, _)| *sent > 0);
+        sent.map(|(kind, sent, _)| (kind, sent)).collect::<Vec<_>>()
+    };
+    within(TIMEOUT, "they count", || counted() == [(Kind::Probe, 1), (Kind::Alive, 2)]);
+    scene.net.stop();
+}
+
+#[cfg(feature = "cli")]
+#[test]
+fn of_several_names_each_is_told_that_does_not_resolve() {
+    let names = ["localhost:1", "localhost", "127.0.0.1:2", "[fe80::1%none]:3"];
+    let found = look_up(&names, TIMEOUT);
+    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false, true]);
+    assert!(look_up(&[], TIMEOUT).is_empty());
+}
+
+#[cfg(feature = "http")]
+#[test]
+fn a_dial_reaches_who_listens_there_or_says_why_not() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let at = listener.local_addr().unwrap();
+    let stream = dial(&at.to_string(), TIMEOUT, TIMEOUT).unwrap();
+    assert_eq!(stream.peer_addr().unwrap(), at);
+    drop(stream);
+    drop(listener);
+    let refused = dial("localhost", TIMEOUT, TIMEOUT).unwrap_err();
+    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "it lacks a port");
 }

@@ -122,9 +122,8 @@ impl Writer {
                     let end = self.write(&channel);
                     self.close(&channel);
                     since = Instant::now();
-                    if since.duration_since(opened) >= self.failure_time.failure() {
-                        pause = FIRST_PAUSE; // it was of use
-                    }
+                    let lasted = since.duration_since(opened);
+                    pause = after_connection(lasted, pause, self.failure_time.failure());
                     end
                 }
                 Err(end) => end,
@@ -133,8 +132,9 @@ impl Writer {
                 break;
             }
             match self.back_off(since, pause) {
-                Some(true) => pause = FIRST_PAUSE,
-                Some(false) => pause = (pause * 2).min(self.failure_time.failure()),
+                Some(was_ordered) => {
+                    pause = after_pause(was_ordered, pause, self.failure_time.failure());
+                }
                 None => break,
             }
         }
@@ -144,8 +144,7 @@ impl Writer {
     /// Waits out the back-off since then, jittered. Tells whether an order to dial ended it; none when the
     /// node is stopping.
     fn back_off(&mut self, since: Instant, pause: Duration) -> Option<bool> {
-        let wait = pause / 2 + self.random.up_to(pause / 2);
-        let until = since + wait;
+        let until = since + self.jittered(pause);
         loop {
             match self.orders.recv_deadline(until) {
                 Ok(Control::Dial) => return Some(true),
@@ -154,6 +153,10 @@ impl Writer {
                 Err(RecvTimeoutError::Disconnected) => return None,
             }
         }
+    }
+
+    fn jittered(&mut self, pause: Duration) -> Duration {
+        pause / 2 + self.random.up_to(pause / 2)
     }
 
     /// Dials and exchanges hellos.
@@ -351,6 +354,16 @@ impl Writer {
         channel.close();
         self.surroundings.inbox.input(Input::Lost { peer: self.peer.id });
     }
+}
+
+/// The next pause after a connection that lasted so long: the first again if it was of use.
+fn after_connection(lasted: Duration, pause: Duration, failure: Duration) -> Duration {
+    if lasted >= failure { FIRST_PAUSE } else { pause }
+}
+
+/// The next pause after this one, which an order to dial ended or not.
+fn after_pause(was_ordered: bool, pause: Duration, failure: Duration) -> Duration {
+    if was_ordered { FIRST_PAUSE } else { (pause * 2).min(failure) }
 }
 
 #[cfg(test)]

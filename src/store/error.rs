@@ -195,58 +195,103 @@ mod tests {
 
     #[test]
     fn each_refusal_of_the_system_has_its_remedy() {
-        for (kind, words) in [
-            (Kind::StorageFull, "free some space there"),
-            (Kind::QuotaExceeded, "free some space there"),
-            (Kind::ReadOnlyFilesystem, "mount it read-write, or choose another data_dir"),
-            (Kind::PermissionDenied, "give it to the user that electd runs as"),
-            (Kind::NotADirectory, "a file is in the way"),
-            (Kind::AlreadyExists, "a file is in the way"),
-            (Kind::InvalidInput, "electd opens only what it wrote itself"),
+        let room = "free some space there";
+        let writable = "mount it read-write, or choose another data_dir in the configuration";
+        let owned = "give it to the user that electd runs as, or choose another data_dir in the configuration";
+        let in_the_way =
+            "a file is in the way: move it, or choose another data_dir in the configuration";
+        let odd = "electd opens only what it wrote itself, and follows no link there: look who put that there, and move \
+                   it away";
+        for (kind, remedy) in [
+            (Kind::StorageFull, room),
+            (Kind::QuotaExceeded, room),
+            (Kind::ReadOnlyFilesystem, writable),
+            (Kind::PermissionDenied, owned),
+            (Kind::NotADirectory, in_the_way),
+            (Kind::AlreadyExists, in_the_way),
+            (Kind::InvalidInput, odd),
             (Kind::Other, "check the folder and its disk"),
         ] {
             let path = || PathBuf::from("/data/a");
-            for error in [
-                StoreError::Folder { dir: path(), source: kind.into() },
-                StoreError::Unreadable { path: path(), source: kind.into() },
-                StoreError::Unwritable { path: path(), source: kind.into() },
+            let why = io::Error::from(kind).to_string();
+            for (error, words) in [
+                (
+                    StoreError::Folder { dir: path(), source: kind.into() },
+                    format!("the data directory /data/a cannot be used: {why}; {remedy}"),
+                ),
+                (
+                    StoreError::Unreadable { path: path(), source: kind.into() },
+                    format!("the state file /data/a cannot be read: {why}; {remedy}"),
+                ),
+                (
+                    StoreError::Unwritable { path: path(), source: kind.into() },
+                    format!(
+                        "the state file /data/a cannot be written: {why}; what it held before is kept; {remedy}"
+                    ),
+                ),
             ] {
-                let told = error.to_string();
-                assert!(told.contains("/data/a") && told.contains(words), "{told}");
-                assert_eq!(error.trouble(), Trouble::Folder);
+                assert_eq!((error.to_string(), error.trouble()), (words, Trouble::Folder));
             }
         }
+        let locked = StoreError::Locked { dir: "/data/a".into(), holder: "process 7".to_owned() };
+        let words = "the data directory /data/a is in use by process 7: stop that process, or check that every node has \
+                     a name and a data_dir of its own";
+        assert_eq!((&*locked.to_string(), locked.trouble()), (words, Trouble::Folder));
     }
 
     /// An operator moves what is named, so nothing may be named in the place of another.
     #[test]
-    fn each_state_of_another_member_is_told_with_whose_it_is_and_where() {
+    fn each_state_that_a_member_may_not_use_is_told_with_whose_it_is_and_where() {
         let [own, other] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
         let [a, b] = ["/data/a", "/data/b"].map(PathBuf::from);
-        let damaged = StoreError::Damaged { path: b.join("state.json"), reason: "so".to_owned() };
+        let damaged =
+            || StoreError::Damaged { path: "/data/b/state.json".into(), reason: "so".to_owned() };
+        let is_damaged = "the state file /data/b/state.json is damaged: so. It was left as it is. Remove this member from the \
+                          cluster (`electd member remove`), move the file away, and add it under a fresh id (`electd \
+                          member add`): under its old id it could repeat an epoch that it has forgotten";
         for (error, words) in [
             (
                 StoreError::Foreign { path: a.join("state.json"), found: other, expected: own },
-                format!("/data/a/state.json belongs to member {other}, and this node is {own}: "),
+                format!(
+                    "the state file /data/a/state.json belongs to member {other}, and this node is {own}: check the \
+                     node's name, its id and data_dir in the configuration; if the id was changed on purpose, move the \
+                     file away"
+                ),
             ),
             (
                 StoreError::Renamed { id: own, found: b.clone(), expected: a.clone() },
-                format!("member, {own}, is in /data/b: if its name was changed, rename that folder to /data/a; "),
+                format!(
+                    "the state of this member, {own}, is in /data/b: if its name was changed, rename that folder to \
+                     /data/a; without it the member would repeat epochs that it has forgotten"
+                ),
             ),
             (
                 StoreError::Twice { id: own, one: a.clone(), other: b.clone() },
-                format!("both /data/a and /data/b hold state of this member, {own}: "),
+                format!(
+                    "both /data/a and /data/b hold state of this member, {own}: move the one away that was used less \
+                     lately, and keep the one with the greater \"incarnation\" in its state.json"
+                ),
             ),
             (
-                StoreError::Unclear { dir: b, expected: a, why: Box::new(damaged) },
-                "/data/a holds no state, and that in /data/b may be of this member under an earlier name: \
-                 the state file /data/b/state.json is damaged: so. "
+                StoreError::Unclear { dir: b, expected: a.clone(), why: Box::new(damaged()) },
+                format!(
+                    "/data/a holds no state, and that in /data/b may be of this member under an earlier name: \
+                     {is_damaged}. If it is of another member, move that folder out of the data directory"
+                ),
+            ),
+            (damaged(), is_damaged.to_owned()),
+            (
+                StoreError::Newer { path: a.join("state.json"), found: 9 },
+                "the state file /data/a/state.json has format 9, and this electd reads formats up to 8: run the electd \
+                 that wrote it, or a later one"
                     .to_owned(),
             ),
         ] {
-            let told = error.to_string();
-            assert!(told.contains(&words), "{told}");
-            assert_eq!(error.trouble(), Trouble::State);
+            assert_eq!((error.to_string(), error.trouble()), (words, Trouble::State));
         }
+        let locked = StoreError::Locked { dir: "/data/b".into(), holder: String::new() };
+        let unclear =
+            StoreError::Unclear { dir: "/data/b".into(), expected: a, why: Box::new(locked) };
+        assert_eq!(unclear.trouble(), Trouble::Folder, "as why it is unclear");
     }
 }

@@ -128,16 +128,28 @@ mod tests {
         add_state_of_one(&dir, "old");
         let error = find(&dir, "a", 1).unwrap_err();
         assert_eq!(error.trouble(), Trouble::State);
-        let words = error.to_string();
-        assert!(words.contains("/a and") && words.contains("/old"), "{words}");
+        assert!(
+            matches!(&error, StoreError::Twice { one, other, .. }
+            if *one == dir.path().join("a") && *other == dir.path().join("old")),
+            "{error}"
+        );
+        // A link that leads nowhere is no first start.
+        fs::remove_file(dir.path().join("a").join(STATE)).unwrap();
+        symlink(dir.path().join("nothing"), dir.path().join("a").join(STATE)).unwrap();
+        assert!(matches!(find(&dir, "a", 1), Err(StoreError::Twice { .. })));
     }
 
     #[test]
     fn state_that_cannot_be_read_may_be_of_anybody_but_a_member_with_that_name() {
         let dir = with_state_of_one("old");
         fs::write(dir.path().join("old").join(STATE), b"{").unwrap();
-        let words = find(&dir, "a", 1).unwrap_err().to_string();
-        assert!(words.contains("/old") && words.contains("is damaged"), "{words}");
+        let error = find(&dir, "a", 1).unwrap_err();
+        assert!(
+            matches!(&error, StoreError::Unclear { dir: found, expected, why }
+            if *found == dir.path().join("old") && *expected == dir.path().join("a")
+            && matches!(**why, StoreError::Damaged { .. })),
+            "{error}"
+        );
         fs::remove_file(dir.path().join("old").join(LOCK)).unwrap();
         find(&dir, "a", 1).unwrap(); // electd has no folder without a lock
         let dir = with_state_of_one("b");

@@ -43,6 +43,8 @@ fn a_first_start_finds_nothing_and_a_restart_what_was_saved() {
     assert_eq!(found, None);
     store.save(&record(7)).unwrap();
     store.save(&record(8)).unwrap();
+    assert_eq!(Store::peek(&folder, id(1)), Some(record(8)), "its process may run");
+    assert_eq!(Store::peek(&folder, id(2)), None, "that is another member's");
     drop(store);
     assert_eq!(Store::open(&folder, id(1)).unwrap().1, Some(record(8)));
 }
@@ -173,7 +175,9 @@ fn a_lock_is_not_signed_over_what_electd_never_wrote() {
     fs::write(&other, b"precious").unwrap();
     fs::hard_link(&other, &lock).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
-    assert!(error.to_string().contains("holds something else"), "{error}");
+    let words =
+        "its file \"lock\" holds something else than the id of a process; electd opens only";
+    assert!(error.to_string().contains(words), "{error}");
     assert_eq!(fs::read(&other).unwrap(), b"precious");
     fs::remove_file(&lock).unwrap();
     fs::write(&lock, "1".repeat(33)).unwrap();
@@ -191,7 +195,12 @@ fn a_state_beyond_the_cap_is_not_read() {
     file.set_len(1 << 40).unwrap(); // it takes no room on the disk
     let error = Store::open(dir.path(), id(1)).unwrap_err();
     assert_eq!(error.trouble(), Trouble::State);
-    assert!(error.to_string().contains("it has more than 1048576 bytes"), "{error}");
+    assert!(error.to_string().contains("is damaged: it has more than 1048576 bytes. "), "{error}");
+    for (length, words) in [(1 << 20, "line 1 column 1"), ((1 << 20) + 1, "it has more than")] {
+        file.set_len(length).unwrap();
+        let error = Store::open(dir.path(), id(1)).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+    }
 }
 
 #[test]
@@ -219,9 +228,12 @@ fn what_a_crash_left_half_written_is_not_taken_for_state() {
     let (kept, pipe) = (dir.path().join(".state.json.folder"), dir.path().join(".state.json.pipe"));
     fs::create_dir(&kept).unwrap();
     run("mkfifo", &[], &pipe);
+    let others = [".state.jsonx", "x.state.json.1"].map(|name| dir.path().join(name));
+    others.iter().for_each(|path| fs::write(path, b"").unwrap());
     assert_eq!(Store::open(dir.path(), id(1)).unwrap().1, Some(record(7)));
     assert!(!dir.path().join(".state.json.b02LmZ").exists());
     assert!(kept.is_dir() && pipe.exists(), "electd did not write them");
+    assert!(others.iter().all(|path| path.exists()), "those have other names");
 }
 
 #[test]
@@ -259,13 +271,13 @@ fn a_failed_write_keeps_what_was_stored() {
     assert_eq!(Store::open(&here, id(1)).unwrap().1, Some(record(9)));
 }
 
-/// A file system of 64 kB in memory, where this user may mount one.
+/// A small file system in memory, where this user may mount one.
 struct SmallDisk(TempDir);
 
 impl SmallDisk {
-    fn mount() -> Option<SmallDisk> {
+    fn mount(options: &str) -> Option<SmallDisk> {
         let disk = SmallDisk(TempDir::new().unwrap());
-        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", "size=64k", "none"]);
+        let mounted = disk.run("mount", &["-t", "tmpfs", "-o", options, "none"]);
         if !mounted {
             println!("skipped: this user may not mount a small file system to fill it");
             return None;
@@ -288,14 +300,17 @@ impl Drop for SmallDisk {
 
 #[test]
 fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
-    let Some(disk) = SmallDisk::mount() else {
+    let Some(disk) = SmallDisk::mount("size=64k") else {
         return;
     };
     let dir = disk.0.path();
     let (store, _) = Store::open(dir, id(1)).unwrap();
     store.save(&record(7)).unwrap();
-    let little = disk_trouble(dir).expect("65536 bytes are less than a state may have");
-    assert!(little.contains("and the state takes up to 262144: free some"), "{little}");
+    let (room, shown) = (rustix::fs::statvfs(dir).unwrap(), dir.display());
+    let room = room.f_bavail * room.f_frsize;
+    let little =
+        format!("{shown} has room for {room} bytes, and the state takes up to 262144: free some");
+    assert_eq!(disk_trouble(dir), Some(little));
     assert_eq!(disk_trouble(Path::new("/proc")), None, "it has no blocks and no files to count");
 
     let mut ballast = File::create(dir.join("ballast")).unwrap();
@@ -316,8 +331,21 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
         Store { path: dir.join(STATE), lock: File::open(dir).unwrap(), pace: Arc::default() };
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
-    assert!(disk_trouble(dir).is_some_and(|told| told.contains("is read-only")));
+    let told = format!("the file system of {shown} is read-only: the state cannot be written");
+    assert_eq!(disk_trouble(dir), Some(told));
     let start = Store::open(dir, id(1)).unwrap_err();
     assert_eq!(start.trouble(), Trouble::Folder);
     assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));
+}
+
+#[test]
+fn a_disk_without_room_for_one_more_file_is_told_and_one_with_just_enough_is_not() {
+    let Some(disk) = SmallDisk::mount("size=256k,nr_inodes=2") else {
+        return;
+    };
+    assert_eq!(disk_trouble(disk.0.path()), None, "one file and 262144 bytes");
+    File::create(disk.0.path().join("one")).unwrap();
+    let shown = disk.0.path().display();
+    let told = format!("the file system of {shown} has no room for one more file: remove some");
+    assert_eq!(disk_trouble(disk.0.path()), Some(told));
 }

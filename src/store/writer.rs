@@ -217,4 +217,21 @@ mod tests {
         writer.stop();
         assert_eq!(stored(&dir), Some(record(3)));
     }
+
+    /// Each try fails anew, and an operator would read nothing else.
+    #[test]
+    fn a_failure_is_new_until_it_changes_or_ends() {
+        let dir = TempDir::new().unwrap();
+        let (store, _) = Store::open(dir.path(), id(1)).unwrap();
+        let (latest, woken) = (Arc::new(Slot::new(1)), channel::never());
+        let mut work = Work { store, latest, woken, complaint: None, on_done: |_| () };
+        let fails = |why: &str| {
+            let source = io::Error::other(why.to_owned());
+            Err(StoreError::Folder { dir: "/data".into(), source })
+        };
+        for result in [Ok(()), fails("one"), fails("one"), fails("other"), Ok(()), fails("one")] {
+            work.log(&result);
+            assert_eq!(work.complaint, result.err().map(|error| error.to_string()));
+        }
+    }
 }

@@ -304,20 +304,20 @@ mod tests {
             ),
             (
                 |cert| cert.not_before = date_time_ymd(2999, 1, 1),
-                "begins on 2999-01-01T00:00:00Z: correct the clock of this host",
+                "begins on 2999-01-01T00:00:00Z: correct the clock of this host, or the certificate",
             ),
             (
                 |cert| cert.extended_key_usages = vec![Usage::ServerAuth],
-                "lacks the extended key usage clientAuth",
+                "lacks the extended key usage clientAuth: a member needs clientAuth and serverAuth",
             ),
             (
                 |cert| cert.extended_key_usages = vec![Usage::ClientAuth],
-                "lacks the extended key usage serverAuth",
+                "lacks the extended key usage serverAuth: a member needs clientAuth and serverAuth",
             ),
         ];
         for (change, words) in table {
             let refused = load(change).unwrap_err();
-            assert!(refused.key == "tls.cert" && refused.what.contains(words), "{refused}");
+            assert_eq!((refused.key, &*refused.what), ("tls.cert", words));
         }
     }
 

@@ -80,6 +80,11 @@ impl std::error::Error for Fault {}
 mod tests {
     use super::*;
 
+    #[test]
+    fn a_fault_is_shown_by_its_reason() {
+        assert_eq!(Fault::of_peer(Cause::Tls, "so it is").to_string(), "so it is");
+    }
+
     /// Whoever watches a cluster asks for them by these names.
     #[test]
     fn the_names_of_the_causes_are_part_of_the_interface() {

@@ -150,12 +150,16 @@ mod tests {
         let path = |name| folder.path().join(name);
         let files = Files { ca: path("ca"), cert: path("cert"), key: path("key") };
         assert_eq!(files.exposed(), None, "there is none");
-        for (mode, is_exposed) in [(0o600, false), (0o640, false), (0o604, true), (0o602, true)] {
+        for (mode, is_exposed) in
+            [(0o600, false), (0o640, false), (0o604, true), (0o602, true), (0o601, true)]
+        {
             fs::write(&files.key, "").unwrap();
             fs::set_permissions(&files.key, Permissions::from_mode(mode)).unwrap();
-            let words = format!("may be used by any user of this host (mode {mode:o}): chmod 600");
-            let told = files.exposed();
-            assert_eq!(told.is_some_and(|told| told.contains(&words)), is_exposed, "{mode:o}");
+            let key = files.key.display();
+            let words = format!(
+                "tls.key {key} may be used by any user of this host (mode {mode:o}): chmod 600 {key}"
+            );
+            assert_eq!(files.exposed(), is_exposed.then_some(words));
         }
     }
 }

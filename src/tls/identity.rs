@@ -154,17 +154,42 @@ mod tests {
     fn a_certificate_names_its_member_by_uri_and_by_dns_name() {
         let judge = |uris: &[String], name| judge_member(&certificate(uris, name), "hc", "db1");
         let good = uri("hc", "db1");
+        let other = |found| {
+            format!(
+                "its certificate is for {found}, and not electd://hc/db1: give every member its own certificate"
+            )
+        };
         judge(std::slice::from_ref(&good), "DB1").unwrap();
         judge(&[uri("hc", "db2"), good.clone()], "db1").unwrap();
         for (uris, name, words) in [
-            (&[good.clone()][..], "db2", "lacks the DNS name db1"),
-            (&[uri("hc", "db2")], "db1", "for electd://hc/db2, and not electd://hc/db1"),
-            (&[format!("{good}1")], "db1", "for electd://hc/db11, and not electd://hc/db1"),
-            (&["https://hc/db1".to_owned()], "db1", "for no member (a URI electd://CLUSTER/NAME)"),
+            (
+                &[good.clone()][..],
+                "db2",
+                "its certificate is for electd://hc/db1, and lacks the DNS name db1",
+            ),
+            (&[uri("hc", "db2")], "db1", &other("electd://hc/db2")),
+            (&[format!("{good}1")], "db1", &other("electd://hc/db11")),
+            (
+                &["https://hc/db1".to_owned()],
+                "db1",
+                "its certificate is for no member (a URI electd://CLUSTER/NAME), and the cluster is electd://hc/: give \
+                 it a certificate of this cluster",
+            ),
         ] {
             let fault = judge(uris, name).unwrap_err();
-            assert!(fault.cause == Cause::OtherMember && fault.why.contains(words), "{fault:?}");
+            assert_eq!(fault, Fault::of_peer(Cause::OtherMember, words));
         }
+        let why = "its certificate is for electd://hd/db1, and the cluster is electd://hc/: give it a certificate of this \
+                   cluster";
+        let fault = judge(&[uri("hd", "db1")], "db1").unwrap_err();
+        assert_eq!(fault, Fault::of_peer(Cause::OtherCluster, why));
+        let junk = judge_member(&CertificateDer::from(vec![0x30, 0]), "hc", "db1").unwrap_err();
+        assert_eq!(junk.cause, Cause::Broken);
+    }
+
+    #[test]
+    fn of_the_name_of_a_cluster_all_but_plain_characters_is_escaped() {
+        assert_eq!(uri("aZ09-._~ /%\u{fc}", "b"), "electd://aZ09-._~%20%2F%25%C3%BC/b");
     }
 
     /// For the log, and for the member that is refused.
@@ -191,5 +216,9 @@ mod tests {
         params.not_after = date_time_ymd(9999, 12, 31);
         let begin = "2020-01-01T00:00:00Z".parse().unwrap();
         assert_eq!(validity(&made(&params)), Some((begin, Timestamp::MAX)));
+        params.not_before = date_time_ymd(1970, 1, 1);
+        params.not_after = date_time_ymd(2020, 1, 1);
+        assert_eq!(validity(&made(&params)), Some((Timestamp::UNIX_EPOCH, begin)));
+        assert_eq!(validity(&CertificateDer::from(vec![0x30, 0])), None);
     }
 }

@@ -262,26 +262,37 @@ mod tests {
     /// What a peer sees wrong with this node it says in a code of TLS alone.
     #[test]
     fn what_a_peer_says_against_this_node_is_put_into_words() {
+        let untrusted =
+            "it trusts no authority that signed this node's certificate: see its tls.ca";
+        let other =
+            "this node's certificate is of another member or cluster; its own log says which";
         for (alert, cause, words) in [
-            (Alert::CertificateRequired, Cause::NoCertificate, "it wants a certificate"),
-            (Alert::UnknownCA, Cause::UnknownCa, "it trusts no authority that signed this node's"),
             (
-                Alert::DecryptError,
-                Cause::UnknownCa,
-                "it trusts no authority that signed this node's",
+                Alert::CertificateRequired,
+                Cause::NoCertificate,
+                "it wants a certificate, and this node shows none",
             ),
-            (Alert::CertificateExpired, Cause::Expired, "this node's certificate has ended"),
-            (Alert::UnsupportedCertificate, Cause::OtherUse, "is not for this side"),
-            (Alert::CertificateUnknown, Cause::OtherMember, "is of another member or cluster"),
-            (Alert::BadCertificate, Cause::OtherMember, "is of another member or cluster"),
-            (Alert::AccessDenied, Cause::OtherMember, "is of another member or cluster"),
+            (Alert::UnknownCA, Cause::UnknownCa, untrusted),
+            (Alert::DecryptError, Cause::UnknownCa, untrusted),
+            (
+                Alert::CertificateExpired,
+                Cause::Expired,
+                "this node's certificate has ended, or has not begun by its clock",
+            ),
+            (
+                Alert::UnsupportedCertificate,
+                Cause::OtherUse,
+                "this node's certificate is not for this side of a connection",
+            ),
+            (Alert::CertificateUnknown, Cause::OtherMember, other),
+            (Alert::BadCertificate, Cause::OtherMember, other),
+            (Alert::AccessDenied, Cause::OtherMember, other),
             (Alert::ProtocolVersion, Cause::Version, "it does not speak TLS 1.3"),
             (Alert::InternalError, Cause::Broken, "it ended the TLS handshake: InternalError"),
         ] {
             let error = io::Error::new(ErrorKind::InvalidData, Error::AlertReceived(alert));
-            let fault = Session::fault(&error).expect("it says why");
-            assert_eq!((fault.cause, fault.by_peer), (cause, true), "{alert:?}");
-            assert!(fault.why.contains(words), "{alert:?}: {fault}");
+            let told = Session::fault(&error);
+            assert_eq!(told, Some(Fault::of_this_node(cause, words)), "{alert:?}");
         }
         assert_eq!(Session::fault(&ErrorKind::UnexpectedEof.into()), None, "nobody is at fault");
     }

@@ -110,9 +110,21 @@ pub(crate) fn credentials() -> Credentials {
 
 /// The TLS session between two members, for tests of what goes over it.
 pub(crate) fn sessions(near: &mut TcpStream, far: &mut TcpStream) -> Option<(Session, Session)> {
-    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
-    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    let [a, b] = members();
     Some(shake(&a, &b, near, far))
+}
+
+/// Two members of a cluster, which are called a and b.
+pub(crate) fn members() -> [Credentials; 2] {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    ["a", "b"].map(|name| folder.member(name, "hc", &authority))
+}
+
+/// The same, but b does not trust the authority of a.
+pub(crate) fn members_at_odds() -> [Credentials; 2] {
+    let (folder, [ours, theirs]) = (Folder::new(), [(); 2].map(|()| Authority::new("hc").unwrap()));
+    let files = folder.files("a", &ours, &[&ours, &theirs]);
+    [Credentials::load(&files, "hc", "a").unwrap(), folder.member("b", "hc", &theirs)]
 }
 
 /// Has a certificate end at the begin of the next day.
@@ -136,6 +148,11 @@ fn two_members_take_each_other_and_each_proves_its_own_name() {
     let (dialed, accepted) = (dialed.unwrap(), accepted.unwrap());
     dialed.prove("b").unwrap();
     accepted.prove("a").unwrap();
+    let shown = [dialed.shown(), accepted.shown()];
+    assert_eq!(shown, ["b", "a"].map(|name| format!("for electd://two%20sites/{name}")));
+    let unnamed = Session::dial(&a, "b..c", &mut connection().0).unwrap_err().unwrap();
+    let why = "no certificate can name it: \"b..c\" is no DNS name";
+    assert_eq!(unnamed, Fault::of_peer(Cause::OtherMember, why));
     let fault = accepted.prove("b").unwrap_err();
     assert_eq!(fault.cause, Cause::OtherMember);
     assert!(
@@ -288,11 +305,18 @@ fn what_one_side_seals_the_other_reads_across_new_keys_and_a_cut_shows() {
 /// From the day before on, as the clocks of two hosts differ.
 #[test]
 fn a_new_certificate_is_valid_at_once_and_for_two_years() {
-    let pair = Authority::new("hc").unwrap().sign("a").unwrap();
+    let today = || Timestamp::now().to_zoned(TimeZone::UTC).date();
+    let made = || {
+        let (before, pair) = (today(), Authority::new("hc").unwrap().sign("a").unwrap());
+        (before == today()).then_some((before, pair)) // else a day ended meanwhile
+    };
+    let (today, pair) = std::iter::repeat_with(made).find_map(|it| it).unwrap();
     let certificate = CertificateDer::from_pem_slice(pair.cert.as_bytes()).unwrap();
-    let (begin, end) = validity(&certificate).unwrap();
-    let days = |moment| Timestamp::now().duration_until(moment).as_hours() / 24;
-    assert!((-2..=-1).contains(&days(begin)) && (728..=731).contains(&days(end)), "{begin}, {end}");
+    let of = |days: i32| {
+        let day = today.saturating_add(days.days());
+        day.to_zoned(TimeZone::UTC).unwrap().timestamp()
+    };
+    assert_eq!(validity(&certificate), Some((of(-1), of(730))));
 }
 
 #[test]
@@ -358,6 +382,8 @@ fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
     assert!(has(authority.certificate(), &is_last) && !has(&member, &is_last[..5]));
     assert!(has(authority.certificate(), &signs_members) && !has(&member, &signs_members));
     assert!(has(&member, &signs));
+    assert!(has(&member, &[6, 3, 0x55, 0x1d, 0x23]), "it says which authority signed it");
+    assert!(has(authority.certificate(), b"electd CA 20"), "two of them differ in their names");
     // Extended key usages, without which a certificate would serve for mail or code as well.
     let [for_servers, for_clients] = [1, 2].map(|usage| [6, 8, 0x2b, 6, 1, 5, 5, 7, 3, usage]);
     assert!(has(&member, &for_servers) && has(&member, &for_clients));

@@ -13,6 +13,7 @@ use crate::net::deadline::STEP;
 use crate::net::inbox::{Answering, End};
 use crate::net::peers::PeerAddress;
 use crate::net::refused::Refusals;
+use crate::testing::within::within;
 use crate::tls::Security;
 use crate::wire::fuzz::streams;
 
@@ -108,7 +109,9 @@ fn the_end_of_a_connection_is_reported_if_its_welcome_came_too_late() {
         scope.spawn(|| reader.serve(CONNECTION, &closer));
         let mut inbound = Inbound::default();
         let Ok(Event::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
-        inbound.admit(*newcomer);
+        let address = far.local_addr().unwrap().to_string();
+        let admitted = Input::Hello { connection: CONNECTION, address, hello: hello.clone() };
+        assert_eq!(inbound.admit(*newcomer), admitted);
         closer.evict(); // as the oldest of a crowd
         inbound.welcome(CONNECTION, peer, &hello);
         ended(&events, peer, Redial::Refused);
@@ -158,4 +161,76 @@ fn passes_a_certificate_on() -> bool {
 #[test]
 fn a_certificate_that_a_redial_brings_is_passed_on() {
     assert!((0..20).any(|_| passes_a_certificate_on()));
+}
+
+/// Later the connection may be idle for longer than a hello may take.
+#[test]
+fn a_peer_that_is_welcomed_may_be_silent_for_long_and_its_reader_has_its_name() {
+    let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
+    let (reader, events, _answering) = reader(hello.id, refusing().1.to_string());
+    let (closer, mut far) = connection();
+    far.write_all(&streams()[0]).unwrap();
+    thread::scope(|scope| {
+        let reads = scope.spawn(|| {
+            reader.serve(CONNECTION, &closer);
+            std::fs::read_to_string("/proc/thread-self/comm").unwrap()
+        });
+        let mut inbound = Inbound::default();
+        let Ok(Event::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
+        inbound.admit(*newcomer);
+        assert!(closer.stream.read_timeout().unwrap().is_some(), "a hello has its time");
+        inbound.welcome(ConnectionId(8), hello.id, &hello);
+        assert!(!closer.is_welcomed(), "that is not its connection");
+        inbound.welcome(CONNECTION, hello.id, &hello);
+        let waits = || closer.stream.read_timeout().unwrap().is_none();
+        within(TIMEOUT, "it reads without a deadline", waits);
+        inbound.disconnect(hello.id);
+        assert_eq!(reads.join().unwrap(), "reader-b\n");
+    });
+    assert!(events.is_empty(), "it was this node that ended it");
+}
+
+/// A peer that lives waits for a hello, and another reader that waits for the same peer may hear of its death.
+#[test]
+fn a_redial_that_tells_nothing_is_given_up_and_heard_out_by_one_reader_alone() {
+    let (peer, listener) = (NodeId::default(), TcpListener::bind("127.0.0.1:0").unwrap());
+    let (reader, events, _) = reader(peer, listener.local_addr().unwrap().to_string());
+    let begun = Instant::now();
+    reader.ended(CONNECTION, &connection().0, peer);
+    ended(&events, peer, Redial::Accepted);
+    assert!(begun.elapsed() < TIMEOUT && events.is_empty());
+    drop(listener.accept().unwrap());
+    let _turn = reader.places.take_turn(peer, Step::Watch).unwrap();
+    thread::scope(|scope| {
+        let answers = scope.spawn(|| {
+            let mut redial = listener.accept().unwrap().0;
+            let _ = redial.write_all(&streams()[2]); // a certificate
+            redial
+        });
+        reader.ended(CONNECTION, &connection().0, peer);
+        drop(answers.join().unwrap());
+    });
+    ended(&events, peer, Redial::Accepted);
+    assert!(events.is_empty(), "another reader hears it");
+}
+
+#[test]
+fn a_peer_is_redialed_at_its_own_address_and_one_that_is_gone_nowhere() {
+    let (_socket, refuses) = refusing();
+    let id = |number| NodeId(uuid::Uuid::from_u128(number));
+    let (reader, events, _) = reader(id(1), refuses.to_string());
+    let address = "no address".to_owned();
+    let other = PeerAddress { id: id(2), name: "c".to_owned(), address };
+    reader.peers.replace([vec![other], reader.peers.now().to_vec()].concat());
+    for (peer, redial, name) in
+        [(1, Redial::Refused, "b"), (2, Redial::Failed, "c"), (3, Redial::Failed, "?")]
+    {
+        reader.ended(CONNECTION, &connection().0, id(peer));
+        ended(&events, id(peer), redial);
+        assert_eq!(reader.name(id(peer)), name);
+    }
+    let (closer, _far) = connection();
+    closer.shut();
+    reader.ended(CONNECTION, &closer, id(1));
+    assert!(events.is_empty(), "this node ended it");
 }

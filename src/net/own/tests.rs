@@ -52,6 +52,97 @@ fn a_failure_to_accept_is_news_once_and_a_problem_while_it_lasts() {
     assert_eq!([fails(), fails(), fails()], [true, false, false]);
     let told = own.look(&[]);
     assert_eq!(told.as_deref(), Some("this node cannot accept connections: no luck"));
+    own.fails(&io::Error::from_raw_os_error(rustix::io::Errno::MFILE.raw_os_error()));
+    let told = format!("this node cannot accept connections: {}", out_of_descriptors());
+    assert_eq!(own.look(&[]), Some(told));
+
+    let failed_before = |ms| {
+        let since = Instant::now() - Duration::from_millis(ms);
+        own.0.failed.lock().replace((since, "as before".to_owned()));
+    };
+    // The machine may stand still for the rest of the five seconds.
+    let lasts = || {
+        failed_before(4500);
+        let is_told = own.look(&[]).as_deref() == Some("as before");
+        failed_before(4500);
+        is_told && !fails()
+    };
+    assert!((0..20).any(|_| lasts()));
+    failed_before(5000);
+    assert_eq!(own.look(&[]), None, "it has passed");
+    assert!(fails(), "and is news again");
+}
+
+/// What was found at the last look counts until the next.
+#[test]
+fn the_name_is_looked_up_again_after_five_seconds() {
+    let own = bound("127.0.0.1:0".parse().unwrap(), None);
+    let looked_before = |ms| {
+        let since = Instant::now() - Duration::from_millis(ms);
+        *own.0.last_look.lock() = (Some(since), Some("as before".to_owned()));
+        own.look(&[])
+    };
+    assert!((0..20).any(|_| looked_before(4500).as_deref() == Some("as before")));
+    assert_eq!(looked_before(5000), None);
+    assert!(own.0.last_look.lock().0.is_some_and(|at| at.elapsed() < LIMIT), "until the next");
+    assert!((0..20).any(|_| own.look(&[]).is_none()));
+}
+
+/// The listener of a member of this name at this socket.
+fn named(name: &str, socket: TcpListener) -> OwnListener {
+    let own = OwnAddress::new(name, name);
+    let socket = Mutex::new(Some(Arc::new(socket)));
+    let (last_look, failed, on_move) = Default::default();
+    OwnListener(Arc::new(Shared { own, socket, last_look, failed, on_move }))
+}
+
+fn parsed(places: &[&str]) -> Vec<SocketAddr> {
+    places.iter().map(|at| at.parse().unwrap()).collect()
+}
+
+/// As of a host whose address went to another one.
+#[test]
+fn who_listens_where_its_host_is_not_any_more_moves_or_says_so() {
+    let socket = socket2::Socket::new(socket2::Domain::IPV4, socket2::Type::STREAM, None).unwrap();
+    socket.set_freebind_v4(true).unwrap();
+    socket.bind(&"203.0.113.7:0".parse::<SocketAddr>().unwrap().into()).unwrap();
+    socket.listen(1).unwrap();
+    let own = named("db1:7101", socket.into());
+    let first = own.socket().unwrap();
+    let told = "this node listens on 203.0.113.7, which this host does not have any more, so that the others cannot \
+                dial it: give the host that address again, or let db1:7101 mean the one that it has";
+    for found in [&[][..], &["203.0.113.7:1"], &["203.0.113.9:1"], &["127.0.0.1:1"]] {
+        assert_eq!(own.judge(&parsed(found), &[]).as_deref(), Some(told), "{found:?}");
+    }
+    assert!(own.is(&first));
+    // An address of this host that is not loopback, whatever host that is.
+    assert_eq!(own.judge(&parsed(&["127.0.0.1:0", "203.0.113.9:1", "0.0.0.0:0"]), &[]), None);
+    assert_eq!(own.socket().unwrap().local_addr().unwrap().ip(), Ipv4Addr::UNSPECIFIED);
+}
+
+/// This form of an address of loopback does not count as one.
+#[test]
+fn a_name_that_means_another_host_is_wrong_and_one_that_means_a_better_address_is_followed() {
+    let Ok(socket) = TcpListener::bind("[::ffff:127.0.0.1]:0") else {
+        return println!("skipped: this host has no IPv6");
+    };
+    let here = socket.local_addr().unwrap();
+    assert!(!is_elsewhere(here));
+    let own = named("db1:7101", socket);
+    let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
+    let told = "db1:7101 means 203.0.113.9 now, which this host does not have, and this node listens on \
+                ::ffff:127.0.0.1: correct the name";
+    for (found, told) in [
+        (vec![], None),
+        (vec![here], None),
+        (parsed(&["203.0.113.9:1", "[::ffff:127.0.0.1]:1"]), None),
+        (parsed(&["203.0.113.9:1", "203.0.113.8:1"]), Some(told)),
+    ] {
+        assert_eq!(own.judge(&found, &others).as_deref(), told, "{found:?}");
+    }
+    let local = bound("127.0.0.1:0".parse().unwrap(), None);
+    assert_eq!(local.judge(&parsed(&["127.0.0.1:1", "[::ffff:127.0.0.1]:0"]), &others), None);
+    assert_eq!(local.socket().unwrap().local_addr().unwrap().ip(), here.ip(), "it has moved");
 }
 
 /// All of 127/8 is on every host.
@@ -120,6 +211,13 @@ fn of_several_addresses_one_that_others_can_dial_comes_first() {
     assert_eq!(found, ["192.0.2.1:7101", "127.0.1.1:7101", "[::1]:7101"].map(parse));
     let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
     assert_eq!(own.hidden(&others, LIMIT), None);
+    let places = Places::with(|_| Ok(vec!["127.0.1.1:7101".parse().unwrap()]));
+    let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
+    let told = own.hidden(&others, LIMIT).unwrap();
+    assert!(told.starts_with("db1:7101 is 127.0.1.1 on this host, which no other"), "{told}");
+    let places = Places::with(|_| Ok(Vec::new()));
+    let nowhere = OwnAddress { places, ..own };
+    assert_eq!(nowhere.hidden(&others, LIMIT), None);
 }
 
 /// A member that listens on every address is reached whatever its name means.

@@ -6,6 +6,8 @@ use super::*;
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member};
 use crate::core::types::{Drain, Role, Version};
 
+mod format;
+
 /// The content of the state file.
 fn json(record: &Record) -> String {
     String::from_utf8(record.to_json().unwrap()).unwrap()

@@ -1,6 +1,7 @@
 //! HTTPS: what a command or a member asks of a member.
 
 use std::fs;
+use std::io::Write;
 use std::net::Shutdown;
 use std::path::Path;
 use std::thread;
@@ -44,7 +45,14 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     let (ca, cert, key) = (path("a-ca.pem"), path("a-cert.pem"), path("a-key.pem"));
     for shown in [None, Some((&*cert, &*key))] {
         let [asked, served] = asks(&Trust::load(&ca, shown, "hc").unwrap(), &b);
-        assert!(asked.is_ok() && served.unwrap().prove("a").is_ok() == shown.is_some());
+        let served = served.unwrap();
+        assert!(asked.is_ok());
+        let nothing = "it shows no certificate: every member needs one of its own";
+        let (proved, words) = match shown {
+            None => (Err(Fault::of_peer(Cause::NoCertificate, nothing)), ""),
+            Some(_) => (Ok(()), "for electd://hc/a"),
+        };
+        assert_eq!((served.prove("a"), &*served.shown()), (proved, words));
     }
     let [asked, served] = asks(&Trust::load(&ca, None, "another").unwrap(), &b);
     assert_eq!(
@@ -88,4 +96,18 @@ fn files_that_a_command_cannot_use_are_named() {
         assert_eq!(error.key, named, "{error}");
         assert!(error.what.starts_with(what), "{error}");
     }
+}
+
+/// The connection may stay open, as the other side has to close it.
+#[test]
+fn after_its_farewell_a_side_says_nothing() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    let (mut near, mut far) = connection();
+    let (mut asks, mut serves) = super::shake(&a, &b, &mut near, &mut far);
+    near.write_all(&[asks.seal(b"the last").unwrap(), asks.farewell().unwrap()].concat()).unwrap();
+    let mut heard = [0; 20];
+    assert_eq!(serves.read(&mut far, &mut heard).unwrap(), 8);
+    assert_eq!(&heard[..8], b"the last");
+    assert_eq!(serves.read(&mut far, &mut heard).unwrap(), 0);
 }
