@@ -46,7 +46,8 @@ mod tests {
         let file = folder.path().join("cluster.json");
         let deadlines = |quorum: &str| {
             let member = r#"{"name": "a", "id": "0dac99d5-3e7f-40fb-ace7-f991c011c960", "address": "127.0.0.1:1"}"#;
-            let timing = r#"{"failure": "13s", "message": "1s", "heartbeat": "1s", "lease": "11s"}"#;
+            let timing =
+                r#"{"failure": "13s", "message": "1s", "heartbeat": "1s", "lease": "11s"}"#;
             let text = format!(
                 r#"{{"cluster": "c", "quorum": "{quorum}", "data_dir": "d", "timing": {timing}, "members": [{member}]}}"#
             );

@@ -179,7 +179,8 @@ fn a_process_that_may_neither_is_told_both_with_the_limits_that_it_has() {
 /// What is mapped later, too, as far as it is used.
 #[test]
 fn a_node_that_wants_it_has_the_memory_of_its_process_locked() {
-    if alone("realtime::tests::a_node_that_wants_it_has_the_memory_of_its_process_locked").is_some() {
+    if alone("realtime::tests::a_node_that_wants_it_has_the_memory_of_its_process_locked").is_some()
+    {
         return;
     }
     let locked = || {

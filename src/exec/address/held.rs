@@ -260,8 +260,7 @@ mod tests {
         let this = "an_address_that_somebody_removed_is_added_again_and_that_is_told";
         if let Some(output) = alone(&format!("exec::address::held::tests::{this}")) {
             let told = String::from_utf8_lossy(&output.stderr);
-            let words =
-                "electd: somebody removed the address 10.0.0.9/24%lo: it is added again\n";
+            let words = "electd: somebody removed the address 10.0.0.9/24%lo: it is added again\n";
             let is_skipped = String::from_utf8_lossy(&output.stdout).contains("skipped: ");
             return assert!(is_skipped || told == words, "{told}");
         }

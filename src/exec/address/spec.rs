@@ -65,8 +65,9 @@ mod tests {
             assert_eq!(text.parse::<Address>().unwrap().to_string(), text);
         }
         let form = "write it as 10.0.0.9/24%eth0: address, length of the prefix, interface";
-        let prefix =
-            |ip: &str, longest: u8| format!("the prefix of {ip} is to be a number from 1 to {longest}; {form}");
+        let prefix = |ip: &str, longest: u8| {
+            format!("the prefix of {ip} is to be a number from 1 to {longest}; {form}")
+        };
         let name = |name: &str| format!("\"{name}\" cannot be the name of an interface; {form}");
         let host = |ip: &str| format!("{ip} cannot be the address of one host in a network");
         for (text, said) in [

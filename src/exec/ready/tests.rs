@@ -10,8 +10,8 @@ use super::*;
 use crate::core::types::Time;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::plan::tests::{leadership, plan};
-use crate::testing::alone::alone;
 use crate::node::now;
+use crate::testing::alone::alone;
 
 #[test]
 fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
@@ -30,9 +30,7 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     let long = Duration::from_secs(20);
     assert!(matches!(heard.recv_timeout(long), Ok(News::Late)));
     drop(stdin);
-    let Ok(News::Ended(Ok(status))) = heard.recv_timeout(long) else {
-        panic!("no end is told")
-    };
+    let Ok(News::Ended(Ok(status))) = heard.recv_timeout(long) else { panic!("no end is told") };
     assert!(status.success());
     assert!(heard.recv_timeout(long).is_err(), "that was all");
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();

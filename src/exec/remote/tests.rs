@@ -203,8 +203,5 @@ fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
     let changes = node.changes();
     while !node.is_gone() && changes.recv_timeout(ANSWER).is_ok() {}
     assert!(node.hold(Duration::from_secs(7)).is_none(), "nobody is there");
-    assert_eq!(
-        logged(|| node.hand_over()),
-        ["WARN : the node did not say whether it hands over"]
-    );
+    assert_eq!(logged(|| node.hand_over()), ["WARN : the node did not say whether it hands over"]);
 }

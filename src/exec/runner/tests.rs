@@ -328,9 +328,10 @@ fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() 
     assert_eq!(*node.was_asked.lock(), ONCE);
     assert_eq!(child_subreaper().unwrap(), None);
     let gone = End::NodeGone { has_run: false };
-    for (plan, told) in
-        [(cannot, vec![format!("WARN : {why}: the job will begin later")]), (ends("code 3"), vec![])]
-    {
+    for (plan, told) in [
+        (cannot, vec![format!("WARN : {why}: the job will begin later")]),
+        (ends("code 3"), vec![]),
+    ] {
         let (mut node, stopping) = Leading::until("nothing");
         node.leads = false;
         let begun = Instant::now();

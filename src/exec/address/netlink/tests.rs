@@ -10,7 +10,10 @@ use super::*;
 /// Does this in a network of its own, with the interface `lo` alone, if this process may have one.
 pub fn in_own_network(act: impl FnOnce() + Send) {
     // It is that of one thread alone.
-    #[expect(deprecated, reason = "what the other one warns of concerns files, which are shared here")]
+    #[expect(
+        deprecated,
+        reason = "what the other one warns of concerns files, which are shared here"
+    )]
     let unshare = || rustix::thread::unshare(UnshareFlags::NEWNET);
     std::thread::scope(|scope| {
         let own = scope.spawn(|| match unshare() {
@@ -130,11 +133,7 @@ fn an_address_that_nobody_renews_is_told_from_one_that_stays() {
     for (valid_seconds, is_mortal) in
         [(None, false), (Some(0), true), (Some(3), true), (Some(4), false)]
     {
-        assert_eq!(
-            Present { index: 1, valid_seconds }.is_mortal(),
-            is_mortal,
-            "{valid_seconds:?}"
-        );
+        assert_eq!(Present { index: 1, valid_seconds }.is_mortal(), is_mortal, "{valid_seconds:?}");
     }
 }
 
