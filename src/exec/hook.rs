@@ -302,7 +302,8 @@ pub(super) mod tests {
         let limit = Duration::from_millis(50);
         let late = HooksConfig { timeout: limit, ..hook("sleep 1000") };
         assert_eq!(run(&late, &event(""), "hc", &|| None), Ended::Late(limit));
-        let later = || Some(Instant::now() + LONG);
+        let begun = Instant::now();
+        let later = || Some(begun + Duration::from_secs(20));
         assert_eq!(run(&late, &event(""), "hc", &later), Ended::Late(limit), "which comes first");
         let stops = Instant::now();
         let ended = run(&hook("sleep 1000"), &event(""), "hc", &|| Some(stops));

@@ -177,6 +177,16 @@ mod tests {
             let lo = netlink.index("lo").unwrap().unwrap();
             let here: Address = "10.0.0.9/24%lo".parse().unwrap();
             netlink.add(&here, lo).unwrap();
+            let elsewhere: Address = "10.0.0.8/24%peer".parse().unwrap();
+            let pair = ["link", "add", "other", "type", "veth", "peer", "name", "peer"];
+            let made = std::process::Command::new("ip").args(pair).status();
+            if made.is_ok_and(|status| status.success()) {
+                let other = netlink.index("other").unwrap().unwrap();
+                netlink.add(&elsewhere, other).unwrap();
+                let told = check_one(&mut netlink, &elsewhere).unwrap_err().to_string();
+                let why = Refused::Exists(elsewhere, "other".to_owned()).to_string();
+                assert_eq!(told, why);
+            }
             let others = Address { interface: "elsewhere".to_owned(), ..here.clone() };
             let why = Refused::NoInterface(others.clone()).to_string();
             assert_eq!(check_one(&mut netlink, &others).unwrap_err().to_string(), why);

@@ -215,7 +215,8 @@ fn a_node_that_starts_with_a_hook_tells_it_what_has_happened_and_waits_for_it_wh
     let hooks = Hooks::start(&node.handle(), "hc", config).unwrap();
     within(Duration::from_secs(20), "it has led", || told(&folder).contains("leading\n"));
     let shared = hooks.0.clone();
-    hooks.stop();
+    let stops = thread::spawn(move || hooks.stop());
+    within(Duration::from_secs(20), "it has stopped", || stops.is_finished());
     assert!(shared.thread.lock().is_none());
     let left = shared.end.lock().unwrap().saturating_duration_since(Instant::now());
     assert!(left <= Duration::from_secs(20) && !left.is_zero(), "the time of one run: {left:?}");

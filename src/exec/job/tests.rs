@@ -155,7 +155,7 @@ fn is_killed(change: impl Fn(&mut Job<'_, Node>)) -> bool {
     change(&mut job);
     job.overrule();
     assert!(!job.overruled, "at once");
-    job.late_since = job.late_since.map(|_| ago(seconds(15)));
+    job.late_since = job.late_since.map(|_| ago(seconds(20)));
     job.overrule();
     assert!(!job.overruled, "it has a quarter of the time after KILL");
     job.late_since = job.late_since.map(|_| ago(seconds(25)));
@@ -286,6 +286,7 @@ fn watched(
     let mut end = None;
     let mut lines = Vec::new();
     std::thread::scope(|scope| {
+        let (tell, change) = (tell, change); // a test that fails ends the job
         let watches = scope.spawn(|| {
             let mut end = None;
             let lines = logged(|| end = Some(job.watch(&changes, &stopping).unwrap()));

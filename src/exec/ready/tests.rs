@@ -61,7 +61,12 @@ fn a_guard_ends_as_its_test_wants() {
     assert_eq!(begin.epoch, 7); // on a terminal it has a group, too
     let number = number.parse().unwrap();
     if how == "leave" {
-        Command::new("sleep").arg("1000").stdout(Stdio::null()).spawn().unwrap();
+        let mut left = Command::new("sh");
+        left.args(["-c", "sleep 1000 &"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null());
+        left.status().unwrap();
     }
     if how == "code" {
         std::process::exit(number);
