@@ -64,8 +64,8 @@ impl AsFd for Alarm {
 }
 
 fn timespec(nanos: u64) -> Timespec {
-    let seconds = i64::try_from(nanos / 1_000_000_000).unwrap_or(i64::MAX);
-    Timespec { tv_sec: seconds, tv_nsec: i64::try_from(nanos % 1_000_000_000).unwrap_or(0) as _ }
+    let [tv_sec, tv_nsec] = [nanos / 1_000_000_000, nanos % 1_000_000_000].map(u64::cast_signed);
+    Timespec { tv_sec, tv_nsec: tv_nsec as _ }
 }
 
 /// The alarms that go off if the leadership is not renewed.
@@ -115,7 +115,8 @@ mod tests {
         let alarm = Alarm::new().unwrap();
         assert_eq!(alarm.is_due(), Ok(true), "it is not set");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
-        assert!(alarm.left().unwrap() > Duration::from_secs(50));
+        let left = alarm.left().unwrap();
+        assert!((50..60).contains(&left.as_secs()) && left.subsec_nanos() > 0, "{left:?}");
         alarm.set(Time(0)).unwrap();
         assert_eq!(alarm.is_due(), Ok(true));
         let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
@@ -125,6 +126,28 @@ mod tests {
         assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
         assert_eq!(alarm.is_due(), Ok(false));
+    }
+
+    /// A clock that stands still while the host sleeps would have a job outlive the lease.
+    #[test]
+    fn an_alarm_goes_by_the_time_since_the_boot_and_nobody_waits_to_clear_it() {
+        use std::os::fd::AsRawFd;
+        let alarm = Alarm::new().unwrap();
+        let info = format!("/proc/self/fdinfo/{}", alarm.as_fd().as_raw_fd());
+        let told = std::fs::read_to_string(info).unwrap();
+        assert!(told.contains("\nclockid: 7\n"), "CLOCK_BOOTTIME: {told}");
+        let flags = rustix::fs::fcntl_getfl(&alarm).unwrap();
+        assert!(flags.contains(rustix::fs::OFlags::NONBLOCK), "{flags:?}");
+        let Timespec { tv_sec, tv_nsec } = timespec(5_000_000_007);
+        assert_eq!((tv_sec, tv_nsec), (5, 7));
+    }
+
+    #[test]
+    fn a_leadership_that_ends_before_the_time_to_end_a_job_leaves_none() {
+        let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(800))).unwrap();
+        alarms.renewed(Time(5), None);
+        let Alarms { term, kill, late, .. } = alarms;
+        assert_eq!([term, kill, late].map(|alarm| alarm.is_due()), [Ok(true); 3]);
     }
 
     #[test]

@@ -82,6 +82,7 @@ mod tests {
     use super::*;
     use crate::exec::plan::tests::{leadership, plan};
     use crate::node::logged::logged;
+    use crate::testing::within::within;
 
     /// A plan with this cleanup in this folder.
     fn plan_of(folder: &Path, script: &str) -> Plan {
@@ -98,8 +99,8 @@ mod tests {
     /// One that would take longer than a test waits, and a leadership of this length. It is killed meanwhile.
     fn killed(stop_after: Duration, left: Duration) {
         let folder = tempfile::tempdir().unwrap();
-        let plan =
-            plan_of(folder.path(), &format!("sleep 20; touch {}/ended", folder.path().display()));
+        let script = "sleep 20 & echo $! >${0%/*}/left; wait; touch ${0%/*}/ended";
+        let plan = plan_of(folder.path(), script);
         let (plan, leadership) = (Plan { stop_after, ..plan }, leadership(left, None));
         let told = logged(|| run(&plan, &leadership)).join("; ");
         let words = format!(
@@ -110,6 +111,11 @@ mod tests {
         let left = leadership.remaining();
         assert!(left > Duration::from_millis(200), "the next leader may be there: {left:?}");
         assert!(!folder.path().join("ended").exists(), "it ran to its end");
+        let sleeps = fs::read_to_string(folder.path().join("left")).unwrap();
+        let stat = || fs::read_to_string(format!("/proc/{}/stat", sleeps.trim()));
+        within(Duration::from_secs(10), "what it started has ended as well", || {
+            stat().map_or(true, |stat| stat.contains(") Z "))
+        });
     }
 
     /// The next leader does not wait for it.

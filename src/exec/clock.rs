@@ -12,3 +12,14 @@ pub fn own() -> String {
     let link = fs::read_link("/proc/self/ns/time").unwrap_or_default();
     link.to_string_lossy().into_owned()
 }
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    #[test]
+    fn a_clock_is_named_as_the_kernel_names_its_time_namespace() {
+        let link = Command::new("readlink").arg("/proc/self/ns/time").output().unwrap();
+        assert_eq!(super::own(), String::from_utf8(link.stdout).unwrap().trim());
+    }
+}

@@ -32,3 +32,30 @@ impl Deadlines {
         Deadlines { term: whole / 4, kill: whole / 8 }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::config;
+
+    #[test]
+    fn a_job_has_an_eighth_of_a_renewal_to_end_after_term_and_an_eighth_after_kill() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("cluster.json");
+        let deadlines = |quorum: &str| {
+            let member = r#"{"name": "a", "id": "0dac99d5-3e7f-40fb-ace7-f991c011c960", "address": "127.0.0.1:1"}"#;
+            let timing =
+                r#"{"failure": "13s", "message": "1s", "heartbeat": "1s", "lease": "11s"}"#;
+            let text = format!(
+                r#"{{"cluster": "c", "quorum": "{quorum}", "data_dir": "d", "timing": {timing}, "members": [{member}]}}"#
+            );
+            fs::write(&file, text).unwrap();
+            let Deadlines { term, kill } = Deadlines::of(&config::load(&file).unwrap());
+            (term.as_millis(), kill.as_millis())
+        };
+        assert_eq!(deadlines("majority"), (2_250, 1_125), "of 9 s");
+        assert_eq!(deadlines("none"), (2_750, 1_375), "of 11 s");
+    }
+}

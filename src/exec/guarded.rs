@@ -13,7 +13,7 @@ use std::os::fd::AsFd;
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
-use rustix::process::{Pid, Signal, getpid, kill_process, setpgid};
+use rustix::process::{Pid, getpid, setpgid};
 
 use super::order::Begin;
 use super::parent;
@@ -25,7 +25,7 @@ pub const GUARDED: &str = "guarded";
 /// The terminal of the process that asks.
 const TERMINAL: &str = "/dev/tty";
 
-/// A process that waits to become the command.
+/// A process that waits to become the command. It ends when this is dropped.
 pub struct Waiting {
     pid: Pid,
     pipe: PipeWriter,
@@ -52,11 +52,6 @@ impl Waiting {
             self.pipe.write_all(&begin.bytes())?;
         }
         Ok(self.pid)
-    }
-
-    /// Nothing is to be run.
-    pub fn dismiss(self) {
-        let _ = kill_process(self.pid, Signal::KILL); // it has not been waited for, so it is there
     }
 }
 

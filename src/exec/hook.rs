@@ -170,11 +170,11 @@ impl Output {
     }
 
     fn take(&mut self, byte: u8) {
-        if byte != b'\n' {
-            self.line.push(byte);
-        }
         if byte == b'\n' || self.line.len() == LINE {
             self.log();
+        }
+        if byte != b'\n' {
+            self.line.push(byte);
         }
     }
 
@@ -289,6 +289,9 @@ pub(super) mod tests {
         assert_eq!(cut[100], info("hook: 3 more lines were left out".to_owned()));
         let (_, long) = ran("head -c 1500 /dev/zero | tr '\\0' x");
         assert_eq!(long, [1000, 500].map(|count| info(format!("hook: {}", "x".repeat(count)))));
+        let (_, exact) = ran("printf '%01000d\\nnext\\n\\n' 0");
+        let lines = ["0".repeat(1000), "next".to_owned(), String::new()];
+        assert_eq!(exact, lines.map(|line| info(format!("hook: {line}"))));
     }
 
     #[test]
@@ -299,6 +302,9 @@ pub(super) mod tests {
         let limit = Duration::from_millis(50);
         let late = HooksConfig { timeout: limit, ..hook("sleep 1000") };
         assert_eq!(run(&late, &event(""), "hc", &|| None), Ended::Late(limit));
+        let begun = Instant::now();
+        let later = || Some(begun + Duration::from_secs(20));
+        assert_eq!(run(&late, &event(""), "hc", &later), Ended::Late(limit), "which comes first");
         let stops = Instant::now();
         let ended = run(&hook("sleep 1000"), &event(""), "hc", &|| Some(stops));
         assert!(

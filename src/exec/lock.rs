@@ -99,7 +99,8 @@ mod tests {
             let held = take(&lock).unwrap();
             assert_eq!(held_now().as_ref(), Some(&lock));
             let refused = take(&lock).expect_err("it is held").to_string();
-            assert!(refused.ends_with(" is held: another job has not ended"), "{refused}");
+            let words = format!("{} is held: another job has not ended", lock.display());
+            assert_eq!(refused, words);
             drop(held);
             // A program that another test starts at this moment has a copy of the file until its exec.
             let soon = Duration::from_secs(10);

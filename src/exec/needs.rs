@@ -102,24 +102,31 @@ mod tests {
         let why = |program: &str| is_no_program(&OsString::from(program));
         assert_eq!(why("/bin/sh"), None);
         assert_eq!(why("sh"), None, "PATH decides when it is run");
-        assert!(why("./no/such/worker").unwrap().contains("No such file"));
-        assert!(why("/etc/passwd").unwrap().contains("Permission denied"));
+        for (program, error) in [
+            ("./no/such/worker", "No such file or directory (os error 2)"),
+            ("/etc/passwd", "Permission denied (os error 13)"),
+        ] {
+            let words = format!("{program} cannot be run on this host: {error}");
+            assert_eq!(why(program), Some(words));
+        }
         assert_eq!(why("/etc").as_deref(), Some("/etc is no program"));
     }
 
     #[test]
     fn what_is_missing_is_named_with_its_remedy() {
-        let words = |errno: Errno| Unmet { call: "pidfd_open", error: errno.into() }.to_string();
-        assert!(
-            words(Errno::PERM).starts_with("no job can be guarded here, as pidfd_open fails: ")
-        );
-        assert!(words(Errno::PERM).contains("seccomp"));
-        assert!(words(Errno::ACCESS).contains("SystemCallFilter="));
-        assert!(words(Errno::NOSYS).contains("Linux 5.4"));
-        assert!(words(Errno::MFILE).contains("LimitNOFILE"));
-        assert!(words(Errno::NOENT).contains("mount -t proc"));
-        let whole = "no job can be guarded here, as pidfd_open fails: Function not implemented (os error 38); \
-                     use Linux 5.4 or later";
-        assert_eq!(words(Errno::NOSYS), whole);
+        let filter = "have the filter of system calls allow it: the seccomp profile of the container, or \
+                      SystemCallFilter= of the unit";
+        for (errno, remedy) in [
+            (Errno::PERM, filter),
+            (Errno::ACCESS, filter),
+            (Errno::NOSYS, "use Linux 5.4 or later"),
+            (Errno::MFILE, MORE_FILES),
+            (Errno::NOENT, "mount the file system of processes: mount -t proc proc /proc"),
+        ] {
+            let error = io::Error::from(errno);
+            let words =
+                format!("no job can be guarded here, as pidfd_open fails: {error}; {remedy}");
+            assert_eq!(Unmet { call: "pidfd_open", error }.to_string(), words);
+        }
     }
 }

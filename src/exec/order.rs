@@ -93,9 +93,9 @@ impl Begin {
         let mut beside = SendAncillaryBuffer::new(&mut space);
         let given = [alarms.term.as_fd(), alarms.kill.as_fd()];
         beside.push(SendAncillaryMessage::ScmRights(&given));
-        let bytes = self.bytes();
-        let sent = sendmsg(guard, &[IoSlice::new(&bytes)], &mut beside, SendFlags::NOSIGNAL)?;
-        if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
+        // So few bytes are sent as a whole.
+        sendmsg(guard, &[IoSlice::new(&self.bytes())], &mut beside, SendFlags::NOSIGNAL)?;
+        Ok(())
     }
 
     /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or no longer needs the
@@ -145,12 +145,17 @@ mod tests {
 
     #[test]
     fn each_word_is_read_as_it_was_written() {
+        assert_eq!(Order::Answer.bytes(), [0; Order::LENGTH]);
         assert_eq!(Order::read(&Order::Answer.bytes()), Order::Answer);
+        let past = Order::End { kill: Time(0) }.bytes();
+        assert_eq!(past, pair(1, 0), "no time is left");
         for left in [Duration::ZERO, Duration::from_secs(600)] {
             let (before, bytes) = (now(), Order::End { kill: now() + left }.bytes());
             let Order::End { kill } = Order::read(&bytes) else { panic!("{bytes:?}") };
             assert!((before + left..=now() + left).contains(&kill), "{kill:?}");
         }
+        let begin = Begin { epoch: 7, group: Pid::from_raw(258) };
+        assert_eq!(begin.bytes(), [7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
         for group in [None, Pid::from_raw(i32::MAX)] {
             let begin = Begin { epoch: u64::MAX - 1, group };
             assert_eq!(Begin::read(&begin.bytes()), begin);
@@ -168,7 +173,8 @@ mod tests {
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
         rustix::io::write(&electd, &begin.bytes()).unwrap();
-        assert!(Begin::receive(&guard).is_err(), "there are no alarms to act by");
+        let refused = Begin::receive(&guard).unwrap_err().to_string();
+        assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");
         drop(electd);
         assert!(Begin::receive(&guard).unwrap().is_none(), "electd has ended");
     }

@@ -146,38 +146,4 @@ fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::process::Command;
-
-    use super::*;
-    use crate::core::types::Time;
-    use crate::exec::deadlines::Deadlines;
-    use crate::node::now;
-
-    #[test]
-    fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
-        let alarms = Arc::new(Alarms::new(Deadlines::of_renewal(TIMEOUT)).unwrap());
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let stdin = child.stdin.take();
-        let process = Arc::new(pidfd_open(Pid::from_child(&child), PidfdFlags::empty()).unwrap());
-        let (news, heard) = bounded(2);
-        alarms.late.set(Time(1)).unwrap();
-        assert!(!has_ended(&process, &alarms.late, &news), "it is late, and runs");
-        assert!(matches!(heard.try_recv(), Ok(News::Late)));
-        assert!(heard.is_empty());
-        alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
-        let heard = watch(child, &process, &alarms).unwrap();
-        alarms.late.set(Time(1)).unwrap();
-        let long = Duration::from_secs(20);
-        assert!(matches!(heard.recv_timeout(long), Ok(News::Late)));
-        drop(stdin);
-        let Ok(News::Ended(Ok(status))) = heard.recv_timeout(long) else {
-            panic!("no end is told")
-        };
-        assert!(status.success());
-        assert!(heard.recv_timeout(long).is_err(), "that was all");
-        alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
-        assert!(has_ended(&process, &alarms.late, &news));
-        assert!(news.is_empty(), "it ended in time");
-    }
-}
+pub(super) mod tests;

@@ -38,13 +38,29 @@ fn ignored() -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use signal_hook::consts::{SIGCHLD, SIGPIPE};
+    use signal_hook::consts::{SIGCHLD, SIGPIPE, SIGTERM};
 
     use super::*;
+    use crate::testing::alone::alone;
 
     #[test]
     fn what_is_ignored_is_not_heeded() {
         // Every Rust program ignores PIPE.
-        assert_eq!(heeded(&[SIGPIPE, SIGCHLD]), [SIGCHLD]);
+        assert_eq!(heeded(&[SIGCHLD, SIGPIPE, SIGTERM]), [SIGCHLD, SIGTERM]);
+    }
+
+    #[test]
+    fn a_process_survives_foreign_signals_and_those_that_it_names_but_ignores_none_more() {
+        let this =
+            "a_process_survives_foreign_signals_and_those_that_it_names_but_ignores_none_more";
+        if alone(&format!("exec::signals::tests::{this}")).is_some() {
+            return;
+        }
+        let before = ignored();
+        survive(&[SIGTERM, SIGPIPE]).unwrap();
+        for signal in [SIGALRM, SIGUSR1, SIGUSR2, SIGTERM, SIGPIPE] {
+            signal_hook::low_level::raise(signal).unwrap();
+        }
+        assert_eq!(ignored(), before, "a program would inherit that");
     }
 }

@@ -102,38 +102,85 @@ pub fn read<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<
 mod tests {
     use super::*;
 
+    /// As an electd of another version says it, and as this one has to.
+    #[track_caller]
+    fn is_written<T>(word: &T, line: &str)
+    where
+        T: Serialize + DeserializeOwned + PartialEq + std::fmt::Debug,
+    {
+        let mut bytes = Vec::new();
+        write(&mut bytes, word).unwrap();
+        assert_eq!(String::from_utf8(bytes).unwrap(), format!("{line}\n"));
+        let mut lines = line.as_bytes();
+        assert_eq!(read::<T>(&mut lines).unwrap().as_ref(), Some(word), "{line}");
+        assert_eq!(read::<T>(&mut lines).unwrap(), None);
+    }
+
     #[test]
     fn lines_are_read_as_they_were_written() {
-        let words = [
-            FromNode::Welcome {
-                lock: "exec-1.lock".to_owned(),
-                addresses: Vec::new(),
-                clock: None,
-                takes_failures: false,
-                coroner: None,
-            },
-            FromNode::Welcome {
-                lock: "exec-2.lock".to_owned(),
-                addresses: vec!["a".to_owned()],
-                clock: Some("time:[1]".to_owned()),
-                takes_failures: true,
-                coroner: Some(3),
-            },
-            FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
-            FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },
-            FromNode::DoesNotLead,
-            FromNode::Held(true),
-            FromNode::Resigned(None),
-        ];
-        let mut bytes = Vec::new();
-        words.iter().for_each(|word| write(&mut bytes, word).unwrap());
-        let mut lines = &bytes[..];
-        for word in words {
-            assert_eq!(read(&mut lines).unwrap(), Some(word));
+        let older = FromNode::Welcome {
+            lock: "exec-1.lock".to_owned(),
+            addresses: Vec::new(),
+            clock: None,
+            takes_failures: false,
+            coroner: None,
+        };
+        let newer = FromNode::Welcome {
+            lock: "exec-2.lock".to_owned(),
+            addresses: vec!["a".to_owned()],
+            clock: Some("time:[1]".to_owned()),
+            takes_failures: true,
+            coroner: Some(3),
+        };
+        for (word, line) in [
+            (&older, r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false}}"#),
+            (
+                &newer,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"coroner":3}}"#,
+            ),
+            (
+                &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
+                r#"{"leads":{"epoch":7,"until":18446744073709551615}}"#,
+            ),
+            (
+                &FromNode::Leads { epoch: 7, until: 9, renewal: Some(3) },
+                r#"{"leads":{"epoch":7,"until":9,"renewal":3}}"#,
+            ),
+            (&FromNode::DoesNotLead, r#""does_not_lead""#),
+            (&FromNode::Ending, r#""ending""#),
+            (&FromNode::Held(true), r#"{"held":true}"#),
+            (&FromNode::Resigned(None), r#"{"resigned":null}"#),
+            (&FromNode::Resigned(Some("so".to_owned())), r#"{"resigned":"so"}"#),
+        ] {
+            is_written(word, line);
         }
-        assert_eq!(read::<FromNode>(&mut lines).unwrap(), None);
+        let reason = "code 3".to_owned();
+        for (word, line) in [
+            (
+                FromExec::Hold { most_ms: 9, registers: true },
+                r#"{"hold":{"most_ms":9,"registers":true}}"#,
+            ),
+            (FromExec::Ended, r#""ended""#),
+            (FromExec::Resign, r#""resign""#),
+            (FromExec::Failed { reason }, r#"{"failed":{"reason":"code 3"}}"#),
+        ] {
+            is_written(&word, line);
+        }
+        let bare = read(&mut &b"{\"welcome\":{\"lock\":\"exec-1.lock\"}}"[..]).unwrap();
+        assert_eq!(bare, Some(older), "an older node says no more");
+        let hold = read(&mut &b"{\"hold\":{\"most_ms\":9}}"[..]).unwrap();
+        assert_eq!(hold, Some(FromExec::Hold { most_ms: 9, registers: false }), "an older exec");
+    }
+
+    #[test]
+    fn a_line_of_another_protocol_or_a_longer_one_is_refused() {
         assert!(read::<FromExec>(&mut &b"{\"run\": 1}\n"[..]).is_err());
-        let long = format!("{{\"failed\":{{\"reason\":\"{}\"}}}}\n", "x".repeat(LONGEST as usize));
-        assert!(read::<FromExec>(&mut long.as_bytes()).is_err(), "it would fill the memory");
+        let line = |length: usize| {
+            let around = r#"{"failed":{"reason":""}}"#.len() + 1;
+            format!("{{\"failed\":{{\"reason\":\"{}\"}}}}\n", "x".repeat(length - around))
+        };
+        let (longest, longer) = (line(4097), line(4098)); // with its end, which may be missing
+        assert!(read::<FromExec>(&mut longest.as_bytes()).unwrap().is_some());
+        assert!(read::<FromExec>(&mut longer.as_bytes()).is_err(), "it would fill the memory");
     }
 }

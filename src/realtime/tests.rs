@@ -4,7 +4,11 @@ use std::fs;
 use std::process::Command;
 use std::thread;
 
+use rustix::process::{Resource, Rlimit, setrlimit};
+use rustix::thread::{CapabilitySet, capabilities, set_capabilities};
+
 use super::*;
+use crate::testing::alone::alone;
 
 /// The policy (0: ordinary, 1: SCHED_FIFO) and the real-time priority of a thread, as the kernel shows them.
 fn scheduling(stat: &str) -> (u32, u8) {
@@ -35,7 +39,7 @@ fn what_a_thread_in_real_time_starts_is_scheduled_ordinarily() {
             println!("skipped: {refused}");
             return;
         }
-        assert_eq!((own_scheduling(), status.holds), ((1, PRIORITY), true));
+        assert_eq!((own_scheduling(), status.holds), ((1, 10), true));
         assert_eq!(thread::spawn(own_scheduling).join().unwrap(), (0, 0));
         let child = Command::new("cat").arg("/proc/self/stat").output().unwrap();
         assert_eq!(scheduling(&String::from_utf8(child.stdout).unwrap()), (0, 0));
@@ -73,10 +77,13 @@ fn the_words_of_a_refusal_name_what_forbids_it() {
     let remedy =
         " (in a unit LimitRTPRIO=10 and RestrictRealtime=no, for a container --ulimit rtprio=10)";
     assert_eq!(sentence(Some(9)), format!("{limit}{remedy}; its memory is not locked"));
+    let forbidden = "its threads have ordinary scheduling: not permitted: RLIMIT_RTPRIO allows it, so a filter or the \
+                     control group forbids it (in a unit RestrictRealtime=no and \
+                     SystemCallFilter=sched_setscheduler; where the kernel schedules groups in real time, \
+                     cpu.rt_runtime_us); its memory is not locked";
     for enough in [Some(10), None] {
-        assert!(sentence(enough).contains("RLIMIT_RTPRIO allows it"), "{}", sentence(enough));
+        assert_eq!(sentence(enough), forbidden);
     }
-    assert!(sentence(Some(9)).ends_with("; its memory is not locked"));
 }
 
 #[test]
@@ -88,7 +95,7 @@ fn a_thread_that_wakes_the_election_runs_in_real_time_meanwhile() {
             println!("skipped: this host refuses it");
             return;
         }
-        assert_eq!((meanwhile, own_scheduling()), ((1, PRIORITY), (0, 0)));
+        assert_eq!((meanwhile, own_scheduling()), ((1, 10), (0, 0)));
         assert_eq!(Realtime::default().meanwhile(own_scheduling), (0, 0));
     })
     .join()
@@ -132,4 +139,65 @@ fn all_that_is_refused_is_one_sentence() {
     assert_eq!(words([Some("a"), Some("b")]).as_deref(), Some("a; b"));
     let holds = Realtime(Some(Arc::default())).status();
     assert_eq!(holds, Some(RealtimeStatus { holds: true, refused: None }));
+}
+
+/// Neither capability, and these limits for all of this process.
+fn limited(realtime: u64, memory: u64) {
+    let mut own = capabilities(None).unwrap();
+    own.effective -= CapabilitySet::SYS_NICE | CapabilitySet::IPC_LOCK;
+    set_capabilities(None, own).unwrap();
+    for (resource, limit) in [(Resource::Rtprio, realtime), (Resource::Memlock, memory)] {
+        let limit = Rlimit { current: Some(limit), maximum: Some(limit) };
+        setrlimit(resource, limit).unwrap();
+    }
+}
+
+/// And not only when the first thread of the node has tried.
+#[test]
+fn a_process_that_may_neither_is_told_both_with_the_limits_that_it_has() {
+    let this = "a_process_that_may_neither_is_told_both_with_the_limits_that_it_has";
+    if alone(&format!("realtime::tests::{this}")).is_some() {
+        return;
+    }
+    limited(0, 65_536);
+    let words = "its threads have ordinary scheduling: Operation not permitted (os error 1): RLIMIT_RTPRIO is 0 and \
+                 has to be 10 or more (in a unit LimitRTPRIO=10 and RestrictRealtime=no, for a container --ulimit \
+                 rtprio=10); its memory is not locked: RLIMIT_MEMLOCK is 65536 bytes and has to be unlimited (in a \
+                 unit LimitMEMLOCK=infinity, for a container --ulimit memlock=-1)";
+    let status = Realtime::begin(true).status().unwrap();
+    assert_eq!(status, RealtimeStatus { holds: false, refused: Some(words.to_owned()) });
+    assert_eq!(refusal().as_deref(), Some(words));
+    assert_eq!(Realtime::begin(false).status(), None);
+    let wanted = Realtime(Some(Arc::default()));
+    assert_eq!(wanted.meanwhile(own_scheduling), (0, 0));
+    assert!(wanted.status().unwrap().holds, "nobody was refused yet");
+    wanted.enter();
+    let (scheduling, _) = words.split_once("; ").unwrap();
+    assert_eq!(wanted.status().unwrap().refused.as_deref(), Some(scheduling));
+}
+
+/// What is mapped later, too, as far as it is used.
+#[test]
+fn a_node_that_wants_it_has_the_memory_of_its_process_locked() {
+    if alone("realtime::tests::a_node_that_wants_it_has_the_memory_of_its_process_locked").is_some()
+    {
+        return;
+    }
+    let locked = || {
+        let status = fs::read_to_string("/proc/self/status").unwrap();
+        let line = status.lines().find_map(|line| line.strip_prefix("VmLck:")).unwrap();
+        line.trim().trim_end_matches(" kB").parse::<u64>().unwrap()
+    };
+    assert_eq!(locked(), 0);
+    if let Some(why) = refused::memory() {
+        return println!("skipped: {why}");
+    }
+    let realtime = Realtime::begin(true);
+    let before = locked();
+    assert!(before > 0);
+    let later = vec![1_u8; 64 << 20];
+    assert!(locked() >= before + (60 << 10), "{} kB of {before}", locked());
+    drop(later);
+    let refused = realtime.status().unwrap().refused;
+    assert!(refused.is_none_or(|why| !why.contains("memory")));
 }

@@ -16,7 +16,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("limits", &["core"]),
     ("wire", &["limits"]),
     ("tls", &["limits"]),
-    ("realtime", &[]),
+    ("realtime", &["testing"]),
     ("net", &["wire", "tls", "realtime", "testing"]),
     ("store", &["limits"]),
     ("rank", &["limits"]),

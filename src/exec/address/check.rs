@@ -117,12 +117,84 @@ fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::netlink::tests::in_own_network;
     use super::*;
 
     #[test]
     fn the_same_address_is_refused_twice() {
         let twice = ["10.0.0.9/24%lo", "10.0.0.9/32%eth0"].map(|text| text.parse().unwrap());
-        assert!(matches!(check(&twice), Err(Refused::Twice(_))));
+        let refused = check(&twice).unwrap_err().to_string();
+        assert_eq!(refused, "--address 10.0.0.9 is given twice: give it once");
+    }
+
+    /// The capabilities of a thread are its own.
+    #[test]
+    fn a_process_that_may_not_hold_addresses_is_told_what_it_lacks() {
+        let address = ["10.0.0.9/24%no-such".parse().unwrap()];
+        let told = |dropped: CapabilitySet| {
+            let address = address.clone();
+            let asked = move || {
+                let mut own = capabilities(None).unwrap();
+                own.effective -= dropped;
+                rustix::thread::set_capabilities(None, own).unwrap();
+                check(&address).unwrap_err().to_string()
+            };
+            thread::spawn(asked).join().unwrap()
+        };
+        let (admin, raw) = (CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW);
+        let lacks = |name: &'static str| Refused::Capability(name).to_string();
+        assert_eq!(told(admin), lacks("CAP_NET_ADMIN"));
+        if !capabilities(None).unwrap().effective.contains(admin | raw) {
+            return println!("skipped: this process may not hold addresses");
+        }
+        assert_eq!(told(raw), lacks("CAP_NET_RAW"));
+        let nowhere = told(CapabilitySet::empty());
+        assert!(nowhere.contains("no interface \"no-such\""), "it may: {nowhere}");
+    }
+
+    #[test]
+    fn an_ipv6_address_needs_an_interface_that_carries_ipv6() {
+        in_own_network(|| {
+            let v6: Address = "fd00:9::9/64%lo".parse().unwrap();
+            let mut netlink = Netlink::open().unwrap();
+            let file = "/proc/sys/net/ipv6/conf/lo/disable_ipv6";
+            for (disabled, is_refused) in [("1", true), ("0", false)] {
+                if fs::write(file, disabled).is_err() {
+                    return println!("skipped: {file} cannot be written");
+                }
+                let told = check_one(&mut netlink, &v6).map_err(|error| error.to_string());
+                let why = Refused::NoIpv6(v6.clone(), file.into()).to_string();
+                assert_eq!(told, if is_refused { Err(why) } else { Ok(()) });
+            }
+        });
+    }
+
+    /// By a killed electd. The kernel removes it from this interface, and on another one it would be somebody else's.
+    #[test]
+    fn an_address_that_is_left_here_is_waited_for_and_one_elsewhere_is_not() {
+        in_own_network(|| {
+            let mut netlink = Netlink::open().unwrap();
+            let lo = netlink.index("lo").unwrap().unwrap();
+            let here: Address = "10.0.0.9/24%lo".parse().unwrap();
+            netlink.add(&here, lo).unwrap();
+            let elsewhere: Address = "10.0.0.8/24%peer".parse().unwrap();
+            let pair = ["link", "add", "other", "type", "veth", "peer", "name", "peer"];
+            let made = std::process::Command::new("ip").args(pair).status();
+            if made.is_ok_and(|status| status.success()) {
+                let other = netlink.index("other").unwrap().unwrap();
+                netlink.add(&elsewhere, other).unwrap();
+                let told = check_one(&mut netlink, &elsewhere).unwrap_err().to_string();
+                let why = Refused::Exists(elsewhere, "other".to_owned()).to_string();
+                assert_eq!(told, why);
+            }
+            let others = Address { interface: "elsewhere".to_owned(), ..here.clone() };
+            let why = Refused::NoInterface(others.clone()).to_string();
+            assert_eq!(check_one(&mut netlink, &others).unwrap_err().to_string(), why);
+            let begun = Instant::now();
+            check_one(&mut netlink, &here).unwrap();
+            assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
+            assert!(netlink.find(here.ip).unwrap().is_none());
+        });
     }
 
     #[test]

@@ -160,20 +160,29 @@ mod tests {
     use nix::ifaddrs::getifaddrs;
     use nix::sys::socket::LinkAddr;
 
+    use super::super::netlink::tests::in_own_network;
     use super::*;
     use crate::testing::alone::alone;
 
     /// A switch may lose the first, as when it has yet to learn that the host is there.
     #[test]
     fn addresses_are_announced_again_before_they_are_renewed() {
+        let millis = Duration::from_millis;
+        let before = now();
         let mut held = Held::begin(&[]).unwrap().unwrap();
-        assert!(held.due() < held.renewal);
+        let after = now();
+        assert!((before + millis(200)..=after + millis(200)).contains(&held.due()));
+        assert!((before + millis(1000)..=after + millis(1000)).contains(&held.renewal));
         held.announcement = Some(Time(0));
+        held.renewal = after + Duration::from_secs(1000);
         held.tend().unwrap();
-        assert_eq!(held.due(), held.renewal, "and once");
+        assert_eq!(held.due(), after + Duration::from_secs(1000), "and once");
         held.renewal = Time(0);
+        let before = now();
         held.tend().unwrap();
-        assert!(held.renewal > now(), "they are renewed when that is due");
+        assert!((before + millis(1000)..=now() + millis(1000)).contains(&held.renewal));
+        held.announcement = Some(held.renewal + millis(1));
+        assert_eq!(held.due(), held.renewal, "whichever comes first");
         assert!(held.end());
     }
 
@@ -219,6 +228,58 @@ mod tests {
         assert!(!held.unheard);
     }
 
+    /// And when it is dropped, whatever was not done.
+    #[test]
+    fn addresses_are_there_while_they_are_held_and_all_or_none() {
+        in_own_network(|| {
+            let mut netlink = Netlink::open().unwrap();
+            let addresses: Vec<Address> = ["10.0.0.9/24%lo", "fd00:9::9/64%lo", "10.0.0.8/24%lo"]
+                .map(|text| text.parse().unwrap())
+                .into();
+            let mut are_there = |expected: bool| {
+                for address in &addresses {
+                    assert_eq!(netlink.find(address.ip).unwrap().is_some(), expected, "{address}");
+                }
+            };
+            let held = Held::begin(&addresses).unwrap().unwrap();
+            are_there(true);
+            assert!(held.end());
+            are_there(false);
+            drop(Held::begin(&addresses).unwrap().unwrap());
+            are_there(false);
+            let nowhere = ["10.0.0.7/24%no-such".parse().unwrap()];
+            let all = [&addresses[..], &nowhere].concat();
+            let refused = Held::begin(&all).unwrap().err().unwrap();
+            assert!(!refused.is_left());
+            are_there(false);
+        });
+    }
+
+    #[test]
+    fn an_address_that_somebody_removed_is_added_again_and_that_is_told() {
+        let this = "an_address_that_somebody_removed_is_added_again_and_that_is_told";
+        if let Some(output) = alone(&format!("exec::address::held::tests::{this}")) {
+            let told = String::from_utf8_lossy(&output.stderr);
+            let words = "electd: somebody removed the address 10.0.0.9/24%lo: it is added again\n";
+            let is_skipped = String::from_utf8_lossy(&output.stdout).contains("skipped: ");
+            return assert!(is_skipped || told == words, "{told}");
+        }
+        in_own_network(|| {
+            let address: Address = "10.0.0.9/24%lo".parse().unwrap();
+            let mut held = Held::begin(std::slice::from_ref(&address)).unwrap().unwrap();
+            let mut netlink = Netlink::open().unwrap();
+            let lo = netlink.index("lo").unwrap().unwrap();
+            let mut is_there_when_due = |netlink: &mut Netlink| {
+                held.renewal = Time(0);
+                held.tend().unwrap();
+                netlink.find(address.ip).unwrap().is_some()
+            };
+            assert!(is_there_when_due(&mut netlink));
+            netlink.remove(&address, lo).unwrap();
+            assert!(is_there_when_due(&mut netlink));
+        });
+    }
+
     /// No kernel knows such a prefix, and none removes it for a process that may not.
     #[test]
     fn an_address_that_cannot_be_removed_is_told() {
@@ -227,7 +288,8 @@ mod tests {
             let told = String::from_utf8_lossy(&output.stderr);
             let words = "electd: cannot remove the address fd00:9::9/200%lo: ";
             assert!(told.starts_with(words), "{told}");
-            return assert!(told.ends_with("; the kernel does within 3s\n"), "{told}");
+            assert!(told.ends_with("; the kernel does within 3s\n"), "{told}");
+            return assert_eq!(told.lines().count(), 1, "{told}");
         }
         let mut held = Held::begin(&[]).unwrap().unwrap();
         let index = held.netlink.index("lo").unwrap().unwrap();

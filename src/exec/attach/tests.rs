@@ -1,6 +1,7 @@
 //! A node that leads, and what the processes attached to it hear and obtain.
 
 use std::io::{BufRead, Read};
+use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use super::*;
@@ -108,10 +109,8 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     until("it holds the leadership", || holding(&node) == 1);
     words::write(&exec.stream, &FromExec::Ended).unwrap();
     until("nothing of the command is left", || holding(&node) == 0);
-    let FromNode::Resigned(Some(why)) = exec.asks(&FromExec::Resign) else {
-        panic!("no other is there")
-    };
-    assert!(!why.is_empty());
+    let alone = node.handle().command(Command::Resign { to: None }, LONG).unwrap_err().to_string();
+    assert_eq!(exec.asks(&FromExec::Resign), FromNode::Resigned(Some(alone)));
     let failed = FromExec::Failed { reason: "code 3".to_owned() };
     assert_eq!(exec.asks(&failed), FromNode::Resigned(None));
     let handle = node.handle();
@@ -159,6 +158,7 @@ fn a_node_that_stops_ends_all_connections_and_takes_nobody_in() {
     let later = attached.clone();
     attached.stop();
     exec.lines.read_to_string(&mut String::new()).unwrap();
+    assert!(later.lines.lock().is_empty(), "nobody is attached");
     assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 0, "its lock is gone");
     let mut refused = String::new();
     Exec::of(&later).lines.read_to_string(&mut refused).unwrap();
@@ -199,8 +199,63 @@ fn a_node_is_asked_in_its_own_process() {
     drop(hold);
     until("the leadership is not held", || holding(&node) == 0);
     let told = logged(|| Leader::hand_over(&handle)).join("; ");
-    assert!(told.starts_with("WARN : this node leads on: "), "{told}");
+    let alone = handle.command(Command::Resign { to: None }, LONG).unwrap_err();
+    assert_eq!(told, format!("WARN : this node leads on: {alone}"));
     Leader::stand_back(&handle, "code 3");
     let failure = handle.status().failure.expect("it stands back");
     assert_eq!((failure.count, failure.reason.as_str()), (1, "code 3"));
+}
+
+/// It has to tell the others something, and its lines wait in the socket.
+#[test]
+fn a_process_that_does_not_read_is_waited_for_a_second() {
+    let node = leader().unwrap();
+    let (attached, _folder) = attached(&node);
+    let mut exec = Exec::of(&attached);
+    assert!(exec.number().is_some());
+    let timeout = attached.lines.lock()[&1].stream.write_timeout().unwrap();
+    assert_eq!(timeout, Some(Duration::from_secs(1)));
+}
+
+/// The users of the group open the lock, and may not write to it.
+#[test]
+fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock() {
+    let node = leader().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let is_root = rustix::process::geteuid().is_root();
+    let group = if is_root { 65533 } else { rustix::process::getegid().as_raw() };
+    let all: Vec<Address> =
+        (1..=33).map(|host| format!("10.0.0.{host}/24%eth0").parse().unwrap()).collect();
+    let state = folder.path().to_owned();
+    let attached = Attached::new(node.handle(), state, Some(group), &all, Attendance::Unasked);
+    let mut exec = Exec::of(&attached);
+    exec.head();
+    let FromNode::Welcome { lock, addresses, .. } = exec.hears() else { panic!("no welcome") };
+    let shown: Vec<String> = all[..32].iter().map(Address::to_string).collect();
+    assert_eq!(addresses, shown);
+    let lock = fs::metadata(folder.path().join(lock)).unwrap();
+    assert_eq!((lock.permissions().mode() & 0o777, lock.gid()), (0o640, group));
+}
+
+/// Before the leadership goes, and where it has gone.
+#[test]
+fn a_process_is_told_that_a_leadership_ends() {
+    let node = leader().unwrap();
+    let (attached, _folder) = attached(&node);
+    let mut exec = Exec::of(&attached);
+    assert!(exec.number().is_some());
+    exec.holds();
+    let stops = thread::spawn(move || drop(node));
+    let told = |exec: &mut Exec| loop {
+        match exec.hears() {
+            FromNode::Leads { .. } => {}
+            word => break word,
+        }
+    };
+    assert_eq!(told(&mut exec), FromNode::Ending);
+    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    assert_eq!(told(&mut exec), FromNode::DoesNotLead);
+    stops.join().unwrap();
+    let hold = FromExec::Hold { most_ms: 1000, registers: true };
+    assert_eq!(exec.asks(&hold), FromNode::Held(false), "there is nothing to hold");
 }

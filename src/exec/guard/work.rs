@@ -100,19 +100,15 @@ impl Guard {
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
         let waiting = if is_empty { None } else { Some(Waiting::start(&task.command)?) };
-        let Some((begin, [term, kill])) = Begin::receive(&electd)? else {
-            if let Some(waiting) = waiting {
-                waiting.dismiss();
-            }
-            return Ok(None);
-        };
+        let Some((begin, [term, kill])) = Begin::receive(&electd)? else { return Ok(None) };
         let lock = ManuallyDrop::new(lock::take(&task.lock)?);
         electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        if term.is_due()? {
+        let left = term.left()?;
+        if left.is_zero() {
             return Err(Failed::Late);
         }
-        *registered = register(&task, &term)?;
+        *registered = register(&task, left)?;
         // A process that finds the lock free after the death of electd relies on it that no command
         // begins.
         if is_closed(&electd)? {
@@ -300,8 +296,7 @@ impl Guard {
             }
             thread::sleep(PAUSE);
         }
-        let none = if self.command.is_some() { 128 + 9 } else { 0 };
-        self.ended.unwrap_or(none)
+        self.ended.unwrap_or_default() // none without a command
     }
 
     /// Removes the addresses.
@@ -362,7 +357,7 @@ impl Guard {
     /// Until electd says something, a child ends, the addresses are to be tended, TERM or KILL is due, or it is this time.
     fn wait(&self, due: Option<Time>) -> io::Result<()> {
         let tend = self.addresses.as_ref().map(Held::due);
-        let due = self.ordered.filter(|at| *at > now()).into_iter().chain(tend).chain(due).min();
+        let due = tend.into_iter().chain(due).min();
         if let Some(due) = due {
             self.own.set(due)?;
         }

@@ -188,3 +188,36 @@ fn a_first_hook_is_told_what_comes_and_a_later_one_takes_its_place() {
     handle.replace(hook("true")).unwrap();
     assert!(shared.thread.lock().is_none(), "the node has stopped");
 }
+
+#[test]
+fn a_hook_is_told_each_kind_of_change_but_not_what_only_an_operator_needs() {
+    let told = [
+        (EventKind::Leading, true),
+        (EventKind::Following, true),
+        (EventKind::NoLeader, true),
+        (EventKind::MemberUp, true),
+        (EventKind::MemberDown, true),
+        (EventKind::Problem, false),
+        (EventKind::ProblemOver, false),
+        (EventKind::Takeover, false),
+        (EventKind::Removed, true),
+        (EventKind::Stopping, true),
+    ];
+    for (kind, is_told) in told {
+        assert_eq!(runs_for(kind), is_told, "{kind:?}");
+    }
+}
+
+#[test]
+fn a_node_that_starts_with_a_hook_tells_it_what_has_happened_and_waits_for_it_when_it_stops() {
+    let node = crate::node::example::leader().unwrap();
+    let (folder, config) = notes();
+    let hooks = Hooks::start(&node.handle(), "hc", config).unwrap();
+    within(Duration::from_secs(20), "it has led", || told(&folder).contains("leading\n"));
+    let shared = hooks.0.clone();
+    let stops = thread::spawn(move || hooks.stop());
+    within(Duration::from_secs(20), "it has stopped", || stops.is_finished());
+    assert!(shared.thread.lock().is_none());
+    let left = shared.end.lock().unwrap().saturating_duration_since(Instant::now());
+    assert!(left <= Duration::from_secs(20) && !left.is_zero(), "the time of one run: {left:?}");
+}

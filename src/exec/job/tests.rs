@@ -2,6 +2,7 @@
 
 use std::process::{Child, Command, Stdio};
 
+use crossbeam::channel::{Sender, bounded};
 use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::*;
@@ -124,15 +125,19 @@ fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     let leadership = leadership(true);
     let plan = Plan { addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()], ..plan() };
     let (mut job, mut guard) = job(&LIVES, &plan, &leadership, getpid());
-    assert_eq!(job.pause(), Some(QUESTION));
+    assert_eq!(job.pause(), Some(seconds(1)));
+    job.ordered = Some(ago(seconds(50)));
+    assert_eq!(job.pause(), Some(Duration::from_millis(1)), "whichever comes first");
+    job.ordered = None;
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
     assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
     assert!(!job.is_frozen());
     guard.write_all(&[0]).unwrap();
     assert!(!job.is_frozen());
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
-    job.asked = Some(ago(UNANSWERED));
-    assert!(job.is_frozen());
+    assert!(!job.is_frozen(), "it has yet to answer");
+    job.asked = Some(ago(seconds(3)));
+    assert!(job.is_frozen(), "the kernel removes its addresses");
     guard.write_all(&[0]).unwrap();
     assert!(!job.is_frozen(), "it was busy");
 }
@@ -149,15 +154,19 @@ fn is_killed(change: impl Fn(&mut Job<'_, Node>)) -> bool {
     let (mut job, _guard) = job(&LIVES, &plan, &leadership, Pid::from_child(&child));
     change(&mut job);
     job.overrule();
-    job.overrule();
     assert!(!job.overruled, "at once");
-    job.late_since = job.late_since.map(|_| ago(seconds(26)));
+    job.late_since = job.late_since.map(|_| ago(seconds(20)));
     job.overrule();
+    assert!(!job.overruled, "it has a quarter of the time after KILL");
+    job.late_since = job.late_since.map(|_| ago(seconds(25)));
+    let told = logged(|| (0..2).for_each(|_| job.overrule()));
+    let words = "WARN : the guard of the job did not act in time: killing both";
+    assert_eq!(told, vec![words; usize::from(job.overruled)]);
     let (overruled, pause) = (job.overruled, job.pause());
     drop(child.stdin.take());
     let status = child.wait().unwrap();
     assert_eq!(status.signal() == Some(Signal::KILL.as_raw()), overruled, "{status}");
-    assert_eq!(pause == Some(PAUSE), overruled);
+    assert_eq!(pause == Some(seconds(1)), overruled);
     overruled
 }
 
@@ -166,7 +175,7 @@ fn a_guard_that_did_not_act_is_killed() {
     assert!(!is_killed(|_| ()));
     assert!(is_killed(|job| job.alarms.late.set(Time(0)).unwrap()));
     assert!(is_killed(|job| job.ordered = Some(ago(seconds(51)))));
-    assert!(!is_killed(|job| job.ordered = Some(ago(seconds(1)))), "it may be about to");
+    assert!(!is_killed(|job| job.ordered = Some(ago(seconds(30)))), "it may be about to");
 }
 
 #[test]
@@ -258,4 +267,65 @@ fn the_code_of_a_command_counts_where_nobody_ended_it() {
     assert_eq!(no_address.verdict(), (Left::Something, JobEnd::NoAddress));
     let addresses_alone = Ended { has_command: false, ..leading(0) };
     assert_eq!(addresses_alone.verdict(), (Left::Nothing, JobEnd::WithLeadership));
+}
+
+/// How a job ended whose guard ended with this status after all that `act` does: it tells changes, stops the job, and hears
+/// what the guard is told. And what was logged.
+fn watched(
+    status: i32,
+    act: impl FnOnce(&Sender<Change>, &mut Option<Sender<()>>, &mut dyn FnMut() -> Order),
+) -> ((Left, JobEnd), Vec<String>) {
+    let leadership = leadership(true);
+    let plan = Plan { stop_after: seconds(500), command: vec!["sh".into()], ..plan() };
+    let ((tell, news), (change, changes), (stop, stopping)) =
+        (bounded(0), bounded(0), bounded::<()>(0));
+    let (mut job, far) = job(&LIVES, &plan, &leadership, getpid());
+    far.set_nonblocking(false).unwrap();
+    far.set_read_timeout(Some(seconds(20))).unwrap();
+    job.news = news;
+    let mut end = None;
+    let mut lines = Vec::new();
+    std::thread::scope(|scope| {
+        let (tell, change) = (tell, change); // a test that fails ends the job
+        let watches = scope.spawn(|| {
+            let mut end = None;
+            let lines = logged(|| end = Some(job.watch(&changes, &stopping).unwrap()));
+            (end.unwrap(), lines)
+        });
+        let mut hears = || {
+            let mut bytes = [0; Order::LENGTH];
+            (&far).read_exact(&mut bytes).unwrap();
+            Order::read(&bytes)
+        };
+        let mut stop = Some(stop);
+        act(&change, &mut stop, &mut hears);
+        tell.send(News::Late).unwrap(); // that is looked into, and no end
+        tell.send(News::Ended(Ok(ExitStatus::from_raw(status)))).unwrap();
+        let (of, told) = watches.join().unwrap();
+        (end, lines) = (Some(of), told);
+    });
+    (end.unwrap(), lines)
+}
+
+/// The first reason to end it counts.
+#[test]
+fn a_job_that_is_to_end_has_as_long_as_its_plan_says() {
+    let ((left, end), lines) = watched(3 << 8, |change, stop, hears| {
+        *stop = None;
+        assert_kill_in(Some(hears()), 500);
+        change.send(Change::Ending { within: seconds(9) }).unwrap();
+    });
+    assert_eq!((left, end), (Left::Nothing, JobEnd::WithStop(3)));
+    assert_eq!(lines, ["INFO : the leadership is to end: the job is told to end"]);
+    let (ended, lines) = watched(3 << 8, |change, _, hears| {
+        change.send(Change::Leading { epoch: 1 }).unwrap();
+        change.send(Change::Ending { within: seconds(9) }).unwrap();
+        assert_kill_in(Some(hears()), 500);
+    });
+    assert_eq!(ended, (Left::Nothing, JobEnd::WithLeadership));
+    let told = [
+        "INFO : the leadership is to end: the job is told to end",
+        "INFO : the job has ended, since the leadership does",
+    ];
+    assert_eq!(lines, told);
 }

@@ -1,15 +1,19 @@
 //! When a job begins, what its end means for the node, and when it is started again.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
-use crossbeam::channel::bounded;
+use crossbeam::channel::{Sender, bounded};
 use parking_lot::Mutex;
-use rustix::process::{WaitId, WaitIdOptions, waitid};
+use rustix::process::{Signal, WaitId, WaitIdOptions, child_subreaper, waitid};
 
 use super::*;
+use crate::exec::guard::{BY_DEADLINE, NO_ADDRESS};
 use crate::exec::plan::tests::{leadership, plan};
+use crate::exec::ready::tests::{GUARD, ending};
 use crate::node::logged::logged;
 use crate::rank::HELPER;
+use crate::testing::alone::alone;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(1000);
@@ -136,5 +140,204 @@ fn a_job_failed_soon_if_it_ended_with_another_code_than_0_within_a_minute() {
     assert_eq!(failed_soon(JobEnd::ByItself(0), now), None, "it has done its work");
     for end in [JobEnd::WithLeadership, JobEnd::WithStop(3), JobEnd::GuardLost] {
         assert_eq!(failed_soon(end, now), None, "{end:?}");
+    }
+}
+
+/// A job in a leadership of the time for which a heartbeat is good counts by that, not by the plan.
+#[test]
+fn a_job_begins_by_what_the_node_says_of_its_renewals() {
+    let seconds = Duration::from_secs;
+    for (left, is_enough) in [(5, false), (15, true)] {
+        let leadership = leadership(seconds(left), Some(seconds(40)));
+        assert_eq!(has_time(&plan(), &leadership), is_enough, "{left}");
+    }
+}
+
+/// A node that leads. A hold that ends stops the runner, or takes the node along.
+struct Leading {
+    /// Whether it leads from the first look on, or is gone at the second.
+    leads: bool,
+    looks: AtomicUsize,
+    goes: bool,
+    stops_at: &'static str,
+    open: Mutex<Option<Sender<()>>>,
+    was_asked: Mutex<Vec<String>>,
+}
+
+impl Leading {
+    /// Of a runner that stops when this is asked for.
+    fn until(stops_at: &'static str) -> (Leading, Receiver<()>) {
+        let (open, stopping) = bounded(0);
+        let (looks, was_asked) = (AtomicUsize::new(0), Mutex::default());
+        let open = Mutex::new(Some(open));
+        (Leading { leads: true, looks, goes: false, stops_at, open, was_asked }, stopping)
+    }
+
+    fn note(&self, what: &str) {
+        let mut was_asked = self.was_asked.lock();
+        was_asked.push(what.to_owned());
+        if what.starts_with(self.stops_at) || was_asked.len() > 8 {
+            *self.open.lock() = None;
+        }
+    }
+}
+
+struct Held<'a>(&'a Leading);
+
+impl Drop for Held<'_> {
+    fn drop(&mut self) {
+        self.0.note("released");
+    }
+}
+
+impl<'a> Leader for &'a Leading {
+    type Hold = Held<'a>;
+
+    fn changes(&self) -> Receiver<Change> {
+        never()
+    }
+
+    fn leadership(&self) -> Option<Leadership> {
+        self.looks.fetch_add(1, Ordering::SeqCst);
+        self.leads.then(|| leadership(LONG, None))
+    }
+
+    fn hold(&self, most: Duration) -> Option<Held<'a>> {
+        self.note(&format!("hold for {most:?}"));
+        Some(Held(self))
+    }
+
+    fn hand_over(&self) {
+        self.note("hand over");
+    }
+
+    fn stand_back(&self, reason: &str) {
+        let (code, after) = reason.split_once(" after ").unwrap();
+        assert!(after.ends_with('s'), "a time: {reason}");
+        self.note(&format!("stand back: {code}"));
+    }
+
+    fn is_gone(&self) -> bool {
+        let has_run = self.was_asked.lock().iter().any(|asked| asked == "released");
+        !self.leads && self.looks.load(Ordering::SeqCst) > 0 || self.goes && has_run
+    }
+}
+
+/// A plan whose guard ends in this way: it is the test of that name, run by this program alone.
+fn ends(how: &str) -> Plan {
+    Plan { lock: "--exact".into(), command: vec![GUARD.into()], cluster: ending(how), ..plan() }
+}
+
+const ONCE: [&str; 2] = ["hold for 1001s", "released"];
+
+/// How a runner ended, and what its node was asked for besides.
+#[track_caller]
+fn assert_run(what: &str, plan: &Plan, expected: End, asked: &[&str]) {
+    let (node, stopping) = Leading::until("released");
+    assert_eq!(run(&&node, plan, &stopping), expected, "{what}");
+    assert_eq!(*node.was_asked.lock(), [&ONCE[..], asked].concat(), "{what}");
+}
+
+/// Where the command would be started again, it is found to stop instead.
+#[test]
+fn the_end_of_a_job_means_what_its_plan_says() {
+    if alone("exec::runner::tests::the_end_of_a_job_means_what_its_plan_says").is_some() {
+        return;
+    }
+    let again = End::Stopped(None);
+    for (code, restart, end) in [
+        (0, Restart::Never, End::Command(0)),
+        (0, Restart::OnFailure, End::Command(0)),
+        (0, Restart::Always, again),
+        (3, Restart::Never, End::Command(3)),
+        (3, Restart::OnFailure, again),
+        (3, Restart::Always, again),
+    ] {
+        for moves in [false, true] {
+            let plan = Plan { restart, moves, ..ends(&format!("code {code}")) };
+            // If it is started again here, then once before another host is to try.
+            let is_failure = moves && code == 3 && restart == Restart::Never;
+            let asked = if is_failure { &["stand back: code 3"][..] } else { &[] };
+            assert_run(&format!("{code} {restart:?} {moves}"), &plan, end, asked);
+        }
+    }
+    let by = |signal: Signal| ends(&format!("signal {}", signal.as_raw()));
+    for (signal, end, asked) in [
+        (BY_DEADLINE, End::Lost, &[][..]),
+        (NO_ADDRESS, End::NoAddress, &["hand over"]),
+        (Signal::KILL, End::Lost, &["hand over"]),
+    ] {
+        let plan = Plan { moves: true, ..by(signal) };
+        assert_run(&format!("{signal:?}"), &plan, end, asked);
+        assert_run(&format!("{signal:?}"), &Plan { returns: true, ..plan }, again, asked);
+    }
+    let (mut node, stopping) = Leading::until("nothing");
+    node.goes = true;
+    let returns = Plan { returns: true, ..by(BY_DEADLINE) };
+    assert_eq!(run(&&node, &returns, &stopping), End::NodeGone { has_run: true });
+    assert_eq!(child_subreaper().unwrap(), None, "it adopts only while a job runs");
+}
+
+/// As it would be by the guard. A guard that ends itself has run the cleanup.
+#[test]
+fn what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run() {
+    let this = "what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run";
+    if alone(&format!("exec::runner::tests::{this}")).is_some() {
+        return;
+    }
+    let failed = "WARN : the cleanup /bin/false failed: exit status: 1";
+    let killed = "WARN : the guard of the job was killed, and the job with it: the node hands over";
+    let ended = "INFO : the job has ended, since the leadership does";
+    for (signal, told) in [(Signal::KILL, &[failed, killed][..]), (BY_DEADLINE, &[ended])] {
+        let how = format!("leave {}", signal.as_raw());
+        let plan = Plan { cleanup: Some("/bin/false".into()), ..ends(&how) };
+        let (node, stopping) = Leading::until("released");
+        let lines = logged(|| assert_eq!(run(&&node, &plan, &stopping), End::Lost));
+        let begun = format!("INFO : runs {GUARD} in epoch 7, guard ");
+        assert!(lines[0].starts_with(&begun), "{lines:?}");
+        assert_eq!(&lines[1..], told);
+        assert!(tree::is_childless(), "nothing is left, and nothing is to be reaped");
+    }
+}
+
+/// Only then another host is to try.
+#[test]
+fn a_job_that_fails_again_after_a_restart_stands_back() {
+    if alone("exec::runner::tests::a_job_that_fails_again_after_a_restart_stands_back").is_some() {
+        return;
+    }
+    let (node, stopping) = Leading::until("stand back");
+    let plan = Plan { restart: Restart::OnFailure, moves: true, ..ends("code 3") };
+    let begun = Instant::now();
+    assert_eq!(run(&&node, &plan, &stopping), End::Stopped(None));
+    assert!(begun.elapsed() >= Duration::from_secs(1), "the wait before it is started again");
+    let asked = [&ONCE[..], &ONCE, &["stand back: code 3"]].concat();
+    assert_eq!(*node.was_asked.lock(), asked);
+}
+
+#[test]
+fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() {
+    let this = "a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready";
+    if alone(&format!("exec::runner::tests::{this}")).is_some() {
+        return;
+    }
+    let why = "nul byte found in provided data";
+    let cannot = Plan { command: vec!["\0".into()], ..plan() };
+    let (node, stopping) = Leading::until("nothing");
+    let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), End::Command(70)));
+    assert_eq!(told, [format!("ERROR : the job cannot be run: {why}")]);
+    assert_eq!(*node.was_asked.lock(), ONCE);
+    assert_eq!(child_subreaper().unwrap(), None);
+    let gone = End::NodeGone { has_run: false };
+    for (plan, told) in [
+        (cannot, vec![format!("WARN : {why}: the job will begin later")]),
+        (ends("code 3"), vec![]),
+    ] {
+        let (mut node, stopping) = Leading::until("nothing");
+        node.leads = false;
+        let begun = Instant::now();
+        assert_eq!(logged(|| assert_eq!(run(&&node, &plan, &stopping), gone)), told);
+        assert!(begun.elapsed() >= Duration::from_millis(200), "its election may not be over");
+        assert!(tree::is_childless(), "the guard that was ready has ended");
     }
 }

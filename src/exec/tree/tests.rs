@@ -10,9 +10,20 @@ use crate::testing::alone::alone;
 fn a_process_is_told_with_its_name_and_state() {
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
     let pid = Pid::from_child(&child);
-    let words = undead(&[pid]);
-    assert!(words.contains(&format!(": {} (", pid.as_raw_nonzero())), "{words}");
-    assert!(words.contains(", state "), "{words}");
+    // A process that is stopped waits where it does until it goes on.
+    rustix::process::kill_process(pid, Signal::STOP).unwrap();
+    let stopped = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(pid), stopped).unwrap();
+    let number = pid.as_raw_nonzero();
+    let place = fs::read_to_string(format!("/proc/{number}/wchan")).unwrap_or_default();
+    let place = if place.is_empty() { "?" } else { &place };
+    assert_eq!(
+        undead(&[pid]),
+        format!(
+            "KILL did not end these processes of the job yet: {number} (cat, state T, in {place})"
+        )
+    );
+    rustix::process::kill_process(pid, Signal::CONT).unwrap();
     drop(child.stdin.take());
     child.wait().unwrap();
     assert!(undead(&[pid]).ends_with("(gone)"));

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::{Command, Output};
 
-use super::guard::can_trace;
+use super::setup::can_trace;
 use crate::support::Cluster;
 use crate::support::Finished;
 use story::story;

@@ -6,6 +6,7 @@
 use std::fs::File;
 use std::io::{self, PipeReader, Write};
 use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
@@ -13,7 +14,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, Signal, kill_process, kill_process_group};
 use story::story;
 
-use super::guard::{Guard, Setup, text, until};
+use super::setup::{Guard, Setup, can_trace, text, until};
 use super::{command_of, only_child};
 use crate::support::script::script;
 use crate::support::traced::Traced;
@@ -63,16 +64,22 @@ const STOP: &str =
 
 #[story]
 fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
-    let ends: [(&str, &str, End); 4] = [
-        ("by itself", "exit 3", |_| ()),
-        ("electd is killed", "exec sleep 100000", Guard::orphan),
-        ("KILL is due", "trap '' TERM; while :; do sleep 0.1; done", |guard| {
-            guard.kill(3 * SECOND);
-            guard.term(1);
-        }),
-        ("TERM is due", "exec sleep 100000", |guard| guard.term(1)),
+    let by_deadline = (None, Some(Signal::USR1.as_raw()));
+    let ends: [(&str, &str, End, _); 4] = [
+        ("by itself", "exit 3", |_| (), (Some(3), None)),
+        ("electd is killed", "exec sleep 100000", Guard::orphan, (Some(128 + 15), None)),
+        (
+            "KILL is due",
+            "trap '' TERM; while :; do sleep 0.1; done",
+            |guard| {
+                guard.kill(3 * SECOND);
+                guard.term(1);
+            },
+            by_deadline,
+        ),
+        ("TERM is due", "exec sleep 100000", |guard| guard.term(1), by_deadline),
     ];
-    for (what, then, end) in ends {
+    for (what, then, end, code) in ends {
         let folder = tempfile::tempdir().unwrap();
         let _server = Server::start(folder.path());
         let cleanup = program(folder.path(), "cleanup", STOP);
@@ -87,7 +94,7 @@ fn the_work_of_a_server_ends_with_the_command_whatever_ends_that() {
         assert!(!folder.path().join("working").exists(), "{what}: {ended:?}");
         assert_eq!(text(folder.path(), "epochs"), "7\n", "{what}");
         assert_eq!(text(folder.path(), "stderr"), "", "{what}");
-        assert_eq!(ended.code() == Some(3), then == "exit 3", "{what}: {ended:?}");
+        assert_eq!((ended.code(), ended.signal()), code, "{what}");
     }
 }
 
@@ -98,7 +105,7 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     let hangs = "trap '' TERM; (setsid sleep 100000 &); touch cleans; while :; do sleep 0.01; done";
     for (script, said) in [
         (hangs, "did not end in time: killed after"),
-        ("touch cleans; exit 4", "failed, with code 4"),
+        ("touch cleans; exit 4", "failed, with code 4\n"),
     ] {
         let folder = tempfile::tempdir().unwrap();
         let cleanup = program(folder.path(), "cleanup", script);
@@ -111,13 +118,35 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
         }
         assert_eq!(guard.end().code(), Some(3));
         let told = text(folder.path(), "stderr");
-        assert!(told.contains(&format!("electd: the cleanup {cleanup} {said}")), "{told}");
+        assert!(told.starts_with(&format!("electd: the cleanup {cleanup} {said}")), "{told}");
+        assert_eq!(told.lines().count(), 1, "{told}");
     }
     let folder = tempfile::tempdir().unwrap();
     let setup = Setup { cleanup: "/no/such/program", ..Setup::of("exit 3") };
     assert_eq!(setup.start(folder.path()).end().code(), Some(3));
     let told = text(folder.path(), "stderr");
-    assert!(told.contains("cannot run the cleanup /no/such/program: No such file"), "{told}");
+    let why = "No such file or directory (os error 2)";
+    assert_eq!(told, format!("electd: cannot run the cleanup /no/such/program: {why}\n"));
+}
+
+/// It has a group of its own, by which it is killed where nobody can look for its processes.
+#[story]
+fn a_cleanup_is_killed_where_its_guard_cannot_look_for_processes() {
+    if !can_trace() {
+        return;
+    }
+    let folder = tempfile::tempdir().unwrap();
+    let hangs = "readlink /proc/$$/fd/0 >stdin; echo $ELECTD_EPOCH >epoch
+        trap '' TERM; touch cleans; while :; do sleep 0.01; done";
+    let cleanup = program(folder.path(), "cleanup", hangs);
+    let strace = ["-e", "trace=getdents64", "-e", "inject=getdents64:error=EIO"];
+    let setup = Setup { cleanup: &cleanup, strace: &strace, ..Setup::of("exit 3") };
+    let mut guard = setup.start(folder.path());
+    until(folder.path(), "cleans");
+    guard.kill(1);
+    assert_eq!(guard.end().code(), Some(3));
+    assert_eq!(text(folder.path(), "stdin"), "/dev/null\n");
+    assert_eq!(text(folder.path(), "epoch"), "7\n");
 }
 
 /// The alarm of TERM went off when nobody was left to get it: the cleanup needs the processor more.

@@ -1,156 +1,15 @@
 //! The guard alone, with alarms as electd gives them to it: the test is the electd that renews just at the deadline.
 
 use std::fs::{self, File};
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
-use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::{
-    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
-    timerfd_settime,
-};
 use story::story;
 
+use super::only_child;
+use super::setup::{Guard, LONG, Setup, alarm, can_trace, said, set, text, until};
 use crate::support::{ensure, eventually};
-
-/// In nanoseconds: longer than a test waits, so that no alarm does what the guard is to do by itself.
-const LONG: u64 = 3_600_000_000_000;
-
-/// A guard of a command for the shell, and what electd has of it.
-pub struct Guard {
-    process: Child,
-    electd: Option<UnixStream>,
-    alarms: [OwnedFd; 2],
-}
-
-/// A command for the shell, and how its guard is started.
-pub struct Setup<'a> {
-    pub script: &'a str,
-    /// The alarms of TERM and KILL go off after this many nanoseconds.
-    pub alarms: [u64; 2],
-    pub cleanup: &'a str,
-    /// The longest time from TERM to KILL once electd is killed, and for the cleanup, in milliseconds.
-    pub limit: &'a str,
-    pub is_leased: bool,
-    /// The socket where it registers, or nothing.
-    pub register: &'a str,
-    /// The addresses that it holds.
-    pub addresses: &'a [&'a str],
-    /// What strace does with the calls of the guard alone.
-    pub strace: &'a [&'a str],
-    /// What it prints to, where that is no file.
-    pub stderr: Option<&'a OwnedFd>,
-}
-
-impl Setup<'_> {
-    pub fn of(script: &str) -> Setup<'_> {
-        let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
-        let (is_leased, addresses, strace, stderr) = (true, &[], &[], None);
-        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace, stderr }
-    }
-
-    pub fn start(&self, folder: &Path) -> Guard {
-        self.start_with(folder, self.alarms.map(alarm))
-    }
-
-    /// The order to begin is there from the start.
-    fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
-        let (electd, far) = UnixStream::pair().unwrap();
-        let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        let given = [alarms[0].as_fd(), alarms[1].as_fd()];
-        assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
-        sendmsg(&electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
-        let electd_program = env!("CARGO_BIN_EXE_electd");
-        let mut command =
-            Command::new(if self.strace.is_empty() { electd_program } else { "strace" });
-        if !self.strace.is_empty() {
-            command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
-        }
-        let kind = if self.is_leased { "leased" } else { "unleased" };
-        command.arg("guard").arg(folder.join("job.lock")).args([
-            kind,
-            self.limit,
-            self.cleanup,
-            self.register,
-            "7",
-        ]);
-        command.args(self.addresses);
-        command.args(["--", "sh", "-c", self.script]).current_dir(folder);
-        command.stdin(Stdio::from(OwnedFd::from(far)));
-        let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
-        let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
-        let process = command.stderr(out).process_group(0).spawn().unwrap();
-        Guard { process, electd: Some(electd), alarms }
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = self.process.kill(); // only a failed test leaves one
-        let _ = self.process.wait();
-    }
-}
-
-/// Sets an alarm to go off after this many nanoseconds.
-fn set(alarm: &OwnedFd, nanos: u64) {
-    let it_value =
-        Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ };
-    let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
-    timerfd_settime(alarm, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value })
-        .unwrap();
-}
-
-fn alarm(nanos: u64) -> OwnedFd {
-    let alarm = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK).unwrap();
-    set(&alarm, nanos);
-    alarm
-}
-
-impl Guard {
-    pub fn pid(&self) -> Pid {
-        Pid::from_child(&self.process)
-    }
-
-    pub fn end(&mut self) -> ExitStatus {
-        eventually("the guard ends", || {
-            self.process.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
-        })
-    }
-
-    /// electd is killed: its end of the connection is closed.
-    pub fn orphan(&mut self) {
-        self.electd = None;
-    }
-
-    pub fn term(&self, nanos: u64) {
-        set(&self.alarms[0], nanos);
-    }
-
-    pub fn kill(&self, nanos: u64) {
-        set(&self.alarms[1], nanos);
-    }
-}
-
-/// Waits until this file of the folder is there.
-pub fn until(folder: &Path, file: &str) {
-    eventually(&format!("{file} is there"), || {
-        ensure(folder.join(file).exists(), || {
-            fs::read_to_string(folder.join("stderr")).unwrap_or_default()
-        })
-    });
-}
-
-pub fn text(folder: &Path, file: &str) -> String {
-    fs::read_to_string(folder.join(file)).unwrap_or_default()
-}
 
 #[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
@@ -185,8 +44,14 @@ fn what_a_command_leaves_in_the_background_is_told_and_killed() {
     assert_eq!(guard.end().code(), Some(3));
     let left = text(folder.path(), "left");
     let told = text(folder.path(), "stderr");
-    let words = format!("the command has ended and left {} (", left.trim());
-    assert!(told.contains(&words) && told.contains("killed"), "{words}: {told}");
+    let words = ["sh", "sleep"].map(|name| {
+        format!(
+            "electd: the command has ended and left {} ({name}) behind: killed, as a job ends with its command; have \
+             the command stay in the foreground for as long as its work lasts\n",
+            left.trim()
+        )
+    });
+    assert!(words.contains(&told), "{told}");
     assert!(!Path::new(&format!("/proc/{}", left.trim())).exists());
 }
 
@@ -221,7 +86,7 @@ fn no_command_begins_if_the_leadership_was_not_renewed_while_its_guard_prepared(
     let stderr = folder.path().join("stderr");
     assert_late(guard, folder.path());
     let told = fs::read_to_string(stderr).unwrap();
-    assert!(told.contains("the leadership ended before the job began"), "{told}");
+    assert_eq!(told, "electd: the leadership ended before the job began\n");
 }
 
 fn assert_late(mut guard: Guard, folder: &Path) {
@@ -246,15 +111,6 @@ fn three(folder: &Path, setup: &Setup<'_>) -> Guard {
         until(folder, &format!("{name}.ready"));
     }
     guard
-}
-
-/// Whether this process can be traced. It says so if not.
-pub fn can_trace() -> bool {
-    let can = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
-    if !can {
-        println!("skipped: there is no strace");
-    }
-    can
 }
 
 /// And no other process of the host is looked at, however many there are.
@@ -320,13 +176,21 @@ fn a_guard_that_cannot_look_signals_the_group_and_waits_for_the_rest() {
         if let [astray] = left[..] { Ok(astray) } else { Err(format!("{left:?}")) }
     });
     assert_eq!(lines("astray.termed"), 0);
-    let said = text(folder.path(), "stderr");
-    assert!(said.contains("cannot look for processes in /proc"), "{said}");
     let lock = File::open(folder.path().join("job.lock")).unwrap();
     assert!(lock.try_lock().is_err(), "the job may run, and its lock is free");
+    let own = format!("/{}/", only_child(guard.pid()).unwrap().as_raw_nonzero());
+    let has_lists = Path::new("/proc/thread-self/children").exists();
+    let place = if has_lists { "/proc/OWN/task" } else { "/proc" };
+    let why = format!("cannot look for processes in {place}: Input/output error (os error 5)");
+    let of_group = format!("TERM reached the process group of the command alone: {why}");
+    eventually("it says why it does not end", || {
+        let told = said(folder.path()).replace(&own, "/OWN/");
+        ensure(told == format!("electd: {of_group}\nelectd: {why}\n"), || told)
+    });
     assert!(guard.process.try_wait().unwrap().is_none());
     kill_process(astray, Signal::KILL).unwrap();
     assert_eq!(guard.end().signal(), Some(Signal::USR1.as_raw()));
+    assert_eq!(said(folder.path()).lines().count(), 2, "each once");
 }
 
 /// The shells that work in this folder.
@@ -353,7 +217,8 @@ fn what_the_command_orphans_is_reaped_while_it_runs() {
         ensure(left == 1, || format!("{left} children"))
     });
     guard.kill(1);
-    guard.end();
+    let ended = guard.end();
+    assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "it was not told to end it: {ended:?}");
 }
 
 /// Neither alarm has gone off: electd is gone, and the lease is not over yet.
@@ -367,7 +232,7 @@ fn a_command_gets_term_before_kill_when_electd_is_killed() {
     }
     assert!(guard.process.try_wait().unwrap().is_none(), "KILL comes with its alarm");
     guard.kill(1);
-    guard.end();
+    assert_eq!(guard.end().code(), Some(128 + 9), "nobody renews any more");
     assert!(processes_in(folder.path()).is_empty());
 }
 
@@ -377,7 +242,7 @@ fn a_command_that_ignores_term_is_killed_soon_after_its_electd() {
     let folder = tempfile::tempdir().unwrap();
     let mut guard = three(folder.path(), &Setup { limit: "200", ..Setup::of(THREE) });
     guard.orphan();
-    guard.end();
+    assert_eq!(guard.end().code(), Some(128 + 9));
     for name in ["own", "group", "astray"] {
         until(folder.path(), &format!("{name}.termed"));
     }
@@ -390,6 +255,6 @@ fn a_command_without_a_lease_is_killed_at_once_when_electd_is() {
     let folder = tempfile::tempdir().unwrap();
     let mut guard = three(folder.path(), &Setup { is_leased: false, ..Setup::of(THREE) });
     guard.orphan();
-    guard.end();
+    assert_eq!(guard.end().code(), Some(128 + 9));
     assert!(processes_in(folder.path()).is_empty());
 }

@@ -9,8 +9,9 @@ use std::path::Path;
 use rustix::process::Signal;
 use story::story;
 
-use super::guard::{Guard, Setup, text, until};
+use super::setup::{Guard, LONG, Setup, text, until};
 use crate::support::network::inside;
+use crate::support::script::script;
 use crate::support::traced::Traced;
 use crate::support::{DEADLINE, Network, ensure, eventually, readable};
 
@@ -55,17 +56,19 @@ fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_addre
         addresses: &[],
         electd_lives: true,
         end: (None, Some(Signal::USR1.as_raw())),
-        says: "the coroner of the node does not know of it: the node has died",
+        says: "the job does not begin, as the coroner of the node does not know of it: the node has died",
         last_word: "",
     };
     let orphaned = Case {
         answer: b"r",
         electd_lives: false,
         end: (Some(70), None),
-        says: "electd ended before the job began",
+        says: "the guard of the job failed: electd ended before the job began",
         last_word: "c",
         ..refused
     };
+    // Nobody knows whether an address was removed.
+    let with_address = Case { addresses: &["10.0.0.9/24%nowhere"], last_word: "", ..orphaned };
     let without_address = Case {
         answer: b"r",
         addresses: &["10.0.0.9/24%nowhere"],
@@ -75,7 +78,7 @@ fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_addre
         ..refused
     };
     for Case { answer, addresses, electd_lives, end, says, last_word } in
-        [refused, orphaned, without_address]
+        [refused, orphaned, with_address, without_address]
     {
         let folder = tempfile::tempdir().unwrap();
         let setup = Setup { addresses, ..Setup::of("touch ran") };
@@ -94,7 +97,54 @@ fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_addre
         assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no other word");
         assert!(!folder.path().join("ran").exists(), "{says}");
         let told = text(folder.path(), "stderr");
-        assert!(told.contains(says), "{told}");
+        assert_eq!(told, format!("electd: {says}\n"));
+    }
+}
+
+/// Then no coroner is bothered.
+#[story]
+fn a_guard_that_begins_late_does_not_register() {
+    let folder = tempfile::tempdir().unwrap();
+    let socket = folder.path().join("guards.sock");
+    let listener = UnixListener::bind(&socket).unwrap();
+    let setup = Setup { register: socket.to_str().unwrap(), ..Setup::of("touch ran") };
+    let ended = Setup { alarms: [1, LONG], ..setup }.start(folder.path()).end();
+    assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
+    let told = text(folder.path(), "stderr");
+    assert_eq!(told, "electd: the leadership ended before the job began\n");
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "it registered");
+    assert!(!folder.path().join("ran").exists());
+}
+
+/// As with addresses alone: it sends no TERM, and ends when it is told to, or when KILL is due. There is nothing to clean up.
+#[story]
+fn a_guard_without_a_command_ends_when_the_leadership_does() {
+    for is_told in [true, false] {
+        let folder = tempfile::tempdir().unwrap();
+        let cleanup = folder.path().join("cleanup");
+        script(&cleanup, &format!("touch {}", folder.path().join("cleaned").display()));
+        let setup = Setup { cleanup: cleanup.to_str().unwrap(), ..Setup::of("") };
+        let (mut guard, mut line) = registers(folder.path(), setup);
+        line.write_all(b"r").unwrap();
+        guard.told(&[None]);
+        guard.answers(1);
+        guard.term(1);
+        guard.told(&[None]);
+        guard.answers(1);
+        if is_told {
+            guard.told(&[Some(LONG)]);
+        } else {
+            guard.kill(1);
+        }
+        let (ended, by_deadline) = (guard.end(), Signal::USR1.as_raw());
+        let expected = if is_told { (Some(0), None) } else { (None, Some(by_deadline)) };
+        assert_eq!((ended.code(), ended.signal()), expected);
+        let mut said = String::new();
+        line.read_to_string(&mut said).unwrap();
+        assert_eq!(said, "c");
+        assert!(!folder.path().join("cleaned").exists());
+        assert_eq!(text(folder.path(), "stderr"), "");
     }
 }
 
@@ -108,7 +158,9 @@ fn no_command_begins_while_another_has_the_lock() {
     assert_eq!(ended.code(), Some(70), "{ended:?}");
     assert!(!folder.path().join("ran").exists());
     let told = text(folder.path(), "stderr");
-    assert!(told.contains("job.lock is held: another job has not ended"), "{told}");
+    let lock = folder.path().join("job.lock");
+    let why = format!("{} is held: another job has not ended", lock.display());
+    assert_eq!(told, format!("electd: the guard of the job failed: {why}\n"));
 }
 
 /// What the command began elsewhere may still run if its cleanup failed, so nobody may certify its end.

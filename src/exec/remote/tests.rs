@@ -1,0 +1,207 @@
+//! What a node says and hears of the commands beside it.
+
+use super::*;
+use crate::node::logged::logged;
+
+/// The first line of a node with this clock, which knows what to do if a command fails or does not.
+fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
+    let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
+    let clock = clock.map(str::to_owned);
+    FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None }
+}
+
+/// What becomes of the connection to a node that says this first.
+fn start(first: &FromNode) -> Result<Remote, Unattached> {
+    let (own, node) = UnixStream::pair().unwrap();
+    [first, &FromNode::DoesNotLead].iter().for_each(|word| words::write(&node, word).unwrap());
+    Remote::start(own, Vec::new())
+}
+
+/// A node that answers all that it is asked; and what it hears.
+fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
+    let (own, node) = UnixStream::pair().unwrap();
+    for word in [welcome(None, takes_failures), FromNode::DoesNotLead] {
+        words::write(&node, &word).unwrap();
+    }
+    let (hears, heard) = bounded(8);
+    thread::spawn(move || {
+        let mut lines = BufReader::new(node.try_clone().unwrap());
+        while let Ok(Some(word)) = words::read(&mut lines) {
+            let answer = match word {
+                FromExec::Hold { .. } => Some(FromNode::Held(true)),
+                FromExec::Ended => None,
+                FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
+            };
+            hears.send(word).unwrap();
+            answer.iter().for_each(|answer| words::write(&node, answer).unwrap());
+        }
+    });
+    (Remote::start(own, Vec::new()).unwrap(), heard)
+}
+
+/// Otherwise the next leader would hand over too, if it leads by then.
+#[test]
+fn a_node_that_stands_back_is_not_asked_to_hand_over_as_well() {
+    let (node, heard) = node(true);
+    node.stand_back("code 3");
+    node.hand_over();
+    let reason = "code 3".to_owned();
+    assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Failed { reason }]);
+    drop(node.hold(Duration::from_secs(1)).unwrap());
+    node.hand_over();
+    let said =
+        [FromExec::Hold { most_ms: 1000, registers: true }, FromExec::Ended, FromExec::Resign];
+    assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
+}
+
+#[test]
+fn an_older_node_hands_over_where_it_cannot_stand_back() {
+    let (node, heard) = node(false);
+    node.stand_back("code 3");
+    assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Resign]);
+}
+
+/// A moment of its leadership would be another one here.
+#[test]
+fn a_node_with_another_clock_or_another_protocol_is_refused() {
+    let own = clock::own();
+    assert!(start(&welcome(Some(&own), true)).is_ok());
+    let refused = |first: &FromNode| start(first).err().expect("it is refused").to_string();
+    let words = format!(
+        "the node has another clock than this process (time namespaces time:[1] and {own}), so that the command \
+         would not end in time: run both in one time namespace"
+    );
+    assert_eq!(refused(&welcome(Some("time:[1]"), true)), words);
+    assert_eq!(refused(&FromNode::Ending), "it did not say which lock to take");
+}
+
+/// Some of its lines may have been read with its answer to the request.
+#[test]
+fn what_a_node_says_first_is_kept() {
+    let (own, node) = UnixStream::pair().unwrap();
+    let words = [
+        FromNode::Welcome {
+            lock: "exec-9.lock".to_owned(),
+            addresses: ["10.0.0.9/24%eth0", "of a later version"].map(str::to_owned).into(),
+            clock: None,
+            takes_failures: false,
+            coroner: Some(3),
+        },
+        FromNode::DoesNotLead,
+    ];
+    let mut first = Vec::new();
+    words.iter().for_each(|word| words::write(&mut first, word).unwrap());
+    let remote = Remote::start(own, first).unwrap();
+    let expected = ("exec-9.lock", Some(3), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
+    let Remote { lock, coroner, addresses, .. } = &remote;
+    assert_eq!((lock.as_str(), *coroner, addresses.clone()), expected);
+    let timeout = remote.shared.stream.lock().write_timeout().unwrap();
+    assert_eq!(timeout, Some(Duration::from_secs(10)));
+    drop(node);
+}
+
+/// It was given to a question that nobody waits for any more.
+#[test]
+fn an_answer_that_came_too_late_answers_no_later_question() {
+    let (own, far) = UnixStream::pair().unwrap();
+    let say = |word: &FromNode| words::write(&far, word).unwrap();
+    say(&welcome(None, true));
+    say(&FromNode::DoesNotLead);
+    let node = Remote::start(own, Vec::new()).unwrap();
+    let changes = node.changes();
+    say(&FromNode::Held(true));
+    say(&FromNode::Resigned(None));
+    say(&FromNode::Ending);
+    changes.recv_timeout(ANSWER).unwrap();
+    let answers = thread::spawn(move || {
+        let mut lines = BufReader::new(far.try_clone().unwrap());
+        while let Ok(Some(word)) = words::read(&mut lines) {
+            let answer = match word {
+                FromExec::Hold { .. } => FromNode::Held(false),
+                FromExec::Resign => FromNode::Resigned(Some("so".to_owned())),
+                _ => continue,
+            };
+            words::write(&far, &answer).unwrap();
+        }
+    });
+    assert!(node.hold(Duration::from_secs(7)).is_none());
+    assert_eq!(logged(|| node.hand_over()), ["WARN : the node leads on: so"]);
+    node.shared.stream.lock().shutdown(Shutdown::Both).unwrap();
+    answers.join().unwrap();
+}
+
+/// A follower may have nothing to tell for days.
+#[test]
+fn a_node_may_say_nothing_for_as_long_as_it_likes_after_its_first_words() {
+    let (node, _heard) = node(true);
+    assert_eq!(node.shared.stream.lock().read_timeout().unwrap(), None);
+}
+
+#[test]
+fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
+    let (own, node) = UnixStream::pair().unwrap();
+    let say = |word: &FromNode| words::write(&node, word).unwrap();
+    let leads = |epoch| {
+        let (until, renewal) = ((now() + Duration::from_secs(1000)).0, Some(3));
+        say(&FromNode::Leads { epoch, until, renewal });
+    };
+    say(&welcome(None, true));
+    leads(7);
+    let remote = Remote::start(own, Vec::new()).unwrap();
+    let leadership = remote.leadership().unwrap();
+    assert_eq!(leadership.epoch(), 7);
+    assert_eq!(leadership.renewal(), Some(Duration::from_nanos(3)));
+    let changes = remote.changes();
+    leads(7); // a renewal is no change
+    leads(8);
+    say(&FromNode::Ending);
+    say(&FromNode::DoesNotLead);
+    drop(node);
+    let (leading, within) = (Change::Leading { epoch: 8 }, Duration::ZERO);
+    for change in [leading, Change::Ending { within }, Change::NotLeading, Change::NotLeading] {
+        assert_eq!(changes.recv_timeout(ANSWER), Ok(change));
+    }
+    assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
+}
+
+/// Nobody would say that it ends.
+#[test]
+fn a_leadership_ends_here_with_the_node_that_led() {
+    let (own, node) = UnixStream::pair().unwrap();
+    let until = (now() + Duration::from_secs(1000)).0;
+    for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
+        words::write(&node, &word).unwrap();
+    }
+    let remote = Remote::start(own, Vec::new()).unwrap();
+    let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
+    assert!(!remote.is_gone());
+    drop(node);
+    assert_eq!(changes.recv_timeout(ANSWER), Ok(Change::NotLeading));
+    assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
+}
+
+#[test]
+fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
+    let (own, far) = UnixStream::pair().unwrap();
+    for word in [welcome(None, true), FromNode::DoesNotLead] {
+        words::write(&far, &word).unwrap();
+    }
+    let node = Remote::start(own, Vec::new()).unwrap();
+    let refuses = thread::spawn(move || {
+        let mut lines = BufReader::new(far.try_clone().unwrap());
+        assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Resign));
+        let why = Some("no other can lead".to_owned());
+        words::write(&far, &FromNode::Resigned(why)).unwrap();
+        let asked = words::read(&mut lines).unwrap();
+        assert_eq!(asked, Some(FromExec::Hold { most_ms: 7000, registers: true }));
+        words::write(&far, &FromNode::Held(false)).unwrap();
+        assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Ended), "in any case");
+    });
+    assert_eq!(logged(|| node.hand_over()), ["WARN : the node leads on: no other can lead"]);
+    assert!(node.hold(Duration::from_secs(7)).is_none());
+    refuses.join().unwrap();
+    let changes = node.changes();
+    while !node.is_gone() && changes.recv_timeout(ANSWER).is_ok() {}
+    assert!(node.hold(Duration::from_secs(7)).is_none(), "nobody is there");
+    assert_eq!(logged(|| node.hand_over()), ["WARN : the node did not say whether it hands over"]);
+}

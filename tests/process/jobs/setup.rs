@@ -1,0 +1,190 @@
+//! The guard of a job alone: the test is its electd, and gives it its alarms and its orders.
+
+use std::fs::{self, File};
+use std::io::{IoSlice, Read, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+use rustix::process::Pid;
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
+    timerfd_settime,
+};
+
+use crate::support::{ensure, eventually, readable};
+
+/// In nanoseconds: longer than a test waits, so that no alarm does what the guard is to do by itself.
+pub const LONG: u64 = 3_600_000_000_000;
+
+/// A guard of a command for the shell, and what electd has of it.
+pub struct Guard {
+    pub process: Child,
+    electd: Option<UnixStream>,
+    pub alarms: [OwnedFd; 2],
+}
+
+/// A command for the shell, and how its guard is started.
+pub struct Setup<'a> {
+    /// Empty for none.
+    pub script: &'a str,
+    /// The alarms of TERM and KILL go off after this many nanoseconds.
+    pub alarms: [u64; 2],
+    pub cleanup: &'a str,
+    /// The longest time from TERM to KILL once electd is killed, and for the cleanup, in milliseconds.
+    pub limit: &'a str,
+    pub is_leased: bool,
+    /// The socket where it registers, or nothing.
+    pub register: &'a str,
+    /// The addresses that it holds.
+    pub addresses: &'a [&'a str],
+    /// What strace does with the calls of the guard alone.
+    pub strace: &'a [&'a str],
+    /// What it prints to, where that is no file.
+    pub stderr: Option<&'a OwnedFd>,
+}
+
+impl Setup<'_> {
+    pub fn of(script: &str) -> Setup<'_> {
+        let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
+        let (is_leased, addresses, strace, stderr) = (true, &[], &[], None);
+        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace, stderr }
+    }
+
+    pub fn start(&self, folder: &Path) -> Guard {
+        self.start_with(folder, self.alarms.map(alarm))
+    }
+
+    /// The order to begin is there from the start.
+    pub fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
+        let (electd, far) = UnixStream::pair().unwrap();
+        let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+        let mut beside = SendAncillaryBuffer::new(&mut space);
+        let given = [alarms[0].as_fd(), alarms[1].as_fd()];
+        assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
+        sendmsg(&electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
+        let electd_program = env!("CARGO_BIN_EXE_electd");
+        let mut command =
+            Command::new(if self.strace.is_empty() { electd_program } else { "strace" });
+        if !self.strace.is_empty() {
+            command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
+        }
+        let kind = if self.is_leased { "leased" } else { "unleased" };
+        command.arg("guard").arg(folder.join("job.lock")).args([
+            kind,
+            self.limit,
+            self.cleanup,
+            self.register,
+            "7",
+        ]);
+        command.args(self.addresses);
+        command.arg("--").current_dir(folder);
+        if !self.script.is_empty() {
+            command.args(["sh", "-c", self.script]);
+        }
+        command.stdin(Stdio::from(OwnedFd::from(far)));
+        let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
+        let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
+        let process = command.stderr(out).process_group(0).spawn().unwrap();
+        Guard { process, electd: Some(electd), alarms }
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        let _ = self.process.kill(); // only a failed test leaves one
+        let _ = self.process.wait();
+    }
+}
+
+/// Sets an alarm to go off after this many nanoseconds.
+pub fn set(alarm: &OwnedFd, nanos: u64) {
+    let it_value =
+        Timespec { tv_sec: (nanos / 1_000_000_000) as _, tv_nsec: (nanos % 1_000_000_000) as _ };
+    let it_interval = Timespec { tv_sec: 0, tv_nsec: 0 };
+    timerfd_settime(alarm, TimerfdTimerFlags::empty(), &Itimerspec { it_interval, it_value })
+        .unwrap();
+}
+
+pub fn alarm(nanos: u64) -> OwnedFd {
+    let alarm = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK).unwrap();
+    set(&alarm, nanos);
+    alarm
+}
+
+impl Guard {
+    pub fn pid(&self) -> Pid {
+        Pid::from_child(&self.process)
+    }
+
+    pub fn end(&mut self) -> ExitStatus {
+        eventually("the guard ends", || {
+            self.process.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
+        })
+    }
+
+    /// electd is killed: its end of the connection is closed.
+    pub fn orphan(&mut self) {
+        self.electd = None;
+    }
+
+    /// What electd says: to answer, or to kill all after this many nanoseconds. All of it is there at once.
+    pub fn told(&self, orders: &[Option<u64>]) {
+        let words = orders.iter().flat_map(|kill| [u64::from(kill.is_some()), kill.unwrap_or(0)]);
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        self.electd.as_ref().unwrap().write_all(&bytes).unwrap();
+    }
+
+    /// Waits until it has answered so many orders.
+    #[track_caller]
+    pub fn answers(&self, count: usize) {
+        let mut electd = self.electd.as_ref().unwrap();
+        for _ in 0..count {
+            readable("the guard answers", electd);
+            let mut answer = [1];
+            electd.read_exact(&mut answer).unwrap();
+            assert_eq!(answer, [0]);
+        }
+    }
+
+    pub fn term(&self, nanos: u64) {
+        set(&self.alarms[0], nanos);
+    }
+
+    pub fn kill(&self, nanos: u64) {
+        set(&self.alarms[1], nanos);
+    }
+}
+
+/// Waits until this file of the folder is there.
+pub fn until(folder: &Path, file: &str) {
+    eventually(&format!("{file} is there"), || {
+        ensure(folder.join(file).exists(), || {
+            fs::read_to_string(folder.join("stderr")).unwrap_or_default()
+        })
+    });
+}
+
+pub fn text(folder: &Path, file: &str) -> String {
+    fs::read_to_string(folder.join(file)).unwrap_or_default()
+}
+
+/// Whether this process can be traced. It says so if not.
+pub fn can_trace() -> bool {
+    let can = Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_ok();
+    if !can {
+        println!("skipped: there is no strace");
+    }
+    can
+}
+
+/// What the guard said, without what the shell of its command did.
+pub fn said(folder: &Path) -> String {
+    let told = text(folder, "stderr");
+    told.split_inclusive('\n').filter(|line| line.starts_with("electd: ")).collect()
+}
