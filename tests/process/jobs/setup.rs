@@ -112,7 +112,8 @@ pub fn set(alarm: &OwnedFd, nanos: u64) {
 }
 
 pub fn alarm(nanos: u64) -> OwnedFd {
-    let alarm = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK).unwrap();
+    let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK; // what another test starts has none
+    let alarm = timerfd_create(TimerfdClockId::Boottime, flags).unwrap();
     set(&alarm, nanos);
     alarm
 }
