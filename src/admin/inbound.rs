@@ -207,7 +207,7 @@ mod tests {
         assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Head, true));
     }
 
-    /// Who expects to be asked has perhaps sent the body all the same.
+    /// The client expects to be asked, and has perhaps sent the body all the same.
     #[test]
     fn a_client_whose_body_is_there_is_not_asked_for_it() {
         let head =

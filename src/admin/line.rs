@@ -161,12 +161,12 @@ impl Write for Timed<'_, '_> {
 
 #[cfg(all(test, feature = "tls"))]
 mod tests {
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::thread;
     use std::time::Duration;
 
     use super::*;
-    use crate::admin::places::Places;
+    use crate::admin::places::{self, Places};
     use crate::tls::Trust;
     use crate::tls::tests::credentials;
 
@@ -175,12 +175,9 @@ mod tests {
 
     /// The way to a client, and the client.
     fn connected(places: &Places) -> (Line<'_>, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.set_read_timeout(Some(LONG)).unwrap();
-        let (socket, from) = listener.accept().unwrap();
-        socket.set_nonblocking(true).unwrap();
-        (Line::new(places.admit(socket.into(), from.ip())), client)
+        let (client, place) = places::tests::connected(places);
+        place.socket().set_nonblocking(true).unwrap();
+        (Line::new(place), client)
     }
 
     #[test]

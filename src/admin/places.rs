@@ -280,4 +280,4 @@ impl Drop for Place<'_> {
 }
 
 #[cfg(test)]
-mod tests;
+pub mod tests;

@@ -115,23 +115,20 @@ fn late() -> Response {
 #[cfg(test)]
 mod tests {
     use std::io::{Read, Write};
-    use std::net::{TcpListener, TcpStream};
+    use std::net::TcpStream;
     use std::time::Duration;
 
     use super::*;
-    use crate::admin::places::Places;
+    use crate::admin::places::{self, Places};
 
     /// Far longer than anything takes here.
     const LONG: Duration = Duration::from_secs(20);
 
     /// A conversation, and the client.
     fn talk(places: &Places) -> (Talk<'_>, TcpStream) {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
-        client.set_read_timeout(Some(LONG)).unwrap();
-        let (socket, from) = listener.accept().unwrap();
-        socket.set_nonblocking(true).unwrap();
-        (Talk::new(places.admit(socket.into(), from.ip())), client)
+        let (client, place) = places::tests::connected(places);
+        place.socket().set_nonblocking(true).unwrap();
+        (Talk::new(place), client)
     }
 
     /// What the client hears up to the end, without the date.

@@ -5,6 +5,8 @@ use std::cell::RefCell;
 use log::kv::{Error, Key, Value, VisitSource};
 use log::{LevelFilter, Log, Metadata, Record};
 
+use crate::testing::line::line;
+
 thread_local! {
     static LINES: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     static FIELDS: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
@@ -19,10 +21,7 @@ impl Log for OfThreads {
     }
 
     fn log(&self, record: &Record<'_>) {
-        let event = record.key_values().get(Key::from_str("event"));
-        let event = event.map_or_else(String::new, |event| event.to_string());
-        let line = format!("{} {event}: {}", record.level(), record.args());
-        LINES.with_borrow_mut(|lines| lines.push(line));
+        LINES.with_borrow_mut(|lines| lines.push(line(record)));
         let mut fields = Fields::default();
         let _ = record.key_values().visit(&mut fields); // it gives no error
         FIELDS.with_borrow_mut(|all| all.push(fields.0.join(" ")));

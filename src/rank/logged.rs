@@ -2,17 +2,15 @@
 
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
-use std::{env, fs, panic, process};
+use std::{fs, panic};
 
 use crossbeam::channel;
-use log::kv::Key;
 use log::{LevelFilter, Log, Metadata, Record};
 
 use super::running::Running;
 use super::{Sampler, Source, no_variables};
-
-/// Says to the test that it is in a process of its own.
-const ALONE: &str = "ELECTD_TEST_RANK_LOG";
+use crate::testing::alone::alone;
+use crate::testing::line::line;
 
 /// Keeps all lines.
 struct Lines(Mutex<Vec<String>>);
@@ -25,10 +23,7 @@ impl Log for Lines {
     }
 
     fn log(&self, record: &Record<'_>) {
-        let event = record.key_values().get(Key::from_str("event"));
-        let event = event.map_or_else(String::new, |event| event.to_string());
-        let line = format!("{} {event}: {}", record.level(), record.args());
-        self.0.lock().unwrap().push(line);
+        self.0.lock().unwrap().push(line(record));
     }
 
     fn flush(&self) {}
@@ -78,14 +73,8 @@ fn loses_and_finds_a_rank(jobs: &std::path::Path) {
 
 #[test]
 fn what_hangs_or_fails_is_logged_and_a_rank_when_it_is_lost_or_found() {
-    if env::var_os(ALONE).is_none() {
-        let name =
-            "rank::logged::what_hangs_or_fails_is_logged_and_a_rank_when_it_is_lost_or_found";
-        let mut other = process::Command::new(env::current_exe().unwrap());
-        let output =
-            other.args([name, "--exact", "--nocapture"]).env(ALONE, "yes").output().unwrap();
-        let told = String::from_utf8_lossy(&output.stdout);
-        assert!(output.status.success() && told.contains("1 passed"), "{output:?}");
+    let name = "rank::logged::what_hangs_or_fails_is_logged_and_a_rank_when_it_is_lost_or_found";
+    if alone(name).is_some() {
         return;
     }
     log::set_logger(&LINES).unwrap();

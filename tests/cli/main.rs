@@ -5,6 +5,8 @@ mod admin;
 mod config;
 mod coroner;
 mod events;
+#[path = "../process/support/heed.rs"]
+mod heed;
 mod jobs;
 mod lab;
 mod package;

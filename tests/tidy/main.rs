@@ -19,7 +19,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("realtime", &["testing"]),
     ("net", &["wire", "tls", "realtime", "testing"]),
     ("store", &["limits"]),
-    ("rank", &["limits"]),
+    ("rank", &["limits", "testing"]),
     ("config", &["limits", "tls"]),
     ("trace", &["core"]),
     ("flight", &["trace"]),

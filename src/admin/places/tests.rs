@@ -1,4 +1,4 @@
-//! Who gives up a place when none is free, and how many places each purpose has.
+//! Which client gives up its place when none is free, and how many places each purpose has.
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -190,8 +190,9 @@ fn the_share_of_a_host_is_that_of_the_connections_that_stay() {
     assert_eq!(order(&places, &taken)[..2], [3, 2], "of each one is left then");
 }
 
-/// A connection with its client.
-fn connected<'a>(places: &'a Places, listener: &TcpListener) -> (TcpStream, Place<'a>) {
+/// A client on this host, which waits for a while at most, and its place.
+pub fn connected(places: &Places) -> (TcpStream, Place<'_>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_read_timeout(Some(LONG)).unwrap();
     let (socket, from) = listener.accept().unwrap();
@@ -200,9 +201,8 @@ fn connected<'a>(places: &'a Places, listener: &TcpListener) -> (TcpStream, Plac
 
 #[test]
 fn who_loses_its_place_loses_its_connection_and_at_a_stop_the_answer_may_still_be_sent() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let places = Places::default();
-    let [(mut lost, place), (mut stays, other)] = [(); 2].map(|()| connected(&places, &listener));
+    let [(mut lost, place), (mut stays, other)] = [(); 2].map(|()| connected(&places));
     place.wait(|| places.make_room());
     assert_eq!(self::lost([&place, &other]), [true, false]);
     assert_eq!(lost.read(&mut [0; 1]).unwrap(), 0);

@@ -152,7 +152,7 @@ fn a_flag_comes_before_the_environment() {
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", "node-7"), Some(78));
     assert_eq!(ask(&["--config", file], "ELECTD_NODE", ""), Some(0), "as if it were not set");
     assert_eq!(ask(&["--admin", &own, "--node", "node-1"], "ELECTD_ADMIN", ""), Some(2));
-    // Who names the member by any means does not ask another by the environment.
+    // A user that names the member by any means does not ask another by the environment.
     for (args, name) in [(&["--node", "node-1"][..], ""), (&[], "node-1")] {
         let mut command = electd(args, "status");
         let variables = [("ELECTD_CONFIG", file), ("ELECTD_NODE", name), ("ELECTD_ADMIN", &nobody)];

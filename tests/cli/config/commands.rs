@@ -338,13 +338,11 @@ fn a_program_that_is_not_there_is_warned_of_as_it_may_come_later() {
 fn a_command_that_is_restarted_waits_for_a_node_until_a_signal_ends_it() {
     use std::io::{BufRead, BufReader};
 
-    use electd::exec::signals::heeded;
     use rustix::process::{Pid, Signal, kill_process};
 
-    // What ignores HUP, as by `nohup`, hands that on; a handler, even one that does nothing, is not handed on.
-    for signal in [1, 2, 3].into_iter().filter(|signal| heeded(&[*signal]).is_empty()) {
-        signal_hook::flag::register(signal, std::sync::Arc::default()).unwrap();
-    }
+    use crate::heed::heed_signals;
+
+    heed_signals();
     let file = ConfigFile::new(GOOD);
     for (signal, number) in
         [(Signal::TERM, 15), (Signal::INT, 2), (Signal::QUIT, 3), (Signal::HUP, 1)]

@@ -14,6 +14,7 @@ pub mod credentials;
 pub mod crowd;
 mod each;
 pub mod enough;
+mod heed;
 mod held;
 pub mod http;
 pub mod impostor;

@@ -7,14 +7,11 @@ use std::any::Any;
 use std::env;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::{Arc, Once};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use electd::exec::signals::heeded;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT};
-
 use super::enough::Enough;
+use super::heed::heed_signals;
 
 /// How often we look whether we are run.
 const BEAT: Duration = Duration::from_millis(20);
@@ -51,19 +48,6 @@ fn tell_again(story: impl Fn(), twice: bool) {
         }
     }
     story();
-}
-
-/// Has what this process starts heed signals, even if this process was started to ignore them, as by `nohup`, or in the
-/// background of a script: a signal with a handler, even one that does nothing, is not ignored by what a process starts.
-fn heed_signals() {
-    static ONCE: Once = Once::new();
-    ONCE.call_once(|| {
-        for signal in [SIGHUP, SIGINT, SIGQUIT] {
-            if heeded(&[signal]).is_empty() {
-                signal_hook::flag::register(signal, Arc::default()).unwrap();
-            }
-        }
-    });
 }
 
 /// The panic message of a story that failed.

@@ -5,16 +5,16 @@ use super::*;
 #[test]
 fn a_copy_has_the_paths_of_its_file() {
     let mut document = json!({
-        "rank": {"by": "files", "path": "work"}, "tls": {"ca": "tls/ca.pem"}, "name": "a/b", "admin_token_file": "t",
+        "rank": {"by": "files", "path": "queue"}, "tls": {"ca": "tls/ca.pem"}, "name": "a/b", "admin_token_file": "t",
         "health": {"command": ["./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
-        "members": [{"name": "a", "rank": {"path": "work/a"}}, {"tls": {"key": "a.key", "cert": "a.pem"}}],
+        "members": [{"name": "a", "rank": {"path": "queue/a"}}, {"tls": {"key": "a.key", "cert": "a.pem"}}],
     });
     make_absolute(&mut document, Path::new("/etc"));
     let expected = json!({
-        "rank": {"by": "files", "path": "/etc/work"}, "tls": {"ca": "/etc/tls/ca.pem"}, "name": "a/b",
+        "rank": {"by": "files", "path": "/etc/queue"}, "tls": {"ca": "/etc/tls/ca.pem"}, "name": "a/b",
         "admin_token_file": "/etc/t",
         "health": {"command": ["/etc/./check", "a/b"]}, "hooks": {"on_change": ["logger", "x"]},
-        "members": [{"name": "a", "rank": {"path": "/etc/work/a"}}, {"tls": {"key": "/etc/a.key", "cert": "/etc/a.pem"}}],
+        "members": [{"name": "a", "rank": {"path": "/etc/queue/a"}}, {"tls": {"key": "/etc/a.key", "cert": "/etc/a.pem"}}],
     });
     assert_eq!(document, expected);
 }
