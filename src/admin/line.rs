@@ -270,4 +270,16 @@ mod tests {
         client.write_all(b"ab").unwrap();
         assert_eq!(line.read(&mut [0; 2], Instant::now() + LONG).unwrap(), 2);
     }
+
+    #[test]
+    fn a_client_that_says_nothing_hears_all_that_is_sent() {
+        const LENGTH: usize = 64 << 20;
+        let places = Places::default();
+        let (mut line, mut client) = connected(&places);
+        thread::scope(|scope| {
+            let hears = scope.spawn(move || client.read_exact(&mut vec![0; LENGTH]));
+            line.send(&vec![b'x'; LENGTH], Instant::now() + LONG).unwrap();
+            hears.join().unwrap().unwrap();
+        });
+    }
 }

@@ -226,14 +226,16 @@ mod tests {
             lasted_at_most_ms: 2100,
             healed_ms_ago: 65_999,
         });
-        let asked = [Asked { answer: Ok(leader), ..silent("b") }, follower, silent("c")];
+        // Not the leader's, so not how long it takes.
+        own.members = vec![MemberStatus { rtt_ms: Some(7.0), ..member("a") }];
+        let asked = [follower, Asked { answer: Ok(leader), ..silent("b") }, silent("c")];
         let text = "\
 DEGRADED: b leads in epoch 7; 1 more failure tolerated
 problem: c does not answer
 
 NODE  STATE      LEADER  EPOCH  UP     RTT     VERSION  NOTE
-b     leading    b       7      1m 1s  -       0.2.0
 a     following  b       7      1m 1s  0.4 ms  0.3.0
+b     leading    b       7      1m 1s  -       0.2.0
 c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so no node runs there
 
 since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead: redial refused; nobody led for 12 ms

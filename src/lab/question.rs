@@ -157,6 +157,7 @@ mod tests {
     fn what_is_wrong_is_said_with_what_is_allowed() {
         let queries = [
             "algorithm=raft",
+            "algorithm=bul",
             "nodes=1",
             "nodes=26",
             "nodes=",
@@ -167,7 +168,10 @@ mod tests {
             "seed=-1",
             "seed=18446744073709551616",
             "quorum=all",
+            "quorum=maj",
             "delays=long",
+            "delays=rand",
+            "delays=",
             "sed=1",
             "seed=1&seed=1",
             "do=kill5@2001",

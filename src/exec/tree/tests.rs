@@ -138,6 +138,9 @@ fn the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped() {
     assert!(is_childless() && left().is_none() && reap().is_none());
     let (mut first, mut other) = (idle(), idle());
     let pids = [&first, &other].map(Pid::from_child);
+    let mut read = Lists::read().unwrap().children(getpid(), true).unwrap();
+    read.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
+    assert_eq!(read, pids, "from their parents, as a kernel without lists has it");
     let told = left().unwrap();
     let numbers = pids.map(|pid| format!("{} (", pid.as_raw_nonzero()));
     assert!(numbers.iter().any(|number| told.starts_with(number)), "{told}");

@@ -56,6 +56,8 @@ fn an_election_has_all_its_messages_and_nothing_else() {
         assert_eq!((merged.epoch, merged.leader.as_deref()), (Some(2), Some("c")));
         assert_eq!((merged.members, &merged.silent[..]), (3, &["d".to_owned()][..]));
         assert!(unseen(&merged).is_empty(), "{merged:#?}");
+        let suffers = merged.events.iter().filter(|event| matches!(event.what, What::Suffers(_)));
+        assert_eq!(suffers.map(|event| event.node).collect::<Vec<_>>(), [0], "who noticed it");
         // The death, the changes of three members, and 8 messages.
         assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
         assert_eq!(merged.began_ns, 1_000_000_000, "by the asker's clock");
