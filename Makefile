@@ -151,7 +151,7 @@ fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SEC
 		mkdir -p $(CORPUS)/$$target; echo "fuzz: $$target"; \
 		ELECTD_FUZZ=$$target ELECTD_CORPUS=$(CORPUS)/$$target $(FUZZER) $(CORPUS)/$$target -timeout=10 -max_len=131072 \
 			-artifact_prefix=target/fuzz/$$target- -print_final_stats=1 -print_funcs=0 -verbosity=0 \
-			-max_total_time=$$(( $(SECONDS) / $(words $(TARGETS)) )); \
+			-max_total_time=$$(( 1 + ($(SECONDS) - 1) / $(words $(TARGETS)) )); \
 	done
 
 # Each .cfg beside the specification is a model. Those called wrong have a planted mistake, which has to be found.
