@@ -125,14 +125,18 @@ impl<H: Handle> Connection<'_, H> {
         response
     }
 
-    /// Sends events for as long as the client takes them.
+    /// Sends events for as long as the client takes them, the last ones of a node that ends too.
     fn stream(&mut self, mut stream: Stream) -> io::Result<()> {
         let log = self.shared.handle().events();
         self.tell(stream::HEAD)?;
-        while !self.talk.line.place().is_over() && !self.talk.line.is_ended() {
+        loop {
+            let is_over = self.talk.line.place().is_over() || self.talk.line.is_ended();
             let news = self.shared.places().news();
             let bytes = stream.next(&log, Instant::now());
             if bytes.is_empty() {
+                if is_over {
+                    return Ok(());
+                }
                 self.talk.line.place().wait_for_news(news, limits::LOOK);
                 continue;
             }
@@ -142,7 +146,6 @@ impl<H: Handle> Connection<'_, H> {
             }
             sent?;
         }
-        Ok(())
     }
 
     fn tell(&mut self, bytes: &[u8]) -> io::Result<()> {

@@ -60,6 +60,19 @@ fn a_client_is_told_what_happens_and_resumes_where_it_was() {
 }
 
 #[test]
+fn the_last_event_before_a_node_ends_reaches_all_who_listen() {
+    for _ in 0..20 {
+        let node = FakeNode::new();
+        let server = node.serve();
+        let mut listeners = [(); 4].map(|()| listen(server.local_addr(), ""));
+        node.tell(event("stopping"));
+        server.stop();
+        let heard = listeners.each_mut().map(|peer| next(peer).1);
+        assert_eq!(heard, ["stopping"; 4]);
+    }
+}
+
+#[test]
 fn an_id_that_is_none_is_refused() {
     let server = FakeNode::new().serve();
     let mut peer = Peer::connect(server.local_addr());
