@@ -167,6 +167,8 @@ mod tests {
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::time::Instant;
 
+    use crate::testing::within::within;
+
     const TIMEOUT: Duration = Duration::from_secs(10);
 
     #[test]
@@ -222,6 +224,9 @@ mod tests {
             let asker = places.clone();
             thread::spawn(move || asker.resolve("db1:7101", TIMEOUT).unwrap().len())
         });
+        // Ours, that of the answer, that of the question under way, and one of each asker.
+        let wait = || Arc::strong_count(&first) == 3 + 8;
+        within(TIMEOUT, "all wait", wait);
         drop(hangs);
         assert_eq!(askers.map(|asker| asker.join().unwrap()), [1; 8], "all share the answer");
     }

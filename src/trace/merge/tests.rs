@@ -272,9 +272,11 @@ fn while_nobody_leads_it_is_told_what_they_do() {
     for node in 0..3 {
         let death = world.sees(node, 5_000_000, "ended", 2);
         world.became(node, 5_000_000, ("electing", 2), death);
+        // It tries again.
+        world.became(node, 6_000_000, ("electing", 2), 0);
     }
     let merged = merged(&world.without_d(), Which::Last);
-    assert_eq!((merged.epoch, merged.leader, merged.events.len()), (None, None, 6));
+    assert_eq!((merged.epoch, merged.leader, merged.events.len()), (None, None, 9));
 }
 
 #[test]

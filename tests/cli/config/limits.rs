@@ -44,13 +44,15 @@ fn a_count_a_share_and_a_name_have_a_greatest() {
     is_taken(&of("health", health(1000)));
     is_taken(&of("rank", rank("1000%")));
     is_taken(&with("\"demo\"", &format!("\"{}\"", "d".repeat(63))));
+    is_taken(&with("\"demo\"", "\"de mo\""));
+    let name_rule = "use at most 63 characters on one line, no space at either end";
     for (file, words) in [
         (of("health", health(1001)), "health.fall: is no number of checks in a row (value 1001)"),
         (of("rank", rank("1001%")), "rank.margin: is too great a share"),
-        (
-            with("\"demo\"", &format!("\"{}\"", "d".repeat(64))),
-            "use at most 63 characters on one line, no space at either end",
-        ),
+        (with("\"demo\"", &format!("\"{}\"", "d".repeat(64))), name_rule),
+        (with("\"demo\"", "\" demo\""), name_rule),
+        (with("\"demo\"", "\"demo \""), name_rule),
+        (with("\"demo\"", "\"de\\nmo\""), name_rule),
     ] {
         let problems = file.problems();
         assert!(problems.len() == 1 && problems[0].contains(words), "{problems:?}");
