@@ -32,6 +32,14 @@ fn one_node_shows_its_details_and_all_a_row_each_and_the_guarantee_if_it_is_aske
 }
 
 #[test]
+fn a_status_that_is_watched_is_as_old_as_the_help_says() {
+    let command = crate::cli::command();
+    let help = command.find_subcommand("status").unwrap().clone().render_long_help().to_string();
+    assert!(help.contains("every second"), "{help}");
+    assert_eq!(REDRAW, Duration::from_secs(1));
+}
+
+#[test]
 fn a_rank_is_shown_with_its_source() {
     for (by, value, expected) in [
         ("id", json!("x"), "id"),

@@ -8,7 +8,7 @@ use std::time::Duration;
 use electd::admin::client::{Client, Order, Recipient};
 use serde_json::json;
 
-use super::cli::{Cluster, code, electd, run, stderr};
+use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, status};
 
 #[test]
@@ -22,6 +22,20 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
         (&["pause", "--for", "12"], "\"12\" is no time: give a number and a unit"),
         (&["status", "--timeout", "0s"], "\"0s\" leaves no time for an answer"),
         (&["status", "--watch"], "--watch draws on a terminal, and stdout is none"),
+        (
+            &["status", "--watch", "--output", "json"],
+            "'--watch' cannot be used with '--output <FORMAT>'",
+        ),
+        (&["trace", "--last", "--epoch", "7"], "'--last' cannot be used with '--epoch <E>'"),
+        (
+            &["trace", "--file", "a.json"],
+            "'--config <FILE>' cannot be used with '--file <FILE>...'",
+        ),
+        (&["switchover"], "--to <NAME>"),
+        (
+            &["switchover", "--to", "node-1", "--clear"],
+            "'--to <NAME>' cannot be used with '--clear'",
+        ),
         (&["watch", "--since", "yesterday"], "write a time such as 30s, 15m or 24h"),
         (&["history", "--since=-1h"], "write a time such as 30s, 15m or 24h"),
     ] {
@@ -53,6 +67,26 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
         assert!(stderr(&output).contains(said), "{entry:?}: {output:?}");
     }
     assert!(node.commands().is_empty());
+}
+
+#[test]
+fn nobody_answers() {
+    let cluster = Cluster::of(&[Some(nobody()), None]);
+    for (args, begin) in [
+        (&["status"][..], "UNKNOWN: no leader is known\nproblem: node-1 does not answer\n\nNODE "),
+        (&["status", "--output", "json"], "{\n  \"nodes\": ["),
+        (&["status", "--node", "node-1"], ""),
+        (&["status", "--node", "node-1", "--output", "json"], ""),
+        (&["leader"], ""),
+        (&["leader", "--check", "--node", "node-1"], ""),
+        (&["resign"], ""),
+    ] {
+        let output = cluster.electd(args);
+        let shown = stdout(&output);
+        assert_eq!(code(&output), Some(69), "{args:?}");
+        assert!(stderr(&output).contains("connection refused"), "{args:?}: {}", stderr(&output));
+        assert!(shown.starts_with(begin) && shown.is_empty() == begin.is_empty(), "{shown}");
+    }
 }
 
 #[test]
