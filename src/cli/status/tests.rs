@@ -13,7 +13,11 @@ fn ranked(by: &str, value: Value, halting: Option<&str>) -> String {
         task_bytes: 12,
     });
     let rank = RankStatus { by: by.to_owned(), value };
-    status.members = vec![MemberStatus { rank, ..tests::member("node-1") }];
+    let other = RankStatus { by: "other".to_owned(), value: json!(9) };
+    status.members = vec![
+        MemberStatus { rank: other, ..tests::member("node-0") },
+        MemberStatus { rank, ..tests::member("node-1") },
+    ];
     details(&status, false)
 }
 

@@ -241,6 +241,15 @@ fn a_command_shows_an_election_in_each_form_that_fits_it() {
     let facts = ["cluster", "algorithm", "epoch", "leader"].map(|key| document[key].clone());
     assert_eq!(facts, [json!("demo"), json!("bully"), json!(7), json!("node-2")]);
     assert_eq!(document["messages"]["coordinator"], 1, "both tell of it: {document:#}");
+    let phases = |member: &str| {
+        let events = document["events"].as_array().unwrap().iter();
+        let own = events.filter(|event| event["member"] == member && event["phase"].is_string());
+        own.map(|event| event["phase"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [name(1), name(2)].map(|name| phases(&name).pop()),
+        [Some(json!("following")), Some(json!("leading"))]
+    );
     let other = trace(&["--epoch", "8", "--file", &one, &two]);
     assert_eq!((code(&other), stdout(&other).as_str()), (Some(1), ""), "{other:?}");
     let many = write(2, 41);

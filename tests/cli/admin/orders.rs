@@ -110,7 +110,7 @@ fn the_leader_gets_an_order_first_and_a_node_that_stops_gets_it_last() {
 }
 
 #[test]
-fn an_order_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
+fn a_command_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
     let nodes = [1, 2].map(|number| FakeNode::new().with_number(number));
     let servers = nodes.each_ref().map(FakeNode::serve);
     let cluster = Cluster::of(&servers.each_ref().map(|server| Some(server.local_addr())));
@@ -120,6 +120,13 @@ fn an_order_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
     {
         assert_eq!(code(&cluster.electd(args)), Some(0));
         assert_eq!(nodes.each_ref().map(|node| node.commands().len()), expected, "{args:?}");
+    }
+    for (leads, expected) in [(0, Some(1)), (1, Some(0))] {
+        for (at, node) in nodes.iter().enumerate() {
+            let state = if at == leads { "leading" } else { "following" };
+            node.set(|node| node.status.state = state.to_owned());
+        }
+        assert_eq!(code(&cluster.electd(&["leader", "--check"])), expected, "whoever else leads");
     }
 }
 

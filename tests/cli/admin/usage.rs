@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use electd::admin::client::{Client, Order, Recipient};
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, status};
@@ -86,6 +86,22 @@ fn nobody_answers() {
         assert_eq!(code(&output), Some(69), "{args:?}");
         assert!(stderr(&output).contains("connection refused"), "{args:?}: {}", stderr(&output));
         assert!(shown.starts_with(begin) && shown.is_empty() == begin.is_empty(), "{shown}");
+    }
+    // A member that is not named is one of all, if it is alone.
+    let server = FakeNode::new().serve();
+    for (alone, exit, begin, document) in [
+        (nobody(), 69, "UNKNOWN: ", json!([null])),
+        (server.local_addr(), 0, "OK: ", json!(["node-1"])),
+    ] {
+        let cluster = Cluster::of(&[Some(alone)]);
+        let text = cluster.electd(&["status"]);
+        assert_eq!(code(&text), Some(exit), "{text:?}");
+        assert!(stdout(&text).starts_with(begin) && stdout(&text).contains("\nNODE "), "{text:?}");
+        let shown = stdout(&cluster.electd(&["status", "--output", "json"]));
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let nodes = shown["nodes"].as_array().unwrap().iter();
+        let names = nodes.map(|node| node["status"]["node"]["name"].clone()).collect::<Vec<_>>();
+        assert_eq!(json!(names), document, "{shown:#}");
     }
 }
 
