@@ -19,7 +19,7 @@ use super::fake::{FakeNode, event, member, status};
 use super::orders::given;
 use super::pace::TIMEOUT;
 
-/// A node that shows a status, and answers all else with this code and document; without a code it holds its peace. It ends
+/// A node that shows a status, and answers all else with this code and document, or not at all without a code. It ends
 /// with the test.
 struct Odd {
     address: SocketAddr,
