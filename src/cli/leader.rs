@@ -48,8 +48,7 @@ impl Leader {
         }
         let targets = self.nodes.targets()?;
         let quorum = targets.config.as_ref().map(|config| config.quorum);
-        let enough =
-            |asked: &[Asked]| !targets.one && agree(asked, quorum == Some(Quorum::Majority));
+        let enough = |asked: &[Asked]| agree(asked, quorum == Some(Quorum::Majority));
         let asked = targets.ask_until(&targets.client(None), enough);
         any_answer(&asked)?;
         let leader = newest_leader(&asked);

@@ -151,3 +151,27 @@ pub fn explained(mut error: CliError, asked: &[Asked], to: Option<&str>) -> CliE
     }
     error
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::ask::tests::{following, silent};
+
+    /// Nobody refused anything if no node answers, and another member's reason is none.
+    #[test]
+    fn a_refusal_is_explained_by_the_member_that_was_to_lead() {
+        let resigned = |name: &str| {
+            let mut asked = following(name, Some(("c", 7)));
+            asked.answer.as_mut().unwrap().resigned = true;
+            asked
+        };
+        let asked = [silent("d"), following("b", Some(("c", 7))), resigned("e"), resigned("a")];
+        let told = |exit, to| explained(CliError::new(exit, "no"), &asked, to).message;
+        let why = "no; a itself says: it resigned (`electd undrain --node a` ends that)";
+        assert_eq!(told(Exit::No, Some("a")), why);
+        for to in [Some("b"), Some("d"), Some("f"), None] {
+            assert_eq!(told(Exit::No, to), "no", "{to:?}");
+        }
+        assert_eq!(told(Exit::Unavailable, Some("a")), "no");
+    }
+}

@@ -102,11 +102,13 @@ fn bash_completes_the_members_of_the_file_that_is_named() {
         complete_for electd run --config = {file} --node ''
         complete_for electd member --config {file} remove w
         ELECTD_CONFIG={file} complete_for electd switchover --to db
+        complete_for electd resign --config {file} --to w
+        complete_for electd why --config {file} db
         complete_for electd status --config /nothing --node ''
         complete_for electd swi"#
     );
     let output = Command::new("bash").args(["--norc", "-c", &script]).output().expect("bash");
-    let expected = "db1 db2\ndb1 db2 web\nweb\ndb1 db2\n\nswitchover\n";
+    let expected = "db1 db2\ndb1 db2 web\nweb\ndb1 db2\nweb\ndb1 db2\n\nswitchover\n";
     assert_eq!(text(&output.stdout), expected, "{}", text(&output.stderr));
 }
 

@@ -227,6 +227,13 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
     assert_eq!(both.brief(), ["d, f do not answer", "a: health: it is ill"]);
     assert_eq!(both.besides(), ["d, f do not answer", "a: health: it is ill"]);
     assert_eq!(judge(&[told("a", &[])]).besides(), [""; 0]);
+    // That a member is down has one reason; all else may be wrong in several ways at once.
+    let several = [of(slow, "x", "it is ill"), of(slow, "x", "it is slow"), of(slow, "", "no")];
+    let own = of(slow, "", "gone");
+    let judgement = judge(&[told("a", &several), told("b", &[several[1].clone(), own])]);
+    let each =
+        ["a: health: it is ill", "a, b: health: it is slow", "a: health: no", "b: health: gone"];
+    assert_eq!(judgement.besides(), each);
 }
 
 /// Those who follow may not have heard yet; and a leader that hangs may have been replaced.

@@ -13,7 +13,11 @@ fn ranked(by: &str, value: Value, halting: Option<&str>) -> String {
         task_bytes: 12,
     });
     let rank = RankStatus { by: by.to_owned(), value };
-    status.members = vec![MemberStatus { rank, ..tests::member("node-1") }];
+    let other = RankStatus { by: "other".to_owned(), value: json!(9) };
+    status.members = vec![
+        MemberStatus { rank: other, ..tests::member("node-0") },
+        MemberStatus { rank, ..tests::member("node-1") },
+    ];
     details(&status, false)
 }
 
@@ -29,6 +33,14 @@ fn one_node_shows_its_details_and_all_a_row_each_and_the_guarantee_if_it_is_aske
         assert_eq!([one, all].map(|text| text.contains("one leader at most")), [verbose; 2]);
     }
     assert!(shown(&[tests::silent("node-1")], true, true).contains("node-1 does not answer"));
+}
+
+#[test]
+fn a_status_that_is_watched_is_as_old_as_the_help_says() {
+    let command = crate::cli::command();
+    let help = command.find_subcommand("status").unwrap().clone().render_long_help().to_string();
+    assert!(help.contains("every second"), "{help}");
+    assert_eq!(REDRAW, Duration::from_secs(1));
 }
 
 #[test]

@@ -151,6 +151,8 @@ mod tests {
         let leads = || pair(9, 5, |_| ());
         let newer = || following("c", Some(("d", 8)));
         assert_eq!(best(&leads()).as_deref(), Some("b"));
+        let [follower, leader] = leads();
+        assert_eq!(best(&[leader, follower]).as_deref(), Some("b"), "in any order");
         assert_eq!(
             best(&leads().into_iter().chain([newer()]).collect::<Vec<_>>()).as_deref(),
             Some("c")

@@ -16,9 +16,11 @@ use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, event, member, status};
+use super::orders::given;
 use super::pace::TIMEOUT;
 
-/// A node that shows a status, and answers all else with this code and document. It ends with the test.
+/// A node that shows a status, and answers all else with this code and document, or not at all without a code. It ends
+/// with the test.
 struct Odd {
     address: SocketAddr,
     ends: Arc<AtomicBool>,
@@ -32,6 +34,7 @@ impl Odd {
         let status = serde_json::to_string(&status(state, Some("node-1"))).unwrap();
         let told = ends.clone();
         let thread = thread::spawn(move || {
+            let mut held = Vec::new();
             for mut client in listener.incoming().flatten() {
                 if told.load(Ordering::Acquire) {
                     return;
@@ -42,6 +45,10 @@ impl Odd {
                     true => ("200 OK", status.as_str()),
                     false => (code, document),
                 };
+                if code.is_empty() {
+                    held.push(client);
+                    continue;
+                }
                 let head = format!("HTTP/1.1 {code}\r\nContent-Length: {}\r\n\r\n", body.len());
                 let _ = client.write_all((head + body).as_bytes());
             }
@@ -78,6 +85,52 @@ fn a_command_that_a_node_forbids_is_given_to_the_next() {
     let alone = Cluster::of(&[Some(leader.address)]).electd(&["resume"]);
     assert_eq!((code(&alone), stderr(&alone).as_str()), (Some(1), "so it is\n"));
     assert_eq!(node.commands().len(), 1);
+}
+
+/// Either what was achieved, and for whom it waited; or what the silence of a node means. All of them wait at one time.
+#[test]
+fn a_command_that_waits_in_vain_says_for_what() {
+    let (node, deaf) = (FakeNode::new(), Odd::start("leading", "", ""));
+    let server = node.serve();
+    let (cluster, silent) =
+        (Cluster::of(&[Some(server.local_addr())]), Cluster::of(&[Some(deaf.address)]));
+    let unseen = [("resign", "another member"), ("switchover --to node-1", "node-1")];
+    let (job, unknown) = (
+        "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not known: look",
+        "no answer in time; it may be frozen, and whether it carried the command out is not known: look",
+    );
+    let unanswered = [
+        ("resign", job),
+        ("switchover --to node-1", job),
+        ("switchover --clear", job),
+        ("drain --node node-1", job),
+        ("member remove node-9", job),
+        ("undrain --node node-1", unknown),
+        ("pause", unknown),
+        ("resume", unknown),
+        ("member add --name node-9 --address 127.0.0.1:9", unknown),
+    ];
+    let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
+    let (cluster, silent) = (&cluster, &silent);
+    thread::scope(|scope| {
+        let waits = unseen.map(|(line, who)| {
+            let leader = format!("{who} was not seen to lead for 5 s: look at `electd watch`\n");
+            let achieved = "node-2 resigned; node-1 was asked to lead; but ".to_owned();
+            (line, 1, achieved + &leader, scope.spawn(move || given(cluster, &words(line))))
+        });
+        let unanswered = unanswered.map(|(line, means)| {
+            let said = format!(
+                "no answer from {}: connected, and {means} at `electd status`\n",
+                deaf.address
+            );
+            let words = [&words(line)[..], &["--timeout", "3s"]].concat();
+            (line, 69, said, scope.spawn(move || given(silent, &words)))
+        });
+        for (line, exit, said, waits) in waits.into_iter().chain(unanswered) {
+            let output = waits.join().unwrap();
+            assert_eq!((code(&output), stderr(&output)), (Some(exit), said), "{line}");
+        }
+    });
 }
 
 #[test]
@@ -161,6 +214,18 @@ fn why_nobody_leads_is_told_and_the_answer_is_no() {
     node.set(|state| state.status.cluster = "hc".to_owned());
     let why = cluster.electd(&["why"]);
     assert_eq!((code(&why), stdout(&why).as_str()), (Some(78), ""), "{why:?}");
+    // What is known is told all the same, if one of them is in its place.
+    let other = FakeNode::new().with_number(2);
+    let second = other.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr()), Some(second.local_addr())]);
+    let why = cluster.electd(&["why", "node-1"]);
+    let address = server.local_addr();
+    let found = format!(
+        "node at {address} is node-1 of cluster hc (id 00000000-0000-4000-8000-000000000001), not"
+    );
+    assert_eq!(code(&why), Some(78), "{why:?}");
+    assert!(stdout(&why).starts_with(&format!("node-1 does not lead: {found}")), "{why:?}");
+    assert!(stderr(&why).starts_with(&found), "{why:?}");
 }
 
 /// Two nodes that are mistaken for one another, or one of another cluster.

@@ -9,7 +9,7 @@ use electd::node::status::MemberStatus;
 use electd::trace::record::{Entry, Record};
 use serde_json::{Value, json};
 
-use super::cli::nobody;
+use super::cli::{code, electd, nobody, run, stderr, stdout};
 use super::fake::{Answer, FakeNode, Peer, ask, get, member};
 
 fn name(number: usize) -> String {
@@ -17,7 +17,7 @@ fn name(number: usize) -> String {
 }
 
 /// Node-2 has led since epoch 7, as it and node-1 recorded it.
-fn record(number: usize) -> Record {
+pub fn record(number: usize) -> Record {
     let became = |n, phase: &str| Entry {
         n,
         at_ns: n * 1_000_000,
@@ -212,4 +212,53 @@ fn those_who_ask_at_one_time_share_what_the_members_told() {
     // One, unless this host is so busy that they did not come at one time.
     let questions = member.join().unwrap();
     assert!((1..=4).contains(&questions), "{questions} questions");
+}
+
+/// The moment is that of the hosts, and not of who reads the files.
+#[test]
+fn a_command_shows_an_election_in_each_form_that_fits_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |number: usize, members: usize| {
+        let members = (1..=members).map(name).collect();
+        let record = Record { wall_ms: 1_700_000_000_000, members, ..record(number) };
+        let file = folder.path().join(format!("{number}-{}.json", record.members.len()));
+        std::fs::write(&file, serde_json::to_string(&record).unwrap()).unwrap();
+        file.to_str().unwrap().to_owned()
+    };
+    let [one, two] = [1, 2].map(|number| write(number, 40));
+    let trace = |args: &[&str]| run(electd(args, "trace"));
+    let shown = |form: &str| {
+        let output = trace(&["--epoch", "7", "--output", form, "--file", &one, &two]);
+        assert_eq!(code(&output), Some(0), "{output:?}");
+        stdout(&output)
+    };
+    for (form, begin) in [("svg", "<svg "), ("html", "<!doctype html>")] {
+        assert!(shown(form).starts_with(begin), "{form}: {}", shown(form));
+    }
+    assert!(shown("text").contains(", 2023-11-14T22:13:"), "{}", shown("text"));
+    let document: Value = serde_json::from_str(&shown("json")).unwrap();
+    assert!(document["began"].as_str().unwrap().starts_with("2023-11-14T22:13:"), "{document:#}");
+    let facts = ["cluster", "algorithm", "epoch", "leader"].map(|key| document[key].clone());
+    assert_eq!(facts, [json!("demo"), json!("bully"), json!(7), json!("node-2")]);
+    assert_eq!(document["messages"]["coordinator"], 1, "both tell of it: {document:#}");
+    let phases = |member: &str| {
+        let events = document["events"].as_array().unwrap().iter();
+        let own = events.filter(|event| event["member"] == member && event["phase"].is_string());
+        own.map(|event| event["phase"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        [name(1), name(2)].map(|name| phases(&name).pop()),
+        [Some(json!("following")), Some(json!("leading"))]
+    );
+    let other = trace(&["--epoch", "8", "--file", &one, &two]);
+    assert_eq!((code(&other), stdout(&other).as_str()), (Some(1), ""), "{other:?}");
+    let many = write(2, 41);
+    let unfit =
+        "41 members do not fit a drawing; at most 40 do: see `electd trace --output text`\n";
+    for (form, exit, said) in
+        [("svg", 2, unfit), ("html", 2, unfit), ("text", 0, ""), ("json", 0, "")]
+    {
+        let output = trace(&["--output", form, "--file", &many]);
+        assert_eq!((code(&output), stderr(&output).as_str()), (Some(exit), said), "{form}");
+    }
 }

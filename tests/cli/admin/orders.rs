@@ -3,15 +3,21 @@
 use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::process::Output;
 use std::thread;
 use std::time::Duration;
 
 use electd::node::handle::{Command, CommandError};
-use electd::node::status::MemberStatus;
 use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
-use super::fake::{FakeNode, member, status};
+use super::fake::{FakeNode, status};
+
+/// A command for this cluster; its own words come first, as those of `member` do not take the file themselves.
+pub fn given(cluster: &Cluster, args: &[&str]) -> Output {
+    let file = cluster.file.to_str().unwrap();
+    run(electd(&[&args[1..], &["--config", file]].concat(), args[0]))
+}
 
 #[test]
 fn each_refusal_has_its_exit_code() {
@@ -21,19 +27,25 @@ fn each_refusal_has_its_exit_code() {
     type Failure = fn(String) -> CommandError;
     let failures: [Failure; 3] =
         [CommandError::Invalid, CommandError::Refused, CommandError::Unanswered];
-    let orders: [(&[&str], [i32; 3]); 5] = [
+    let orders: [(&[&str], [i32; 3]); 10] = [
         (&["drain", "--node", "node-1"], [2, 1, 69]),
+        (&["undrain", "--node", "node-1"], [2, 1, 69]),
         (&["reload", "--node", "node-1"], [78, 1, 69]),
         (&["pause"], [1, 1, 69]),
+        (&["resume"], [1, 1, 69]),
         (&["resign"], [1, 1, 69]),
         (&["switchover", "--to", "node-1"], [1, 1, 69]),
+        (&["switchover", "--clear"], [1, 1, 69]),
+        (&["member", "add", "--name", "node-9", "--address", "127.0.0.1:9"], [1, 1, 69]),
+        (&["member", "remove", "node-9"], [1, 1, 69]),
     ];
     for (args, codes) in orders {
         for (failure, expected) in failures.into_iter().zip(codes) {
             node.set(|state| state.outcome = Err(failure("so it is".to_owned())));
-            let output = cluster.electd(args);
+            let output = given(&cluster, args);
             assert_eq!(code(&output), Some(expected), "{args:?}: {output:?}");
-            assert_eq!(stderr(&output), "so it is\n", "{args:?}");
+            let said = (stdout(&output), stderr(&output));
+            assert_eq!(said, (String::new(), "so it is\n".to_owned()), "{args:?}");
         }
     }
 }
@@ -98,7 +110,7 @@ fn the_leader_gets_an_order_first_and_a_node_that_stops_gets_it_last() {
 }
 
 #[test]
-fn an_order_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
+fn a_command_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
     let nodes = [1, 2].map(|number| FakeNode::new().with_number(number));
     let servers = nodes.each_ref().map(FakeNode::serve);
     let cluster = Cluster::of(&servers.each_ref().map(|server| Some(server.local_addr())));
@@ -108,6 +120,13 @@ fn an_order_for_one_node_is_for_that_of_this_host_unless_another_is_named() {
     {
         assert_eq!(code(&cluster.electd(args)), Some(0));
         assert_eq!(nodes.each_ref().map(|node| node.commands().len()), expected, "{args:?}");
+    }
+    for (leads, expected) in [(0, Some(1)), (1, Some(0))] {
+        for (at, node) in nodes.iter().enumerate() {
+            let state = if at == leads { "leading" } else { "following" };
+            node.set(|node| node.status.state = state.to_owned());
+        }
+        assert_eq!(code(&cluster.electd(&["leader", "--check"])), expected, "whoever else leads");
     }
 }
 
@@ -121,82 +140,47 @@ fn a_token_that_cannot_be_read_is_not_sent() {
     let output = cluster.electd(&["pause"]);
     assert_eq!(code(&output), Some(1), "{output:?}");
     assert!(stderr(&output).contains("on the node's own host"), "{output:?}");
-    let output = cluster.electd(&["pause", "--token-file", "/no/such/token"]);
-    assert_eq!(code(&output), Some(2), "{output:?}");
-    assert!(stderr(&output).starts_with("cannot read --token-file /no/such/token: "), "{output:?}");
+    let commands: [&[&str]; 6] = [
+        &["pause"],
+        &["resign", "--to", "node-1"],
+        &["switchover", "--to", "node-1"],
+        &["drain", "--node", "node-1"],
+        &["member", "remove", "node-9"],
+        &["member", "list"],
+    ];
+    for args in commands {
+        let output = given(&cluster, &[args, &["--token-file", "/no/such/token"]].concat());
+        assert_eq!(code(&output), Some(2), "{output:?}");
+        let said = "cannot read --token-file /no/such/token: ";
+        assert!(stderr(&output).starts_with(said), "{output:?}");
+    }
     assert!(node.commands().is_empty());
 }
 
 #[test]
-fn a_member_is_absent_unless_all_that_is_said_of_it_is_so() {
+fn a_token_that_is_named_is_sent_in_place_of_that_of_the_configuration() {
     let node = FakeNode::new();
-    let present = member("node-9", Some("127.0.0.1:9".to_owned()));
-    let id = "0f5b1c0e-6c1a-4a53-8d5e-3c1f7a9b2d41";
-    node.set(|state| {
-        state.status.members = vec![member("node-1", None), present];
-        state.status.members[1].id = id.to_owned();
-    });
+    node.on_command(|state| state.status = status("leading", Some("node-1")));
     let server = node.serve();
-    let cluster = Cluster::of(&[Some(server.local_addr())]);
-    let file = cluster.file.to_str().unwrap();
-    let same = ["--name", "node-9", "--address", "127.0.0.1:7101", "--member-admin", "127.0.0.1:9"];
-    let add = |more: &[&str]| {
-        let args = [&["add", "--output", "json", "--config", file], &same[..], more].concat();
-        let output = run(electd(&args, "member"));
-        assert_eq!(code(&output), Some(0), "{output:?}");
-        let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
-        let given = !node.commands().is_empty();
-        node.set(|state| state.commands.clear());
-        (told["result"] != "node-9 is a member already", given)
-    };
-    assert_eq!(add(&["--if-absent"]), (false, false));
-    assert_eq!(add(&["--if-absent", "--id", id]), (false, false));
-    for more in [
-        &[][..],
-        &["--if-absent", "--id", "00000000-0000-4000-8000-000000000009"],
-        &["--if-absent", "--role", "witness"],
-    ] {
-        assert_eq!(add(more), (true, true), "{more:?}");
+    let (cluster, address) =
+        (Cluster::of(&[Some(server.local_addr())]), server.local_addr().to_string());
+    let token = cluster.file.with_file_name("token");
+    let own = cluster.file.with_file_name("own");
+    fs::rename(&token, &own).unwrap();
+    fs::write(&token, "another").unwrap();
+    let own = ["--token-file", own.to_str().unwrap()];
+    let (pause, drain) = (["pause", "--for", "1h"], ["drain", "--node", "node-1"]);
+    let switch = ["switchover", "--to", "node-1"];
+    for (at, args) in [pause, drain, switch].into_iter().enumerate() {
+        let refused = cluster.electd(&args);
+        assert_eq!((code(&refused), node.commands().len()), (Some(1), at), "{refused:?}");
+        let given = cluster.electd(&[&args[..], &own].concat());
+        assert_eq!((code(&given), node.commands().len()), (Some(0), at + 1), "{given:?}");
     }
-    let elsewhere: [fn(&mut MemberStatus); 2] =
-        [|it| it.address = "127.0.0.1:7109".to_owned(), |it| it.admin = None];
-    for change in elsewhere {
-        node.set(|state| {
-            state.status.members[1] = member("node-9", Some("127.0.0.1:9".to_owned()));
-            change(&mut state.status.members[1]);
-        });
-        assert_eq!(add(&["--if-absent"]), (true, true));
-    }
-}
-
-/// A node that has no leader may have an old list.
-#[test]
-fn the_members_are_listed_as_the_node_with_the_latest_view_knows_them() {
-    let nodes = [1, 2].map(|number| FakeNode::new().with_number(number));
-    let servers = nodes.each_ref().map(FakeNode::serve);
-    let cluster = Cluster::of(&servers.each_ref().map(|server| Some(server.local_addr())));
-    let file = cluster.file.to_str().unwrap();
-    let listed = || {
-        let args = ["list", "--output", "json", "--config", file];
-        let output = run(electd(&args, "member"));
-        let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
-        told["members"].as_array().unwrap().iter().map(|it| it["name"].clone()).collect::<Vec<_>>()
-    };
-    let knows = |at: usize, leader: Option<&str>, epoch: u64| {
-        let name = format!("of-{}", at + 1);
-        nodes[at].set(|state| {
-            let node = state.status.node.clone();
-            state.status = status("following", leader);
-            (state.status.node, state.status.epoch) = (node, epoch);
-            state.status.members = vec![member(&name, None)];
-        });
-    };
-    knows(0, Some("node-2"), 8);
-    knows(1, Some("node-2"), 7);
-    assert_eq!(listed(), ["of-1"]);
-    knows(0, None, 8);
-    assert_eq!(listed(), ["of-2"], "the one that knows a leader");
-    assert!(nodes.iter().all(|node| node.commands().is_empty()));
+    let at = ["--admin", &address];
+    assert_eq!(code(&run(electd(&at, "pause"))), Some(1), "without a file there is no token");
+    assert_eq!(code(&run(electd(&[at, own].concat(), "pause"))), Some(0));
+    assert_eq!(node.commands().len(), 4);
 }
 
 #[test]
@@ -211,39 +195,44 @@ fn each_command_of_an_operator_is_one_order() {
     let length = |seconds| Some(Duration::from_secs(seconds));
     let remove = |force| Command::Remove { name: "node-9".to_owned(), force };
     let drain = Command::Drain { length: length(3600), reason: "new disk".to_owned() };
-    let config = cluster.file.to_str().unwrap();
-    let orders: [(&[&str], Command); 9] = [
+    let unlimited = Command::Drain { length: None, reason: String::new() };
+    let resign = |to: Option<&str>| Command::Resign { to: to.map(str::to_owned) };
+    let orders: [(&[&str], Command); 13] = [
         (&["drain", "--node", "node-1", "--for", "1h", "--reason", "new disk"], drain),
+        (&["drain", "--node", "node-1"], unlimited),
         (&["undrain", "--node", "node-1"], Command::Undrain),
         (&["reload", "--node", "node-1"], Command::Reload),
         (&["pause", "--for", "30m"], Command::Pause { length: length(1800) }),
+        (&["pause"], Command::Pause { length: None }),
         (&["resume"], Command::Resume),
+        (&["resign"], resign(None)),
+        (&["resign", "--to", "node-1"], resign(Some("node-1"))),
         (&["switchover", "--to", "node-1"], Command::Switchover { to: "node-1".to_owned() }),
         (&["switchover", "--clear"], Command::EndSwitchover),
         (&["member", "remove", "node-9"], remove(false)),
         (&["member", "remove", "node-9", "--force"], remove(true)),
     ];
     for (args, command) in orders {
-        let output = run(electd(&[&args[1..], &["--config", config]].concat(), args[0]));
+        let output = given(&cluster, args);
         assert_eq!(code(&output), Some(0), "{args:?}: {output:?}");
         assert_eq!(node.commands().last(), Some(&command), "{args:?}");
-        let said = stdout(&output);
-        let leads = said.lines().any(|line| line.starts_with("node-1 leads in epoch "));
-        assert_eq!(leads, args.contains(&"--to"), "{args:?}: {said}");
+        let result = "node-2 resigned; node-1 was asked to lead\n";
+        let leader = match args.contains(&"--to") || args[0] == "resign" {
+            true => format!("node-1 leads in epoch {}\n", 7 + node.commands().len()),
+            false => String::new(),
+        };
+        assert_eq!(stdout(&output), format!("{result}{leader}"), "{args:?}");
     }
-    assert_eq!(node.commands().len(), 9);
-}
-
-/// The command says what it waited for, and where to look.
-#[test]
-fn a_leader_that_is_not_seen_to_change_is_told() {
-    let node = FakeNode::new();
-    let server = node.serve();
-    let cluster = Cluster::of(&[Some(server.local_addr())]);
-    let output = cluster.electd(&["resign"]);
-    let said = "node-2 resigned; node-1 was asked to lead; but another member was not seen to lead for 5 s: look at \
-                `electd watch`\n";
-    assert_eq!((code(&output), stderr(&output).as_str()), (Some(1), said));
+    assert_eq!(node.commands().len(), 13);
+    for (args, epoch) in [(&["resign"][..], 21), (&["switchover", "--to", "node-1"], 22)] {
+        let output = given(&cluster, &[args, &["--output", "json"]].concat());
+        let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
+        let leader = json!({
+            "id": "00000000-0000-4000-8000-000000000001", "name": "node-1", "address": "127.0.0.1:7102", "epoch": epoch,
+        });
+        let result = "node-2 resigned; node-1 was asked to lead";
+        assert_eq!(told, json!({"result": result, "leader": leader}));
+    }
 }
 
 #[test]

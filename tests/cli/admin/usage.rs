@@ -6,9 +6,9 @@ use std::thread;
 use std::time::Duration;
 
 use electd::admin::client::{Client, Order, Recipient};
-use serde_json::json;
+use serde_json::{Value, json};
 
-use super::cli::{Cluster, code, electd, run, stderr};
+use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, status};
 
 #[test]
@@ -22,6 +22,20 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
         (&["pause", "--for", "12"], "\"12\" is no time: give a number and a unit"),
         (&["status", "--timeout", "0s"], "\"0s\" leaves no time for an answer"),
         (&["status", "--watch"], "--watch draws on a terminal, and stdout is none"),
+        (
+            &["status", "--watch", "--output", "json"],
+            "'--watch' cannot be used with '--output <FORMAT>'",
+        ),
+        (&["trace", "--last", "--epoch", "7"], "'--last' cannot be used with '--epoch <E>'"),
+        (
+            &["trace", "--file", "a.json"],
+            "'--config <FILE>' cannot be used with '--file <FILE>...'",
+        ),
+        (&["switchover"], "--to <NAME>"),
+        (
+            &["switchover", "--to", "node-1", "--clear"],
+            "'--to <NAME>' cannot be used with '--clear'",
+        ),
         (&["watch", "--since", "yesterday"], "write a time such as 30s, 15m or 24h"),
         (&["history", "--since=-1h"], "write a time such as 30s, 15m or 24h"),
     ] {
@@ -53,6 +67,42 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
         assert!(stderr(&output).contains(said), "{entry:?}: {output:?}");
     }
     assert!(node.commands().is_empty());
+}
+
+#[test]
+fn nobody_answers() {
+    let cluster = Cluster::of(&[Some(nobody()), None]);
+    for (args, begin) in [
+        (&["status"][..], "UNKNOWN: no leader is known\nproblem: node-1 does not answer\n\nNODE "),
+        (&["status", "--output", "json"], "{\n  \"nodes\": ["),
+        (&["status", "--node", "node-1"], ""),
+        (&["status", "--node", "node-1", "--output", "json"], ""),
+        (&["leader"], ""),
+        (&["leader", "--check", "--node", "node-1"], ""),
+        (&["resign"], ""),
+    ] {
+        let output = cluster.electd(args);
+        let shown = stdout(&output);
+        assert_eq!(code(&output), Some(69), "{args:?}");
+        assert!(stderr(&output).contains("connection refused"), "{args:?}: {}", stderr(&output));
+        assert!(shown.starts_with(begin) && shown.is_empty() == begin.is_empty(), "{shown}");
+    }
+    // A member that is not named is one of all, if it is alone.
+    let server = FakeNode::new().serve();
+    for (alone, exit, begin, document) in [
+        (nobody(), 69, "UNKNOWN: ", json!([null])),
+        (server.local_addr(), 0, "OK: ", json!(["node-1"])),
+    ] {
+        let cluster = Cluster::of(&[Some(alone)]);
+        let text = cluster.electd(&["status"]);
+        assert_eq!(code(&text), Some(exit), "{text:?}");
+        assert!(stdout(&text).starts_with(begin) && stdout(&text).contains("\nNODE "), "{text:?}");
+        let shown = stdout(&cluster.electd(&["status", "--output", "json"]));
+        let shown: Value = serde_json::from_str(&shown).unwrap();
+        let nodes = shown["nodes"].as_array().unwrap().iter();
+        let names = nodes.map(|node| node["status"]["node"]["name"].clone()).collect::<Vec<_>>();
+        assert_eq!(json!(names), document, "{shown:#}");
+    }
 }
 
 #[test]
