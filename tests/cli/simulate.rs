@@ -28,6 +28,8 @@ fn the_leader_and_the_counts_as_json() {
     let messages = json!({"election": 6, "answer": 6, "coordinator": 3, "total": 15});
     assert_eq!(figures["messages"], messages);
     assert_eq!(figures["time_ms"], 30);
+    let many = self::figures("--nodes 41 --initiators 41");
+    assert_eq!((&many["leader"], &many["nodes"]), (&json!(41), &json!(41)), "none is drawn");
 }
 
 #[test]
