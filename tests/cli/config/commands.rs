@@ -141,6 +141,7 @@ fn a_wrong_command_line_exits_with_2() {
     ] {
         assert_eq!(electd(args).status.code(), Some(2), "{args:?}");
     }
+    assert_eq!(electd(&["health", "--colour"]).status.code(), Some(3), "2 is an outage");
     for args in [&["--version"][..], &["--help"], &["help", "init"]] {
         assert_eq!(electd(args).status.code(), Some(0), "{args:?}");
     }
