@@ -73,23 +73,31 @@ mod tests {
     #[test]
     fn the_codes_are_those_of_the_manual() {
         let codes = [
-            (Exit::Done, 0),
-            (Exit::No, 1),
-            (Exit::Usage, 2),
-            (Exit::Unknown, 3),
-            (Exit::State, 65),
-            (Exit::Unread, 66),
-            (Exit::Unavailable, 69),
-            (Exit::Internal, 70),
-            (Exit::Listen, 71),
-            (Exit::DataDir, 73),
-            (Exit::NotGained, 75),
-            (Exit::Lost, 76),
-            (Exit::Removed, 77),
-            (Exit::Config, 78),
-            (Exit::Command(126), 126),
+            (Exit::Done, 0, "done"),
+            (Exit::No, 1, "no"),
+            (Exit::Usage, 2, "usage"),
+            (Exit::Unknown, 3, ""), // of `health` alone
+            (Exit::State, 65, "state damaged or of a newer format"),
+            (Exit::Unread, 66, "a file of the node cannot be read"),
+            (Exit::Unavailable, 69, "no node answers"),
+            (Exit::Internal, 70, "internal"),
+            (Exit::Listen, 71, "cannot listen or have an --address"),
+            (Exit::DataDir, 73, "data directory locked or not writable"),
+            (Exit::NotGained, 75, "leadership not gained in time"),
+            (Exit::Lost, 76, "leadership lost"),
+            (Exit::Removed, 77, "removed"),
+            (Exit::Config, 78, "configuration"),
+            (Exit::Command(126), 126, ""),
         ];
-        for (exit, code) in codes {
+        let help = crate::cli::command().get_after_help().unwrap().to_string();
+        let (_, listed) = help.split_once("Exit codes: ").unwrap();
+        let (listed, last) = listed.split_once(". ").unwrap();
+        let listed: Vec<String> =
+            listed.split(';').map(|it| it.trim().replace('\n', " ")).collect();
+        let told = codes.iter().filter(|(.., words)| !words.is_empty());
+        let told: Vec<String> = told.map(|(_, code, words)| format!("{code} {words}")).collect();
+        assert_eq!((listed, last), (told, "`run -- CMD` and `exec` pass CMD's own code on."));
+        for (exit, code, _) in codes {
             assert_eq!(exit.code(), code, "{exit:?}");
         }
     }

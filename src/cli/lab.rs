@@ -1,6 +1,6 @@
 //! `electd lab`: the simulator in a browser.
 
-use std::io::ErrorKind;
+use std::io::{self, ErrorKind};
 use std::net::{Ipv4Addr, TcpListener};
 
 use clap::Args;
@@ -34,19 +34,8 @@ pub struct Lab {
 impl Lab {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port)).map_err(|error| {
-            let port = self.port;
-            let remedy = match error.kind() {
-                ErrorKind::AddrInUse => {
-                    "it is in use: give another --port, or --port 0 for a free one".to_owned()
-                }
-                _ => format!("{error}: give another --port"),
-            };
-            CliError::new(
-                Exit::Listen,
-                format!("cannot listen on port {port} of 127.0.0.1: {remedy}"),
-            )
-        })?;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port));
+        let listener = listener.map_err(|error| refused(self.port, &error))?;
         let ends = watch::ends()?;
         let lab = lab::Lab::default();
         let site = Site::start(listener, move |request| lab.answer(request));
@@ -57,5 +46,42 @@ impl Lab {
         print::message("Open this address in a browser; Ctrl-C ends it");
         let _ = ends.recv(); // the other end is never dropped
         Ok(())
+    }
+}
+
+fn refused(port: u16, error: &io::Error) -> CliError {
+    let remedy = match error.kind() {
+        ErrorKind::AddrInUse => {
+            "it is in use: give another --port, or --port 0 for a free one".to_owned()
+        }
+        _ => format!("{error}: give another --port"),
+    };
+    CliError::new(Exit::Listen, format!("cannot listen on port {port} of 127.0.0.1: {remedy}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_port_that_cannot_be_had_is_told_with_a_remedy_for_its_cause() {
+        for (kind, remedy) in [
+            (ErrorKind::AddrInUse, "it is in use: give another --port, or --port 0 for a free one"),
+            (ErrorKind::PermissionDenied, "permission denied: give another --port"),
+        ] {
+            let words = format!("cannot listen on port 80 of 127.0.0.1: {remedy}");
+            assert_eq!(refused(80, &kind.into()), CliError::new(Exit::Listen, words));
+        }
+    }
+
+    #[test]
+    fn without_a_port_it_is_the_one_of_the_examples() {
+        #[derive(clap::Parser)]
+        struct Flags {
+            #[command(flatten)]
+            lab: Lab,
+        }
+        let flags: Flags = clap::Parser::parse_from(["x"]);
+        assert_eq!(flags.lab.port, 7400);
     }
 }

@@ -186,6 +186,9 @@ mod tests {
     use std::fs::File;
     use std::io::Write;
 
+    use base64::Engine;
+    use base64::prelude::BASE64_STANDARD;
+
     use super::*;
     use crate::node::example;
     use crate::node::handle::Handle;
@@ -303,6 +306,23 @@ mod tests {
         let (page, title) = (flown.page(), flown.title());
         for words in [description, "4 turns: every output is the same", &title, "leading"] {
             assert!(page.contains(words), "{words}: {page}");
+        }
+    }
+
+    /// A second segment, which goes on with the state before the first.
+    #[test]
+    fn a_replay_with_a_difference_is_shown_and_its_code_says_no() {
+        let text = example::leader().unwrap().handle().recording();
+        let document: Value = serde_json::from_str(&text).unwrap();
+        let first = BASE64_STANDARD.decode(document["flight"][0].as_str().unwrap()).unwrap();
+        let second = [&[u8::from(true)], &first[1..]].concat();
+        let record = Recording::read(text.as_bytes()).unwrap().record;
+        let text = Recording::new(record, &[first, second]).written();
+        for output in [Form::Text, Form::Json, Form::Html] {
+            let folder = tempfile::tempdir().unwrap();
+            let file = folder.path().join("a.json");
+            std::fs::write(&file, &text).unwrap();
+            assert_eq!(Replay { file, output }.run(), Err(CliError::silent(Exit::No)));
         }
     }
 

@@ -268,15 +268,7 @@ impl Simulate {
             ))?;
         }
         let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
-        let (count, most) = (run.events.len(), MOST_EVENTS);
-        if let Some(form) = output.drawing()
-            && count > most
-        {
-            let what = format!(
-                "{form}: this run has {count} events, and a drawing at most {most}: try another --seed"
-            );
-            return Err(CliError::new(Exit::Usage, what));
-        }
+        refuse_large(output, run.events.len())?;
         let diagram = || simulated::life_diagram(schedule, &run);
         match output {
             Output::Text => print::result(&simulated::life_text(&run)),
@@ -288,9 +280,45 @@ impl Simulate {
     }
 }
 
+/// A random run of so many events is drawn only if it fits.
+fn refuse_large(output: Output, count: usize) -> Result<(), CliError> {
+    let Some(form) = output.drawing().filter(|_| count > MOST_EVENTS) else { return Ok(()) };
+    let what = format!(
+        "{form}: this run has {count} events, and a drawing at most {MOST_EVENTS}: try another --seed"
+    );
+    Err(CliError::new(Exit::Usage, what))
+}
+
 impl From<SimError> for CliError {
     fn from(error: SimError) -> CliError {
         let exit = if error.is_usage() { Exit::Usage } else { Exit::Internal };
         CliError::new(exit, error)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_run_of_more_events_than_a_drawing_has_room_for_is_told_and_not_drawn() {
+        for output in [Output::Text, Output::Json, Output::Events] {
+            assert_eq!(refuse_large(output, 5001), Ok(()), "{output:?}");
+        }
+        for (output, form) in [(Output::Svg, "svg"), (Output::Html, "html")] {
+            assert_eq!(refuse_large(output, 5000), Ok(()));
+            let words = format!(
+                "--output {form}: this run has 5001 events, and a drawing at most 5000: try another --seed"
+            );
+            assert_eq!(refuse_large(output, 5001), Err(CliError::new(Exit::Usage, words)));
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_with_the_arguments_is_no_defect_of_electd() {
+        let scenario = Scenario { initiators: vec![6], ..Scenario::new(5) };
+        let error = CliError::from(scenario.run().unwrap_err());
+        let words = "--initiators 6: there is no such node; they are numbered 1 to 5";
+        assert_eq!(error, CliError::new(Exit::Usage, words));
     }
 }

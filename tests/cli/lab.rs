@@ -17,7 +17,7 @@ struct Lab {
 impl Lab {
     fn start() -> Lab {
         let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-        command.args(["lab", "--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::null());
+        command.args(["lab", "--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().expect("electd runs");
         let mut line = String::new();
         let stdout = child.stdout.as_mut().expect("it is piped");
@@ -79,6 +79,9 @@ fn it_serves_a_page_and_runs_until_ctrl_c() {
     kill_process(pid, Signal::INT).expect("it runs");
     let ended = lab.child.wait().expect("it ends");
     assert_eq!(ended.code(), Some(0));
+    let mut said = String::new();
+    lab.child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("UTF-8");
+    assert_eq!(said, "Open this address in a browser; Ctrl-C ends it\n");
 }
 
 #[test]

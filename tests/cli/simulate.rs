@@ -28,6 +28,8 @@ fn the_leader_and_the_counts_as_json() {
     let messages = json!({"election": 6, "answer": 6, "coordinator": 3, "total": 15});
     assert_eq!(figures["messages"], messages);
     assert_eq!(figures["time_ms"], 30);
+    let many = self::figures("--nodes 41 --initiators 41");
+    assert_eq!((&many["leader"], &many["nodes"]), (&json!(41), &json!(41)), "none is drawn");
 }
 
 #[test]
@@ -245,6 +247,10 @@ fn a_random_life_is_replayed_by_its_seed() {
     let text = stdout(&simulate("--faults --seed 7"));
     assert!(text.contains("starts: incarnation 1"), "{text}");
     assert!(text.contains("leaders elected"), "{text}");
+    assert!(
+        !text.lines().any(|line| line.trim_start().starts_with("+ ")),
+        "no gap is told: {text}"
+    );
     assert_eq!(figures("--faults --seed 7")["seed"], 7);
     assert_eq!(figures("--faults model --seed 7"), figures("--seed 7 --faults"));
     for seed in [2, 4] {

@@ -1,6 +1,11 @@
 //! What a person at a terminal meets before any node runs: the help, hints and completions.
 
+use std::fs::File;
+use std::io::Read;
 use std::process::{Command, Output};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
 
 fn electd(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_electd")).args(args).output().expect("electd runs")
@@ -187,6 +192,44 @@ fn the_first_demo_is_built_without_tls() {
     );
     let other = plan("CONFIG=other.json");
     assert!(other.contains("run --bin electd  -- demo --config other.json"), "{other}");
+}
+
+/// What it prints on a terminal of this width.
+fn printed_on(width: u16, args: &[&str]) -> String {
+    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
+    let screen = openpt(flags).expect("a terminal");
+    grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");
+    let size = Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
+    tcsetwinsize(&screen, size).expect("a size");
+    let name = ptsname(&screen, Vec::new()).expect("a name").into_string().expect("UTF-8");
+    let stdout = File::options().read(true).write(true).open(name).expect("its other end");
+    let mut electd = Command::new(env!("CARGO_BIN_EXE_electd"));
+    let mut child = electd.args(args).stdout(stdout).spawn().expect("electd runs");
+    drop(electd); // it has the other end, too
+    let mut shown = Vec::new();
+    let _ = File::from(screen).read_to_end(&mut shown); // it fails when the other end is closed
+    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{args:?}");
+    text(&shown).replace('\r', "")
+}
+
+#[test]
+fn the_rest_of_a_line_that_is_too_long_for_a_terminal_is_below_its_text() {
+    let file = cluster("db1=10.0.0.1 db2=10.0.0.2 web=10.0.0.3");
+    let file = file.path().to_str().expect("UTF-8");
+    let election = ["simulate", "--nodes", "5", "--crash", "5", "--quorum", "majority"];
+    for (args, indent) in [
+        (&["check", "--config", file][..], 4),
+        (&["simulate", "--config", file, "--down", "web"], 3),
+        (&election, 23),
+        (&["simulate", "--faults", "--seed", "7"], 23),
+    ] {
+        let shown = printed_on(70, args);
+        assert!(shown.lines().all(|line| line.chars().count() <= 70), "{args:?}: {shown}");
+        let is_rest = |line: &&str| line.len() - line.trim_start().len() == indent;
+        assert!(shown.lines().any(|line| is_rest(&line)), "{args:?}: {shown}");
+        let wide = text(&electd(args).stdout);
+        assert!(!wide.lines().any(|line| is_rest(&line)), "{args:?}: {wide}");
+    }
 }
 
 /// Nobody would end it any more.

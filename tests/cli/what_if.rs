@@ -216,6 +216,7 @@ fn nonsense_is_an_error_of_usage_in_words() {
     let folder = file("majority");
     let known = "there are a, b, c, d, e\n";
     let apart = "separate the sides with /, such as a,b/c\n";
+    let forms = "what would happen to a cluster is told as --output text or json\n".to_owned();
     let cases = [
         ("", "say what happens to the cluster: --down NAMES, --cut SIDES or --add N\n".to_owned()),
         (
@@ -233,10 +234,9 @@ fn nonsense_is_an_error_of_usage_in_words() {
         ("--add 60", "--add 60: a cluster has at most 64 members\n".to_owned()),
         ("--down a --leader c", "--leader c: a member of role witness never leads\n".to_owned()),
         ("--down a --leader x", format!("--leader: there is no member \"x\"; {known}")),
-        (
-            "--down a --output svg",
-            "what would happen to a cluster is told as --output text or json\n".to_owned(),
-        ),
+        ("--down a --output svg", forms.clone()),
+        ("--down a --output html", forms.clone()),
+        ("--down a --output events", forms),
     ];
     for (args, sentence) in cases {
         let output = simulate(&folder, args);

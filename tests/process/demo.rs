@@ -157,6 +157,7 @@ fn it_elects_and_obeys_its_keys_and_q_leaves_nothing() {
             ensure(leader.as_ref().is_some_and(|it| it.name == "node-3"), || format!("{leader:?}"))
         })
     });
+    terminal.shows("k kill   f freeze, thaw   r restart   s the leader resigns   q quit");
     terminal.types("k");
     terminal.shows("node-3 was killed");
     terminal.shows("node-2 leads in epoch ");
@@ -195,13 +196,24 @@ fn it_elects_and_obeys_its_keys_and_q_leaves_nothing() {
     assert_eq!(terminal.code(), Some(0));
 }
 
+/// Without keys it prints lines, on a terminal, too.
 #[story]
 fn nothing_is_left_when_its_terminal_is_closed() {
-    let folder = Folder::new();
-    let terminal = Terminal::run(&command(folder.path(), &["--nodes", "3"]), false);
-    terminal.shows("leads in epoch ");
-    drop(terminal);
-    until_nothing_is_left(folder.path());
+    for input in ["/dev/tty", "/dev/null"] {
+        let folder = Folder::new();
+        let script = format!("exec \"$@\" <{input}");
+        let mut shell = Command::new("sh");
+        shell.args(["-c", &script, "sh"]);
+        let demo = command(folder.path(), &["--nodes", "2"]);
+        shell.arg(demo.get_program()).args(demo.get_args());
+        let terminal = Terminal::run(&shell, false);
+        terminal.shows("leads in epoch ");
+        eventually("it takes keys if it has them", || {
+            ensure(terminal.is_cooked() == (input == "/dev/null"), || input.to_owned())
+        });
+        drop(terminal);
+        until_nothing_is_left(folder.path());
+    }
 }
 
 #[story]

@@ -83,6 +83,17 @@ its address WARNING: it means loopback
     assert_eq!(summary(&config, None), first);
 }
 
+/// Any search takes longer than no time.
+#[test]
+fn a_host_where_no_job_could_be_ended_in_time_is_warned_of() {
+    let mut config = config(3);
+    config.timing.lease = Duration::ZERO;
+    let shown = summary(&config, Some(&found(&config, Ok(Duration::ZERO))));
+    let jobs = shown.lines().skip_while(|line| !line.starts_with("its disk ")).nth(1).unwrap();
+    let words = "its jobs   WARNING: to find the processes of a job takes ";
+    assert!(jobs.starts_with(words) && jobs.contains("KILL comes 0ns before"), "{shown}");
+}
+
 #[test]
 fn a_disk_is_slow_from_the_longest_write_on_and_only_where_a_majority_is_needed() {
     let mut config = config(3);

@@ -82,8 +82,15 @@ impl Cluster {
 
 /// A block of ports of which the nodes can have theirs, and the listener that takes it for this demo.
 fn free_block(nodes: u16) -> Result<(TcpListener, u16), CliError> {
+    first_free((FIRST..=LAST).step_by(BLOCK.into()), nodes)
+}
+
+fn first_free(
+    blocks: impl IntoIterator<Item = u16>,
+    nodes: u16,
+) -> Result<(TcpListener, u16), CliError> {
     let bind = |port| TcpListener::bind((Ipv4Addr::LOCALHOST, port));
-    for first in (FIRST..=LAST).step_by(BLOCK.into()) {
+    for first in blocks {
         let Ok(block) = bind(first) else { continue };
         let all = (1..=nodes).flat_map(|node| [first + node, first + ADMIN + node]);
         let taken: io::Result<Vec<TcpListener>> = all.map(bind).collect();

@@ -112,8 +112,7 @@ impl Node {
         if matches!(self.condition, Condition::Ended(_)) {
             return self.start_again(recipe).map(Some);
         }
-        self.end_in_order();
-        self.condition = Condition::Restarts(Instant::now() + GRACE);
+        self.condition = Condition::Restarts(self.end_in_order());
         Ok(Some(format!("{} is told to end (TERM), and starts again then", self.name)))
     }
 
@@ -143,9 +142,11 @@ impl Node {
         }
     }
 
-    fn end_in_order(&mut self) {
+    /// Tells it to end, and returns when it has taken too long.
+    fn end_in_order(&mut self) -> Instant {
         self.signal(Signal::TERM);
         self.signal(Signal::CONT); // it may be frozen
+        Instant::now() + GRACE
     }
 
     fn runs(&mut self) -> bool {
@@ -169,9 +170,8 @@ impl Drop for Node {
 
 /// Ends all nodes in order, at the same time, and kills those that take too long.
 pub fn end(mut nodes: Vec<Node>) {
-    nodes.iter_mut().for_each(Node::end_in_order);
-    let deadline = Instant::now() + GRACE;
-    while nodes.iter_mut().any(Node::runs) && Instant::now() < deadline {
+    let deadline = nodes.iter_mut().map(Node::end_in_order).max();
+    while nodes.iter_mut().any(Node::runs) && deadline.is_some_and(|it| Instant::now() < it) {
         thread::sleep(PAUSE);
     }
 }
@@ -329,20 +329,22 @@ pub mod tests {
     }
 
     #[test]
-    fn nodes_end_in_order_and_a_frozen_one_too() {
+    fn nodes_end_in_order_and_a_frozen_one_too_however_long_their_jobs_take() {
         let folder = tempfile::tempdir().unwrap();
         let mut nodes = Vec::new();
         for name in ["a", "b"] {
             let path = folder.path().join(name).display().to_string();
             let script = format!(
-                "trap 'touch {path}.ended; exit' TERM; touch {path}.ready; while :; do sleep 0.01; done"
+                "trap 'sleep 0.2; touch {path}.ended; exit' TERM; touch {path}.ready; while :; do sleep 0.01; done"
             );
             nodes.push(stand_in(name, &script));
             let is_ready = || Path::new(&format!("{path}.ready")).exists().then(String::new);
             until_said(is_ready);
         }
         nodes[1].freeze_or_thaw();
+        let begun = Instant::now();
         end(nodes);
+        assert!(begun.elapsed() < GRACE, "it waits for none that has ended");
         for name in ["a.ended", "b.ended"] {
             assert!(folder.path().join(name).exists(), "{name}");
         }

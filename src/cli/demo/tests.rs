@@ -103,6 +103,27 @@ fn the_leader_is_the_node_that_leads_and_no_follower_of_it() {
     assert_eq!(stage.leader(), Some(2));
 }
 
+/// A node that knows no leader.
+fn electing(stage: &Stage, place: usize) -> Asked {
+    let target = stage.asked[place].target.clone();
+    let answer = Ok(status(target.name.as_deref().unwrap(), None));
+    Asked { target, answer }
+}
+
+#[test]
+fn that_nobody_leads_is_told_when_it_has_lasted() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut stage, _news) = stage(&folder);
+    lead(&mut stage, 1, 1);
+    stage.asked[1] = electing(&stage, 1);
+    // The demo, and the time in which nobody leads, began earlier.
+    stage.start = Instant::now().checked_sub(Duration::from_secs(9)).unwrap();
+    assert_eq!(stage.story.observe(&stage.asked, stage.start), None);
+    let third = electing(&stage, 2);
+    stage.hear(2, third).unwrap();
+    assert_eq!(last(&stage), "nobody leads");
+}
+
 #[test]
 fn a_node_that_has_just_started_is_not_said_to_be_silent() {
     let folder = tempfile::tempdir().unwrap();

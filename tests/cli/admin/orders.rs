@@ -8,6 +8,7 @@ use std::thread;
 use std::time::Duration;
 
 use electd::node::handle::{Command, CommandError};
+use electd::trace::record::Entry;
 use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
@@ -251,6 +252,11 @@ fn a_recording_is_written_to_a_file_that_is_not_there_yet() {
     assert_eq!(stderr(&written), said);
     assert_eq!(fs::read_to_string(&out).unwrap(), stdout(&shown));
     let again = cluster.electd(&["record", "--node", "node-1", "--out", path]);
+    node.set(|state| state.record.entries = vec![Entry::default()]);
+    let other = cluster.file.with_file_name("b.json");
+    let one = cluster.electd(&["record", "--node", "node-1", "--out", other.to_str().unwrap()]);
+    let said = format!("{}: 1 entry of node-1, and its flight\n", other.display());
+    assert_eq!((code(&one), stderr(&one)), (Some(0), said));
     assert_eq!(code(&again), Some(1), "{again:?}");
     assert!(stderr(&again).starts_with(&format!("{path} cannot be written: ")), "{again:?}");
 }

@@ -58,22 +58,6 @@ fn check_has_a_row_for_each_member_and_each_timing() {
 }
 
 #[test]
-fn a_member_whose_host_has_no_address_here_is_warned_of() {
-    // A name that no name service may ever know (RFC 2606).
-    let file = with("127.0.0.1:7102", "host.invalid:7102");
-    let text = stdout(&file.check(&["--node", "node-1"]));
-    let warning =
-        "WARNING: host.invalid:7102, the address of node-2, does not resolve on this host: ";
-    assert!(text.contains(warning), "{text}");
-    let json = |node| -> serde_json::Value {
-        let output = file.check(&["--output", "json", "--node", node]);
-        serde_json::from_slice(&output.stdout).unwrap()
-    };
-    assert_eq!(json("node-1")["unresolved"][0]["member"], "node-2");
-    assert_eq!(json("node-2")["unresolved"], serde_json::json!([]), "a node does not dial itself");
-}
-
-#[test]
 fn the_defaults_follow_failure() {
     let timing =
         r#"{"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "400ms"}"#;
@@ -157,6 +141,7 @@ fn a_wrong_command_line_exits_with_2() {
     ] {
         assert_eq!(electd(args).status.code(), Some(2), "{args:?}");
     }
+    assert_eq!(electd(&["health", "--colour"]).status.code(), Some(3), "2 is an outage");
     for args in [&["--version"][..], &["--help"], &["help", "init"]] {
         assert_eq!(electd(args).status.code(), Some(0), "{args:?}");
     }

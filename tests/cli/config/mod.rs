@@ -6,6 +6,7 @@ mod containers;
 mod defaults;
 mod files;
 mod health;
+mod hosts;
 mod limits;
 mod problems;
 mod ranks;

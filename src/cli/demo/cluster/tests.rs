@@ -19,19 +19,27 @@ fn a_copy_has_the_paths_of_its_file() {
     assert_eq!(document, expected);
 }
 
+/// Also a file that is named by a relative path.
 #[test]
 fn a_copy_is_its_file_with_the_changes_and_a_state_apart_comments_or_not() {
     let folder = tempfile::tempdir().unwrap();
     let file = folder.path().join("cluster.json");
     let text = include_str!("../../../../conf/cluster.json");
+    let text = text.replacen('{', r#"{"admin_token_file": "token","#, 1);
     fs::write(&file, format!("// of a trial\n{text}")).unwrap();
-    let config = config::load(&file).unwrap();
-    let changes = Changes { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
-    let copy = copy(&config, &file, "ring-majority", changes).unwrap();
-    let copied = config::load(&copy).unwrap();
-    assert_eq!((copied.algorithm.name(), copied.quorum), ("ring", Quorum::Majority));
-    assert_eq!(copied.data_dir, config.data_dir.join("ring-majority"));
-    assert_eq!(copied.members, config.members);
+    let above = std::env::current_dir().unwrap().components().skip(1).map(|_| "..").collect();
+    let relative = [above, file.strip_prefix("/").unwrap().to_owned()].iter().collect::<PathBuf>();
+    for file in [file, relative] {
+        let config = config::load(&file).unwrap();
+        let changes = Changes { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
+        let copy = copy(&config, &file, "ring-majority", changes).unwrap();
+        let copied = config::load(&copy).unwrap();
+        assert_eq!((copied.algorithm.name(), copied.quorum), ("ring", Quorum::Majority));
+        let absolute = |path: &Path| std::path::absolute(path).unwrap();
+        assert_eq!(copied.data_dir, absolute(&config.data_dir).join("ring-majority"));
+        assert_eq!(copied.admin_token_file, config.admin_token_file.as_deref().map(absolute));
+        assert_eq!(copied.members, config.members);
+    }
 }
 
 #[test]
@@ -54,6 +62,10 @@ fn a_block_with_a_port_that_is_taken_is_passed_over() {
         let _taken = TcpListener::bind((Ipv4Addr::LOCALHOST, first + above));
         assert_ne!(free_block(3).unwrap().1, first, "{above}");
     }
+    let (_block, first) = free_block(3).unwrap();
+    let error = first_free([first], 3).err().unwrap();
+    let words = "no free ports from 7100 to 29900 on 127.0.0.1: name a file with --config";
+    assert_eq!((error.exit, error.message.as_str()), (Exit::Listen, words));
 }
 
 /// The ids of the members, which are taken out of the document.
