@@ -1,6 +1,9 @@
 //! What a person at a terminal meets before any node runs: the help, hints and completions.
 
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+use crate::admin::pace::until;
+use crate::pty::{Terminal, on_terminal};
 
 fn electd(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_electd")).args(args).output().expect("electd runs")
@@ -72,6 +75,32 @@ fn every_command_that_fails_says_why_and_ends_with_its_code() {
         };
         assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
         assert!(text(&output.stderr).contains("/there/is/none"), "{command}: {output:?}");
+    }
+}
+
+/// A person reads it on a terminal, and a program in a pipe, wherever the errors go.
+#[test]
+fn a_result_fits_the_terminal_that_it_goes_to_and_is_whole_elsewhere() {
+    let file = cluster("db1=10.0.0.1 db2=10.0.0.2 web=10.0.0.3");
+    let file = file.path().to_str().expect("UTF-8");
+    for args in [&["check", "--config", file][..], &["simulate", "--nodes", "3", "--crash", "3"]] {
+        let whole = text(&electd(args).stdout);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        let command = on_terminal(command.args(args));
+        let narrow = Terminal::of(24, 50);
+        let piped = command.stdout(Stdio::piped()).stderr(narrow.stdio()).output().expect("electd");
+        assert_eq!(text(&piped.stdout), whole);
+        assert!(whole.lines().any(|line| line.chars().count() > 60), "{whole}");
+        for (columns, fits) in [(50, true), (0, false)] {
+            let terminal = Terminal::of(24, columns);
+            let status = command.stdout(terminal.stdio()).stderr(Stdio::null()).status();
+            assert!(status.expect("electd").success());
+            let last = whole.split_whitespace().next_back().expect("words");
+            until("it shows all", || terminal.shows().trim_end().ends_with(last));
+            let shown = terminal.shows();
+            assert_eq!(shown.lines().all(|line| line.chars().count() <= 50), fits, "{shown}");
+            assert_eq!(shown.replace('\r', "") == whole, !fits, "{shown}");
+        }
     }
 }
 

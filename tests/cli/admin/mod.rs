@@ -16,6 +16,7 @@ mod page;
 mod peers;
 mod places;
 mod protocol;
+mod screen;
 mod usage;
 mod views;
 mod whole;
