@@ -232,7 +232,7 @@ impl JobArgs {
     }
 }
 
-/// Whether the node of `run` ends with its job. It leads on without a command that has ended by itself, if a flag says so.
+/// Whether the node of `run` ends with its job. If a flag says so, it leads on when its command has ended by itself.
 fn ends_node(end: End, then: Option<Then>) -> bool {
     !(then == Some(Then::Exit) && matches!(end, End::Command(_)))
 }
