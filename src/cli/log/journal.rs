@@ -183,6 +183,9 @@ mod tests {
         let long: String = (0..50_000).map(|number| format!("{number} ")).collect();
         journal.line(long.as_bytes());
         journal.line(b"the next\n");
+        let begun = Instant::now();
+        journal.finish(); // nobody reads: it gives up
+        assert!(begun.elapsed() >= TIMEOUT, "but not at once");
         drop(journal); // the last reference to the pipe ends with the thread
         let mut text = String::new();
         reader.read_to_string(&mut text).unwrap();
