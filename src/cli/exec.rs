@@ -1,5 +1,6 @@
 //! `electd exec`: runs a command while the node of this host leads.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::thread;
@@ -173,22 +174,29 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     let id = member.map(|member| member.id.0.to_string()).unwrap_or_default();
     let address = control::address(&state);
     let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
-    let (stream, first) = to.upgrade(PROTOCOL, ANSWER).map_err(|refused| {
+    let (stream, first) = to.upgrade(PROTOCOL, ANSWER)?;
+    Remote::start(stream, first).map_err(|error| unattached(name, &path, &error))
+}
+
+impl From<Refused> for CliError {
+    fn from(refused: Refused) -> CliError {
         let exit = match refused {
             Refused::Mismatch(_) => Exit::Config,
             Refused::Forbidden(_) => Exit::No,
             Refused::NoAnswer(_) => Exit::Unavailable,
         };
         CliError::new(exit, refused)
-    })?;
-    Remote::start(stream, first).map_err(|error| {
-        let exit = match error {
-            Unattached::Clock { .. } => Exit::Config,
-            Unattached::Io(_) => Exit::Unavailable,
-        };
-        let what = format!("{name} does not run commands of others at {}: {error}", path.display());
-        CliError::new(exit, what)
-    })
+    }
+}
+
+/// That the node of this name, with its socket at this path, and this process do not come together.
+fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
+    let exit = match error {
+        Unattached::Clock { .. } => Exit::Config,
+        Unattached::Io(_) => Exit::Unavailable,
+    };
+    let what = format!("{name} does not run commands of others at {}: {error}", path.display());
+    CliError::new(exit, what)
 }
 
 /// A channel that the first signal that ends this process closes, and the number of that signal.
@@ -243,6 +251,23 @@ mod tests {
             (End::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),
         ] {
             assert_eq!(told(end, asked_once, signal), expected, "{end:?}");
+        }
+    }
+
+    #[test]
+    fn each_reason_not_to_come_to_a_node_has_its_code_and_its_words() {
+        let refused = |refused: fn(String) -> Refused| CliError::from(refused("so".to_owned()));
+        let mismatch = refused(Refused::Mismatch);
+        assert_eq!(mismatch, CliError::new(Exit::Config, "so"));
+        assert_eq!(refused(Refused::Forbidden), CliError::new(Exit::No, "so"));
+        assert_eq!(refused(Refused::NoAnswer), CliError::new(Exit::Unavailable, "so"));
+        let clock = Unattached::Clock { own: "1".to_owned(), node: "2".to_owned() };
+        let ended = Unattached::Io(std::io::Error::other("it has ended"));
+        for (error, exit) in [(clock, Exit::Config), (ended, Exit::Unavailable)] {
+            let told = unattached("a", Path::new("/data/a/control.sock"), &error);
+            let words =
+                format!("a does not run commands of others at /data/a/control.sock: {error}");
+            assert_eq!(told, CliError::new(exit, words));
         }
     }
 

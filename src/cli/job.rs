@@ -215,12 +215,12 @@ impl JobArgs {
         }
         let lock = lock::path(&config.state_dir(name));
         let plan = Plan { register, ..self.plan(config, name, lock, true) };
-        let leads_on = self.then == Some(Then::Exit);
+        let then = self.then;
         let (stopping, stopped) = bounded(0);
         let builder = thread::Builder::new().name("job".to_owned());
         let work = move || {
             let end = runner::run(&node, &plan, &stopped);
-            if !(leads_on && matches!(end, End::Command(_))) {
+            if ends_node(end, then) {
                 over();
             }
             end
@@ -230,6 +230,11 @@ impl JobArgs {
         })?;
         Ok(Some(Job { stopping, thread }))
     }
+}
+
+/// Whether the node of `run` ends with its job. If a flag says so, it leads on when its command has ended by itself.
+fn ends_node(end: End, then: Option<Then>) -> bool {
+    !(then == Some(Then::Exit) && matches!(end, End::Command(_)))
 }
 
 impl Job {

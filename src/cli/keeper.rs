@@ -1,6 +1,7 @@
 //! The recordings that a node leaves by itself: when a thread panics, and when it gets USR1. A thread of its own writes
 //! each, so that neither the election nor a signal waits for the disk.
 
+use std::io;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -44,18 +45,13 @@ impl Keeper {
             let (ordered, turn) = (self.ordered.clone(), self.turn.clone());
             let write = move || {
                 let _turn = turn.lock();
-                match folder::write(&state, why, &node.recording()) {
-                    Ok(file) => info!(event = "flight"; "a recording is in {}", file.display()),
-                    Err(error) => {
-                        warn!(event = "flight"; "a recording cannot be written: {error}");
-                    }
-                }
+                tell(folder::write(&state, why, &node.recording()));
                 ordered.fetch_sub(1, Ordering::AcqRel);
                 drop(done);
             };
             let started = thread::Builder::new().name("flight".to_owned()).spawn(write);
             if let Err(error) = started {
-                warn!(event = "flight"; "a recording cannot be written: {error}");
+                tell(Err(error));
                 self.ordered.fetch_sub(1, Ordering::AcqRel);
             }
         }
@@ -74,13 +70,24 @@ impl Keeper {
     }
 }
 
+fn tell(written: io::Result<PathBuf>) {
+    match written {
+        Ok(file) => info!(event = "flight"; "a recording is in {}", file.display()),
+        Err(error) => warn!(event = "flight"; "a recording cannot be written: {error}"),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
+    use std::time::Instant;
+
+    use crossbeam::channel::TryRecvError;
 
     use super::*;
     use crate::flight::document::Recording;
     use crate::node::example;
+    use crate::node::logged::logged;
 
     #[test]
     fn a_panic_leaves_a_recording_that_can_be_replayed() {
@@ -103,8 +110,10 @@ mod tests {
         let keeper = Keeper::default();
         keeper.attend(node.handle(), state.path().to_owned());
         let turn = keeper.turn.lock(); // another one is written
-        let ordered = [(); MOST].map(|()| keeper.keep("signal"));
+        let ordered = [(); 2].map(|()| keeper.keep("signal"));
         assert!(keeper.keep("signal").recv().is_err(), "at once");
+        let waits = ordered.each_ref().map(Receiver::try_recv);
+        assert_eq!(waits, [Err(TryRecvError::Empty); 2]);
         assert!(!state.path().join(folder::FOLDER).exists());
         drop(turn);
         for order in ordered {
@@ -112,5 +121,31 @@ mod tests {
         }
         assert!(state.path().join(folder::FOLDER).exists());
         assert!(keeper.orders(), "the next one");
+    }
+
+    #[test]
+    fn a_process_that_ends_does_not_wait_for_a_recording_that_takes_long() {
+        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
+        let keeper = Keeper::default();
+        keeper.attend(node.handle(), state.path().to_owned());
+        let turn = keeper.turn.lock(); // another one is written
+        let begun = Instant::now();
+        keeper.keep_last("panic");
+        assert!(begun.elapsed() >= Duration::from_millis(250), "but not at once");
+        drop(turn);
+        let _ = keeper.keep("signal").recv(); // both are there
+    }
+
+    #[test]
+    fn where_a_recording_is_or_why_it_is_not_there_is_told() {
+        let told = logged(|| {
+            tell(Ok(PathBuf::from("/data/a/flight/1-panic.json")));
+            tell(Err(io::Error::other("no room")));
+        });
+        let lines = [
+            "INFO flight: a recording is in /data/a/flight/1-panic.json",
+            "WARN flight: a recording cannot be written: no room",
+        ];
+        assert_eq!(told, lines);
     }
 }

@@ -150,14 +150,14 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let security = security.unwrap_or_default();
     let server = admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security));
     let server = server.transpose();
-    let server = server.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let _server = server.map_err(|error| CliError::new(Exit::Internal, error))?; // it serves until this returns
     let state = config.state_dir(name);
     let attendance = node.attendance();
     let held = run.job.addresses();
     let attached = Attached::new(node.handle(), state, group, held, attendance.clone());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
-    let control = control.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let _control = control.map_err(|error| CliError::new(Exit::Internal, error))?; // as the one above
     let supervised = Supervised::start(node.handle());
     let hooks = config.member(name).and_then(|own| own.hooks.clone());
     let hooks = Hooks::start(&node.handle(), &config.cluster, hooks);
@@ -184,10 +184,6 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let job = job.map_or(Ok(()), Job::finish);
     attached.stop();
     hooks.stop();
-    control.stop();
-    if let Some(server) = server {
-        server.stop();
-    }
     if removed {
         let what = format!("{name} was removed from cluster \"{}\"", config.cluster);
         return Err(CliError::new(Exit::Removed, what));

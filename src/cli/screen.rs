@@ -1,7 +1,7 @@
 //! The abilities of a terminal that a file does not have: a width, colours, and drawing in place.
 
 use std::fmt::Write as _;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use anstyle::{AnsiColor, Style};
@@ -23,8 +23,7 @@ const COLOURS: [(&str, AnsiColor); 7] = [
 
 /// How wide stdout is, if it is a terminal.
 pub fn width() -> Option<u16> {
-    let stdout = io::stdout();
-    let size = tcgetwinsize(&stdout).ok().filter(|_| stdout.is_terminal())?;
+    let size = tcgetwinsize(io::stdout()).ok()?;
     Some(size.ws_col).filter(|columns| *columns > 0)
 }
 

@@ -60,25 +60,32 @@ impl Supervised {
 
 /// The main loop of the thread.
 fn report(node: &impl Handle, ended: &Receiver<()>) {
-    // The service manager wants a sign of life within this time; sending it twice as often allows for one that is
-    // late.
-    let watchdog = sd_notify::watchdog_enabled().map(|limit| limit / 2);
-    let pause = watchdog.map_or(LOOK, |limit| limit.min(LOOK));
+    let wanted = sd_notify::watchdog_enabled();
     let mut sent = line(&node.status());
     let mut fed = Instant::now();
     tell(&[NotifyState::Ready, NotifyState::Status(&sent)]);
-    while ended.recv_timeout(pause) == Err(RecvTimeoutError::Timeout) {
+    while ended.recv_timeout(pause(wanted)) == Err(RecvTimeoutError::Timeout) {
         let now = line(&node.status());
         if now != sent {
             tell(&[NotifyState::Status(&now)]);
             sent = now;
         }
-        if watchdog.is_some_and(|limit| fed.elapsed() + pause > limit) && node.is_live() {
+        if wanted.is_some_and(|wanted| is_due(wanted, fed.elapsed())) && node.is_live() {
             tell(&[NotifyState::Watchdog]);
             fed = Instant::now();
         }
     }
     tell(&[NotifyState::Stopping]);
+}
+
+/// The pause between two looks, where the service manager wants a sign of life within this time, or none.
+fn pause(wanted: Option<Duration>) -> Duration {
+    wanted.map_or(LOOK, |wanted| (wanted / 2).min(LOOK))
+}
+
+/// Whether a sign of life is due, this long after the last: one twice as often as wanted allows for one that is late.
+fn is_due(wanted: Duration, since: Duration) -> bool {
+    since + pause(Some(wanted)) > wanted / 2
 }
 
 fn tell(what: &[NotifyState]) {
@@ -120,6 +127,22 @@ mod tests {
         assert_eq!(line(&status("a", Some(("a", 7)))), "leads in epoch 7");
         assert_eq!(line(&status("a", Some(("b", 7)))), "follows b in epoch 7");
         assert_eq!(line(&status("a", None)), "electing, no leader known");
+    }
+
+    /// The last look before half of the time is over gives it.
+    #[test]
+    fn a_sign_of_life_comes_twice_as_often_as_it_is_wanted() {
+        let millis = Duration::from_millis;
+        for (wanted, paused) in
+            [(None, 1000), (Some(20_000), 1000), (Some(2000), 1000), (Some(500), 250)]
+        {
+            assert_eq!(pause(wanted.map(millis)), millis(paused), "{wanted:?}");
+        }
+        for (wanted, since, due) in
+            [(20_000, 9000, false), (20_000, 9001, true), (500, 0, false), (500, 1, true)]
+        {
+            assert_eq!(is_due(millis(wanted), millis(since)), due, "{wanted} {since}");
+        }
     }
 
     /// Says to the test below that it is the process of a node.

@@ -10,6 +10,7 @@ mod heed;
 mod jobs;
 mod lab;
 mod package;
+mod pty;
 mod run;
 mod simulate;
 mod terminal;

@@ -3,13 +3,17 @@
 use std::fs;
 use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::admin::pace::{TIMEOUT, end_of, run_within};
+use crate::admin::pace::{TIMEOUT, end_of, run_within, until};
+use crate::heed::heed_signals;
+use crate::pty::{Terminal, on_terminal};
 
 /// A node, which is killed if the test fails.
 struct Running(Child);
@@ -37,18 +41,23 @@ fn file(keys: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-/// Runs it as a shell does after this, and gives its code and the last line that it says.
-fn run_after(before: &str, folder: &TempDir, args: &str) -> (Option<i32>, String) {
+/// Runs it as a shell does after this, with no settings of the tester's own.
+fn command_after(before: &str, folder: &TempDir, args: &str) -> Command {
     let mut command = Command::new("sh");
-    let line = format!(
-        "{before} exec {} run --config c.json --node a {args}",
-        env!("CARGO_BIN_EXE_electd")
-    );
-    command.args(["-c", &line]).current_dir(folder.path());
-    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
+    command.args(["-c", &format!("{before} exec \"$0\" run --config c.json --node a {args}")]);
+    command.arg(env!("CARGO_BIN_EXE_electd")).current_dir(folder.path());
+    for variable in
+        ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_LOG_FORMAT", "RUST_LOG", "JOURNAL_STREAM"]
+    {
         command.env_remove(variable);
     }
-    let output = run_within(TIMEOUT, command);
+    on_terminal(&mut command);
+    command
+}
+
+/// Runs it as a shell does after this, and gives its code and the last line that it says.
+fn run_after(before: &str, folder: &TempDir, args: &str) -> (Option<i32>, String) {
+    let output = run_within(TIMEOUT, command_after(before, folder, args));
     let said = String::from_utf8(output.stderr).unwrap();
     (output.status.code(), said.lines().last().unwrap_or_default().to_owned())
 }
@@ -108,21 +117,102 @@ fn a_token_that_a_node_cannot_read_keeps_it_from_starting() {
     assert!(code == Some(78) && said.ends_with("token is empty: write a token"), "{said}");
 }
 
+/// A file of a node that never starts, as its name does not resolve.
+fn nameless() -> TempDir {
+    file(&[("address", "no-such-host.invalid:7101")])
+}
+
 /// Its network may come later. A signal ends it meanwhile.
 #[test]
 fn a_node_whose_name_does_not_resolve_waits_for_it_until_it_is_ended() {
-    let folder = file(&[("address", "no-such-host.invalid:7101")]);
-    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.args(["run", "--node", "a", "--config"]).arg(folder.path().join("c.json"));
-    for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
-        command.env_remove(variable);
+    for (key, place) in [("address", "no-such-host.invalid:7101"), ("admin", "nor-this.invalid:1")]
+    {
+        let folder = file(&[(key, place)]);
+        let child = command_after("", &folder, "").stderr(Stdio::piped()).spawn();
+        let mut node = Running(child.unwrap());
+        let mut lines = BufReader::new(node.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let waits = lines.find(|line| line.contains("does not resolve here"));
+        let waits = waits.expect("it says that it waits");
+        assert!(waits.contains(&format!("{place}, an address of a, does not")), "{waits}");
+        assert!(waits.ends_with("; a starts when it does"), "{waits}");
+        kill_process(Pid::from_child(&node.0), Signal::TERM).unwrap();
+        assert_eq!(end_of(&mut node.0).code(), Some(0));
     }
-    let child = command.stdin(Stdio::null()).stderr(Stdio::piped()).spawn();
-    let mut node = Running(child.unwrap());
-    let mut lines = BufReader::new(node.0.stderr.take().unwrap()).lines().map(Result::unwrap);
-    let waits = lines.find(|line| line.contains("does not resolve here"));
-    let waits = waits.expect("it says that it waits");
-    assert!(waits.contains("no-such-host.invalid:7101, an address of a, does not"), "{waits}");
-    kill_process(Pid::from_child(&node.0), Signal::TERM).unwrap();
-    assert_eq!(end_of(&mut node.0).code(), Some(0));
+}
+
+/// A reload by HUP would be waited for in vain.
+#[test]
+fn a_node_that_was_started_to_ignore_hup_says_so() {
+    heed_signals();
+    for (before, first) in [
+        (
+            "trap '' HUP;",
+            "INFO  a: HUP is ignored, as this process was started so: use electd reload",
+        ),
+        ("", "WARN  a: no-such-host.invalid:7101, an address of a, does not resolve here"),
+    ] {
+        let folder = nameless();
+        let child = command_after(before, &folder, "").stderr(Stdio::piped()).spawn();
+        let mut node = Running(child.unwrap());
+        let mut lines = BufReader::new(node.0.stderr.take().unwrap()).lines().map(Result::unwrap);
+        let told = lines.next().expect("a line");
+        assert!(told["2026-11-22T10:58:33.123Z ".len()..].starts_with(first), "{told}");
+    }
+}
+
+/// The journal of systemd has time and level of a line, a program reads documents, and a person at a terminal colours.
+#[test]
+fn a_log_looks_as_its_reader_needs_it() {
+    let folder = nameless();
+    let told = |variables: &[(&str, &str)], is_journal: bool| {
+        let (reader, writer) = std::io::pipe().unwrap();
+        let writer = fs::File::from(OwnedFd::from(writer));
+        let made = writer.metadata().unwrap();
+        let mut command = command_after("", &folder, "");
+        command.envs(variables.iter().copied());
+        let number = made.ino() + u64::from(!is_journal);
+        command.env("JOURNAL_STREAM", format!("{}:{number}", made.dev()));
+        let mut node = Running(command.stderr(writer).spawn().unwrap());
+        let line = BufReader::new(reader).lines().next().unwrap().unwrap();
+        node.0.kill().unwrap();
+        line
+    };
+    let words = "no-such-host.invalid:7101, an address of a, does not resolve here: ";
+    let timed = |line: &str| line["2026-11-22T10:58:33.123Z ".len()..].to_owned();
+    let plain = told(&[("CLICOLOR_FORCE", "1")], false);
+    assert!(
+        timed(&plain).starts_with(&format!("WARN  a: {words}")),
+        "a pipe has no colours: {plain}"
+    );
+    let journal = told(&[], true);
+    assert!(journal.starts_with(&format!("<4>a: {words}")), "{journal}");
+    let json = told(&[("ELECTD_LOG_FORMAT", "json")], false);
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let keys = ["level", "cluster", "node", "event"];
+    assert_eq!(keys.map(|key| json[key].as_str().unwrap()), ["WARN", "c", "a", "unresolved"]);
+    assert!(json["message"].as_str().unwrap().starts_with(words), "{json}");
+    for (colours, level) in [("", "\u{1b}[33mWARN \u{1b}[0m"), ("1", "WARN ")] {
+        let terminal = Terminal::of(24, 200);
+        let mut command = command_after("", &folder, "");
+        let child = command.env("NO_COLOR", colours).stderr(terminal.stdio()).spawn();
+        let _node = Running(child.unwrap());
+        until("it says that it waits", || terminal.shows().contains('\n'));
+        let shown = terminal.shows();
+        assert!(timed(&shown).starts_with(&format!("{level} a: {words}")), "{shown:?}");
+    }
+}
+
+#[test]
+fn a_file_with_problems_and_one_without_the_node_keep_it_from_starting() {
+    let folder = file(&[]);
+    let path = folder.path().join("c.json");
+    let text = fs::read_to_string(&path).unwrap();
+    for (broken, words) in [
+        (text.replace("\"none\"", "\"most\""), "quorum cannot be \"most\""),
+        (text.replace("\"a\"", "\"b\""), "\"a\""),
+    ] {
+        fs::write(&path, broken).unwrap();
+        let (code, said) = run_after("", &folder, "");
+        assert!(code == Some(78) && said.contains(words), "{code:?}: {said}");
+    }
 }

@@ -1,11 +1,9 @@
 //! What a person at a terminal meets before any node runs: the help, hints and completions.
 
-use std::fs::File;
-use std::io::Read;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use crate::admin::pace::until;
+use crate::pty::{Terminal, on_terminal};
 
 fn electd(args: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_electd")).args(args).output().expect("electd runs")
@@ -77,6 +75,32 @@ fn every_command_that_fails_says_why_and_ends_with_its_code() {
         };
         assert_eq!(output.status.code(), Some(code), "{command}: {output:?}");
         assert!(text(&output.stderr).contains("/there/is/none"), "{command}: {output:?}");
+    }
+}
+
+/// A person reads it on a terminal, and a program in a pipe, wherever the errors go.
+#[test]
+fn a_result_fits_the_terminal_that_it_goes_to_and_is_whole_elsewhere() {
+    let file = cluster("db1=10.0.0.1 db2=10.0.0.2 web=10.0.0.3");
+    let file = file.path().to_str().expect("UTF-8");
+    for args in [&["check", "--config", file][..], &["simulate", "--nodes", "3", "--crash", "3"]] {
+        let whole = text(&electd(args).stdout);
+        let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+        let command = on_terminal(command.args(args));
+        let narrow = Terminal::of(24, 50);
+        let piped = command.stdout(Stdio::piped()).stderr(narrow.stdio()).output().expect("electd");
+        assert_eq!(text(&piped.stdout), whole);
+        assert!(whole.lines().any(|line| line.chars().count() > 60), "{whole}");
+        for (columns, fits) in [(50, true), (0, false)] {
+            let terminal = Terminal::of(24, columns);
+            let status = command.stdout(terminal.stdio()).stderr(Stdio::null()).status();
+            assert!(status.expect("electd").success());
+            let last = whole.split_whitespace().next_back().expect("words");
+            until("it shows all", || terminal.shows().trim_end().ends_with(last));
+            let shown = terminal.shows();
+            assert_eq!(shown.lines().all(|line| line.chars().count() <= 50), fits, "{shown}");
+            assert_eq!(shown.replace('\r', "") == whole, !fits, "{shown}");
+        }
     }
 }
 
@@ -196,20 +220,12 @@ fn the_first_demo_is_built_without_tls() {
 
 /// What it prints on a terminal of this width.
 fn printed_on(width: u16, args: &[&str]) -> String {
-    let flags = OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC;
-    let screen = openpt(flags).expect("a terminal");
-    grantpt(&screen).and_then(|()| unlockpt(&screen)).expect("it is ours");
-    let size = Winsize { ws_row: 40, ws_col: width, ws_xpixel: 0, ws_ypixel: 0 };
-    tcsetwinsize(&screen, size).expect("a size");
-    let name = ptsname(&screen, Vec::new()).expect("a name").into_string().expect("UTF-8");
-    let stdout = File::options().read(true).write(true).open(name).expect("its other end");
-    let mut electd = Command::new(env!("CARGO_BIN_EXE_electd"));
-    let mut child = electd.args(args).stdout(stdout).spawn().expect("electd runs");
-    drop(electd); // it has the other end, too
-    let mut shown = Vec::new();
-    let _ = File::from(screen).read_to_end(&mut shown); // it fails when the other end is closed
-    assert_eq!(child.wait().expect("it ends").code(), Some(0), "{args:?}");
-    text(&shown).replace('\r', "")
+    let mut terminal = Terminal::of(40, width);
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    let status = on_terminal(command.args(args)).stdout(terminal.stdio()).status();
+    assert_eq!(status.expect("electd runs").code(), Some(0), "{args:?}");
+    drop(command); // it has the terminal, too
+    terminal.all()
 }
 
 #[test]

@@ -92,6 +92,41 @@ fn a_lock_that_cannot_be_looked_at_keeps_a_node_from_starting() {
     assert_eq!(await_last(&config, "node-1"), Err(CliError::new(Exit::DataDir, words)));
 }
 
+#[test]
+fn a_node_ends_with_its_job_unless_it_is_to_lead_on_without_its_command() {
+    let ends = |end| [None, Some(Then::Resign), Some(Then::Exit)].map(|then| ends_node(end, then));
+    for code in [0, 7] {
+        assert_eq!(ends(End::Command(code)), [true, true, false]);
+    }
+    for end in [
+        End::Stopped(Some(0)),
+        End::Stopped(None),
+        End::NotGained,
+        End::Lost,
+        End::NoAddress,
+        End::NodeGone { has_run: true },
+    ] {
+        assert_eq!(ends(end), [true; 3], "{end:?}");
+    }
+}
+
+/// Of a node that has stopped.
+#[test]
+fn a_job_that_does_not_begin_in_time_says_when_it_is_over() {
+    let node = crate::node::example::leader().unwrap();
+    let (config, handle) = (crate::config::load(&node.config()).unwrap(), node.handle());
+    drop(node);
+    let (sender, over) = bounded(1);
+    let start = |words: &[&str], handle| {
+        let sender = sender.clone();
+        flags(words).start(&config, "a", handle, None, move || sender.send(()).unwrap()).unwrap()
+    };
+    assert!(start(&[], handle.clone()).is_none() && over.is_empty(), "there is nothing to run");
+    let job = start(&["--wait", "0s", "--", "true"], handle).expect("it has a command");
+    assert_eq!(over.recv_timeout(Duration::from_secs(60)), Ok(()));
+    assert_eq!(job.finish().map_err(|error| error.exit), Err(Exit::NotGained));
+}
+
 fn flags(flags: &[&str]) -> JobArgs {
     try_flags(flags).unwrap()
 }

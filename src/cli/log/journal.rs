@@ -175,6 +175,23 @@ mod tests {
         assert!(text.ends_with("the last\n"));
     }
 
+    /// The kernel takes a part of it at once, and the thread writes the rest.
+    #[test]
+    fn a_line_that_is_longer_than_the_pipe_arrives_whole_and_before_the_next() {
+        let (mut reader, writer) = pipe().unwrap();
+        let journal = Journal::start(writer.into()).unwrap();
+        let long: String = (0..50_000).map(|number| format!("{number} ")).collect();
+        journal.line(long.as_bytes());
+        journal.line(b"the next\n");
+        let begun = Instant::now();
+        journal.finish(); // nobody reads: it gives up
+        assert!(begun.elapsed() >= TIMEOUT, "but not at once");
+        drop(journal); // the last reference to the pipe ends with the thread
+        let mut text = String::new();
+        reader.read_to_string(&mut text).unwrap();
+        assert!(text == long + "the next\n", "{} bytes", text.len());
+    }
+
     #[test]
     fn a_line_is_there_when_the_call_returns_if_somebody_can_take_it() {
         let (mut reader, writer) = pipe().unwrap();

@@ -66,9 +66,7 @@ fn write_to(stderr: &Stderr, directives: &str, style: Style) -> io::Result<Journ
         .format(move |out, record| style.write(out, Timestamp::now(), record))
         .build();
     let most = logger.filter();
-    let repeats = (most < LevelFilter::Debug).then(Mutex::default);
-    let log = NodeLog { logger, repeats, started: Instant::now() };
-    log::set_boxed_logger(Box::new(log)).map_err(io::Error::other)?;
+    log::set_boxed_logger(Box::new(NodeLog::new(logger))).map_err(io::Error::other)?;
     log::set_max_level(most);
     Ok(journal)
 }
@@ -127,6 +125,11 @@ struct NodeLog {
 }
 
 impl NodeLog {
+    fn new(logger: Logger) -> NodeLog {
+        let repeats = (logger.filter() < LevelFilter::Debug).then(Mutex::default);
+        NodeLog { logger, repeats, started: Instant::now() }
+    }
+
     /// Whether to write this record. Reports earlier ones that were not written.
     fn admits(&self, record: &Record<'_>) -> bool {
         let Some((repeats, key)) = self.repeats.as_ref().zip(repeat_key(record)) else {

@@ -76,28 +76,29 @@ fn written(
     text: &str,
 ) -> String {
     let out = Arc::<Mutex<Vec<u8>>>::default();
-    let node_log = node_log(&out, WriteStyle::Never, format, for_journal);
+    let node_log = node_log(&out, "info", WriteStyle::Never, format, for_journal);
     let mut record = Record::builder();
     record.level(level).key_values(&fields);
     node_log.log(&record.args(format_args!("{text}")).build());
     take(&out)
 }
 
-/// The log of node a of cluster x, which writes to this buffer.
+/// The log of node a of cluster x, which writes the lines that these directives ask for to this buffer.
 fn node_log(
     out: &Arc<Mutex<Vec<u8>>>,
+    directives: &str,
     colour: WriteStyle,
     format: LogFormat,
     for_journal: bool,
 ) -> NodeLog {
     let style = Style { format, for_journal, cluster: "x".to_owned(), node: "a".to_owned() };
     let logger = Builder::new()
-        .parse_filters("info")
+        .parse_filters(directives)
         .target(Target::Pipe(Box::new(Shared(out.clone()))))
         .write_style(colour)
         .format(move |out, record| style.write(out, Timestamp::UNIX_EPOCH, record))
         .build();
-    NodeLog { logger, repeats: Some(Mutex::default()), started: Instant::now() }
+    NodeLog::new(logger)
 }
 
 fn take(out: &Mutex<Vec<u8>>) -> String {
@@ -120,7 +121,7 @@ impl Write for Shared {
 #[test]
 fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
     let out = Arc::default();
-    let log = node_log(&out, WriteStyle::Never, LogFormat::Text, false);
+    let log = node_log(&out, "info", WriteStyle::Never, LogFormat::Text, false);
     let line = |fields: &[(&str, Value<'_>)], text: &str| {
         let mut record = Record::builder();
         record.level(Level::Warn).key_values(&fields);
@@ -202,17 +203,27 @@ fn a_line_repeats_another_from_its_place_with_its_words() {
     assert_ne!(elsewhere, key(1, "so", &[]));
 }
 
-/// All repetitions are logged for debugging.
 #[test]
-fn a_log_without_counts_writes_each_line() {
-    let out = Arc::default();
-    let mut log = node_log(&out, WriteStyle::Never, LogFormat::Text, false);
-    log.repeats = None;
-    for level in [Level::Info, Level::Info, Level::Debug] {
-        log.log(&Record::builder().level(level).args(format_args!("so")).build());
-    }
-    log.flush();
-    assert_eq!(take(&out), "1970-01-01T00:00:00.000Z INFO  a: so\n".repeat(2));
+fn all_repetitions_are_logged_for_debugging_and_counted_otherwise() {
+    let told = |directives| {
+        let out = Arc::default();
+        let log = node_log(&out, directives, WriteStyle::Never, LogFormat::Text, false);
+        for level in [Level::Info, Level::Info, Level::Debug, Level::Debug, Level::Trace] {
+            log.log(&Record::builder().level(level).args(format_args!("so")).build());
+        }
+        log.flush();
+        let lines = take(&out);
+        lines
+            .lines()
+            .map(|line| line["1970-01-01T00:00:00.000Z ".len()..].to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (info, debug, trace) = ("INFO  a: so", "DEBUG a: so", "TRACE a: so");
+    assert_eq!(told("warn"), [""; 0]);
+    assert_eq!(told("info"), [info, "INFO  a: repeated once in the last 0 s: so"]);
+    assert_eq!(told("debug"), [info, info, debug, debug]);
+    assert_eq!(told("trace"), [info, info, debug, debug, trace]);
+    assert_eq!(told("warn,electd=debug"), [""; 0], "of that module alone");
 }
 
 #[test]
@@ -233,7 +244,7 @@ fn a_line_is_text_or_one_document() {
 #[test]
 fn a_document_names_cluster_and_node_once_and_numbers_are_numbers() {
     let out = Arc::default();
-    let log = node_log(&out, WriteStyle::Never, LogFormat::Json, false);
+    let log = node_log(&out, "info", WriteStyle::Never, LogFormat::Json, false);
     let fields: [(&str, Value<'_>); 4] =
         [("cluster", "y".into()), ("node", "b".into()), ("epoch", 7.into()), ("why", "x".into())];
     let mut record = Record::builder();
@@ -247,7 +258,7 @@ fn a_document_names_cluster_and_node_once_and_numbers_are_numbers() {
 #[test]
 fn what_was_counted_for_a_minute_is_told_before_the_next_line() {
     let out = Arc::default();
-    let mut log = node_log(&out, WriteStyle::Never, LogFormat::Json, false);
+    let mut log = node_log(&out, "info", WriteStyle::Never, LogFormat::Json, false);
     let say = |log: &NodeLog, text: &str| {
         log.log(&Record::builder().level(Level::Warn).args(format_args!("{text}")).build());
     };
@@ -268,7 +279,7 @@ fn what_was_counted_for_a_minute_is_told_before_the_next_line() {
 
 #[test]
 fn a_level_that_is_not_asked_for_is_not_enabled() {
-    let log = node_log(&Arc::default(), WriteStyle::Never, LogFormat::Text, false);
+    let log = node_log(&Arc::default(), "info", WriteStyle::Never, LogFormat::Text, false);
     let enabled = |level| log.enabled(&Metadata::builder().level(level).build());
     assert!(enabled(Level::Info) && !enabled(Level::Debug));
 }
@@ -292,7 +303,7 @@ fn the_journal_gets_the_priority_of_each_line_and_no_second_time_and_level() {
 fn a_terminal_shows_levels_in_colour() {
     let shown = |colour| {
         let out = Arc::default();
-        let log = node_log(&out, colour, LogFormat::Text, false);
+        let log = node_log(&out, "info", colour, LogFormat::Text, false);
         log.log(&Record::builder().level(Level::Warn).args(format_args!("leads")).build());
         take(&out)
     };

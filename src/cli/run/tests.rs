@@ -8,6 +8,8 @@ use signal_hook::low_level::raise;
 use super::*;
 use crate::cli;
 use crate::store::StoreError;
+use crate::testing::alone::output_in;
+use crate::testing::within::within;
 use crate::tls::BadFile;
 
 /// Runs this test of this file alone in another process, and gives the end of that; none there.
@@ -15,17 +17,28 @@ fn alone(test: &str) -> Option<Output> {
     crate::testing::alone::output(&format!("cli::run::tests::{test}"))
 }
 
+/// The log tells of it, with what it counted until then, and where it came from, if somebody wants to know.
 #[test]
 fn a_panic_of_any_thread_ends_the_process() {
-    if let Some(Output { status, stderr, .. }) = alone("a_panic_of_any_thread_ends_the_process") {
-        let said = String::from_utf8_lossy(&stderr);
-        assert_eq!(status.code(), Some(70), "{said}");
-        assert!(said.contains("ERROR a: the thread worker panicked at "), "{said}");
+    let this = "cli::run::tests::a_panic_of_any_thread_ends_the_process";
+    let outputs = ["0", "1"].map(|traces| output_in(this, &[("RUST_BACKTRACE", traces)]));
+    if let [Some(plain), Some(traced)] = outputs {
+        let said = [&plain, &traced].map(|it| String::from_utf8_lossy(&it.stderr).into_owned());
+        assert_eq!([plain, traced].map(|it| it.status.code()), [Some(70); 2], "{said:?}");
+        let [plain, traced] = said;
+        let told: Vec<&str> = plain.lines().skip_while(|line| !line.contains("WARN")).collect();
+        let words: Vec<&str> = told.iter().map(|line| line.get(25..).unwrap_or(line)).collect();
+        assert_eq!(words[0], "WARN  a: so it is");
+        assert!(words[1].starts_with("ERROR a: the thread worker panicked at "), "{plain}");
+        assert_eq!(told[3], "so this node ends: please report this", "{plain}");
+        assert_eq!(words[4..], ["WARN  a: repeated once in the last 0 s: so it is"], "{plain}");
+        assert!(traced.contains("ERROR a:    0: "), "{traced}");
         return;
     }
     let command = cli::Cli::parse_from(["electd", "run"]).command;
     let cli::Command::Run(run) = command else { panic!("{command:?}") };
     fail_stop(run.log.start("x", "a").unwrap(), Keeper::default());
+    (0..2).for_each(|_| warn!("so it is"));
     let worker = std::thread::Builder::new().name("worker".to_owned());
     let _ = worker.spawn(|| panic!("so")).unwrap().join();
 }
@@ -43,6 +56,14 @@ fn a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone() {
         raise(signal).unwrap();
         assert_eq!(signals.have_ended(), ends, "signal {signal}");
     }
+    if signals::heeded(&[SIGINT]).is_empty() {
+        return;
+    }
+    let closed = signals.0.handle();
+    raise(SIGINT).unwrap();
+    // A thread of another crate takes it.
+    within(Duration::from_secs(60), "INT is heard", || closed.is_closed());
+    assert!(signals.have_ended());
 }
 
 #[test]

@@ -1,76 +1,45 @@
 //! What commands show on a terminal: lines that fit it, in colours, and a status that is drawn again and again.
 
-use std::fs::File;
-use std::io::Read;
-use std::os::unix::fs::OpenOptionsExt;
 use std::process::{Child, Command, Stdio};
-use std::sync::{Arc, Mutex};
-use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use electd::node::history::Entry;
-use rustix::fs::OFlags;
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
 
 use super::cli::{Cluster, electd};
 use super::elections::record;
 use super::fake::{FakeNode, status};
 use super::pace::{end_of, until, within};
+use crate::pty::{Terminal, on_terminal};
 
 /// A program that prints to a terminal of so many columns. It ends with the test.
-struct Terminal {
+struct Printing {
     program: Child,
-    screen: Arc<Mutex<String>>,
-    reader: Option<JoinHandle<()>>,
+    terminal: Terminal,
 }
 
-impl Terminal {
-    fn run(mut command: Command, columns: u16) -> Terminal {
-        let screen = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC);
-        let screen = screen.unwrap();
-        grantpt(&screen).unwrap();
-        unlockpt(&screen).unwrap();
-        let size = Winsize { ws_row: 40, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 };
-        tcsetwinsize(&screen, size).unwrap();
-        let name = ptsname(&screen, Vec::new()).unwrap().into_string().unwrap();
-        let flags = i32::try_from(OFlags::NOCTTY.bits()).unwrap(); // it is not to be that of the tests
-        let own = File::options().read(true).write(true).custom_flags(flags).open(name).unwrap();
-        command.env("TERM", "xterm");
-        for variable in ["NO_COLOR", "CLICOLOR", "CLICOLOR_FORCE"] {
-            command.env_remove(variable);
-        }
-        let command = command.stdin(Stdio::null()).stdout(own).stderr(Stdio::null());
-        let (program, mut bytes) = (command.spawn().unwrap(), File::from(screen));
-        let screen = Arc::<Mutex<String>>::default();
-        let shown = screen.clone();
-        let reader = thread::spawn(move || {
-            let mut some = [0; 4096];
-            while let Ok(length @ 1..) = bytes.read(&mut some) {
-                shown.lock().unwrap().push_str(&String::from_utf8_lossy(&some[..length]));
-            }
-        });
-        Terminal { program, screen, reader: Some(reader) }
+impl Printing {
+    fn run(mut command: Command, columns: u16) -> Printing {
+        let terminal = Terminal::of(40, columns);
+        let command = on_terminal(&mut command).stdout(terminal.stdio()).stderr(Stdio::null());
+        Printing { program: command.spawn().unwrap(), terminal }
     }
 
     fn shown(&self) -> String {
-        self.screen.lock().unwrap().replace("\r\n", "\n")
+        self.terminal.shows().replace("\r\n", "\n")
     }
 
     /// All that it shows, when the program has ended.
     fn whole(mut self) -> String {
         end_of(&mut self.program);
-        self.reader.take().unwrap().join().unwrap();
-        self.shown()
+        self.terminal.all()
     }
 }
 
-impl Drop for Terminal {
+impl Drop for Printing {
     fn drop(&mut self) {
         let _ = self.program.kill();
         let _ = self.program.wait();
-        let _ = self.reader.take().map(JoinHandle::join);
     }
 }
 
@@ -79,7 +48,7 @@ fn a_status_that_is_watched_is_drawn_again_every_second_until_it_is_interrupted(
     let node = FakeNode::new();
     let server = node.serve();
     let args = ["--admin", &server.local_addr().to_string(), "--watch", "--verbose"];
-    let mut terminal = Terminal::run(electd(&args, "status"), 80);
+    let mut terminal = Printing::run(electd(&args, "status"), 80);
     until("its first status is shown", || {
         terminal.shown().contains("guarantee   one leader while")
     });
@@ -115,7 +84,7 @@ fn what_is_told_fits_the_terminal() {
     let (one, all) = (["--admin", &address], ["--config", cluster.file.to_str().unwrap()]);
     let shown = |name: &str, to: [&str; 2], columns: u16| {
         let more = if name == "status" { &["--verbose"][..] } else { &[] };
-        Terminal::run(electd(&[&to, more].concat(), name), columns).whole()
+        Printing::run(electd(&[&to, more].concat(), name), columns).whole()
     };
     let details = shown("status", one, 40);
     assert!(

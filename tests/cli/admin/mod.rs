@@ -18,6 +18,7 @@ mod page;
 mod peers;
 mod places;
 mod protocol;
+mod screen;
 mod usage;
 mod views;
 mod whole;
