@@ -47,7 +47,7 @@ pub const GUARD: &str = "exec::ready::tests::a_guard_ends_as_its_test_wants";
 const ENDS: &str = "a test whose guard ends by ";
 
 /// The name of a cluster whose guards end in this way, as soon as they have begun: by a code, by a signal, or by a signal
-/// after they left a process behind. Or one whose guards note in a file that they are not needed, and which waits for that.
+/// after they left a process behind. Or one whose guards note in a file that they are not needed.
 pub fn ending(how: &str) -> String {
     format!("{ENDS}{how}")
 }
