@@ -101,7 +101,6 @@ fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Chil
         .stdout(input.try_clone()?)
         .stderr(input);
     let mut child = children::start(&mut command)?;
-    drop(command); // and with it the writing end of the pipe
     if let Some(stdin) = child.stdin.take() {
         let stdin = File::from(OwnedFd::from(stdin));
         let _ = ioctl_fionbio(&stdin, true); // it is far shorter than what a pipe takes
@@ -212,7 +211,7 @@ pub(super) mod tests {
     use super::*;
     use crate::node::events::EventKind;
     use crate::node::events::tests::event;
-    use crate::node::logged::logged;
+    use crate::node::logged::{logged, whole};
     use crate::testing::within::within;
 
     #[test]
@@ -242,8 +241,12 @@ pub(super) mod tests {
     /// How this script ended, and what was logged of it.
     fn ran(script: &str) -> (Ended, Vec<String>) {
         let mut ended = None;
-        let lines = logged(|| ended = Some(run(&hook(script), &event("so"), "hc", &|| None)));
+        let lines = logged(|| ended = Some(ran_silently(script)));
         (ended.unwrap(), lines)
+    }
+
+    fn ran_silently(script: &str) -> Ended {
+        run(&hook(script), &event("so"), "hc", &|| None)
     }
 
     #[test]
@@ -275,6 +278,10 @@ pub(super) mod tests {
 
     #[test]
     fn what_a_hook_prints_is_logged_line_by_line_up_to_a_limit() {
+        let told = whole(|| _ = ran_silently("echo one; echo two; seq 99"));
+        let fields = |at: usize| told[at][1].as_str();
+        assert_eq!([fields(0), fields(1)], ["event=hook same=one", "event=hook same=two"]);
+        assert_eq!((told.len(), fields(100)), (101, "event=hook"), "the rest is no line of it");
         let (ended, lines) = ran("echo one; echo two >&2; printf 'a\\tb\\nlast'");
         assert_eq!(ended, Ended::Well);
         assert_eq!(

@@ -119,6 +119,8 @@ mod tests {
         assert!(is_free(&file.join("deeper")).is_err());
         assert!(await_free(&file, Duration::ZERO).is_err(), "the folder is a file");
         assert!(take(&file.join("deeper")).is_err());
+        let first = folder.path().join("first");
+        assert_eq!(await_free(&first, Duration::ZERO).unwrap(), None, "as at a first start");
     }
 
     #[test]

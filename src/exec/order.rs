@@ -140,6 +140,8 @@ fn number(bytes: &[u8], at: usize) -> u64 {
 
 #[cfg(test)]
 mod tests {
+    use rustix::io::{FdFlags, fcntl_getfd};
+
     use super::*;
     use crate::exec::deadlines::Deadlines;
 
@@ -170,6 +172,9 @@ mod tests {
         begin.send(&electd, &alarms).unwrap();
         let (received, [term, kill]) = Begin::receive(&guard).unwrap().unwrap();
         assert_eq!(received, begin);
+        for alarm in [&term, &kill] {
+            assert!(fcntl_getfd(alarm).unwrap().contains(FdFlags::CLOEXEC), "no command has it");
+        }
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
         rustix::io::write(&electd, &begin.bytes()).unwrap();
@@ -177,5 +182,11 @@ mod tests {
         assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");
         drop(electd);
         assert!(Begin::receive(&guard).unwrap().is_none(), "electd has ended");
+        let (electd, guard) = UnixStream::pair().unwrap();
+        drop(guard);
+        assert!(
+            begin.send(&electd, &alarms).is_err(),
+            "the guard has ended: another takes its place"
+        );
     }
 }

@@ -72,7 +72,6 @@ impl Ready {
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)));
         let child = children::start(&mut command)?;
-        drop(command); // and with it the guard's end of the line
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         line.set_nonblocking(true)?; // a frozen guard delays no other process

@@ -218,7 +218,7 @@ fn run_once<L: Leader>(
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     let left = ended.as_ref().map_or(Left::Nothing, |(left, _)| *left);
     if left != Left::Nothing {
-        end_orphans();
+        end_orphans(GONE);
         if let Err(error) = remove_left(&plan.addresses) {
             error!(
                 "cannot remove the addresses that the guard left: {error}; the kernel does soon"
@@ -227,7 +227,7 @@ fn run_once<L: Leader>(
     }
     if left == Left::All && plan.cleanup.is_some() {
         cleanup::run(plan, &leadership);
-        end_orphans();
+        end_orphans(GONE);
     }
     tree::adopt_orphans(false)?;
     drop(hold);
@@ -235,9 +235,9 @@ fn run_once<L: Leader>(
 }
 
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
-/// one that its rank comes from, are spared.
-fn end_orphans() {
-    match tree::kill_all(GONE, is_own, |_, _| ()) {
+/// one that its rank comes from, are spared. Says what is left after this time.
+fn end_orphans(most: Duration) {
+    match tree::kill_all(most, is_own, |_, _| ()) {
         Ok(left) if left.is_empty() => {}
         Ok(left) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),

@@ -202,4 +202,4 @@ pub fn judge(config: &Config, own: Option<&str>) -> Vec<Judged> {
 }
 
 #[cfg(test)]
-mod tests;
+pub(super) mod tests;

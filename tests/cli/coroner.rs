@@ -138,6 +138,14 @@ impl Coroner {
         guard
     }
 
+    /// Waits until it waits for news: what has been told, and is of no concern now, does not keep it awake.
+    fn until_it_sleeps(&self) {
+        let (file, begun) = (format!("/proc/{}/stat", self.process.id()), Instant::now());
+        while !fs::read_to_string(&file).unwrap().contains(") S ") {
+            assert!(begun.elapsed() < TIMEOUT, "it takes the time of a processor");
+        }
+    }
+
     /// What the next node of this member is left, when the coroner has ended: its socket as well.
     fn leaves(&mut self) -> Vec<u8> {
         let (left, given) = receive(self.connect("coroner.sock"));
@@ -198,6 +206,7 @@ fn a_death_is_certified_once_each_guard_has_said_that_nothing_of_its_job_is_left
     let early = dial(address);
     let guards = [(); 2].map(|()| coroner.guard());
     assert_eq!(coroner.says(&(INCARNATION - 1).to_le_bytes()).1, b'n', "of an earlier life");
+    coroner.until_it_sleeps();
     early.set_nonblocking(true).unwrap();
     assert_eq!((&early).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     early.set_nonblocking(false).unwrap();
@@ -212,12 +221,16 @@ fn a_death_is_certified_once_each_guard_has_said_that_nothing_of_its_job_is_left
         late.write_all(b"c").unwrap();
         assert!(begun.elapsed() < TIMEOUT, "a guard is taken after the death");
     }
+    coroner.until_it_sleeps();
     for mut guard in guards {
         guard.write_all(b"c").unwrap();
     }
     for dial in [early, dial(address), dial(address)] {
         assert_eq!(told(&dial), FRAME);
     }
+    let open = dial(address);
+    assert_eq!(told(&open), FRAME);
+    coroner.until_it_sleeps();
     let gone = UnixStream::connect(coroner.folder.path().join("guards.sock")).unwrap_err();
     assert_eq!(gone.kind(), ErrorKind::NotFound, "a guard that is refused there would begin");
     assert_eq!(coroner.leaves(), [b"\x01", FRAME].concat());

@@ -1,6 +1,12 @@
 //! Which guards a coroner takes, and what it makes of their ends.
 
-use std::thread;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Child, Command, Stdio};
+use std::{env, thread};
+
+use rustix::process::Signal;
+use socket2::{Domain, SockAddr, Socket, Type};
 
 use super::*;
 
@@ -39,6 +45,69 @@ fn a_guard_begins_if_it_is_known_or_if_nobody_will_ever_certify() {
     assert!(register(folder.path()).is_err(), "it has certified: the file is gone");
     drop(UnixListener::bind(path(folder.path())).unwrap());
     assert!(register(folder.path()).unwrap().is_none(), "it was killed: the file is there");
+}
+
+/// Says to a test that it is the process that a coroner would be.
+const LISTENS: &str = "ELECTD_TEST_LISTENS";
+
+/// It accepts nobody, and ends with its stderr. It does nothing where nobody wants that.
+#[test]
+fn a_process_listens_at_its_stdin() {
+    if env::var_os(LISTENS).is_some() {
+        rustix::net::listen(io::stdin(), 8).unwrap();
+        rustix::io::write(io::stderr(), b"l").unwrap();
+        rustix::io::read(io::stderr(), &mut [0; 1]).unwrap();
+    }
+}
+
+/// Such a process, what it waits for the end of, and the socket where guards dial.
+fn listening(folder: &Path) -> (Child, UnixStream, Socket) {
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).unwrap();
+    socket.bind(&SockAddr::unix(path(folder)).unwrap()).unwrap();
+    let (mut line, far) = UnixStream::pair().unwrap();
+    let mut command = Command::new(env::current_exe().unwrap());
+    command
+        .args(["coroner::guards::tests::a_process_listens_at_its_stdin", "--exact"])
+        .env(LISTENS, "yes")
+        .stdin(OwnedFd::from(socket.try_clone().unwrap()))
+        .stdout(Stdio::null())
+        .stderr(OwnedFd::from(far));
+    let child = command.spawn().unwrap();
+    line.read_exact(&mut [0; 1]).unwrap();
+    (child, line, socket)
+}
+
+/// Registers in this folder, where nobody answers.
+fn register_in_vain(folder: &Path) -> io::Result<Option<Registered>> {
+    let at = Register { socket: path(folder), incarnation: INCARNATION };
+    Registered::new(&at, Duration::from_millis(200))
+}
+
+/// A job waits for none, and a killed one certifies nothing.
+#[test]
+fn a_coroner_that_stands_still_is_killed_by_a_guard_that_begins() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, line, socket) = listening(folder.path());
+    drop(socket);
+    assert!(register_in_vain(folder.path()).unwrap().is_none(), "it begins");
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    drop(line);
+}
+
+/// Otherwise the death of its node would not be certified, although it begins nothing.
+#[test]
+fn a_guard_that_gives_up_says_so_to_a_coroner_that_goes_on_nevertheless() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut child, line, socket) = listening(folder.path());
+    drop(line);
+    assert!(child.wait().unwrap().success());
+    // Whoever began to listen there is gone, and cannot be killed; and another listens.
+    let error = register_in_vain(folder.path()).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::WouldBlock);
+    let (mut line, _) = UnixListener::from(OwnedFd::from(socket)).accept().unwrap();
+    let mut said = Vec::new();
+    line.read_to_end(&mut said).unwrap();
+    assert_eq!(said, [&INCARNATION.to_le_bytes()[..], &[CLEAN]].concat());
 }
 
 #[test]

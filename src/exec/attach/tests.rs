@@ -5,6 +5,7 @@ use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use super::*;
+use crate::coroner::attending::tests::pair;
 use crate::exec::leader::Leader;
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
@@ -193,6 +194,7 @@ fn a_node_is_asked_in_its_own_process() {
     let node = leader().unwrap();
     let handle = node.handle();
     let leadership = Leader::leadership(&handle).expect("it leads");
+    let changes = Leader::changes(&handle);
     assert!(leadership.is_valid() && !Leader::is_gone(&handle));
     let hold = Leader::hold(&handle, LONG).expect("it leads on");
     until("the leadership is held", || holding(&node) == 1);
@@ -204,6 +206,8 @@ fn a_node_is_asked_in_its_own_process() {
     Leader::stand_back(&handle, "code 3");
     let failure = handle.status().failure.expect("it stands back");
     assert_eq!((failure.count, failure.reason.as_str()), (1, "code 3"));
+    drop(node);
+    assert!(changes.try_iter().any(|change| change == Change::NotLeading));
 }
 
 /// It has to tell the others something, and its lines wait in the socket.
@@ -258,4 +262,28 @@ fn a_process_is_told_that_a_leadership_ends() {
     stops.join().unwrap();
     let hold = FromExec::Hold { most_ms: 1000, registers: true };
     assert_eq!(exec.asks(&hold), FromNode::Held(false), "there is nothing to hold");
+}
+
+/// Nobody would wait for the end of its job.
+#[test]
+fn the_leadership_is_held_for_a_guard_that_does_not_register_only_if_nobody_certifies_a_death() {
+    let node = leader().unwrap();
+    let folder = tempfile::tempdir().unwrap();
+    let (coroner, mut far) = pair();
+    far.set_nonblocking(true).unwrap();
+    let (state, attendance) = (folder.path().to_owned(), Attendance::By(coroner.clone()));
+    let attached = Attached::new(node.handle(), state, None, &[], attendance);
+    let mut exec = Exec::of(&attached);
+    exec.head();
+    let FromNode::Welcome { coroner: incarnation, .. } = exec.hears() else { panic!("no welcome") };
+    assert_eq!(incarnation, Some(coroner.register().incarnation));
+    let mut bytes = [0; 64];
+    let mut holds = |registers| exec.asks(&FromExec::Hold { most_ms: 1000, registers });
+    assert_eq!(holds(true), FromNode::Held(true));
+    assert!(far.read(&mut bytes).is_err(), "it is told nothing");
+    assert_eq!(holds(false), FromNode::Held(true));
+    let count = far.read(&mut bytes).unwrap();
+    assert_eq!(&bytes[..count], b"\"Dismiss\"");
+    while coroner.dismiss().is_ok() {} // it stands still, and may certify the death later
+    assert_eq!((holds(false), holds(true)), (FromNode::Held(false), FromNode::Held(true)));
 }

@@ -211,9 +211,19 @@ fn a_hook_is_told_each_kind_of_change_but_not_what_only_an_operator_needs() {
 #[test]
 fn a_node_that_starts_with_a_hook_tells_it_what_has_happened_and_waits_for_it_when_it_stops() {
     let node = crate::node::example::leader().unwrap();
-    let (folder, config) = notes();
+    let folder = tempfile::tempdir().unwrap();
+    let script = "echo $ELECTD_CLUSTER $ELECTD_EVENT >>";
+    let config = hook(&format!("{script}{}/told", folder.path().display()));
     let hooks = Hooks::start(&node.handle(), "hc", config).unwrap();
-    within(Duration::from_secs(20), "it has led", || told(&folder).contains("leading\n"));
+    let until = |words: &str| {
+        within(Duration::from_secs(20), words, || told(&folder).contains(words));
+    };
+    until("hc leading\n");
+    node.handle().events().push([of_kind(EventKind::MemberUp)]);
+    until("hc member_up\n");
+    assert!(count(&hooks.0, "ok") > 0);
+    let counted = node.handle().tally();
+    assert!(Arc::ptr_eq(&hooks.0.tally, &counted), "in the metrics of its node");
     let shared = hooks.0.clone();
     let stops = thread::spawn(move || hooks.stop());
     within(Duration::from_secs(20), "it has stopped", || stops.is_finished());

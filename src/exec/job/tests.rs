@@ -8,8 +8,10 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 use super::*;
 use crate::exec::address::spec::Address;
 use crate::exec::plan::tests::plan;
+use crate::exec::ready::tests::{GUARD, ending};
 use crate::node::leadership::{Feed, Term};
 use crate::node::logged::logged;
+use crate::testing::alone::alone;
 
 /// A node that has ended, or not.
 struct Node {
@@ -233,6 +235,43 @@ fn a_job_is_told_in_words() {
     assert_eq!(end(&holds, &valid, 0), (ends, with_leadership));
     let killed = Signal::KILL.as_raw();
     assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), String::new()));
+    let ends = |leadership: &Leadership, status: i32, overruled, stopped| {
+        let (mut job, _guard) = job(&LIVES, &runs, leadership, getpid());
+        (job.overruled, job.stopped) = (overruled, stopped);
+        job.end(ExitStatus::from_raw(status)).1
+    };
+    let lost = JobEnd::WithLeadership;
+    assert_eq!(ends(&valid, killed, true, false), lost, "this process killed it");
+    assert_eq!(ends(&valid, 3 << 8, false, true), JobEnd::WithStop(3));
+    assert_eq!(ends(&ended, 3 << 8, false, true), lost, "that came first");
+}
+
+/// It may have been killed while it waited.
+#[test]
+fn a_job_whose_guard_is_gone_begins_with_another() {
+    let this = "exec::job::tests::a_job_whose_guard_is_gone_begins_with_another";
+    if alone(this).is_some() {
+        return;
+    }
+    let leads = crate::exec::plan::tests::leadership(seconds(1000), None);
+    let lock = "--exact".into(); // this program, which runs the test that is a guard
+    let plan = Plan { lock, command: vec![GUARD.into()], cluster: ending("code 3"), ..plan() };
+    for is_known in [false, true] {
+        let (line, far) = UnixStream::pair().unwrap();
+        let (tell, news) = bounded(1);
+        let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
+        let process = Arc::new(pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
+        let gone = Ready { guard: getpid(), process, line, alarms, news };
+        assert!(gone.is_there());
+        // What is known is not asked any more: it might not find that out.
+        let _far = is_known.then_some(far);
+        if is_known {
+            tell.send(News::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
+        }
+        let job = Job::start(&LIVES, &plan, &leads, Some(gone)).unwrap();
+        let ended = job.watch(&never(), &never()).unwrap();
+        assert_eq!(ended, (Left::Nothing, JobEnd::ByItself(3)));
+    }
 }
 
 /// A guard that ended with this status while the leadership was valid and nobody had told it to

@@ -22,6 +22,8 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     let (news, heard) = bounded(2);
     alarms.late.set(Time(1)).unwrap();
     assert!(!has_ended(&process, &alarms.late, &news), "it is late, and runs");
+    alarms.late.set(Time(1)).unwrap();
+    assert!(!has_ended(&process, &alarms.late, &news), "again, and nobody has heard of it yet");
     assert!(matches!(heard.try_recv(), Ok(News::Late)));
     assert!(heard.is_empty());
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
@@ -45,7 +47,7 @@ pub const GUARD: &str = "exec::ready::tests::a_guard_ends_as_its_test_wants";
 const ENDS: &str = "a test whose guard ends by ";
 
 /// The name of a cluster whose guards end in this way, as soon as they have begun: by a code, by a signal, or by a signal
-/// after they left a process behind.
+/// after they left a process behind. Or one whose guards note in a file that they are not needed.
 pub fn ending(how: &str) -> String {
     format!("{ENDS}{how}")
 }
@@ -57,7 +59,12 @@ fn a_guard_ends_as_its_test_wants() {
     let Some((how, number)) = cluster.strip_prefix(ENDS).and_then(|how| how.split_once(' ')) else {
         return;
     };
-    let Some((begin, _)) = Begin::receive(io::stdin()).unwrap() else { return };
+    let Some((begin, _)) = Begin::receive(io::stdin()).unwrap() else {
+        if how == "note" {
+            std::fs::write(number, "not needed").unwrap();
+        }
+        return;
+    };
     assert_eq!(begin.epoch, 7); // on a terminal it has a group, too
     let number = number.parse().unwrap();
     if how == "leave" {
@@ -74,9 +81,9 @@ fn a_guard_ends_as_its_test_wants() {
     signal_hook::low_level::emulate_default_handler(number).unwrap();
 }
 
-fn ready() -> Ready {
+fn ready(how: &str) -> Ready {
     let plan = Plan { lock: "--exact".into(), command: vec![GUARD.into()], ..plan() };
-    Ready::start(&Plan { cluster: ending("code 3"), ..plan }).unwrap()
+    Ready::start(&Plan { cluster: ending(how), ..plan }).unwrap()
 }
 
 #[test]
@@ -85,7 +92,7 @@ fn a_guard_that_waits_has_a_group_and_a_line_of_its_own_and_begins_when_it_is_to
     if alone(&format!("exec::ready::tests::{this}")).is_some() {
         return;
     }
-    let ready = ready();
+    let ready = ready("code 3");
     assert!(ready.is_there());
     assert_eq!(rustix::process::getpgid(Some(ready.guard)), Ok(ready.guard));
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
@@ -116,8 +123,15 @@ fn a_guard_that_is_not_needed_is_gone_when_that_is_known() {
     if alone(&format!("exec::ready::tests::{this}")).is_some() {
         return;
     }
-    let ready = ready();
-    let process = ready.process.clone();
-    ready.dismiss();
-    assert_eq!(pidfd_send_signal(process, Signal::TERM), Err(rustix::io::Errno::SRCH));
+    let folder = tempfile::tempdir().unwrap();
+    let noted = folder.path().join("noted");
+    let mut tries = 0;
+    while !noted.exists() {
+        tries += 1;
+        assert!(tries < 10, "it never ends by itself, but is killed after a second");
+        let ready = ready(&format!("note {}", noted.display()));
+        let process = ready.process.clone();
+        ready.dismiss();
+        assert_eq!(pidfd_send_signal(process, Signal::TERM), Err(rustix::io::Errno::SRCH));
+    }
 }

@@ -205,3 +205,19 @@ fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
     assert!(node.hold(Duration::from_secs(7)).is_none(), "nobody is there");
     assert_eq!(logged(|| node.hand_over()), ["WARN : the node did not say whether it hands over"]);
 }
+
+/// What it says would be lost, and nobody would know.
+#[test]
+fn a_node_that_cannot_be_spoken_to_is_gone() {
+    let (own, far) = UnixStream::pair().unwrap();
+    for word in [welcome(None, true), FromNode::DoesNotLead] {
+        words::write(&far, &word).unwrap();
+    }
+    let node = Remote::start(own, Vec::new()).unwrap();
+    let changes = node.changes();
+    far.shutdown(Shutdown::Read).unwrap();
+    assert!(node.hold(Duration::from_secs(1)).is_none());
+    while !node.is_gone() {
+        changes.recv_timeout(ANSWER).expect("it is gone");
+    }
+}

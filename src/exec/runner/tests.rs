@@ -1,11 +1,17 @@
 //! When a job begins, what its end means for the node, and when it is started again.
 
-use std::process::Command;
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::os::unix::process::ExitStatusExt as _;
+use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crossbeam::channel::{Sender, bounded};
 use parking_lot::Mutex;
-use rustix::process::{Signal, WaitId, WaitIdOptions, child_subreaper, waitid};
+use rustix::process::{
+    Resource, Rlimit, Signal, WaitId, WaitIdOptions, child_subreaper, getrlimit, setrlimit, waitid,
+};
 
 use super::*;
 use crate::exec::guard::{BY_DEADLINE, NO_ADDRESS};
@@ -157,6 +163,9 @@ fn a_job_begins_by_what_the_node_says_of_its_renewals() {
 struct Leading {
     /// Whether it leads from the first look on, or is gone at the second.
     leads: bool,
+    /// Whether it leads no more for long enough after a job, and stops the runner soon after.
+    fades: bool,
+    changes: (Sender<Change>, Receiver<Change>),
     looks: AtomicUsize,
     goes: bool,
     stops_at: &'static str,
@@ -170,7 +179,16 @@ impl Leading {
         let (open, stopping) = bounded(0);
         let (looks, was_asked) = (AtomicUsize::new(0), Mutex::default());
         let open = Mutex::new(Some(open));
-        (Leading { leads: true, looks, goes: false, stops_at, open, was_asked }, stopping)
+        let changes = bounded(1);
+        let earlier = Change::Ending { within: LONG };
+        changes.0.send(earlier).unwrap(); // of a leadership before
+        let (leads, fades, goes) = (true, false, false);
+        (Leading { leads, fades, changes, looks, goes, stops_at, open, was_asked }, stopping)
+    }
+
+    /// Whether it was held for a job, and is not any more.
+    fn has_run(&self) -> bool {
+        self.was_asked.lock().iter().any(|asked| asked == "released")
     }
 
     fn note(&self, what: &str) {
@@ -194,11 +212,17 @@ impl<'a> Leader for &'a Leading {
     type Hold = Held<'a>;
 
     fn changes(&self) -> Receiver<Change> {
-        never()
+        self.changes.1.clone()
     }
 
     fn leadership(&self) -> Option<Leadership> {
-        self.looks.fetch_add(1, Ordering::SeqCst);
+        let looks = self.looks.fetch_add(1, Ordering::SeqCst);
+        if self.fades && self.has_run() {
+            if looks > 4 {
+                *self.open.lock() = None;
+            }
+            return Some(leadership(Duration::from_secs(1), None));
+        }
         self.leads.then(|| leadership(LONG, None))
     }
 
@@ -218,8 +242,7 @@ impl<'a> Leader for &'a Leading {
     }
 
     fn is_gone(&self) -> bool {
-        let has_run = self.was_asked.lock().iter().any(|asked| asked == "released");
-        !self.leads && self.looks.load(Ordering::SeqCst) > 0 || self.goes && has_run
+        !self.leads && self.looks.load(Ordering::SeqCst) > 0 || self.goes && self.has_run()
     }
 }
 
@@ -275,6 +298,10 @@ fn the_end_of_a_job_means_what_its_plan_says() {
     node.goes = true;
     let returns = Plan { returns: true, ..by(BY_DEADLINE) };
     assert_eq!(run(&&node, &returns, &stopping), End::NodeGone { has_run: true });
+    let (mut node, stopping) = Leading::until("nothing");
+    node.fades = true;
+    let waits = Plan { wait: Some(Duration::ZERO), ..returns };
+    assert_eq!(run(&&node, &waits, &stopping), again, "it had come to lead in time");
     assert_eq!(child_subreaper().unwrap(), None, "it adopts only while a job runs");
 }
 
@@ -285,12 +312,19 @@ fn what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run() {
     if alone(&format!("exec::runner::tests::{this}")).is_some() {
         return;
     }
-    let failed = "WARN : the cleanup /bin/false failed: exit status: 1";
+    let folder = tempfile::tempdir().unwrap();
+    let cleanup = folder.path().join("cleanup");
+    let mut options = OpenOptions::new();
+    let file = options.write(true).create(true).mode(0o700).open(&cleanup).unwrap();
+    (&file).write_all(b"#!/bin/sh\nsetsid sleep 1000 >/dev/null 2>&1 &\nexit 1\n").unwrap();
+    drop(file);
+    let failed = format!("WARN : the cleanup {} failed: exit status: 1", cleanup.display());
     let killed = "WARN : the guard of the job was killed, and the job with it: the node hands over";
     let ended = "INFO : the job has ended, since the leadership does";
-    for (signal, told) in [(Signal::KILL, &[failed, killed][..]), (BY_DEADLINE, &[ended])] {
+    for (signal, told) in [(Signal::KILL, &[failed.as_str(), killed][..]), (BY_DEADLINE, &[ended])]
+    {
         let how = format!("leave {}", signal.as_raw());
-        let plan = Plan { cleanup: Some("/bin/false".into()), ..ends(&how) };
+        let plan = Plan { cleanup: Some(cleanup.clone()), ..ends(&how) };
         let (node, stopping) = Leading::until("released");
         let lines = logged(|| assert_eq!(run(&&node, &plan, &stopping), End::Lost));
         let begun = format!("INFO : runs {GUARD} in epoch 7, guard ");
@@ -298,6 +332,27 @@ fn what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run() {
         assert_eq!(&lines[1..], told);
         assert!(tree::is_childless(), "nothing is left, and nothing is to be reaped");
     }
+}
+
+/// It may hold what the next leader needs.
+#[test]
+fn what_may_still_run_after_a_guard_was_killed_is_told() {
+    let this = "what_may_still_run_after_a_guard_was_killed_is_told";
+    if alone(&format!("exec::runner::tests::{this}")).is_some() {
+        return;
+    }
+    let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+    let told = logged(|| end_orphans(Duration::ZERO)).join("; "); // it has had no time to end
+    let words = "ERROR : KILL did not end these processes of the job yet";
+    assert!(told.starts_with(&format!("{words}: {} (cat", child.id())), "{told}");
+    assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
+    let limit = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
+    let told = logged(|| end_orphans(Duration::ZERO)).join("; ");
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let (begin, end) =
+        ("ERROR : what the guard left may still run: ", "Too many open files (os error 24)");
+    assert!(told.starts_with(begin) && told.ends_with(end), "{told}");
 }
 
 /// Only then another host is to try.
@@ -335,6 +390,7 @@ fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() 
     ] {
         let (mut node, stopping) = Leading::until("nothing");
         node.leads = false;
+        node.changes.1.recv().unwrap(); // nothing new wakes it
         let begun = Instant::now();
         assert_eq!(logged(|| assert_eq!(run(&&node, &plan, &stopping), gone)), told);
         assert!(begun.elapsed() >= Duration::from_millis(200), "its election may not be over");

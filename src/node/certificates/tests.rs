@@ -108,7 +108,7 @@ fn files_that_change_are_taken_once_they_rest_and_what_is_wrong_is_told_until_it
 
 /// The files of the member a in this folder, signed by a fresh authority.
 #[cfg(feature = "tls")]
-fn signed(folder: &std::path::Path) -> Files {
+pub fn signed(folder: &std::path::Path) -> Files {
     let [ca, cert, key] = ["ca", "cert", "key"].map(|name| folder.join(name));
     let authority = crate::tls::make::Authority::new("example").unwrap();
     let pair = authority.sign("a").unwrap();

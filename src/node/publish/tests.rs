@@ -348,3 +348,19 @@ fn whoever_is_refused_now_is_seen_and_whoever_was_is_shown() {
     assert_eq!(published.status().rejections, both);
     assert_eq!(published.sight().rejected, both);
 }
+
+#[cfg(feature = "tls")]
+#[test]
+fn the_end_of_a_certificate_is_shown_by_a_node_that_has_one() {
+    use crate::tls::{Credentials, Security};
+
+    let published = published();
+    assert_eq!((published.certificate_end(), published.status().certificate_ends), (None, None));
+    let folder = tempfile::tempdir().unwrap();
+    let files = crate::node::certificates::tests::signed(folder.path());
+    let credentials = Credentials::load(&files, "example", "a").unwrap();
+    let end = credentials.end();
+    published.secure(Security::new(Some(credentials)));
+    assert_eq!(published.certificate_end(), Some(end));
+    assert_eq!(published.status().certificate_ends, Some(end.to_string()));
+}

@@ -343,6 +343,24 @@ fn a_loopback_address_is_seen_to_hide_this_node_from_a_member_elsewhere() {
     assert!(address.as_ref().is_some_and(|why| why.contains("node-2")), "{address:?}");
 }
 
+#[cfg(feature = "tls")]
+#[test]
+fn what_is_wrong_with_the_certificates_is_a_problem() {
+    use crate::node::certificates::tests::signed;
+
+    let mut watching = Watching::new(Attendance::Unasked);
+    let folder = tempfile::tempdir().unwrap();
+    let mut own = watching.config.members[0].clone();
+    own.tls = Some(signed(folder.path()));
+    let certificates = Certificates::load(&watching.config, &own);
+    watching.watcher.certificates = certificates.unwrap_or_else(|why| panic!("{why}"));
+    assert_eq!(watching.watcher.sight().certificate, []);
+    std::fs::write(folder.path().join("key"), "no key").unwrap();
+    watching.watcher.look(); // it may not be written to its end
+    let told = watching.look(&[EventKind::Problem]);
+    assert!(told.iter().any(|(_, why)| why.starts_with("certificate: ")), "{told:?}");
+}
+
 #[test]
 fn the_watch_ends_after_a_last_look_with_all_on_the_disk() {
     let watching = Watching::new(Attendance::Unasked);

@@ -250,8 +250,10 @@ fn the_orders_of_operators_are_shown_until_they_are_over() {
     assert_eq!(other.members[0].value, None, "the value of a chosen member is not its own");
     pair.command(0, Forwarded::Resign { to: None });
     pair.until(|pair| pair.cores[0].leader().is_some_and(|leader| leader.id == id(2)));
+    pair.until(|pair| pair.cores[0].chosen().is_none());
     snapshot.update(&pair.cores[0], pair.now);
     assert!(snapshot.has_resigned);
+    assert_eq!(snapshot.switchover, None, "another was to lead instead");
 }
 
 #[test]
