@@ -268,6 +268,7 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
         if is_known {
             tell.send(News::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
         }
+        drop(tell);
         let job = Job::start(&LIVES, &plan, &leads, Some(gone)).unwrap();
         let ended = job.watch(&never(), &never()).unwrap();
         assert_eq!(ended, (Left::Nothing, JobEnd::ByItself(3)));
