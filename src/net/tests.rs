@@ -225,6 +225,21 @@ fn of_a_connection_that_has_ended_nothing_is_kept_when_others_come() {
     scene.ends();
 }
 
+/// Its writer still waits for the answer to its hello.
+#[test]
+fn a_node_that_stops_waits_for_the_threads_of_members_that_were_removed() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let mut stream = listener.accept().unwrap().0;
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let Event::Input(Input::Dialed { peer, attempt }) = scene.next() else { panic!("no dial") };
+    let hello = scene.hello.clone();
+    assert_eq!(scene.net.carry(Output::Hello { to: peer, attempt, hello }), None);
+    read(&mut stream);
+    scene.net.set_peers(Vec::new());
+    scene.ends();
+}
+
 /// It does not wait for those who say nothing, or who wait for an answer of the core.
 #[test]
 fn a_node_that_stops_ends_the_connections_of_strangers_too() {
