@@ -111,7 +111,7 @@ fn join_ended(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Vec<ScopedJoinHandle<'_
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
+    use std::net::{Shutdown, TcpListener, TcpStream};
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -199,5 +199,52 @@ mod tests {
             );
             drop(go);
         });
+    }
+
+    /// Stops a server when it is dropped.
+    struct Stops<'a>(&'a Places, &'a Socket);
+
+    impl Drop for Stops<'_> {
+        fn drop(&mut self) {
+            self.0.close();
+            self.1.shutdown(Shutdown::Both).unwrap();
+        }
+    }
+
+    /// Else they pile up, and nobody hears of the defect before the server stops.
+    #[test]
+    fn a_thread_that_has_ended_is_waited_for_while_the_server_runs() {
+        let long = Duration::from_secs(20);
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let (listener, places) = (Socket::from(listener), Places::default());
+        let (tell, told) = mpsc::channel();
+        let serve = |_: Place<'_>| {
+            tell.send(rustix::thread::gettid()).unwrap();
+            panic!("on purpose");
+        };
+        let acceptor = Acceptor {
+            crew: CREW,
+            listener: &listener,
+            places: &places,
+            serve: &serve,
+            reported: None,
+        };
+        let stops = Stops(&places, &listener);
+        let lines = thread::scope(|scope| {
+            scope.spawn(move || {
+                let _stops = stops;
+                // Not more than one at a time: each is waited for when the next comes, or the server stops.
+                for _ in 0..2 {
+                    let _client = TcpStream::connect(address).unwrap();
+                    let id = told.recv_timeout(long).unwrap().as_raw_nonzero();
+                    let thread = format!("/proc/self/task/{id}");
+                    within(long, "it ends", || !std::fs::exists(&thread).unwrap());
+                }
+            });
+            logged(|| acceptor.run())
+        });
+        let line = "ERROR : the thread of a client of HTTP panicked; this is a defect";
+        assert_eq!(lines, [line; 2]);
     }
 }

@@ -127,3 +127,6 @@ fn serve<H: Handle>(
     let places = shared.places().clone();
     Serving::start(crew, listener, places, move |place| connection::serve(&shared, place))
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests;

@@ -2,13 +2,14 @@
 
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Instant;
 
-use crossbeam::channel::{Receiver, unbounded};
+use crossbeam::channel::{Receiver, TryRecvError, unbounded};
 use socket2::SockRef;
 
+use super::newcomer::Closer;
 use super::*;
 use crate::core::Redial;
 use crate::core::detector::ConnectionId;
@@ -19,6 +20,8 @@ use crate::testing::within::within;
 use crate::tls::Security;
 use crate::wire::fuzz::streams;
 use crate::wire::{self, Opening};
+
+mod names;
 
 /// Far longer than anything takes here.
 const TIMEOUT: Duration = Duration::from_secs(20);
@@ -65,23 +68,39 @@ impl Scene {
         self.counters.drops().find(|(name, _)| *name == what).unwrap().1
     }
 
+    /// The node stops: no thread of its network is left then, so nothing can come any more.
+    #[track_caller]
+    fn ends(self) {
+        self.net.stop();
+        let left = std::iter::repeat_with(|| self.events.try_recv()).find_map(Result::err);
+        assert_eq!(left, Some(TryRecvError::Disconnected), "who could tell something has ended");
+        assert!(self.socket.socket().is_none(), "nobody listens");
+    }
+
     fn next(&self) -> Event {
         self.events.recv_timeout(TIMEOUT).expect("something comes")
     }
 
     /// The peer says hello, and is welcomed. Gives its end, and the number of the connection.
     fn hears(&mut self) -> (TcpStream, ConnectionId) {
+        let (stream, connection, _) = self.hears_by();
+        (stream, connection)
+    }
+
+    /// The same, with what the node keeps of the connection.
+    fn hears_by(&mut self) -> (TcpStream, ConnectionId, Weak<Closer>) {
         let mut stream = TcpStream::connect(self.at).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(&streams()[0]).unwrap();
         let Event::Newcomer(newcomer) = self.next() else { panic!("no hello") };
         let socket = SockRef::from(&newcomer.closer.stream);
         assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap(), "it is tuned");
+        let kept = Arc::downgrade(&newcomer.closer);
         let Input::Hello { connection, .. } = self.net.admit(*newcomer) else { panic!("no hello") };
         let (peer, welcome) = (self.hello.id, self.hello.clone());
         assert_eq!(self.net.carry(Output::Welcome { connection, peer, welcome }), None);
         assert!(read(&mut stream).starts_with("{\"welcome\":"));
-        (stream, connection)
+        (stream, connection, kept)
     }
 
     /// The peer is dialed, and welcomes this node. Gives its end.
@@ -128,7 +147,7 @@ fn a_member_that_is_removed_hears_the_last_words_and_both_connections_end() {
     assert!(read(&mut to).contains("\"probe\""));
     has_ended(&mut to);
     has_ended(&mut from);
-    scene.net.stop();
+    scene.ends();
 }
 
 /// As of one that the file already names.
@@ -142,7 +161,7 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     let end = Input::Ended { connection: first, peer: scene.hello.id, redial: Redial::Refused };
     let event = scene.next();
     assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
-    scene.net.stop();
+    scene.ends();
 }
 
 /// As for want of descriptors: here a socket that does not wait finds nobody. A peer that has said nothing makes room then.
@@ -160,7 +179,7 @@ fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     socket.set_nonblocking(false).unwrap();
     let _next = scene.hears();
     assert!(begin.elapsed() < TIMEOUT / 2, "it pauses for {:?}", begin.elapsed());
-    scene.net.stop();
+    scene.ends();
 }
 
 #[test]
@@ -175,7 +194,7 @@ fn a_connection_that_a_newer_one_replaces_ends_in_silence() {
     let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
     let event = scene.next();
     assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
-    scene.net.stop();
+    scene.ends();
 }
 
 #[test]
@@ -187,7 +206,53 @@ fn the_writers_wait_by_the_failure_of_a_reload() {
     assert_eq!(scene.net.carry(Output::Dial { peer: scene.hello.id }), None); // it wakes the writer
     let event = scene.next();
     assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
-    scene.net.stop();
+    scene.ends();
+}
+
+/// It holds a descriptor and the stack of a thread, and members may come back for years.
+#[test]
+fn of_a_connection_that_has_ended_nothing_is_kept_when_others_come() {
+    let mut scene = Scene::new();
+    let (ends, connection, of_ended) = scene.hears_by();
+    let (_stays, _, of_open) = scene.hears_by();
+    drop(ends);
+    let event = scene.next();
+    assert!(matches!(event, Event::Input(Input::Ended { .. })), "{event:?}");
+    assert_eq!(scene.net.carry(Output::Close { connection }), None);
+    within(TIMEOUT, "it is let go", || {
+        TcpStream::connect(scene.at).unwrap();
+        of_ended.strong_count() == 0
+    });
+    assert!(of_open.strong_count() > 0);
+    scene.ends();
+}
+
+/// Its writer still waits for the answer to its hello.
+#[test]
+fn a_node_that_stops_waits_for_the_threads_of_members_that_were_removed() {
+    let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
+    scene.net.set_peers(vec![scene.peer(&listener)]);
+    let mut stream = listener.accept().unwrap().0;
+    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
+    let Event::Input(Input::Dialed { peer, attempt }) = scene.next() else { panic!("no dial") };
+    let hello = scene.hello.clone();
+    assert_eq!(scene.net.carry(Output::Hello { to: peer, attempt, hello }), None);
+    read(&mut stream);
+    scene.net.set_peers(Vec::new());
+    scene.ends();
+}
+
+/// It does not wait for those who say nothing, or who wait for an answer of the core.
+#[test]
+fn a_node_that_stops_ends_the_connections_of_strangers_too() {
+    let scene = Scene::new();
+    let mut strangers = [(); 4].map(|()| TcpStream::connect(scene.at).unwrap());
+    strangers.iter().for_each(|one| one.set_read_timeout(Some(TIMEOUT)).unwrap());
+    scene.ends();
+    for stranger in &mut strangers {
+        // One that was not accepted yet is reset.
+        assert_eq!(stranger.read(&mut [0; 1]).unwrap_or(0), 0);
+    }
 }
 
 /// A later version may say more. What is no message at all does not come from a member.
@@ -218,7 +283,7 @@ fn a_message_of_a_later_version_is_left_out_and_after_junk_nothing_is_read() {
     say(&mut stranger, "{}");
     has_ended(&mut stranger);
     assert_eq!(scene.dropped("no_hello"), 1);
-    scene.net.stop();
+    scene.ends();
 }
 
 /// Rule X1. Here they have said hello, and the core does not answer.
@@ -252,7 +317,7 @@ fn of_a_crowd_that_waits_for_a_welcome_the_oldest_goes_and_no_peer_that_has_one(
     let event = scene.next();
     assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
     drop(crowd);
-    scene.net.stop();
+    scene.ends();
 }
 
 /// By the node itself, which knows why, or because the dialer speaks a later protocol alone.
@@ -278,7 +343,7 @@ fn a_dialer_that_is_refused_reads_why_and_its_connection_ends() {
     assert_eq!(scene.net.carry(Output::Reject { connection, reason }), None);
     assert_eq!(read(&mut known).as_bytes(), &streams()[3][4..]);
     has_ended(&mut known);
-    scene.net.stop();
+    scene.ends();
 }
 
 #[test]
@@ -292,7 +357,7 @@ fn both_connections_of_a_peer_end_if_the_core_says_so_and_all_with_the_node() {
     let event = scene.next();
     assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
     let (mut to, (mut from, _)) = (scene.speaks(&listener), scene.hears());
-    scene.net.stop();
+    scene.ends();
     has_ended(&mut to);
     has_ended(&mut from);
 }
@@ -317,27 +382,5 @@ fn messages_arrive_in_the_order_in_which_they_were_sent_and_count_by_their_kinds
         sent.map(|(kind, sent, _)| (kind, sent)).collect::<Vec<_>>()
     };
     within(TIMEOUT, "they count", || counted() == [(Kind::Probe, 1), (Kind::Alive, 2)]);
-    scene.net.stop();
-}
-
-#[cfg(feature = "cli")]
-#[test]
-fn of_several_names_each_is_told_that_does_not_resolve() {
-    let names = ["localhost:1", "localhost", "127.0.0.1:2", "[fe80::1%none]:3"];
-    let found = look_up(&names, TIMEOUT);
-    assert_eq!(found.iter().map(Option::is_some).collect::<Vec<_>>(), [false, true, false, true]);
-    assert!(look_up(&[], TIMEOUT).is_empty());
-}
-
-#[cfg(feature = "http")]
-#[test]
-fn a_dial_reaches_who_listens_there_or_says_why_not() {
-    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let at = listener.local_addr().unwrap();
-    let stream = dial(&at.to_string(), TIMEOUT, TIMEOUT).unwrap();
-    assert_eq!(stream.peer_addr().unwrap(), at);
-    drop(stream);
-    drop(listener);
-    let refused = dial("localhost", TIMEOUT, TIMEOUT).unwrap_err();
-    assert_eq!(refused.kind(), io::ErrorKind::InvalidInput, "it lacks a port");
+    scene.ends();
 }

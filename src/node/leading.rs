@@ -145,9 +145,13 @@ mod tests {
     use crate::node::handle::{Command, CommandError, Handle};
     use crate::node::leadership::{Feed, Term};
     use crate::testing::alone::alone;
+    use crate::testing::within::done_within;
     use serde_json::json;
 
     use rustix::process::{Signal, getpid, kill_process};
+
+    /// Far longer than anything takes here.
+    const LONG: Duration = Duration::from_secs(100);
 
     /// TERM is for a whole process, and would disturb other tests.
     #[test]
@@ -158,17 +162,20 @@ mod tests {
         }
         let (config, _folder) = example::cluster().unwrap();
         for signal in [Signal::TERM, Signal::INT] {
-            let mut epochs = Vec::new();
-            let outcome = while_leading(&config, "a", |lead| {
-                epochs.push(lead.epoch());
-                assert!(lead.goes_on(Duration::ZERO) && lead.goes_on(Duration::from_millis(1)));
-                kill_process(getpid(), signal).unwrap();
-                let begin = Instant::now();
-                assert!(!lead.goes_on(Duration::from_secs(100)));
-                assert!(begin.elapsed() < Duration::from_secs(50), "the wait was cut short");
+            let its = config.clone();
+            done_within(LONG, "the signal ends it", move || {
+                let mut epochs = Vec::new();
+                let outcome = while_leading(&its, "a", |lead| {
+                    epochs.push(lead.epoch());
+                    assert!(lead.goes_on(Duration::ZERO) && lead.goes_on(Duration::from_millis(1)));
+                    kill_process(getpid(), signal).unwrap();
+                    let begin = Instant::now();
+                    assert!(!lead.goes_on(Duration::from_secs(100)));
+                    assert!(begin.elapsed() < Duration::from_secs(50), "the wait was cut short");
+                });
+                assert!(outcome.is_ok(), "{outcome:?}");
+                assert_eq!(epochs.len(), 1, "{epochs:?}");
             });
-            assert!(outcome.is_ok(), "{outcome:?}");
-            assert_eq!(epochs.len(), 1, "{epochs:?}");
         }
         let unknown = while_leading(&config, "b", |_| panic!("it does not lead"));
         let words = "the config has no member named \"b\"";
@@ -212,25 +219,27 @@ mod tests {
     #[test]
     fn work_that_returns_is_done_until_the_next_leadership() {
         let (config, _folder) = example::cluster().unwrap();
-        let node = Node::start(&config, "a").unwrap();
-        let handle = node.handle();
-        let (running, stopping) = bounded(0);
-        let stop = Stop(Arc::new(Mutex::new(Some(running))));
-        let mut epochs = Vec::new();
-        lead_on(&handle, &stopping, |lead| {
-            epochs.push(lead.epoch());
-            if epochs.len() > 1 {
-                return stop.now();
-            }
-            assert_eq!(handle.tally().exec_running.get(), 1, "it is held meanwhile");
-            let change = Change::Leading { epoch: lead.epoch() };
-            (0..9).for_each(|_| handle.published.feed.tell(&change));
-            let handle = handle.clone();
-            thread::spawn(move || handle.command(Command::Elect, Duration::from_secs(60)));
+        done_within(LONG, "it leads twice", move || {
+            let node = Node::start(&config, "a").unwrap();
+            let handle = node.handle();
+            let (running, stopping) = bounded(0);
+            let stop = Stop(Arc::new(Mutex::new(Some(running))));
+            let mut epochs = Vec::new();
+            lead_on(&handle, &stopping, |lead| {
+                epochs.push(lead.epoch());
+                if epochs.len() > 1 {
+                    return stop.now();
+                }
+                assert_eq!(handle.tally().exec_running.get(), 1, "it is held meanwhile");
+                let change = Change::Leading { epoch: lead.epoch() };
+                (0..9).for_each(|_| handle.published.feed.tell(&change));
+                let handle = handle.clone();
+                thread::spawn(move || handle.command(Command::Elect, Duration::from_secs(60)));
+            });
+            let [first, second] = epochs[..] else { panic!("{epochs:?}") };
+            assert!(first < second);
+            node.stop();
         });
-        let [first, second] = epochs[..] else { panic!("{epochs:?}") };
-        assert!(first < second);
-        node.stop();
     }
 
     /// The thread that tells of the end of a leadership may itself stand still.
@@ -259,22 +268,24 @@ mod tests {
     fn an_operator_who_wants_the_leadership_waits_for_the_work() {
         let folder = tempfile::tempdir().unwrap();
         let config = two_members(folder.path());
-        let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
-        let (running, stopping) = bounded(0);
-        let stop = Stop(Arc::new(Mutex::new(Some(running))));
-        let handle = b.handle();
-        lead_on(&handle, &stopping, |lead| {
-            let order = b.handle();
-            let resign = Command::Resign { to: None };
-            thread::spawn(move || order.command(resign, Duration::from_secs(60)));
-            while lead.goes_on(Duration::from_secs(1)) {}
-            assert!(handle.leadership().is_some(), "it is held");
-            let refused = CommandError::Refused("the leadership is about to end".to_owned());
-            assert_eq!(handle.hold().err(), Some(refused), "others wait for its end");
-            stop.now();
+        done_within(LONG, "the operator waits, and the work ends", move || {
+            let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
+            let (running, stopping) = bounded(0);
+            let stop = Stop(Arc::new(Mutex::new(Some(running))));
+            let handle = b.handle();
+            lead_on(&handle, &stopping, |lead| {
+                let order = b.handle();
+                let resign = Command::Resign { to: None };
+                thread::spawn(move || order.command(resign, Duration::from_secs(60)));
+                while lead.goes_on(Duration::from_secs(1)) {}
+                assert!(handle.leadership().is_some(), "it is held");
+                let refused = CommandError::Refused("the leadership is about to end".to_owned());
+                assert_eq!(handle.hold().err(), Some(refused), "others wait for its end");
+                stop.now();
+            });
+            a.stop();
+            b.stop();
         });
-        a.stop();
-        b.stop();
     }
 
     #[test]
@@ -299,7 +310,7 @@ mod tests {
             });
             done.send((outcome.is_ok(), works))
         });
-        assert_eq!(over.recv_timeout(Duration::from_secs(100)), Ok((true, 1)));
+        assert_eq!(over.recv_timeout(LONG), Ok((true, 1)));
         assert_eq!(a.handle().status().members.len(), 1);
         a.stop();
     }
