@@ -388,3 +388,6 @@ fn code(status: WaitStatus) -> u8 {
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
+
+#[cfg(test)]
+mod tests;
