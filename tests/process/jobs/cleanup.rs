@@ -129,6 +129,21 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     assert_eq!(told, format!("electd: cannot run the cleanup /no/such/program: {why}\n"));
 }
 
+/// By an alarm that has gone off and tells no time any more: a frozen electd orders nothing.
+#[story]
+fn a_cleanup_ends_before_the_leadership_that_is_not_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cleanup = program(folder.path(), "cleanup", "touch cleans; exec sleep 100000");
+    let alarms = [3600 * SECOND, 3602 * SECOND];
+    let setup = Setup { cleanup: &cleanup, alarms, limit: "3600000", ..Setup::of("exit 3") };
+    let mut guard = setup.start(folder.path());
+    until(folder.path(), "cleans");
+    guard.kill(1);
+    assert_eq!(guard.end().code(), Some(3));
+    let told = text(folder.path(), "stderr");
+    assert!(told.contains("did not end in time: killed after 1."), "a second later: {told}");
+}
+
 /// It has a group of its own, by which it is killed where nobody can look for its processes.
 #[story]
 fn a_cleanup_is_killed_where_its_guard_cannot_look_for_processes() {

@@ -142,12 +142,12 @@ fn once_electd_has_ended_the_command_has_the_time_to_stop_if_there_is_a_lease_fo
     is_in(500, guard.ordered.expect("no electd says less than a whole order"));
 }
 
-/// Waits as the guard does, and fails if nothing ends that.
+/// Waits as the guard does, also for the alarm of KILL or not, and fails if nothing ends that.
 #[track_caller]
-fn woken(scene: Scene, due: Option<Time>) -> Scene {
+fn woken(scene: Scene, due: Option<Time>, awaits_kill: bool) -> Scene {
     let (sender, receiver) = channel();
     thread::spawn(move || {
-        scene.guard.wait(due).unwrap();
+        scene.guard.wait(due, awaits_kill).unwrap();
         let _ = sender.send(scene);
     });
     receiver.recv_timeout(SECONDS(20)).expect("the guard wakes")
@@ -155,13 +155,13 @@ fn woken(scene: Scene, due: Option<Time>) -> Scene {
 
 #[test]
 fn a_guard_wakes_when_there_is_something_to_do() {
-    let past = Time(1);
-    woken(scene("leased"), Some(past));
+    woken(scene("leased"), Some(Time(1)), false);
     for change in [
         (|scene| scene.electd.write_all(&[0]).unwrap()) as fn(&mut Scene),
         |scene| close(&scene.electd),
         |scene| scene.child.write_all(&[0]).unwrap(),
         |scene| scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap(),
+        |scene| scene.guard.kill.set(Time(1)).unwrap(), // just now
         |scene| {
             scene.guard.command = command();
             scene.guard.term.set(Time(1)).unwrap();
@@ -169,7 +169,7 @@ fn a_guard_wakes_when_there_is_something_to_do() {
     ] {
         let mut scene = scene("leased");
         change(&mut scene);
-        woken(scene, None);
+        woken(scene, None, true);
     }
 }
 
@@ -187,10 +187,10 @@ fn a_guard_does_not_wake_for_what_has_been_done() {
         scene.guard.term.set(past).unwrap();
         scene.guard.own.set(past).unwrap();
         scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap();
-        let scene = woken(scene, None);
+        let scene = woken(scene, None, true);
         assert!(scene.guard.kill.is_due().unwrap());
         let due = now() + Duration::from_millis(5);
-        woken(scene, Some(due));
+        woken(scene, Some(due), false);
         assert!(due <= now());
     }
 }
@@ -202,9 +202,9 @@ fn a_guard_wakes_in_time_to_tend_its_addresses() {
         let mut scene = scene("leased");
         scene.child.write_all(&[0]).unwrap(); // it need not wait here
         scene.guard.addresses = Some(Held::begin(&[]).unwrap().unwrap());
-        let scene = woken(scene, due);
+        let scene = woken(scene, due, false);
         assert!(scene.guard.own.left().unwrap() <= Duration::from_millis(200));
-        scene.guard.wait(Some(Time(1))).unwrap();
+        scene.guard.wait(Some(Time(1)), false).unwrap();
         assert!(scene.guard.own.is_due().unwrap(), "whichever comes first");
         assert!(scene.guard.addresses.is_some_and(Held::end));
     }
