@@ -165,7 +165,7 @@ impl Guard {
             let is_over = self.limit_of_command()? <= now();
             let is_idle = self.command.is_none() && self.ordered.is_some();
             if is_over || is_idle {
-                return Ok(self.termed.is_some() || is_over);
+                return Ok(is_over);
             }
             let is_due = self.ordered.is_some() || self.term.is_due()?;
             if is_due && self.termed.is_none() && self.command.is_some() {

@@ -50,7 +50,7 @@ fn scene(kind: &str) -> Scene {
     Scene { guard, electd, child }
 }
 
-/// As electd does by its end. A program that another test starts at this moment has a copy of the stream until its exec.
+/// As electd does by its end. A program that another test starts now has a copy of the stream until its exec.
 fn close(electd: &UnixStream) {
     electd.shutdown(Shutdown::Both).unwrap();
 }
