@@ -216,3 +216,43 @@ fn a_file_with_problems_and_one_without_the_node_keep_it_from_starting() {
         assert!(code == Some(78) && said.contains(words), "{code:?}: {said}");
     }
 }
+
+/// As a filter of system calls does, of a container or a unit: each call that a guard needs is tried by its own name.
+#[test]
+fn a_node_that_could_not_guard_its_job_does_not_start() {
+    if Command::new("strace").arg("-V").stdout(Stdio::null()).status().is_err() {
+        return println!("skipped: there is no strace");
+    }
+    let folder = file(&[]);
+    let calls = || fs::read_to_string(folder.path().join("calls")).unwrap();
+    let run = |expressions: &[String]| {
+        let mut command = Command::new("strace");
+        command.args(["-o", "calls"]).args(expressions).arg(env!("CARGO_BIN_EXE_electd"));
+        command.args(["run", "--config", "c.json", "--node", "a"]);
+        command.args(["--address", "10.0.0.9/24%no-such"]).current_dir(folder.path());
+        for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "RUST_LOG"] {
+            command.env_remove(variable);
+        }
+        let output = run_within(TIMEOUT, command);
+        (output.status.code(), String::from_utf8(output.stderr).unwrap())
+    };
+    for (call, tried, name) in [
+        ("pidfd_open", "pidfd_open(", "pidfd_open"),
+        ("timerfd_create", "CLOCK_BOOTTIME", "timerfd_create"),
+        ("prctl", "PR_GET_CHILD_SUBREAPER", "prctl(PR_GET_CHILD_SUBREAPER)"),
+        ("prctl", "PR_GET_PDEATHSIG", "prctl(PR_GET_PDEATHSIG)"),
+        ("/^readlink", "\"/proc/self/exe\"", "reading /proc"),
+    ] {
+        let trace = format!("-etrace={call}");
+        let (code, said) = run(std::slice::from_ref(&trace));
+        assert_eq!(code, Some(71), "it may: {said}");
+        let all = calls();
+        let at = all.lines().position(|line| line.contains(tried));
+        let at = 1 + at.unwrap_or_else(|| panic!("{tried} is not tried: {all}"));
+        let (code, said) = run(&[trace, format!("-einject={call}:error=EPERM:when={at}")]);
+        let why = format!(
+            "no job can be guarded here, as {name} fails: Operation not permitted (os error 1); have "
+        );
+        assert!(code == Some(78) && said.starts_with(&why), "{code:?} {said}{}", calls());
+    }
+}

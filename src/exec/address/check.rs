@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CapabilitySet, capabilities};
 use thiserror::Error;
 
-use super::netlink::{LIFETIME, Netlink};
+use super::netlink::{LIFETIME, Netlink, Present};
 use super::spec::Address;
 
 /// The kernel may keep an address for this long after its lifetime, as it checks once a second.
@@ -102,17 +102,22 @@ fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
     }
     let begin = Instant::now();
     while let Some(found) = netlink.find(address.ip)? {
-        // Nothing else gives an address so short a life; while another process renews it, it does not go. The kernel of
-        // a busy host may be late to remove one whose life is over.
-        let is_left = found.index == index && found.is_mortal();
-        let is_over = found.valid_seconds == Some(0);
-        if !is_left || begin.elapsed() > LIFETIME + SLACK && !is_over {
+        if !may_go(&found, index, begin.elapsed()) {
             let name = netlink.name(found.index).unwrap_or_else(|_| found.index.to_string());
             return Err(Refused::Exists(address.clone(), name));
         }
         thread::sleep(LOOK);
     }
     Ok(())
+}
+
+/// Whether an address that has been found for so long, and that is to be held on this interface, is one that a killed
+/// electd left.
+fn may_go(found: &Present, index: u32, after: Duration) -> bool {
+    // Nothing else gives an address so short a life; while another process renews it, it does not go. The kernel of a busy
+    // host may be late to remove one whose life is over.
+    let is_over = found.valid_seconds == Some(0);
+    found.index == index && found.is_mortal() && (is_over || after <= LIFETIME + SLACK)
 }
 
 #[cfg(test)]
@@ -195,6 +200,24 @@ mod tests {
             assert!(begun.elapsed() >= Duration::from_secs(1), "{:?}", begun.elapsed());
             assert!(netlink.find(here.ip).unwrap().is_none());
         });
+    }
+
+    #[test]
+    fn an_address_is_waited_for_until_the_kernel_must_have_removed_it() {
+        for (index, valid_seconds, millis, goes) in [
+            (7, Some(3), 5000, true),
+            (7, Some(3), 5001, false), // somebody renews it
+            (7, Some(1), 5001, false),
+            (7, Some(0), 60_000, true),
+            (7, Some(4), 0, false),
+            (7, None, 0, false),
+            (8, Some(3), 0, false),
+            (8, Some(0), 0, false),
+        ] {
+            let found = Present { index, valid_seconds };
+            let after = Duration::from_millis(millis);
+            assert_eq!(may_go(&found, 7, after), goes, "{index} {valid_seconds:?} {millis}");
+        }
     }
 
     #[test]

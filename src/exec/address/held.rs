@@ -35,6 +35,13 @@ impl NotHeld {
     pub fn is_left(&self) -> bool {
         self.is_left
     }
+
+    /// Of some address.
+    #[cfg(test)]
+    pub fn in_a_test(is_left: bool) -> NotHeld {
+        let address = "10.0.0.9/24%eth0".parse().unwrap();
+        NotHeld { is_left, ..not_held("add", &address, &ErrorKind::Other.into()) }
+    }
 }
 
 /// Addresses that this host has, until this is dropped.
@@ -59,16 +66,17 @@ impl Held {
         let (renewal, announcement) = (now() + RENEWAL, Some(now() + ANNOUNCED_AFTER));
         let mut held =
             Held { netlink, addresses: Vec::new(), renewal, announcement, unheard: false };
-        for address in addresses {
-            if let Err(error) = held.add(address) {
-                let is_left = !held.end();
-                return Ok(Err(NotHeld { is_left, ..not_held("add", address, &error) }));
-            }
-        }
-        match held.announce() {
-            Ok(()) => Ok(Ok(held)),
-            Err(error) => Ok(Err(NotHeld { is_left: !held.end(), ..error })),
-        }
+        let added = addresses.iter().try_for_each(|address| {
+            held.add(address).map_err(|error| not_held("add", address, &error))
+        });
+        Ok(match added.and_then(|()| held.announce()) {
+            Ok(()) => Ok(held),
+            Err(why) => Err(held.give_up(why)),
+        })
+    }
+
+    fn give_up(self, why: NotHeld) -> NotHeld {
+        NotHeld { is_left: !self.end(), ..why }
     }
 
     fn add(&mut self, address: &Address) -> io::Result<()> {
@@ -159,6 +167,7 @@ fn not_held(verb: &'static str, address: &Address, error: &io::Error) -> NotHeld
 mod tests {
     use nix::ifaddrs::getifaddrs;
     use nix::sys::socket::LinkAddr;
+    use rustix::io::Errno;
 
     use super::super::netlink::tests::in_own_network;
     use super::*;
@@ -294,7 +303,11 @@ mod tests {
         let mut held = Held::begin(&[]).unwrap().unwrap();
         let index = held.netlink.index("lo").unwrap().unwrap();
         let ip = "fd00:9::9".parse().unwrap();
-        held.addresses.push((Address { ip, prefix: 200, interface: "lo".to_owned() }, index));
-        assert!(!held.end());
+        let address = Address { ip, prefix: 200, interface: "lo".to_owned() };
+        held.addresses.push((address.clone(), index));
+        let why = held.give_up(not_held("add", &address, &Errno::NODEV.into()));
+        assert!(why.is_left());
+        let words = "cannot add the address fd00:9::9/200%lo: No such device (os error 19)";
+        assert_eq!(why.to_string(), words);
     }
 }

@@ -24,6 +24,16 @@ pub(super) enum Failed {
     Unregistered(io::Error),
 }
 
+impl Failed {
+    /// Whether nothing is left of a job that never began, beside processes.
+    pub(super) fn is_clean(&self, has_address: bool) -> bool {
+        match self {
+            Failed::Address(address) => !address.is_left(),
+            _ => !has_address, // nobody knows whether one was removed
+        }
+    }
+}
+
 /// How a job ended.
 pub(super) enum Ended {
     /// With this code of the command.
@@ -35,5 +45,27 @@ pub(super) enum Ended {
 impl From<Errno> for Failed {
     fn from(error: Errno) -> Failed {
         Failed::Guard(error.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The coroner certifies the death of a node that leaves nothing.
+    #[test]
+    fn a_guard_that_fails_leaves_nothing_if_no_address_can_be_left() {
+        for (is_left, is_clean) in [(true, false), (false, true)] {
+            let failed = Failed::from(NotHeld::in_a_test(is_left));
+            assert_eq!(failed.is_clean(true), is_clean);
+        }
+        for failed in
+            [Failed::Late, Failed::from(Errno::IO), Failed::Unregistered(Errno::IO.into())]
+        {
+            assert_eq!(
+                [true, false].map(|has_address| failed.is_clean(has_address)),
+                [false, true]
+            );
+        }
     }
 }

@@ -108,10 +108,9 @@ fn work(
     match Guard::start(task, registered) {
         Ok(Some(guard)) => guard.run(),
         Ok(None) => (Ok(Ended::With(0)), true),
-        Err(Failed::Address(address)) => {
-            let is_clean = !address.is_left();
-            (Err(address.into()), is_clean)
+        Err(error) => {
+            let is_clean = error.is_clean(has_address);
+            (Err(error), is_clean)
         }
-        Err(error) => (Err(error), !has_address), // nobody knows whether one was removed
     }
 }

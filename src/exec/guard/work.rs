@@ -165,7 +165,7 @@ impl Guard {
             let is_over = self.limit_of_command()? <= now();
             let is_idle = self.command.is_none() && self.ordered.is_some();
             if is_over || is_idle {
-                return Ok(self.termed.is_some() || is_over);
+                return Ok(is_over);
             }
             let is_due = self.ordered.is_some() || self.term.is_due()?;
             if is_due && self.termed.is_none() && self.command.is_some() {
@@ -179,7 +179,7 @@ impl Guard {
             self.addresses.as_mut().map_or(Ok(()), Held::tend)?;
             if all_reaped {
                 let due = self.termed.map(|_| self.limit_of_command()).transpose()?;
-                self.wait(due)?;
+                self.wait(due, true)?;
             }
         }
     }
@@ -336,9 +336,13 @@ impl Guard {
 
     /// Whether the cleanup has ended before it is to be killed.
     fn await_cleanup(&mut self, begin: Time) -> bool {
+        let (mut longest, mut awaits_kill) = (begin + self.task.limit, true);
         loop {
             self.take_orders();
-            let longest = begin + self.task.limit;
+            // An alarm that has gone off does not tell when it did.
+            if awaits_kill && self.kill.is_due().unwrap_or(true) {
+                (longest, awaits_kill) = (longest.min(now()), false);
+            }
             let limit = self.limit().map_or(begin, |limit| limit.min(longest)) + self.grace;
             while !self.reap() {}
             if self.cleaned.is_some() || limit <= now() {
@@ -348,23 +352,23 @@ impl Guard {
                 say(&error.to_string());
                 self.release();
             }
-            if self.wait(Some(limit)).is_err() {
+            if self.wait(Some(limit), awaits_kill).is_err() {
                 return false;
             }
         }
     }
 
     /// Until electd says something, a child ends, the addresses are to be tended, TERM or KILL is due, or it is this time.
-    fn wait(&self, due: Option<Time>) -> io::Result<()> {
+    fn wait(&self, due: Option<Time>, awaits_kill: bool) -> io::Result<()> {
         let tend = self.addresses.as_ref().map(Held::due);
         let due = tend.into_iter().chain(due).min();
         if let Some(due) = due {
             self.own.set(due)?;
         }
-        // Once it has gone off, it would end each wait at once.
+        // An alarm that has gone off ends each wait at once, until it is no news any more.
         let is_to_term = self.command.is_some() && self.termed.is_none() && self.ended.is_none();
         let term = is_to_term.then_some(&self.term);
-        let kill = (!self.kill.is_due()?).then_some(&self.kill);
+        let kill = awaits_kill.then_some(&self.kill);
         let alarms = [kill, term, due.map(|_| &self.own)].into_iter().flatten();
         let mut fds = vec![PollFd::new(&self.children, PollFlags::IN)];
         fds.extend(self.electd.iter().map(|electd| PollFd::new(electd, PollFlags::IN)));
@@ -388,3 +392,6 @@ fn code(status: WaitStatus) -> u8 {
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
     code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
+
+#[cfg(test)]
+mod tests;

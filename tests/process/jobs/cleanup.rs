@@ -129,6 +129,21 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     assert_eq!(told, format!("electd: cannot run the cleanup /no/such/program: {why}\n"));
 }
 
+/// By an alarm that has gone off and tells no time any more: a frozen electd orders nothing.
+#[story]
+fn a_cleanup_ends_before_the_leadership_that_is_not_renewed() {
+    let folder = tempfile::tempdir().unwrap();
+    let cleanup = program(folder.path(), "cleanup", "touch cleans; exec sleep 100000");
+    let alarms = [3600 * SECOND, 3602 * SECOND];
+    let setup = Setup { cleanup: &cleanup, alarms, limit: "3600000", ..Setup::of("exit 3") };
+    let mut guard = setup.start(folder.path());
+    until(folder.path(), "cleans");
+    guard.kill(1);
+    assert_eq!(guard.end().code(), Some(3));
+    let told = text(folder.path(), "stderr");
+    assert!(told.contains("did not end in time: killed after 1."), "a second later: {told}");
+}
+
 /// It has a group of its own, by which it is killed where nobody can look for its processes.
 #[story]
 fn a_cleanup_is_killed_where_its_guard_cannot_look_for_processes() {
@@ -194,25 +209,32 @@ fn nothing_of_the_command_is_left_when_the_cleanup_begins() {
     let look = "grep -qs '^State:.[^ZX]' /proc/$(cat left)/status && echo lives >found || echo gone >found";
     let cleanup = program(folder.path(), "cleanup", look);
     let script = "(setsid sh -c 'echo $$ >left; exec sleep 100000' &); until [ -s left ]; do sleep 0.01; done; exit 3";
-    let mut guard = Setup { cleanup: &cleanup, ..Setup::of(script) }.start(folder.path());
-    assert_eq!(guard.end().code(), Some(3));
+    // What is killed has two seconds to be gone.
+    let alarms = [3600 * SECOND, 3604 * SECOND];
+    let setup = Setup { cleanup: &cleanup, alarms, ..Setup::of(script) };
+    assert_eq!(setup.start(folder.path()).end().code(), Some(3));
     assert_eq!(text(folder.path(), "found"), "gone\n", "{}", text(folder.path(), "stderr"));
 }
 
-/// No alarm goes off while the leadership is renewed.
+/// And half of the time after KILL, the other half of which is for the end of what is left. No alarm goes off while the
+/// leadership is renewed.
 #[story]
 fn a_cleanup_gets_as_long_as_a_command_gets_to_stop() {
     let folder = tempfile::tempdir().unwrap();
-    let cleanup = program(folder.path(), "cleanup", "exec sleep 100000");
-    let setup = Setup { cleanup: &cleanup, limit: "100", ..Setup::of("exit 3") };
+    let cleanup = program(folder.path(), "cleanup", "touch cleans; exec sleep 100000");
+    let alarms = [3600 * SECOND, 3602 * SECOND];
+    let setup = Setup { cleanup: &cleanup, alarms, limit: "100", ..Setup::of("exit 3") };
     let mut guard = setup.start(folder.path());
+    until(folder.path(), "cleans");
     guard.term(6 * SECOND);
     guard.kill(6 * SECOND);
     guard.term(600 * SECOND);
     guard.kill(600 * SECOND);
     assert_eq!(guard.end().code(), Some(3));
     let told = text(folder.path(), "stderr");
-    assert!(told.contains("did not end in time: killed after"), "{told}");
+    let after =
+        told.split_once(&format!("the cleanup {cleanup} did not end in time: killed after "));
+    assert!(after.is_some_and(|(_, after)| after.starts_with("1.")), "1.1 s: {told}");
 }
 
 /// The time that a leader gives its command to stop may be far longer than a lease, which is renewed meanwhile.

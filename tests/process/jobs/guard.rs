@@ -26,6 +26,24 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
 }
 
+/// It may have waited for months, and to start another takes less time than to lose the leadership.
+#[story]
+fn a_command_begins_though_the_process_that_was_to_become_it_was_killed() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut guard = Setup::of("echo $ELECTD_EPOCH >>ran; exit 3").start_early(folder.path());
+    let waits = eventually("a process waits to become the command", || {
+        only_child(guard.pid()).ok_or_else(|| said(folder.path()))
+    });
+    kill_process(waits, Signal::KILL).unwrap();
+    eventually("it is gone", || {
+        let stat = text(Path::new("/proc"), &format!("{}/stat", waits.as_raw_nonzero()));
+        ensure(stat.is_empty() || stat.contains(") Z "), || stat)
+    });
+    guard.begin();
+    assert_eq!(guard.end().code(), Some(3), "{}", said(folder.path()));
+    assert_eq!(text(folder.path(), "ran"), "7\n");
+}
+
 /// Or by its own group, of which its guard is no part.
 #[story]
 fn the_code_of_a_command_that_ends_by_itself_is_told() {

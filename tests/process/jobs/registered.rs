@@ -200,3 +200,31 @@ fn a_guard_that_could_not_remove_an_address_does_not_say_that_its_job_has_ended(
         assert_eq!(said, word, "{}", text(folder.path(), "stderr"));
     }
 }
+
+/// It may be of use without them, and nobody else may have them before it has ended.
+#[story]
+fn a_cleanup_goes_on_when_its_address_cannot_be_kept() {
+    let Some(network) = Network::of(1) else { return };
+    network.interface(1, "extra", true);
+    let folder = tempfile::tempdir().unwrap();
+    let [cleanup, cleans, gate] =
+        ["cleanup", "cleans", "gate"].map(|name| folder.path().join(name));
+    let (cleans, gate) = (cleans.display(), gate.display());
+    script(&cleanup, &format!("touch {cleans}; until [ -e {gate} ]; do sleep 0.02; done"));
+    let addresses = &["10.0.0.9/24%extra"];
+    let setup = Setup { addresses, cleanup: cleanup.to_str().unwrap(), ..Setup::of("exit 3") };
+    let (mut guard, mut line) = inside(&network.home(1), || registers(folder.path(), setup));
+    line.write_all(b"r").unwrap();
+    until(folder.path(), "cleans");
+    network.interface(1, "extra", false);
+    let why = "electd: cannot keep the address 10.0.0.9/24%extra: No such device (os error 19)\n";
+    eventually("that is told", || {
+        let told = text(folder.path(), "stderr");
+        ensure(told == why, || told)
+    });
+    fs::write(folder.path().join("gate"), "").unwrap();
+    assert_eq!(guard.end().code(), Some(3));
+    let mut said = String::new();
+    line.read_to_string(&mut said).unwrap();
+    assert_eq!((said.as_str(), text(folder.path(), "stderr").as_str()), ("c", why));
+}

@@ -62,12 +62,19 @@ impl Setup<'_> {
     /// The order to begin is there from the start.
     pub fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
         let (electd, far) = UnixStream::pair().unwrap();
-        let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        let given = [alarms[0].as_fd(), alarms[1].as_fd()];
-        assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
-        sendmsg(&electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
+        begin(&electd, &alarms);
+        let process = self.spawn(folder, far);
+        Guard { process, electd: Some(electd), alarms }
+    }
+
+    /// The order to begin has yet to come.
+    pub fn start_early(&self, folder: &Path) -> Guard {
+        let (electd, far) = UnixStream::pair().unwrap();
+        let process = self.spawn(folder, far);
+        Guard { process, electd: Some(electd), alarms: self.alarms.map(alarm) }
+    }
+
+    fn spawn(&self, folder: &Path, far: UnixStream) -> Child {
         let electd_program = env!("CARGO_BIN_EXE_electd");
         let mut command =
             Command::new(if self.strace.is_empty() { electd_program } else { "strace" });
@@ -90,9 +97,18 @@ impl Setup<'_> {
         command.stdin(Stdio::from(OwnedFd::from(far)));
         let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
         let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
-        let process = command.stderr(out).process_group(0).spawn().unwrap();
-        Guard { process, electd: Some(electd), alarms }
+        command.stderr(out).process_group(0).spawn().unwrap()
     }
+}
+
+/// Orders a guard to begin.
+fn begin(electd: &UnixStream, alarms: &[OwnedFd; 2]) {
+    let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut beside = SendAncillaryBuffer::new(&mut space);
+    let given = [alarms[0].as_fd(), alarms[1].as_fd()];
+    assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
+    sendmsg(electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
 }
 
 impl Drop for Guard {
@@ -127,6 +143,11 @@ impl Guard {
         eventually("the guard ends", || {
             self.process.try_wait().unwrap().ok_or_else(|| "it runs".to_owned())
         })
+    }
+
+    /// Its node leads.
+    pub fn begin(&self) {
+        begin(self.electd.as_ref().unwrap(), &self.alarms);
     }
 
     /// electd is killed: its end of the connection is closed.

@@ -1,0 +1,221 @@
+//! What a guard is told, what it wakes for, and when it ends the command. No process of a job is there.
+
+use std::ffi::OsString;
+use std::net::Shutdown;
+use std::sync::mpsc::channel;
+
+use rustix::process::getpid;
+
+use super::*;
+
+const SECONDS: fn(u64) -> Duration = Duration::from_secs;
+
+/// A guard whose alarms are far away, and the other ends of its connections.
+struct Scene {
+    guard: Guard,
+    electd: UnixStream,
+    child: UnixStream,
+}
+
+/// Once electd has ended, its command has 500 s to stop. TERM comes in 900 s and KILL in 1000.
+fn scene(kind: &str) -> Scene {
+    let [(near, electd), (children, child)] = [(); 2].map(|()| UnixStream::pair().unwrap());
+    near.set_nonblocking(true).unwrap();
+    children.set_nonblocking(true).unwrap();
+    let alarm = |seconds| {
+        let alarm = Alarm::new().unwrap();
+        alarm.set(now() + SECONDS(seconds)).unwrap();
+        alarm
+    };
+    let task = ["job.lock", kind, "500000", "", "", "0", "--"].map(OsString::from);
+    let guard = Guard {
+        task: Task::read(task.to_vec()).unwrap(),
+        epoch: 7,
+        electd: Some(near),
+        _lock: ManuallyDrop::new(File::open("/dev/null").unwrap()),
+        term: alarm(900),
+        kill: alarm(1000),
+        own: Alarm::new().unwrap(),
+        children,
+        ordered: None,
+        addresses: None,
+        leaves_address: false,
+        grace: SECONDS(100),
+        command: None,
+        ended: None,
+        termed: None,
+        cleanup: None,
+        cleaned: None,
+    };
+    Scene { guard, electd, child }
+}
+
+/// As electd does by its end. A program that another test starts now has a copy of the stream until its exec.
+fn close(electd: &UnixStream) {
+    electd.shutdown(Shutdown::Both).unwrap();
+}
+
+/// This process in the place of a command: nothing here signals it.
+fn command() -> Option<Running> {
+    let (pid, process) = (getpid(), pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
+    Some(Running { pid, process })
+}
+
+/// This moment is so many seconds away, but for those that the test itself took.
+#[track_caller]
+fn is_in(seconds: u64, moment: Time) {
+    let left = moment.since(now());
+    assert!((SECONDS(seconds.saturating_sub(30))..=SECONDS(seconds)).contains(&left), "{left:?}");
+}
+
+/// So that the cleanup has as long as the command had.
+#[test]
+fn a_command_is_killed_in_time_and_leaves_the_cleanup_half_of_what_was_ordered() {
+    for (cleanup, termed, ordered, expected) in [
+        ("", None, None, (1000, 1000)),
+        ("", None, Some(600), (600, 600)),
+        ("", None, Some(2000), (1000, 1000)),
+        ("", Some(0), None, (1000, 1000)),
+        ("", Some(0), Some(600), (600, 600)),
+        ("clean", None, None, (1000, 1000)),
+        ("clean", None, Some(600), (600, 600)),
+        ("clean", Some(0), None, (1000, 900)),
+        ("clean", Some(0), Some(600), (600, 300)),
+        ("clean", Some(200), Some(600), (600, 400)),
+        ("clean", Some(0), Some(3000), (1000, 900)),
+    ] {
+        let mut guard = scene("leased").guard;
+        guard.task.cleanup = cleanup.into();
+        let after = |seconds: Option<u64>| seconds.map(|seconds| now() + SECONDS(seconds));
+        (guard.termed, guard.ordered) = (after(termed), after(ordered));
+        is_in(expected.0, guard.limit().unwrap());
+        is_in(expected.1, guard.limit_of_command().unwrap());
+    }
+}
+
+#[test]
+fn the_earliest_end_that_was_ordered_holds_and_each_order_is_answered() {
+    let Scene { mut guard, mut electd, .. } = scene("leased");
+    guard.take_orders();
+    assert_eq!(guard.ordered, None, "nothing was said");
+    electd.write_all(&Order::Answer.bytes()).unwrap();
+    guard.take_orders();
+    assert_eq!(guard.ordered, None);
+    for (kill, expected) in [(700, 700), (800, 700), (600, 600)] {
+        electd.write_all(&Order::End { kill: now() + SECONDS(kill) }.bytes()).unwrap();
+        guard.take_orders();
+        is_in(expected, guard.ordered.unwrap());
+    }
+    let mut answers = [1; 5];
+    electd.set_nonblocking(true).unwrap();
+    assert_eq!((electd.read(&mut answers).unwrap(), &answers), (4, &[0, 0, 0, 0, 1]));
+    close(&electd);
+    guard.take_orders();
+    is_in(500, guard.ordered.unwrap());
+}
+
+/// Nobody postpones its alarm from then on.
+#[test]
+fn an_order_without_a_time_is_one_to_end_by_the_alarm() {
+    let Scene { mut guard, mut electd, .. } = scene("leased");
+    electd.write_all(&Order::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    guard.take_orders();
+    is_in(1000, guard.ordered.unwrap());
+}
+
+#[test]
+fn once_electd_has_ended_the_command_has_the_time_to_stop_if_there_is_a_lease_for_as_long() {
+    for (kind, kill, expected) in
+        [("leased", 1000, 500), ("leased", 400, 400), ("unleased", 1000, 0)]
+    {
+        let Scene { mut guard, electd, .. } = scene(kind);
+        guard.kill.set(now() + SECONDS(kill)).unwrap();
+        close(&electd);
+        guard.take_orders();
+        is_in(expected, guard.ordered.unwrap());
+        assert!(guard.electd.is_none(), "{kind}");
+        guard.take_orders();
+    }
+    let Scene { mut guard, mut electd, .. } = scene("leased");
+    electd.write_all(&[0; 3]).unwrap();
+    guard.take_orders();
+    is_in(500, guard.ordered.expect("no electd says less than a whole order"));
+}
+
+/// Waits as the guard does, also for the alarm of KILL or not, and fails if nothing ends that.
+#[track_caller]
+fn woken(scene: Scene, due: Option<Time>, awaits_kill: bool) -> Scene {
+    let (sender, receiver) = channel();
+    thread::spawn(move || {
+        scene.guard.wait(due, awaits_kill).unwrap();
+        let _ = sender.send(scene);
+    });
+    receiver.recv_timeout(SECONDS(20)).expect("the guard wakes")
+}
+
+#[test]
+fn a_guard_wakes_when_there_is_something_to_do() {
+    woken(scene("leased"), Some(Time(1)), false);
+    for change in [
+        (|scene| scene.electd.write_all(&[0]).unwrap()) as fn(&mut Scene),
+        |scene| close(&scene.electd),
+        |scene| scene.child.write_all(&[0]).unwrap(),
+        |scene| scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap(),
+        |scene| scene.guard.kill.set(Time(1)).unwrap(), // just now
+        |scene| {
+            scene.guard.command = command();
+            scene.guard.term.set(Time(1)).unwrap();
+        },
+    ] {
+        let mut scene = scene("leased");
+        change(&mut scene);
+        woken(scene, None, true);
+    }
+}
+
+/// It would else take all the time of a processor, from the cleanup that it waits for.
+#[test]
+fn a_guard_does_not_wake_for_what_has_been_done() {
+    let past = Time(1);
+    for change in [
+        (|_| ()) as fn(&mut Guard),
+        |guard| (guard.command, guard.termed) = (command(), Some(now())),
+        |guard| (guard.command, guard.ended) = (command(), Some(0)),
+    ] {
+        let mut scene = scene("leased");
+        change(&mut scene.guard);
+        scene.guard.term.set(past).unwrap();
+        scene.guard.own.set(past).unwrap();
+        scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap();
+        let scene = woken(scene, None, true);
+        assert!(scene.guard.kill.is_due().unwrap());
+        let due = now() + Duration::from_millis(5);
+        woken(scene, Some(due), false);
+        assert!(due <= now());
+    }
+}
+
+/// Without electd too, which asks it for a sign of life from time to time.
+#[test]
+fn a_guard_wakes_in_time_to_tend_its_addresses() {
+    for due in [None, Some(now() + SECONDS(300))] {
+        let mut scene = scene("leased");
+        scene.child.write_all(&[0]).unwrap(); // it need not wait here
+        scene.guard.addresses = Some(Held::begin(&[]).unwrap().unwrap());
+        let scene = woken(scene, due, false);
+        assert!(scene.guard.own.left().unwrap() <= Duration::from_millis(200));
+        scene.guard.wait(Some(Time(1)), false).unwrap();
+        assert!(scene.guard.own.is_due().unwrap(), "whichever comes first");
+        assert!(scene.guard.addresses.is_some_and(Held::end));
+    }
+}
+
+#[test]
+fn a_guard_sees_that_electd_has_ended_whatever_it_said_before() {
+    let (near, mut far) = UnixStream::pair().unwrap();
+    assert!(!is_closed(&near).unwrap());
+    far.write_all(&[0]).unwrap();
+    assert!(!is_closed(&near).unwrap(), "it has said something");
+    close(&far);
+    assert!(is_closed(&near).unwrap());
+}
