@@ -96,7 +96,7 @@ fn two_members(data_dir: &Path) -> [Node; 2] {
     let builder = builder.member_with(member("b", ids[1], &b, 20));
     let builder = builder
         .set("preempt", json!({ "after": "3600s" }))
-        .set("timing", json!({ "failure": "30s" }));
+        .set("timing", json!({ "failure": "30s", "heartbeat": "100ms" }));
     let config = builder.set("rank", json!({ "by": "priority" })).build().unwrap();
     ["a", "b"].map(|name| Node::start(&config, name).unwrap())
 }
