@@ -177,6 +177,34 @@ fn a_token_that_cannot_be_read_is_told_where_its_node_is_checked() {
     assert_eq!(file.check(&["--node", "node-1"]).status.code(), Some(0));
 }
 
+/// "The state of this node under another name is an error, as it is for `run`"; and the group has to be on its host.
+#[test]
+fn what_keeps_a_node_from_starting_is_told_where_it_is_named() {
+    let group = "\"quorum\": \"none\", \"control_group\": \"no-such-group\"";
+    let spoilt = ConfigFile::new(GOOD);
+    let renamed = spoilt.path.with_file_name("data").join("old");
+    fs::create_dir_all(&renamed).unwrap();
+    for name in ["state.json", "lock"] {
+        fs::write(renamed.join(name), "no state").unwrap();
+    }
+    for (file, exit, words) in
+        [(with("\"quorum\": \"none\"", group), 78, "no-such-group"), (spoilt, 65, "data/old")]
+    {
+        let output = file.check(&["--node", "node-1"]);
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(exit), ""),
+            "{output:?}"
+        );
+        assert!(stderr(&output).contains(words), "{output:?}");
+        let text = fs::read_to_string(&file.path).unwrap();
+        fs::write(&file.path, text.replacen('{', "{\"node\": \"node-1\",", 1)).unwrap();
+        let output = file.check(&[]);
+        assert_eq!(output.status.code(), Some(0), "another host may be meant: {output:?}");
+        assert!(stdout(&output).contains("\nnode       node-1, its state in "), "{output:?}");
+    }
+}
+
 #[test]
 fn nobody_is_watched_where_nobody_has_an_admin_address() {
     let text = GOOD

@@ -3,13 +3,14 @@
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::only_child;
 use super::setup::{Guard, LONG, Setup, alarm, can_trace, said, set, text, until};
-use crate::support::{ensure, eventually};
+use crate::support::{ensure, eventually, within};
 
 #[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
@@ -154,6 +155,9 @@ fn the_first_signals_come_before_any_look_at_processes() {
             calls.split_once(signal).unwrap_or_else(|| panic!("no {signal}: {calls}"));
         assert!(!before.contains("/task"), "before {signal}: {before}");
         assert!(!calls.contains("\"/proc\""), "all processes were looked at: {calls}");
+        let of_one = |line: &&str| line.contains("pidfd_send_signal") && line.contains("SIGTERM");
+        let own = calls.lines().filter(of_one).count();
+        assert_eq!(own, usize::from(alarm == 0), "only what left the group gets its own: {calls}");
     }
 }
 
@@ -201,7 +205,7 @@ fn a_guard_that_cannot_look_signals_the_group_and_waits_for_the_rest() {
     let place = if has_lists { "/proc/OWN/task" } else { "/proc" };
     let why = format!("cannot look for processes in {place}: Input/output error (os error 5)");
     let of_group = format!("TERM reached the process group of the command alone: {why}");
-    eventually("it says why it does not end", || {
+    within(Duration::from_secs(60), "it says why it does not end", || {
         let told = said(folder.path()).replace(&own, "/OWN/");
         ensure(told == format!("electd: {of_group}\nelectd: {why}\n"), || told)
     });
