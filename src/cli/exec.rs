@@ -228,6 +228,7 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn each_end_has_its_code_and_its_words() {
@@ -318,6 +319,25 @@ mod tests {
                 });
             assert_eq!((Some(end), told.as_str()), (last, limits), "{flags:?}");
         }
+    }
+
+    /// While none is there once, and for each that ends.
+    #[test]
+    fn a_command_that_waits_for_a_node_says_so() {
+        let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
+        let gone = || Ok(End::NodeGone { has_run: true });
+        let outcomes = [none(), none(), gone(), gone(), none(), none(), Ok(End::Lost)];
+        let (wakes, stopping) = bounded(outcomes.len());
+        outcomes.iter().for_each(|_| wakes.send(()).unwrap());
+        let (exec, mut outcomes) =
+            (exec(&["--restart", "always", "--", "true"]), outcomes.into_iter());
+        let told = logged(|| {
+            let end = exec.job.attached("a", &stopping, |_| outcomes.next().unwrap());
+            assert_eq!(end, Ok(End::Lost));
+        });
+        let lines = ["no node runs", "a has ended", "a has ended", "no node runs"];
+        let waits = |why| format!("WARN : {why}; waiting for a node on this host");
+        assert_eq!(told, lines.map(waits));
     }
 
     #[test]

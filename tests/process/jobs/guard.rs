@@ -15,7 +15,8 @@ use crate::support::{ensure, eventually, within};
 #[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
+    let script = "(trap '' TERM; while :; do sleep 0.01; done) &
+        trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
         touch ready; while :; do sleep 0.01; done";
     let mut guard = Setup::of(script).start(folder.path());
     until(folder.path(), "ready");
@@ -25,6 +26,7 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     fs::write(folder.path().join("renewed"), "").unwrap();
     let ended = guard.end();
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
+    assert_eq!(said(folder.path()), "", "it was not left to itself");
 }
 
 /// It may have waited for months, and to start another takes less time than to lose the leadership.
@@ -279,4 +281,5 @@ fn a_command_without_a_lease_is_killed_at_once_when_electd_is() {
     guard.orphan();
     assert_eq!(guard.end().code(), Some(128 + 9));
     assert!(processes_in(folder.path()).is_empty());
+    assert_eq!(said(folder.path()), "", "nothing was left behind by itself");
 }
