@@ -321,7 +321,7 @@ mod tests {
         }
     }
 
-    /// While none is there once, and for each that ends.
+    /// Not at each look.
     #[test]
     fn a_command_that_waits_for_a_node_says_so() {
         let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
@@ -335,7 +335,7 @@ mod tests {
             let end = exec.job.attached("a", &stopping, |_| outcomes.next().unwrap());
             assert_eq!(end, Ok(End::Lost));
         });
-        let lines = ["no node runs", "a has ended", "a has ended", "no node runs"];
+        let lines = ["no node runs", "a has ended", "no node runs"];
         let waits = |why| format!("WARN : {why}; waiting for a node on this host");
         assert_eq!(told, lines.map(waits));
     }
