@@ -73,44 +73,9 @@ impl Exec {
         messages()?;
         let (stopping, signal) = stop_at_signals()?;
         self.job.check()?;
-        let end = self.attached(&config, name, &stopping)?;
+        let beside = |wait| self.run_beside(&config, name, wait, &stopping);
+        let end = self.job.attached(name, &stopping, beside)?;
         outcome(end, name, self.job.asks_once(), signal.load(Ordering::SeqCst))
-    }
-
-    /// Runs the command beside the node, and beside the next one of this host when that has ended: with --restart for
-    /// ever, and with --wait until that is over or the command has run.
-    fn attached(
-        &self,
-        config: &Config,
-        name: &str,
-        stopping: &Receiver<()>,
-    ) -> Result<End, CliError> {
-        let late = self.job.wait().map(|wait| Instant::now() + wait);
-        let (mut has_run, mut is_warned) = (false, false);
-        loop {
-            let left = late.filter(|_| !has_run);
-            let left = left.map(|late| late.saturating_duration_since(Instant::now()));
-            let outcome = self.run_beside(config, name, left, stopping);
-            let why = match &outcome {
-                Ok(End::NodeGone { has_run: ran }) => {
-                    has_run |= ran;
-                    format!("{name} has ended")
-                }
-                Err(error) if error.exit == Exit::Unavailable => error.message.clone(),
-                _ => return outcome,
-            };
-            let is_late = left.is_some_and(|left| left.is_zero());
-            if is_late || (left.is_none() && !self.job.is_restarted()) {
-                return outcome;
-            }
-            if !std::mem::replace(&mut is_warned, outcome.is_err()) {
-                warn!("{why}; waiting for a node on this host");
-            }
-            let pause = left.map_or(AGAIN, |left| left.min(AGAIN));
-            if stopping.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
-                return Ok(End::Stopped(None));
-            }
-        }
     }
 
     /// Runs the command beside the node that runs now.
@@ -134,6 +99,43 @@ impl Exec {
             node.hand_over();
         }
         Ok(end)
+    }
+}
+
+impl JobArgs {
+    /// Runs the command `beside` the node, and beside the next one of this host when that has ended: with --restart for
+    /// ever, and with --wait until that is over or the command has run. It is told how long it may still wait.
+    fn attached(
+        &self,
+        name: &str,
+        stopping: &Receiver<()>,
+        mut beside: impl FnMut(Option<Duration>) -> Result<End, CliError>,
+    ) -> Result<End, CliError> {
+        let mut late = self.wait().map(|wait| Instant::now() + wait);
+        let mut is_warned = false;
+        loop {
+            let left = late.map(|late| late.saturating_duration_since(Instant::now()));
+            let outcome = beside(left);
+            let why = match &outcome {
+                Ok(End::NodeGone { has_run }) => {
+                    late = late.filter(|_| !has_run);
+                    format!("{name} has ended")
+                }
+                Err(error) if error.exit == Exit::Unavailable => error.message.clone(),
+                _ => return outcome,
+            };
+            let left = left.filter(|_| late.is_some());
+            if left.map_or(!self.is_restarted(), |left| left.is_zero()) {
+                return outcome;
+            }
+            if !std::mem::replace(&mut is_warned, outcome.is_err()) {
+                warn!("{why}; waiting for a node on this host");
+            }
+            let pause = left.map_or(AGAIN, |left| left.min(AGAIN));
+            if stopping.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
+                return Ok(End::Stopped(None));
+            }
+        }
     }
 }
 
@@ -226,6 +228,7 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn each_end_has_its_code_and_its_words() {
@@ -271,14 +274,86 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_command_line_with_nothing_to_run_is_wrong() {
+    fn exec(flags: &[&str]) -> Exec {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
             exec: Exec,
         }
-        let error = <Flags as clap::Parser>::parse_from(["x"]).exec.run().unwrap_err();
+        <Flags as clap::Parser>::parse_from([&["x"], flags].concat()).exec
+    }
+
+    /// What each run beside a node comes to, how often it is tried, and whether each time has a limit.
+    #[test]
+    fn a_command_is_tried_beside_the_next_node_until_it_has_run_or_for_ever() {
+        let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
+        let gone = |has_run| Ok(End::NodeGone { has_run });
+        let other = || Err(CliError::new(Exit::No, "another's"));
+        let done = || Ok(End::Command(0));
+        let [wait, now, restart] =
+            [&["--wait", "1h"][..], &["--wait", "0s"], &["--restart", "always"]];
+        let both = [wait, restart].concat();
+        let now_both = [now, restart].concat();
+        for (flags, outcomes, limits) in [
+            (&[][..], vec![none()], "-"),
+            (&[], vec![gone(false)], "-"),
+            (&[], vec![done()], "-"),
+            (now, vec![none()], "0"),
+            (now, vec![gone(false)], "0"),
+            (wait, vec![none(), gone(false), other()], "+++"),
+            (wait, vec![none(), done()], "++"),
+            (wait, vec![none(), gone(true)], "++"),
+            (restart, vec![none(), gone(false), gone(true), none(), done()], "-----"),
+            (&both, vec![none(), gone(true), none(), done()], "++--"),
+            (&now_both, vec![none()], "0"),
+            (&now_both, vec![gone(true), none(), done()], "0--"),
+        ] {
+            let (wakes, stopping) = bounded(outcomes.len());
+            outcomes.iter().for_each(|_| wakes.send(()).unwrap()); // no pause is long
+            let (last, mut told) = (outcomes.last().cloned(), String::new());
+            let mut outcomes = outcomes.into_iter();
+            let end =
+                exec(&[flags, &["--", "true"]].concat()).job.attached("a", &stopping, |left| {
+                    told.push(left.map_or('-', |left| if left.is_zero() { '0' } else { '+' }));
+                    outcomes.next().expect("it goes on for too long")
+                });
+            assert_eq!((Some(end), told.as_str()), (last, limits), "{flags:?}");
+        }
+    }
+
+    /// Not at each look.
+    #[test]
+    fn a_command_that_waits_for_a_node_says_so() {
+        let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
+        let gone = || Ok(End::NodeGone { has_run: true });
+        let outcomes = [none(), none(), gone(), gone(), none(), none(), Ok(End::Lost)];
+        let (wakes, stopping) = bounded(outcomes.len());
+        outcomes.iter().for_each(|_| wakes.send(()).unwrap());
+        let (exec, mut outcomes) =
+            (exec(&["--restart", "always", "--", "true"]), outcomes.into_iter());
+        let told = logged(|| {
+            let end = exec.job.attached("a", &stopping, |_| outcomes.next().unwrap());
+            assert_eq!(end, Ok(End::Lost));
+        });
+        let lines = ["no node runs", "a has ended", "no node runs"];
+        let waits = |why| format!("WARN : {why}; waiting for a node on this host");
+        assert_eq!(told, lines.map(waits));
+    }
+
+    #[test]
+    fn a_command_that_waits_for_a_node_ends_with_a_signal() {
+        let (sender, stopping) = bounded(0);
+        let mut sender = Some(sender);
+        let end = exec(&["--restart", "always", "--", "true"]).job.attached("a", &stopping, |_| {
+            assert!(sender.take().is_some(), "once");
+            Ok(End::NodeGone { has_run: false })
+        });
+        assert_eq!(end, Ok(End::Stopped(None)));
+    }
+
+    #[test]
+    fn a_command_line_with_nothing_to_run_is_wrong() {
+        let error = exec(&[]).run().unwrap_err();
         let words = "say what to run: electd exec -- CMD, or give --address";
         assert_eq!(error, CliError::new(Exit::Usage, words));
     }

@@ -225,6 +225,12 @@ mod tests {
         for (top, member, expected) in steps {
             assert_eq!(with(top, member).unwrap(), expected, "{top}{member}");
         }
+        let more =
+            r#"{"name": "b", "id": "0dac99d5-3e7f-40fb-ace7-f991c011c960", "address": "h:1"}, "#;
+        std::fs::write(&file, text.replacen("[", &format!("[{more}"), 1)).unwrap();
+        let differs = node.handle().differs_from(&crate::config::load(&file).unwrap()).unwrap();
+        let told = format!("nothing to change immediately; {differs}");
+        assert_eq!(reloader.reload().unwrap(), told, "its members are those of the cluster");
         std::fs::remove_file(&token).unwrap();
         let Err(Invalid(why)) = with(tokened, "") else { panic!("the token is missing") };
         assert!(why.starts_with("cannot read admin_token_file /"), "{why}");

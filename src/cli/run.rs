@@ -217,13 +217,12 @@ fn await_names(config: &Config, name: &str, signals: &mut Endings) -> bool {
     let mut places = vec![own.listen.as_str()];
     places.extend(own.admin_listen.as_deref());
     for place in places {
-        let mut is_warned = false;
-        while let Some(error) = net::look_up(&[place], NAMES).remove(0) {
+        let unresolved = || net::look_up(&[place], NAMES).remove(0);
+        let Some(error) = unresolved() else { continue };
+        warn!(event = "unresolved"; "{place}, an address of {name}, does not resolve here: {error}; {name} starts when it does");
+        while unresolved().is_some() {
             if signals.have_ended() {
                 return false;
-            }
-            if !std::mem::replace(&mut is_warned, true) {
-                warn!(event = "unresolved"; "{place}, an address of {name}, does not resolve here: {error}; {name} starts when it does");
             }
             std::thread::sleep(PAUSE);
         }

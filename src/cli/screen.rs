@@ -150,6 +150,10 @@ mod tests {
         let text = "NODE  STATE\na     leading  it follows nobody, stalled\nb     -\n";
         let green = "\u{1b}[1m\u{1b}[32mleading\u{1b}[0m";
         assert_eq!(paint(text), text.replacen("leading", green, 1));
+        assert_eq!(
+            paint("electing -> leading\n"),
+            "\u{1b}[1m\u{1b}[33melecting\u{1b}[0m -> leading\n"
+        );
         assert_eq!(painted(text), text, "a test's stdout shows no colours");
     }
 

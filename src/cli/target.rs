@@ -1,5 +1,7 @@
 //! A node to ask: its address, and its identity by the configuration.
 
+use std::path::Path;
+
 use crate::admin::client::{Client, ClientError, host_of};
 use crate::admin::control::{self, Reach};
 use crate::config::{Config, MemberConfig};
@@ -90,21 +92,23 @@ pub fn named(config: &Config, name: &str) -> Result<Target, CliError> {
     if let Some(target) = known.filter(|target| target.admin.is_some()) {
         return Ok(target);
     }
-    let socket = control::path(&config.state_dir(name));
-    if control::reach(&config.state_dir(name)) == Reach::Forbidden {
-        let what = format!(
-            "{name} cannot be asked: this user may not open {}; {}",
-            socket.display(),
-            control::WHO_MAY
-        );
-        return Err(CliError::new(Exit::No, what));
+    let state = config.state_dir(name);
+    Err(unreachable(name, &control::path(&state), control::reach(&state)))
+}
+
+/// Why the member of this name, without an admin address, cannot be asked: its socket is out of reach in this way.
+fn unreachable(name: &str, socket: &Path, reach: Reach) -> CliError {
+    let socket = socket.display();
+    if reach == Reach::Forbidden {
+        let who = control::WHO_MAY;
+        let what = format!("{name} cannot be asked: this user may not open {socket}; {who}");
+        return CliError::new(Exit::No, what);
     }
     let what = format!(
-        "{name} cannot be asked: it does not run on this host (nobody listens on {}), and its entry in \"members\" \
-         has no \"admin\" address; add one",
-        socket.display()
+        "{name} cannot be asked: it does not run on this host (nobody listens on {socket}), and its entry in \"members\" \
+         has no \"admin\" address; add one"
     );
-    Err(CliError::new(Exit::Config, what))
+    CliError::new(Exit::Config, what)
 }
 
 #[cfg(test)]
@@ -126,7 +130,7 @@ mod tests {
         for text in ["127.0.0.1:7201", "https://h:7201", "h:1"] {
             assert_eq!(address(text).as_deref(), Ok(text));
         }
-        let socket = control::address(std::path::Path::new("/data/a"));
+        let socket = control::address(Path::new("/data/a"));
         assert_eq!(address(&socket), Ok(socket));
         let error = HostPort::parse("h").unwrap_err();
         assert_eq!(address("h"), Err(format!("it {}: {}", error.what, error.remedy)));
@@ -159,6 +163,9 @@ mod tests {
             );
             assert_eq!((exit, message), (Exit::Config, words));
         }
+        let forbidden = unreachable("b", Path::new("/data/b/s"), Reach::Forbidden);
+        let words = "b cannot be asked: this user may not open /data/b/s; ".to_owned();
+        assert_eq!(forbidden, CliError::new(Exit::No, words + control::WHO_MAY));
         for (number, name) in [(1, "a"), (2, "b")] {
             let state = config.state_dir(name);
             std::fs::create_dir_all(&state).unwrap();

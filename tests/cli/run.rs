@@ -16,7 +16,7 @@ use crate::heed::heed_signals;
 use crate::pty::{Terminal, on_terminal};
 
 /// A node, which is killed if the test fails.
-struct Running(Child);
+pub struct Running(pub Child);
 
 impl Drop for Running {
     fn drop(&mut self) {

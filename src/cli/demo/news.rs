@@ -146,6 +146,22 @@ mod tests {
         assert!(job.wait().unwrap().success());
     }
 
+    /// Its words tell how long it waits: an answer to another command is due sooner.
+    #[test]
+    fn a_leader_that_hands_over_may_take_as_long_as_its_job() {
+        let server = std::net::TcpListener::bind("127.0.0.1:0").unwrap(); // it takes no connection
+        let address = server.local_addr().unwrap().to_string();
+        let (sender, news) = unbounded();
+        let client = Client::within(Some(Duration::from_millis(20)), None);
+        let leader = Recipient { address: &address, cluster: "demo", id: "1" };
+        resign(leader, &client, sender).unwrap();
+        let Ok(News::Line(words)) = news.recv_timeout(Duration::from_secs(60)) else {
+            panic!("a line tells how it ended")
+        };
+        let waits = "it may still be waiting for the leader's job to end";
+        assert!(words.contains(&address) && words.contains(waits), "{words}");
+    }
+
     /// Here none of them has an address to ask.
     #[test]
     fn each_node_is_asked_again_and_again_and_its_answers_have_its_place() {

@@ -75,6 +75,14 @@ impl Held {
         })
     }
 
+    /// None, of which the second announcement is due.
+    #[cfg(test)]
+    pub fn overdue() -> Held {
+        let mut held = Held::begin(&[]).unwrap().unwrap();
+        held.announcement = Some(Time(0));
+        held
+    }
+
     fn give_up(self, why: NotHeld) -> NotHeld {
         NotHeld { is_left: !self.end(), ..why }
     }

@@ -284,17 +284,15 @@ impl Guard {
             ));
         }
         self.release();
-        let mut is_said = false;
-        while !tree::is_childless() {
+        if !tree::is_childless() {
             let left = self.kill_left(GONE);
-            if tree::is_childless() {
-                break;
-            }
-            if !is_said {
+            if !tree::is_childless() {
                 say(&left.as_ref().map_or_else(ToString::to_string, |left| tree::undead(left)));
-                is_said = true;
             }
+        }
+        while !tree::is_childless() {
             thread::sleep(PAUSE);
+            let _ = self.kill_left(GONE);
         }
         self.ended.unwrap_or_default() // none without a command
     }

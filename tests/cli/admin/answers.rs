@@ -302,4 +302,6 @@ fn a_recording_goes_to_no_file_that_is_there() {
         (code(&output), stderr(&output), fs::read_to_string(&out).unwrap()),
         (Some(1), said, "mine".into())
     );
+    let output = cluster.electd(&["record"]);
+    assert_eq!(code(&output), Some(78), "no member is said to be of this host: {output:?}");
 }

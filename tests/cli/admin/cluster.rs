@@ -1,13 +1,13 @@
 //! What `health` and `history` say of fake nodes, whole, and how they end.
 
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener};
 
 use electd::node::history::Entry;
 use electd::node::status::{LeaderlessStatus, Problem};
 use serde_json::{Value, json};
 
 use super::cli::{Cluster, code, nobody, stderr, stdout};
-use super::fake::FakeNode;
+use super::fake::{FakeNode, member};
 
 /// The exit code of a command, what it prints, and what it says.
 fn told(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String, String) {
@@ -17,6 +17,24 @@ fn told(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String, String) {
 
 fn refused(address: SocketAddr) -> String {
     format!("no answer from {address}: connection refused, so no node runs there")
+}
+
+/// Each once, in the order of those that tell of them, however long one takes to answer.
+#[test]
+fn members_that_no_file_names_are_told_in_one_order() {
+    let nodes = [1, 2, 4].map(|number| FakeNode::new().with_number(number));
+    let servers = nodes.each_ref().map(FakeNode::serve);
+    let [first, second, quick] = servers.each_ref().map(|server| server.local_addr());
+    let frozen = TcpListener::bind("127.0.0.1:0").unwrap(); // it takes no connection
+    let added = [("node-3", frozen.local_addr().unwrap()), ("node-4", quick)];
+    let added = added.map(|(name, admin)| member(name, Some(admin.to_string())));
+    nodes.iter().for_each(|node| node.set(|state| state.status.members = added.to_vec()));
+    let cluster = Cluster::of(&[Some(first), Some(second)]);
+    let args = ["status", "--output", "json", "--timeout", "1s"];
+    let document: Value = serde_json::from_str(&told(&cluster, &args).1).unwrap();
+    let names = document["nodes"].as_array().unwrap().iter().map(|node| node["name"].clone());
+    let expected = ["node-1", "node-2", "node-3", "node-4"];
+    assert_eq!(names.collect::<Vec<_>>(), expected, "{document}");
 }
 
 #[test]

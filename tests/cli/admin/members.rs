@@ -4,7 +4,7 @@ use electd::node::handle::Command;
 use electd::node::status::MemberStatus;
 use serde_json::{Value, json};
 
-use super::cli::{Cluster, code, stderr, stdout};
+use super::cli::{Cluster, code, electd, nobody, run, stderr, stdout};
 use super::fake::{FakeNode, member, status};
 use super::orders::given;
 
@@ -125,4 +125,29 @@ of-2    alive   member  127.0.0.1:7101  -      id of of-2
     assert_eq!((code(&config), stdout(&config).as_str()), (Some(78), ""), "its id is none");
     assert!(stderr(&config).contains("id of of-2"), "{config:?}");
     assert!(nodes.iter().all(|node| node.commands().is_empty()));
+}
+
+/// No member at all would look like a cluster without any.
+#[test]
+fn a_list_that_no_node_tells_is_a_failure() {
+    let cluster = Cluster::of(&[Some(nobody()), None]);
+    for output in ["table", "json", "config"] {
+        let listed = given(&cluster, &["member", "list", "--output", output]);
+        assert_eq!((code(&listed), stdout(&listed).as_str()), (Some(69), ""), "{listed:?}");
+        assert!(stderr(&listed).starts_with("no node answers\n  node-1: "), "{listed:?}");
+    }
+    let server = FakeNode::new().serve();
+    let address = server.local_addr().to_string();
+    let listed = run(electd(&["list", "--admin", &address, "--output", "config"], "member"));
+    let words = "the other keys come from the file: name it with --config\n";
+    assert_eq!((code(&listed), stderr(&listed).as_str()), (Some(2), words));
+}
+
+/// It would be part of a path.
+#[test]
+fn a_name_that_nobody_may_have_is_not_asked_for() {
+    let cluster = Cluster::of(&[Some(nobody())]);
+    let output = given(&cluster, &["member", "remove", "../a"]);
+    assert_eq!(code(&output), Some(2), "{output:?}");
+    assert!(stderr(&output).starts_with("\"../a\" is nobody's name: "), "{output:?}");
 }

@@ -7,7 +7,6 @@ use std::path::Path;
 use std::process::Stdio;
 
 use super::files::*;
-use crate::admin::pace::end_of;
 
 #[test]
 fn check_states_the_timings_and_the_guarantee() {
@@ -177,6 +176,34 @@ fn a_token_that_cannot_be_read_is_told_where_its_node_is_checked() {
     assert_eq!(file.check(&["--node", "node-1"]).status.code(), Some(0));
 }
 
+/// "The state of this node under another name is an error, as it is for `run`"; and the group has to be on its host.
+#[test]
+fn what_keeps_a_node_from_starting_is_told_where_it_is_named() {
+    let group = "\"quorum\": \"none\", \"control_group\": \"no-such-group\"";
+    let spoilt = ConfigFile::new(GOOD);
+    let renamed = spoilt.path.with_file_name("data").join("old");
+    fs::create_dir_all(&renamed).unwrap();
+    for name in ["state.json", "lock"] {
+        fs::write(renamed.join(name), "no state").unwrap();
+    }
+    for (file, exit, words) in
+        [(with("\"quorum\": \"none\"", group), 78, "no-such-group"), (spoilt, 65, "data/old")]
+    {
+        let output = file.check(&["--node", "node-1"]);
+        assert_eq!(
+            (output.status.code(), stdout(&output).as_str()),
+            (Some(exit), ""),
+            "{output:?}"
+        );
+        assert!(stderr(&output).contains(words), "{output:?}");
+        let text = fs::read_to_string(&file.path).unwrap();
+        fs::write(&file.path, text.replacen('{', "{\"node\": \"node-1\",", 1)).unwrap();
+        let output = file.check(&[]);
+        assert_eq!(output.status.code(), Some(0), "another host may be meant: {output:?}");
+        assert!(stdout(&output).contains("\nnode       node-1, its state in "), "{output:?}");
+    }
+}
+
 #[test]
 fn nobody_is_watched_where_nobody_has_an_admin_address() {
     let text = GOOD
@@ -290,57 +317,6 @@ fn init_refuses_what_check_would_refuse() {
         assert_eq!(output.status.code(), Some(2), "{args:?}");
         assert!(stderr(&output).contains(expected), "{args:?}: {output:?}");
         assert_eq!(stdout(&output), "", "{args:?}");
-    }
-}
-
-#[test]
-fn a_command_beside_no_node_waits_for_one_as_long_as_it_is_told_to() {
-    let file = ConfigFile::new(GOOD);
-    for (wait, waits) in [(vec![], 0), (vec!["--wait", "0s"], 0), (vec!["--wait", "1s"], 1)] {
-        let exec = ["exec", "--config", file.arg(), "--node", "node-1"];
-        let output = electd(&[&exec[..], &wait[..], &["--", "true"]].concat());
-        assert_eq!(output.status.code(), Some(69), "{output:?}");
-        let said = stderr(&output);
-        let told = said.matches("; waiting for a node on this host\n").count();
-        assert_eq!(told, waits, "{wait:?}: {said}");
-        assert_eq!(said.lines().count(), 1 + waits, "{wait:?}: {said}");
-        assert!(said.lines().last().unwrap().starts_with("no node runs on this host: "), "{said}");
-    }
-}
-
-#[test]
-fn a_program_that_is_not_there_is_warned_of_as_it_may_come_later() {
-    let file = ConfigFile::new(GOOD);
-    let exec = ["exec", "--config", file.arg(), "--node", "node-1", "--", "./no-such"];
-    let said = stderr(&electd(&exec));
-    let words = "./no-such cannot be run on this host: No such file or directory (os error 2): it is tried when this node \
-                 leads";
-    assert!(said.lines().next().unwrap().ends_with(words), "{said}");
-}
-
-/// As a service manager has it: the node may start later.
-#[test]
-fn a_command_that_is_restarted_waits_for_a_node_until_a_signal_ends_it() {
-    use std::io::{BufRead, BufReader};
-
-    use rustix::process::{Pid, Signal, kill_process};
-
-    use crate::heed::heed_signals;
-
-    heed_signals();
-    let file = ConfigFile::new(GOOD);
-    for (signal, number) in
-        [(Signal::TERM, 15), (Signal::INT, 2), (Signal::QUIT, 3), (Signal::HUP, 1)]
-    {
-        let exec = ["exec", "--config", file.arg(), "--node", "node-1", "--restart", "always"];
-        let mut exec = command(&[&exec[..], &["--", "true"]].concat());
-        let mut exec = exec.stdin(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
-        let mut said = BufReader::new(exec.stderr.take().unwrap());
-        let mut line = String::new();
-        said.read_line(&mut line).unwrap();
-        assert!(line.ends_with("; waiting for a node on this host\n"), "{line}");
-        kill_process(Pid::from_child(&exec), signal).unwrap();
-        assert_eq!(end_of(&mut exec).code(), Some(128 + number), "{signal:?}");
     }
 }
 

@@ -4,6 +4,7 @@ mod certificates;
 mod commands;
 mod containers;
 mod defaults;
+mod exec;
 mod files;
 mod health;
 mod hosts;

@@ -3,18 +3,20 @@
 use std::fs::{self, File};
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
 use super::only_child;
 use super::setup::{Guard, LONG, Setup, alarm, can_trace, said, set, text, until};
-use crate::support::{ensure, eventually};
+use crate::support::{ensure, eventually, within};
 
 #[story]
 fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     let folder = tempfile::tempdir().unwrap();
-    let script = "trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
+    let script = "(trap '' TERM; while :; do sleep 0.01; done) &
+        trap 'touch termed; until [ -e renewed ]; do sleep 0.01; done; exit 0' TERM
         touch ready; while :; do sleep 0.01; done";
     let mut guard = Setup::of(script).start(folder.path());
     until(folder.path(), "ready");
@@ -24,6 +26,7 @@ fn a_command_that_got_term_just_before_the_renewal_has_not_ended_by_itself() {
     fs::write(folder.path().join("renewed"), "").unwrap();
     let ended = guard.end();
     assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
+    assert_eq!(said(folder.path()), "", "it was not left to itself");
 }
 
 /// It may have waited for months, and to start another takes less time than to lose the leadership.
@@ -154,6 +157,10 @@ fn the_first_signals_come_before_any_look_at_processes() {
             calls.split_once(signal).unwrap_or_else(|| panic!("no {signal}: {calls}"));
         assert!(!before.contains("/task"), "before {signal}: {before}");
         assert!(!calls.contains("\"/proc\""), "all processes were looked at: {calls}");
+        let (_, after) = calls.split_once(signal).unwrap();
+        let (first, _) = after.split_once("/task").unwrap_or((after, ""));
+        let is_twice = first.contains("pidfd_send_signal");
+        assert_eq!(is_twice, alarm == 1, "a second TERM may mean to end without order: {calls}");
     }
 }
 
@@ -201,7 +208,7 @@ fn a_guard_that_cannot_look_signals_the_group_and_waits_for_the_rest() {
     let place = if has_lists { "/proc/OWN/task" } else { "/proc" };
     let why = format!("cannot look for processes in {place}: Input/output error (os error 5)");
     let of_group = format!("TERM reached the process group of the command alone: {why}");
-    eventually("it says why it does not end", || {
+    within(Duration::from_secs(60), "it says why it does not end", || {
         let told = said(folder.path()).replace(&own, "/OWN/");
         ensure(told == format!("electd: {of_group}\nelectd: {why}\n"), || told)
     });
@@ -275,4 +282,5 @@ fn a_command_without_a_lease_is_killed_at_once_when_electd_is() {
     guard.orphan();
     assert_eq!(guard.end().code(), Some(128 + 9));
     assert!(processes_in(folder.path()).is_empty());
+    assert_eq!(said(folder.path()), "", "nothing was left behind by itself");
 }

@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use rustix::process::getpid;
 
 use super::*;
+use crate::testing::within::within;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
@@ -208,6 +209,19 @@ fn a_guard_wakes_in_time_to_tend_its_addresses() {
         assert!(scene.guard.own.is_due().unwrap(), "whichever comes first");
         assert!(scene.guard.addresses.is_some_and(Held::end));
     }
+}
+
+/// The kernel would else remove them.
+#[test]
+fn a_guard_tends_its_addresses_while_its_node_leads() {
+    let Scene { mut guard, mut electd, child: _child } = scene("leased");
+    let own = Alarm::of(guard.own.as_fd().try_clone_to_owned().unwrap());
+    guard.addresses = Some(Held::overdue());
+    let serves = thread::spawn(move || (guard.serve().unwrap(), guard));
+    within(SECONDS(60), "they are due later", || !own.is_due().unwrap());
+    electd.write_all(&Order::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    let (forced, mut guard) = serves.join().unwrap();
+    assert!(!forced && guard.addresses.take().is_some_and(Held::end));
 }
 
 #[test]
