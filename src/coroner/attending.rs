@@ -73,11 +73,8 @@ impl Coroner {
             failure: timing.failure,
             lease: timing.lease,
         };
-        let begun = tell(&line, &Order::Attend(charge), Some(listener)).and_then(|()| {
-            line.set_read_timeout(Some(BEGIN))?;
-            line.set_nonblocking(false)?;
-            hear(&line)
-        });
+        let begun =
+            tell(&line, &Order::Attend(charge), Some(listener)).and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
             return Err(error);
@@ -134,8 +131,10 @@ fn tell(line: &Socket, order: &Order, listener: Option<&TcpListener>) -> io::Res
     passing::send(line, &serde_json::to_vec(order)?, listener.map(AsFd::as_fd))
 }
 
-/// What the coroner answers to the first order.
-fn hear(line: &Socket) -> io::Result<()> {
+/// What the coroner answers to the first order, within this time.
+fn hear(line: &Socket, timeout: Duration) -> io::Result<()> {
+    line.set_read_timeout(Some(timeout))?;
+    line.set_nonblocking(false)?;
     let mut bytes = [0; LONGEST];
     match passing::receive(line, &mut bytes)? {
         (0, _) => Err(io::Error::other("it ended at once")),
@@ -196,10 +195,16 @@ pub(crate) mod tests {
                 passing::send(&far, &serde_json::to_vec(&answer).unwrap(), None).unwrap();
             }
             drop(far);
-            hear(&coroner.0.line).map_err(|error| error.to_string())
+            hear(&coroner.0.line, BEGIN).map_err(|error| error.to_string())
         };
         assert_eq!(answers(Some(Ok(()))), Ok(()));
         assert_eq!(answers(Some(Err("no room"))), Err("no room".to_owned()));
         assert_eq!(answers(None), Err("it ended at once".to_owned()));
+        let (coroner, _far) = pair();
+        let order = Order::Dismiss;
+        tell(&coroner.0.line, &order, None).unwrap(); // never waits, and the answer is waited for all the same
+        let late = hear(&coroner.0.line, Duration::from_millis(1)).unwrap_err();
+        assert_eq!(late.kind(), ErrorKind::WouldBlock, "it says nothing");
+        assert!(coroner.0.line.read_timeout().unwrap() > Some(Duration::ZERO));
     }
 }

@@ -164,6 +164,41 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     nodes.into_iter().for_each(Node::stop);
 }
 
+/// It is the first to hand it out, unless another has a newer one.
+#[test]
+fn a_start_goes_over_the_task_that_the_member_was_handed_last() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let builder = Builder::new("one", "none", folder.path()).set("algorithm", "halting");
+    let config = builder.member("a", "018db8ac-db45-4792-a0b9-9560d9932c98", &address);
+    let config = config.build().unwrap();
+    for (task, handed_out) in [(Some("work"), "work"), (None, "work"), (Some("more"), "more")] {
+        let task = task.map(|task| task.as_bytes().to_vec());
+        let node = Node::start_with(&config, "a", Start { task, ..Start::default() }).unwrap();
+        let handle = node.handle();
+        eventually("a leads", || handle.status().state == "leading");
+        eventually(handed_out, || handle.task().as_deref() == Some(handed_out.as_bytes()));
+        node.stop();
+    }
+}
+
+/// What is reloaded becomes the running configuration.
+#[test]
+fn a_node_tells_that_its_file_was_edited_until_it_is_what_runs() {
+    let node = example::leader().unwrap();
+    let handle = node.handle();
+    let is_told = || {
+        handle.published.ring();
+        handle.status().problems.iter().any(|problem| problem.about == "the file")
+    };
+    let text = std::fs::read_to_string(node.config()).unwrap();
+    let text = text.replacen('{', r#"{"timing": {"failure": "2s"},"#, 1);
+    std::fs::write(node.config(), text).unwrap();
+    eventually("it is a problem", is_told);
+    *node.present().lock() = crate::config::load(&node.config()).unwrap();
+    eventually("it is none any more", || !is_told());
+}
+
 /// Its job failed: the node stands back until somebody has looked.
 #[cfg(feature = "cli")]
 #[test]
@@ -223,6 +258,40 @@ fn a_node_that_has_stopped_leaves_no_thread() {
     node.stop();
     assert_eq!(threads(), before);
     assert_eq!(handle.status().state, "stopping");
+}
+
+/// A member alone, whose programs tell what they hear: its rank is above this by the epoch.
+fn asks_programs(folder: &Path, address: &str, above: i64) -> Config {
+    let shell = |script: &str| json!({"command": ["/bin/sh", "-c", script], "every": "500ms", "timeout": "499ms"});
+    let member = json!({
+        "name": "a", "id": "018db8ac-db45-4792-a0b9-9560d9932c98", "address": address,
+        "rank": shell(&format!("echo $(({above} + ELECTD_EPOCH))")),
+        "health": shell(&format!("echo {above} $ELECTD_NODE $ELECTD_STATE $ELECTD_LEADER $ELECTD_EPOCH")),
+    });
+    let builder = Builder::new("one", "none", folder).member_with(member);
+    builder.set("rank", json!({ "by": "command" })).build().unwrap()
+}
+
+/// Such as a check that is stricter while its node leads.
+#[test]
+fn the_programs_of_a_node_hear_where_it_stands_now() {
+    let folder = tempfile::tempdir().unwrap();
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    let node = Node::start(&asks_programs(folder.path(), &address, 5), "a").unwrap();
+    let handle = node.handle();
+    let shows = |rank: &str, health: &str| {
+        eventually(health, || {
+            let status = handle.status();
+            let told = status.health.expect("it has a check").output;
+            status.rank_source.starts_with(rank) && told == health
+        });
+    };
+    shows("6, printed by ", "5 a leading a 1");
+    let other = asks_programs(folder.path(), &address, 8).members.remove(0);
+    node.ranks().replace(&other).unwrap();
+    node.checks().replace(other.health.as_ref()).unwrap();
+    shows("9, printed by ", "8 a leading a 1");
+    node.stop();
 }
 
 #[test]

@@ -112,6 +112,28 @@ mod tests {
         let one_way = [flight(0, 1, 100, 40)];
         assert_eq!(align(&[0, 0], &one_way), [0, 60], "taken when it was sent, at the earliest");
         assert_eq!(align(&[0, 90], &one_way), [0, 90]);
+        let other_way = [flight(1, 0, 100, 40)];
+        assert_eq!(align(&[0, 0], &other_way), [0, -60], "sent when it was taken, at the latest");
+        assert_eq!(align(&[0, -90], &other_way), [0, -90]);
+        let by_two = [flight(0, 2, 100, 40), flight(1, 2, 100, 20)];
+        assert_eq!(align(&[0, 0, 0], &by_two), [0, 0, 80], "after what either sent");
+        let to_two = [flight(2, 0, 100, 40), flight(2, 1, 100, 20)];
+        assert_eq!(align(&[0, 0, 0], &to_two), [0, 0, -80], "before either took it");
+    }
+
+    /// Wherever among all it is.
+    #[test]
+    fn of_many_messages_the_fastest_bounds_the_clocks() {
+        // The clock of 1 is 1000 behind.
+        let mut there = [3, 700, 50].map(|takes| flight(0, 1, 5000, 4000 + takes));
+        let mut back = [400, 5, 90].map(|takes| flight(1, 0, 4000, 5000 + takes));
+        for _ in 0..3 {
+            let all = [there, back].concat();
+            assert_eq!(bounds(2, &all).unwrap()[0][1], Some(-997));
+            assert_eq!(align(&[0, 0], &all), [0, 1001], "between 997 and 1005");
+            there.rotate_left(1);
+            back.rotate_left(1);
+        }
     }
 
     #[test]

@@ -49,6 +49,7 @@ fn unseen(merged: &Merged) -> Vec<(usize, usize, Unseen)> {
 #[test]
 fn an_election_has_all_its_messages_and_nothing_else() {
     let mut world = failover();
+    world.records[0].record.members.pop(); // it was not told of d yet
     world.sees(1, 2_000_000, "refused", 3);
     for which in [Which::Last, Which::Epoch(2)] {
         let merged = merged(&world.without_d(), which);
@@ -266,12 +267,33 @@ fn who_comes_later_or_comes_back_is_no_part_of_the_election() {
     assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
 }
 
+/// All that a member took and did in one turn has one time.
+#[test]
+fn a_turn_is_shown_whole_whichever_of_its_entries_belongs_to_the_election() {
+    let mut world = failover();
+    let (b, c) = (1, 2);
+    world.sees(b, 1_000_900, "the turn before", c);
+    world.sees(b, 1_000_901, "first", c);
+    world.sees(b, 1_000_901, "second", c);
+    world.send((b, c), 1_000_901, ("answer", 2), 0);
+    world.sees(b, 1_000_901, "last", c);
+    world.sees(b, 1_000_902, "the turn after", c);
+    let merged = merged(&world.without_d(), Which::Last);
+    let late = merged.events.iter().filter(|event| event.time > Time(800_000));
+    let labels: Vec<_> = late.map(|event| event.what.label()).collect();
+    assert_eq!(labels, ["first", "second", "ANSWER 2", "last"]);
+}
+
 #[test]
 fn while_nobody_leads_it_is_told_what_they_do() {
     let mut world = failover();
     for node in 0..3 {
-        let death = world.sees(node, 5_000_000, "ended", 2);
-        world.became(node, 5_000_000, ("electing", 2), death);
+        let begin = 5_000_000 + node as u64; // the first notices it before the others
+        let death = world.sees(node, begin, "ended", 2);
+        world.became(node, begin, ("electing", 2), death);
+        if node < 2 {
+            assert_eq!(merged(&world.without_d(), Which::Last).epoch, Some(2), "one has a leader");
+        }
         // It tries again.
         world.became(node, 6_000_000, ("electing", 2), 0);
     }

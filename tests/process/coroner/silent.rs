@@ -1,5 +1,6 @@
 //! A coroner that was killed or stands still costs time, and nothing else.
 
+use std::fs;
 use std::time::Instant;
 
 use electd::node::status::Problem;
@@ -7,7 +8,7 @@ use rustix::process::{Signal, kill_process};
 use story::story;
 
 use super::{Job, Manner, coroner, end_of_lease, quick, said, until_gone, until_replaced};
-use crate::jobs::coroner_of;
+use crate::jobs::{coroner_of, no_coroner_is_left};
 use crate::support::{Cluster, DEADLINE, ensure, eventually};
 
 /// Waits until a node tells that its crash will cost the lease, and why.
@@ -63,6 +64,17 @@ fn a_node_that_may_not_start_its_coroner_says_so_and_its_crash_costs_the_lease()
     until_replaced(&cluster, leader);
     assert!(Instant::now() >= end, "{:?} before the end of the lease", end - Instant::now());
     cluster.agree();
+}
+
+#[story]
+fn a_coroner_that_cannot_begin_is_missed_and_ends() {
+    let cluster = Cluster::prepare(1, quick);
+    let node = cluster.node(1);
+    fs::create_dir_all(node.state().join("guards.new")).unwrap(); // where it is to listen
+    node.start();
+    until_missed(&cluster, 1, "Is a directory (os error 21)");
+    no_coroner_is_left(node);
+    cluster.agree_on(1);
 }
 
 #[story]
