@@ -17,7 +17,7 @@ use crate::core::message::{Envelope, Hello, Kind, Message};
 use crate::core::types::{Epoch, Incarnation};
 use crate::realtime::Realtime;
 use crate::testing::within::within;
-use crate::tls::Security;
+use crate::tls::{Fault, Security};
 use crate::wire::fuzz::streams;
 use crate::wire::{self, Opening};
 
@@ -40,13 +40,18 @@ struct Scene {
 impl Scene {
     /// A node without peers.
     fn new() -> Scene {
+        Scene::with(Security::default(), |_, _| ())
+    }
+
+    /// The same, with these credentials, which tells of those that it refuses.
+    fn with(security: Security, tell: impl Fn(Who, Fault) + Send + Sync + 'static) -> Scene {
         let (sender, events) = unbounded::<Event>();
         let (answering, end) = End::new();
         let counters = Arc::<Counters>::default();
-        let refusals = Refusals::new(counters.clone(), |_, _| ());
+        let refusals = Refusals::new(counters.clone(), tell);
         let surroundings = Surroundings::new(
             Inbox::new(sender, end),
-            Security::default(),
+            security,
             refusals,
             counters.clone(),
             Realtime::default(),

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use super::{Folder, cause, connection};
@@ -95,6 +96,22 @@ fn files_that_a_command_cannot_use_are_named() {
         let error = Trust::load(ca, Some((cert, key)), "hc").unwrap_err();
         assert_eq!(error.key, named, "{error}");
         assert!(error.what.starts_with(what), "{error}");
+    }
+}
+
+/// Whom the other side removed, or whose certificate has ended, must not go on by what was proved before. A member offers
+/// no such thing; whoever answers in its place may.
+#[test]
+fn each_connection_proves_anew_who_is_there() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, mut b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    Arc::make_mut(&mut b.admin).send_tls13_tickets = 2;
+    let command = Trust::load(&folder.path("a-ca.pem"), None, "hc").unwrap();
+    for trust in [command, Trust::in_member(&a, "b").unwrap()] {
+        for _ in 0..2 {
+            let [asked, served] = asks(&trust, &b).map(Result::unwrap);
+            assert!(!asked.is_resumed() && !served.is_resumed());
+        }
     }
 }
 
