@@ -169,17 +169,23 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     scene.ends();
 }
 
-/// As for want of descriptors: here a socket that does not wait finds nobody. A peer that has said nothing makes room then.
+/// As for want of descriptors: here a socket that does not wait finds nobody. A peer that has no welcome makes room then.
 #[test]
 fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     let mut scene = Scene::new();
+    let mut waits = TcpStream::connect(scene.at).unwrap();
+    waits.set_read_timeout(Some(TIMEOUT)).unwrap();
+    waits.write_all(&streams()[0]).unwrap();
+    let event = scene.next();
+    assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
     let socket = scene.socket.socket().unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut silent = TcpStream::connect(scene.at).unwrap();
+    let _next_to_last = TcpStream::connect(scene.at).unwrap();
     while scene.socket.look(&[]).is_none() {
         thread::yield_now();
     }
-    has_ended(&mut silent);
+    has_ended(&mut waits);
+    drop(event);
     let begin = Instant::now();
     socket.set_nonblocking(false).unwrap();
     let _next = scene.hears();

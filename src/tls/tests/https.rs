@@ -62,6 +62,19 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     );
 }
 
+/// By HTTP whoever has no certificate may look, and among members nobody may speak without one.
+#[test]
+fn a_member_takes_no_connection_without_a_certificate() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let b = folder.member("b", "hc", &authority);
+    let stranger = Trust::load(&folder.path("b-ca.pem"), None, "hc").unwrap();
+    let (mut near, mut far) = connection();
+    thread::scope(|scope| {
+        scope.spawn(|| Session::ask(&stranger, &mut near).map(drop));
+        assert_eq!(cause(Session::accept(&b, &mut far)), (Cause::NoCertificate, false));
+    });
+}
+
 /// The server judges it as well: whoever asks need not.
 #[test]
 fn a_server_refuses_the_certificate_of_another_cluster() {
