@@ -169,7 +169,7 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     scene.ends();
 }
 
-/// As for want of descriptors: here a socket that does not wait finds nobody. A peer that has no welcome makes room then.
+/// As for want of descriptors: here a socket that does not wait finds nobody. Who has no welcome makes room then.
 #[test]
 fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     let mut scene = Scene::new();
