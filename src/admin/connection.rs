@@ -173,3 +173,6 @@ fn carry_out<H: Handle>(command: Command, handle: &H) -> Response {
         Err(CommandError::Unanswered(sentence)) => Response::error(503, sentence),
     }
 }
+
+#[cfg(all(test, feature = "tls"))]
+mod tests;

@@ -199,6 +199,9 @@ pub fn host_of(address: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use std::io::Cursor;
+    use std::net::{SocketAddr, TcpStream};
+
+    use socket2::{Domain, Type};
 
     use super::*;
 
@@ -294,6 +297,25 @@ mod tests {
             read_answer(&mut stream).unwrap().1.len()
         };
         assert_eq!((long(most), long(most + 1)), (most, most));
+    }
+
+    /// However long the name service may take.
+    #[test]
+    fn a_connection_that_nobody_takes_is_not_waited_for_any_longer() {
+        let listener = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
+        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        listener.listen(0).unwrap();
+        let address = listener.local_addr().unwrap().as_socket().unwrap();
+        let short = Duration::from_millis(20);
+        let _others: Vec<_> =
+            std::iter::from_fn(|| TcpStream::connect_timeout(&address, short).ok()).collect();
+        let mut tries = (0..5).map(|_| {
+            let begun = Instant::now();
+            let refused = Exchange::open(&address.to_string(), None, short).err().unwrap();
+            assert_eq!(refused.kind(), ErrorKind::TimedOut);
+            begun.elapsed()
+        });
+        assert!(tries.any(|took| (short..RESOLVE).contains(&took)), "it is too long each time");
     }
 
     #[test]

@@ -119,6 +119,33 @@ mod tests {
         }
     }
 
+    /// The file may name another group by now. Only root can give a folder to a group that it is not in.
+    #[test]
+    fn a_folder_is_given_to_the_group_and_nothing_else_is() {
+        let above = tempfile::tempdir().unwrap();
+        let made =
+            |path: &Path| fs::metadata(path).map(|it| (it.gid(), it.mode() & 0o777)).unwrap();
+        let (folder, file) = (above.path().join("folder"), above.path().join("file"));
+        fs::create_dir(&folder).unwrap();
+        fs::write(&file, "").unwrap();
+        let link = above.path().join("link");
+        std::os::unix::fs::symlink(&folder, &link).unwrap();
+        let own = made(&folder).0;
+        for (other, mode, at) in [(&link, 0o700, &folder), (&file, 0o600, &file)] {
+            fs::set_permissions(at, Permissions::from_mode(mode)).unwrap();
+            let_pass(other, own, true).unwrap_err();
+            assert_eq!(made(at), (own, mode), "{other:?}");
+        }
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: only root changes the group");
+            return;
+        }
+        for group in [own + 1, own + 2] {
+            let_pass(&folder, group, true).unwrap();
+            assert_eq!(made(&folder), (group, 0o710));
+        }
+    }
+
     /// The two folders that are the node's are changed, and what stands above them is told.
     #[test]
     fn each_folder_on_the_way_is_passed_or_told() {

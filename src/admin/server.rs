@@ -129,4 +129,4 @@ fn serve<H: Handle>(
 }
 
 #[cfg(all(test, feature = "tls"))]
-mod tests;
+pub(super) mod tests;

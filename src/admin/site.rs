@@ -156,6 +156,15 @@ mod tests {
     }
 
     #[test]
+    fn a_client_that_says_nothing_is_let_go_after_2_s() {
+        let site = Site::start(TcpListener::bind("127.0.0.1:0").unwrap(), |_| unreachable!());
+        let site = site.unwrap();
+        let mut silent = TcpStream::connect(site.address()).unwrap();
+        silent.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert_eq!(silent.read(&mut [0; 1]).unwrap(), 0, "it has ended");
+    }
+
+    #[test]
     fn a_conversation_goes_on_until_the_client_has_enough_or_the_site_ends() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let (own, address) = (listener.try_clone().unwrap(), listener.local_addr().unwrap());

@@ -120,6 +120,7 @@ mod tests {
 
     use super::*;
     use crate::admin::places::{self, Places};
+    use crate::testing::within::within;
 
     /// Far longer than anything takes here.
     const LONG: Duration = Duration::from_secs(20);
@@ -153,6 +154,26 @@ mod tests {
         let (longest, shortest) = left(&talk);
         assert!(shortest <= Duration::from_secs(2), "{shortest:?}");
         assert!(longest >= Duration::from_millis(2005), "{longest:?}: others come first");
+    }
+
+    /// It has its answer, and asked for more before it read it.
+    #[test]
+    fn a_client_that_asks_in_one_go_gives_its_place_to_others_between_two_answers() {
+        let places = Places::default();
+        let (mut talk, _client) = talk(&places);
+        talk.inbound.hear(b"G");
+        let begun = Instant::now();
+        thread::scope(|scope| {
+            scope.spawn(|| {
+                while !talk.line.place().is_over() && begun.elapsed() < LONG {
+                    talk.until_next();
+                }
+            });
+            within(LONG, "it gives way", || {
+                places.make_room();
+                talk.line.place().is_over()
+            });
+        });
     }
 
     /// The time for a request begins with its first byte, however long its client was waited for.

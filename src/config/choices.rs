@@ -57,6 +57,7 @@ mod tests {
         let known = ["heartbeat", "failure", "message", "id"];
         assert_eq!(nearest("hearbeat", &known), Some("heartbeat"));
         assert_eq!(nearest("Heartbeat", &known), Some("heartbeat"));
+        assert_eq!(nearest("HEARTBEAT", &known), Some("heartbeat"));
         assert_eq!(nearest("fialure", &known), Some("failure"));
         assert_eq!(nearest("idd", &known), Some("id"));
         assert_eq!(nearest("interval", &known), None);

@@ -113,7 +113,7 @@ fn syntax(error: &serde_json::Error, text: &str, path: &Path) -> ConfigErrors {
     let reason = error.to_string();
     let reason = reason.strip_suffix(&place).unwrap_or(&reason);
     // serde_json counts the end of a line as column 0 of the next.
-    let position = Position { line: error.line().max(1), column: error.column().max(1) };
+    let position = Position { line: error.line(), column: error.column().max(1) };
     ConfigErrors::unreadable(path, Some(position), format!("is not JSON: {reason}"), remedy)
 }
 

@@ -221,6 +221,7 @@ mod tests {
         let failure_time = FailureTime::new(Duration::from_secs(1));
         let peers = [peer(1), peer(2)];
         let outbound = Outbound::start(&peers, &failure_time, surroundings, 1).unwrap();
+        assert_eq!(outbound.seed, 1 + 2, "no two writers dial at the same moments by their seeds");
         (outbound, counters)
     }
 

@@ -17,7 +17,7 @@ use crate::core::message::{Envelope, Hello, Kind, Message};
 use crate::core::types::{Epoch, Incarnation};
 use crate::realtime::Realtime;
 use crate::testing::within::within;
-use crate::tls::Security;
+use crate::tls::{Fault, Security};
 use crate::wire::fuzz::streams;
 use crate::wire::{self, Opening};
 
@@ -40,13 +40,18 @@ struct Scene {
 impl Scene {
     /// A node without peers.
     fn new() -> Scene {
+        Scene::with(Security::default(), |_, _| ())
+    }
+
+    /// The same, with these credentials, which tells of those that it refuses.
+    fn with(security: Security, tell: impl Fn(Who, Fault) + Send + Sync + 'static) -> Scene {
         let (sender, events) = unbounded::<Event>();
         let (answering, end) = End::new();
         let counters = Arc::<Counters>::default();
-        let refusals = Refusals::new(counters.clone(), |_, _| ());
+        let refusals = Refusals::new(counters.clone(), tell);
         let surroundings = Surroundings::new(
             Inbox::new(sender, end),
-            Security::default(),
+            security,
             refusals,
             counters.clone(),
             Realtime::default(),
@@ -164,17 +169,23 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     scene.ends();
 }
 
-/// As for want of descriptors: here a socket that does not wait finds nobody. A peer that has said nothing makes room then.
+/// As for want of descriptors: here a socket that does not wait finds nobody. Who has no welcome makes room then.
 #[test]
 fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     let mut scene = Scene::new();
+    let mut waits = TcpStream::connect(scene.at).unwrap();
+    waits.set_read_timeout(Some(TIMEOUT)).unwrap();
+    waits.write_all(&streams()[0]).unwrap();
+    let event = scene.next();
+    assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
     let socket = scene.socket.socket().unwrap();
     socket.set_nonblocking(true).unwrap();
-    let mut silent = TcpStream::connect(scene.at).unwrap();
+    let _next_to_last = TcpStream::connect(scene.at).unwrap();
     while scene.socket.look(&[]).is_none() {
         thread::yield_now();
     }
-    has_ended(&mut silent);
+    has_ended(&mut waits);
+    drop(event);
     let begin = Instant::now();
     socket.set_nonblocking(false).unwrap();
     let _next = scene.hears();

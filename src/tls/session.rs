@@ -152,6 +152,13 @@ impl Session {
         self.connection.refresh_traffic_keys().unwrap();
     }
 
+    /// Whether what an earlier connection proved counted in the handshake.
+    #[cfg(test)]
+    #[must_use]
+    pub fn is_resumed(&self) -> bool {
+        self.connection.handshake_kind() == Some(rustls::HandshakeKind::Resumed)
+    }
+
     /// Whether it would say something by itself.
     #[cfg(test)]
     #[must_use]

@@ -1,7 +1,7 @@
 //! Handshakes between two ends of a pair of sockets, and files that cannot be used.
 
 use std::fs;
-use std::io::{Read, Write};
+use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -10,7 +10,6 @@ use std::time::Duration;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
-use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, date_time_ymd};
 use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -21,6 +20,7 @@ use super::identity::{judge_cluster, validity};
 use super::make::Authority;
 use super::{Cause, Credentials, Fault, Files, Session};
 
+mod ends;
 mod files;
 #[cfg(feature = "cli")]
 mod https;
@@ -127,13 +127,6 @@ pub(crate) fn members_at_odds() -> [Credentials; 2] {
     [Credentials::load(&files, "hc", "a").unwrap(), folder.member("b", "hc", &theirs)]
 }
 
-/// Has a certificate end at the begin of the next day.
-fn end_tomorrow(params: &mut CertificateParams) {
-    let date = (Timestamp::now() + 24.hours()).to_zoned(TimeZone::UTC).date();
-    let [month, day] = [date.month(), date.day()].map(|part| u8::try_from(part).unwrap());
-    params.not_after = date_time_ymd(date.year().into(), month, day);
-}
-
 fn cause(result: Result<Session, Option<Fault>>) -> (Cause, bool) {
     let fault = result.expect_err("it was taken").expect("it says why");
     (fault.cause, fault.by_peer)
@@ -206,59 +199,6 @@ fn a_certificate_without_its_key_is_of_no_use_on_either_side() {
     assert_eq!((cause(dialed).1, cause(accepted).1), (false, true), "the dialer refuses it");
 }
 
-/// The authority signs another one, which signs the certificates of members and ends before them.
-#[test]
-fn a_certificate_may_come_by_way_of_another_and_ends_with_it() {
-    let folder = Folder::new();
-    let (mut params, keys) = (CertificateParams::default(), [(); 2].map(|()| KeyPair::generate()));
-    let [root_key, key] = keys.map(Result::unwrap);
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.distinguished_name.push(DnType::CommonName, "root");
-    let root = params.self_signed(&root_key).unwrap().pem();
-    let issuer = Issuer::new(params.clone(), &root_key);
-    params.distinguished_name.push(DnType::CommonName, "between");
-    params.not_after = date_time_ymd(2999, 1, 1);
-    let latest = params.signed_by(&key, &issuer).unwrap().pem();
-    end_tomorrow(&mut params);
-    let between = params.signed_by(&key, &issuer).unwrap().pem();
-    let root = Authority::load("hc", &root, &root_key.serialize_pem()).unwrap();
-    let signer = Authority::load("hc", &latest, &key.serialize_pem()).unwrap();
-    let files = folder.files("a", &signer, &[&root]);
-    let refused = Credentials::load(&files, "hc", "a").unwrap_err();
-    assert!(refused.what.contains("is signed by no authority"), "{refused}");
-    let own = fs::read_to_string(&files.cert).unwrap();
-    let by_way_of = |between: &str| {
-        fs::write(&files.cert, [&own, between].concat()).unwrap();
-        Credentials::load(&files, "hc", "a").unwrap()
-    };
-    let lasting = by_way_of(&latest).end();
-    let a = by_way_of(&between);
-    assert!(a.end() < lasting, "{} is before {lasting}", a.end());
-    let b = folder.member("b", "hc", &root);
-    for (dialed, accepted) in [meet(&a, "b", &b), meet(&b, "a", &a)] {
-        assert!(dialed.is_ok() && accepted.is_ok(), "{dialed:?}, {accepted:?}");
-    }
-}
-
-/// Otherwise nobody would be told to renew an authority before all members refuse each other.
-#[test]
-fn a_certificate_ends_with_its_authority() {
-    let (folder, key) = (Folder::new(), KeyPair::generate().unwrap());
-    let mut params = CertificateParams::default();
-    params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
-    params.not_after = date_time_ymd(2099, 1, 1);
-    let last = params.self_signed(&key).unwrap().pem();
-    let authority = Authority::load("hc", &last, &key.serialize_pem()).unwrap();
-    let longest = folder.member("a", "hc", &authority).end();
-    // The same name and key, for a shorter time: the certificates that it signs do not say so.
-    end_tomorrow(&mut params);
-    let first = params.self_signed(&key).unwrap().pem();
-    let authority = Authority::load("hc", &first, &key.serialize_pem()).unwrap();
-    let end = folder.member("a", "hc", &authority).end();
-    let tomorrow = Timestamp::now() + 24.hours();
-    assert!(end <= tomorrow && tomorrow < longest, "{end}, {longest}");
-}
-
 #[test]
 fn the_same_authority_does_not_make_one_cluster_of_two() {
     let folder = Folder::new();
@@ -278,6 +218,10 @@ fn what_one_side_seals_the_other_reads_across_new_keys_and_a_cut_shows() {
     let (a, b) = (folder.member("a", "hc", &authority), folder.member("b", "hc", &authority));
     let (mut near, mut far) = connection();
     let (mut dialed, mut accepted) = shake(&a, &b, &mut near, &mut far);
+    near.set_nonblocking(true).unwrap();
+    let heard = near.peek(&mut [0; 1]).unwrap_err();
+    assert_eq!(heard.kind(), ErrorKind::WouldBlock, "a word of the accepter would be its farewell");
+    near.set_nonblocking(false).unwrap();
     let long = vec![7; 100_000];
     for words in [&b"one"[..], &long, b"three"] {
         let sealed = dialed.seal(words).unwrap();

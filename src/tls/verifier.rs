@@ -147,3 +147,26 @@ impl ClientCertVerifier for Verifier {
 fn refusal(fault: Fault) -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault))))
 }
+
+#[cfg(test)]
+mod tests {
+    use rustls::crypto::aws_lc_rs;
+
+    use super::*;
+    use crate::tls::credentials::authorities;
+    use crate::tls::make::Authority;
+
+    /// A browser offers its user the certificates of these alone.
+    #[test]
+    fn a_client_is_told_whose_certificates_are_taken() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("ca.pem");
+        let two = [(); 2].map(|()| Authority::new("hc").unwrap().certificate().to_owned());
+        std::fs::write(&file, two.concat()).unwrap();
+        let provider = Arc::new(aws_lc_rs::default_provider());
+        let strict = Verifier::new(authorities(&file).unwrap().1, &provider, "hc").unwrap();
+        for verifier in [&strict, &strict.lenient()] {
+            assert_eq!(ClientCertVerifier::root_hint_subjects(verifier).len(), 2);
+        }
+    }
+}

@@ -276,7 +276,14 @@ mod tests {
         assert!(
             matches!(said(r#"{"to_come":[1]}"#), DecodeError::Unknown(name) if name == "to_come")
         );
-        for broken in [r#"{"vote":1,"grant":2}"#, r#"{"grant":{}}"#, r#"{"grant":"#, "7", "{}"] {
+        for broken in [
+            r#"{"a":1,"b":2}"#,
+            r#"{"vote":1,"grant":2}"#,
+            r#"{"grant":{}}"#,
+            r#"{"grant":"#,
+            "7",
+            "{}",
+        ] {
             assert!(matches!(said(broken), DecodeError::Broken(_)), "{broken}");
         }
     }

@@ -30,9 +30,9 @@ const LONG: Duration = Duration::from_secs(20);
 
 /// A node that shows this, and does what it is told.
 #[derive(Clone)]
-struct Shows {
+pub struct Shows {
     status: Arc<Mutex<Status>>,
-    events: Arc<EventLog>,
+    pub events: Arc<EventLog>,
     /// How often it was asked for its record.
     recorded: Arc<AtomicUsize>,
     /// The names of the threads that served clients, and their nice values.
@@ -41,7 +41,7 @@ struct Shows {
 
 impl Shows {
     /// The member of this name of a cluster of these.
-    fn new(name: &str, members: &[(&str, SocketAddr)]) -> Shows {
+    pub fn new(name: &str, members: &[(&str, SocketAddr)]) -> Shows {
         let member = |(name, admin): &(&str, SocketAddr)| MemberStatus {
             name: (*name).to_owned(),
             id: format!("id of {name}"),

@@ -115,6 +115,7 @@ fn the_end_of_a_connection_is_reported_if_its_welcome_came_too_late() {
         closer.evict(); // as the oldest of a crowd
         inbound.welcome(CONNECTION, peer, &hello);
         ended(&events, peer, Redial::Refused);
+        assert!(closer.shut.load(Ordering::Relaxed), "the election thread need not close it");
     });
 }
 

@@ -4,6 +4,7 @@ use std::fs;
 use std::io::Write;
 use std::net::Shutdown;
 use std::path::Path;
+use std::sync::Arc;
 use std::thread;
 
 use super::{Folder, cause, connection};
@@ -61,6 +62,19 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     );
 }
 
+/// By HTTP whoever has no certificate may look, and among members nobody may speak without one.
+#[test]
+fn a_member_takes_no_connection_without_a_certificate() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let b = folder.member("b", "hc", &authority);
+    let stranger = Trust::load(&folder.path("b-ca.pem"), None, "hc").unwrap();
+    let (mut near, mut far) = connection();
+    thread::scope(|scope| {
+        scope.spawn(|| Session::ask(&stranger, &mut near).map(drop));
+        assert_eq!(cause(Session::accept(&b, &mut far)), (Cause::NoCertificate, false));
+    });
+}
+
 /// The server judges it as well: whoever asks need not.
 #[test]
 fn a_server_refuses_the_certificate_of_another_cluster() {
@@ -95,6 +109,22 @@ fn files_that_a_command_cannot_use_are_named() {
         let error = Trust::load(ca, Some((cert, key)), "hc").unwrap_err();
         assert_eq!(error.key, named, "{error}");
         assert!(error.what.starts_with(what), "{error}");
+    }
+}
+
+/// Who was removed, or whose certificate has ended, must not go on by what was proved before. A member offers no such
+/// thing; whoever answers in its place may.
+#[test]
+fn each_connection_proves_anew_who_is_there() {
+    let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());
+    let [a, mut b] = ["a", "b"].map(|name| folder.member(name, "hc", &authority));
+    Arc::make_mut(&mut b.admin).send_tls13_tickets = 2;
+    let command = Trust::load(&folder.path("a-ca.pem"), None, "hc").unwrap();
+    for trust in [command, Trust::in_member(&a, "b").unwrap()] {
+        for _ in 0..2 {
+            let [asked, served] = asks(&trust, &b).map(Result::unwrap);
+            assert!(!asked.is_resumed() && !served.is_resumed());
+        }
     }
 }
 

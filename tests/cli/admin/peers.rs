@@ -103,4 +103,8 @@ fn questions_to_members_that_do_not_answer_are_bounded_and_keep_nobody_else_wait
         let answer = peer.answer();
         assert!(answer.code == 502 && answer.error().contains("no answer from"), "{answer:?}");
     }
+    drop(silent);
+    let (again, _) = &mut asking[0]; // all keep their connections, and are in nobody's way
+    again.say(question);
+    assert_eq!(again.answer().code, 502);
 }
