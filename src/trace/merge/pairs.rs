@@ -115,3 +115,20 @@ fn in_order<K: Ord>(
     }
     found
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_ends_that_are_parted_are_ends_of_no_message() {
+        let mut pairs = Pairs::default();
+        pairs.join((0, 1), (1, 2));
+        pairs.join((0, 3), (1, 4));
+        pairs.part((1, 2));
+        pairs.part((1, 2)); // nothing is left to do
+        assert_eq!((pairs.sent((1, 2)), pairs.taken((0, 1))), (None, None));
+        assert_eq!(pairs.iter().collect::<Vec<_>>(), [((0, 3), (1, 4))]);
+        assert_eq!((pairs.sent((1, 4)), pairs.taken((0, 3))), (Some((0, 3)), Some((1, 4))));
+    }
+}
