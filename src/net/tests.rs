@@ -59,7 +59,7 @@ impl Scene {
         let own = OwnAddress::new("127.0.0.1:0", "127.0.0.1:0");
         let socket = OwnListener::bind(own, TIMEOUT, None).unwrap();
         let at = socket.socket().unwrap().local_addr().unwrap();
-        let net = Net::start(socket.clone(), Vec::new(), TIMEOUT, surroundings, 1).unwrap();
+        let net = Net::start(socket.clone(), Vec::new(), TIMEOUT * 10, surroundings, 1).unwrap();
         let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
         Scene { net, socket, events, at, hello, counters, _answering: answering }
     }
