@@ -210,7 +210,9 @@ fn end(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Result<(), String> {
     let never = AtomicBool::new(false);
     await_that(cluster, counts, &never, timeout + GONE, stopped)
         .map_err(|_| "not all processes have ended".to_owned())?;
-    await_that(cluster, counts, &never, GONE, is_gone).map(drop)
+    // After a crash a coroner answers for 16 leases, and none is longer than `failure`.
+    let answered = if cleanly { Duration::ZERO } else { cluster.plan.failure * 16 };
+    await_that(cluster, counts, &never, answered + GONE, is_gone).map(drop)
 }
 
 /// Whether no process, no listener and no address is left of the cluster.
