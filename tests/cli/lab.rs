@@ -2,14 +2,15 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-/// A lab, which is killed if the test fails.
+use crate::admin::pace::Running;
+
 struct Lab {
-    child: Child,
+    running: Running,
     /// Its host and port.
     address: String,
 }
@@ -18,13 +19,13 @@ impl Lab {
     fn start() -> Lab {
         let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
         command.args(["lab", "--port", "0"]).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().expect("electd runs");
+        let mut running = Running(command.spawn().expect("electd runs"));
         let mut line = String::new();
-        let stdout = child.stdout.as_mut().expect("it is piped");
+        let stdout = running.0.stdout.as_mut().expect("it is piped");
         BufReader::new(stdout).read_line(&mut line).expect("it tells its address");
         let address = line.trim().strip_prefix("http://").and_then(|rest| rest.strip_suffix('/'));
         let address = address.unwrap_or_else(|| panic!("{line}")).to_owned();
-        Lab { child, address }
+        Lab { running, address }
     }
 
     /// The head and the body of the answer to a request.
@@ -51,13 +52,6 @@ impl Lab {
     }
 }
 
-impl Drop for Lab {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
-}
-
 #[test]
 fn it_serves_a_page_and_runs_until_ctrl_c() {
     let mut lab = Lab::start();
@@ -75,12 +69,12 @@ fn it_serves_a_page_and_runs_until_ctrl_c() {
         (&run["leader"], &run["elections"][0]["messages"]["total"]),
         (&"node-4".into(), &11.into())
     );
-    let pid = Pid::from_child(&lab.child);
+    let pid = Pid::from_child(&lab.running.0);
     kill_process(pid, Signal::INT).expect("it runs");
-    let ended = lab.child.wait().expect("it ends");
+    let ended = lab.running.0.wait().expect("it ends");
     assert_eq!(ended.code(), Some(0));
     let mut said = String::new();
-    lab.child.stderr.take().expect("it is piped").read_to_string(&mut said).expect("UTF-8");
+    lab.running.0.stderr.take().expect("it is piped").read_to_string(&mut said).expect("UTF-8");
     assert_eq!(said, "Open this address in a browser; Ctrl-C ends it\n");
 }
 

@@ -5,25 +5,15 @@ use std::io::{BufRead, BufReader};
 use std::net::TcpListener;
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
 use tempfile::TempDir;
 
-use crate::admin::pace::{TIMEOUT, end_of, run_within, until};
+use crate::admin::pace::{Running, TIMEOUT, end_of, run_within, until};
 use crate::heed::heed_signals;
 use crate::pty::{Terminal, on_terminal};
-
-/// A node, which is killed if the test fails.
-pub struct Running(pub Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
 
 /// A file with one member that has these keys too, which does not start in these tests.
 fn file(keys: &[(&str, &str)]) -> TempDir {

@@ -1,20 +1,18 @@
 //! The commands that ask running nodes: the real binary against fake ones.
 
-use std::io::{BufRead, BufReader};
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::process::{Child, ChildStdout, Command, Output, Stdio};
+use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
-use electd::node::events::{Event, EventKind};
 use electd::node::handle::CommandError;
 use electd::node::status::MemberStatus;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use serde_json::{Value, json};
 use socket2::{Domain, Socket, Type};
 
-use super::fake::{FakeNode, TOKEN, event, member, status};
-use super::pace::{TIMEOUT, end_of, run_within};
+use super::fake::{FakeNode, TOKEN, member, status};
+use super::pace::{TIMEOUT, run_within};
+use super::watch::Watching;
 
 /// An address where no process listens: a socket that stays bound to it, and never listens, keeps it from all others.
 pub fn nobody() -> SocketAddr {
@@ -280,56 +278,6 @@ fn a_leader_on_which_a_majority_agrees_is_told_without_the_dead() {
     assert!(stdout(&output).contains("silent for too long"), "{}", stdout(&output));
 }
 
-/// A running `electd watch`, ended with the test.
-struct Watching(Child);
-
-impl Drop for Watching {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-fn watch(server: SocketAddr) -> (Watching, BufReader<ChildStdout>) {
-    watching(electd(&["--admin", &server.to_string(), "--output", "json"], "watch"))
-}
-
-fn watching(mut command: Command) -> (Watching, BufReader<ChildStdout>) {
-    let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
-    let lines = BufReader::new(child.stdout.take().unwrap());
-    (Watching(child), lines)
-}
-
-fn next(lines: &mut BufReader<ChildStdout>) -> Value {
-    let mut line = String::new();
-    if lines.buffer().is_empty() {
-        let bound = Timespec::try_from(TIMEOUT).unwrap();
-        let heard = poll(&mut [PollFd::new(lines.get_ref(), PollFlags::IN)], Some(&bound));
-        assert_eq!(heard, Ok(1), "no line in {TIMEOUT:?}");
-    }
-    lines.read_line(&mut line).unwrap();
-    serde_json::from_str(&line).unwrap()
-}
-
-#[test]
-fn watch_tells_what_happens_until_interrupted() {
-    let node = FakeNode::new();
-    let server = node.serve();
-    let (mut watching, mut lines) = watch(server.local_addr());
-    assert_eq!(next(&mut lines)["kind"], "now");
-    node.tell(event("node-2 is silent"));
-    let change = next(&mut lines);
-    assert_eq!(
-        (&change["to"], &change["reason"]),
-        (&json!("electing"), &json!("node-2 is silent"))
-    );
-    server.stop();
-    assert_eq!(next(&mut lines)["kind"], "silent");
-    let pid = rustix::process::Pid::from_child(&watching.0);
-    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
-    assert_eq!(end_of(&mut watching.0).code(), Some(0));
-}
-
 /// They were added to the cluster since the file was written.
 #[test]
 fn members_that_the_file_does_not_name_are_asked_as_well() {
@@ -350,40 +298,7 @@ fn members_that_the_file_does_not_name_are_asked_as_well() {
     assert!(text.starts_with("node        node-1"), "it alone: {text}");
 
     let file = cluster.file.to_str().unwrap();
-    let (_watching, mut lines) = watching(electd(&["--config", file, "--output", "json"], "watch"));
-    let names = [next(&mut lines), next(&mut lines)].map(|line| line["node"].clone());
+    let mut watching = Watching::start(&["--config", file, "--output", "json"]);
+    let names = [watching.next(), watching.next()].map(|line| line["node"].clone());
     assert_eq!(names, ["node-1", "node-2"]);
-}
-
-#[test]
-fn watch_ends_when_nobody_reads_it() {
-    let node = FakeNode::new();
-    let server = node.serve();
-    let (mut watching, mut lines) = watch(server.local_addr());
-    next(&mut lines);
-    drop(lines);
-    // Nothing happens in the cluster; it ends all the same.
-    assert_eq!(end_of(&mut watching.0).code(), Some(0));
-}
-
-#[test]
-fn a_watch_of_leaders_passes_over_what_is_not_about_them() {
-    let node = FakeNode::new();
-    let server = node.serve();
-    let address = server.local_addr().to_string();
-    let args = ["--admin", &address, "--output", "json", "--leaders", "--since", "900000h"];
-    let (_watching, mut lines) = watching(electd(&args, "watch"));
-    let leading = Event {
-        event: EventKind::Leading,
-        from: Some("electing".to_owned()),
-        state: "leading".to_owned(),
-        leader: Some("node-1".to_owned()),
-        ..event("it won")
-    };
-    node.tell(event("node-2 is silent"));
-    node.tell(leading);
-    let told = [next(&mut lines), next(&mut lines)];
-    let kinds = told.each_ref().map(|line| (&line["kind"], &line["to"]));
-    let expected = [(&json!("nobody_leads"), &Value::Null), (&json!("change"), &json!("leading"))];
-    assert_eq!(kinds, expected, "{told:?}");
 }

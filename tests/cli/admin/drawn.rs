@@ -1,6 +1,6 @@
 //! What commands show on a terminal: lines that fit it, in colours, and a status that is drawn again and again.
 
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use electd::node::history::Entry;
@@ -9,12 +9,12 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::cli::{Cluster, electd};
 use super::elections::record;
 use super::fake::{FakeNode, status};
-use super::pace::{end_of, until, within};
+use super::pace::{Running, end_of, until, within};
 use crate::pty::{Terminal, on_terminal};
 
-/// A program that prints to a terminal of so many columns. It ends with the test.
+/// A program that prints to a terminal of so many columns.
 struct Printing {
-    program: Child,
+    program: Running,
     terminal: Terminal,
 }
 
@@ -22,7 +22,7 @@ impl Printing {
     fn run(mut command: Command, columns: u16) -> Printing {
         let terminal = Terminal::of(40, columns);
         let command = on_terminal(&mut command).stdout(terminal.stdio()).stderr(Stdio::null());
-        Printing { program: command.spawn().unwrap(), terminal }
+        Printing { program: Running(command.spawn().unwrap()), terminal }
     }
 
     fn shown(&self) -> String {
@@ -31,16 +31,53 @@ impl Printing {
 
     /// All that it shows, when the program has ended.
     fn whole(mut self) -> String {
-        end_of(&mut self.program);
+        end_of(&mut self.program.0);
         self.terminal.all()
     }
 }
 
-impl Drop for Printing {
-    fn drop(&mut self) {
-        let _ = self.program.kill();
-        let _ = self.program.wait();
-    }
+#[test]
+fn a_status_that_is_watched_is_drawn_in_place_as_far_as_the_terminal_is_high() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let address = server.local_addr().to_string();
+    let terminal = Terminal::of(4, 80);
+    let mut command = electd(&["--admin", &address, "--watch"], "status");
+    let _status = Running(on_terminal(&mut command).stdout(terminal.stdio()).spawn().unwrap());
+    let shows = |state: &str| until(state, || terminal.shows().contains(state));
+    shows("\x1b[1m\x1b[36mfollowing\x1b[0m");
+    node.set(|state| state.status = status("leading", Some("node-1")));
+    shows("\x1b[1m\x1b[32mleading\x1b[0m");
+    let shown = terminal.shows().replace("\r\r\n", "\r\n"); // a terminal returns by itself
+    let mut frames = shown.strip_prefix("\x1b[2J\x1b[H").expect(&shown).split("\x1b[H");
+    let first = frames.next().and_then(|frame| frame.strip_suffix("\x1b[K\r\n\x1b[J"));
+    let first: Vec<&str> = first.expect(&shown).split("\x1b[K\r\n").collect();
+    assert!(first.len() == 3 && first[0].starts_with("node        node-1"), "{first:?}");
+}
+
+/// By whichever terminal its errors go to.
+#[test]
+fn a_result_that_goes_into_a_pipe_has_no_colours_and_is_not_drawn_in_place() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let address = server.local_addr().to_string();
+    let piped = |args: &[&str]| {
+        let terminal = Terminal::of(24, 30);
+        let mut command = electd(&[&["--admin", &address], args].concat(), "status");
+        let output = on_terminal(&mut command).stderr(terminal.stdio()).output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, told) = piped(&[]);
+    assert!(code == Some(0) && !told.contains('\x1b'), "{told}");
+    assert!(told.lines().any(|line| line.chars().count() > 30), "each line is whole: {told}");
+    assert_eq!(piped(&["--watch"]), (Some(2), String::new()));
+    let terminal = Terminal::of(24, 200);
+    let mut command = electd(&["--admin", &address], "status");
+    let command = on_terminal(&mut command).stdout(terminal.stdio()).env("NO_COLOR", "1");
+    assert_eq!(end_of(&mut Running(command.spawn().unwrap()).0).code(), Some(0));
+    let lines: Vec<&str> = told.lines().collect();
+    until("it shows all", || terminal.shows().lines().count() == lines.len());
+    assert!(!terminal.shows().contains('\x1b'), "colours are not wanted: {}", terminal.shows());
 }
 
 #[test]
@@ -57,8 +94,8 @@ fn a_status_that_is_watched_is_drawn_again_every_second_until_it_is_interrupted(
     within(Duration::from_secs(8), "the next one is shown", || {
         terminal.shown().contains("leader      none known")
     });
-    kill_process(Pid::from_child(&terminal.program), Signal::INT).unwrap();
-    assert_eq!(end_of(&mut terminal.program).code(), Some(0));
+    kill_process(Pid::from_child(&terminal.program.0), Signal::INT).unwrap();
+    assert_eq!(end_of(&mut terminal.program.0).code(), Some(0));
 }
 
 /// A line that is too long goes on below its text, which each command begins elsewhere.

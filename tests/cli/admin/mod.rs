@@ -18,7 +18,7 @@ mod page;
 mod peers;
 mod places;
 mod protocol;
-mod screen;
 mod usage;
 mod views;
+mod watch;
 mod whole;

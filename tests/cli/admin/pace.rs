@@ -47,6 +47,16 @@ pub fn run_within(bound: Duration, mut command: Command) -> Output {
     output.unwrap_or_else(|_| panic!("{command:?} has not ended in {bound:?}"))
 }
 
+/// A process, which is killed when its test is over.
+pub struct Running(pub Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
 /// The end of a process that ends by itself.
 #[track_caller]
 pub fn end_of(child: &mut Child) -> ExitStatus {

@@ -7,9 +7,8 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::files::*;
-use crate::admin::pace::{end_of, until};
+use crate::admin::pace::{Running, end_of, until};
 use crate::heed::heed_signals;
-use crate::run::Running;
 
 #[test]
 fn a_command_beside_no_node_waits_for_one_as_long_as_it_is_told_to() {
