@@ -89,6 +89,14 @@ mod tests {
     use crate::node::example;
     use crate::node::logged::logged;
 
+    /// The keeper of a node, the node, and the folder of its state.
+    fn attended() -> (Keeper, example::Example, tempfile::TempDir) {
+        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
+        let keeper = Keeper::default();
+        keeper.attend(node.handle(), state.path().to_owned());
+        (keeper, node, state)
+    }
+
     #[test]
     fn a_panic_leaves_a_recording_that_can_be_replayed() {
         let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
@@ -106,9 +114,7 @@ mod tests {
 
     #[test]
     fn one_recording_is_written_at_a_time_and_one_waits() {
-        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
-        let keeper = Keeper::default();
-        keeper.attend(node.handle(), state.path().to_owned());
+        let (keeper, _node, state) = attended();
         let turn = keeper.turn.lock(); // another one is written
         let ordered = [(); 2].map(|()| keeper.keep("signal"));
         assert!(keeper.keep("signal").recv().is_err(), "at once");
@@ -125,9 +131,7 @@ mod tests {
 
     #[test]
     fn a_process_that_ends_does_not_wait_for_a_recording_that_takes_long() {
-        let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
-        let keeper = Keeper::default();
-        keeper.attend(node.handle(), state.path().to_owned());
+        let (keeper, _node, _state) = attended();
         let turn = keeper.turn.lock(); // another one is written
         let begun = Instant::now();
         keeper.keep_last("panic");

@@ -108,14 +108,20 @@ impl Scene {
         (stream, connection, kept)
     }
 
-    /// The peer is dialed, and welcomes this node. Gives its end.
-    fn speaks(&mut self, listener: &TcpListener) -> TcpStream {
+    /// The peer is dialed, hears the hello, and has yet to answer. Gives its end.
+    fn greets(&mut self, listener: &TcpListener) -> TcpStream {
         let mut stream = listener.accept().unwrap().0;
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         let Event::Input(Input::Dialed { peer, attempt }) = self.next() else { panic!("no dial") };
         let hello = self.hello.clone();
         assert_eq!(self.net.carry(Output::Hello { to: peer, attempt, hello }), None);
         read(&mut stream);
+        stream
+    }
+
+    /// The peer is dialed, and welcomes this node. Gives its end.
+    fn speaks(&mut self, listener: &TcpListener) -> TcpStream {
+        let mut stream = self.greets(listener);
         stream.write_all(&streams()[1]).unwrap();
         let welcomed = self.next();
         assert!(matches!(welcomed, Event::Input(Input::Welcomed { .. })), "{welcomed:?}");
@@ -169,7 +175,7 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     scene.ends();
 }
 
-/// As for want of descriptors: here a socket that does not wait finds nobody. Who has no welcome makes room then.
+/// As for want of descriptors: here a socket that does not wait finds nobody. A peer without a welcome makes room then.
 #[test]
 fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     let mut scene = Scene::new();
@@ -243,12 +249,7 @@ fn of_a_connection_that_has_ended_nothing_is_kept_when_others_come() {
 fn a_node_that_stops_waits_for_the_threads_of_members_that_were_removed() {
     let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     scene.net.set_peers(vec![scene.peer(&listener)]);
-    let mut stream = listener.accept().unwrap().0;
-    stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-    let Event::Input(Input::Dialed { peer, attempt }) = scene.next() else { panic!("no dial") };
-    let hello = scene.hello.clone();
-    assert_eq!(scene.net.carry(Output::Hello { to: peer, attempt, hello }), None);
-    read(&mut stream);
+    let _waits = scene.greets(&listener);
     scene.net.set_peers(Vec::new());
     scene.ends();
 }

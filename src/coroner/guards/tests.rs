@@ -101,7 +101,7 @@ fn a_guard_that_gives_up_says_so_to_a_coroner_that_goes_on_nevertheless() {
     let (mut child, line, socket) = listening(folder.path());
     drop(line);
     assert!(child.wait().unwrap().success());
-    // Whoever began to listen there is gone, and cannot be killed; and another listens.
+    // The process that began to listen there is gone, and cannot be killed; and another listens.
     let error = register_in_vain(folder.path()).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::WouldBlock);
     let (mut line, _) = UnixListener::from(OwnedFd::from(socket)).accept().unwrap();

@@ -180,13 +180,18 @@ fn a_leadership_ends_here_with_the_node_that_led() {
     assert!(!leadership.is_valid() && remote.leadership().is_none() && remote.is_gone());
 }
 
-#[test]
-fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
+/// A node that does not lead, and its end of the line.
+fn not_leading() -> (Remote, UnixStream) {
     let (own, far) = UnixStream::pair().unwrap();
     for word in [welcome(None, true), FromNode::DoesNotLead] {
         words::write(&far, &word).unwrap();
     }
-    let node = Remote::start(own, Vec::new()).unwrap();
+    (Remote::start(own, Vec::new()).unwrap(), far)
+}
+
+#[test]
+fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
+    let (node, far) = not_leading();
     let refuses = thread::spawn(move || {
         let mut lines = BufReader::new(far.try_clone().unwrap());
         assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Resign));
@@ -209,11 +214,7 @@ fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
 /// What it says would be lost, and nobody would know.
 #[test]
 fn a_node_that_cannot_be_spoken_to_is_gone() {
-    let (own, far) = UnixStream::pair().unwrap();
-    for word in [welcome(None, true), FromNode::DoesNotLead] {
-        words::write(&far, &word).unwrap();
-    }
-    let node = Remote::start(own, Vec::new()).unwrap();
+    let (node, far) = not_leading();
     let changes = node.changes();
     far.shutdown(Shutdown::Read).unwrap();
     assert!(node.hold(Duration::from_secs(1)).is_none());

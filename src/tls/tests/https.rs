@@ -112,8 +112,8 @@ fn files_that_a_command_cannot_use_are_named() {
     }
 }
 
-/// Who was removed, or whose certificate has ended, must not go on by what was proved before. A member offers no such
-/// thing; whoever answers in its place may.
+/// A member that was removed, or whose certificate has ended, must not go on by what it proved before. A member offers no
+/// such thing; a stranger that answers in its place may.
 #[test]
 fn each_connection_proves_anew_who_is_there() {
     let (folder, authority) = (Folder::new(), Authority::new("hc").unwrap());

@@ -214,7 +214,7 @@ fn those_who_ask_at_one_time_share_what_the_members_told() {
     assert!((1..=4).contains(&questions), "{questions} questions");
 }
 
-/// The moment is that of the hosts, and not of who reads the files.
+/// The moment is that of the hosts, and not of the reader of the files.
 #[test]
 fn a_command_shows_an_election_in_each_form_that_fits_it() {
     let folder = tempfile::tempdir().unwrap();

@@ -129,6 +129,16 @@ fn a_cleanup_that_hangs_or_fails_is_told_and_the_deadline_holds() {
     assert_eq!(told, format!("electd: cannot run the cleanup /no/such/program: {why}\n"));
 }
 
+/// A guard with this limit whose cleanup has begun, and does not end by itself. It has three seconds more.
+fn cleans_on(folder: &Path, limit: &str) -> Guard {
+    let cleanup = program(folder, "cleanup", "touch cleans; exec sleep 100000");
+    let alarms = [3600 * SECOND, 3606 * SECOND];
+    let setup = Setup { cleanup: &cleanup, alarms, limit, ..Setup::of("exit 3") };
+    let guard = setup.start(folder);
+    until(folder, "cleans");
+    guard
+}
+
 /// How many seconds a cleanup had that did not end in time, and what was said.
 fn killed_after(folder: &Path) -> (f64, String) {
     let told = text(folder, "stderr");
@@ -141,11 +151,7 @@ fn killed_after(folder: &Path) -> (f64, String) {
 #[story]
 fn a_cleanup_ends_before_the_leadership_that_is_not_renewed() {
     let folder = tempfile::tempdir().unwrap();
-    let cleanup = program(folder.path(), "cleanup", "touch cleans; exec sleep 100000");
-    let alarms = [3600 * SECOND, 3606 * SECOND];
-    let setup = Setup { cleanup: &cleanup, alarms, limit: "3600000", ..Setup::of("exit 3") };
-    let mut guard = setup.start(folder.path());
-    until(folder.path(), "cleans");
+    let mut guard = cleans_on(folder.path(), "3600000");
     guard.kill(1);
     assert_eq!(guard.end().code(), Some(3));
     let (after, told) = killed_after(folder.path());
@@ -229,11 +235,7 @@ fn nothing_of_the_command_is_left_when_the_cleanup_begins() {
 #[story]
 fn a_cleanup_gets_as_long_as_a_command_gets_to_stop() {
     let folder = tempfile::tempdir().unwrap();
-    let cleanup = program(folder.path(), "cleanup", "touch cleans; exec sleep 100000");
-    let alarms = [3600 * SECOND, 3606 * SECOND];
-    let setup = Setup { cleanup: &cleanup, alarms, limit: "100", ..Setup::of("exit 3") };
-    let mut guard = setup.start(folder.path());
-    until(folder.path(), "cleans");
+    let mut guard = cleans_on(folder.path(), "100");
     guard.term(6 * SECOND);
     guard.kill(6 * SECOND);
     guard.term(600 * SECOND);
