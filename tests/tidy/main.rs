@@ -3,6 +3,7 @@
 
 mod figures;
 mod floors;
+mod ratchets;
 mod rules;
 
 use std::collections::{BTreeMap, BTreeSet};
