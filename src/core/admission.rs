@@ -3,8 +3,9 @@
 //! The dialer says HELLO, the accepter WELCOME or REJECT. A member counts a peer as alive before its WELCOME leaves,
 //! so that no candidate wins without having asked a member that knows of it. (C2)
 
-use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
+
+use sha2::{Digest, Sha256};
 
 use super::api::Output;
 use super::context::Context;
@@ -61,9 +62,10 @@ fn is_idle(state: &State, peer: NodeId, now: Time) -> bool {
 /// number, and cannot find that of any other: so a process that was greeted under a false name cannot pretend to
 /// be the member that greeted it. (C6)
 fn instance_for(state: &State, peer: NodeId) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    (state.settings.instance, peer).hash(&mut hasher);
-    hasher.finish()
+    let mut hash = Sha256::new();
+    hash.update(state.settings.instance.to_be_bytes());
+    hash.update(peer.0.as_bytes());
+    hash.finalize().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 /// A connection to a peer is open: says hello.
@@ -183,9 +185,7 @@ fn say_what_was_lost(turn: &mut Turn<'_>, peer: NodeId) {
             becoming::ask_for_release(&mut turn.cx, epoch, peer);
         }
         _ if turn.cx.state.leads() => heartbeat::beat_to(&mut turn.cx, vec![peer]),
-        _ => {
-            handover::repeat_release(&mut turn.cx, peer);
-        }
+        _ => handover::repeat_release(&mut turn.cx, peer),
     }
 }
 

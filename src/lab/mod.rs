@@ -53,14 +53,30 @@ impl Lab {
             Ok(question) => question,
             Err(sentence) => return Response::error(400, sentence),
         };
-        let before = self.running.fetch_add(1, Ordering::Relaxed);
-        let run = (before < MOST_RUNS).then(|| question.experiment().run());
-        self.running.fetch_sub(1, Ordering::Relaxed);
-        match run {
-            None => Response::error(503, "too many runs are under way; try again in a moment"),
-            Some(Ok(observed)) => Response::json(200, &answer::object(&question, &observed)),
-            Some(Err(trouble @ Trouble::Breach(_))) => Response::error(500, trouble.to_string()),
-            Some(Err(trouble)) => Response::error(400, question.complaint(&trouble)),
+        let Some(_place) = self.place() else {
+            return Response::error(503, "too many runs are under way; try again in a moment");
+        };
+        match question.experiment().run() {
+            Ok(observed) => Response::json(200, &answer::object(&question, &observed)),
+            Err(trouble @ Trouble::Breach(_)) => Response::error(500, trouble.to_string()),
+            Err(trouble) => Response::error(400, question.complaint(&trouble)),
         }
+    }
+
+    /// The place of a run, unless all are taken.
+    fn place(&self) -> Option<RunPlace<'_>> {
+        let place = RunPlace { running: &self.running };
+        (self.running.fetch_add(1, Ordering::Relaxed) < MOST_RUNS).then_some(place)
+    }
+}
+
+/// The place of a run that is under way. It is free again when the run is over, also if that panics.
+struct RunPlace<'l> {
+    running: &'l AtomicUsize,
+}
+
+impl Drop for RunPlace<'_> {
+    fn drop(&mut self) {
+        self.running.fetch_sub(1, Ordering::Relaxed);
     }
 }

@@ -261,3 +261,14 @@ fn each_formula_is_told_with_its_numbers() {
     });
     insta::assert_snapshot!("formulas", told.join("\n"));
 }
+
+#[test]
+fn a_run_that_panics_gives_its_place_back() {
+    let lab = Lab::default();
+    let run = std::panic::catch_unwind(|| {
+        let _place = lab.place();
+        panic!("as a run might");
+    });
+    assert!(run.is_err());
+    assert_eq!(lab.running.load(Ordering::Relaxed), 0);
+}

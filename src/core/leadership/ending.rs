@@ -70,23 +70,24 @@ pub fn preempted(turn: &mut Turn<'_>, from: NodeId, epoch: Epoch, rank: Rank, vo
     // A member that an operator chose before may not know yet that this leader has given up on it.
     let next = state.course.switchover().is_some_and(|s| s.to == from);
     let (leads, outdated) = (state.leads(), state.view().epoch > epoch);
-    match state.leads_in(epoch) && handover::gives_way_to(&turn.cx, rank, votes, next) {
-        true if !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() => {
+    if state.leads_in(epoch) && handover::gives_way_to(&turn.cx, rank, votes, next) {
+        if !votes.is_empty() && Fault::LeadsAfterRelease.is_planted() {
             let release = release::release_message(turn.cx.state, epoch, Some(from));
             turn.cx.send_all(turn.cx.all_others(), release);
+        } else if next {
+            switchover::chosen_takes_over(turn, from);
+        } else {
+            handover::give_way(turn, from);
         }
-        true if next => switchover::chosen_takes_over(turn, from),
-        true => handover::give_way(turn, from),
-        false if leads || outdated => turn.cx.send_view(from),
+    } else if leads || outdated {
+        turn.cx.send_view(from);
+    } else if handover::is_about_to_lead(turn, epoch) {
         // Some members have its task already; it leads in this epoch before it releases it.
-        false if handover::is_about_to_lead(turn, epoch) => {}
-        false
-            if handover::repeat_release(&mut turn.cx, from)
-                || !release::may_disown(turn.cx.state, epoch) => {}
-        false => {
-            // An earlier incarnation of this member led, and never will again.
-            turn.cx.raise_round(epoch);
-            turn.cx.send(from, release::release_message(turn.cx.state, epoch, None));
-        }
+    } else if release::gave_up(turn.cx.state).is_some() {
+        handover::repeat_release(&mut turn.cx, from);
+    } else if release::may_disown(turn.cx.state, epoch) {
+        // An earlier incarnation of this member led, and never will again.
+        turn.cx.raise_round(epoch);
+        turn.cx.send(from, release::release_message(turn.cx.state, epoch, None));
     }
 }

@@ -95,11 +95,11 @@ pub fn eligible_for_long_enough(cx: &Context<'_>, id: NodeId) -> bool {
     due.is_some_and(|due| due <= cx.now)
 }
 
-/// Tells a member that this one gave up the greatest epoch known, if it did.
-pub fn repeat_release(cx: &mut Context<'_>, to: NodeId) -> bool {
-    let Some((epoch, successor)) = release::gave_up(cx.state) else { return false };
-    cx.send(to, release::release_message(cx.state, epoch, successor));
-    true
+/// Sends a member the release of the greatest epoch known, if this member gave that up.
+pub fn repeat_release(cx: &mut Context<'_>, to: NodeId) {
+    if let Some((epoch, successor)) = release::gave_up(cx.state) {
+        cx.send(to, release::release_message(cx.state, epoch, successor));
+    }
 }
 
 /// Stops leading, tells all others, and awaits the successor. (H8)
