@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::control::{self, WHO_MAY};
+use crate::limits::plain_json;
 
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,7 +58,8 @@ pub(super) fn understand<T: DeserializeOwned>(
 ) -> Result<T, ClientError> {
     let stranger = |reason: String| ClientError::Stranger { address: address.to_owned(), reason };
     if code == 200 {
-        return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
+        return serde_json::from_str(&plain_json(text))
+            .map_err(|error| stranger(error.to_string()));
     }
     match serde_json::from_str(text) {
         Ok(Refusal { error }) => Err(ClientError::Refused { code, sentence: error }),
