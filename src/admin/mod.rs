@@ -21,6 +21,7 @@
 //! | `peers` | `GET /peers/NAME/status`: what another member shows |
 //! | `elections` | `GET /elections/last`: an election, merged from what all members recorded |
 //! | `guard` | which clients may give commands |
+//! | `host` | the names by which a server is asked, and the pages that ask |
 //! | `response` | an answer to bytes |
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
@@ -40,6 +41,7 @@ mod exchange;
 pub(crate) mod fuzz;
 pub mod group;
 mod guard;
+mod host;
 mod inbound;
 mod line;
 pub mod listener;

@@ -21,6 +21,7 @@ use super::connection;
 use super::control::Control;
 use super::dispatch::Shared;
 use super::guard::{Access, Token};
+use super::host::Names;
 use super::limits;
 use super::serving::Serving;
 
@@ -49,26 +50,27 @@ impl Server {
         handle: H,
         token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_secured(listener, handle, token, Security::default())
+        Server::start_secured(listener, handle, token, Security::default(), [])
     }
 
     /// Starts to serve HTTPS, if this has credentials. Then a client that shows the certificate of a member may give
-    /// commands too.
+    /// commands too. It may ask by these names too, beside those of the members.
     ///
     /// # Errors
     /// If the system has no descriptor or thread left.
-    pub(crate) fn start_secured<H: Handle>(
+    pub(crate) fn start_secured<'a, H: Handle>(
         listener: TcpListener,
         handle: H,
         token: impl Into<Token>,
         security: Security,
+        names: impl IntoIterator<Item = &'a str>,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
         // Every accepted socket inherits this.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        let access = Access::Admin(token.into(), security);
+        let access = Access::Admin { token: token.into(), security, names: Names::new(names) };
         let serving = serve(ADMIN, socket, handle, access)?;
         Ok(Server { address, _serving: serving })
     }

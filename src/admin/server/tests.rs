@@ -105,7 +105,7 @@ fn two_members() -> [(Server, Shows, Arc<Credentials>); 2] {
     listeners.map(|(name, listener)| {
         let (security, node) = (Security::new(credentials.next()), Shows::new(name, &places));
         let own = security.now().unwrap();
-        let server = Server::start_secured(listener, node.clone(), None, security).unwrap();
+        let server = Server::start_secured(listener, node.clone(), None, security, []).unwrap();
         (server, node, own)
     })
 }

@@ -245,3 +245,32 @@ fn a_process_attaches_by_the_control_socket_alone_and_asks_for_that() {
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("Upgrade header"), "{answer}");
 }
+
+/// The name of a page of his leads to a node by now, so to the browser its answers are his.
+#[test]
+fn a_stranger_whose_name_leads_to_a_node_reads_and_commands_nothing() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let asked = |line: &str, host: &str| {
+        let token = format!("Authorization: Bearer {TOKEN}");
+        let text =
+            format!("{line} HTTP/1.1\r\nHost: {host}\r\n{token}\r\nContent-Length: 0\r\n\r\n");
+        ask(server.local_addr(), &text).code
+    };
+    for line in [
+        "GET /",
+        "GET /status",
+        "GET /events",
+        "GET /peers/b/status",
+        "GET /nothing",
+        "POST /drain",
+    ] {
+        assert_eq!(asked(line, "evil.example:7201"), 403, "{line}");
+    }
+    assert!(node.commands().is_empty());
+    for host in ["127.0.0.1:7201", "localhost", "electd"] {
+        assert_eq!(asked("GET /status", host), 200, "{host}");
+    }
+    let old = ask(server.local_addr(), "GET /status HTTP/1.0\r\n\r\n");
+    assert_eq!(old.code, 200, "the probe of a load balancer");
+}
