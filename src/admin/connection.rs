@@ -97,7 +97,8 @@ impl<H: Handle> Connection<'_, H> {
     /// Gives the node a command. Returns the outcome in words.
     fn carry_out(&self, command: Command) -> Response {
         if !self.talk.line.place().begin(Purpose::Command) {
-            return Response::error(503, "too many commands are under way; try again in a moment");
+            let sentence = "too many commands are under way; try again in a moment";
+            return Response::not_now(503, sentence);
         }
         let response = carry_out(command, self.shared.handle());
         self.talk.line.place().end();
@@ -170,6 +171,7 @@ fn carry_out<H: Handle>(command: Command, handle: &H) -> Response {
         ),
         Err(CommandError::Invalid(sentence)) => Response::error(400, sentence),
         Err(CommandError::Refused(sentence)) => Response::error(409, sentence),
+        Err(CommandError::NotNow(sentence)) => Response::not_now(409, sentence),
         Err(CommandError::Unanswered(sentence)) => Response::error(503, sentence),
     }
 }

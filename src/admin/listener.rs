@@ -54,7 +54,7 @@ impl Listener {
                     Some(code) => {
                         let sentence =
                             format!("{} tells no events: HTTP status {code}", self.address);
-                        Err(ClientError::Refused { code, sentence })
+                        Err(ClientError::Refused { code, passes: false, sentence })
                     }
                     None => break,
                 };

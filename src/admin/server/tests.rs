@@ -128,7 +128,7 @@ fn over_https_the_certificate_of_any_member_lets_a_command_pass_until_it_is_remo
     node.status.lock().members.retain(|member| member.name == "a");
     let refused = commands(&server, "a", &of_b).unwrap_err();
     assert!(
-        matches!(&refused, ClientError::Refused { code: 403, sentence }
+        matches!(&refused, ClientError::Refused { code: 403, sentence, .. }
         if sentence.starts_with("commands over TCP need the certificate of a member")),
         "{refused}"
     );

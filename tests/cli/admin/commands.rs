@@ -141,15 +141,18 @@ fn each_failure_has_its_code_and_the_nodes_words() {
     let node = FakeNode::new();
     let server = node.serve();
     type Failure = fn(String) -> CommandError;
-    let failures: [(Failure, u16); 3] = [
+    let failures: [(Failure, u16); 4] = [
         (CommandError::Invalid, 400),
         (CommandError::Refused, 409),
+        (CommandError::NotNow, 409),
         (CommandError::Unanswered, 503),
     ];
     for (failure, code) in failures {
         node.set(|state| state.outcome = Err(failure("no leader to resign".to_owned())));
         let answer = post(server.local_addr(), "/resign", &[], "");
         assert_eq!((answer.code, answer.error().as_str()), (code, "no leader to resign"));
+        let passes = matches!(failure(String::new()), CommandError::NotNow(_));
+        assert_eq!(answer.json()["try_again"] == true, passes, "{answer:?}");
     }
 }
 
@@ -183,7 +186,8 @@ fn whoever_may_open_the_control_socket_commands() {
     assert_eq!(node.commands(), [resign_to("node-1")]);
     let other = Recipient { cluster: "other", ..to };
     let anybody = Order::post("resign", &json!({}));
-    let Err(ClientError::Refused { code: 409, sentence }) = client.command(other, &anybody) else {
+    let Err(ClientError::Refused { code: 409, sentence, .. }) = client.command(other, &anybody)
+    else {
         panic!("another cluster's command was taken");
     };
     assert!(sentence.contains("node-1 of cluster demo"), "{sentence}");
