@@ -99,7 +99,8 @@ impl OrderArgs {
         self.print(&achieved)
     }
 
-    fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
+    /// Prints what a command achieved.
+    pub fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
         let Achieved { result, successor, .. } = achieved;
         match self.output.output {
             Output::Json if successor.is_none() => print::json(&json!({ "result": result })),
