@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
+use super::summary::{health_words, rank_words, summary, warnings};
 use super::*;
+use crate::cli::crowded;
 use crate::core::durable::Durable;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::Kept;
@@ -68,7 +70,7 @@ hosts      {crowd}
         "\
 node       n1, its state in /no/such/n1
 asked as   {}
-its rank   none: no file; without one it is not eligible
+its rank   WARNING: none: no file; without one it is not eligible
 its check  `/no/check` every 2s, each for at most 1s; unhealthy after 3 failures in a row, healthy after 2 passes; \
 alone: lead
 its health passes
@@ -81,6 +83,55 @@ its address WARNING: it means loopback
     );
     assert_eq!(without_jobs(&shown), format!("{first}{last}"));
     assert_eq!(summary(&config, None), first);
+}
+
+/// Without that of a host that is slow.
+fn without_job(warnings: &mut Vec<Value>) {
+    warnings.retain(|warning| !warning.as_str().unwrap().starts_with("its jobs: "));
+}
+
+#[test]
+fn programs_are_warned_of_all_that_people_are_warned_of() {
+    let config = config(51);
+    let found = found(&config, Ok(Duration::from_secs(9)));
+    let shown = summary(&config, Some(&found));
+    let mut warned = json!(warnings(&config, Some(&found), &[]));
+    without_job(warned.as_array_mut().unwrap());
+    let count = without_jobs(&shown).matches("WARNING: ").count();
+    assert_eq!(warned.as_array().unwrap().len(), count, "{shown}{warned:#}");
+    for kind in [
+        "trust_refused has",
+        "hosts: ",
+        "its rank: none",
+        "its hook: ",
+        "its disk: ",
+        "its address: ",
+    ] {
+        assert!(
+            warned.as_array().unwrap().iter().any(|it| it.as_str().unwrap().starts_with(kind)),
+            "{warned:#}"
+        );
+    }
+}
+
+#[test]
+fn a_member_that_could_never_lead_is_told_from_one_that_is_ill_just_now() {
+    let mut config = config(3);
+    config.members[0].health = None;
+    let lacking = |config: &Config, sample: Outcome| {
+        Found { sample, ..found(config, Ok(Duration::ZERO)) }.could_never_lead()
+    };
+    let ranked = || Ok(Sample { value: 7, from: "x".to_owned() });
+    assert_eq!(lacking(&config, ranked()), None);
+    let why = "n1 could not lead: it has no rank: no file";
+    assert_eq!(lacking(&config, Err("no file".to_owned())).as_deref(), Some(why));
+    config.members[0].health = config.members[1].health.clone();
+    let why = "n1 could not lead: its health check, /no/check, cannot be run here";
+    assert_eq!(lacking(&config, ranked()).as_deref(), Some(why));
+    config.members[0].health.as_mut().unwrap().program = "false".into();
+    assert_eq!(lacking(&config, ranked()), None, "it may pass later");
+    config.members[0].role = Role::Witness;
+    assert_eq!(lacking(&config, Err("no file".to_owned())), None, "nor is it to lead");
 }
 
 /// Any search takes longer than no time.
@@ -124,7 +175,10 @@ fn what_a_check_found_is_put_in_words() {
     };
     assert_eq!(health(None, ""), "passes");
     assert_eq!(health(None, "well"), "passes: well");
-    assert_eq!(health(Some("exit 1"), "ill"), "fails: exit 1; unhealthy, a node does not lead");
+    assert_eq!(
+        health(Some("exit 1"), "ill"),
+        "WARNING: fails: exit 1; unhealthy, a node does not lead"
+    );
     let sample = Sample { value: 7, from: "the file x".to_owned() };
     assert_eq!(rank_words(&Ok(sample)), "7 (the file x)");
     let none = "tls        none: use it in a network that you trust, see docs/security.md\n";
@@ -271,12 +325,23 @@ fn programs_get_each_value_in_its_place() {
     told["node_health"] = json!({ "passes": false, "output": "ill", "failure": "exit 1" });
     told["unresolved"] = json!([found.unresolved[0].object()]);
     told["hidden"] = "it means loopback".into();
-    assert_eq!(object(&config, Some(&found), &[]), told);
+    let of_host = |found: &Found<'_>| {
+        let mut object = object(&config, Some(found), &[]);
+        without_job(object["warnings"].as_array_mut().unwrap());
+        object
+    };
+    let address = "its address: it means loopback";
+    let peers = format!("its peers: {}", &found.unresolved[0].words()["WARNING: ".len()..]);
+    let ill = "its health: fails: exit 1; unhealthy, a node does not lead";
+    let rank = "its rank: none: no file; without one it is not eligible";
+    told["warnings"] = json!([rank, ill, address, peers]);
+    assert_eq!(of_host(&found), told);
     found.sample = Ok(Sample { value: 7, from: "the file x".to_owned() });
     told["node_rank"] = json!({ "value": 7, "from": "the file x" });
     found.health = None;
     told["node_health"] = Value::Null;
-    assert_eq!(object(&config, Some(&found), &[]), told);
+    told["warnings"] = json!([address, peers]);
+    assert_eq!(of_host(&found), told);
     config.rank = super::tests::config(1).rank;
     let fixed = object(&config, None, &[]);
     assert_eq!(fixed["members"][0]["rank_every_ms"], Value::Null, "an id does not change");
@@ -285,7 +350,7 @@ fn programs_get_each_value_in_its_place() {
     let told = object(&majority, Some(&found), &[]);
     assert_eq!((&told["disk_is_slow"], &told["realtime"]), (&json!(true), &json!(true)));
     assert_eq!(told["realtime_refused"], Urgent::of(&majority).refused());
-    assert_eq!(told["warnings"], json!(majority.warnings));
+    assert_eq!(told["warnings"], json!(warnings(&majority, Some(&found), &[])));
     let of = guarantee(&majority);
     let times = [of.worst_failover, of.crash_failover, of.proven_failover, of.unsteady];
     let times = times.map(|time| time.map(millis).unwrap());
