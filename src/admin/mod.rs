@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `server`, `serving` | the two servers, from start to end |
 //! | `site` | a server that belongs to no node |
+//! | `door` | the listening socket of a server |
 //! | `acceptor` | the thread that accepts clients, and starts a thread for each |
 //! | `places` | the places of the connections, and who has to go when none is free |
 //! | `talk` | a conversation with one client: question, answer |
@@ -35,6 +36,7 @@ pub mod client;
 mod connection;
 pub mod control;
 mod dispatch;
+mod door;
 mod elections;
 mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]

@@ -20,6 +20,7 @@ use super::acceptor::Crew;
 use super::connection;
 use super::control::Control;
 use super::dispatch::Shared;
+use super::door::Door;
 use super::guard::{Access, Token};
 use super::host::Names;
 use super::limits;
@@ -92,10 +93,7 @@ impl Server {
 
 /// The HTTP server on the control socket of a node: any client that can open the socket may give commands. Dropping
 /// it stops it too.
-pub struct ControlServer {
-    _control: Control,
-    _serving: Serving,
-}
+pub struct ControlServer(Serving);
 
 impl ControlServer {
     /// Starts to serve at most 64 connections. A connection that asks `GET /exec` is given to `attach`, which answers
@@ -109,25 +107,24 @@ impl ControlServer {
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
         let access = Access::Control(Box::new(attach));
-        let serving = serve(CONTROL, control.socket()?, handle, access)?;
-        Ok(ControlServer { _control: control, _serving: serving })
+        serve(CONTROL, Door::File(control), handle, access).map(ControlServer)
     }
 
     /// Stops, as [`Server::stop`].
     pub fn stop(self) {
-        drop(self);
+        drop(self.0);
     }
 }
 
 fn serve<H: Handle>(
     crew: Crew,
-    listener: Socket,
+    door: impl Into<Door>,
     handle: H,
     access: Access,
 ) -> io::Result<Serving> {
     let shared = Shared::new(handle, access);
     let places = shared.places().clone();
-    Serving::start(crew, listener, places, move |place| connection::serve(&shared, place))
+    Serving::start(crew, door, places, move |place| connection::serve(&shared, place))
 }
 
 #[cfg(all(test, feature = "tls"))]
