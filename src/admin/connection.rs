@@ -62,10 +62,11 @@ impl<H: Handle> Connection<'_, H> {
             begun => begun?,
         }
         loop {
-            let asked = match self.talk.hear(until)? {
+            let mut asked = match self.talk.hear(until)? {
                 Ok(asked) => asked,
                 Err(over) => return Ok(End::Over(over)),
             };
+            asked.request.came_by_tls = self.talk.line.has_tls();
             if let Some(end) = self.answer(&asked)? {
                 return Ok(end);
             }
