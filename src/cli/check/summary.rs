@@ -108,3 +108,63 @@ fn hook_words(hooks: &HooksConfig) -> String {
         format!("{WARNING}{program} is not on this host, or this user may not run it")
     }
 }
+
+#[cfg(test)]
+pub(super) mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::cli::check::tests::{config, found, without_jobs};
+    use crate::core::types::Role;
+
+    /// Without that of a host that is slow.
+    pub(in crate::cli::check) fn without_job(warnings: &mut Vec<Value>) {
+        warnings.retain(|warning| !warning.as_str().unwrap().starts_with("its jobs: "));
+    }
+
+    #[test]
+    fn programs_are_warned_of_all_that_people_are_warned_of() {
+        let config = config(51);
+        let found = found(&config, Ok(Duration::from_secs(9)));
+        let shown = summary(&config, Some(&found));
+        let mut warned = json!(warnings(&config, Some(&found), &[]));
+        without_job(warned.as_array_mut().unwrap());
+        let count = without_jobs(&shown).matches("WARNING: ").count();
+        assert_eq!(warned.as_array().unwrap().len(), count, "{shown}{warned:#}");
+        for kind in [
+            "trust_refused has",
+            "hosts: ",
+            "its rank: none",
+            "its hook: ",
+            "its disk: ",
+            "its address: ",
+        ] {
+            assert!(
+                warned.as_array().unwrap().iter().any(|it| it.as_str().unwrap().starts_with(kind)),
+                "{warned:#}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_member_that_could_never_lead_is_told_from_one_that_is_ill_just_now() {
+        let mut config = config(3);
+        config.members[0].health = None;
+        let lacking = |config: &Config, sample: Outcome| {
+            Found { sample, ..found(config, Ok(Duration::ZERO)) }.could_never_lead()
+        };
+        let ranked = || Ok(Sample { value: 7, from: "x".to_owned() });
+        assert_eq!(lacking(&config, ranked()), None);
+        let why = "n1 could not lead: it has no rank: no file";
+        assert_eq!(lacking(&config, Err("no file".to_owned())).as_deref(), Some(why));
+        config.members[0].health = config.members[1].health.clone();
+        let why = "n1 could not lead: its health check, /no/check, cannot be run here";
+        assert_eq!(lacking(&config, ranked()).as_deref(), Some(why));
+        config.members[0].health.as_mut().unwrap().program = "false".into();
+        assert_eq!(lacking(&config, ranked()), None, "it may pass later");
+        config.members[0].role = Role::Witness;
+        assert_eq!(lacking(&config, Err("no file".to_owned())), None, "nor is it to lead");
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use super::summary::tests::without_job;
 use super::summary::{health_words, rank_words, summary, warnings};
 use super::*;
 use crate::cli::crowded;
@@ -12,7 +13,7 @@ use crate::core::types::Epoch;
 use crate::store::{Record, Store};
 
 /// Members that share one host, with a health check and a hook.
-fn config(members: usize) -> Config {
+pub(super) fn config(members: usize) -> Config {
     let member = |at: usize| {
         let id = format!("00000000-0000-4000-8000-{at:0>12}");
         json!({ "name": format!("n{at}"), "id": id, "address": format!("10.0.0.1:{}", 7000 + at) })
@@ -26,7 +27,7 @@ fn config(members: usize) -> Config {
     crate::config::parse(&text.to_string(), Path::new("/c.json")).unwrap()
 }
 
-fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
+pub(super) fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
     let node = &config.members[0];
     Found {
         node,
@@ -41,7 +42,7 @@ fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
 }
 
 /// Without the line of a host that is slow.
-fn without_jobs(shown: &str) -> String {
+pub(super) fn without_jobs(shown: &str) -> String {
     let lines = shown.lines().filter(|line| !line.starts_with("its jobs "));
     lines.map(|line| format!("{line}\n")).collect()
 }
@@ -83,55 +84,6 @@ its address WARNING: it means loopback
     );
     assert_eq!(without_jobs(&shown), format!("{first}{last}"));
     assert_eq!(summary(&config, None), first);
-}
-
-/// Without that of a host that is slow.
-fn without_job(warnings: &mut Vec<Value>) {
-    warnings.retain(|warning| !warning.as_str().unwrap().starts_with("its jobs: "));
-}
-
-#[test]
-fn programs_are_warned_of_all_that_people_are_warned_of() {
-    let config = config(51);
-    let found = found(&config, Ok(Duration::from_secs(9)));
-    let shown = summary(&config, Some(&found));
-    let mut warned = json!(warnings(&config, Some(&found), &[]));
-    without_job(warned.as_array_mut().unwrap());
-    let count = without_jobs(&shown).matches("WARNING: ").count();
-    assert_eq!(warned.as_array().unwrap().len(), count, "{shown}{warned:#}");
-    for kind in [
-        "trust_refused has",
-        "hosts: ",
-        "its rank: none",
-        "its hook: ",
-        "its disk: ",
-        "its address: ",
-    ] {
-        assert!(
-            warned.as_array().unwrap().iter().any(|it| it.as_str().unwrap().starts_with(kind)),
-            "{warned:#}"
-        );
-    }
-}
-
-#[test]
-fn a_member_that_could_never_lead_is_told_from_one_that_is_ill_just_now() {
-    let mut config = config(3);
-    config.members[0].health = None;
-    let lacking = |config: &Config, sample: Outcome| {
-        Found { sample, ..found(config, Ok(Duration::ZERO)) }.could_never_lead()
-    };
-    let ranked = || Ok(Sample { value: 7, from: "x".to_owned() });
-    assert_eq!(lacking(&config, ranked()), None);
-    let why = "n1 could not lead: it has no rank: no file";
-    assert_eq!(lacking(&config, Err("no file".to_owned())).as_deref(), Some(why));
-    config.members[0].health = config.members[1].health.clone();
-    let why = "n1 could not lead: its health check, /no/check, cannot be run here";
-    assert_eq!(lacking(&config, ranked()).as_deref(), Some(why));
-    config.members[0].health.as_mut().unwrap().program = "false".into();
-    assert_eq!(lacking(&config, ranked()), None, "it may pass later");
-    config.members[0].role = Role::Witness;
-    assert_eq!(lacking(&config, Err("no file".to_owned())), None, "nor is it to lead");
 }
 
 /// Any search takes longer than no time.
