@@ -54,16 +54,24 @@ struct Refusal {
     try_again: bool,
 }
 
-/// The content of an answer with this code.
+/// The content of an answer with this code, without characters that would disguise what people read of it.
 pub(super) fn understand<T: DeserializeOwned>(
+    address: &str,
+    code: u16,
+    text: &str,
+) -> Result<T, ClientError> {
+    understand_as_it_is(address, code, &if code == 200 { plain_json(text) } else { text.into() })
+}
+
+/// The content of an answer with this code, byte for byte.
+pub(super) fn understand_as_it_is<T: DeserializeOwned>(
     address: &str,
     code: u16,
     text: &str,
 ) -> Result<T, ClientError> {
     let stranger = |reason: String| ClientError::Stranger { address: address.to_owned(), reason };
     if code == 200 {
-        return serde_json::from_str(&plain_json(text))
-            .map_err(|error| stranger(error.to_string()));
+        return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
     }
     match serde_json::from_str(text) {
         Ok(Refusal { error, try_again: passes }) => {

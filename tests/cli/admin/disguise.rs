@@ -134,7 +134,6 @@ fn what_a_node_says_is_shown_without_what_would_disguise_it() {
         "undrain",
         "pause",
         "switchover --to node-1",
-        "record",
     ] {
         let words: Vec<&str> = command.split(' ').collect();
         let args = [&words[1..], &["--admin", &address]].concat();

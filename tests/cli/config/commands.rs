@@ -280,17 +280,12 @@ fn init_says_what_differs_in_a_file_that_exists() {
     for (args, differs) in [
         (&["--member", "a=10.0.0.1", "b=db2:7301"][..], "it has the member w"),
         (
-            &["--member", "a=10.0.0.1", "b=db2:7301", "w=10.0.0.3"],
-            "the role of w is witness, not member",
-        ),
-        (
             &["--member", "a=10.0.0.9", "b=db2:7301", "c=h", "--witness", "w=10.0.0.3"],
             "the address of a is 10.0.0.1:7101, not 10.0.0.9:7101; the admin address of a is 10.0.0.1:7201, not \
              10.0.0.9:7201; it has no member c",
         ),
         (&[&given[..], &["--cluster", "x"]].concat(), "cluster is demo, not x"),
         (&[&given[..], &["--quorum", "none"]].concat(), "quorum is majority, not none"),
-        (&[&given[..], &["--preempt", "never"]].concat(), "preempt is "),
         (&[&given[..], &["--timing", "wan"]].concat(), "timing.failure is 500ms, not 3s"),
         (&[&given[..], &["--data-dir", "/x"]].concat(), "data_dir is /var/lib/electd, not /x"),
         (&[&given[..], &["--tls"]].concat(), "a has no `tls`; b has no `tls`; w has no `tls`"),
