@@ -51,7 +51,7 @@ install-files:
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd-exec@.service > $(UNITS)/electd-exec@.service
 	install -D -m 644 packaging/electd.sysusers $(USERS)/electd.conf
 	install -d $(DOC)/docs $(DOC)/examples
-	install -m 644 README.md LICENSE CONTRIBUTING.md SECURITY.md $(DOC)
+	install -m 644 README.md LICENSE NOTICE CONTRIBUTING.md SECURITY.md $(DOC)
 	install -m 644 docs/*.md docs/*.svg docs/*.png $(DOC)/docs
 	install -d $(DOC)/docs/spec
 	install -m 644 docs/spec/* $(DOC)/docs/spec
@@ -158,7 +158,7 @@ fuzz: cargo ## feed the decoders of outside input with odd bytes: make fuzz [SEC
 TLA = target/spec/bin/tla
 $(TLA): | cargo
 	$(CARGO) install --quiet --root target/spec --locked --version 0.1.0 tlaplus-cli || { \
-		echo "tlaplus-cli is missing, which checks the specification: cargo has to reach crates.io once" >&2; exit 1; }
+		echo "tlaplus-cli is missing, which checks the specification: cargo has to fetch it once" >&2; exit 1; }
 
 spec: $(TLA) ## check the specification in TLA+: the rules hold, and each planted mistake is found
 	@set -e; for model in docs/spec/*.cfg; do \

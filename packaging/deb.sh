@@ -15,7 +15,8 @@ if command -v strip >/dev/null; then strip --strip-unneeded "$tree/usr/bin/elect
 
 doc=$tree/usr/share/doc/electd
 install -d -m 755 "$tree/etc/electd"
-mv "$doc/LICENSE" "$doc/copyright"
+{ cat "$doc/LICENSE"; echo; cat "$doc/NOTICE"; } > "$doc/copyright"
+rm "$doc/LICENSE"
 gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
 gzip -9n "$tree"/usr/share/man/man1/*.1
 

@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustix::process::setpriority_process;
 use socket2::{SockAddr, Socket};
 
+use super::door::Door;
 use super::limits;
 use super::places::{Place, Places};
 
@@ -25,7 +26,7 @@ pub struct Crew {
 /// Accepts clients.
 pub struct Acceptor<'a> {
     pub crew: Crew,
-    pub listener: &'a Socket,
+    pub door: &'a Door,
     pub places: &'a Places,
     /// Serves the client that has this place until it is gone.
     pub serve: &'a (dyn Fn(Place<'_>) + Sync),
@@ -40,7 +41,7 @@ impl<'a> Acceptor<'a> {
         thread::scope(|scope| {
             let mut threads = Vec::new();
             while !places.is_closing() {
-                match self.listener.accept() {
+                match self.door.accept() {
                     Ok((socket, client)) => threads.extend(self.receive(scope, socket, &client)),
                     Err(error) => self.pause_after(&error),
                 }
@@ -76,8 +77,8 @@ impl<'a> Acceptor<'a> {
     /// would spin.
     fn pause_after(&mut self, error: &io::Error) {
         let is_over = self.places.is_closing();
-        if is_over || [ErrorKind::ConnectionAborted, ErrorKind::Interrupted].contains(&error.kind())
-        {
+        let passing = [ErrorKind::ConnectionAborted, ErrorKind::Interrupted, ErrorKind::WouldBlock];
+        if is_over || passing.contains(&error.kind()) {
             return;
         }
         self.report(&format!("cannot accept a client: {error}"));
@@ -111,7 +112,7 @@ fn join_ended(threads: Vec<ScopedJoinHandle<'_, ()>>) -> Vec<ScopedJoinHandle<'_
 
 #[cfg(test)]
 mod tests {
-    use std::net::{Shutdown, TcpListener, TcpStream};
+    use std::net::{TcpListener, TcpStream};
     use std::sync::mpsc;
     use std::time::Duration;
 
@@ -134,15 +135,10 @@ mod tests {
 
     #[test]
     fn a_lack_of_descriptors_makes_room_and_is_logged_once_a_minute() {
-        let listener = Socket::from(TcpListener::bind("127.0.0.1:0").unwrap());
+        let door = Door::from(Socket::from(TcpListener::bind("127.0.0.1:0").unwrap()));
         let (places, serve) = (Places::default(), |_: Place<'_>| {});
-        let mut acceptor = Acceptor {
-            crew: CREW,
-            listener: &listener,
-            places: &places,
-            serve: &serve,
-            reported: None,
-        };
+        let mut acceptor =
+            Acceptor { crew: CREW, door: &door, places: &places, serve: &serve, reported: None };
         let line = "WARN : test: cannot accept a client: Too many open files (os error 24); the connection that has not \
                     got on for longest gives way";
         let now = Instant::now();
@@ -202,12 +198,12 @@ mod tests {
     }
 
     /// Stops a server when it is dropped.
-    struct Stops<'a>(&'a Places, &'a Socket);
+    struct Stops<'a>(&'a Places, &'a Door);
 
     impl Drop for Stops<'_> {
         fn drop(&mut self) {
             self.0.close();
-            self.1.shutdown(Shutdown::Both).unwrap();
+            self.1.close();
         }
     }
 
@@ -217,20 +213,15 @@ mod tests {
         let long = Duration::from_secs(20);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (listener, places) = (Socket::from(listener), Places::default());
+        let (door, places) = (Door::from(Socket::from(listener)), Places::default());
         let (tell, told) = mpsc::channel();
         let serve = |_: Place<'_>| {
             tell.send(rustix::thread::gettid()).unwrap();
             panic!("on purpose");
         };
-        let acceptor = Acceptor {
-            crew: CREW,
-            listener: &listener,
-            places: &places,
-            serve: &serve,
-            reported: None,
-        };
-        let stops = Stops(&places, &listener);
+        let acceptor =
+            Acceptor { crew: CREW, door: &door, places: &places, serve: &serve, reported: None };
+        let stops = Stops(&places, &door);
         let lines = thread::scope(|scope| {
             scope.spawn(move || {
                 let _stops = stops;

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use thiserror::Error;
 
 use super::control::{self, WHO_MAY};
+use crate::limits::plain_json;
 
 /// Why there is no answer, in words.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -28,6 +29,8 @@ pub enum ClientError {
     Refused {
         /// The HTTP status code.
         code: u16,
+        /// Whether the same may succeed later.
+        passes: bool,
         /// The node's own words.
         sentence: String,
     },
@@ -47,10 +50,21 @@ pub enum ClientError {
 #[derive(Deserialize)]
 struct Refusal {
     error: String,
+    #[serde(default)]
+    try_again: bool,
 }
 
-/// The content of an answer with this code.
+/// The content of an answer with this code, without characters that would disguise what people read of it.
 pub(super) fn understand<T: DeserializeOwned>(
+    address: &str,
+    code: u16,
+    text: &str,
+) -> Result<T, ClientError> {
+    understand_as_it_is(address, code, &if code == 200 { plain_json(text) } else { text.into() })
+}
+
+/// The content of an answer with this code, byte for byte.
+pub(super) fn understand_as_it_is<T: DeserializeOwned>(
     address: &str,
     code: u16,
     text: &str,
@@ -60,7 +74,10 @@ pub(super) fn understand<T: DeserializeOwned>(
         return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
     }
     match serde_json::from_str(text) {
-        Ok(Refusal { error }) => Err(ClientError::Refused { code, sentence: error }),
+        Ok(Refusal { error, try_again: passes }) => {
+            let sentence = error.replace('\n', "\n  "); // none of its lines stands for one of ours
+            Err(ClientError::Refused { code, passes, sentence })
+        }
         Err(_) => Err(stranger(format!("HTTP status {code}"))),
     }
 }
@@ -209,7 +226,7 @@ mod tests {
         let told = |code, text| understand::<u64>("h:1", code, text);
         assert_eq!(told(200, "7"), Ok(7));
         let sentence = "no leader is known".to_owned();
-        let refused = Err(ClientError::Refused { code: 409, sentence });
+        let refused = Err(ClientError::Refused { code: 409, passes: false, sentence });
         assert_eq!(told(409, r#"{"error": "no leader is known"}"#), refused);
         let no_json = "expected value at line 1 column 1";
         for (code, text, reason) in [
@@ -242,7 +259,7 @@ mod tests {
         let other = "node-2 answers there".to_owned();
         for (error, words) in [
             (ClientError::NotServed, "it has no \"admin\" address in the configuration"),
-            (ClientError::Refused { code: 409, sentence }, "no leader is known"),
+            (ClientError::Refused { code: 409, passes: false, sentence }, "no leader is known"),
             (ClientError::Other(other), "node-2 answers there"),
         ] {
             assert_eq!(error.to_string(), words);

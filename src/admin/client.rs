@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::{Asked, FROZEN, STILL_WAITS, UNKNOWN, understand};
+use super::answer::{Asked, FROZEN, STILL_WAITS, UNKNOWN, understand, understand_as_it_is};
 use super::control;
 use super::exchange::{Endless, Exchange};
 use super::guard;
@@ -220,7 +220,11 @@ impl Client {
     /// # Errors
     /// If nobody answers there, or not as electd does.
     pub fn recording(&self, address: &str) -> Result<String, ClientError> {
-        self.get::<Box<RawValue>>(address, "flight").map(|document| document.get().to_owned())
+        let question = question(address, "GET", "flight", "Connection: close\r\n", "");
+        let (code, text) = self.ask(address, &question, ANSWER, FROZEN)?;
+        // Its checksum is of these bytes.
+        understand_as_it_is::<Box<RawValue>>(address, code, &text)
+            .map(|document| document.get().to_owned())
     }
 
     fn get<T: DeserializeOwned>(&self, address: &str, path: &str) -> Result<T, ClientError> {
@@ -266,13 +270,24 @@ impl Client {
         timeout: Duration,
         silence: &str,
     ) -> Result<T, ClientError> {
+        let (code, text) = self.ask(address, question, timeout, silence)?;
+        understand(address, code, &text)
+    }
+
+    /// The same, as its code and its body.
+    fn ask(
+        &self,
+        address: &str,
+        question: &str,
+        timeout: Duration,
+        silence: &str,
+    ) -> Result<(u16, String), ClientError> {
         let [connect, timeout] = [CONNECT, timeout].map(|usual| self.timeout.unwrap_or(usual));
         let place = Asked { address, connect, silence };
         let mut exchange = Exchange::open(address, self.trust.as_ref(), connect)
             .map_err(|error| place.not_reached(&error))?;
         let answer = exchange.ask(question, timeout).and_then(|()| exchange.answer(timeout));
-        let (code, text) = answer.map_err(|error| place.not_answered(&error))?;
-        understand(address, code, &text)
+        answer.map_err(|error| place.not_answered(&error))
     }
 }
 

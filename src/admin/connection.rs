@@ -62,10 +62,11 @@ impl<H: Handle> Connection<'_, H> {
             begun => begun?,
         }
         loop {
-            let asked = match self.talk.hear(until)? {
+            let mut asked = match self.talk.hear(until)? {
                 Ok(asked) => asked,
                 Err(over) => return Ok(End::Over(over)),
             };
+            asked.request.came_by_tls = self.talk.line.has_tls();
             if let Some(end) = self.answer(&asked)? {
                 return Ok(end);
             }
@@ -97,7 +98,8 @@ impl<H: Handle> Connection<'_, H> {
     /// Gives the node a command. Returns the outcome in words.
     fn carry_out(&self, command: Command) -> Response {
         if !self.talk.line.place().begin(Purpose::Command) {
-            return Response::error(503, "too many commands are under way; try again in a moment");
+            let sentence = "too many commands are under way; try again in a moment";
+            return Response::not_now(503, sentence);
         }
         let response = carry_out(command, self.shared.handle());
         self.talk.line.place().end();
@@ -170,6 +172,7 @@ fn carry_out<H: Handle>(command: Command, handle: &H) -> Response {
         ),
         Err(CommandError::Invalid(sentence)) => Response::error(400, sentence),
         Err(CommandError::Refused(sentence)) => Response::error(409, sentence),
+        Err(CommandError::NotNow(sentence)) => Response::not_now(409, sentence),
         Err(CommandError::Unanswered(sentence)) => Response::error(503, sentence),
     }
 }

@@ -4,11 +4,14 @@
 
 use std::fs;
 use std::io::{self, ErrorKind};
+use std::net::Shutdown;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::time::Duration;
 
-use socket2::Socket;
+use parking_lot::Mutex;
+use socket2::{SockAddr, Socket};
 
 use super::group;
 use crate::net::unix;
@@ -44,13 +47,25 @@ pub fn of_address(address: &str) -> Option<&Path> {
     address.strip_prefix(SCHEME).map(Path::new)
 }
 
+/// How often a node looks whether its control socket is still there.
+const LOOK: Duration = Duration::from_secs(1);
+
 /// A listening control socket. Dropping it removes its file.
 #[derive(Debug)]
 pub struct Control {
-    socket: Socket,
-    file: PathBuf,
+    state: PathBuf,
+    group: Option<u32>,
+    present: Mutex<Present>,
+}
+
+/// The socket and its file, which somebody may remove while the node runs.
+#[derive(Debug)]
+struct Present {
+    socket: Arc<Socket>,
     /// The device and the number of the file: a later node may have replaced it.
     identity: (u64, u64),
+    /// Whether the log says already that it is gone and cannot be made anew.
+    is_lost: bool,
 }
 
 impl Control {
@@ -61,33 +76,77 @@ impl Control {
     /// # Errors
     /// If the socket cannot be made or given to the group, or another kind of file has the socket's name.
     pub fn listen(state: &Path, group: Option<u32>) -> io::Result<Control> {
-        let file = path(state);
         if let Some(group) = group {
             group::let_in(state, group);
         }
-        match fs::symlink_metadata(&file) {
-            Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
-            Ok(_) => return Err(io::Error::other("a file that is no socket is there: remove it")),
-            Err(error) if error.kind() == ErrorKind::NotFound => {}
-            Err(error) => return Err(error),
-        }
-        let socket = unix::bind(&file, group)?;
-        let made = fs::symlink_metadata(&file)?;
-        socket.listen(BACKLOG)?;
-        Ok(Control { socket, file, identity: (made.dev(), made.ino()) })
+        let (socket, identity) = bind(state, group)?;
+        let present = Present { socket: socket.into(), identity, is_lost: false };
+        Ok(Control { state: state.to_owned(), group, present: Mutex::new(present) })
     }
 
-    /// A copy of the socket, to accept from.
-    pub(super) fn socket(&self) -> io::Result<Socket> {
-        self.socket.try_clone()
+    /// Waits for the next client, for a second at most. If the file was removed meanwhile, as cleaners of folders do, it
+    /// is made anew.
+    pub(super) fn accept(&self) -> io::Result<(Socket, SockAddr)> {
+        let socket = self.present.lock().socket.clone();
+        let accepted = socket.accept();
+        self.look_after();
+        accepted
     }
+
+    /// Wakes whoever waits for a client.
+    pub(super) fn close(&self) {
+        let _ = self.present.lock().socket.shutdown(Shutdown::Both);
+    }
+
+    fn look_after(&self) {
+        let mut present = self.present.lock();
+        let (file, state) = (path(&self.state), &self.state);
+        if identity(&file).is_ok_and(|found| found == present.identity) {
+            return;
+        }
+        match bind(state, self.group) {
+            Ok((socket, identity)) => {
+                log::warn!("the control socket {} was removed; it is there again", file.display());
+                *present = Present { socket: socket.into(), identity, is_lost: false };
+            }
+            Err(error) => {
+                if !std::mem::replace(&mut present.is_lost, true) {
+                    log::warn!(
+                        "the control socket {} was removed and cannot be made anew, so no command reaches this node by it: \
+                         {error}",
+                        file.display()
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// A listening socket in this folder, with the device and the number of its file.
+fn bind(state: &Path, group: Option<u32>) -> io::Result<(Socket, (u64, u64))> {
+    let file = path(state);
+    match fs::symlink_metadata(&file) {
+        Ok(left) if left.file_type().is_socket() => fs::remove_file(&file)?,
+        Ok(_) => return Err(io::Error::other("a file that is no socket is there: remove it")),
+        Err(error) if error.kind() == ErrorKind::NotFound => {}
+        Err(error) => return Err(error),
+    }
+    let socket = unix::bind(&file, group)?;
+    let made = identity(&file)?;
+    socket.listen(BACKLOG)?;
+    socket.set_read_timeout(Some(LOOK))?; // of an accept; what is accepted has none
+    Ok((socket, made))
+}
+
+fn identity(file: &Path) -> io::Result<(u64, u64)> {
+    fs::symlink_metadata(file).map(|file| (file.dev(), file.ino()))
 }
 
 impl Drop for Control {
     fn drop(&mut self) {
-        let present = fs::symlink_metadata(&self.file).map(|file| (file.dev(), file.ino()));
-        if present.is_ok_and(|present| present == self.identity) {
-            let _ = fs::remove_file(&self.file); // the next node replaces it
+        let file = path(&self.state);
+        if identity(&file).is_ok_and(|found| found == self.present.get_mut().identity) {
+            let _ = fs::remove_file(&file); // the next node replaces it
         }
     }
 }
@@ -119,6 +178,7 @@ mod tests {
     use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 
     use super::*;
+    use crate::node::logged::logged;
 
     #[test]
     fn it_is_the_owners_alone_and_replaces_what_a_dead_process_left() {
@@ -188,13 +248,38 @@ mod tests {
     #[test]
     fn what_has_taken_the_place_of_its_file_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let control = Control::listen(folder.path(), None).unwrap();
-        let (device, number) = control.identity;
+        let mut control = Control::listen(folder.path(), None).unwrap();
+        let (device, number) = control.present.get_mut().identity;
         for identity in [(device + 1, number), (device, number + 1)] {
-            let file = path(folder.path());
-            drop(Control { socket: control.socket().unwrap(), file, identity });
+            let socket = control.present.get_mut().socket.clone();
+            let present = Mutex::new(Present { socket, identity, is_lost: false });
+            drop(Control { state: folder.path().to_owned(), group: None, present });
             assert!(path(folder.path()).exists(), "{identity:?}");
         }
+    }
+
+    #[test]
+    fn a_file_that_is_removed_is_made_anew_and_another_that_has_its_name_is_told_once() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = path(folder.path());
+        let control = Control::listen(folder.path(), None).unwrap();
+        let late = || control.accept().map(drop).unwrap_err().kind();
+        fs::remove_file(&file).unwrap();
+        let removed = format!("WARN : the control socket {} was removed", file.display());
+        let lines = logged(|| assert_eq!(late(), ErrorKind::WouldBlock));
+        assert_eq!(lines, [format!("{removed}; it is there again")]);
+        assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
+        let client = dial(&file, Duration::ZERO).unwrap();
+        assert!(logged(|| drop(control.accept().unwrap())).is_empty());
+        drop(client);
+        fs::remove_file(&file).unwrap();
+        fs::write(&file, "mine").unwrap();
+        let lines = logged(|| assert_eq!([late(), late()], [ErrorKind::WouldBlock; 2]));
+        let lost = "and cannot be made anew, so no command reaches this node by it: a file that is no socket is there";
+        assert_eq!(lines, [format!("{removed} {lost}: remove it")]);
+        fs::remove_file(&file).unwrap();
+        assert_eq!(logged(|| _ = late()).len(), 1);
+        assert_eq!(reach(folder.path()), Reach::Open);
     }
 
     #[test]

@@ -50,6 +50,14 @@ impl<H: Handle> Shared<H> {
         &self.elections
     }
 
+    /// Whether a request is for this node, as its Host says.
+    fn admit_host(&self, request: &Request) -> Result<(), Response> {
+        match &self.access {
+            Access::Admin { names, .. } => names.admit(request, || self.handle.status()),
+            Access::Control(_) => Ok(()), // no browser opens the socket
+        }
+    }
+
     /// The credentials for TLS, if the server has TLS.
     pub fn security(&self) -> Security {
         self.access.security()
@@ -100,6 +108,9 @@ pub fn answer<H: Handle>(
     shared: &Shared<H>,
     proves: impl Fn(&str) -> bool,
 ) -> Answer {
+    if let Err(stranger) = shared.admit_host(request) {
+        return Answer::Now(stranger);
+    }
     match Route::<H>::commanded(request) {
         Some(takes) => admit(request, shared, proves)
             .and_then(|()| takes.command(request, body))
@@ -125,7 +136,7 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
     match &shared.access {
         Access::Control(_) if request.has("upgrade") => Ok(()),
         Access::Control(_) => Err(Response::error(400, "ask for it with an Upgrade header")),
-        Access::Admin(..) => {
+        Access::Admin { .. } => {
             Err(Response::error(403, "processes attach by the control socket alone"))
         }
     }

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use parking_lot::RwLock;
 
+use super::host::{self, Names};
 use super::request::Request;
 use super::response::Response;
 use crate::node::status::Status;
@@ -55,8 +56,8 @@ pub type Attach = Box<dyn Fn(UnixStream) + Send + Sync>;
 /// The way by which the clients of a server come.
 pub enum Access {
     /// Over TCP, with TLS or without: a client may give commands with this token, or with the certificate of a
-    /// member.
-    Admin(Token, Security),
+    /// member. It asks by one of these names.
+    Admin { token: Token, security: Security, names: Names },
     /// By the control socket: any client that can open it may give commands, and attach a process to the node.
     Control(Attach),
 }
@@ -65,7 +66,7 @@ impl Access {
     /// The credentials for TLS, if there is TLS.
     pub fn security(&self) -> Security {
         match self {
-            Access::Admin(_, security) => security.clone(),
+            Access::Admin { security, .. } => security.clone(),
             Access::Control(_) => Security::default(),
         }
     }
@@ -82,13 +83,13 @@ pub fn admit(
     own: &Status,
     proves: impl Fn(&str) -> bool,
 ) -> Result<(), Response> {
-    let Access::Admin(token, security) = access else { return Ok(()) };
-    if own.members.iter().any(|member| proves(&member.name)) {
-        return Ok(());
-    }
+    let Access::Admin { token, security, .. } = access else { return Ok(()) };
     let token = token.present();
     if token.as_deref().is_some_and(|token| bears(request, token)) {
         return Ok(());
+    }
+    if own.members.iter().any(|member| proves(&member.name)) {
+        return host::refuse_foreign_page(request); // a browser has the token for no page, and its certificate for all
     }
     Err(Response::error(403, refusal(token.is_some(), security.now().is_some())))
 }
@@ -152,9 +153,13 @@ mod tests {
         Request::parse(text.as_bytes()).unwrap().unwrap().0
     }
 
+    fn over_tcp(token: Token) -> Access {
+        Access::Admin { token, security: Security::default(), names: Names::default() }
+    }
+
     /// Whether a POST with these headers passes over TCP.
     fn passes(headers: &str, token: Option<&str>) -> bool {
-        let access = Access::Admin(Token::new(token.map(str::to_owned)), Security::default());
+        let access = over_tcp(Token::new(token.map(str::to_owned)));
         admit(&request(headers), &access, &Status::default(), |_| false).is_ok()
     }
 
@@ -180,7 +185,7 @@ mod tests {
         let nobody = Status::default();
         let control = Access::Control(Box::new(drop));
         assert!(admit(&request(""), &control, &nobody, |_| false).is_ok());
-        let access = Access::Admin(Token::default(), Security::default());
+        let access = over_tcp(Token::default());
         assert!(admit(&request(""), &access, &nobody, |_| true).is_err(), "it was removed");
     }
 
@@ -206,7 +211,7 @@ mod tests {
     #[test]
     fn a_refusal_says_which_proofs_there_are() {
         let refused = |token: Option<&str>| {
-            let access = Access::Admin(Token::new(token.map(str::to_owned)), Security::default());
+            let access = over_tcp(Token::new(token.map(str::to_owned)));
             admit(&request(""), &access, &Status::default(), |_| false).unwrap_err()
         };
         assert_eq!(refused(Some("s3cret")), Response::error(403, refusal(true, false)));
@@ -230,7 +235,7 @@ mod tests {
 
     #[test]
     fn the_certificate_of_a_member_lets_a_command_pass() {
-        let access = Access::Admin(Token::default(), Security::default());
+        let access = over_tcp(Token::default());
         let member = |name: &str| crate::node::status::MemberStatus {
             name: name.to_owned(),
             ..Default::default()
@@ -239,6 +244,10 @@ mod tests {
         let passes = |shown: &str| admit(&request(""), &access, &own, |name| name == shown).is_ok();
         assert!(passes("a") && passes("b"));
         assert!(!passes("c"), "it is no member");
+        let by_page = request("Origin: https://evil.example\r\n");
+        assert!(admit(&by_page, &access, &own, |name| name == "a").is_err(), "its browser has it");
+        let control = Access::Control(Box::new(drop));
+        assert!(admit(&by_page, &control, &own, |_| false).is_ok(), "no browser opens that");
     }
 
     #[test]

@@ -91,6 +91,11 @@ impl<'a> Line<'a> {
         Ok(())
     }
 
+    /// Whether it has TLS.
+    pub fn has_tls(&self) -> bool {
+        self.session.is_some()
+    }
+
     /// Whether the client has shown the certificate of the member of this name.
     pub fn proves(&self, name: &str) -> bool {
         self.session.as_ref().is_some_and(|session| session.prove(name).is_ok())

@@ -3,6 +3,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 
 use super::answer::{ClientError, no_more_events};
+use crate::limits::plain_json;
 use crate::node::events::Event;
 
 /// A line has one event.
@@ -36,7 +37,7 @@ impl Listener {
             let line = self.line()?;
             // Skips events of a kind that this version does not know.
             if let Some(document) = line.strip_prefix("data:")
-                && let Ok(event) = serde_json::from_str(document)
+                && let Ok(event) = serde_json::from_str(&plain_json(document))
             {
                 return Ok(event);
             }
@@ -53,7 +54,7 @@ impl Listener {
                     Some(code) => {
                         let sentence =
                             format!("{} tells no events: HTTP status {code}", self.address);
-                        Err(ClientError::Refused { code, sentence })
+                        Err(ClientError::Refused { code, passes: false, sentence })
                     }
                     None => break,
                 };

@@ -7,6 +7,7 @@
 //! |---|---|
 //! | `server`, `serving` | the two servers, from start to end |
 //! | `site` | a server that belongs to no node |
+//! | `door` | the listening socket of a server |
 //! | `acceptor` | the thread that accepts clients, and starts a thread for each |
 //! | `places` | the places of the connections, and who has to go when none is free |
 //! | `talk` | a conversation with one client: question, answer |
@@ -21,6 +22,7 @@
 //! | `peers` | `GET /peers/NAME/status`: what another member shows |
 //! | `elections` | `GET /elections/last`: an election, merged from what all members recorded |
 //! | `guard` | which clients may give commands |
+//! | `host` | the names by which a server is asked, and the pages that ask |
 //! | `response` | an answer to bytes |
 //! | `metrics`, `process` | `GET /metrics`: a node in figures, and its process |
 //! | `stream` | `GET /events`: the events of a node, for as long as a client wants |
@@ -34,12 +36,14 @@ pub mod client;
 mod connection;
 pub mod control;
 mod dispatch;
+mod door;
 mod elections;
 mod exchange;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) mod fuzz;
 pub mod group;
 mod guard;
+mod host;
 mod inbound;
 mod line;
 pub mod listener;

@@ -24,7 +24,8 @@ pub fn answer(request: &Request, paths: &[String]) -> Response {
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; connect-src 'self'; \
          frame-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
     );
-    let page = PAGE.replace("{{nonce}}", &nonce);
+    let scheme = if request.came_by_tls { "https" } else { "http" };
+    let page = PAGE.replace("{{nonce}}", &nonce).replacen("{{scheme}}", scheme, 1);
     let page = page.replacen("{{style}}", STYLE, 1).replacen("{{script}}", SCRIPT, 1);
     Response::page(page, policy)
 }
@@ -54,6 +55,21 @@ mod tests {
         assert_eq!(between("<style nonce=\"NONCE\">\n", "</style>"), include_str!("page/page.css"));
         let scripts = [include_str!("page/page.js"), include_str!("page/election.js")].join("\n");
         assert_eq!(between("<script nonce=\"NONCE\">\n", "</script>"), scripts);
+    }
+
+    /// A proxy may speak TLS before nodes that do not.
+    #[test]
+    fn a_page_leads_to_other_members_by_what_this_node_speaks() {
+        let text =
+            "GET / HTTP/1.1\r\nHost: n\r\nAccept: text/html\r\nX-Forwarded-Proto: https\r\n\r\n";
+        let mut request = Request::parse(text.as_bytes()).unwrap().unwrap().0;
+        let mut shows = |came_by_tls, scheme: &str| {
+            request.came_by_tls = came_by_tls;
+            let page = String::from_utf8(answer(&request, &[]).body).unwrap();
+            page.contains(&format!("<html lang=\"en\" data-scheme=\"{scheme}\">"))
+        };
+        assert!(shows(false, "http") && shows(true, "https"));
+        assert!(!SCRIPT.contains("location.protocol"), "that is what a proxy speaks");
     }
 
     #[test]

@@ -21,6 +21,8 @@ pub struct Request {
     pub old: bool,
     /// The length of the body that follows.
     pub body_length: usize,
+    /// Whether it came by TLS to this address itself: in front of it may be a proxy that speaks TLS.
+    pub came_by_tls: bool,
     headers: Vec<(String, String)>,
 }
 
@@ -61,6 +63,7 @@ impl Request {
             query: query_of(parsed.path.unwrap_or_default()).to_owned(),
             old: parsed.version == Some(0),
             body_length: 0,
+            came_by_tls: false, // the connection knows
             headers,
         };
         request.body_length = request.checked_length()?;

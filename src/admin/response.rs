@@ -67,6 +67,11 @@ impl Response {
         Response::json(code, &json!({ "error": sentence.as_ref() }))
     }
 
+    /// A refusal that passes: the same request may succeed later.
+    pub fn not_now(code: u16, sentence: impl AsRef<str>) -> Response {
+        Response::json(code, &json!({ "error": sentence.as_ref(), "try_again": true }))
+    }
+
     /// The same answer, naming the methods of the path.
     pub fn allowing(self, methods: &'static str) -> Response {
         Response { allow: Some(methods), ..self }

@@ -20,7 +20,9 @@ use super::acceptor::Crew;
 use super::connection;
 use super::control::Control;
 use super::dispatch::Shared;
+use super::door::Door;
 use super::guard::{Access, Token};
+use super::host::Names;
 use super::limits;
 use super::serving::Serving;
 
@@ -49,26 +51,27 @@ impl Server {
         handle: H,
         token: impl Into<Token>,
     ) -> io::Result<Server> {
-        Server::start_secured(listener, handle, token, Security::default())
+        Server::start_secured(listener, handle, token, Security::default(), [])
     }
 
     /// Starts to serve HTTPS, if this has credentials. Then a client that shows the certificate of a member may give
-    /// commands too.
+    /// commands too. It may ask by these names too, beside those of the members.
     ///
     /// # Errors
     /// If the system has no descriptor or thread left.
-    pub(crate) fn start_secured<H: Handle>(
+    pub(crate) fn start_secured<'a, H: Handle>(
         listener: TcpListener,
         handle: H,
         token: impl Into<Token>,
         security: Security,
+        names: impl IntoIterator<Item = &'a str>,
     ) -> io::Result<Server> {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
         // Every accepted socket inherits this.
         socket.set_tcp_nodelay(true)?;
         socket.set_send_buffer_size(SEND_BUFFER)?;
-        let access = Access::Admin(token.into(), security);
+        let access = Access::Admin { token: token.into(), security, names: Names::new(names) };
         let serving = serve(ADMIN, socket, handle, access)?;
         Ok(Server { address, _serving: serving })
     }
@@ -90,10 +93,7 @@ impl Server {
 
 /// The HTTP server on the control socket of a node: any client that can open the socket may give commands. Dropping
 /// it stops it too.
-pub struct ControlServer {
-    _control: Control,
-    _serving: Serving,
-}
+pub struct ControlServer(Serving);
 
 impl ControlServer {
     /// Starts to serve at most 64 connections. A connection that asks `GET /exec` is given to `attach`, which answers
@@ -107,25 +107,24 @@ impl ControlServer {
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
         let access = Access::Control(Box::new(attach));
-        let serving = serve(CONTROL, control.socket()?, handle, access)?;
-        Ok(ControlServer { _control: control, _serving: serving })
+        serve(CONTROL, Door::File(control), handle, access).map(ControlServer)
     }
 
     /// Stops, as [`Server::stop`].
     pub fn stop(self) {
-        drop(self);
+        drop(self.0);
     }
 }
 
 fn serve<H: Handle>(
     crew: Crew,
-    listener: Socket,
+    door: impl Into<Door>,
     handle: H,
     access: Access,
 ) -> io::Result<Serving> {
     let shared = Shared::new(handle, access);
     let places = shared.places().clone();
-    Serving::start(crew, listener, places, move |place| connection::serve(&shared, place))
+    Serving::start(crew, door, places, move |place| connection::serve(&shared, place))
 }
 
 #[cfg(all(test, feature = "tls"))]

@@ -1,18 +1,16 @@
 //! A server's thread that accepts clients, from its start to its certain end.
 
 use std::io;
-use std::net::Shutdown;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use socket2::Socket;
-
 use super::acceptor::{Acceptor, Crew};
+use super::door::Door;
 use super::places::{Place, Places};
 
 /// The accepting thread of a server, which waits for the threads of its clients. Dropping it ends all of them.
 pub struct Serving {
-    listener: Arc<Socket>,
+    door: Arc<Door>,
     places: Arc<Places>,
     thread: Option<JoinHandle<()>>,
 }
@@ -24,25 +22,24 @@ impl Serving {
     /// If the system has no thread left.
     pub fn start(
         crew: Crew,
-        listener: Socket,
+        door: impl Into<Door>,
         places: Arc<Places>,
         serve: impl Fn(Place<'_>) + Send + Sync + 'static,
     ) -> io::Result<Serving> {
-        let listener = Arc::new(listener);
-        let (own, own_places) = (listener.clone(), places.clone());
+        let door = Arc::new(door.into());
+        let (own, own_places) = (door.clone(), places.clone());
         let builder = thread::Builder::new().name(crew.name.to_owned()).stack_size(crew.stack);
         let thread = builder.spawn(move || {
-            Acceptor { crew, listener: &own, places: &own_places, serve: &serve, reported: None }
-                .run();
+            Acceptor { crew, door: &own, places: &own_places, serve: &serve, reported: None }.run();
         })?;
-        Ok(Serving { listener, places, thread: Some(thread) })
+        Ok(Serving { door, places, thread: Some(thread) })
     }
 }
 
 impl Drop for Serving {
     fn drop(&mut self) {
         self.places.close();
-        let _ = self.listener.shutdown(Shutdown::Both); // wakes the thread that accepts
+        self.door.close();
         let ended = self.thread.take().map(JoinHandle::join);
         if matches!(ended, Some(Err(_))) {
             log::error!("a thread of HTTP panicked; this is a defect");
@@ -58,6 +55,7 @@ mod tests {
     use std::time::Duration;
 
     use rustix::process::getpriority_process;
+    use socket2::Socket;
 
     use super::*;
     use crate::admin::limits;
@@ -75,7 +73,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let places = Arc::<Places>::default();
         let (tell, told) = mpsc::channel();
-        let serving = Serving::start(CREW, listener.into(), places.clone(), move |place| {
+        let serving = Serving::start(CREW, Socket::from(listener), places.clone(), move |place| {
             let name = thread::current().name().map(str::to_owned);
             tell.send((name, getpriority_process(None).unwrap())).unwrap();
             // It writes on while the server only stops to read, as to a client that takes no answer.
@@ -102,9 +100,9 @@ mod tests {
 
     #[test]
     fn a_panic_of_its_thread_is_told() {
-        let listener = Arc::new(Socket::from(TcpListener::bind("127.0.0.1:0").unwrap()));
+        let listener = Socket::from(TcpListener::bind("127.0.0.1:0").unwrap());
         let thread = Some(thread::spawn(|| panic!("on purpose")));
-        let serving = Serving { listener, places: Arc::default(), thread };
+        let serving = Serving { door: Arc::new(listener.into()), places: Arc::default(), thread };
         let lines = logged(|| drop(serving));
         assert_eq!(lines, ["ERROR : a thread of HTTP panicked; this is a defect"]);
     }

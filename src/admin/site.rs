@@ -2,13 +2,14 @@
 //! question.
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
 use std::time::Instant;
 
 use socket2::Socket;
 
 use super::acceptor::Crew;
+use super::host;
 use super::limits;
 use super::places::{Place, Places};
 use super::request::Request;
@@ -80,7 +81,7 @@ fn converse(talk: &mut Talk<'_>, answer: &dyn Fn(&Request) -> Response) -> io::R
 
 /// The refusal of a request, if it is not for this site.
 fn judge(request: &Request) -> Option<Response> {
-    if !request.header("host").is_some_and(is_of_this_host) {
+    if !host::is_for_loopback(request) {
         let sentence = "this site is for browsers on its own host: ask for it by http://127.0.0.1 or \
                         http://localhost, with its port";
         return Some(Response::error(403, sentence));
@@ -90,16 +91,6 @@ fn judge(request: &Request) -> Option<Response> {
         Response::error(405, format!("{} is not taken here; ask by GET", request.method))
             .allowing("GET, HEAD")
     })
-}
-
-/// Whether a Host header names this host. A page of a stranger, whose name leads to this host by now, has another.
-fn is_of_this_host(host: &str) -> bool {
-    let name = match host.rsplit_once(':') {
-        Some((name, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => host,
-    };
-    let address = name.trim_start_matches('[').trim_end_matches(']').parse::<IpAddr>();
-    name.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
 #[cfg(test)]

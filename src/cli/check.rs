@@ -1,5 +1,7 @@
 //! `electd check`: validates a configuration and explains it.
 
+mod summary;
+
 use std::time::Duration;
 
 use clap::Args;
@@ -10,15 +12,15 @@ use super::asker::Asker;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
-use super::meaning::{preemption, ranking};
 use super::print::{self, millis};
 use super::run::find_group;
 use super::urgent::Urgent;
-use super::{crowded, look, screen, token};
+use super::{screen, token};
 use crate::config::guarantee::Guarantee;
-use crate::config::{Config, HealthConfig, HooksConfig, MemberConfig, node_name};
+use crate::config::{Config, HealthConfig, MemberConfig, node_name};
 use crate::core::bounds;
 use crate::core::settings::{Quorum, Timing};
+use crate::core::types::Role;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::hooks::can_run;
 use crate::node::certificates::{self, Judged};
@@ -39,7 +41,7 @@ use crate::trace::length;
 /// that runs it; it says so if the state belongs to another one, as whom the node runs.
 ///
 /// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
-/// code is then 78.
+/// code is then 78. It is 1 if the member of --node could not lead, as it has no rank here or its health check is not there.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -95,6 +97,10 @@ impl Check {
                 print::result(&screen::on_terminal(&text, 3))
             }
             Output::Json => print::json(&object(&config, found.as_ref(), &certificates)),
+        }?;
+        match found.filter(|_| named.is_some()).and_then(|found| found.could_never_lead()) {
+            Some(why) => Err(CliError::new(Exit::No, why)),
+            None => Ok(()),
         }
     }
 }
@@ -117,6 +123,23 @@ struct Found<'c> {
 }
 
 impl Found<'_> {
+    /// Why the member could not lead whatever happens, although its role lets it. A health check that can be run and fails may
+    /// pass at another time.
+    fn could_never_lead(&self) -> Option<String> {
+        let Found { node, sample, .. } = self;
+        if node.role != Role::Member {
+            return None;
+        }
+        let why = match (sample, &node.health) {
+            (Err(why), _) => format!("it has no rank: {why}"),
+            (_, Some(health)) if !can_run(&health.program) => {
+                format!("its health check, {}, cannot be run here", health.program.display())
+            }
+            _ => return None,
+        };
+        Some(format!("{} could not lead: {why}", node.name))
+    }
+
     /// Whether the disk is too slow for these timings.
     fn disk_is_slow(&self, config: &Config) -> Option<bool> {
         let limit = bounds::longest_write(&config.timing);
@@ -154,50 +177,8 @@ fn guarantee(config: &Config) -> Guarantee {
 
 /// For people.
 fn text(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> String {
-    let summary = summary(config, found) + &tls(config, certificates);
+    let summary = summary::summary(config, found) + &tls(config, certificates);
     [summary, members(config), timings(config), guarantees(config)].join("\n")
-}
-
-fn summary(config: &Config, found: Option<&Found>) -> String {
-    let node = found.map(|found| found.node);
-    let checked = config.members.iter().filter(|member| member.health.is_some()).count();
-    let mut lines = vec![
-        ("cluster", config.cluster.clone()),
-        ("quorum", config.quorum.name().to_owned()),
-        ("algorithm", config.algorithm.name().to_owned()),
-        ("preempt", preemption(config.preempt)),
-        ("rank", ranking(config)),
-        ("data_dir", config.data_dir.display().to_string()),
-    ];
-    lines.extend(config.warnings.iter().map(|warning| ("file", format!("WARNING: {warning}"))));
-    if checked > 0 {
-        let all = config.members.len();
-        lines.push(("health", format!("{checked} of {all} members have a health check")));
-    }
-    let addresses = config.members.iter().map(|member| member.address.as_str());
-    lines.extend(crowded::words(addresses).map(|warning| ("hosts", warning)));
-    if let Some(node) = node {
-        let state = config.state_dir(&node.name);
-        lines.push(("node", format!("{}, its state in {}", node.name, state.display())));
-    }
-    if let Some(differs) = node.and_then(|node| stored_against_file(config, node)) {
-        lines.push(("its list", differs));
-    }
-    if let Some(found) = found {
-        lines.push(("asked as", found.asker.words()));
-        lines.push(("its rank", rank_words(&found.sample)));
-        if let Some(health) = &found.node.health {
-            lines.push(("its check", health.to_string()));
-        }
-        lines.extend(found.health.iter().map(|health| ("its health", health_words(health))));
-        lines.extend(found.node.hooks.as_ref().map(|hooks| ("its hook", hook_words(hooks))));
-        lines.extend(found.urgent.words().map(|words| ("real time", words)));
-        lines.push(("its disk", found.disk_words(config)));
-        lines.extend(look::problem(config).map(|words| ("its jobs", words)));
-        lines.extend(found.hidden.iter().map(|why| ("its address", format!("WARNING: {why}"))));
-        lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
-    }
-    lines.iter().map(|(key, value)| format!("{key:<10} {value}\n")).collect()
 }
 
 /// Whether the members speak TLS, and which certificates need attention.
@@ -223,33 +204,6 @@ fn tls(config: &Config, certificates: &[Judged]) -> String {
             .map(|warning| format!("{:<11}WARNING: {}: {warning}\n", "", judged.member))
     });
     format!("{:<11}{words}\n", "tls") + &warnings.collect::<String>()
-}
-
-/// The sample, in words.
-fn rank_words(sample: &Outcome) -> String {
-    match sample {
-        Ok(Sample { value, from }) => format!("{value} ({from})"),
-        Err(why) => format!("none: {why}; without one it is not eligible"),
-    }
-}
-
-/// The result of the health check, in words.
-fn health_words(found: &Finding) -> String {
-    match (&found.failure, found.output.as_str()) {
-        (Some(why), _) => format!("fails: {why}; unhealthy, a node does not lead"),
-        (None, "") => "passes".to_owned(),
-        (None, output) => format!("passes: {output}"),
-    }
-}
-
-/// The hook, which no check runs.
-fn hook_words(hooks: &HooksConfig) -> String {
-    let program = hooks.program.display();
-    if can_run(&hooks.program) {
-        program.to_string()
-    } else {
-        format!("WARNING: {program} is not on this host, or this user may not run it")
-    }
 }
 
 fn members(config: &Config) -> String {
@@ -320,7 +274,7 @@ fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Va
         "rank": config.rank.name(),
         "margin": config.margin.to_string(),
         "trust_refused": config.trust_refused,
-        "warnings": config.warnings,
+        "warnings": summary::warnings(config, found, certificates),
         "data_dir": config.data_dir,
         "node": node.map(|node| &node.name),
         "asked_as": found.map(|found| found.asker.name()),

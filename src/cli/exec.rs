@@ -150,10 +150,10 @@ fn outcome(end: End, name: &str, asked_once: bool, signal: i32) -> Result<(), Cl
             Err(CliError::silent(Exit::Command(128 + number)))
         }
         // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
-        End::NotGained if asked_once => Err(CliError::silent(Exit::NotGained)),
+        End::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
         End::NotGained => {
             let what = format!("{name} does not lead, and did not come to within --wait");
-            Err(CliError::new(Exit::NotGained, what))
+            Err(CliError::new(Exit::NotNow, what))
         }
         End::Lost => {
             let what = format!("{name} does not lead any more, and the command was ended");
@@ -247,8 +247,8 @@ mod tests {
             (End::Stopped(Some(7)), false, SIGTERM, silent(Exit::Command(7))),
             (End::Stopped(None), false, SIGTERM, silent(Exit::Command(143))),
             (End::Stopped(None), false, SIGHUP, silent(Exit::Command(129))),
-            (End::NotGained, true, 0, silent(Exit::NotGained)),
-            (End::NotGained, false, 0, said(Exit::NotGained, late)),
+            (End::NotGained, true, 0, silent(Exit::NotNow)),
+            (End::NotGained, false, 0, said(Exit::NotNow, late)),
             (End::Lost, true, 0, said(Exit::Lost, lost)),
             (End::NoAddress, true, 0, said(Exit::Listen, address)),
             (End::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),

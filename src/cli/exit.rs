@@ -23,8 +23,8 @@ pub enum Exit {
     Listen,
     /// The data directory is locked or cannot be written.
     DataDir,
-    /// Leadership was not gained in time.
-    NotGained,
+    /// Not now, and perhaps later: leadership was not gained in time, or something else is under way.
+    NotNow,
     /// The leadership was lost, and the command ended for it.
     Lost,
     /// The member was removed from the cluster.
@@ -50,7 +50,7 @@ impl Exit {
             Exit::Internal => 70,
             Exit::Listen => 71,
             Exit::DataDir => 73,
-            Exit::NotGained => 75,
+            Exit::NotNow => 75,
             Exit::Lost => 76,
             Exit::Removed => 77,
             Exit::Config => 78,
@@ -83,7 +83,7 @@ mod tests {
             (Exit::Internal, 70, "internal"),
             (Exit::Listen, 71, "cannot listen or have an --address"),
             (Exit::DataDir, 73, "data directory locked or not writable"),
-            (Exit::NotGained, 75, "leadership not gained in time"),
+            (Exit::NotNow, 75, "not now: leadership not gained in time, or try again"),
             (Exit::Lost, 76, "leadership lost"),
             (Exit::Removed, 77, "removed"),
             (Exit::Config, 78, "configuration"),

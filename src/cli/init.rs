@@ -1,5 +1,7 @@
 //! `electd init`: writes a configuration with fresh ids, on one machine or on many hosts.
 
+mod present;
+
 use std::fmt::Write as _;
 use std::fs::{self, OpenOptions};
 use std::io::{self, Write as _};
@@ -117,7 +119,7 @@ pub struct Init {
     #[arg(long, value_name = "NAME", requires_all = ["tls", "out"], conflicts_with_all = ["nodes", "member"])]
     renew: Option<String>,
 
-    /// If the file exists, leave it as it is, and succeed.
+    /// If the file exists, leave it as it is, and succeed if it has the cluster and the members that are asked for.
     #[arg(long, requires = "out", conflicts_with = "renew")]
     if_absent: bool,
 
@@ -165,6 +167,7 @@ impl Init {
             return certificates::renew(file, member);
         }
         if let Some(file) = self.out.as_ref().filter(|file| self.if_absent && file.exists()) {
+            present::compare(&self, file)?;
             print::message(&format!("{} exists, and is left as it is", file.display()));
             return Ok(());
         }

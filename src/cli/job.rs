@@ -254,7 +254,7 @@ impl Job {
             ) => Ok(()),
             Ok(End::Command(code)) => Err(CliError::silent(Exit::Command(code))),
             Ok(End::NotGained) => {
-                Err(CliError::new(Exit::NotGained, "this node did not come to lead within --wait"))
+                Err(CliError::new(Exit::NotNow, "this node did not come to lead within --wait"))
             }
             Err(_) => Err(CliError::new(Exit::Internal, "the thread of the job panicked")),
         }

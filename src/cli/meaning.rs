@@ -1,6 +1,6 @@
 //! What keys of a configuration mean, for `check`.
 
-use crate::config::Config;
+use crate::config::{Attribute, Config, MemberConfig};
 use crate::core::settings::{Preempt, RankKind};
 
 /// The meaning of `preempt`.
@@ -24,6 +24,13 @@ pub fn ranking(config: &Config) -> String {
         }
         kind => format!("by {}, then by id", kind.name()),
     };
+    let has_zero = |member: &MemberConfig| member.rank.attribute == Attribute::Priority(0);
+    let zero = if config.members.iter().any(has_zero) {
+        "; 0 is a priority like others: who is never to lead gets the role witness or observer"
+    } else {
+        ""
+    };
+    let by = by + zero;
     match config.margin {
         margin if margin.is_none() => by,
         margin => format!("{by}; preempts when it exceeds the leader's by more than {margin}"),
@@ -55,6 +62,12 @@ mod tests {
         let mut config = crate::config::parse(text, Path::new("c.json")).unwrap();
         assert_eq!(ranking(&config), "by id");
         config.rank = RankKind::Priority;
+        assert_eq!(ranking(&config), "by priority, then by id");
+        config.members[1].rank.attribute = Attribute::Priority(0);
+        let zero =
+            "; 0 is a priority like others: who is never to lead gets the role witness or observer";
+        assert_eq!(ranking(&config), format!("by priority, then by id{zero}"));
+        config.members[1].rank.attribute = Attribute::Priority(-1);
         assert_eq!(ranking(&config), "by priority, then by id");
         (config.rank, config.margin) = (RankKind::Cpu, Margin::Percent(10));
         let words = "by cpu, then by id; sampled again and again; preempts when it exceeds the leader's by more than 10%";

@@ -5,7 +5,7 @@ mod file;
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
 
-use crate::admin::client::Order;
+use crate::admin::client::{Achieved, Order};
 use crate::config::entry;
 use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
@@ -22,7 +22,8 @@ use super::print;
 /// Any node can be asked: it passes the command on to the leader, which makes one change at a time. The members of
 /// the configuration file found a cluster; afterwards the list that every node has stored counts.
 ///
-/// Exit codes: 0 done; 1 refused; 69 no node answers, or none could tell the outcome in time.
+/// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 no node answers, or none could tell the
+/// outcome in time.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -103,6 +104,10 @@ struct Remove {
     /// Remove it even if the live voters are no majority afterwards.
     #[arg(long)]
     force: bool,
+
+    /// If the cluster has no member of this name, change nothing and succeed.
+    #[arg(long)]
+    if_present: bool,
 }
 
 /// List the members, as the node with the latest view knows them.
@@ -184,10 +189,22 @@ impl Remove {
             let what = format!("\"{}\" is nobody's name: {NAME_RULE}", self.name);
             return Err(CliError::new(Exit::Usage, what)); // it would be part of a path
         }
-        let Remove { order, name, force } = self;
+        let Remove { order, name, force, if_present } = self;
         let query = if force { "?force=true" } else { "" };
         let remove = Order::delete(format!("members/{name}{query}"));
-        order.tell_any(&remove.ending_a_leadership()) // that member may be the leader
+        let remove = remove.ending_a_leadership(); // that member may be the leader
+        let is_gone = |asked: &[Asked]| if_present && is_absent(&name, asked);
+        let gone =
+            || Achieved { result: format!("{name} is no member"), successor: None, id: None };
+        let (client, asked) = order.ask()?;
+        if is_gone(&asked) {
+            return order.print(&gone());
+        }
+        match give(&client, &asked, &remove) {
+            // Somebody else removed it meanwhile, or the node that was asked did not know so yet.
+            Err(_) if if_present && is_gone(&order.ask()?.1) => order.print(&gone()),
+            done => order.print(&done?),
+        }
     }
 }
 
@@ -216,6 +233,13 @@ fn members(asked: &[Asked]) -> &[MemberStatus] {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
     latest.map(|status: &Status| &status.members[..]).unwrap_or_default()
+}
+
+/// Whether a leader knows no member of this name. A member that knows no leader may have an old list.
+fn is_absent(name: &str, asked: &[Asked]) -> bool {
+    let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let is_led = statuses.any(|status| status.leader.is_some());
+    is_led && members(asked).iter().all(|member| member.name != name)
 }
 
 fn table(members: &[MemberStatus]) -> String {

@@ -30,7 +30,7 @@ pub enum Operator {
 /// drained follower with the next heartbeat. A member that is drained already keeps the end and the reason that a further
 /// order does not give. The time of --for runs on whatever the wall clock is set to.
 ///
-/// Exit codes: 0 done; 1 refused; 69 the node does not answer.
+/// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 the node does not answer.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -49,7 +49,7 @@ pub struct Drain {
 
 /// Let a member lead again that was drained, or that has resigned.
 ///
-/// Exit codes: 0 done; 1 refused; 69 the node does not answer.
+/// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 the node does not answer.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -66,7 +66,7 @@ pub struct Undrain {
 /// dies or stops is replaced, and `resign` and `drain` still work. The pause outlives restarts and its leader, and
 /// ends when its time is over or with `electd resume`. Any node can be asked: it passes the command on to the leader.
 ///
-/// Exit codes: 0 done; 1 refused; 69 no node answers.
+/// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -82,7 +82,7 @@ pub struct Pause {
 
 /// End the pause of a cluster.
 ///
-/// Exit codes: 0 done; 1 refused; 69 no node answers.
+/// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

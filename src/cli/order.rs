@@ -82,7 +82,8 @@ impl OrderArgs {
     /// Gives a command that is meant for one node: the one that was named, or that of this host.
     ///
     /// # Errors
-    /// 1 if it is refused, `malformed` if the node cannot make sense of it, 69 if the node does not answer.
+    /// 1 if it is refused, 75 if that passes, `malformed` if the node cannot make sense of it, 69 if the node does not
+    /// answer.
     pub fn tell_one(self, malformed: Exit, order: &Order) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let client = self.token.client(&targets)?;
@@ -91,13 +92,15 @@ impl OrderArgs {
         let answer = to.map_or(Err(ClientError::NotServed), |to| client.command(to, order));
         let achieved = answer.map_err(|error| match &error {
             ClientError::Refused { code: 400, .. } => CliError::new(malformed, error),
+            ClientError::Refused { passes: true, .. } => CliError::new(Exit::NotNow, error),
             ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
             _ => CliError::new(Exit::Unavailable, error),
         })?;
         self.print(&achieved)
     }
 
-    fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
+    /// Prints what a command achieved.
+    pub fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
         let Achieved { result, successor, .. } = achieved;
         match self.output.output {
             Output::Json if successor.is_none() => print::json(&json!({ "result": result })),
@@ -111,7 +114,7 @@ impl OrderArgs {
 /// to end only if there is no other.
 ///
 /// # Errors
-/// 1 if it is refused, 69 if nobody answers or the outcome is unknown.
+/// 1 if it is refused, 75 if that passes, 69 if nobody answers or the outcome is unknown.
 pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|asked| {
@@ -130,6 +133,9 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
             // This node does not take commands without the token; the next may run on this host.
             Err(error @ ClientError::Refused { code: 403, .. }) => {
                 refusal = CliError::new(Exit::No, error)
+            }
+            Err(error @ ClientError::Refused { passes: true, .. }) => {
+                return Err(CliError::new(Exit::NotNow, error));
             }
             Err(error @ ClientError::Refused { code: 503, .. }) => {
                 return Err(CliError::new(Exit::Unavailable, error));

@@ -9,17 +9,22 @@ use serde_json::{Number, Value};
 
 use super::error::CliError;
 use super::screen;
+use crate::limits::printable;
 
-/// Writes results to stdout unchanged.
+/// Writes results to stdout. What others wrote in them moves no cursor and turns no text.
 ///
 /// # Errors
 /// If stdout is closed ([`CliError::stdout`]): end the command.
 pub fn result(text: &str) -> Result<(), CliError> {
-    let mut stdout = io::stdout().lock();
-    stdout
-        .write_all(text.as_bytes())
-        .and_then(|()| stdout.flush())
-        .map_err(|error| CliError::stdout(&error))
+    screen::write(printable(text).as_bytes())
+}
+
+/// Writes results to stdout, with colours if that is a terminal.
+///
+/// # Errors
+/// As [`result`].
+pub fn painted(text: &str) -> Result<(), CliError> {
+    screen::write(screen::painted(text).as_bytes())
 }
 
 /// Writes results to stdout as JSON.
@@ -30,10 +35,10 @@ pub fn json(value: &Value) -> Result<(), CliError> {
     result(&format!("{value:#}\n"))
 }
 
-/// Writes a message to stderr unchanged: problems of a file start with its name, as editors and terminals expect.
+/// Writes a message to stderr, as [`result`] does: problems of a file start with its name, as editors and terminals expect.
 pub fn message(text: &str) {
     // Without stderr nobody would read an error.
-    let _ = writeln!(io::stderr(), "{text}");
+    let _ = writeln!(io::stderr(), "{}", printable(text));
 }
 
 /// A table in plain columns, which `awk` reads as well. If a terminal is too narrow, the words of a column are

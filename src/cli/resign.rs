@@ -29,7 +29,8 @@ const PAUSE: Duration = Duration::from_millis(20);
 /// lead again while another eligible member lives, until it restarts or `electd undrain` lets it; with "preempt": "never"
 /// also until the next leader is steady, which is after 16 * failure.
 ///
-/// Exit codes: 0 another leads; 1 refused, or no other leader in time; 69 no node answers.
+/// Exit codes: 0 another leads; 1 refused, or no other leader in time; 75 refused for now, try again;
+/// 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -148,7 +148,9 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let shared = token.clone();
     let security = Some(node.certificates().security()).filter(|_| config.admin_tls);
     let security = security.unwrap_or_default();
-    let server = admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security));
+    let names = config.admin_hosts();
+    let server =
+        admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security, names));
     let server = server.transpose();
     let _server = server.map_err(|error| CliError::new(Exit::Internal, error))?; // it serves until this returns
     let state = config.state_dir(name);

@@ -9,6 +9,7 @@ use rustix::termios::tcgetwinsize;
 
 use super::error::CliError;
 use super::exit::Exit;
+use crate::limits::printable;
 
 /// Words of a status, and the colours that they get.
 const COLOURS: [(&str, AnsiColor); 7] = [
@@ -32,11 +33,12 @@ pub fn height() -> u16 {
     tcgetwinsize(io::stdout()).map_or(24, |size| size.ws_row)
 }
 
-/// The text with colours, if stdout is a terminal that shows them, and NO_COLOR does not forbid it.
+/// The text, fit for a terminal; with colours, if stdout is one that shows them, and NO_COLOR does not forbid it.
 pub fn painted(text: &str) -> String {
+    let text = printable(text);
     match AutoStream::choice(&io::stdout()) {
-        ColorChoice::Never => text.to_owned(),
-        _ => paint(text),
+        ColorChoice::Never => text.into_owned(),
+        _ => paint(&text),
     }
 }
 
@@ -90,7 +92,11 @@ fn frame(text: &str, rows: usize) -> String {
     format!("\x1b[H{lines}\x1b[J")
 }
 
-fn write(bytes: &[u8]) -> Result<(), CliError> {
+/// Writes to stdout.
+///
+/// # Errors
+/// If stdout is closed.
+pub fn write(bytes: &[u8]) -> Result<(), CliError> {
     let mut stdout = io::stdout().lock();
     let written = stdout.write_all(bytes).and_then(|()| stdout.flush());
     written.map_err(|error| CliError::stdout(&error))

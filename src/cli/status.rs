@@ -80,7 +80,7 @@ impl Status {
             (Output::Table, all) => {
                 let column = if targets.one { COLUMN } else { 1 };
                 let text = screen::on_terminal(&shown(all, targets.one, self.verbose), column);
-                print::result(&screen::painted(&text))
+                print::painted(&text)
             }
         }?;
         any_answer(&asked)?;

@@ -19,7 +19,7 @@ use super::resign::{await_leader, tell_leader, unseen};
 /// preempt it: `electd pause` prevents that. Any node can be asked: it passes the command on to the leader.
 ///
 /// Exit codes: 0 the member leads, or no switchover is in force any more; 1 refused, or the member was not seen to
-/// lead in time; 69 no node answers.
+/// lead in time; 75 refused for now, try again; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

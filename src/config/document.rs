@@ -6,6 +6,7 @@ use super::choices::{PREEMPTS, all, nearest};
 use super::report::{Object, Report, Spot};
 use super::types::{Config, MemberConfig};
 use super::{health, hooks, members, rank, timing, tls};
+use crate::core::address::HostPort;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
 use crate::core::types::Role;
 use crate::limits::is_cluster_name;
@@ -24,6 +25,7 @@ const KEYS: &[&str] = &[
     "node",
     "admin_token_file",
     "admin_tls",
+    "admin_names",
     "hooks",
     "control_group",
     "health",
@@ -55,6 +57,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     let node = optional(top.get("node"), |spot| node(spot, members.as_deref(), report));
     let token = optional(top.get("admin_token_file"), |spot| report.path(spot, folder));
     let secured = optional(top.get("admin_tls"), |spot| report.boolean(spot));
+    let names = optional(top.get("admin_names"), |spot| admin_names(spot, report));
     let group = optional(top.get("control_group"), |spot| report.string(spot));
     let (quorum, hooks, health, files) = (quorum?, hooks?, health?, files?);
     let mut members = members?;
@@ -85,6 +88,7 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         node: node?,
         admin_token_file: token?,
         admin_tls,
+        admin_names: names?.unwrap_or_default(),
         control_group: group?,
         warnings: match quorum {
             Quorum::Majority if trust_refused?.is_some() => vec![UNTRUSTED.to_owned()],
@@ -118,6 +122,21 @@ fn cluster_name<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<String> 
         return None;
     }
     Some(name)
+}
+
+/// Names of a host, as a browser is given them: without a port.
+fn admin_names<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Vec<String>> {
+    let name = |spot: &Spot<'t>, report: &mut Report<'t>| {
+        let name = report.string(spot)?;
+        if HostPort::parse(&format!("{name}:1")).is_err() {
+            let remedy = "list names without a port, such as [\"electd.example.com\"]";
+            report.wrong(spot, "is no name of a host", remedy);
+            return None;
+        }
+        Some(name)
+    };
+    let names: Vec<_> = report.list(spot)?.iter().map(|spot| name(spot, report)).collect();
+    names.into_iter().collect()
 }
 
 /// A name, or how long a member must be eligible before it takes over: no shorter than the time to find

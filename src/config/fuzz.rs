@@ -12,6 +12,7 @@ use crate::limits::{is_cluster_name, is_name};
 pub fn seeds() -> Vec<Vec<u8>> {
     let every = r#"{"cluster": "demo", "quorum": "majority", "data_dir": "data", "algorithm": "ring",
         "preempt": {"after": "30s"}, "trust_refused": true, "realtime": true, "node": "a", "admin_token_file": "token",
+        "admin_names": ["electd.example"],
         "control_group": "wheel", "rank": {"by": "command", "command": ["./rank", "-1"],
         "timeout": "1s", "every": "10s", "margin": "10%"},
         "timing": {"heartbeat": "100ms", "failure": "500ms", "message": "50ms", "lease": "0.4s"},

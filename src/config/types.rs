@@ -50,6 +50,8 @@ pub struct Config {
     pub admin_token_file: Option<PathBuf>,
     /// Whether the admin addresses serve HTTPS, with the certificates of the members.
     pub admin_tls: bool,
+    /// Further names by which the admin addresses are asked, such as that of a proxy.
+    pub admin_names: Vec<String>,
     /// The group that may use the control socket too, by its name or number.
     pub control_group: Option<String>,
     /// What the file says to no effect, in sentences.
@@ -194,6 +196,14 @@ impl Config {
     #[must_use]
     pub fn member(&self, name: &str) -> Option<&MemberConfig> {
         self.members.iter().find(|member| member.name == name)
+    }
+
+    /// The hosts by which the admin addresses are asked, by this file.
+    pub(crate) fn admin_hosts(&self) -> impl Iterator<Item = &str> {
+        let listed = self.members.iter();
+        let listed = listed.flat_map(|member| [Some(&member.address), member.admin.as_ref()]);
+        let listed = listed.flatten();
+        self.admin_names.iter().chain(listed).map(String::as_str)
     }
 
     /// The role of each member.

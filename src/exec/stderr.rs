@@ -6,6 +6,8 @@ use std::os::fd::AsFd;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
+use crate::limits::printable;
+
 /// Writes a line to stderr, unless that would have to wait for its reader: no word is worth a late KILL.
 pub(super) fn say(words: &str) {
     let stderr = io::stderr();
@@ -15,6 +17,6 @@ pub(super) fn say(words: &str) {
         poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::OUT)
     };
     if takes_more {
-        let _ = stderr.lock().write_all(format!("electd: {words}\n").as_bytes());
+        let _ = stderr.lock().write_all(format!("electd: {}\n", printable(words)).as_bytes());
     }
 }

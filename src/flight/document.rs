@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use super::replay::{Replayed, Unreadable, replay};
+use crate::limits::plain_json;
 use crate::trace::record::Record;
 
 /// The layout of a flight. It grows with each change of what the core takes, puts out or knows.
@@ -103,13 +104,15 @@ impl Recording {
     /// If it is not what this version writes, or not all of it.
     pub fn read(text: &[u8]) -> Result<Recording, NoRecording> {
         is_whole(text)?;
+        let text = std::str::from_utf8(text).map_err(|_| NoRecording::Other)?;
+        let text = plain_json(text);
         #[derive(Deserialize)]
         struct Made {
             format: u32,
             version: String,
         }
         let Made { format, version } =
-            serde_json::from_slice(text).map_err(|_| NoRecording::Other)?;
+            serde_json::from_str(&text).map_err(|_| NoRecording::Other)?;
         if format != FORMAT {
             return Err(NoRecording::Format { version, format });
         }
@@ -117,7 +120,7 @@ impl Recording {
             version: version.clone(),
             why: why.to_string(),
         };
-        serde_json::from_slice(text).map_err(unreadable)
+        serde_json::from_str(&text).map_err(unreadable)
     }
 
     /// Runs the flight through the core of this binary.

@@ -3,6 +3,8 @@
 //! These functions alone judge the configuration file, HTTP, the wire and the state file, so that none of the four
 //! lets in what another would refuse. (X1)
 
+mod plain;
+
 use std::collections::BTreeSet;
 
 use thiserror::Error;
@@ -10,6 +12,8 @@ use uuid::{Uuid, Variant};
 
 use crate::core::address::{BadAddress, HostPort};
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
+
+pub use plain::{plain_json, printable};
 
 /// The greatest epoch, round, counter, incarnation or number of a message that a member accepts. Elections and
 /// changes never come near it: at a million a second it takes 146,000 years. (X2)

@@ -244,6 +244,10 @@ pub enum CommandError {
     /// The state of the cluster forbids it.
     #[error("{0}")]
     Refused(String),
+    /// The same, but for a while: something else is under way, or no leader is known yet. The same command may succeed
+    /// later.
+    #[error("{0}")]
+    NotNow(String),
     /// The node, or the leader it asked, did not answer in time.
     #[error("{0}")]
     Unanswered(String),

@@ -133,6 +133,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         realtime,
         control_group,
         admin_tls,
+        admin_names,
         timing: _,  // there are cases
         members: _, // this node's own are looked at one by one
         admin_token_file: _,
@@ -161,6 +162,7 @@ pub fn needs_restart(old: &Config, new: &Config, name: &str) -> Vec<&'static str
         ("health.alone", alone(old).unwrap_or_default() != alone(new).unwrap_or_default()),
         ("tls", secured(old) != secured(new)),
         ("admin_tls", old.admin_tls != *admin_tls),
+        ("admin_names", old.admin_names != *admin_names),
         ("its listen or admin address", own(old) != own(new)),
     ];
     differing.into_iter().filter(|(_, differs)| *differs).map(|(key, _)| key).collect()
@@ -216,6 +218,7 @@ mod tests {
         assert_eq!(named(|new| new.realtime = !new.realtime), ["realtime"]);
         assert_eq!(named(|new| new.control_group = Some("x".to_owned())), ["control_group"]);
         assert_eq!(named(|new| new.admin_tls = !new.admin_tls), ["admin_tls"]);
+        assert_eq!(named(|new| new.admin_names.push("x".to_owned())), ["admin_names"]);
         assert_eq!(named(|new| new.rank = RankKind::Cpu), ["rank.by"]);
         assert_eq!(named(|new| new.margin = Margin::Percent(5)), ["rank.margin"]);
         assert_eq!(named(|new| new.members[0].tls = Some(files("a"))), ["tls"]);

@@ -279,7 +279,7 @@ mod tests {
                 thread::spawn(move || order.command(resign, Duration::from_secs(60)));
                 while lead.goes_on(Duration::from_secs(1)) {}
                 assert!(handle.leadership().is_some(), "it is held");
-                let refused = CommandError::Refused("the leadership is about to end".to_owned());
+                let refused = CommandError::NotNow("the leadership is about to end".to_owned());
                 assert_eq!(handle.hold().err(), Some(refused), "others wait for its end");
                 stop.now();
             });

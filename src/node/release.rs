@@ -18,7 +18,7 @@ use super::running::unanswered;
 use crate::core::Command;
 use crate::core::membership::Change;
 use crate::core::message::{Done, Forwarded, Refusal};
-use crate::core::types::NodeId;
+use crate::core::types::{Drain, NodeId};
 use crate::net::NoAnswer;
 
 use steady::{STEADY, Steady};
@@ -70,6 +70,10 @@ impl NodeHandle {
         let drained = drain.as_ref().and_then(|drain| Some((drain.since, drain.until?)));
         if drained.is_some_and(|(since, until)| left.drain.is_over(since, until)) {
             self.try_order(Command::Undrain);
+        } else if let Some((since, until)) = drained.and_then(|_| left.drain.moved()) {
+            // The clock of the host was set: a restart is to know what is left.
+            let reason = drain.as_ref().map(|drain| drain.reason.clone()).unwrap_or_default();
+            self.try_order(Command::Drain(Drain { since, until: Some(until), reason }));
         }
         let pause = self.published.pause();
         let until = pause.until.filter(|_| pause.paused);

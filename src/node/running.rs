@@ -142,7 +142,7 @@ impl NodeHandle {
         let hold = Hold { number, events }; // dropped, and undone, without an answer
         self.end.answer(&holds, Some(ANSWER)).map(|()| hold).map_err(|none| match none {
             NoAnswer::Never if !self.end.has_come() => {
-                CommandError::Refused("the leadership is about to end".to_owned())
+                CommandError::NotNow("the leadership is about to end".to_owned())
             }
             none => unanswered(none),
         })

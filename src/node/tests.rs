@@ -131,7 +131,7 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     });
     while !matches!(changes.recv_timeout(LIMIT).unwrap(), Change::Ending { .. }) {}
     assert_eq!(says(&b, Command::HandOut { task: Vec::new() }), says_no_task());
-    let refused = CommandError::Refused("the leadership is about to end".to_owned());
+    let refused = CommandError::NotNow("the leadership is about to end".to_owned());
     assert_eq!(b.hold().err(), Some(refused));
     drop(hold);
     let answer = resigning.join().unwrap();

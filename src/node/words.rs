@@ -152,7 +152,8 @@ pub fn act(command: &Command) -> &'static str {
 /// Why a command that does this was not carried out.
 pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandError {
     let name = |id| members.name(id);
-    CommandError::Refused(match *reason {
+    let refused = if passes(reason) { CommandError::NotNow } else { CommandError::Refused };
+    refused(match *reason {
         Refusal::NoLeader => "no leader is known here, so nobody can do it; try again".into(),
         Refusal::NotLeader => "the leader changed meanwhile; try again".into(),
         Refusal::NoSuccessor => format!(
@@ -217,6 +218,23 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::HandedOver => "the leader handed over; ask the next one".into(),
         Refusal::Stopping => "this node is stopping; ask another".into(),
     })
+}
+
+/// Whether a refusal is over by itself after a while, so that the same command may succeed then.
+fn passes(reason: &Refusal) -> bool {
+    matches!(
+        reason,
+        Refusal::NoLeader
+            | Refusal::NotLeader
+            | Refusal::Switching(_)
+            | Refusal::NotTaken(_)
+            | Refusal::TooMany
+            | Refusal::NotCoordinator(None)
+            | Refusal::ChangeUnderWay
+            | Refusal::ListNotConfirmed
+            | Refusal::HandedOver
+            | Refusal::Stopping
+    )
 }
 
 /// Which member takes a task.

@@ -91,3 +91,25 @@ fn the_units_run_reload_and_end_by_commands_of_the_program() {
         assert!(job.contains(words), "{words} is missing from\n{job}");
     }
 }
+
+/// The package has the notice that a library asks for, as long as the program has that library.
+#[test]
+fn the_licence_of_a_library_that_asks_for_a_notice_is_named_where_the_program_goes() {
+    let file = |name: &str| {
+        fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR")))
+            .expect("the file is there")
+    };
+    assert!(file("Cargo.toml").contains("audio_thread_priority"), "the notice can go");
+    let notice = file("NOTICE");
+    assert!(
+        notice.contains("audio_thread_priority") && notice.contains("Mozilla Public License 2.0")
+    );
+    for (place, what) in [
+        ("Makefile", "LICENSE NOTICE "),
+        ("packaging/deb.sh", "$doc/NOTICE\"; } > \"$doc/copyright\""),
+        ("Containerfile", "COPY LICENSE NOTICE "),
+        ("README.md", "[NOTICE](NOTICE)"),
+    ] {
+        assert!(file(place).contains(what), "{place}");
+    }
+}

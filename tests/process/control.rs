@@ -40,6 +40,25 @@ fn a_killed_nodes_socket_is_replaced_and_commands_go_on() {
     assert!(!control::path(&node.state()).exists());
 }
 
+/// As systemd-tmpfiles and other cleaners do.
+#[story]
+fn a_socket_that_is_removed_while_its_node_runs_is_made_anew() {
+    let cluster = Cluster::start_with(1, without_admin);
+    let node = cluster.node(1);
+    let leads = || {
+        crate::support::eventually("the node says that it leads", || {
+            let output = electd(&cluster, &["leader", "--check", "--node", "node-1"]);
+            if output.status.success() { Ok(()) } else { Err(text(&output)) }
+        });
+    };
+    leads();
+    for _ in 0..2 {
+        fs::remove_file(control::path(&node.state())).unwrap();
+        leads();
+    }
+    assert!(node.log().contains("control.sock was removed; it is there again"), "{}", node.log());
+}
+
 #[story]
 fn a_cluster_without_admin_addresses_is_asked_on_its_host() {
     let cluster = Cluster::prepare(2, without_admin);

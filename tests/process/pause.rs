@@ -96,6 +96,6 @@ fn a_pause_that_makes_no_sense_is_refused_and_so_is_one_that_no_leader_could_car
         ensure(cluster.status(1)?.leader.is_none(), || "not yet".to_owned())
     });
     let refused = electd(&cluster, &["pause"]);
-    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    assert_eq!(refused.status.code(), Some(75), "{refused:?}");
     await_pause(&cluster, 1, false);
 }

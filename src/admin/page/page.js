@@ -276,7 +276,8 @@ async function ask_others() {
 
 function mourn() {
   const others = members.filter((member) => member.name !== own && member.admin);
-  const links = others.flatMap((member) => [" ", el("a", { href: `${location.protocol}//${member.admin}/` }, member.name)]);
+  const { scheme } = document.documentElement.dataset; // of the nodes, whatever a proxy before this page speaks
+  const links = others.flatMap((member) => [" ", el("a", { href: `${scheme}://${member.admin}/` }, member.name)]);
   const since = new Date(heard).toLocaleTimeString();
   const silence = `${own ?? "The node"} has not answered since ${since}; what is shown is old.`;
   show("silent", silence, ...(links.length > 0 ? [" The page of another member:", ...links] : []));

@@ -162,6 +162,7 @@ fn each_part_of_a_request_is_kept() {
         query: "b=c".to_owned(),
         old: true,
         body_length: 7,
+        came_by_tls: false,
         headers: [("a-b", "c ÿ"), ("content-length", "7")]
             .map(|(name, value)| (name.to_owned(), value.to_owned()))
             .to_vec(),

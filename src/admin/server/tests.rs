@@ -105,7 +105,7 @@ fn two_members() -> [(Server, Shows, Arc<Credentials>); 2] {
     listeners.map(|(name, listener)| {
         let (security, node) = (Security::new(credentials.next()), Shows::new(name, &places));
         let own = security.now().unwrap();
-        let server = Server::start_secured(listener, node.clone(), None, security).unwrap();
+        let server = Server::start_secured(listener, node.clone(), None, security, []).unwrap();
         (server, node, own)
     })
 }
@@ -128,7 +128,7 @@ fn over_https_the_certificate_of_any_member_lets_a_command_pass_until_it_is_remo
     node.status.lock().members.retain(|member| member.name == "a");
     let refused = commands(&server, "a", &of_b).unwrap_err();
     assert!(
-        matches!(&refused, ClientError::Refused { code: 403, sentence }
+        matches!(&refused, ClientError::Refused { code: 403, sentence, .. }
         if sentence.starts_with("commands over TCP need the certificate of a member")),
         "{refused}"
     );

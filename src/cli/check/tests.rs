@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
+use super::summary::tests::without_job;
+use super::summary::{health_words, rank_words, summary, warnings};
 use super::*;
+use crate::cli::crowded;
 use crate::core::durable::Durable;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::Kept;
@@ -10,7 +13,7 @@ use crate::core::types::Epoch;
 use crate::store::{Record, Store};
 
 /// Members that share one host, with a health check and a hook.
-fn config(members: usize) -> Config {
+pub(super) fn config(members: usize) -> Config {
     let member = |at: usize| {
         let id = format!("00000000-0000-4000-8000-{at:0>12}");
         json!({ "name": format!("n{at}"), "id": id, "address": format!("10.0.0.1:{}", 7000 + at) })
@@ -24,7 +27,7 @@ fn config(members: usize) -> Config {
     crate::config::parse(&text.to_string(), Path::new("/c.json")).unwrap()
 }
 
-fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
+pub(super) fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
     let node = &config.members[0];
     Found {
         node,
@@ -39,7 +42,7 @@ fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
 }
 
 /// Without the line of a host that is slow.
-fn without_jobs(shown: &str) -> String {
+pub(super) fn without_jobs(shown: &str) -> String {
     let lines = shown.lines().filter(|line| !line.starts_with("its jobs "));
     lines.map(|line| format!("{line}\n")).collect()
 }
@@ -68,7 +71,7 @@ hosts      {crowd}
         "\
 node       n1, its state in /no/such/n1
 asked as   {}
-its rank   none: no file; without one it is not eligible
+its rank   WARNING: none: no file; without one it is not eligible
 its check  `/no/check` every 2s, each for at most 1s; unhealthy after 3 failures in a row, healthy after 2 passes; \
 alone: lead
 its health passes
@@ -124,7 +127,10 @@ fn what_a_check_found_is_put_in_words() {
     };
     assert_eq!(health(None, ""), "passes");
     assert_eq!(health(None, "well"), "passes: well");
-    assert_eq!(health(Some("exit 1"), "ill"), "fails: exit 1; unhealthy, a node does not lead");
+    assert_eq!(
+        health(Some("exit 1"), "ill"),
+        "WARNING: fails: exit 1; unhealthy, a node does not lead"
+    );
     let sample = Sample { value: 7, from: "the file x".to_owned() };
     assert_eq!(rank_words(&Ok(sample)), "7 (the file x)");
     let none = "tls        none: use it in a network that you trust, see docs/security.md\n";
@@ -271,12 +277,23 @@ fn programs_get_each_value_in_its_place() {
     told["node_health"] = json!({ "passes": false, "output": "ill", "failure": "exit 1" });
     told["unresolved"] = json!([found.unresolved[0].object()]);
     told["hidden"] = "it means loopback".into();
-    assert_eq!(object(&config, Some(&found), &[]), told);
+    let of_host = |found: &Found<'_>| {
+        let mut object = object(&config, Some(found), &[]);
+        without_job(object["warnings"].as_array_mut().unwrap());
+        object
+    };
+    let address = "its address: it means loopback";
+    let peers = format!("its peers: {}", &found.unresolved[0].words()["WARNING: ".len()..]);
+    let ill = "its health: fails: exit 1; unhealthy, a node does not lead";
+    let rank = "its rank: none: no file; without one it is not eligible";
+    told["warnings"] = json!([rank, ill, address, peers]);
+    assert_eq!(of_host(&found), told);
     found.sample = Ok(Sample { value: 7, from: "the file x".to_owned() });
     told["node_rank"] = json!({ "value": 7, "from": "the file x" });
     found.health = None;
     told["node_health"] = Value::Null;
-    assert_eq!(object(&config, Some(&found), &[]), told);
+    told["warnings"] = json!([address, peers]);
+    assert_eq!(of_host(&found), told);
     config.rank = super::tests::config(1).rank;
     let fixed = object(&config, None, &[]);
     assert_eq!(fixed["members"][0]["rank_every_ms"], Value::Null, "an id does not change");
@@ -285,7 +302,7 @@ fn programs_get_each_value_in_its_place() {
     let told = object(&majority, Some(&found), &[]);
     assert_eq!((&told["disk_is_slow"], &told["realtime"]), (&json!(true), &json!(true)));
     assert_eq!(told["realtime_refused"], Urgent::of(&majority).refused());
-    assert_eq!(told["warnings"], json!(majority.warnings));
+    assert_eq!(told["warnings"], json!(warnings(&majority, Some(&found), &[])));
     let of = guarantee(&majority);
     let times = [of.worst_failover, of.crash_failover, of.proven_failover, of.unsteady];
     let times = times.map(|time| time.map(millis).unwrap());

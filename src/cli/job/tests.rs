@@ -124,7 +124,7 @@ fn a_job_that_does_not_begin_in_time_says_when_it_is_over() {
     assert!(start(&[], handle.clone()).is_none() && over.is_empty(), "there is nothing to run");
     let job = start(&["--wait", "0s", "--", "true"], handle).expect("it has a command");
     assert_eq!(over.recv_timeout(Duration::from_secs(60)), Ok(()));
-    assert_eq!(job.finish().map_err(|error| error.exit), Err(Exit::NotGained));
+    assert_eq!(job.finish().map_err(|error| error.exit), Err(Exit::NotNow));
 }
 
 fn flags(flags: &[&str]) -> JobArgs {
@@ -198,7 +198,7 @@ fn how_a_job_ended_is_how_electd_ends() {
     }
     assert_eq!(finished(|| End::Command(3)), Err((Exit::Command(3), String::new())));
     let late = "this node did not come to lead within --wait".to_owned();
-    assert_eq!(finished(|| End::NotGained), Err((Exit::NotGained, late)));
+    assert_eq!(finished(|| End::NotGained), Err((Exit::NotNow, late)));
     let panicked = "the thread of the job panicked".to_owned();
     assert_eq!(finished(|| panic!("of a test")), Err((Exit::Internal, panicked)));
 }

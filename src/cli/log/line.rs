@@ -11,6 +11,8 @@ use log::{Level, Record};
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::limits::printable;
+
 /// How the lines look.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum LogFormat {
@@ -66,7 +68,7 @@ impl Style {
             write!(out, "{time:.3} {style}{level:<5}{style:#} ")?;
         }
         // The journal takes each line of a longer text as its own entry.
-        writeln!(out, "{}", text.replace('\n', &format!("\n{priority}")))
+        writeln!(out, "{}", printable(&text).replace('\n', &format!("\n{priority}")))
     }
 
     fn document(&self, time: Timestamp, record: &Record<'_>) -> String {

@@ -20,6 +20,7 @@ use rustix::fs::fstat;
 use super::args::variable;
 use super::error::CliError;
 use super::exit::Exit;
+use crate::limits::printable;
 use line::Style;
 use repeats::{Repeated, Repeats};
 
@@ -80,7 +81,7 @@ pub fn messages() -> Result<(), CliError> {
     let directives = directives(variable("RUST_LOG").or(Some("warn".to_owned())))?;
     let logger = Builder::new()
         .parse_filters(&directives)
-        .format(|out, record| writeln!(out, "electd: {}", record.args()))
+        .format(|out, record| writeln!(out, "electd: {}", printable(&record.args().to_string())))
         .try_init();
     logger.map_err(|error| CliError::new(Exit::Internal, error))
 }

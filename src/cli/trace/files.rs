@@ -9,6 +9,7 @@ use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::transition;
 use crate::flight::document::LARGEST;
+use crate::limits::plain_json;
 use crate::node;
 use crate::trace::merge::TimedRecord;
 use crate::trace::record::Record;
@@ -23,9 +24,11 @@ pub fn read(files: &[impl AsRef<Path>]) -> Result<Vec<TimedRecord>, CliError> {
     let mut records: Vec<TimedRecord> = Vec::new();
     for file in files.iter().map(AsRef::as_ref) {
         let is_none = |why: String| refused(file, why);
-        let record: Record = serde_json::from_slice(&whole(file)?).map_err(|error| {
-            is_none(format!("is no record of a node, or not all of it: {error}"))
-        })?;
+        let broken =
+            |why: String| is_none(format!("is no record of a node, or not all of it: {why}"));
+        let text = String::from_utf8(whole(file)?).map_err(|error| broken(error.to_string()))?;
+        let record: Record =
+            serde_json::from_str(&plain_json(&text)).map_err(|error| broken(error.to_string()))?;
         if record.node.is_empty() || record.algorithm.is_empty() {
             return Err(is_none("is no record of a node: it names none".to_owned()));
         }

@@ -70,8 +70,8 @@ const LIMIT: Duration = Duration::from_secs(20);
 
 const NOTHING: [&str; 0] = [];
 
-/// In milliseconds since 1970.
-const LONG_AGO: u64 = 1;
+/// In 2023, in milliseconds since 1970.
+const LONG_AGO: u64 = 1_700_000_000_000;
 
 fn in_an_hour() -> u64 {
     clock::after(clock::wall_clock_ms(), Duration::from_secs(3600))
@@ -83,10 +83,17 @@ fn a_drain_ends_when_it_was_to_and_no_other_does() {
     for (until, asked) in
         [(None, &NOTHING[..]), (Some(in_an_hour()), &NOTHING), (Some(LONG_AGO), &["Undrain"])]
     {
-        let drain = Drain { since: 0, until, reason: String::new() };
+        let drain = Drain { since: LONG_AGO - 1, until, reason: String::new() };
         node.handle.published.carry_on(|snapshot| snapshot.drain = Some(drain));
         assert_eq!(node.now(), asked, "{until:?}");
     }
+    // It was given before the clock of this host was set.
+    let drain = Drain { since: 1, until: Some(7_200_001), reason: "new disk".to_owned() };
+    node.handle.published.carry_on(|snapshot| snapshot.drain = Some(drain));
+    let asked = node.now();
+    let [anew] = &asked[..] else { panic!("{asked:?}") };
+    assert!(anew.starts_with("Drain(Drain { since: 1") && anew.contains("\"new disk\""), "{anew}");
+    assert!(!anew.contains("7200001"), "it ends two hours from now: {anew}");
 }
 
 #[test]

@@ -91,7 +91,7 @@ fn a_hold_that_comes_too_late_is_undone() {
         assert_eq!(ended, number);
         answer
     };
-    let about = CommandError::Refused("the leadership is about to end".to_owned());
+    let about = CommandError::NotNow("the leadership is about to end".to_owned());
     assert_eq!(refused(&mut asked, false), Some(about));
     let stopping = CommandError::Unanswered("this node is stopping".to_owned());
     assert_eq!(refused(&mut asked, true), Some(stopping));

@@ -279,7 +279,8 @@ fn a_takeover_and_the_end_of_an_order_are_seen_at_the_next_look() {
     let told = watching.look(&[EventKind::Takeover]);
     assert!(told.len() == 1 && told[0].1.starts_with("is to take over from node-2"), "{told:?}");
     assert!(watching.queue.is_empty());
-    let drain = Drain { since: 0, until: Some(1), reason: String::new() };
+    let in_2023 = 1_700_000_000_000;
+    let drain = Drain { since: in_2023 - 1, until: Some(in_2023), reason: String::new() };
     published.carry_on(|snapshot| snapshot.drain = Some(drain));
     watching.watcher.look();
     let Ok(inbox::Event::Order(Order { command, .. })) = watching.queue.try_recv() else {

@@ -79,6 +79,7 @@ fn a_command_of_which_the_outcome_is_not_known_is_not_called_refused() {
     ];
     let told = refusals.map(|reason| match refusal(&reason, "draining it", &members()) {
         CommandError::Refused(words) => format!("refused: {words}"),
+        CommandError::NotNow(words) => format!("not now: {words}"),
         CommandError::Unanswered(words) => format!("not known: {words}"),
         CommandError::Invalid(words) => format!("wrong: {words}"),
     });

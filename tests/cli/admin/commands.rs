@@ -141,15 +141,18 @@ fn each_failure_has_its_code_and_the_nodes_words() {
     let node = FakeNode::new();
     let server = node.serve();
     type Failure = fn(String) -> CommandError;
-    let failures: [(Failure, u16); 3] = [
+    let failures: [(Failure, u16); 4] = [
         (CommandError::Invalid, 400),
         (CommandError::Refused, 409),
+        (CommandError::NotNow, 409),
         (CommandError::Unanswered, 503),
     ];
     for (failure, code) in failures {
         node.set(|state| state.outcome = Err(failure("no leader to resign".to_owned())));
         let answer = post(server.local_addr(), "/resign", &[], "");
         assert_eq!((answer.code, answer.error().as_str()), (code, "no leader to resign"));
+        let passes = matches!(failure(String::new()), CommandError::NotNow(_));
+        assert_eq!(answer.json()["try_again"] == true, passes, "{answer:?}");
     }
 }
 
@@ -183,7 +186,8 @@ fn whoever_may_open_the_control_socket_commands() {
     assert_eq!(node.commands(), [resign_to("node-1")]);
     let other = Recipient { cluster: "other", ..to };
     let anybody = Order::post("resign", &json!({}));
-    let Err(ClientError::Refused { code: 409, sentence }) = client.command(other, &anybody) else {
+    let Err(ClientError::Refused { code: 409, sentence, .. }) = client.command(other, &anybody)
+    else {
         panic!("another cluster's command was taken");
     };
     assert!(sentence.contains("node-1 of cluster demo"), "{sentence}");
@@ -244,4 +248,33 @@ fn a_process_attaches_by_the_control_socket_alone_and_asks_for_that() {
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
     assert!(answer.starts_with("HTTP/1.1 400 ") && answer.contains("Upgrade header"), "{answer}");
+}
+
+/// The name of a page of his leads to a node by now, so to the browser its answers are his.
+#[test]
+fn a_stranger_whose_name_leads_to_a_node_reads_and_commands_nothing() {
+    let node = FakeNode::new();
+    let server = node.serve();
+    let asked = |line: &str, host: &str| {
+        let token = format!("Authorization: Bearer {TOKEN}");
+        let text =
+            format!("{line} HTTP/1.1\r\nHost: {host}\r\n{token}\r\nContent-Length: 0\r\n\r\n");
+        ask(server.local_addr(), &text).code
+    };
+    for line in [
+        "GET /",
+        "GET /status",
+        "GET /events",
+        "GET /peers/b/status",
+        "GET /nothing",
+        "POST /drain",
+    ] {
+        assert_eq!(asked(line, "evil.example:7201"), 403, "{line}");
+    }
+    assert!(node.commands().is_empty());
+    for host in ["127.0.0.1:7201", "localhost", "electd"] {
+        assert_eq!(asked("GET /status", host), 200, "{host}");
+    }
+    let old = ask(server.local_addr(), "GET /status HTTP/1.0\r\n\r\n");
+    assert_eq!(old.code, 200, "the probe of a load balancer");
 }

@@ -1,6 +1,6 @@
 //! `electd member`: what it adds, and what it lists.
 
-use electd::node::handle::Command;
+use electd::node::handle::{Command, CommandError};
 use electd::node::status::MemberStatus;
 use serde_json::{Value, json};
 
@@ -47,6 +47,34 @@ fn a_member_is_absent_unless_all_that_is_said_of_it_is_so() {
         });
         assert_eq!(add(&["--if-absent"]), (true, true));
     }
+}
+
+#[test]
+fn a_member_that_is_removed_already_is_no_error_if_that_is_asked_for() {
+    let node = FakeNode::new();
+    node.set(|state| state.status.members = vec![member("node-1", None)]);
+    let server = node.serve();
+    let cluster = Cluster::of(&[Some(server.local_addr())]);
+    let remove = |name: &str, more: &[&str]| {
+        let output = given(&cluster, &[&["member", "remove", name], more].concat());
+        let commands = node.commands().len();
+        node.set(|state| state.commands.clear());
+        (code(&output).unwrap(), commands, stdout(&output))
+    };
+    let absent = || "node-9 is no member\n".to_owned();
+    assert_eq!(remove("node-9", &["--if-present"]), (0, 0, absent()));
+    assert_eq!(remove("node-1", &["--if-present"]).1, 1);
+    node.set(|state| {
+        state.outcome = Err(CommandError::Invalid("no member is named so".to_owned()))
+    });
+    assert_eq!(remove("node-9", &[]), (1, 1, String::new()));
+    assert_eq!(remove("node-1", &["--if-present"]).0, 1, "it is one still");
+    // Another removed it in that moment.
+    node.on_command(|state| state.status.members.clear());
+    assert_eq!(remove("node-1", &["--if-present"]), (0, 1, "node-1 is no member\n".to_owned()));
+    // A node that knows no leader may have an old list.
+    node.set(|state| state.status.leader = None);
+    assert_eq!(remove("node-9", &["--if-present"]).0, 1);
 }
 
 /// Without --id the node draws one, which the operator needs for the file of the new member.

@@ -5,6 +5,7 @@ mod cli;
 mod cluster;
 mod commands;
 mod crowd;
+mod disguise;
 mod drawn;
 mod elections;
 mod events;

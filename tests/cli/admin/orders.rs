@@ -26,19 +26,23 @@ fn each_refusal_has_its_exit_code() {
     let server = node.serve();
     let cluster = Cluster::of(&[Some(server.local_addr())]);
     type Failure = fn(String) -> CommandError;
-    let failures: [Failure; 3] =
-        [CommandError::Invalid, CommandError::Refused, CommandError::Unanswered];
-    let orders: [(&[&str], [i32; 3]); 10] = [
-        (&["drain", "--node", "node-1"], [2, 1, 69]),
-        (&["undrain", "--node", "node-1"], [2, 1, 69]),
-        (&["reload", "--node", "node-1"], [78, 1, 69]),
-        (&["pause"], [1, 1, 69]),
-        (&["resume"], [1, 1, 69]),
-        (&["resign"], [1, 1, 69]),
-        (&["switchover", "--to", "node-1"], [1, 1, 69]),
-        (&["switchover", "--clear"], [1, 1, 69]),
-        (&["member", "add", "--name", "node-9", "--address", "127.0.0.1:9"], [1, 1, 69]),
-        (&["member", "remove", "node-9"], [1, 1, 69]),
+    let failures: [Failure; 4] = [
+        CommandError::Invalid,
+        CommandError::Refused,
+        CommandError::NotNow,
+        CommandError::Unanswered,
+    ];
+    let orders: [(&[&str], [i32; 4]); 10] = [
+        (&["drain", "--node", "node-1"], [2, 1, 75, 69]),
+        (&["undrain", "--node", "node-1"], [2, 1, 75, 69]),
+        (&["reload", "--node", "node-1"], [78, 1, 75, 69]),
+        (&["pause"], [1, 1, 75, 69]),
+        (&["resume"], [1, 1, 75, 69]),
+        (&["resign"], [1, 1, 75, 69]),
+        (&["switchover", "--to", "node-1"], [1, 1, 75, 69]),
+        (&["switchover", "--clear"], [1, 1, 75, 69]),
+        (&["member", "add", "--name", "node-9", "--address", "127.0.0.1:9"], [1, 1, 75, 69]),
+        (&["member", "remove", "node-9"], [1, 1, 75, 69]),
     ];
     for (args, codes) in orders {
         for (failure, expected) in failures.into_iter().zip(codes) {

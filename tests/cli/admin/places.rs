@@ -48,7 +48,8 @@ fn sixteen_commands_are_carried_out_at_a_time() {
     let node = FakeNode::new();
     let server = node.serve();
     let (refused, others) = one_too_many(&node, &server, "POST /resign", 16);
-    let words = json!({"error": "too many commands are under way; try again in a moment"});
+    let words = "too many commands are under way; try again in a moment";
+    let words = json!({"error": words, "try_again": true});
     assert_eq!((refused.code, refused.json()), (503, words));
     assert_eq!(others.iter().map(|answer| answer.code).collect::<Vec<_>>(), [200; 16]);
     assert_eq!(node.commands().len(), 17);

@@ -33,7 +33,7 @@ impl Watching {
     }
 
     #[track_caller]
-    fn line(&mut self) -> String {
+    pub fn line(&mut self) -> String {
         if self.lines.buffer().is_empty() {
             let bound = Timespec::try_from(TIMEOUT).unwrap();
             let heard = poll(&mut [PollFd::new(self.lines.get_ref(), PollFlags::IN)], Some(&bound));

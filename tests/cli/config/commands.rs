@@ -256,6 +256,51 @@ fn init_leaves_a_file_as_it_is_if_it_is_told_to_write_an_absent_one() {
 }
 
 #[test]
+fn init_says_what_differs_in_a_file_that_exists() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("cluster.json");
+    let init = |args: &[&str]| {
+        let out = ["--if-absent", "--out", path.to_str().unwrap()];
+        electd(&[&["init"], args, &out].concat())
+    };
+    let given = ["--member", "a=10.0.0.1", "b=db2:7301", "--witness", "w=10.0.0.3"];
+    assert_eq!(init(&given).status.code(), Some(0));
+    // What is not asked for is the file's own.
+    let text = fs::read_to_string(&path).unwrap();
+    let text = text.replacen('{', "{ \"algorithm\": \"ring\", // it is\n", 1).replace("30s", "40s");
+    fs::write(&path, text).unwrap();
+    let same = [&given[..], &["--quorum", "majority", "--preempt", "40s"]].concat();
+    for same in
+        [&given[..], &same, &["--member", "b=DB2.:7301", "a=10.0.0.1", "--witness", "w=10.0.0.3"]]
+    {
+        let output = init(same);
+        assert_eq!(output.status.code(), Some(0), "{output:?}");
+    }
+    let before = fs::read(&path).unwrap();
+    for (args, differs) in [
+        (&["--member", "a=10.0.0.1", "b=db2:7301"][..], "it has the member w"),
+        (
+            &["--member", "a=10.0.0.9", "b=db2:7301", "c=h", "--witness", "w=10.0.0.3"],
+            "the address of a is 10.0.0.1:7101, not 10.0.0.9:7101; the admin address of a is 10.0.0.1:7201, not \
+             10.0.0.9:7201; it has no member c",
+        ),
+        (&[&given[..], &["--cluster", "x"]].concat(), "cluster is demo, not x"),
+        (&[&given[..], &["--quorum", "none"]].concat(), "quorum is majority, not none"),
+        (&[&given[..], &["--timing", "wan"]].concat(), "timing.failure is 500ms, not 3s"),
+        (&[&given[..], &["--data-dir", "/x"]].concat(), "data_dir is /var/lib/electd, not /x"),
+        (&[&given[..], &["--tls"]].concat(), "a has no `tls`; b has no `tls`; w has no `tls`"),
+    ] {
+        let output = init(args);
+        assert_eq!(output.status.code(), Some(78), "{args:?}: {output:?}");
+        let words = format!("{} exists, and is not what is asked for: {differs}", path.display());
+        assert!(stderr(&output).starts_with(&words), "{args:?}: {output:?}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), before);
+    fs::write(&path, "{").unwrap();
+    assert_eq!(init(&given).status.code(), Some(78), "it is no file of a cluster");
+}
+
+#[test]
 fn init_writes_a_cluster_of_hosts_to_stdout() {
     let args = ["init", "--quorum", "none", "--cluster", "a \"b\"", "--member", "db1=10.0.0.1"];
     let output = electd(&[&args[..], &["--member", "db2=[::1]:7301", "db3=h"]].concat());

@@ -55,9 +55,22 @@ fn check_runs_the_check_of_the_node_that_is_named() {
     for piece in [
         "health     2 of 2 members have a health check",
         "its check  `false` every 2s, each for at most 1s; unhealthy after 3 failures in a row, healthy after 2",
-        "its health fails: `false` exited with code 1",
+        "its health WARNING: fails: `false` exited with code 1",
     ] {
         assert!(text.contains(piece), "{piece} is missing from\n{text}");
+    }
+}
+
+#[test]
+fn a_check_that_is_not_there_is_told_to_programs() {
+    let file =
+        checked(r#"{"command": ["/there/is/none"]}"#, r#""health": {"command": ["false"]}, "#);
+    for (node, code, why) in [("node-1", 1, "cannot be run"), ("node-2", 0, "exited with code 1")] {
+        let output = file.check(&["--node", node, "--output", "json"]);
+        assert_eq!(output.status.code(), Some(code), "{output:?}");
+        let told: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warned = told["warnings"].to_string();
+        assert!(warned.contains("its health: fails: ") && warned.contains(why), "{told:#}");
     }
 }
 

@@ -132,6 +132,15 @@ fn https_needs_certificates() {
 }
 
 #[test]
+fn the_names_of_admin_addresses_have_no_port() {
+    one_problem_of(
+        "admin_names",
+        "[\"electd.example.com\", \"x:80\"]",
+        "3:59: admin_names[1]: is no name of a host (value \"x:80\"): list names without a port, such as [\"electd.example.com\"]",
+    );
+}
+
+#[test]
 fn types() {
     one_problem(
         "\"demo\"",

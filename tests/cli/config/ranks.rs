@@ -82,7 +82,7 @@ fn check_samples_the_rank_of_the_node_that_is_named() {
     let file = ranked(rank, ["", r#"{"command": ["false"]}"#]);
     let json = |node: &str| -> Value {
         let output = file.check(&["--node", node, "--output", "json"]);
-        assert_eq!(output.status.code(), Some(0), "a rank that is missing now may come");
+        assert_eq!(output.status.code(), Some(if node == "node-1" { 0 } else { 1 }), "{output:?}");
         serde_json::from_slice(&output.stdout).unwrap()
     };
     let sampled = json("node-1")["node_rank"].clone();
@@ -90,6 +90,17 @@ fn check_samples_the_rank_of_the_node_that_is_named() {
     let sampled = json("node-2")["node_rank"].clone();
     let none = "none: `false` exited with code 1";
     assert_eq!(sampled, serde_json::json!({"value": null, "from": none}));
+    for (printed, why) in [("0.75", "no whole number"), ("", "no number")] {
+        let rank = format!(r#"{{"by": "command", "command": ["echo", "{printed}"]}}"#);
+        let output = ranked(&rank, ["", ""]).check(&["--node", "node-1", "--output", "json"]);
+        assert_eq!(output.status.code(), Some(1), "{output:?}");
+        let told: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let warned = told["warnings"].as_array().unwrap();
+        let is_told = |it: &Value| {
+            it.as_str().is_some_and(|it| it.starts_with("its rank: ") && it.contains(why))
+        };
+        assert!(warned.iter().any(is_told), "{told:#}");
+    }
     let text = stdout(&file.check(&["--node", "node-1"]));
     for piece in [
         "preempt    always: a higher member takes over",

@@ -102,6 +102,40 @@ fn https_shows_the_member_and_takes_a_members_certificate_instead_of_a_token() {
     assert!(curl(&cluster, node, &elsewhere, "/status").is_err());
 }
 
+/// The browser of an operator shows the certificate for whatever page asks; the headers that it adds say which page did.
+#[story]
+fn a_page_of_a_stranger_commands_nothing_through_a_browser_with_a_members_certificate() {
+    let cluster = serving_https(2);
+    let own = shown(&cluster, "node-1");
+    let asked = |headers: &[&str], how: &[&str], path| {
+        let headers = headers.iter().flat_map(|header| ["--header", header]);
+        let own = own.iter().map(String::as_str);
+        let all: Vec<&str> = own.chain(how.iter().copied()).chain(headers).collect();
+        answer_of(&cluster, cluster.node(2), &all, path)
+    };
+    let (post, delete) = (["--request", "POST", "--data", "{}"], ["--request", "DELETE"]);
+    let evil = "Origin: https://evil.example";
+    for headers in [
+        &[evil][..],
+        &["Origin: null"],
+        &["Sec-Fetch-Site: cross-site"],
+        &["Sec-Fetch-Site: same-site"],
+        &[evil, "Sec-Fetch-Site: same-origin"],
+    ] {
+        for path in ["/drain", "/resign", "/pause", "/elections"] {
+            let (code, body) = asked(headers, &post, path);
+            assert!(
+                code == 403 && body.contains("a page of another site"),
+                "{path}: {code} {body}"
+            );
+        }
+        assert_eq!(asked(headers, &delete, "/members/node-1").0, 403);
+    }
+    let status = cluster.node(2).status().unwrap();
+    assert!(status.state == "leading" && status.pause.is_none(), "{status:?}");
+    assert_eq!(asked(&["Sec-Fetch-Site: same-origin"], &post, "/pause").0, 200);
+}
+
 #[story]
 fn the_certificate_of_a_removed_member_commands_nothing_any_more() {
     let cluster = serving_https(3);
