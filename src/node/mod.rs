@@ -60,10 +60,10 @@ use crate::realtime::Realtime;
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
-#[cfg(feature = "cli")]
-pub(crate) use clock::moment;
 #[cfg(feature = "http")]
 pub(crate) use clock::moment_of;
+#[cfg(feature = "cli")]
+pub(crate) use clock::{moment, since_boot};
 use edited::{Edited, Present};
 pub use error::StartError;
 use inbox::{Event, Queue};
