@@ -66,6 +66,7 @@ pub(crate) use clock::moment_of;
 pub(crate) use clock::{moment, since_boot};
 use edited::{Edited, Present};
 pub use error::StartError;
+pub use fanout::Subscription;
 use inbox::{Event, Queue};
 pub use leading::{Lead, while_leading};
 use prepare::{accepted, attend, listen, own_address, restore, settings};
