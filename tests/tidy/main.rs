@@ -22,7 +22,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rank", &["limits", "testing"]),
     ("config", &["limits", "tls"]),
     ("trace", &["core"]),
-    ("flight", &["trace"]),
+    ("flight", &["trace", "store"]),
     ("sim", &["trace", "flight"]),
     ("coroner", &["net", "rank"]),
     ("node", &["core", "coroner", "store", "rank", "config", "trace", "flight"]),
