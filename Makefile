@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb interop test test-long test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -82,6 +82,19 @@ test-long: cargo ## run the longer tests, some with processes over TLS, and the 
 
 test-crowd: cargo ## freeze leaders on a host with 15,000 processes, and beside a job of 6,000: for a quiet machine
 	FREEZES=20 $(CARGO) test --release --test process -- --ignored --test-threads 1 jobs::crowd
+
+# Cargo starts the tests by the program that this variable names.
+RUNNER = CARGO_TARGET_$(shell echo $(HOST) | tr a-z- A-Z_)_RUNNER
+
+test-boot: cargo ## run the unit tests as on a host that booted a minute ago: as root, in a time namespace
+	@back=$$(( 60 - $$(cut -d. -f1 /proc/uptime) )); \
+	young="unshare -T --fork --kill-child --boottime $$back --monotonic $$back"; \
+	if ! $$young true; then \
+		echo "not run: the unit tests as on a host that booted a minute ago, which needs root, unshare (util-linux) and a kernel with time namespaces"; \
+		exit 0; \
+	fi; \
+	echo "the unit tests as on a host that booted a minute ago: there the uptime is $$($$young cut -d' ' -f1 /proc/uptime) s"; \
+	env $(RUNNER)="$$young" $(CARGO) test --lib --quiet
 
 test-tls: cargo ## run all tests with processes over TLS
 	ELECTD_TEST_TLS=1 $(CARGO) test --test process -- --include-ignored

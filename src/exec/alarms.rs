@@ -16,6 +16,7 @@ use rustix::time::{
 use super::deadlines::Deadlines;
 use crate::core::types::Time;
 use crate::node::leadership::Renewed;
+use crate::node::since_boot;
 
 /// A timer in CLOCK_BOOTTIME, which several processes may share.
 #[derive(Debug)]
@@ -35,7 +36,8 @@ impl Alarm {
 
     /// It goes off then, and not before.
     pub fn set(&self, at: Time) -> Result<(), Errno> {
-        let spec = Itimerspec { it_interval: timespec(0), it_value: timespec(at.0.max(1)) };
+        let spec =
+            Itimerspec { it_interval: timespec(0), it_value: timespec(since_boot(at).max(1)) };
         timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &spec).map(drop)
     }
 

@@ -9,8 +9,8 @@
 //! holds a lock on `exec-N.lock` until nothing of the command is left. Only after that the leadership may go.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File, Permissions};
-use std::io::{self, BufReader, Write};
+use std::fs::{self, Permissions};
+use std::io::{self, BufReader, ErrorKind, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
@@ -24,6 +24,7 @@ use crossbeam::channel::{Sender, bounded};
 use crossbeam::select;
 use log::warn;
 use parking_lot::Mutex;
+use rustix::fs::Mode;
 
 use super::address::spec::Address;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
@@ -31,6 +32,7 @@ use super::{clock, lock};
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
 use crate::node::{Attendance, NodeHandle};
+use crate::store::folder::Folder;
 
 /// How many processes may be attached simultaneously.
 const MOST: u64 = 64;
@@ -112,7 +114,9 @@ impl Attached {
         })?;
         stream.set_write_timeout(Some(WRITE))?;
         let lock = lock::of_exec(&self.state, number);
-        self.make(&lock)?;
+        self.make(&lock).map_err(|error| {
+            io::Error::new(error.kind(), format!("cannot make {}: {error}", lock.display()))
+        })?;
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
@@ -124,15 +128,19 @@ impl Attached {
     /// Makes the file of a lock: by the node's user, so that the node may look at it. The users of the control group
     /// only read it.
     fn make(&self, lock: &Path) -> io::Result<()> {
-        let file = File::create(lock)?;
-        let mode = match self.group {
-            None => 0o600,
-            Some(_) => {
-                fchown(&file, None, self.group)?;
-                0o640
-            }
-        };
-        file.set_permissions(Permissions::from_mode(mode))
+        let name = lock.file_name().unwrap_or_default().to_string_lossy();
+        let folder = Folder::open(&self.state)?;
+        // What a killed node left is not needed any more. Where the folder is another user's, it may be anything.
+        match folder.remove(&name) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+            _ => {}
+        }
+        let file = folder.create(&name, Mode::RUSR | Mode::WUSR)?;
+        if self.group.is_some() {
+            fchown(&file, None, self.group)?;
+            file.set_permissions(Permissions::from_mode(0o640))?;
+        }
+        Ok(())
     }
 
     /// The life of one connection.

@@ -1,5 +1,6 @@
 //! The node that a job runs for, in this process or in another, as the job needs it.
 
+use std::ops::Deref;
 use std::time::Duration;
 
 use crossbeam::channel::Receiver;
@@ -15,7 +16,7 @@ pub trait Leader {
     type Hold;
 
     /// All changes of its leadership from now on.
-    fn changes(&self) -> Receiver<Change>;
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>>;
 
     /// Its leadership, if it leads now.
     fn leadership(&self) -> Option<Leadership>;
@@ -37,7 +38,7 @@ pub trait Leader {
 impl Leader for NodeHandle {
     type Hold = Hold;
 
-    fn changes(&self) -> Receiver<Change> {
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
         self.leadership_changes()
     }
 

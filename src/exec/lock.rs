@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::store::file;
+
 /// The file in the state folder.
 const FILE: &str = "job.lock";
 
@@ -28,9 +30,8 @@ pub fn path(state: &Path) -> PathBuf {
 
 /// Takes the lock. It is held until the file is closed.
 pub(super) fn take(path: &Path) -> io::Result<File> {
-    // Users of the control group may only read the file.
-    let file = File::options().create(true).truncate(false).write(true).open(path);
-    let file = file.or_else(|_| File::open(path))?;
+    // Users of the control group may only read the file. No link is followed: the folder may be another user's.
+    let file = file::open_or_create(path).or_else(|_| file::open(path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -48,7 +49,7 @@ pub(super) fn of_exec(state: &Path, number: u64) -> PathBuf {
 
 /// Whether the lock is free.
 pub(super) fn is_free(path: &Path) -> io::Result<bool> {
-    match File::open(path).map(|file| file.try_lock()) {
+    match file::open(path).map(|file| file.try_lock()) {
         Ok(Ok(())) => Ok(true),
         Ok(Err(TryLockError::WouldBlock)) => Ok(false),
         Ok(Err(TryLockError::Error(error))) => Err(error),
@@ -121,6 +122,24 @@ mod tests {
         assert!(take(&file.join("deeper")).is_err());
         let first = folder.path().join("first");
         assert_eq!(await_free(&first, Duration::ZERO).unwrap(), None, "as at a first start");
+    }
+
+    /// The folder may be another user's: he has a node that root runs make no file elsewhere, and wait for no pipe.
+    #[test]
+    fn a_lock_is_a_regular_file_that_only_the_nodes_user_may_use() {
+        use std::os::unix::fs::{PermissionsExt as _, symlink};
+        let folder = tempfile::tempdir().unwrap();
+        let (lock, other) = (path(folder.path()), folder.path().join("other"));
+        symlink(&other, &lock).unwrap();
+        assert!(take(&lock).is_err() && is_free(&lock).is_err());
+        fs::write(&other, "theirs").unwrap();
+        assert!(take(&lock).is_err() && is_free(&lock).is_err());
+        fs::remove_file(&lock).unwrap();
+        let made = std::process::Command::new("mkfifo").arg(&lock).status().unwrap();
+        assert!(made.success() && take(&lock).is_err() && is_free(&lock).is_err());
+        fs::remove_file(&lock).unwrap();
+        let held = take(&lock).unwrap();
+        assert_eq!(held.metadata().unwrap().permissions().mode() & 0o777, 0o600);
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 use std::io::{self, BufReader, Cursor, Read};
 use std::net::Shutdown;
+use std::ops::Deref;
 use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -167,7 +168,7 @@ impl Drop for RemoteHold {
 impl Leader for Remote {
     type Hold = RemoteHold;
 
-    fn changes(&self) -> Receiver<Change> {
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
         self.shared.feed.subscribe()
     }
 

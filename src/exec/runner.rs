@@ -80,18 +80,19 @@ fn run_until(
     ready: &mut Option<Ready>,
 ) -> End {
     let changes = node.changes();
+    let changes = &*changes;
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
     let (mut back_off, mut has_run) = (BackOff::new(), false);
     let mut failures = 0_u32;
     loop {
-        if let Some(end) = await_leadership(node, (plan, ready), (&changes, stopping), give_up) {
+        if let Some(end) = await_leadership(node, (plan, ready), (changes, stopping), give_up) {
             return match end {
                 End::NodeGone { .. } => End::NodeGone { has_run },
                 end => end,
             };
         }
         let began = Instant::now();
-        let end = match run_once(node, (plan, ready), (&changes, stopping)) {
+        let end = match run_once(node, (plan, ready), (changes, stopping)) {
             Ok(Some(end)) => end,
             Ok(None) => {
                 // Another command may still take its time to end.

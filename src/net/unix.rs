@@ -5,13 +5,13 @@
 use std::fs::{self, Permissions};
 use std::io::{self, ErrorKind};
 use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use rustix::fs::{Mode, OFlags, open};
+use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, chownat, fchmod, fstat, open};
 use socket2::{Domain, SockAddr, Socket, Type};
 
 /// The longest path that fits into the address of a Unix socket.
@@ -27,15 +27,27 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// If the socket cannot be made or given to the group, or a file is there.
 pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let owner = Mode::RUSR | Mode::WUSR;
+    fchmod(&socket, owner)?; // the file gets this mode, but for what the umask takes away
     through_short_path(path, |short| socket.bind(&SockAddr::unix(short)?))?;
+    // The folder may be another user's, who may have put a link there by now.
+    let made = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    let found = fstat(&made)?;
+    if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
+        let what = format!("{} is not the socket any more that was made there", path.display());
+        return Err(io::Error::new(ErrorKind::InvalidInput, what));
+    }
     let mode = match group {
-        None => 0o600, // without chown: a unit for systemd may forbid the call
-        Some(_) => {
-            chown(path, None, group)?;
-            0o660
+        None => owner, // without chown: a unit for systemd may forbid the call
+        Some(group) => {
+            chownat(&made, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)?;
+            owner | Mode::RGRP | Mode::WGRP
         }
     };
-    fs::set_permissions(path, Permissions::from_mode(mode))?;
+    if Mode::from_raw_mode(found.st_mode) != mode {
+        let link = Path::new("/proc/self/fd").join(made.as_raw_fd().to_string());
+        fs::set_permissions(link, Permissions::from_mode(mode.as_raw_mode()))?;
+    }
     Ok(socket)
 }
 

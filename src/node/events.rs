@@ -7,12 +7,11 @@ use std::str::FromStr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam::channel::Receiver;
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::fanout::Fanout;
+use super::fanout::{Fanout, Subscription};
 use super::leaderless::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
@@ -227,7 +226,7 @@ impl EventLog {
     }
 
     /// New events from now on. At most 256 wait; those that come while as many wait are left out and
-    /// counted. To unsubscribe, drop the receiver.
+    /// counted. To unsubscribe, drop it.
     ///
     /// ```
     /// # let node = electd::node::example::leader()?;
@@ -240,7 +239,7 @@ impl EventLog {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn subscribe(&self) -> Receiver<Arc<Event>> {
+    pub fn subscribe(&self) -> Subscription<Arc<Event>> {
         self.subscribers.subscribe()
     }
 

@@ -2,20 +2,18 @@
 //! time. That is kept in a file of its own, over restarts: an earlier version of electd ignores it.
 
 use std::fs;
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 use std::time::Duration;
 
-use atomic_write_file::AtomicWriteFile;
-use atomic_write_file::unix::OpenOptionsExt as _;
 use log::{info, warn};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 
 use super::clock::{after, moment, wall_clock_ms};
 use crate::limits::shown;
+use crate::store::{file, spare};
 
 const FILE: &str = "failures.json";
 
@@ -122,7 +120,7 @@ fn next(last: Option<&Failure>, now_ms: u64, reason: &str) -> Failure {
 }
 
 fn read(path: &Path) -> io::Result<Option<Failure>> {
-    let file = match fs::File::open(path) {
+    let file = match file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
     };
@@ -132,9 +130,7 @@ fn read(path: &Path) -> io::Result<Option<Failure>> {
 }
 
 fn write(path: &Path, failure: &Failure) -> io::Result<()> {
-    let mut file = AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(path)?;
-    file.write_all(&serde_json::to_vec(failure)?)?;
-    file.commit()
+    spare::replace(path, &serde_json::to_vec(failure)?)
 }
 
 #[cfg(test)]

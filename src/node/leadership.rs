@@ -7,11 +7,10 @@ use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use crossbeam::channel::Receiver;
 use parking_lot::RwLock;
 
 use super::clock;
-use super::fanout::Fanout;
+use super::fanout::{Fanout, Subscription};
 pub use super::running::Hold;
 use crate::core::settings::{Quorum, Settings};
 use crate::core::types::Time;
@@ -221,7 +220,7 @@ impl Feed {
     }
 
     /// A receiver of all changes from now on.
-    pub fn subscribe(&self) -> Receiver<Change> {
+    pub fn subscribe(&self) -> Subscription<Change> {
         self.changes.subscribe()
     }
 

@@ -60,12 +60,13 @@ use crate::realtime::Realtime;
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
-#[cfg(feature = "cli")]
-pub(crate) use clock::moment;
 #[cfg(feature = "http")]
 pub(crate) use clock::moment_of;
+#[cfg(feature = "cli")]
+pub(crate) use clock::{moment, since_boot};
 use edited::{Edited, Present};
 pub use error::StartError;
+pub use fanout::Subscription;
 use inbox::{Event, Queue};
 pub use leading::{Lead, while_leading};
 use prepare::{accepted, attend, listen, own_address, restore, settings};

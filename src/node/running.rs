@@ -6,9 +6,10 @@ use std::time::Duration;
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use crossbeam::channel::{Receiver, bounded};
+use crossbeam::channel::bounded;
 
 use super::events::EventLog;
+use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
 use super::history::Entry;
 use super::inbox::{Event, Order, Queue};
@@ -75,7 +76,7 @@ impl NodeHandle {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn leadership_changes(&self) -> Receiver<Change> {
+    pub fn leadership_changes(&self) -> Subscription<Change> {
         self.published.feed.subscribe()
     }
 

@@ -1,24 +1,49 @@
 //! Files in a folder that other users may have prepared: opens only regular files, follows no link, and
 //! reads no more than a state may have.
 
-use std::fs::{self, File, FileType};
-use std::io::{self, Read};
-use std::os::unix::fs::FileTypeExt;
+use std::fs::{self, File, FileType, Permissions};
+use std::io::{self, Read, Write};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt as _, PermissionsExt};
 use std::path::Path;
 
+use atomic_write_file::AtomicWriteFile;
+use atomic_write_file::unix::OpenOptionsExt as _;
 use rustix::fs::{Mode, OFlags};
 
 /// The most bytes that a file in the folder of a member may have. The largest state has a third.
 pub(super) const LARGEST: u64 = 1 << 20;
 
+/// The mode of such a file: it is for this user alone.
+const MODE: u32 = 0o600;
+
 /// Opens a regular file to read it.
-pub(super) fn open(path: &Path) -> io::Result<File> {
+///
+/// # Errors
+/// When it is no regular file, or cannot be read.
+pub fn open(path: &Path) -> io::Result<File> {
     open_with(path, OFlags::RDONLY)
 }
 
 /// Opens a regular file to read and write it, creating it for this user only if it is missing.
-pub(super) fn open_or_create(path: &Path) -> io::Result<File> {
-    open_with(path, OFlags::RDWR | OFlags::CREATE)
+///
+/// # Errors
+/// When something else is there, or it cannot be written.
+pub fn open_or_create(path: &Path) -> io::Result<File> {
+    match open_with(path, OFlags::RDWR | OFlags::CREATE | OFlags::EXCL) {
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => open_with(path, OFlags::RDWR),
+        made => made.and_then(|file| {
+            file.set_permissions(Permissions::from_mode(MODE))?; // whatever the umask is
+            Ok(file)
+        }),
+    }
+}
+
+/// Writes a new file, syncs it, renames it over the old one and syncs the folder.
+pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicWriteFile::options().preserve_mode(false).mode(MODE).open(path)?;
+    file.as_file().set_permissions(Permissions::from_mode(MODE))?; // whatever the umask is
+    file.write_all(bytes)?;
+    file.commit()
 }
 
 /// Checks the type before it opens the file, since opening alone may start a device, and again

@@ -5,22 +5,21 @@
 //! that no other thread has to.
 
 mod error;
-mod file;
+pub mod file;
+pub mod folder;
 mod pace;
 mod place;
 mod record;
+pub mod spare;
 mod writer;
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, Seek, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt as _};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
-
-use atomic_write_file::AtomicWriteFile;
-use atomic_write_file::unix::OpenOptionsExt as _;
 
 pub use error::{StoreError, Trouble};
 pub use pace::{Pace, disk_trouble, measure};
@@ -104,12 +103,8 @@ impl Store {
         self.pace.clone()
     }
 
-    /// Writes a new file, syncs it, renames it over the old one and syncs the folder.
     fn replace(&self, record: &Record) -> io::Result<()> {
-        let mut file =
-            AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&self.path)?;
-        file.write_all(&record.to_json()?)?;
-        file.commit()
+        file::replace(&self.path, &record.to_json()?)
     }
 }
 

@@ -195,7 +195,12 @@ impl Disk {
 
     /// Writes until nothing more fits.
     pub fn fill(&self) {
-        let _ = fs::write(self.0.join("filled"), vec![0; 1 << 20]); // it ends when the disk is full
+        self.fill_by(1 << 20);
+    }
+
+    /// Writes so many bytes, or until nothing more fits.
+    pub fn fill_by(&self, bytes: usize) {
+        let _ = fs::write(self.0.join("filled"), vec![0; bytes]); // it ends when the disk is full
     }
 
     fn free(&self) {

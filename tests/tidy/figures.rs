@@ -44,6 +44,8 @@ docs/trace.md | at most 1.5 MiB of it | src/node/recorder.rs | OF_ELECTIONS: usi
 docs/trace.md | in 256 KiB of | src/node/recorder.rs | OF_QUIET_TIMES: usize = 256 * 1024;
 docs/trace.md | At most 5,000 events are shown | src/trace/svg.rs | MOST_EVENTS: usize = 5000;
 docs/trace.md | The last 8 are kept | src/flight/folder.rs | KEPT: usize = 8;
+docs/trace.md | at most 32 MiB together | src/flight/folder.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
+docs/trace.md | leaves 512 KiB of the file system free | src/store/spare.rs | SPARE: u64 = 512 * 1024;
 ";
 
 #[test]

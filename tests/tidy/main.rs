@@ -23,7 +23,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("rank", &["limits", "testing"]),
     ("config", &["limits", "tls"]),
     ("trace", &["core"]),
-    ("flight", &["trace", "limits"]),
+    ("flight", &["trace", "store"]),
     ("sim", &["trace", "flight"]),
     ("coroner", &["net", "rank"]),
     ("node", &["core", "coroner", "store", "rank", "config", "trace", "flight"]),

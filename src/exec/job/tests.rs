@@ -1,5 +1,6 @@
 //! What a job says to its guard, when it overrules that, and what the end of a guard means.
 
+use std::ops::Deref;
 use std::process::{Child, Command, Stdio};
 
 use crossbeam::channel::{Sender, bounded};
@@ -21,8 +22,8 @@ struct Node {
 impl Leader for Node {
     type Hold = ();
 
-    fn changes(&self) -> Receiver<Change> {
-        never()
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
+        Box::new(never())
     }
 
     fn leadership(&self) -> Option<Leadership> {

@@ -2,6 +2,7 @@
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::ops::Deref;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::os::unix::process::ExitStatusExt as _;
 use std::process::{Command, Stdio};
@@ -35,8 +36,8 @@ struct Node {
 impl Leader for Node {
     type Hold = ();
 
-    fn changes(&self) -> Receiver<Change> {
-        never()
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
+        Box::new(never())
     }
 
     fn leadership(&self) -> Option<Leadership> {
@@ -211,8 +212,8 @@ impl Drop for Held<'_> {
 impl<'a> Leader for &'a Leading {
     type Hold = Held<'a>;
 
-    fn changes(&self) -> Receiver<Change> {
-        self.changes.1.clone()
+    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
+        &self.changes.1
     }
 
     fn leadership(&self) -> Option<Leadership> {

@@ -58,6 +58,7 @@ fn a_subscriber_that_does_not_read_loses_events_and_holds_nobody_up() {
     let log = EventLog::new(1);
     let (idle, gone) = (log.subscribe(), log.subscribe());
     drop(gone);
+    assert_eq!(log.subscribers.receivers(), 1, "it is forgotten at once");
     log.push((0..258).map(|number| event(&number.to_string())));
     assert_eq!((idle.len(), log.dropped()), (256, 2));
     assert_eq!(log.subscribers.receivers(), 1);

@@ -1,22 +1,20 @@
 //! The file of a node's history, and the thread that writes it: neither the election nor the look for problems
 //! waits for this disk. The state of the election is in another file, which is not touched here.
 
-use std::fs::{self, File};
-use std::io::{self, Read, Write};
-use std::os::unix::fs::OpenOptionsExt as _;
+use std::fs;
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use atomic_write_file::AtomicWriteFile;
-use atomic_write_file::unix::OpenOptionsExt as _;
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use crossbeam::queue::ArrayQueue;
 use log::{info, warn};
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
+use crate::store::{file, spare};
 
 const FILE: &str = "history.json";
 const FORMAT: u64 = 1;
@@ -68,7 +66,7 @@ pub fn load(folder: &Path) -> Vec<Entry> {
 
 fn read(path: &Path) -> io::Result<Vec<Entry>> {
     let mut text = String::new();
-    File::open(path)?.take(LARGEST).read_to_string(&mut text)?;
+    file::open(path)?.take(LARGEST).read_to_string(&mut text)?;
     let Found { format, leaderships } = serde_json::from_str(&text)?;
     if format != FORMAT {
         let what = format!("its format is {format}, and this version reads {FORMAT}");
@@ -151,10 +149,7 @@ impl Writing {
 
     fn replace(&self, leaderships: &[Entry]) -> io::Result<()> {
         let written = Written { format: FORMAT, leaderships };
-        let mut file =
-            AtomicWriteFile::options().preserve_mode(false).mode(0o600).open(&self.path)?;
-        file.write_all(&serde_json::to_vec(&written)?)?;
-        file.commit()
+        spare::replace(&self.path, &serde_json::to_vec(&written)?)
     }
 }
 

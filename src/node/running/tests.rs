@@ -2,6 +2,8 @@
 
 use std::thread;
 
+use crossbeam::channel::Receiver;
+
 use super::*;
 use crate::core::membership::Change;
 use crate::core::types::{Drain, Epoch, Task};
