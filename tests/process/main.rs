@@ -19,6 +19,7 @@ mod history;
 mod hooks;
 mod hostile;
 mod impostor;
+mod inits;
 mod jobs;
 mod lasting;
 mod liars;
