@@ -28,6 +28,7 @@ mod logs;
 mod majority;
 mod members;
 mod names;
+mod networks;
 mod partitions;
 mod pause;
 mod peer;

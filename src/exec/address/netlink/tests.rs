@@ -87,7 +87,7 @@ fn an_address_that_is_there_with_another_prefix_is_neither_added_nor_taken_for_t
         let held = address("10.0.0.9/24%lo");
         let mut others = message(&held, lo);
         others.header.prefix_len = 24;
-        let mut add_others = |netlink: &mut Netlink| {
+        let add_others = |netlink: &mut Netlink| {
             let message = RouteNetlinkMessage::NewAddress(others.clone());
             netlink.ask(message, NLM_F_ACK | NLM_F_CREATE, |_| ()).unwrap();
         };
