@@ -71,7 +71,7 @@ impl Hosts {
     }
 
     pub fn remove_address(&self, host: usize) {
-        let _ = ip(&format!("-n {} address del {ADDRESS}/24 dev cable", self.home(host))); // if it is there
+        let _ = ip(&format!("-n {} address flush dev cable to {ADDRESS}", self.home(host))); // if it is there
     }
 }
 

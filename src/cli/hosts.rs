@@ -37,12 +37,13 @@ impl Unresolved<'_> {
     }
 }
 
-/// Why the others cannot dial this member, if its address means loopback on this host and theirs are elsewhere.
+/// Why the others cannot dial this member, or probably dial it where it does not listen.
 pub fn hidden(config: &Config, own: &MemberConfig) -> Option<String> {
     let others = config.members.iter().filter(|member| member.id != own.id);
     let others: Vec<_> =
         others.map(|member| (member.name.clone(), member.address.clone())).collect();
-    net::OwnAddress::new(&own.listen, &own.address).hidden(&others, TIMEOUT)
+    let address = net::OwnAddress::new(&own.listen, &own.address);
+    address.hidden(&others, TIMEOUT).or_else(|| address.missed(&others, TIMEOUT))
 }
 
 /// The members besides this one whose addresses do not resolve here.

@@ -189,6 +189,11 @@ fn say_what_was_lost(turn: &mut Turn<'_>, peer: NodeId) {
     }
 }
 
+/// Whether this member, which needs no majority, has neither led nor followed since its start.
+fn is_first_election(state: &State) -> bool {
+    state.view().leader.is_none() && !state.needs_majority()
+}
+
 /// The peer that was dialed refused this member.
 pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
     let own = turn.cx.state.id();
@@ -200,7 +205,9 @@ pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
         // This member may be about to be added to an existing cluster: it starts none of its own meanwhile. Once
         // it was added, the peer that refuses it has missed that. (M8)
         Rejection::UnknownId(id) => id == own && alone && !added,
-        _ => false,
+        // The peer lives and may lead, whatever keeps the two apart. Once this member has had a leader, one survivor is
+        // enough. (M8)
+        _ => is_first_election(turn.cx.state) && alone && !added,
     };
     if waits {
         let failure = turn.cx.state.settings.timing.failure;

@@ -3,7 +3,7 @@
 use std::io::{self, ErrorKind};
 use std::mem::ManuallyDrop;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -49,7 +49,7 @@ impl Coroner {
         group: Option<u32>,
         certificate: &DeathCertificate,
         timing: &Timing,
-        listener: &TcpListener,
+        listeners: &[Arc<TcpListener>],
     ) -> io::Result<Coroner> {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         // As long as this process lives, even if the start fails: then nothing must be certified.
@@ -74,7 +74,7 @@ impl Coroner {
             lease: timing.lease,
         };
         let begun =
-            tell(&line, &Order::Attend(charge), Some(listener)).and_then(|()| hear(&line, BEGIN));
+            tell(&line, &Order::Attend(charge), listeners).and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
             return Err(error);
@@ -86,10 +86,10 @@ impl Coroner {
         Ok(Coroner(Arc::new(Shared { line, register })))
     }
 
-    /// The node listens on this socket from now on, and no longer on the one before.
-    pub fn listens(&self, listener: &TcpListener) {
-        // If the coroner does not take it, dials to the new address are refused after a death, which proves nothing.
-        let _ = tell(&self.0.line, &Order::Listen, Some(listener));
+    /// The node listens on these sockets from now on, and no longer on those before.
+    pub fn listens(&self, listeners: &[Arc<TcpListener>]) {
+        // If the coroner does not take them, dials to the new address are refused after a death, which proves nothing.
+        let _ = tell(&self.0.line, &Order::Listen, listeners);
     }
 
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
@@ -97,7 +97,7 @@ impl Coroner {
     /// # Errors
     /// When it cannot be ordered to, as it stands still and its queue is full.
     pub fn dismiss(&self) -> io::Result<()> {
-        match tell(&self.0.line, &Order::Dismiss, None) {
+        match tell(&self.0.line, &Order::Dismiss, &[]) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(()), // it has ended
             sent => sent,
         }
@@ -126,9 +126,10 @@ impl Coroner {
 }
 
 /// Sends an order; never waits.
-fn tell(line: &Socket, order: &Order, listener: Option<&TcpListener>) -> io::Result<()> {
+fn tell(line: &Socket, order: &Order, listeners: &[Arc<TcpListener>]) -> io::Result<()> {
     line.set_nonblocking(true)?;
-    passing::send(line, &serde_json::to_vec(order)?, listener.map(AsFd::as_fd))
+    let given: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+    passing::send(line, &serde_json::to_vec(order)?, &given)
 }
 
 /// What the coroner answers to the first order, within this time.
@@ -175,15 +176,18 @@ pub(crate) mod tests {
 
     /// Or dials to the new address of its node would be refused after the death, which proves nothing.
     #[test]
-    fn a_coroner_is_given_each_new_socket_of_its_node() {
+    fn a_coroner_is_given_all_new_sockets_of_its_node() {
         let (coroner, far) = pair();
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        coroner.listens(&listener);
+        let listeners = [(); 2].map(|()| Arc::new(TcpListener::bind("127.0.0.1:0").unwrap()));
+        coroner.listens(&listeners);
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&far, &mut bytes).unwrap();
         assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Listen)));
-        let given = given.map(TcpListener::from).expect("the socket comes with it");
-        assert_eq!(given.local_addr().unwrap(), listener.local_addr().unwrap());
+        let given = given.into_iter().map(|given| TcpListener::from(given).local_addr().unwrap());
+        assert!(
+            given.eq(listeners.map(|listener| listener.local_addr().unwrap())),
+            "they come with it"
+        );
         assert_eq!(coroner.register(), coroner.0.register);
     }
 
@@ -192,7 +196,7 @@ pub(crate) mod tests {
         let answers = |answer: Option<Result<(), &str>>| {
             let (coroner, far) = pair();
             if let Some(answer) = answer {
-                passing::send(&far, &serde_json::to_vec(&answer).unwrap(), None).unwrap();
+                passing::send(&far, &serde_json::to_vec(&answer).unwrap(), &[]).unwrap();
             }
             drop(far);
             hear(&coroner.0.line, BEGIN).map_err(|error| error.to_string())
@@ -202,7 +206,7 @@ pub(crate) mod tests {
         assert_eq!(answers(None), Err("it ended at once".to_owned()));
         let (coroner, _far) = pair();
         let order = Order::Dismiss;
-        tell(&coroner.0.line, &order, None).unwrap(); // never waits, and the answer is waited for all the same
+        tell(&coroner.0.line, &order, &[]).unwrap(); // never waits, and the answer is waited for all the same
         let late = hear(&coroner.0.line, Duration::from_millis(1)).unwrap_err();
         assert_eq!(late.kind(), ErrorKind::WouldBlock, "it says nothing");
         assert!(coroner.0.line.read_timeout().unwrap() > Some(Duration::ZERO));

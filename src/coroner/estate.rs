@@ -1,7 +1,7 @@
-//! What a coroner leaves to the next node of its member: the listening socket, and the certificate.
+//! What a coroner leaves to the next node of its member: the listening sockets, and the certificate.
 //!
 //! The next node asks by a socket in the state folder, when it has the lock of that folder and no job of the last node
-//! runs. It gets the very socket that dials wait at, so that none is refused in between. The coroner has ended then.
+//! runs. It gets the very sockets that dials wait at, so that none is refused in between. The coroner has ended then.
 
 use std::io::{self, ErrorKind};
 use std::net::TcpListener;
@@ -34,8 +34,8 @@ const PREFIX: usize = 4;
 /// What the last node of this member left.
 #[derive(Debug, Default)]
 pub struct Estate {
-    /// The socket that it listened on.
-    pub listener: Option<TcpListener>,
+    /// The sockets that it listened on.
+    pub listeners: Vec<TcpListener>,
     /// The proof of its death, if nothing is left of its jobs.
     pub certificate: Option<DeathCertificate>,
 }
@@ -71,12 +71,12 @@ impl Estate {
     }
 
     /// What this answer leaves.
-    fn of(answer: &[u8], given: Option<OwnedFd>) -> Estate {
+    fn of(answer: &[u8], given: Vec<OwnedFd>) -> Estate {
         let certificate = match answer.get(PREFIX + 1..).map(decode_reply) {
             Some(Ok(Reply::Dead(certificate))) => Some(certificate),
             _ => None,
         };
-        Estate { listener: given.map(TcpListener::from), certificate }
+        Estate { listeners: given.into_iter().map(TcpListener::from).collect(), certificate }
     }
 }
 
@@ -125,12 +125,13 @@ impl Heirs {
         self.asking.is_some()
     }
 
-    /// Leaves the listening socket to the one that asked, and the frame of the certificate, if there is one.
-    pub fn leave(self, listener: TcpListener, frame: Option<&[u8]>) -> io::Result<()> {
+    /// Leaves the listening sockets to the one that asked, and the frame of the certificate, if there is one.
+    pub fn leave(self, listeners: Vec<TcpListener>, frame: Option<&[u8]>) -> io::Result<()> {
         let Some(stream) = self.asking else { return Ok(()) };
         let bytes = [&[1], frame.unwrap_or_default()].concat(); // never empty
-        let sent = passing::send(&stream, &bytes, Some(listener.as_fd()));
-        drop(listener); // before the connection ends: who sees its end can rely on it that the port is free
+        let given: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
+        let sent = passing::send(&stream, &bytes, &given);
+        drop(listeners); // before the connection ends: who sees its end can rely on it that the port is free
         sent
     }
 }
@@ -163,12 +164,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let own = UnixListener::bind(folder.path().join(FILE)).unwrap();
         let heirs = Heirs { listener: own, asking: Some(asked), changes: None };
-        heirs.leave(listener, frame).unwrap();
+        heirs.leave(vec![listener], frame).unwrap();
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&asks, &mut bytes).unwrap();
         let estate = Estate::of(&bytes[..count], given);
-        let kept = estate.listener.as_ref().map(|listener| listener.local_addr().unwrap());
-        assert_eq!(kept, Some(address), "whatever else is left");
+        let kept = estate.listeners.iter().map(|listener| listener.local_addr().unwrap());
+        assert!(kept.eq([address]), "whatever else is left");
         estate
     }
 
@@ -184,8 +185,8 @@ mod tests {
     fn where_no_coroner_listens_nothing_is_left_and_nothing_is_amiss() {
         let folder = tempfile::tempdir().unwrap();
         let is_none = |folder: &Path| {
-            let Estate { listener, certificate } = Estate::ask(folder).unwrap();
-            listener.is_none() && certificate.is_none()
+            let Estate { listeners, certificate } = Estate::ask(folder).unwrap();
+            listeners.is_empty() && certificate.is_none()
         };
         assert!(is_none(folder.path()), "there was never one");
         drop(UnixListener::bind(folder.path().join(FILE)).unwrap());

@@ -1,4 +1,4 @@
-//! Messages between processes of one host that may carry a descriptor.
+//! Messages between processes of one host that may carry descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -11,37 +11,41 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Sends a message, which must not be empty, and a copy of this descriptor.
+/// The most descriptors that a message carries.
+const MOST: usize = crate::net::MOST_SOCKETS;
+
+/// Sends a message, which must not be empty, and copies of these descriptors.
 ///
 /// # Errors
 /// The error of the system: the other side has ended, or reads nothing.
-pub fn send(to: impl AsFd, bytes: &[u8], given: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+pub fn send(to: impl AsFd, bytes: &[u8], given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    let given: Vec<BorrowedFd<'_>> = given.into_iter().collect();
     if !given.is_empty() {
-        beside.push(SendAncillaryMessage::ScmRights(&given));
+        beside.push(SendAncillaryMessage::ScmRights(&given[..given.len().min(MOST)]));
     }
     let sent =
         retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL))?;
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Receives a message, and the descriptor that came with it. Its length is 0 if the other side has ended.
+/// Receives a message, and the descriptors that came with it. Its length is 0 if the other side has ended.
 ///
 /// # Errors
 /// The error of the system.
-pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
     let count = retry_on_intr(|| {
         let into = &mut [IoSliceMut::new(bytes)];
         Ok(recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
     })?;
-    let given = beside.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut given) => given.next(),
-        _ => None,
-    });
+    let mut given = Vec::new();
+    for message in beside.drain() {
+        if let RecvAncillaryMessage::ScmRights(more) = message {
+            given.extend(more);
+        }
+    }
     Ok((count, given))
 }
 
@@ -56,25 +60,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_message_comes_whole_with_its_descriptor_which_no_other_program_inherits() {
+    fn a_message_comes_whole_with_its_descriptors_which_no_other_program_inherits() {
         let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
         let (mut reader, writer) = io::pipe().unwrap();
-        send(&near, b"with one", Some(writer.as_fd())).unwrap();
-        send(&near, b"without", None).unwrap();
+        send(&near, b"with some", &[writer.as_fd(); MOST]).unwrap();
+        send(&near, b"without", &[]).unwrap();
         drop(writer);
         let mut bytes = [0; 100];
         let (count, given) = receive(&far, &mut bytes).unwrap();
-        let given = given.expect("it came");
-        assert_eq!(&bytes[..count], b"with one");
+        assert_eq!(given.len(), MOST);
+        let given = given.into_iter().next_back().expect("they came");
+        assert_eq!(&bytes[..count], b"with some");
         assert!(fcntl_getfd(&given).unwrap().contains(FdFlags::CLOEXEC));
         File::from(given).write_all(b"a").unwrap();
         let mut said = String::new();
         reader.read_to_string(&mut said).unwrap();
         assert_eq!(said, "a");
         let (count, given) = receive(&far, &mut bytes).unwrap();
-        assert!(&bytes[..count] == b"without" && given.is_none());
+        assert!(&bytes[..count] == b"without" && given.is_empty());
         drop(near);
-        assert!(matches!(receive(&far, &mut bytes), Ok((0, None))), "the other side has ended");
-        assert_eq!(send(&far, b"a", None).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        assert!(matches!(receive(&far, &mut bytes), Ok((0, _))), "the other side has ended");
+        assert_eq!(send(&far, b"a", &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
     }
 }

@@ -13,9 +13,9 @@ pub const LONGEST: usize = 4096;
 /// A message of the node.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
-    /// The first one, with the listening socket.
+    /// The first one, with the listening sockets.
     Attend(Charge),
-    /// The node listens on this socket from now on.
+    /// The node listens on these sockets from now on.
     Listen,
     /// No death is to be certified: the coroner ends.
     Dismiss,

@@ -30,7 +30,8 @@ struct Coroner {
     /// Something is to be read after a TERM.
     terms: UnixStream,
     charge: Charge,
-    listener: TcpListener,
+    /// The sockets of the node.
+    listeners: Vec<TcpListener>,
     guards: Guards,
     heirs: Heirs,
     answers: Answers,
@@ -57,14 +58,14 @@ pub fn attend() -> io::Result<()> {
     let order = serde_json::from_slice(&bytes[..count])?;
     let begun = Coroner::begin(node.try_clone()?, order, given);
     let answer = begun.as_ref().map(drop).map_err(ToString::to_string);
-    passing::send(&node, &serde_json::to_vec(&answer)?, None)?;
+    passing::send(&node, &serde_json::to_vec(&answer)?, &[])?;
     drop(node);
     begun?.work()
 }
 
 impl Coroner {
-    fn begin(node: OwnedFd, order: Order, given: Option<OwnedFd>) -> io::Result<Coroner> {
-        let (Order::Attend(charge), Some(listener)) = (order, given) else {
+    fn begin(node: OwnedFd, order: Order, given: Vec<OwnedFd>) -> io::Result<Coroner> {
+        let Order::Attend(charge) = order else {
             return Err(io::Error::other("the first order is to attend"));
         };
         let (terms, tell) = UnixStream::pair()?;
@@ -76,7 +77,7 @@ impl Coroner {
             guards: Guards::listen(charge.incarnation, charge.group)?,
             heirs: Heirs::listen()?,
             charge,
-            listener: listener.into(),
+            listeners: given.into_iter().map(TcpListener::from).collect(),
             answers: Answers::default(),
             is_termed: false,
             death: None,
@@ -103,8 +104,7 @@ impl Coroner {
                 }
                 if is_asked {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
-                    self.listener.set_nonblocking(false)?;
-                    return self.heirs.leave(self.listener, frame);
+                    return self.heirs.leave(self.listeners, frame);
                 }
                 let is_over = self.end().is_some_and(|end| end <= Instant::now());
                 if is_over || self.heirs.are_lost() {
@@ -127,7 +127,9 @@ impl Coroner {
                     return Ok(false);
                 }
                 Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
-                    (Order::Listen, Some(listener)) => self.listener = listener.into(),
+                    (Order::Listen, given) => {
+                        self.listeners = given.into_iter().map(TcpListener::from).collect();
+                    }
                     _ => return Ok(true),
                 },
             }
@@ -138,11 +140,13 @@ impl Coroner {
     fn certify(&mut self) -> io::Result<()> {
         if !self.is_certified {
             self.guards.close()?;
-            self.listener.set_nonblocking(true)?; // the node, which shared that, is gone
             self.is_certified = true;
         }
         self.answers.tend();
-        self.answers.give(&self.listener, &self.charge.dead)
+        for listener in &self.listeners {
+            self.answers.give(listener, &self.charge.dead)?;
+        }
+        Ok(())
     }
 
     /// When this process ends, as nobody needs it any more.
@@ -164,7 +168,7 @@ impl Coroner {
         let guards = self.guards.fds();
         fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
         if self.is_certified {
-            fds.push(PollFd::new(&self.listener, PollFlags::IN));
+            fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
         let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));

@@ -18,24 +18,34 @@ const BACKLOG: i32 = 4096;
 /// When the address cannot be resolved or is taken.
 #[cfg(any(test, feature = "http"))]
 pub fn listen(address: &str) -> io::Result<TcpListener> {
-    listen_on_any(&look_up(address)?)
+    Ok(listen_on(&look_up(address)?, 1)?.swap_remove(0))
 }
 
-/// Listens on the first of these that can be listened on.
-pub(super) fn listen_on_any(addresses: &[SocketAddr]) -> io::Result<TcpListener> {
+/// Listens on those of these addresses that can be listened on: one at least, and so many at most.
+///
+/// # Errors
+/// With the last failure, if there is none.
+pub(super) fn listen_on(addresses: &[SocketAddr], most: usize) -> io::Result<Vec<TcpListener>> {
     let mut failure = io::Error::new(ErrorKind::NotFound, "the host has no address");
+    let mut listeners = Vec::new();
     for address in addresses {
-        match listen_on(*address) {
-            Ok(listener) => return Ok(listener),
+        if listeners.len() == most {
+            break;
+        }
+        match listen_on_one(*address) {
+            Ok(listener) => listeners.push(listener),
             Err(error) => failure = error,
         }
     }
-    Err(failure)
+    if listeners.is_empty() { Err(failure) } else { Ok(listeners) }
 }
 
-fn listen_on(address: SocketAddr) -> io::Result<TcpListener> {
+fn listen_on_one(address: SocketAddr) -> io::Result<TcpListener> {
     let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
     socket.set_reuse_address(true)?;
+    if address.is_ipv6() && address.ip().is_unspecified() {
+        socket.set_only_v6(false)?; // every address, whatever `bindv6only` of the host says
+    }
     socket.bind(&address.into())?;
     socket.listen(BACKLOG)?;
     Ok(socket.into())
@@ -51,17 +61,23 @@ mod tests {
 
     /// A name may mean addresses that this host does not have, or not any more.
     #[test]
-    fn of_several_addresses_the_first_that_this_host_has_is_listened_on() {
-        let [elsewhere, here] = ["192.0.2.1:0", "127.0.0.1:0"].map(|at| at.parse().unwrap());
-        let found = listen_on_any(&[elsewhere, here]).unwrap();
-        assert!(found.local_addr().unwrap().ip().is_loopback());
-        let refused = listen_on_any(&[elsewhere]).unwrap_err();
+    fn of_several_addresses_those_that_this_host_has_are_listened_on() {
+        let [elsewhere, here, too] =
+            ["192.0.2.1:0", "127.0.0.1:0", "127.0.0.2:0"].map(|at| at.parse().unwrap());
+        let all = [elsewhere, here, too];
+        let ips = |most| {
+            let found = listen_on(&all, most).unwrap();
+            found.iter().map(|found| found.local_addr().unwrap().ip()).collect::<Vec<_>>()
+        };
+        assert_eq!((ips(1), ips(9)), (vec![here.ip()], vec![here.ip(), too.ip()]));
+        let refused = listen_on(&[elsewhere], 9).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::AddrNotAvailable);
-        let taken = found.local_addr().unwrap();
-        let why = |addresses| listen_on_any(addresses).unwrap_err().kind();
+        let found = listen_on(&all, 1).unwrap();
+        let taken = found[0].local_addr().unwrap();
+        let why = |addresses| listen_on(addresses, 9).unwrap_err().kind();
         let last = [why(&[taken, elsewhere]), why(&[elsewhere, taken])];
         assert_eq!(last, [ErrorKind::AddrNotAvailable, ErrorKind::AddrInUse], "of the last");
-        let none = listen_on_any(&[]).unwrap_err();
+        let none = listen_on(&[], 9).unwrap_err();
         assert_eq!(
             (none.kind(), none.to_string()),
             (ErrorKind::NotFound, "the host has no address".to_owned())
@@ -77,7 +93,7 @@ mod tests {
         drop(listener.accept().unwrap()); // who closes first keeps the port
         assert_eq!((&near).read(&mut [0; 1]).unwrap(), 0);
         drop((near, listener));
-        assert_eq!(listen_on(at).unwrap().local_addr().unwrap(), at);
+        assert_eq!(listen_on_one(at).unwrap().local_addr().unwrap(), at);
     }
 
     /// The system takes no more for a listener than its own limit says.

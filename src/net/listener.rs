@@ -3,8 +3,8 @@
 //! At most [`MOST_UNWELCOMED`] connections may be without a welcome. When one more comes, the
 //! oldest of them goes; the newest is never refused.
 
-use std::io;
-use std::net::TcpStream;
+use std::io::{self, ErrorKind};
+use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -65,17 +65,10 @@ struct Acceptor {
 impl Acceptor {
     fn run(&mut self) {
         self.reception.realtime.enter();
-        while let Some(socket) = self.socket.socket() {
-            match socket.accept() {
-                Ok((stream, _)) => self.receive(stream),
-                Err(_) if !self.socket.is(&socket) => {} // it has stopped, or listens elsewhere
-                Err(error) => {
-                    if self.socket.fails(&error) {
-                        warn!("cannot accept a connection: {error}");
-                    }
-                    self.make_room(1);
-                    thread::sleep(ACCEPT_PAUSE);
-                }
+        while let Some(sockets) = self.socket.sockets() {
+            match self.socket.await_dial(&sockets) {
+                Ok(dialed) => dialed.iter().for_each(|socket| self.accept(socket)),
+                Err(error) => self.fails(&error),
             }
         }
         for (closer, _) in &self.readers {
@@ -84,6 +77,24 @@ impl Acceptor {
         for (_, reader) in self.readers.drain(..) {
             join(reader);
         }
+    }
+
+    fn accept(&mut self, socket: &Arc<TcpListener>) {
+        match socket.accept() {
+            Ok((stream, _)) => self.receive(stream),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {} // the dialer has gone
+            Err(_) if !self.socket.is(socket) => {} // it has stopped, or listens elsewhere
+            Err(error) => self.fails(&error),
+        }
+    }
+
+    /// No connection comes in.
+    fn fails(&mut self, error: &io::Error) {
+        if self.socket.fails(error) {
+            warn!("cannot accept a connection: {error}");
+        }
+        self.make_room(1);
+        thread::sleep(ACCEPT_PAUSE);
     }
 
     fn receive(&mut self, stream: TcpStream) {
@@ -141,8 +152,6 @@ fn tune(stream: &TcpStream) {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpListener;
-
     use super::*;
 
     /// The system waits two hours by itself before it looks whether the other side is still there.

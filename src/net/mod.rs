@@ -47,7 +47,7 @@ pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
 use listener::Listener;
 use newcomer::Newcomer;
 use outbound::Outbound;
-pub use own::{Other, OwnAddress, OwnListener};
+pub use own::{MOST_SOCKETS, Other, OwnAddress, OwnListener};
 pub use peers::PeerAddress;
 use peers::Peers;
 #[cfg(feature = "http")]

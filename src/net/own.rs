@@ -1,152 +1,139 @@
-//! The address of this member itself: what its name means on this host, and whether the others can reach it there.
+//! The listener of this member: at all that its name means on this host.
 //!
 //! A name may mean loopback on its own host and another address everywhere else: Debian writes `127.0.1.1 NAME` into
-//! /etc/hosts. A member that is bound to such an address hears nobody, while it reaches all others. A name may also
-//! mean another address than at the start, once the host has moved.
+//! /etc/hosts. It may mean addresses of several networks, or of both families, of which the others dial one. A member that
+//! is bound to another address than that hears nobody, while it reaches all others. A name may also mean another address
+//! than at the start, once the host has moved.
+
+mod address;
 
 use std::io;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, Shutdown, SocketAddr, TcpListener, UdpSocket};
+use std::net::{IpAddr, Shutdown, SocketAddr, TcpListener};
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use log::warn;
 use parking_lot::Mutex;
+use rustix::event::{EventfdFlags, PollFd, PollFlags, eventfd, poll};
+use rustix::io::Errno;
 use socket2::SockRef;
 
-use super::bind::listen_on_any;
+use super::bind::listen_on;
 use super::dials::{out_of_descriptors, wants_descriptors};
-use super::places::Places;
+pub use address::{Other, OwnAddress};
+use address::{ips, is_elsewhere};
 
 /// How often the names are looked up while a node runs.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// Another member: its name, and the address at which it is dialed.
-pub type Other = (String, String);
-
-/// Where a member is to listen, as its configuration says.
-#[derive(Clone)]
-pub struct OwnAddress {
-    listen: String,
-    /// Where the others dial it.
-    address: String,
-    places: Places,
-}
-
-impl OwnAddress {
-    /// A member that listens there, and is dialed at this address.
-    #[must_use]
-    pub fn new(listen: &str, address: &str) -> OwnAddress {
-        let (listen, address) = (listen.to_owned(), address.to_owned());
-        OwnAddress { listen, address, places: Places::default() }
-    }
-
-    /// What it means on this host, at best something that other hosts can dial.
-    ///
-    /// # Errors
-    /// When the name has no address, or has not got one within `limit`.
-    pub fn look_up(&self, limit: Duration) -> io::Result<Vec<SocketAddr>> {
-        let mut found = self.places.resolve(&self.listen, limit)?;
-        found.sort_by_key(|address| address.ip().is_loopback());
-        Ok(found)
-    }
-
-    /// Why the others cannot dial it, if it means loopback on this host and one of them is on another host. Those whose
-    /// names have no address within `limit` do not count.
-    #[must_use]
-    pub fn hidden(&self, others: &[Other], limit: Duration) -> Option<String> {
-        let found = self.look_up(limit).ok()?;
-        self.hidden_at(found.first()?.ip(), others, limit)
-    }
-
-    fn hidden_at(&self, bound: IpAddr, others: &[Other], limit: Duration) -> Option<String> {
-        if !bound.is_loopback() || self.is_behind_proxy() {
-            return None;
-        }
-        let end = Instant::now() + limit;
-        for (_, address) in others {
-            let _ = self.places.resolve(address, Duration::ZERO); // asks for all of them at once
-        }
-        let place = |(name, address): &Other| {
-            let left = end.saturating_duration_since(Instant::now());
-            let found = self.places.resolve(address, left).unwrap_or_default();
-            found.into_iter().find(|at| is_elsewhere(*at)).map(|at| (name.clone(), at.ip()))
-        };
-        let (other, at) = others.iter().find_map(place)?;
-        let OwnAddress { listen, .. } = self;
-        let port = listen.rsplit(':').next().unwrap_or_default();
-        Some(format!(
-            "{listen} is {bound} on this host, which no other host can dial, and {other} is on another, at {at}: give \
-             this host's name its true address (Debian writes 127.0.1.1 into /etc/hosts), or add \"listen\": \
-             \"0.0.0.0:{port}\" to this member"
-        ))
-    }
-
-    /// Whether it listens on loopback by intention: the others dial another address, which something passes on.
-    fn is_behind_proxy(&self) -> bool {
-        let host = self.listen.rsplit_once(':').map_or("", |(host, _)| host);
-        let loopback = || self.listen.parse().is_ok_and(|at: SocketAddr| at.ip().is_loopback());
-        self.listen != self.address && (host.eq_ignore_ascii_case("localhost") || loopback())
-    }
-}
+/// The most addresses of a name that a member listens on.
+pub const MOST_SOCKETS: usize = 8;
 
 /// The listener of this member. Cheap to clone.
 #[derive(Clone)]
 pub struct OwnListener(Arc<Shared>);
 
+/// Sockets that listen, one for each address.
+pub type Sockets = Arc<[Arc<TcpListener>]>;
+
 struct Shared {
     own: OwnAddress,
     /// None once it has stopped.
-    socket: Mutex<Option<Arc<TcpListener>>>,
+    sockets: Mutex<Option<Sockets>>,
+    /// Wakes the thread that accepts.
+    change: OwnedFd,
     last_look: Mutex<(Option<Instant>, Option<String>)>,
     /// When and why no connection could be accepted last.
     failed: Mutex<Option<(Instant, String)>>,
     on_move: OnceLock<OnMove>,
 }
 
-/// Called with the socket that this member listens on from now on.
-type OnMove = Box<dyn Fn(&TcpListener) + Send + Sync>;
+/// Called with the sockets that this member listens on from now on.
+type OnMove = Box<dyn Fn(&Sockets) + Send + Sync>;
 
 impl OwnListener {
-    /// Listens on what the address means now, by the socket that an earlier process left if that listens there.
+    /// Listens on what the address means now, by the sockets that an earlier process left if they listen there.
     ///
     /// # Errors
     /// When it cannot be resolved, or is taken.
     pub fn bind(
         own: OwnAddress,
         limit: Duration,
-        left: Option<TcpListener>,
+        left: Vec<TcpListener>,
     ) -> io::Result<OwnListener> {
         let places = own.look_up(limit)?;
         // A socket that listens elsewhere is closed first: it may have the port.
-        let left = left.filter(|left| left.local_addr().is_ok_and(|at| places.contains(&at)));
-        let left = left.filter(|left| SockRef::from(left).is_listener().unwrap_or(false));
-        let socket = left.map_or_else(|| listen_on_any(&places), Ok)?;
-        socket.set_nonblocking(false)?;
-        let socket = Mutex::new(Some(Arc::new(socket)));
-        let (last_look, failed, on_move) = Default::default();
-        Ok(OwnListener(Arc::new(Shared { own, socket, last_look, failed, on_move })))
+        let left: Vec<TcpListener> =
+            left.into_iter().filter(|left| listens_at(left, &places)).collect();
+        let is_left = |place: &SocketAddr| {
+            left.iter().any(|left| left.local_addr().is_ok_and(|at| at == *place))
+        };
+        let missing: Vec<SocketAddr> =
+            places.iter().filter(|place| !is_left(place)).copied().collect();
+        let sockets = match listen_on(&missing, MOST_SOCKETS - left.len().min(MOST_SOCKETS)) {
+            Ok(more) => left.into_iter().chain(more).collect(),
+            Err(error) if left.is_empty() => return Err(error),
+            Err(_) => left, // the next look says why
+        };
+        OwnListener::of(own, sockets)
     }
 
-    /// Calls this from now on with each socket that takes the place of the last one.
-    pub fn on_move(&self, call: impl Fn(&TcpListener) + Send + Sync + 'static) {
+    fn of(own: OwnAddress, sockets: Vec<TcpListener>) -> io::Result<OwnListener> {
+        let change = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let sockets = sockets.into_iter().map(ready).collect::<io::Result<_>>()?;
+        let sockets = Mutex::new(Some(sockets));
+        let (last_look, failed, on_move) = Default::default();
+        Ok(OwnListener(Arc::new(Shared { own, sockets, change, last_look, failed, on_move })))
+    }
+
+    /// Calls this from now on with the sockets that take the place of the last ones.
+    pub fn on_move(&self, call: impl Fn(&Sockets) + Send + Sync + 'static) {
         let _ = self.0.on_move.set(Box::new(call)); // a node sets it once, at its start
     }
 
-    /// The socket; none after the stop.
-    pub fn socket(&self) -> Option<Arc<TcpListener>> {
-        self.0.socket.lock().clone()
+    /// The sockets; none after the stop.
+    pub fn sockets(&self) -> Option<Sockets> {
+        self.0.sockets.lock().clone()
     }
 
-    /// Whether this is still the socket.
+    /// The first of them.
+    #[cfg(test)]
+    pub fn socket(&self) -> Option<Arc<TcpListener>> {
+        self.sockets()?.first().cloned()
+    }
+
+    /// Whether this is still one of the sockets.
     pub(super) fn is(&self, socket: &Arc<TcpListener>) -> bool {
-        self.0.socket.lock().as_ref().is_some_and(|now| Arc::ptr_eq(now, socket))
+        self.sockets().is_some_and(|now| now.iter().any(|now| Arc::ptr_eq(now, socket)))
+    }
+
+    /// Waits until somebody dials one of these, or others take their place. Returns those that are dialed.
+    pub(super) fn await_dial(&self, sockets: &Sockets) -> io::Result<Vec<Arc<TcpListener>>> {
+        let mut fds = vec![PollFd::new(&self.0.change, PollFlags::IN)];
+        fds.extend(sockets.iter().map(|socket| PollFd::new(&**socket, PollFlags::IN)));
+        match poll(&mut fds, None) {
+            Err(Errno::INTR) => return Ok(Vec::new()),
+            polled => polled?,
+        };
+        if !fds[0].revents().is_empty() {
+            let _ = rustix::io::read(&self.0.change, &mut [0; 8]); // it is heeded by now
+        }
+        let is_dialed = |(fd, _): &(&PollFd, _)| !fd.revents().is_empty();
+        let dialed = fds[1..].iter().zip(sockets.iter()).filter(is_dialed);
+        Ok(dialed.map(|(_, socket)| socket.clone()).collect())
     }
 
     /// Wakes the thread that accepts, for the last time.
     pub(super) fn stop(&self) {
-        if let Some(socket) = self.0.socket.lock().take() {
-            let _ = SockRef::from(&*socket).shutdown(Shutdown::Both);
+        if let Some(sockets) = self.0.sockets.lock().take() {
+            sockets.iter().for_each(|socket| close(socket));
         }
+        self.wake();
+    }
+
+    fn wake(&self) {
+        let _ = rustix::io::write(&self.0.change, &1_u64.to_ne_bytes()); // if it is full, it is read
     }
 
     /// No connection could be accepted. Tells whether that is news.
@@ -158,9 +145,10 @@ impl OwnListener {
     }
 
     /// Looks now and then whether the others can still reach this member, and listens elsewhere if this host has
-    /// moved. Returns why they cannot, if so. Waits for no name service: an answer counts at the next look.
+    /// moved. Returns why they cannot, if so. `silent` are those of them that might be expected to dial this member, and
+    /// do not. Waits for no name service: an answer counts at the next look.
     #[must_use]
-    pub fn look(&self, others: &[Other]) -> Option<String> {
+    pub fn look(&self, others: &[Other], silent: &[Other]) -> Option<String> {
         let failed = self.0.failed.lock().clone();
         if let Some((_, why)) = failed.filter(|(at, _)| at.elapsed() < LOOK) {
             return Some(why);
@@ -171,80 +159,122 @@ impl OwnListener {
             if found.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut) {
                 return last.1.clone(); // it is being looked up
             }
-            *last = (Some(Instant::now()), self.judge(&found.unwrap_or_default(), others));
+            let why = self
+                .judge(&found.unwrap_or_default(), others)
+                .or_else(|| self.0.own.missed_at(&self.bound_here(), silent, Duration::ZERO));
+            *last = (Some(Instant::now()), why);
         }
         last.1.clone()
     }
 
+    /// Where it listens.
+    fn bound(&self) -> Vec<SocketAddr> {
+        let sockets = self.sockets();
+        sockets
+            .iter()
+            .flat_map(|all| all.iter())
+            .filter_map(|socket| socket.local_addr().ok())
+            .collect()
+    }
+
+    /// Where it listens and this host is.
+    fn bound_here(&self) -> Vec<IpAddr> {
+        let bound = self.bound();
+        bound.into_iter().filter(|at| !is_elsewhere(*at)).map(|at| at.ip()).collect()
+    }
+
     /// The same, with what the name means now; nothing if it does not resolve.
     fn judge(&self, found: &[SocketAddr], others: &[Other]) -> Option<String> {
-        let bound = self.socket()?.local_addr().ok()?;
-        let ip = bound.ip();
-        if ip.is_unspecified() {
+        let bound = ips(&self.bound());
+        if bound.iter().any(IpAddr::is_unspecified) {
             return None;
         }
-        let meant = found.is_empty() || found.iter().any(|at| at.ip() == ip);
-        let here = !is_elsewhere(bound);
-        if meant && here && !ip.is_loopback() {
-            return None;
+        let is_missing = |at: &&SocketAddr| {
+            !bound.contains(&at.ip()) && !at.ip().is_loopback() && !is_elsewhere(**at)
+        };
+        let stays = |ip: &&IpAddr| found.iter().any(|at| at.ip() == **ip);
+        let room = MOST_SOCKETS.saturating_sub(bound.iter().filter(stays).count());
+        let missing: Vec<SocketAddr> =
+            found.iter().filter(is_missing).take(room).copied().collect();
+        if !missing.is_empty() {
+            return self.move_to(found, &missing);
         }
-        let better =
-            |at: &&SocketAddr| at.ip() != ip && !at.ip().is_loopback() && !is_elsewhere(**at);
-        if let Some(next) = found.iter().find(better) {
-            return self.move_to(*next);
-        }
+        let here = self.bound_here();
         let listen = &self.0.own.listen;
-        if !here {
+        let first = bound.first()?;
+        if here.is_empty() {
             return Some(format!(
-                "this node listens on {ip}, which this host does not have any more, so that the others cannot dial it: \
+                "this node listens on {first}, which this host does not have any more, so that the others cannot dial it: \
                  give the host that address again, or let {listen} mean the one that it has"
             ));
         }
-        if !meant && !ip.is_loopback() {
+        let is_meant = found.is_empty() || found.iter().any(|at| here.contains(&at.ip()));
+        if !is_meant && !here.iter().all(IpAddr::is_loopback) {
             let now = found[0].ip();
             return Some(format!(
-                "{listen} means {now} now, which this host does not have, and this node listens on {ip}: correct the name"
+                "{listen} means {now} now, which this host does not have, and this node listens on {first}: correct the name"
             ));
         }
-        self.0.own.hidden_at(ip, others, Duration::ZERO)
+        self.0.own.hidden_at(&here, others, Duration::ZERO)
     }
 
-    fn move_to(&self, next: SocketAddr) -> Option<String> {
+    /// Listens on these too, and no longer on what is not found any more.
+    fn move_to(&self, found: &[SocketAddr], missing: &[SocketAddr]) -> Option<String> {
         let listen = &self.0.own.listen;
-        let socket = match listen_on_any(&[next]) {
-            Ok(socket) => Arc::new(socket),
+        let bound = listen_on(missing, MOST_SOCKETS);
+        let more: io::Result<Vec<_>> = bound.and_then(|more| more.into_iter().map(ready).collect());
+        let more = match more {
+            Ok(more) => more,
             Err(error) => {
-                return Some(format!("cannot listen on {next}, which {listen} means now: {error}"));
+                return Some(format!(
+                    "cannot listen on {}, which {listen} means now: {error}",
+                    missing[0]
+                ));
             }
         };
-        let mut now = self.0.socket.lock();
-        let last = now.as_ref()?.clone(); // else it has stopped
-        *now = Some(socket.clone());
-        drop(now);
+        let mut sockets = self.0.sockets.lock();
+        let last = sockets.as_ref()?.clone(); // else it has stopped
+        let (kept, gone): (Vec<_>, Vec<_>) =
+            last.iter().cloned().partition(|socket| is_at(socket, found));
+        let now: Sockets = kept.into_iter().chain(more).collect();
+        *sockets = Some(now.clone());
+        drop(sockets);
         if let Some(call) = self.0.on_move.get() {
-            call(&socket);
+            call(&now);
         }
-        let _ = SockRef::from(&*last).shutdown(Shutdown::Both); // the thread that accepts goes on with the next
-        warn!(event = "moved"; "{listen} means {} now: this node listens there, and no longer on the address before", next.ip());
+        gone.iter().for_each(|socket| close(socket));
+        self.wake(); // the thread that accepts goes on with these
+        let names: Vec<String> = missing.iter().map(|at| at.ip().to_string()).collect();
+        let rest = if gone.is_empty() { "too" } else { "and no longer on the address before" };
+        warn!(event = "moved"; "{listen} means {} now: this node listens there, {rest}", names.join(" and "));
         None
     }
 }
 
-/// Whether this address belongs to another host, as far as the routes of this one say.
-fn is_elsewhere(at: SocketAddr) -> bool {
-    if at.ip().is_loopback() || at.ip().is_unspecified() {
-        return false;
-    }
-    let any: IpAddr = match at {
-        SocketAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
-        SocketAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+/// A socket that never blocks the thread that waits for all of them.
+fn ready(socket: TcpListener) -> io::Result<Arc<TcpListener>> {
+    socket.set_nonblocking(true)?;
+    Ok(Arc::new(socket))
+}
+
+/// Whoever waits there is refused, also if another process has the socket.
+fn close(socket: &TcpListener) {
+    let _ = SockRef::from(socket).shutdown(Shutdown::Both);
+}
+
+/// Whether a socket is at one of these places.
+fn is_at(socket: &TcpListener, places: &[SocketAddr]) -> bool {
+    socket.local_addr().is_ok_and(|at| places.iter().any(|place| place.ip() == at.ip()))
+}
+
+/// Whether a socket that was left listens at one of these places, as this version would have it.
+fn listens_at(left: &TcpListener, places: &[SocketAddr]) -> bool {
+    let socket = SockRef::from(left);
+    let takes_all = |at: SocketAddr| {
+        !at.is_ipv6() || !at.ip().is_unspecified() || !socket.only_v6().unwrap_or(true)
     };
-    let Ok(socket) = UdpSocket::bind((any, 0)) else { return false };
-    // Sends nothing. What a host sends to itself leaves from the address that it goes to.
-    match socket.connect(at).and_then(|()| socket.local_addr()) {
-        Ok(from) => from.ip() != at.ip(),
-        Err(_) => true, // no way leads there
-    }
+    left.local_addr().is_ok_and(|at| places.contains(&at) && takes_all(at))
+        && socket.is_listener().unwrap_or(false)
 }
 
 #[cfg(test)]

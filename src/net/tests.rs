@@ -1,7 +1,7 @@
 //! The network of a node, one peer of which is played here, as is the election thread.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Weak};
 use std::thread;
 use std::time::Instant;
@@ -57,7 +57,7 @@ impl Scene {
             Realtime::default(),
         );
         let own = OwnAddress::new("127.0.0.1:0", "127.0.0.1:0");
-        let socket = OwnListener::bind(own, TIMEOUT, None).unwrap();
+        let socket = OwnListener::bind(own, TIMEOUT, Vec::new()).unwrap();
         let at = socket.socket().unwrap().local_addr().unwrap();
         let net = Net::start(socket.clone(), Vec::new(), TIMEOUT * 10, surroundings, 1).unwrap();
         let Ok(Opening::Hello(hello)) = wire::decode_opening(&streams()[0][4..]) else { panic!() };
@@ -167,7 +167,7 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     let (mut scene, listener) = (Scene::new(), TcpListener::bind("127.0.0.1:0").unwrap());
     scene.net.set_peers(vec![scene.peer(&listener)]);
     let (_to, (from, first)) = (scene.speaks(&listener), scene.hears());
-    SockRef::from(&listener).shutdown(std::net::Shutdown::Both).unwrap();
+    SockRef::from(&listener).shutdown(Shutdown::Both).unwrap();
     drop(from);
     let end = Input::Ended { connection: first, peer: scene.hello.id, redial: Redial::Refused };
     let event = scene.next();
@@ -185,15 +185,16 @@ fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     let event = scene.next();
     assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
     let socket = scene.socket.socket().unwrap();
-    socket.set_nonblocking(true).unwrap();
-    let _next_to_last = TcpStream::connect(scene.at).unwrap();
-    while scene.socket.look(&[]).is_none() {
+    let socket = SockRef::from(&*socket);
+    socket.shutdown(Shutdown::Both).unwrap(); // no accept succeeds until it listens again
+    while scene.socket.look(&[], &[]).is_none() {
         thread::yield_now();
     }
     has_ended(&mut waits);
     drop(event);
     let begin = Instant::now();
-    socket.set_nonblocking(false).unwrap();
+    socket.listen(9).unwrap();
+    scene.at = socket.local_addr().unwrap().as_socket().unwrap(); // the system draws another port
     let _next = scene.hears();
     assert!(begin.elapsed() < TIMEOUT / 2, "it pauses for {:?}", begin.elapsed());
     scene.ends();

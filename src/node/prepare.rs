@@ -81,7 +81,7 @@ pub fn own_address(config: &Config, own: &MemberConfig) -> Result<OwnAddress, St
     }
 }
 
-/// Listens, on the very socket of the last node of this member if its coroner kept that: no dial is refused in between.
+/// Listens, on the very sockets of the last node of this member if its coroner kept those: no dial is refused in between.
 /// The settings get the proof of the death of that node, if the coroner leaves it. The caller holds the lock of the state.
 pub fn listen(
     config: &Config,
@@ -89,9 +89,9 @@ pub fn listen(
     address: OwnAddress,
     settings: &mut Settings,
 ) -> Result<OwnListener, StartError> {
-    let Estate { listener, certificate } = Estate::take(&config.state_dir(&own.name));
+    let Estate { listeners, certificate } = Estate::take(&config.state_dir(&own.name));
     settings.buried = certificate;
-    OwnListener::bind(address, NAMES, listener).map_err(|source| {
+    OwnListener::bind(address, NAMES, listeners).map_err(|source| {
         let (name, address) = (own.name.clone(), own.listen.clone());
         StartError::Listen { name, address, source }
     })
@@ -109,16 +109,16 @@ pub fn attend(
     let Attended::Yes { group } = attended else { return Attendance::Unasked };
     let started = draw().and_then(|secret| {
         let certificate = DeathCertificate { member: own.id, incarnation, secret };
-        let listener = socket.socket().ok_or(ErrorKind::NotConnected)?;
+        let listeners = socket.sockets().ok_or(ErrorKind::NotConnected)?;
         let folder = config.state_dir(&own.name);
-        let coroner = Coroner::start(&folder, group, &certificate, &config.timing, &listener)?;
+        let coroner = Coroner::start(&folder, group, &certificate, &config.timing, &listeners)?;
         settings.death = Some(certificate.hash(&config.cluster));
         Ok(coroner)
     });
     match started {
         Ok(coroner) => {
             let moved = coroner.clone();
-            socket.on_move(move |listener| moved.listens(listener));
+            socket.on_move(move |listeners| moved.listens(listeners));
             Attendance::By(coroner)
         }
         Err(error) => Attendance::Failed(error.to_string().into()),

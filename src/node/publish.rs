@@ -27,6 +27,7 @@ use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
 use crate::flight::tape::Taped;
+use crate::net::Other;
 use crate::rank;
 use crate::realtime::Realtime;
 use crate::store::Pace;
@@ -235,6 +236,13 @@ impl Published {
             settled: now.since(self.started) > failure,
             ..Sight::default()
         }
+    }
+
+    /// The members that might be expected to dial this node, and do not: its name and its address of each.
+    pub fn silent(&self) -> Vec<Other> {
+        let snapshot = self.snapshot.read().clone();
+        let members = snapshot.silent.iter().filter_map(|id| snapshot.list.get(*id));
+        members.map(|member| (member.name.clone(), member.address.clone())).collect()
     }
 
     /// Takes the members that the file lists since it was edited.

@@ -160,7 +160,9 @@ impl Watcher {
         sight.storage =
             self.published.measures.pace.trouble().or_else(|| store::disk_trouble(&self.folder));
         let (list, own) = (self.published.members(), self.published.own());
-        sight.address = self.socket.look(&others(&list, own));
+        // Right after the start of this node nobody needs to have dialed it yet.
+        let silent = if sight.settled { self.published.silent() } else { Vec::new() };
+        sight.address = self.socket.look(&others(&list, own), &silent);
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
         sight.coroner = self.attendance.problem();

@@ -5,6 +5,7 @@ use std::fs;
 use std::io::Read;
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::process::Command;
 
 use serde_json::{Value, json};
 use story::story;
@@ -14,18 +15,21 @@ use crate::support::script::ELECTD;
 use crate::support::{Cluster, Network, credentials, ensure, eventually};
 
 /// A host's own file for a node, which a test may change while the node runs.
-fn hosts(cluster: &Cluster, number: usize) -> PathBuf {
+pub fn hosts(cluster: &Cluster, number: usize) -> PathBuf {
     cluster.file().with_file_name(format!("hosts-{number}"))
 }
 
 /// Three hosts whose members have the names of their hosts, in this quorum; each has these lines in its /etc/hosts.
-fn scene(quorum: &str, lines: impl Fn(usize) -> String) -> Option<Cluster> {
+pub fn scene(quorum: &str, lines: impl Fn(usize) -> String) -> Option<Cluster> {
     if credentials::wanted() {
         println!("skipped: a name is looked up before any handshake");
         return None;
     }
     let cluster = Cluster::prepare_on(Network::of(3)?, |config: &mut Value| {
         config["quorum"] = quorum.into();
+        if quorum == "none" {
+            config["timing"]["failure"] = "4s".into(); // each may lead alone, until its name is right
+        }
         for (at, member) in config["members"].as_array_mut().unwrap().iter_mut().enumerate() {
             member["address"] = json!(format!("host-{}:7100", at + 1));
         }
@@ -40,7 +44,7 @@ fn scene(quorum: &str, lines: impl Fn(usize) -> String) -> Option<Cluster> {
 }
 
 /// All hosts by their true addresses, but for those that are left out.
-fn true_addresses(but: &[usize]) -> String {
+pub fn true_addresses(but: &[usize]) -> String {
     let line = |number| format!("10.0.0.{number} host-{number}\n");
     (1..=3).filter(|number| !but.contains(number)).map(line).collect()
 }
@@ -67,16 +71,19 @@ fn a_name_that_means_loopback_on_its_own_host_is_refused() {
     }
 }
 
+/// What `electd check` says on the host of this node.
+pub fn check(cluster: &Cluster, number: usize) -> String {
+    let node = cluster.node(number);
+    let mut command = Command::new(node.build.borrow().as_ref().unwrap());
+    command.args(["check", "--node", &node.name, "--config"]).arg(cluster.file());
+    let output = inside(node.home.as_ref().unwrap(), || command.output().unwrap());
+    String::from_utf8_lossy(&output.stdout).into_owned()
+}
+
 #[story]
 fn check_warns_of_a_name_that_means_loopback() {
     let Some(cluster) = scene("none", debian) else { return };
-    let check = |number: usize| {
-        let node = cluster.node(number);
-        let mut command = std::process::Command::new(node.build.borrow().as_ref().unwrap());
-        command.args(["check", "--node", &node.name, "--config"]).arg(cluster.file());
-        let output = inside(node.home.as_ref().unwrap(), || command.output().unwrap());
-        String::from_utf8_lossy(&output.stdout).into_owned()
-    };
+    let check = |number: usize| check(&cluster, number);
     let said = "WARNING: host-1:7100 is 127.0.1.1 on this host, which no other host can dial";
     assert!(check(1).contains(said), "{}", check(1));
     fs::write(hosts(&cluster, 1), true_addresses(&[])).unwrap();

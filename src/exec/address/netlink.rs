@@ -1,19 +1,27 @@
 //! Lists, adds and removes the kernel's addresses by netlink.
 //!
+//! An address is added alone: as /32 or /128, whatever its prefix. The kernel removes other IPv4 addresses of a network
+//! together with the first one that came with the prefix of that network, and a short-lived IPv6 address passes its
+//! lifetime on to the route that it shares with others of its prefix. The route to the network is added apart, and
+//! counts only where the host has no other.
+//!
 //! The kernel answers within the call that sends the request, so a blocking socket does not really
 //! wait; there is a time limit all the same.
 
 use std::io;
-use std::net::IpAddr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use std::os::fd::OwnedFd;
 use std::time::Duration;
 
 use netlink_packet_core::{
-    NLM_F_ACK, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST, NetlinkHeader,
-    NetlinkMessage, NetlinkPayload,
+    NLM_F_ACK, NLM_F_APPEND, NLM_F_CREATE, NLM_F_DUMP, NLM_F_EXCL, NLM_F_REPLACE, NLM_F_REQUEST,
+    NetlinkHeader, NetlinkMessage, NetlinkPayload,
 };
 use netlink_packet_route::address::{
     AddressAttribute, AddressFlags, AddressHeader, AddressMessage, CacheInfo,
+};
+use netlink_packet_route::route::{
+    RouteAddress, RouteAttribute, RouteHeader, RouteMessage, RouteProtocol, RouteScope, RouteType,
 };
 use netlink_packet_route::{AddressFamily, RouteNetlinkMessage};
 use rustix::io::Errno;
@@ -29,6 +37,9 @@ pub const LIFETIME: Duration = Duration::from_secs(3);
 
 /// The kernel sends no longer answer in one piece.
 const ANSWER: usize = 64 * 1024;
+
+/// The metric of a route that any other route to the same network precedes.
+const LAST: u32 = u32::MAX;
 
 /// The longest wait for an answer.
 const TIMEOUT: Duration = Duration::from_secs(1);
@@ -92,6 +103,10 @@ impl Netlink {
 
     /// Adds an address, which must not be there, with its lifetime.
     pub(super) fn add(&mut self, address: &Address, index: u32) -> io::Result<()> {
+        // With another prefix, or on another interface, the kernel would have the address twice.
+        if self.find(address.ip)?.is_some() {
+            return Err(Errno::EXIST.into());
+        }
         self.put(address, index, NLM_F_EXCL)
     }
 
@@ -107,7 +122,7 @@ impl Netlink {
     }
 
     fn put(&mut self, address: &Address, index: u32, how: u16) -> io::Result<()> {
-        let seconds = u32::try_from(LIFETIME.as_secs()).unwrap_or(u32::MAX);
+        let seconds = seconds();
         let mut message = message(address, index);
         let mut life = CacheInfo::default();
         life.ifa_valid = seconds;
@@ -119,15 +134,34 @@ impl Netlink {
             message.attributes.push(AddressAttribute::Flags(AddressFlags::Nodad));
         }
         let flags = NLM_F_ACK | NLM_F_CREATE | how;
-        self.ask(RouteNetlinkMessage::NewAddress(message), flags, |_| ())
+        self.ask(RouteNetlinkMessage::NewAddress(message), flags, |_| ())?;
+        self.lead_to_network(address, index)
+    }
+
+    /// Adds the route to the network of an address, or restarts its lifetime. The kernel removes an IPv4 route together
+    /// with the address that it speaks from, and an IPv6 route at the end of its lifetime.
+    fn lead_to_network(&mut self, address: &Address, index: u32) -> io::Result<()> {
+        if address.prefix >= longest(address.ip) {
+            return Ok(());
+        }
+        let message = RouteNetlinkMessage::NewRoute(route(address, index));
+        match self.ask(message, NLM_F_ACK | NLM_F_CREATE | NLM_F_APPEND, |_| ()) {
+            // While the interface is down, nobody is reached by it; the next renewal tries again.
+            Err(error) if is_one_of(&error, &[Errno::EXIST, Errno::NETDOWN]) => Ok(()),
+            done => done,
+        }
     }
 
     /// Removes an address, which may have expired already.
     pub(super) fn remove(&mut self, address: &Address, index: u32) -> io::Result<()> {
         let message = RouteNetlinkMessage::DelAddress(message(address, index));
         match self.ask(message, NLM_F_ACK, |_| ()) {
-            Err(error) if is_gone(&error) => Ok(()),
-            done => done,
+            Err(error) if is_gone(&error) => {}
+            done => done?,
+        }
+        match self.find(address.ip)? {
+            Some(_) => Err(io::Error::other("another process has added it as well: remove that")),
+            None => Ok(()),
         }
     }
 
@@ -209,25 +243,70 @@ pub fn remove_left(addresses: &[Address]) -> io::Result<()> {
 
 /// Whether the kernel says that the address, or its interface, is not there.
 fn is_gone(error: &io::Error) -> bool {
-    let gone = [Errno::ADDRNOTAVAIL, Errno::NODEV, Errno::NXIO];
-    gone.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
+    is_one_of(error, &[Errno::ADDRNOTAVAIL, Errno::NODEV, Errno::NXIO])
+}
+
+fn is_one_of(error: &io::Error, some: &[Errno]) -> bool {
+    some.iter().any(|errno| error.raw_os_error() == Some(errno.raw_os_error()))
 }
 
 fn family(ip: IpAddr) -> AddressFamily {
     if ip.is_ipv4() { AddressFamily::Inet } else { AddressFamily::Inet6 }
 }
 
+/// The prefix of an address alone.
+fn longest(ip: IpAddr) -> u8 {
+    if ip.is_ipv4() { 32 } else { 128 }
+}
+
 fn message(address: &Address, index: u32) -> AddressMessage {
     let mut message = AddressMessage::default();
     message.header = AddressHeader {
         family: family(address.ip),
-        prefix_len: address.prefix,
+        prefix_len: longest(address.ip),
         index,
         ..AddressHeader::default()
     };
     let ip = [AddressAttribute::Local(address.ip), AddressAttribute::Address(address.ip)];
     message.attributes.extend(ip);
     message
+}
+
+/// The route to the network of an address, by its interface.
+fn route(address: &Address, index: u32) -> RouteMessage {
+    let Address { ip, prefix, .. } = *address;
+    let mut route = RouteMessage::default();
+    route.header = RouteHeader {
+        address_family: family(ip),
+        destination_prefix_length: prefix,
+        table: RouteHeader::RT_TABLE_MAIN,
+        // Programs that configure networks remove routes that are neither theirs nor the kernel's.
+        protocol: RouteProtocol::Kernel,
+        scope: if ip.is_ipv4() { RouteScope::Link } else { RouteScope::Universe },
+        kind: RouteType::Unicast,
+        ..RouteHeader::default()
+    };
+    let (network, of_family) = match ip {
+        IpAddr::V4(ip) => {
+            let network =
+                Ipv4Addr::from_bits(ip.to_bits() & !u32::MAX.unbounded_shr(prefix.into()));
+            (RouteAddress::Inet(network), RouteAttribute::PrefSource(RouteAddress::Inet(ip)))
+        }
+        IpAddr::V6(ip) => {
+            let network =
+                Ipv6Addr::from_bits(ip.to_bits() & !u128::MAX.unbounded_shr(prefix.into()));
+            (RouteAddress::Inet6(network), RouteAttribute::Expires(seconds()))
+        }
+    };
+    let to = [RouteAttribute::Destination(network), RouteAttribute::Oif(index)];
+    route.attributes.extend(to);
+    route.attributes.extend([RouteAttribute::Priority(LAST), of_family]);
+    route
+}
+
+/// [`LIFETIME`] as the kernel counts it.
+fn seconds() -> u32 {
+    u32::try_from(LIFETIME.as_secs()).unwrap_or(u32::MAX)
 }
 
 /// The kernel's description of an address, if it is this one.

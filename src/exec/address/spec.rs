@@ -7,7 +7,7 @@ use std::str::FromStr;
 /// The kernel's limit for the name of an interface.
 const LONGEST_NAME: usize = 15;
 
-/// An address with the length of its prefix, and the interface that it is added to.
+/// An address with the length of the prefix of its network, and the interface that it is added to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Address {
     pub(super) ip: IpAddr,

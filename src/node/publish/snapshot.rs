@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::changes::Changes;
+use crate::core::detector::Peer;
 use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::protocol::VERSION;
@@ -26,6 +27,8 @@ pub struct Snapshot {
     /// When a leader's lease ends.
     pub(super) lease: Option<Time>,
     pub(super) members: Vec<Known>,
+    /// Those that do not dial this member although it reaches them; all, if nobody dials it.
+    pub(super) silent: Vec<NodeId>,
     pub(super) list: Arc<MemberList>,
     /// Where the latest sample of the own rank came from, or why there is none.
     pub(super) rank_source: Arc<str>,
@@ -81,6 +84,7 @@ impl Snapshot {
             until: now,
             lease: None,
             members: Vec::new(),
+            silent: Vec::new(),
             list: core.members().clone(),
             rank_source: "".into(),
             halter: None,
@@ -152,6 +156,11 @@ impl Snapshot {
         let same = answer.eq(now_answer.chain([(id, status)]));
         self.members.clear();
         self.members.extend(others.chain([own]));
+        let dials = |peer: &Peer| peer.lines.inbound().is_some();
+        let is_dialed = core.detector().iter().any(dials);
+        let is_silent = |peer: &&Peer| !dials(peer) && (peer.lines.is_up() || !is_dialed);
+        self.silent.clear();
+        self.silent.extend(core.detector().iter().filter(is_silent).map(Peer::id));
         !same
     }
 

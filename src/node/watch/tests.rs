@@ -190,7 +190,7 @@ impl Watching {
         let events = Queue::new(sender, Realtime::default());
         let handle = NodeHandle { published: published.clone(), events, end };
         let address = own_address(&config, &config.members[0]).unwrap();
-        let socket = OwnListener::bind(address, Duration::from_secs(60), None).unwrap();
+        let socket = OwnListener::bind(address, Duration::from_secs(60), Vec::new()).unwrap();
         let edited = Edited::new(Arc::new(parking_lot::Mutex::new(config.clone())), "a");
         let observed = (edited, Certificates::default(), attendance);
         let watcher = Watcher::new(handle, socket, folder.path().to_owned(), observed).unwrap();

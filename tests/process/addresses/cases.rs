@@ -87,9 +87,9 @@ fn a_host_does_not_speak_from_the_ipv6_address_of_its_own_accord() {
     let output = scene.cluster.node(leader).at_home(|| Command::new("ip").args(show).finished());
     let text = done(&output);
     let line = |address| text.lines().find(|line| line.contains(address)).unwrap_or_default();
-    assert!(line("fd00::99/64").contains("deprecated"), "{text}");
-    assert!(line("fd00::99/64").contains("nodad"), "it would be of no use for a second: {text}");
-    assert!(!line("10.0.0.99/24").contains("deprecated"), "{text}");
+    assert!(line("fd00::99/128").contains("deprecated"), "{text}");
+    assert!(line("fd00::99/128").contains("nodad"), "it would be of no use for a second: {text}");
+    assert!(!line("10.0.0.99/32").contains("deprecated"), "{text}");
 }
 
 /// Whoever was misled, as by a leader on the other side of a partition, need not ask.
@@ -246,7 +246,7 @@ fn an_address_that_somebody_removes_is_added_again() {
     scene.cluster.agree();
     let leader = eventually("the leader's host has the addresses", || scene.presence.holder());
     let before = scene.presence.spans().len();
-    scene.cluster.network().remove_address(leader, "10.0.0.99/24");
+    scene.cluster.network().remove_address(leader, "10.0.0.99/32");
     eventually("the address is there again", || {
         let again = scene.presence.spans().len() > before;
         ensure(again && scene.presence.holder()? == leader, || "it is not".to_owned())

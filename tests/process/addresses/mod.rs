@@ -2,6 +2,7 @@
 //! learn that immediately, and it is gone with electd.
 
 mod cases;
+mod neighbours;
 mod presence;
 
 use std::net::{SocketAddr, TcpStream};

@@ -145,6 +145,24 @@ impl Network {
         ip(&["-n", &self.home(node), "address", "delete", address, "dev", "cable"]).unwrap();
     }
 
+    /// Gives each node an IPv6 address on its cable, `fd00::NODE`, and a second network beside the cables: an interface
+    /// `office` with the address `192.168.5.NODE`.
+    pub fn widen(&self) {
+        let switch = self.switch();
+        inside(&switch, || ip(&["link", "add", "office", "type", "bridge"])).unwrap();
+        ip(&["-n", &switch, "link", "set", "office", "up"]).unwrap();
+        for node in 1..=self.nodes {
+            let port = format!("office-{node}");
+            let lines = format!(
+                "address add fd00::{node}/64 dev cable nodad\n\
+                 link add office type veth peer name {port} netns {switch}\n\
+                 address add 192.168.5.{node}/24 dev office\nlink set office up\n"
+            );
+            all_of("ip", &self.home(node), &lines).unwrap();
+            ip(&["-n", &switch, "link", "set", &port, "master", "office", "up"]).unwrap();
+        }
+    }
+
     /// Gives a node's cable one more address.
     pub fn add_address(&self, node: usize, address: &str) {
         ip(&["-n", &self.home(node), "address", "add", address, "dev", "cable"]).unwrap();

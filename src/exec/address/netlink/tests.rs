@@ -55,7 +55,7 @@ fn an_address_is_here_from_its_adding_to_its_removal_for_three_seconds_each_time
             assert!(found.index == lo && found.is_mortal());
             let all = told(&mut netlink, family(address.ip));
             let [one] = &all[..] else { panic!("{all:?}") };
-            assert_eq!((one.header.prefix_len, one.header.index), (address.prefix, lo));
+            assert_eq!((one.header.prefix_len, one.header.index), (longest(address.ip), lo));
             let life = one.attributes.iter().find_map(|attribute| match attribute {
                 AddressAttribute::CacheInfo(life) => Some(life),
                 _ => None,
@@ -75,6 +75,28 @@ fn an_address_is_here_from_its_adding_to_its_removal_for_three_seconds_each_time
             assert!(!netlink.renew(&address, lo).unwrap(), "it was not there");
             assert!(netlink.find(address.ip).unwrap().is_some(), "it is again");
         }
+    });
+}
+
+/// To the kernel these are two addresses, and it would take both.
+#[test]
+fn an_address_that_is_there_with_another_prefix_is_neither_added_nor_taken_for_the_held_one() {
+    in_own_network(|| {
+        let mut netlink = Netlink::open().unwrap();
+        let lo = netlink.index("lo").unwrap().unwrap();
+        let held = address("10.0.0.9/24%lo");
+        let mut others = message(&held, lo);
+        others.header.prefix_len = 24;
+        let add_others = |netlink: &mut Netlink| {
+            let message = RouteNetlinkMessage::NewAddress(others.clone());
+            netlink.ask(message, NLM_F_ACK | NLM_F_CREATE, |_| ()).unwrap();
+        };
+        netlink.add(&held, lo).unwrap();
+        add_others(&mut netlink);
+        let left = netlink.remove(&held, lo).unwrap_err().to_string();
+        assert_eq!(left, "another process has added it as well: remove that");
+        let refused = netlink.add(&held, lo).unwrap_err();
+        assert_eq!(refused.raw_os_error(), Some(Errno::EXIST.raw_os_error()));
     });
 }
 
@@ -169,15 +191,42 @@ fn an_address_is_known_by_what_the_kernel_says_of_it() {
 }
 
 #[test]
-fn a_request_names_the_family_the_prefix_and_the_interface() {
-    for (text, of) in
-        [("10.0.0.9/24%eth0", AddressFamily::Inet), ("fd00::9/24%eth0", AddressFamily::Inet6)]
-    {
+fn a_request_names_the_family_the_interface_and_the_address_alone() {
+    for (text, of, alone) in [
+        ("10.0.0.9/24%eth0", AddressFamily::Inet, 32),
+        ("fd00::9/24%eth0", AddressFamily::Inet6, 128),
+    ] {
         let address = address(text);
         let AddressMessage { header, attributes, .. } = message(&address, 7);
-        assert_eq!((header.family, header.prefix_len, header.index), (of, 24, 7));
+        assert_eq!((header.family, header.prefix_len, header.index), (of, alone, 7));
         let ip = [AddressAttribute::Local(address.ip), AddressAttribute::Address(address.ip)];
         assert_eq!(attributes, ip);
+    }
+}
+
+/// The kernel refuses an IPv4 network with bits of a host.
+#[test]
+fn a_route_leads_to_the_whole_network_and_no_other_route_counts_less() {
+    for (text, to) in [
+        ("10.1.130.9/24%eth0", "10.1.130.0"),
+        ("10.1.130.9/17%eth0", "10.1.128.0"),
+        ("10.1.130.9/1%eth0", "0.0.0.0"),
+        ("fd00:9:0:8001::9/64%eth0", "fd00:9:0:8001::"),
+        ("fd00:9:0:8001::9/49%eth0", "fd00:9:0:8000::"),
+    ] {
+        let address = address(text);
+        let RouteMessage { header, attributes, .. } = route(&address, 7);
+        assert_eq!(header.destination_prefix_length, address.prefix, "{text}");
+        let (network, last) = match (address.ip, to.parse().unwrap()) {
+            (IpAddr::V4(ip), IpAddr::V4(to)) => {
+                let from = RouteAttribute::PrefSource(RouteAddress::Inet(ip));
+                (RouteAddress::Inet(to), from)
+            }
+            (_, IpAddr::V6(to)) => (RouteAddress::Inet6(to), RouteAttribute::Expires(3)),
+            _ => unreachable!("of one family"),
+        };
+        let [to, by] = [RouteAttribute::Destination(network), RouteAttribute::Oif(7)];
+        assert_eq!(attributes, [to, by, RouteAttribute::Priority(u32::MAX), last], "{text}");
     }
 }
 

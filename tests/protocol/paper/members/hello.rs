@@ -1,6 +1,7 @@
 //! The members that are admitted: a hello carries the list.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use electd::core::detector::Peer;
 use electd::core::membership::{Member, MemberList};
@@ -37,6 +38,57 @@ fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     assert_eq!(p3.core.phase(), Phase::Starting, "it does not lead a cluster of its own");
     tell(&mut p3, Input::Rejected { peer, reason: Rejection::Removed(own) });
     assert_eq!(p3.core.phase(), Phase::Stopping);
+}
+
+/// P3 as it starts without a majority, for some time, while P4 refuses it again and again for this.
+fn refused_from_the_start(reason: &Rejection, reached: Option<u8>) -> Process {
+    let power_on = PowerOn::Elect;
+    let mut p3 = Process::alone(Settings { power_on, ..settings(AlgorithmKind::Bully, 3) });
+    if let Some(number) = reached {
+        p3.meets(number);
+    }
+    for _ in 0..64 {
+        p3.take(Input::Rejected { peer: id(4), reason: reason.clone() });
+        p3.after(TIMING.heartbeat);
+        p3.stores();
+    }
+    p3
+}
+
+/// `electd init` ran on each host, or the files differ otherwise: each host answers, and each would lead. (M8)
+#[test]
+fn who_is_refused_by_all_that_answer_does_not_lead_whatever_the_reason() {
+    let text = |text: &str| text.to_owned();
+    for reason in [
+        Rejection::WrongAddress { expected: id(4), found: id(9) },
+        Rejection::OwnId(id(3)),
+        Rejection::UnknownId(id(3)),
+        Rejection::Protocol { ours: 9, theirs: 5 },
+        Rejection::Cluster { ours: text("other"), theirs: text("test") },
+        Rejection::Disagreement { key: text("tls"), ours: text("on"), theirs: text("off") },
+    ] {
+        let mut p3 = refused_from_the_start(&reason, None);
+        assert_eq!((p3.core.phase(), p3.leader()), (Phase::Starting, None), "{reason:?}");
+        // The peer is gone: one survivor is enough. It stays so, also after a pause, though the peer is back.
+        let mut later = |refused: bool, time: Duration| {
+            for _ in 0..20 {
+                if refused {
+                    p3.take(Input::Rejected { peer: id(4), reason: reason.clone() });
+                }
+                p3.after(TIMING.heartbeat);
+                p3.stores();
+            }
+            p3.after(time);
+            p3.leader()
+        };
+        assert_eq!(later(false, Duration::ZERO), Some(id(3)), "{reason:?}");
+        if !matches!(reason, Rejection::UnknownId(_)) {
+            later(true, TIMING.failure * 2);
+            assert_eq!(later(true, Duration::ZERO), Some(id(3)), "it has led already: {reason:?}");
+        }
+        let among_others = refused_from_the_start(&reason, Some(2));
+        assert_eq!(among_others.leader(), Some(id(3)), "it reaches a member: {reason:?}");
+    }
 }
 
 /// P3 is the last voter of a list that was changed, and P1, an observer, has missed that it was added. P3
