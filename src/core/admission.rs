@@ -20,6 +20,7 @@ use super::objection;
 use super::phase::Reason;
 use super::planted::Fault;
 use super::protocol::VERSION;
+use super::reach;
 use super::retiming;
 use super::state::State;
 use super::turn::Turn;
@@ -47,6 +48,7 @@ fn own_hello(state: &State, now: Time, to: NodeId) -> Hello {
         view: View { epoch: state.view().epoch, leader: state.leader().filter(heard) },
         round: state.epochs.round(),
         list: state.membership.list().clone(),
+        departures: state.departures.to_tell(now),
     }
 }
 
@@ -240,6 +242,7 @@ fn meet(cx: &mut Context<'_>, hello: &Hello) -> Met {
         peer.meet(hello, protocol)
     });
     cx.state.detector.hear(hello.id, cx.now);
+    reach::hear_departures(cx, &hello.departures);
     cx.raise_round(hello.round);
     if met_before != Met::Known {
         retiming::check_timing(cx, hello.id, hello.timing);

@@ -142,7 +142,7 @@ pub fn unsteady_wait(timing: &Timing) -> Duration {
 }
 
 /// With a majority: what a failover may take longer while a member comes and goes, as its neighbours need not agree
-/// about that: a member that was restarted itself has not seen it. Some may deny it their votes for [`unsteady_wait`].
+/// about that: a dead link shows departures to one of them alone. Some may deny it their votes for [`unsteady_wait`].
 ///
 /// - *Bully*: one waits T2, and a little more, for a member that others pass over, and then begins anew; twice, as one
 ///   is passed over after that.

@@ -39,8 +39,6 @@ pub struct Detector {
     connected: usize,
     /// How many peers are heard while nothing can be sent to them.
     one_way: usize,
-    /// How many peers come and go.
-    unsteady: usize,
 }
 
 impl Detector {
@@ -60,7 +58,6 @@ impl Detector {
             peers,
             connected: 0,
             one_way: 0,
-            unsteady: 0,
         }
     }
 
@@ -119,7 +116,6 @@ impl Detector {
         let report = peer.report();
         self.connected = self.connected + after[0] - before[0];
         self.one_way = self.one_way + after[1] - before[1];
-        self.unsteady = self.unsteady + after[2] - before[2];
         self.tell(place, report);
         result
     }
@@ -191,14 +187,6 @@ impl Detector {
     /// count: one may have been on its way for long, with such a statement behind it.
     pub fn declares(&mut self, id: NodeId, now: Time) -> Option<Time> {
         self.change(id, |peer| peer.declared.replace(now))
-    }
-
-    /// At the start of a turn: those that came and went are as good as others once they have been steady for long.
-    pub fn settle(&mut self, now: Time) {
-        if self.unsteady > 0 {
-            self.peers.iter_mut().for_each(|peer| peer.settles(now));
-            self.unsteady = self.peers.iter().filter(|peer| peer.is_unsteady()).count();
-        }
     }
 
     /// A member is suspected, or dead by first-hand proof. Returns whether it was thought alive until now.

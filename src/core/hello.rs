@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::content::View;
 use super::death::DeathHash;
+use super::departures::Departure;
 use super::membership::MemberList;
 use super::protocol::Protocols;
 use super::settings::{AlgorithmKind, Quorum, Settings};
@@ -38,6 +39,8 @@ pub struct Hello {
     pub round: Epoch,
     /// The sender's member list: a receiver that was away need not know the sender.
     pub list: Arc<MemberList>,
+    /// Who went away lately, as far as the sender knows: the receiver may have been away itself.
+    pub departures: Vec<Departure>,
 }
 
 /// The settings that members must share.

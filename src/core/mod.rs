@@ -17,6 +17,7 @@ mod content;
 mod context;
 mod course;
 pub mod death;
+pub mod departures;
 pub mod detector;
 pub mod durable;
 mod eligibility;
@@ -64,6 +65,7 @@ use serde::{Deserialize, Serialize};
 
 use algorithm::Algorithm;
 use context::Context;
+use departures::Departures;
 use detector::{Detector, Peer};
 use leadership::{tally, voting};
 use membership::{MemberList, change, replication};
@@ -166,7 +168,12 @@ impl Core {
 
     /// Whether this peer comes after all others, as it comes and goes beside a steady majority.
     pub fn comes_and_goes(&self, peer: &Peer) -> bool {
-        self.state.comes_and_goes(peer)
+        self.state.comes_and_goes(peer.id())
+    }
+
+    /// The members that went away lately.
+    pub fn departures(&self) -> &Departures {
+        &self.state.departures
     }
 
     /// When this leader's lease ends; none without a majority, and for a member that does not lead.

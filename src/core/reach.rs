@@ -13,6 +13,7 @@ use std::time::Duration;
 use super::api::Output;
 use super::bounds;
 use super::context::Context;
+use super::departures::{Departure, STEADY};
 use super::detector::Peer;
 use super::leadership::release;
 use super::note::Note;
@@ -22,16 +23,13 @@ use super::timer::Timer;
 use super::turn::Turn;
 use super::types::NodeId;
 
-/// A peer that went away twice within so many times `failure` comes and goes.
-pub const STEADY: u32 = 16;
-
 /// A peer that is silent for this many times `failure` counts as gone, and not as one that speaks rarely.
 const RAREST: u32 = 4;
 
 /// At the start of a turn: a peer that came and went is as good as others once it has been steady for long.
 pub(super) fn settle_peers(cx: &mut Context<'_>) {
     if cx.state.needs_majority() {
-        cx.state.detector.settle(cx.now);
+        cx.state.departures.settle(cx.now);
     }
 }
 
@@ -105,10 +103,32 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
 /// With a majority, and not with every algorithm: counts that a peer goes away. If it comes and goes, it comes after
 /// all others for a while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
 pub(super) fn count_departure(cx: &mut Context<'_>, id: NodeId) {
-    let passes_over = cx.state.settings.algorithm.passes_over();
-    if cx.state.needs_majority() && passes_over && !Fault::UnsteadyLeads.is_planted() {
+    if counts_departures(cx.state) {
         let (failure, now) = (cx.state.settings.timing.failure, cx.now);
-        cx.state.detector.change(id, |peer| peer.leaves(failure, failure * STEADY, now));
+        cx.state.departures.add(id, failure, now);
+    }
+}
+
+fn counts_departures(state: &State) -> bool {
+    state.needs_majority()
+        && state.settings.algorithm.passes_over()
+        && !Fault::UnsteadyLeads.is_planted()
+}
+
+/// The hello of a peer says who went away lately. This member takes that over where it could not see it itself: its own
+/// departures, and those before it had met the others. Any later one it judges for itself. (S4)
+pub(super) fn hear_departures(cx: &mut Context<'_>, said: &[Departure]) {
+    if !counts_departures(cx.state) {
+        return;
+    }
+    let (own, failure, now) = (cx.state.id(), cx.state.settings.timing.failure, cx.now);
+    let discovered = cx.state.course.discovery_ends() + failure * STEADY;
+    for departure in said {
+        let unseen = now + departure.counts_for <= discovered;
+        let known = cx.state.detector.get(departure.member).is_some();
+        if departure.member == own || known && unseen {
+            cx.state.departures.hear(departure, failure, now);
+        }
     }
 }
 
@@ -129,8 +149,10 @@ pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
 /// (S5)
 pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Duration> {
     let (state, failure) = (&cx.state, cx.state.settings.timing.failure);
-    let others = || state.eligible().any(|peer| !peer.is_unsteady());
-    if !is_unsteady(cx.state, candidate) || !(state.is_eligible() || others()) {
+    let steady = |id: NodeId| !state.departures.is_unsteady(id);
+    let others = || state.eligible().any(|peer| steady(peer.id()));
+    let may_lead = || state.is_eligible() && steady(state.id()) || others();
+    if !state.comes_and_goes(candidate) || !may_lead() {
         return None;
     }
     match state.course.leaderless() {
@@ -141,11 +163,6 @@ pub(super) fn prefers_steadier(cx: &Context<'_>, candidate: NodeId) -> Option<Du
             Some(left).filter(|left| !left.is_zero())
         }
     }
-}
-
-/// Whether a peer comes and goes beside a steady majority.
-pub(super) fn is_unsteady(state: &State, id: NodeId) -> bool {
-    state.detector.get(id).is_some_and(|peer| state.comes_and_goes(peer))
 }
 
 /// Without a majority: this leader gave up its epoch for one member, and another leads the next epoch, perhaps this
@@ -160,7 +177,7 @@ pub(super) fn pass_over_failed_successor(cx: &mut Context<'_>, leader: NodeId) {
 /// Whether a peer was to lead and did not, since it last led; or comes and goes.
 pub(super) fn is_passed_over(state: &State, id: NodeId) -> bool {
     let peer = state.detector.get(id);
-    peer.is_some_and(|peer| peer.is_passed_over() || state.comes_and_goes(peer))
+    peer.is_some_and(Peer::is_passed_over) || state.comes_and_goes(id)
 }
 
 /// Whether a peer failed to lead so recently that this member does not obey its elections.

@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::bounds;
 use super::course::Course;
+use super::departures::Departures;
 use super::detector::{Detector, Peer};
 use super::durable::{Durable, Records, Vote};
 use super::eligibility::Eligibility;
@@ -37,6 +38,8 @@ pub struct State {
     /// The epochs and rounds that it knows.
     pub(super) epochs: Epochs,
     pub(super) detector: Detector,
+    /// Who went away lately.
+    pub(super) departures: Departures,
     pub(super) timers: TimerTable,
     pub(super) records: Records,
     pub(super) outbox: Outbox,
@@ -66,6 +69,7 @@ impl State {
             epochs: Epochs::new(epoch, round, floor),
             membership: Membership::new(settings.id, members, pause),
             detector,
+            departures: Departures::default(),
             timers: TimerTable::new(seed),
             records: Records::new(incarnation, reserved, task),
             outbox: Outbox::new(incarnation),
@@ -207,14 +211,22 @@ impl State {
             || self.candidacy.is_parked()
     }
 
-    /// Whether a member with this rank and eligibility ranks above this one. (A1)
+    /// Whether a member with this rank and eligibility comes before this one in elections. (A1) Whoever comes and goes
+    /// comes after whoever does not, and both judge so. (S5)
     pub(super) fn is_above(&self, rank: Rank, eligible: bool) -> bool {
-        eligible && (!self.is_eligible() || rank > self.present_rank())
+        let is_steady = |id: NodeId| !self.comes_and_goes(id);
+        let above = || (is_steady(rank.id), rank) > (is_steady(self.id()), self.present_rank());
+        eligible && if self.is_eligible() { above() } else { is_steady(rank.id) }
     }
 
-    /// Whether a peer ranks above this member, as it last said. A peer that comes and goes comes after all others.
+    /// Whether this rank is above that of this member, unless this one may not lead.
+    pub(super) fn is_outranked_by(&self, rank: Rank) -> bool {
+        !self.is_eligible() || rank > self.present_rank()
+    }
+
+    /// The same of a peer, as it last said.
     pub(super) fn is_peer_above(&self, peer: &Peer) -> bool {
-        self.is_above(peer.rank(), peer.is_eligible() && !self.comes_and_goes(peer))
+        self.is_above(peer.rank(), peer.is_eligible())
     }
 
     /// Whether a peer may rank above this member. If ranks change, the last rank heard says nothing, nor does the
@@ -293,23 +305,23 @@ impl State {
 
     /// The best of the others that could lead instead of this member.
     pub(super) fn best_other(&self) -> Option<NodeId> {
-        let best = self.eligible().max_by_key(|peer| (!self.comes_and_goes(peer), peer.rank()));
+        let best =
+            self.eligible().max_by_key(|peer| (!self.comes_and_goes(peer.id()), peer.rank()));
         best.map(|peer| peer.id())
     }
 
-    /// Whether a peer comes and goes beside a steady majority. Where no majority is steady, most members were
-    /// restarted, or this member itself is cut off or too slow to hear the others: then all count alike, as members
-    /// that pass each other over would split the votes. (S5)
-    pub(super) fn comes_and_goes(&self, peer: &Peer) -> bool {
-        peer.is_unsteady() && self.is_majority_steady()
+    /// Whether a member, perhaps this one, comes and goes beside a steady majority. Where no majority is steady, most
+    /// members were restarted, or this member itself is cut off or too slow to hear the others: then all count alike, as
+    /// members that pass each other over would split the votes. (S5)
+    pub(super) fn comes_and_goes(&self, member: NodeId) -> bool {
+        self.departures.is_unsteady(member) && self.is_majority_steady()
     }
 
-    /// Whether a majority of the voters, this member among them, is alive and does not come and go.
+    /// Whether a majority of the voters is alive and does not come and go.
     fn is_majority_steady(&self) -> bool {
-        let steady =
-            |peer: &&Peer| self.is_voter(peer.id()) && peer.counts() && !peer.is_unsteady();
-        let others = self.detector.iter().filter(steady).count();
-        others + usize::from(self.is_voter(self.id())) >= self.majority()
+        let alive = |id: &NodeId| *id == self.id() || self.detector.counts(*id);
+        let voters = self.membership.list().voters().filter(alive);
+        voters.filter(|id| !self.departures.is_unsteady(*id)).count() >= self.majority()
     }
 
     /// Whether a leader needs a majority.

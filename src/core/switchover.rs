@@ -121,7 +121,7 @@ pub fn hand_over_if_cleared(turn: &mut Turn<'_>) {
     }
     let value = state.eligibility.sample().unwrap_or(Rank::NO_VALUE);
     let (own, margin) = (Rank { value, id: state.id() }, state.settings.margin);
-    let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer));
+    let steady = state.eligible().filter(|peer| !state.comes_and_goes(peer.id()));
     let ranks = steady.map(|peer| peer.rank());
     let takes_over = |rank: &Rank| {
         margin.is_exceeded(*rank, own)

@@ -183,7 +183,7 @@ impl Output {
         if self.lines <= LINES {
             let line: String =
                 String::from_utf8_lossy(&line).chars().flat_map(char::escape_debug).collect();
-            // What a program prints is no change of state: the same line again is counted.
+            // Numbers may be all that a program prints: only the same line again is counted.
             info!(event = "hook", same = line; "hook: {line}");
         }
     }

@@ -20,7 +20,7 @@ use super::members;
 use super::notes;
 use super::publish::Published;
 use super::recorder::Recorder;
-use super::story::Story;
+use super::story;
 use super::words;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
@@ -56,7 +56,6 @@ pub struct Election {
     /// The last logged change; an equal one is no news. A member whose wait for one that may lead
     /// brings no leader repeats it every T2.
     last_change: Option<Transition>,
-    story: Story,
     recorder: Recorder,
     tape: Tape,
     stopped: bool,
@@ -93,7 +92,6 @@ impl Election {
             out: Vec::new(),
             log: Vec::new(),
             last_change: None,
-            story: Story::default(),
             recorder,
             tape,
             stopped: false,
@@ -248,7 +246,7 @@ impl Election {
         self.tape.pass_on(&self.core, now, &self.published.taped);
         self.out = out;
         for change in self.log.drain(..) {
-            self.story.log(&change, &members);
+            story::log(&change, &members);
             self.last_change = Some(change);
         }
         // Last, since the thread that writes them may take the processor of this one.

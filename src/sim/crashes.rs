@@ -4,15 +4,15 @@
 use std::time::Duration;
 
 use super::coroners::Coroners;
-use super::failovers::{await_calm, await_leader};
+use super::failovers::{agreed, await_calm, await_leader};
 use super::faults::inflict;
 use super::node::Death;
 use super::plan::Fault;
 use super::settle::pass;
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
+use crate::core::departures::STEADY;
 use crate::core::random::Random;
-use crate::core::reach::STEADY;
 use crate::core::settings::{AlgorithmKind, Quorum};
 
 /// A cluster, and how often its leader crashes.
@@ -24,6 +24,9 @@ pub struct Crashes {
     pub members: usize,
     /// Whether each host has a coroner, which is never killed.
     pub certified: bool,
+    /// Whether each comes back at once and the next leader crashes soon after, so that members come and go; otherwise
+    /// all have been steady for long.
+    pub often: bool,
     /// How many leaders crash.
     pub times: usize,
     /// All that happens follows from it.
@@ -50,20 +53,36 @@ impl Crashes {
             inflict(&mut world, node, Fault::Start);
         }
         let mut took = Vec::new();
-        for _ in 0..self.times {
-            let (leader, _) = await_calm(&mut world)?;
-            pass(&mut world, random.up_to(TIMING.failure * 4))?;
+        await_calm(&mut world)?;
+        while took.len() < self.times {
+            let leader = self.await_next(&mut world, &mut random)?;
             let begin = world.now;
             inflict(&mut world, leader, Fault::Die(Death::Killed, 0));
             if !await_leader(&mut world, leader, begin + TIMING.failure * 20)? {
                 return Err(format!("no leader after node-{}", leader + 1));
             }
             took.push(world.now.since(begin));
-            pass(&mut world, random.up_to(TIMING.failure * 2))?;
+            pass(&mut world, random.up_to(TIMING.failure / 5))?;
             inflict(&mut world, leader, Fault::Start);
-            pass(&mut world, TIMING.failure * (STEADY + 1))?; // or it would come and go
         }
         Ok(took)
+    }
+
+    /// Waits for the next crash. Tells whose it is.
+    fn await_next(self, world: &mut World, random: &mut Random) -> Result<usize, String> {
+        if self.often {
+            pass(world, TIMING.failure * 12 / 5 + random.up_to(TIMING.failure * 8 / 5))?;
+            loop {
+                match agreed(world) {
+                    Some((leader, _)) => return Ok(leader),
+                    None => pass(world, TIMING.message)?, // a better member takes over just now
+                }
+            }
+        }
+        pass(world, TIMING.failure * (STEADY + 1))?; // or it would come and go
+        let (leader, _) = await_calm(world)?;
+        pass(world, random.up_to(TIMING.failure * 4))?;
+        Ok(leader)
     }
 }
 
@@ -73,10 +92,30 @@ fn a_crash_that_is_certified_is_replaced_far_sooner_than_a_lease_ends() {
     for algorithm in AlgorithmKind::ALL {
         for members in [3, 5, 9] {
             for seed in 0..2 {
-                let crashes = Crashes { algorithm, members, certified: true, times: 4, seed };
+                let certified = true;
+                let crashes =
+                    Crashes { algorithm, members, certified, often: false, times: 4, seed };
                 let took = crashes.run().expect("each leader is replaced");
                 let longest = took.into_iter().max().unwrap_or_default();
                 assert!(longest < TIMING.lease / 8, "{crashes:?}: {longest:?}");
+            }
+        }
+    }
+}
+
+/// Rule S5: whoever will not be voted for is not waited for. A crash costs the time of an election, however often the
+/// members came and went, and not that of T1, T2 or a lease.
+#[test]
+fn leaders_that_crash_again_and_again_are_replaced_as_soon_as_others() {
+    for algorithm in AlgorithmKind::ALL {
+        for members in [3, 5, 7] {
+            for seed in 0..4 {
+                let (certified, often) = (true, true);
+                let crashes = Crashes { algorithm, members, certified, often, times: 25, seed };
+                let took = crashes.run().expect("each leader is replaced");
+                let late =
+                    took.iter().filter(|took| **took >= TIMING.lease / 8).collect::<Vec<_>>();
+                assert!(late.len() <= 1, "{crashes:?}: {late:?}");
             }
         }
     }

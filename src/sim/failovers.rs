@@ -13,8 +13,8 @@ use super::settle;
 use super::settle::{pass, step};
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
+use crate::core::Core;
 use crate::core::bounds;
-use crate::core::detector::Peer;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Time};
@@ -115,14 +115,16 @@ impl Failovers {
 }
 
 /// The leader that all live members name.
-fn agreed(world: &World) -> Option<(usize, Epoch)> {
+pub(super) fn agreed(world: &World) -> Option<(usize, Epoch)> {
     settle::agreed(world, &members::members_alive(world))
 }
 
 /// Whether a member came and went lately, as far as another one knows.
 fn is_unsteady(world: &World) -> bool {
     let alive = members::members_alive(world);
-    alive.iter().any(|(_, core)| core.detector().iter().any(Peer::is_unsteady))
+    let comes =
+        |core: &Core| core.members().iter().any(|one| core.departures().is_unsteady(one.id));
+    alive.iter().any(|(_, core)| comes(core))
 }
 
 /// Waits until all members live and have named one leader for a while.

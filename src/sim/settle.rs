@@ -13,7 +13,7 @@ use super::setup::TIMING;
 use super::trouble::SLOWEST;
 use super::world::World;
 use crate::core::bounds;
-use crate::core::reach::STEADY;
+use crate::core::departures::STEADY;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::streak::Streak;
 use crate::core::types::{Epoch, Rank, Role};

@@ -220,6 +220,7 @@ mod tests {
             view: View { epoch: Epoch(7), leader: None },
             round: Epoch(8),
             list: MemberList::new(ListVersion::default(), vec![c()]).into(),
+            departures: Vec::new(),
         }
     }
 

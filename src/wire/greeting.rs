@@ -2,20 +2,22 @@
 //! not know: then the member refuses it and says why.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::bounds::{cluster_name, line, nanos_each, optional_line, origin};
+use super::bounds::{at_most, cluster_name, line, nanos, nanos_each, optional_line, origin};
 use super::mirror::{id, mirrors};
 use crate::core::death::{DeathCertificate, DeathHash};
-use crate::core::membership::MemberList;
+use crate::core::departures;
+use crate::core::membership::{MOST_MEMBERS, MemberList};
 use crate::core::message as core;
 use crate::core::message::View;
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
 
-mirrors! { Rejection => core::Rejection }
+mirrors! { Rejection => core::Rejection, Departure => departures::Departure }
 
 /// The first frame of a dialer.
 #[derive(Serialize, Deserialize)]
@@ -53,6 +55,22 @@ pub struct Hello {
     view: View,
     round: Epoch,
     list: Arc<MemberList>,
+    /// Earlier versions do not tell it.
+    #[serde(
+        default,
+        skip_serializing_if = "Vec::is_empty",
+        deserialize_with = "at_most::<_, _, _, MOST_MEMBERS>"
+    )]
+    departures: Vec<departures::Departure>,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(remote = "departures::Departure")]
+struct Departure {
+    member: NodeId,
+    #[serde(rename = "counts_for_ns", with = "nanos")]
+    counts_for: Duration,
+    again: bool,
 }
 
 /// The first frame of the accepter.
@@ -128,6 +146,7 @@ impl From<&core::Hello> for Hello {
             view: hello.view,
             round: hello.round,
             list: Arc::clone(&hello.list),
+            departures: hello.departures.clone(),
         }
     }
 }
@@ -159,6 +178,7 @@ impl TryFrom<Hello> for core::Hello {
             view: hello.view,
             round: hello.round,
             list: hello.list,
+            departures: hello.departures,
         })
     }
 }

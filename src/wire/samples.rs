@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
+use crate::core::departures::Departure;
 use crate::core::membership::{Change, ListVersion, Member, MemberList};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
@@ -251,6 +252,11 @@ pub fn hello() -> Hello {
         view: View { epoch: Epoch(7), leader: Some(rank) },
         round: Epoch(8),
         list: Arc::new(list),
+        departures: vec![Departure {
+            member: id(2),
+            counts_for: Duration::from_millis(7),
+            again: true,
+        }],
     }
 }
 

@@ -18,11 +18,12 @@ const TIMES: usize = 20;
 fn figures_of_crashes() {
     for algorithm in AlgorithmKind::ALL {
         for members in [3, 5, 9] {
-            for certified in [false, true] {
+            for (certified, often) in [(false, false), (true, false), (false, true), (true, true)] {
                 let runs = (0..10).map(|seed| Crashes {
                     algorithm,
                     members,
                     certified,
+                    often,
                     times: TIMES,
                     seed,
                 });
@@ -30,9 +31,10 @@ fn figures_of_crashes() {
                 let mut took = took.expect("each leader is replaced").concat();
                 took.sort_unstable();
                 println!(
-                    "{}, {members} members, {}: median {:.1?}, 95 % within {:.1?}, at most {:.1?}",
+                    "{}, {members} members, {}{}: median {:.1?}, 95 % within {:.1?}, at most {:.1?}",
                     algorithm.name(),
                     if certified { "certified" } else { "not certified" },
+                    if often { ", again and again" } else { "" },
                     took[took.len() / 2],
                     took[took.len() * 95 / 100],
                     took[took.len() - 1]

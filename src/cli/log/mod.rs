@@ -22,7 +22,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::limits::printable;
 use line::Style;
-use repeats::{Repeated, Repeats};
+use repeats::{Repeated, Repeats, without_numbers};
 
 pub use journal::Journal;
 pub use line::LogFormat;
@@ -133,10 +133,9 @@ impl NodeLog {
 
     /// Whether to write this record. Reports earlier ones that were not written.
     fn admits(&self, record: &Record<'_>) -> bool {
-        let Some((repeats, key)) = self.repeats.as_ref().zip(repeat_key(record)) else {
-            return true;
-        };
+        let Some(repeats) = &self.repeats else { return true };
         let (now, text) = (self.started.elapsed(), record.args().to_string());
+        let key = repeat_key(record, &text);
         let mut repeats = repeats.lock();
         self.report(repeats.due(now));
         repeats.admit(key, record.level(), &text, now)
@@ -172,20 +171,17 @@ impl Log for NodeLog {
     }
 }
 
-/// What a record has in common with those that it repeats. None for an event, as that is a change of state, unless the
-/// event says itself what it repeats (`same`).
-fn repeat_key(record: &Record<'_>) -> Option<u64> {
-    let fields = record.key_values();
-    // Without a value, a change of state is none of those that repeat.
-    let same = fields.get("same".into());
-    let same = same.as_ref().and_then(|same| same.to_borrowed_str());
-    if same.is_none() && fields.get("event".into()).is_some() {
-        return None;
-    }
+/// What a record has in common with those that it repeats: its place, and all words but the numbers; or what it says
+/// itself (`same`).
+fn repeat_key(record: &Record<'_>, text: &str) -> u64 {
     let mut hasher = DefaultHasher::new();
-    let words = same.is_none().then(|| record.args().to_string());
-    (record.file(), record.line(), same, words).hash(&mut hasher);
-    Some(hasher.finish())
+    (record.file(), record.line()).hash(&mut hasher);
+    let same = record.key_values().get("same".into());
+    match same.as_ref().and_then(|same| same.to_borrowed_str()) {
+        Some(same) => same.hash(&mut hasher),
+        None => without_numbers(text).for_each(|word| word.hash(&mut hasher)),
+    }
+    hasher.finish()
 }
 
 #[cfg(test)]

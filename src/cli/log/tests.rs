@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use log::Level;
-use log::kv::{ToValue, Value};
+use log::kv::Value;
 
-use super::repeats::MINUTE;
+use super::repeats::INTERVAL;
 use super::*;
 
 /// The log of a node, without the places that it goes to.
@@ -30,8 +30,9 @@ impl Day {
         day
     }
 
-    /// A change of state at this time that repeats others with this key.
-    fn change(&mut self, now: Duration, key: u64, text: &str) {
+    /// A change of state at this time.
+    fn change(&mut self, now: Duration, text: &str) {
+        let key = repeat_key(&Record::builder().build(), text);
         for repeated in self.repeats.due(now) {
             self.write(&repeated.text);
         }
@@ -57,14 +58,37 @@ fn a_day_without_a_quorum_stays_small() {
     let day = Day::of(Duration::from_secs(1), |day, now, number| {
         let waits =
             format!("electing -> waiting, leader none, epoch {number}: a majority is bound");
-        day.change(now, 1, &waits);
-        day.change(
-            now,
-            2,
-            "waiting -> electing, leader none, epoch 4: nobody came to lead in time",
-        );
+        day.change(now, &waits);
+        day.change(now, "waiting -> electing, leader none, epoch 4: nobody came to lead in time");
     });
     assert!((10_000..MOST).contains(&day.bytes), "{}", day.bytes);
+}
+
+/// Whatever the rhythm: the lines of a follower, and of those that take over by turns.
+#[test]
+fn a_day_in_which_a_cable_flaps_stays_small() {
+    for seconds in [1, 3, 10, 61, 299, 301, 901] {
+        let day = Day::of(Duration::from_secs(seconds), |day, now, epoch| {
+            let took = epoch * 7919 % 977;
+            for text in [
+                "following -> electing, leader none, epoch 0: leader c is suspected: it was silent for 512 ms".to_owned(),
+                "electing -> waiting, leader none, epoch 0: b ranks higher and answered".to_owned(),
+                "electing -> waiting, leader none, epoch 0: too few voters agree; asks again in {took} ms".to_owned(),
+                format!("waiting -> following, leader b, epoch {epoch}: b leads"),
+                format!("electing -> leading, leader b, epoch {epoch}: won: no eligible member ranks higher"),
+                format!("leads in epoch {epoch}: took over from c (leader c is suspected) after {took} ms without a leader"),
+                format!("leading -> following, leader c, epoch {epoch}: c leads"),
+                "voter c is down: the dial fails: connect: it takes too long; 2 of 3 voters left, which tolerate no failure".to_owned(),
+                "the dial to c fails: connect: No route to host (os error 113)".to_owned(),
+                "voter c is up; 3 of 3 voters left, which tolerate 1 failure".to_owned(),
+                "the majority is lost: 1 of 3 voters left, 2 are needed, so nobody can lead".to_owned(),
+                "the majority is back: 3 of 3 voters left, which tolerate 1 failure".to_owned(),
+            ] {
+                day.change(now, &text);
+            }
+        });
+        assert!((10_000..MOST).contains(&day.bytes), "every {seconds} s: {}", day.bytes);
+    }
 }
 
 /// A line of this format, from a record with these fields.
@@ -119,7 +143,7 @@ impl Write for Shared {
 }
 
 #[test]
-fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
+fn what_repeats_is_counted_whatever_it_says_and_a_count_keeps_its_level() {
     let out = Arc::default();
     let log = node_log(&out, "info", WriteStyle::Never, LogFormat::Text, false);
     let line = |fields: &[(&str, Value<'_>)], text: &str| {
@@ -127,23 +151,26 @@ fn a_change_of_state_is_never_counted_away_and_a_count_keeps_its_level() {
         record.level(Level::Warn).key_values(&fields);
         log.log(&record.args(format_args!("{text}")).build());
     };
-    for _ in 0..4 {
+    for epoch in 1..=12 {
         line(&[("event", "majority_lost".into())], "the majority is lost");
-        line(&[("event", "majority_back".into())], "the majority is back");
-        line(&[("event", "no_leader".into()), ("same", "7".into())], "waits");
-        line(&[("event", "following".into()), ("same", None::<&str>.to_value())], "follows");
+        line(&[("event", "following".into())], &format!("follows in epoch {epoch}"));
         line(&[("event", "hook".into()), ("same", "words".into())], "hook: words");
+        line(&[("event", "hook".into()), ("same", "1".into())], &format!("hook: {epoch}"));
         line(&[], "cannot accept a connection");
     }
     log.flush();
     let log = take(&out);
     let count = |words: &str| log.lines().filter(|line| line.contains(words)).count();
-    assert_eq!((count("a: the majority is lost"), count("a: the majority is back")), (4, 4));
-    assert_eq!(count("a: follows"), 4, "it repeats nothing");
-    assert_eq!((count("a: waits"), count("a: cannot accept"), count("a: hook")), (1, 1, 1));
-    let counted = |words| format!("WARN  a: repeated 3 times in the last 0 s: {words}");
-    assert_eq!((count(&counted("waits")), count(&counted("cannot accept"))), (1, 1), "{log}");
-    assert!(MINUTE > Duration::from_secs(1), "the test is shorter");
+    for words in ["the majority is lost", "follows in epoch", "hook: words", "cannot accept"] {
+        assert_eq!(count(&format!("a: {words}")), 10, "{log}");
+        assert_eq!(
+            count(&format!("WARN  a: repeated 2 times in the last 0 s: {words}")),
+            1,
+            "{log}"
+        );
+    }
+    assert_eq!(count("follows in epoch 12"), 1, "the last: {log}");
+    assert!(INTERVAL > Duration::from_secs(1), "the test is shorter");
 }
 
 #[test]
@@ -175,32 +202,22 @@ fn a_filter_is_of_levels_and_modules() {
     assert_eq!(directives("warn, ,electd::net=trace").unwrap(), "warn, ,electd::net=trace");
 }
 
-/// Lines that have a place and words in common, or what they say that they have in common.
+/// Lines that have a place and all words but the numbers in common, or what they say that they have in common.
 #[test]
 fn a_line_repeats_another_from_its_place_with_its_words() {
-    let key = |line: u32, text: &str, fields: &[(&str, &str)]| {
-        repeat_key(
-            &Record::builder()
-                .file(Some("a.rs"))
-                .line(Some(line))
-                .key_values(&fields)
-                .args(format_args!("{text}"))
-                .build(),
-        )
+    let key_in = |file: &'static str, line: u32, text: &str, fields: &[(&str, &str)]| {
+        let place = Record::builder().file(Some(file)).line(Some(line)).key_values(&fields).build();
+        repeat_key(&place, text)
     };
-    assert!(key(1, "so", &[]).is_some() && key(1, "so", &[]) == key(1, "so", &[]));
+    let key = |line: u32, text: &str, fields: &[(&str, &str)]| key_in("a.rs", line, text, fields);
+    assert_eq!(key(1, "so", &[]), key(1, "so", &[]));
+    assert_eq!(key(1, "epoch 4: so", &[]), key(1, "epoch 17: so", &[("event", "leading")]));
     assert_ne!(key(1, "so", &[]), key(2, "so", &[]));
     assert_ne!(key(1, "so", &[]), key(1, "other", &[]));
-    assert_eq!(key(1, "so", &[("event", "leading")]), None);
-    assert_eq!(
-        key(1, "so", &[("same", "7")]),
-        key(1, "other", &[("same", "7"), ("event", "leading")])
-    );
+    let hook = [("same", "7"), ("event", "hook")];
+    assert_eq!(key(1, "so", &hook), key(1, "other", &hook));
     assert_ne!(key(1, "so", &[("same", "7")]), key(1, "so", &[("same", "8")]));
-    let elsewhere = repeat_key(
-        &Record::builder().file(Some("b.rs")).line(Some(1)).args(format_args!("so")).build(),
-    );
-    assert_ne!(elsewhere, key(1, "so", &[]));
+    assert_ne!(key(1, "so", &[]), key_in("b.rs", 1, "so", &[]));
 }
 
 #[test]
@@ -208,7 +225,7 @@ fn all_repetitions_are_logged_for_debugging_and_counted_otherwise() {
     let told = |directives| {
         let out = Arc::default();
         let log = node_log(&out, directives, WriteStyle::Never, LogFormat::Text, false);
-        for level in [Level::Info, Level::Info, Level::Debug, Level::Debug, Level::Trace] {
+        for level in [Level::Info; 11].into_iter().chain([Level::Debug; 11]).chain([Level::Trace]) {
             log.log(&Record::builder().level(level).args(format_args!("so")).build());
         }
         log.flush();
@@ -220,9 +237,12 @@ fn all_repetitions_are_logged_for_debugging_and_counted_otherwise() {
     };
     let (info, debug, trace) = ("INFO  a: so", "DEBUG a: so", "TRACE a: so");
     assert_eq!(told("warn"), [""; 0]);
-    assert_eq!(told("info"), [info, "INFO  a: repeated once in the last 0 s: so"]);
-    assert_eq!(told("debug"), [info, info, debug, debug]);
-    assert_eq!(told("trace"), [info, info, debug, debug, trace]);
+    assert_eq!(
+        told("info"),
+        [&[info; 10][..], &["INFO  a: repeated once in the last 0 s: so"]].concat()
+    );
+    assert_eq!(told("debug"), [[info; 11], [debug; 11]].concat());
+    assert_eq!(told("trace"), [&[info; 11][..], &[debug; 11], &[trace]].concat());
     assert_eq!(told("warn,electd=debug"), [""; 0], "of that module alone");
 }
 
@@ -256,25 +276,25 @@ fn a_document_names_cluster_and_node_once_and_numbers_are_numbers() {
 }
 
 #[test]
-fn what_was_counted_for_a_minute_is_told_before_the_next_line() {
+fn what_was_counted_in_an_interval_is_told_before_the_next_line() {
     let out = Arc::default();
     let mut log = node_log(&out, "info", WriteStyle::Never, LogFormat::Json, false);
     let say = |log: &NodeLog, text: &str| {
         log.log(&Record::builder().level(Level::Warn).args(format_args!("{text}")).build());
     };
-    (0..3).for_each(|_| say(&log, "cannot accept"));
-    log.started -= MINUTE; // as if it had passed
+    (0..12).for_each(|_| say(&log, "cannot accept"));
+    log.started -= INTERVAL; // as if it had passed
     say(&log, "another");
     let text = take(&out);
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
     let told: Vec<_> = lines
         .map(|line| [&line["event"], &line["message"]].map(|it| it.as_str().unwrap().to_owned()))
         .collect();
-    assert_eq!(told.len(), 3, "{text}");
-    assert_eq!(told[0], ["log", "cannot accept"]);
-    assert_eq!(told[2], ["log", "another"]);
-    assert_eq!(told[1][0], "repeated", "{text}");
-    assert!(told[1][1].starts_with("repeated 2 times in the last 6"), "{text}");
+    assert_eq!(told.len(), 12, "{text}");
+    assert!(told[..10].iter().all(|line| *line == ["log", "cannot accept"]), "{text}");
+    assert_eq!(told[11], ["log", "another"]);
+    assert_eq!(told[10][0], "repeated", "{text}");
+    assert!(told[10][1].starts_with("repeated 2 times in the last 30"), "{text}");
 }
 
 #[test]

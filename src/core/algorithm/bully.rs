@@ -289,8 +289,12 @@ impl Bully {
             }
             if round > known && !cx.state.leads() {
                 cx.send(from, Message::Lower { round });
+                // With a majority, each of two that ask each other goes by the other's reply: where they differ in who
+                // comes and goes, neither answers, and neither waits for the other. (S5)
+                let replies = cx.state.needs_majority() && self.asked.contains(&from);
                 if cx.state.phase() == Phase::Electing
                     && above
+                    && !replies
                     && !reach::is_passed_over(cx.state, from)
                 {
                     self.await_leader(cx, from, Reason::Joined(from)); // or both would win

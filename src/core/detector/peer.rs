@@ -63,9 +63,6 @@ pub struct Failings {
     passed: BackOff,
     /// How often this member, as leader, gave up its epoch for this peer, which then did not lead.
     declined: BackOff,
-    left: Option<Time>,
-    /// It went away twice in a short time: it comes last until then, restarts included.
-    unsteady: Option<Time>,
 }
 
 /// The incarnation and process of a peer.
@@ -110,11 +107,6 @@ impl Peer {
     /// Whether it may be nominated, as it last said.
     pub fn is_eligible(&self) -> bool {
         self.eligible
-    }
-
-    /// Whether it went away twice in a short time, and was not steady for long since.
-    pub fn is_unsteady(&self) -> bool {
-        self.failings.unsteady.is_some()
     }
 
     pub fn status(&self) -> Liveness {
@@ -187,9 +179,9 @@ impl Peer {
         self.lines.inbound().is_some() && self.lines.is_up()
     }
 
-    /// What the detector counts: whether it is connected, heard only one way, and unsteady.
-    pub(super) fn counted(&self) -> [usize; 3] {
-        [self.connected(), self.lines.is_one_way(), self.is_unsteady()].map(usize::from)
+    /// What the detector counts: whether it is connected, and heard only one way.
+    pub(super) fn counted(&self) -> [usize; 2] {
+        [self.connected(), self.lines.is_one_way()].map(usize::from)
     }
 
     /// The report on it for third members.
@@ -317,24 +309,6 @@ impl Peer {
         self.failings.passed.times() == Peer::TWICE
     }
 
-    /// It goes away: its process ends, or it is silent. A peer that does so twice within `steady` comes last for as
-    /// long. What is noticed within `failure` is one departure: a connection ends, and then the leader reports it. (S4)
-    pub(in crate::core) fn leaves(&mut self, failure: Duration, steady: Duration, now: Time) {
-        let since = self.failings.left.map(|before| now.since(before));
-        if since.is_some_and(|since| since < failure) {
-            return;
-        }
-        self.failings.left = Some(now);
-        if since.is_some_and(|since| since < steady) {
-            self.failings.unsteady = Some(now + steady);
-        }
-    }
-
-    /// It has been steady for long enough, if it has.
-    pub(super) fn settles(&mut self, now: Time) {
-        self.failings.unsteady.take_if(|until| *until <= now);
-    }
-
     /// Takes over the content of its hello, and the version of the protocol that both speak, unless the hello was
     /// refused. Returns how this member met it before.
     pub(in crate::core) fn meet(&mut self, hello: &Hello, protocol: Option<u32>) -> Met {
@@ -356,7 +330,7 @@ impl Peer {
         self.lines.set_announced(None);
         if met != Met::Known {
             self.lines.count_anew();
-            (self.failings.passed, self.failings.declined) = Default::default();
+            self.failings = Failings::default();
         }
         met
     }

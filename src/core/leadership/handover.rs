@@ -62,10 +62,10 @@ pub fn gives_way_to(cx: &Context<'_>, rank: Rank, votes: &[NodeId], chosen: bool
     let (state, id) = (&cx.state, rank.id);
     let stays = state.eligibility.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
     // Voters whose `failure` is longer need not have seen that it comes and goes: the two would take turns.
-    let passed_over = stays || reach::is_unsteady(cx.state, id);
+    let passed_over = stays || state.comes_and_goes(id);
     // The operator that waits for the outcome of a change gets it first; the higher member asks again.
     let changes = state.membership.wanted().is_some();
-    state.is_above(rank, true)
+    state.is_outranked_by(rank)
         && (chosen || !passed_over)
         && !state.is_paused()
         && !changes

@@ -113,6 +113,7 @@ fn hello() -> Hello {
         view: View::default(),
         round: Epoch(0),
         list: members(),
+        departures: Vec::new(),
     }
 }
 

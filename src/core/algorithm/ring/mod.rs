@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use doubt::Doubts;
 use view::{
-    as_known, asks_without_lap, decided, is_gone, left_out_leader, most_hops, own, run_timeout,
+    as_known, asks_without_lap, decided, is_before, is_gone, is_of_lower_class, left_out_leader,
+    most_hops, own, run_timeout,
 };
 
 use crate::core::algorithm::election::Election;
@@ -272,8 +273,7 @@ impl Ring {
     /// other member may lead, it calls a greater run. (W2)
     fn vote(&mut self, cx: &mut Context, ballot: Ballot, reason: Reason) {
         let below = ballot.run.epoch <= cx.state.epochs.floor();
-        let alone = own(cx).eligible && !as_known(cx, ballot.candidate).eligible;
-        if below && alone {
+        if below && is_of_lower_class(cx, ballot.candidate) {
             return self.begin(cx, reason);
         }
         let by = if let Reason::Joined(from) = reason { Some(from) } else { None };
@@ -295,7 +295,7 @@ impl Ring {
             if ballot.hops > self.hops && !Fault::LapOn.is_planted() {
                 self.send_straight(cx, ballot);
             }
-        } else if candidate > own || !own.eligible {
+        } else if !own.eligible || !is_before(cx, own, ballot.candidate) {
             self.nominate(cx, ballot);
         } else if self.candidate.is_none() {
             self.nominate(cx, Ballot { candidate: own, ..ballot });

@@ -31,8 +31,21 @@ pub(super) fn is_gone(cx: &Context, candidate: Candidate) -> bool {
 /// A candidate as this member knows it: one that was to lead recently and did not, or that comes and goes, comes last.
 pub(super) fn as_known(cx: &Context, candidate: Candidate) -> Candidate {
     let id = candidate.rank.id;
-    let last = reach::is_ignored(cx, id) || reach::is_unsteady(cx.state, id);
+    let last = reach::is_ignored(cx, id) || cx.state.comes_and_goes(id);
     Candidate { eligible: candidate.eligible && !last, ..candidate }
+}
+
+/// Whether this member, which may lead, comes before a candidate. All judge so, and this member itself: a ballot would
+/// not come back where each puts itself in the place of the other. (S5)
+pub(super) fn is_before(cx: &Context, own: Candidate, candidate: Candidate) -> bool {
+    !candidate.eligible || as_known(cx, own) > as_known(cx, candidate)
+}
+
+/// Whether this member may lead, and the candidate may not or comes last, unlike this member.
+pub(super) fn is_of_lower_class(cx: &Context, candidate: Candidate) -> bool {
+    let class = |of: Candidate| (of.eligible, as_known(cx, of).eligible);
+    let own = own(cx);
+    own.eligible && class(candidate) < class(own)
 }
 
 /// The greatest epoch whose leader is known, or will be named once the epoch is durable. No ballot of such an epoch

@@ -6,6 +6,7 @@
 
 mod candidate;
 mod certified;
+mod departures;
 mod leader;
 mod liars;
 mod proved;

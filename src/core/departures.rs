@@ -1,0 +1,79 @@
+//! The members that went away lately, this one included: whoever does so twice in a short time comes and goes.
+//!
+//! All members judge alike, as they count the same: what went away before a member had met the others, and its own
+//! departures, which it cannot see, it learns from their hellos. Otherwise one would wait for a member that the others
+//! do not vote for.
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::types::{NodeId, Time};
+
+/// A member that goes away twice within so many times `failure` comes and goes.
+pub const STEADY: u32 = 16;
+
+/// A member went away lately, as another says in its hello.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(remote = "Self")]
+pub struct Departure {
+    pub member: NodeId,
+    /// For how long that counts from now on.
+    pub counts_for: Duration,
+    /// Whether the same had happened shortly before, so that it comes and goes.
+    pub again: bool,
+}
+
+/// The last departure of a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+struct Last {
+    counts_until: Time,
+    again: bool,
+}
+
+/// The departures that count at present.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Departures {
+    last: BTreeMap<NodeId, Last>,
+}
+
+impl Departures {
+    /// Whether a member went away twice in a short time, and was not steady for long since.
+    pub fn is_unsteady(&self, member: NodeId) -> bool {
+        self.last.get(&member).is_some_and(|last| last.again)
+    }
+
+    /// A member goes away: its process ends, or it is silent. What is noticed within `failure` is one departure: a
+    /// connection ends, and then the leader reports it. (S4)
+    pub(super) fn add(&mut self, member: NodeId, failure: Duration, now: Time) {
+        let counts_until = now + failure * STEADY;
+        let last = self.last.get(&member);
+        if last.is_none_or(|last| last.counts_until + failure <= counts_until) {
+            self.last.insert(member, Last { counts_until, again: last.is_some() });
+        }
+    }
+
+    /// Another member says this in its hello. (S4)
+    pub(super) fn hear(&mut self, said: &Departure, failure: Duration, now: Time) {
+        let counts_until = now + said.counts_for.min(failure * STEADY);
+        let last = self.last.entry(said.member).or_insert(Last { counts_until, again: false });
+        last.counts_until = last.counts_until.max(counts_until);
+        last.again |= said.again;
+    }
+
+    /// Whoever was steady for long is as good as others.
+    pub(super) fn settle(&mut self, now: Time) {
+        self.last.retain(|_, last| now < last.counts_until);
+    }
+
+    /// What this member says in its hello.
+    pub(super) fn to_tell(&self, now: Time) -> Vec<Departure> {
+        let tell = |(member, last): (&NodeId, &Last)| Departure {
+            member: *member,
+            counts_for: last.counts_until.since(now),
+            again: last.again,
+        };
+        self.last.iter().map(tell).filter(|said| !said.counts_for.is_zero()).collect()
+    }
+}
