@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
 
-pub(crate) use crate::node::endings::heeded;
+pub use crate::node::endings::heeded;
 
 /// Signals that would end electd, and mean nothing to it; USR1 means something to a node that runs.
 const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];

@@ -71,7 +71,8 @@ impl Drop for Endings {
 }
 
 /// Those of these signals that this process does not ignore.
-pub(crate) fn heeded(signals: &[i32]) -> Vec<i32> {
+#[must_use]
+pub fn heeded(signals: &[i32]) -> Vec<i32> {
     let ignored = signal_mask("SigIgn:").unwrap_or_default();
     signals.iter().copied().filter(|signal| !has(ignored, *signal)).collect()
 }
