@@ -75,8 +75,10 @@ fn run_until(
                 continue;
             }
             Err(error) => {
-                error!("the job cannot be run: {error}");
-                return End::Command(70);
+                if let Some(end) = not_begun(node, plan, &error, (&mut back_off, stopping)) {
+                    return end;
+                }
+                continue;
             }
         };
         (give_up, has_run) = (None, true);
@@ -108,6 +110,22 @@ fn run_until(
             return End::Stopped(None);
         }
     }
+}
+
+/// The job could not begin: has another host try, and waits until this one may try again. Returns the end, if there is one.
+fn not_begun(
+    node: &impl Leader,
+    plan: &Plan,
+    error: &io::Error,
+    (back_off, stopping): (&mut BackOff, &Receiver<()>),
+) -> Option<End> {
+    error!("the job cannot be run: {error}: the node hands over");
+    node.stand_back(&format!("it cannot be run: {error}"));
+    if !plan.returns {
+        return Some(End::Command(70));
+    }
+    let stopped = stopping.recv_timeout(back_off.next()) == Err(RecvTimeoutError::Disconnected);
+    stopped.then_some(End::Stopped(None))
 }
 
 /// Has the node hand over, as this host cannot run the job. Tells what that means for one that does not return.

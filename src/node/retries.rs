@@ -67,4 +67,21 @@ mod tests {
         let later: Vec<u64> = (0..5).map(|_| failed(soon).1).collect();
         assert_eq!(later, [8, 16, 32, 60, 60]);
     }
+
+    #[test]
+    fn a_command_waits_for_longer_each_time_until_it_has_run_for_long() {
+        let seconds = Duration::from_secs;
+        let mut back_off = BackOff::new();
+        let mut waits = |ran: u64, times: usize| -> Vec<u64> {
+            let wait = |_| {
+                back_off.ran(seconds(ran));
+                back_off.next().as_secs()
+            };
+            (0..times).map(wait).collect()
+        };
+        assert_eq!(waits(1, 9), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
+        assert_eq!(waits(60, 1), [60], "it has not run for longer than it waited");
+        assert_eq!(waits(61, 1), [1]);
+        assert_eq!(waits(1, 2), [2, 4]);
+    }
 }
