@@ -20,7 +20,8 @@
 //!
 //! This starts the member "a" of the file, with threads of its own, and runs the closure in the calling thread each time
 //! that the member leads. The closure must not block for long without asking whether it [`goes_on`](node::Lead::goes_on):
-//! after that another member leads. TERM and INT end the work, then the member hands over. [`config::Builder`] makes the
+//! after that another member leads. TERM and INT end the work, then the member hands over. A closure that returns an error
+//! is run again, and soon on another member. [`config::Builder`] makes the
 //! configuration in code; a [`node::Node`] and its handle give a program all parts of this one by one.
 //!
 //! # Features
@@ -49,8 +50,9 @@
 //! | main | a signal | TERM, INT or QUIT came, and all others are joined |
 //! | election | its queue of events and commands, or the core's deadline | it was told to stop |
 //! | store | records to write | its writer is stopped |
-//! | rank, if the rank changes | the time of the next sample, a program | it was told to stop |
-//! | health, if there is a check | the time of the next check, a program | it was told to stop |
+//! | rank, if the rank changes | the time of the next sample, a thread that takes it | it was told to stop |
+//! | health, if there is a check | the time of the next check, a thread that runs it | it was told to stop |
+//! | rank-sample, health-check, hook, cleanup | a program, or the system, which may hang | that has ended |
 //! | watch | a signal of the election thread, or a second | it was told to stop |
 //! | history | another leadership to be stored | the thread "watch" ends |
 //! | listener | accept | its socket is shut down |

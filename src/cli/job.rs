@@ -2,11 +2,11 @@
 
 use std::ffi::OsString;
 use std::path::PathBuf;
-use std::thread::{self, JoinHandle};
+use std::thread;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
-use crossbeam::channel::{Sender, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
 use log::warn;
 
 use super::args::duration;
@@ -110,8 +110,12 @@ pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
 /// The thread that runs the command while the node leads.
 pub struct Job {
     stopping: Sender<()>,
-    thread: JoinHandle<End>,
+    /// How it ended; nothing if its thread panicked.
+    ended: Receiver<End>,
 }
+
+/// How long the job may take to be gone after KILL, which came before the node stopped.
+const GONE: Duration = Duration::from_secs(5);
 
 impl JobArgs {
     /// Whether there is nothing to run and no address to hold.
@@ -217,18 +221,19 @@ impl JobArgs {
         let plan = Plan { register, ..self.plan(config, name, lock, true) };
         let then = self.then;
         let (stopping, stopped) = bounded(0);
+        let (tell, ended) = bounded(1);
         let builder = thread::Builder::new().name("job".to_owned());
         let work = move || {
             let end = runner::run(&node, &plan, &stopped);
             if ends_node(end, then) {
                 over();
             }
-            end
+            let _ = tell.send(end); // nobody may wait for it any more
         };
-        let thread = builder.spawn(work).map_err(|error| {
+        builder.spawn(work).map_err(|error| {
             CliError::new(Exit::Internal, format!("cannot start the thread of the job: {error}"))
         })?;
-        Ok(Some(Job { stopping, thread }))
+        Ok(Some(Job { stopping, ended }))
     }
 }
 
@@ -238,13 +243,14 @@ fn ends_node(end: End, then: Option<Then>) -> bool {
 }
 
 impl Job {
-    /// After the node has stopped: waits until nothing of the command is left.
+    /// After the node has stopped: waits until nothing of the command is left, but not for what KILL does not end. The next
+    /// start waits for that, by the lock of its guard.
     ///
     /// # Errors
     /// The exit code of electd, if the command ended with one or was never run.
     pub fn finish(self) -> Result<(), CliError> {
         drop(self.stopping);
-        match self.thread.join() {
+        match self.ended.recv_timeout(GONE) {
             Ok(
                 End::Stopped(_)
                 | End::Lost
@@ -256,7 +262,14 @@ impl Job {
             Ok(End::NotGained) => {
                 Err(CliError::new(Exit::NotNow, "this node did not come to lead within --wait"))
             }
-            Err(_) => Err(CliError::new(Exit::Internal, "the thread of the job panicked")),
+            Err(RecvTimeoutError::Disconnected) => {
+                Err(CliError::new(Exit::Internal, "the thread of the job panicked"))
+            }
+            Err(RecvTimeoutError::Timeout) => {
+                let what = "the job has not ended in time, after KILL: its guard hangs, or what that waits for; the next \
+                            start of this node waits for its lock";
+                Err(CliError::new(Exit::Internal, what))
+            }
         }
     }
 }

@@ -5,7 +5,7 @@ use std::io;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use log::warn;
 use rustix::event::{PollFd, PollFlags, poll};
@@ -15,10 +15,14 @@ use rustix::time::Timespec;
 use super::deadlines::Deadlines;
 use super::plan::Plan;
 use crate::node::leadership::Leadership;
+use crate::rank::aside::{Aside, GONE};
 use crate::rank::children;
 
 /// Between two looks at the leadership, which may be renewed or not.
 const LOOK: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
+
+/// Between two looks at a cleanup that is late: it is to be gone soon after KILL.
+const PAUSE: Duration = Duration::from_millis(10);
 
 fn command(program: &Path, epoch: u64) -> Command {
     let mut command = Command::new(program);
@@ -31,34 +35,49 @@ pub(super) fn start(program: &Path, epoch: u64) -> io::Result<Pid> {
     Ok(Pid::from_child(&command(program, epoch).spawn()?))
 }
 
-/// Runs it in the place of the guard: for as long as the guard may, until the leadership is about to end.
+/// Runs it in the place of the guard: for as long as the guard may, until the leadership is about to end. What hangs in the
+/// system is given up.
 pub(super) fn run(plan: &Plan, leadership: &Leadership) {
-    let Some(program) = &plan.cleanup else { return };
+    let Some(program) = plan.cleanup.clone() else { return };
     let deadlines = leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal);
-    let reserve = deadlines.kill / 8;
-    let mut command = command(program, leadership.epoch());
+    let (reserve, most, leadership) = (deadlines.kill / 8, plan.stop_after, leadership.clone());
+    let mut command = command(&program, leadership.epoch());
     command.env("ELECTD_CLUSTER", &plan.cluster);
     command.env("ELECTD_NODE", &plan.node).env("ELECTD_LEADER", &plan.node);
-    let mut ends = || -> io::Result<Option<String>> {
-        let begin = Instant::now();
-        let is_late = || begin.elapsed() > plan.stop_after || leadership.remaining() <= reserve;
+    let begin = Instant::now();
+    let is_late = move || begin.elapsed() > most || leadership.remaining() <= reserve;
+    let late = is_late.clone();
+    let mut aside = Aside::new("cleanup");
+    let begun = aside.begin(move || {
         // It is this thread alone that reaps it, where another one reaps orphans.
         let mut child = children::start(&mut command)?;
-        let ended = ends_by_itself(&child, is_late);
+        let ended = ends_by_itself(&child, late);
         let after = begin.elapsed();
         if !matches!(ended, Ok(true)) {
             let _ = kill_process_group(Pid::from_child(&child), Signal::KILL);
         }
         let status = children::wait(&mut child)?;
-        Ok(match ended? {
+        Ok::<_, io::Error>(match ended? {
             true => (!status.success()).then(|| format!("failed: {status}")),
             false => Some(format!("did not end in time: killed after {after:?}")),
         })
+    });
+    let (shown, mut late_since) = (program.display(), None);
+    let ended = loop {
+        if let Err(none) = &begun {
+            break Ok(Some(none.to_string()));
+        }
+        if let Some(ended) = aside.wait(PAUSE) {
+            break ended;
+        }
+        if is_late() && late_since.get_or_insert_with(Instant::now).elapsed() > GONE {
+            break Ok(Some("hangs in the system: KILL does not end it".to_owned()));
+        }
     };
-    match ends() {
+    match ended {
         Ok(None) => {}
-        Ok(Some(how)) => warn!("the cleanup {} {how}", program.display()),
-        Err(error) => warn!("cannot run the cleanup {}: {error}", program.display()),
+        Ok(Some(how)) => warn!("the cleanup {shown} {how}"),
+        Err(error) => warn!("cannot run the cleanup {shown}: {error}"),
     }
 }
 
@@ -77,7 +96,6 @@ fn ends_by_itself(child: &Child, is_late: impl Fn() -> bool) -> io::Result<bool>
 #[cfg(test)]
 mod tests {
     use std::fs;
-    use std::time::Duration;
 
     use super::*;
     use crate::exec::plan::tests::{leadership, plan};

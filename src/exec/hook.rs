@@ -27,7 +27,7 @@ const PART: usize = 64 * 1024;
 /// The pause between two parts of a program that prints more than is logged.
 const PAUSE: Duration = Duration::from_millis(1);
 /// Between two looks whether the node is stopping.
-const LOOK: Duration = Duration::from_millis(100);
+pub const LOOK: Duration = Duration::from_millis(100);
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
@@ -38,6 +38,8 @@ pub enum Ended {
     Badly(String),
     /// It was killed after this time.
     Late(Duration),
+    /// It was killed after this time, and hangs in the system.
+    Hangs(Duration),
     /// It could not be run.
     NotRun(String),
 }
@@ -48,7 +50,7 @@ impl Ended {
         match self {
             Ended::Well => "ok",
             Ended::Badly(_) => "failed",
-            Ended::Late(_) => "timeout",
+            Ended::Late(_) | Ended::Hangs(_) => "timeout",
             Ended::NotRun(_) => "not_run",
         }
     }
@@ -62,16 +64,19 @@ pub fn run(
     end: &dyn Fn() -> Option<Instant>,
 ) -> Ended {
     let begin = Instant::now();
-    let started = start(config, event, cluster);
-    let (mut child, mut output) = match started {
-        Ok(started) => started,
-        Err(error) => return Ended::NotRun(error.to_string()),
-    };
-    let group = Pid::from_child(&child);
     let late = || {
         let due = begin + config.timeout;
         Instant::now() >= end().map_or(due, |end| end.min(due))
     };
+    let (mut child, mut output) = loop {
+        match start(config, event, cluster) {
+            Ok(started) => break started,
+            // The event would be lost for a lack that may be over now.
+            Err(error) if children::is_passing(&error) && !late() => thread::sleep(LOOK),
+            Err(error) => return Ended::NotRun(error.to_string()),
+        }
+    };
+    let group = Pid::from_child(&child);
     let watched = watch(&child, &mut output, &late);
     // Before the program is reaped, since its number may be another's afterwards.
     let _ = kill_process_group(group, Signal::KILL);
@@ -224,6 +229,7 @@ pub(super) mod tests {
             (Ended::Well, "ok"),
             (Ended::Badly(String::new()), "failed"),
             (Ended::Late(LONG), "timeout"),
+            (Ended::Hangs(LONG), "timeout"),
             (Ended::NotRun(String::new()), "not_run"),
         ] {
             assert_eq!(ended.name(), name, "in the metrics");

@@ -17,11 +17,13 @@ use log::{info, warn};
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 
-use super::hook::{self, Ended};
+use super::hook::{self, Ended, LOOK};
 use crate::config::HooksConfig;
 use crate::node::events::{Event, EventId, EventKind, EventLog, KEPT};
 use crate::node::handle::Handle;
 use crate::node::tally::Tally;
+use crate::rank::aside::{Aside, GONE, NoResult};
+use crate::rank::children;
 
 const STACK: usize = 256 * 1024;
 
@@ -80,7 +82,8 @@ impl Shared {
         *self.config.lock() = config; // before the thread looks
         if first {
             let (shared, seen) = (self.clone(), seen(&self.log));
-            let worker = Worker { shared, seen, waiting: Waiting::default() };
+            let (waiting, runs) = (Waiting::default(), Aside::new("hook"));
+            let worker = Worker { shared, seen, waiting, runs };
             let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
             let spawned = builder.spawn(move || worker.run());
             *thread = Some(spawned.inspect_err(|_| *self.config.lock() = None)?);
@@ -142,6 +145,8 @@ struct Worker {
     /// The event that was seen last.
     seen: EventId,
     waiting: Waiting,
+    /// The runs of the program. If one hangs in the system, the events wait.
+    runs: Aside<Ended>,
 }
 
 impl Worker {
@@ -150,8 +155,13 @@ impl Worker {
             let end = *self.shared.end.lock();
             self.look();
             let config = self.shared.config.lock().clone();
-            let next = self.waiting.events.pop_front();
             let over = end.is_some_and(|end| end <= Instant::now());
+            let has_next = !self.waiting.events.is_empty();
+            if self.runs.is_busy() && !over && (has_next || end.is_none()) {
+                let _ = self.shared.rings.recv_timeout(LOOK);
+                continue;
+            }
+            let next = self.waiting.events.pop_front();
             match (config, next) {
                 (Some(_), Some(_)) if over => {
                     self.count("left_out", self.waiting.events.len() as u64 + 1);
@@ -177,21 +187,53 @@ impl Worker {
     }
 
     /// Runs the program for an event.
-    fn tell(&self, config: &HooksConfig, event: &Event) {
-        let end = || *self.shared.end.lock();
+    fn tell(&mut self, config: &HooksConfig, event: &Arc<Event>) {
         let (what, name) = (event.event.name(), config.program.display());
-        let ended = hook::run(config, event, &self.shared.cluster, &end);
+        let ended = self.run_for(config, event);
         match &ended {
             Ended::Well => {}
             Ended::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
             Ended::Late(after) => {
                 warn!(event = "hook"; "the hook {name} for {what} took longer than {after:?} and was killed");
             }
+            Ended::Hangs(after) => {
+                warn!(event = "hook"; "the hook {name} for {what} took longer than {after:?}, and KILL does not end it: it hangs in the system, and the next ones wait for that");
+            }
             Ended::NotRun(error) => {
                 warn!(event = "hook"; "the hook {name} for {what} cannot be run: {error}");
             }
         }
         self.count(ended.name(), 1);
+    }
+
+    /// Waits for a run no longer than it may take, whatever the system does with it.
+    fn run_for(&mut self, config: &HooksConfig, event: &Arc<Event>) -> Ended {
+        let (begin, shared) = (Instant::now(), self.shared.clone());
+        let due = begin + config.timeout;
+        let is_over = |more: Duration| {
+            let end = shared.end.lock().map_or(due, |end| end.min(due));
+            Instant::now() >= end + more
+        };
+        loop {
+            let (config, event, shared) = (config.clone(), event.clone(), self.shared.clone());
+            let end = move || *shared.end.lock();
+            let cluster = self.shared.cluster.clone();
+            match self.runs.begin(move || hook::run(&config, &event, &cluster, &end)) {
+                Ok(()) => break,
+                Err(NoResult::NoThread(error))
+                    if children::is_passing(&error) && !is_over(Duration::ZERO) =>
+                {
+                    thread::sleep(LOOK);
+                }
+                Err(none) => return Ended::NotRun(none.to_string()),
+            }
+        }
+        while !is_over(GONE) {
+            if let Some(ended) = self.runs.wait(LOOK) {
+                return ended;
+            }
+        }
+        Ended::Hangs(begin.elapsed().min(config.timeout))
     }
 
     fn count(&self, result: &str, more: u64) {

@@ -61,6 +61,7 @@ impl Ready {
     /// Starts one.
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
+        let (started, news) = watch(&alarms)?; // before there is a process that nobody would wait for
         let (line, far) = UnixStream::pair()?;
         let mut command = children::this_program();
         command
@@ -71,13 +72,23 @@ impl Ready {
             .env("ELECTD_LEADER", &plan.node)
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)));
-        let child = children::start(&mut command)?;
+        let mut child = children::start(&mut command)?;
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
-        line.set_nonblocking(true)?; // a frozen guard delays no other process
         let guard = Pid::from_child(&child);
-        let process = Arc::new(pidfd_open(guard, PidfdFlags::empty())?);
-        Ok(Ready { guard, line, news: watch(child, &process, &alarms)?, process, alarms })
+        // A frozen guard delays no other process.
+        let opened =
+            line.set_nonblocking(true).and_then(|()| Ok(pidfd_open(guard, PidfdFlags::empty())?));
+        let process = match opened {
+            Ok(process) => Arc::new(process),
+            Err(error) => {
+                let _ = child.kill(); // it has begun nothing
+                let _ = children::wait(&mut child);
+                return Err(error);
+            }
+        };
+        let _ = started.send((child, process.clone())); // the thread waits for it
+        Ok(Ready { guard, line, news, process, alarms })
     }
 
     /// Whether it still runs; another process may have killed it.
@@ -111,20 +122,19 @@ fn group_with_terminal() -> Option<Pid> {
     tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == own).then_some(own)
 }
 
-/// Waits for the guard, and for the alarm that it is late, in a thread of its own.
-fn watch(
-    mut guard: Child,
-    process: &Arc<OwnedFd>,
-    alarms: &Arc<Alarms>,
-) -> io::Result<Receiver<News>> {
+/// Waits for the guard, once it was started, and for the alarm that it is late, in a thread of its own.
+#[allow(clippy::type_complexity, reason = "a process and its number, and what is found of it")]
+fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Receiver<News>)> {
+    let (start, started) = bounded::<(Child, Arc<OwnedFd>)>(1);
     let (news, heard) = bounded(2); // that it is late once, and that it has ended
-    let (process, alarms) = (Arc::clone(process), Arc::clone(alarms));
+    let alarms = Arc::clone(alarms);
     let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
     builder.spawn(move || {
+        let Ok((mut guard, process)) = started.recv() else { return };
         while !has_ended(&process, &alarms.late, &news) {}
         let _ = news.send(News::Ended(children::wait(&mut guard))); // the runner outlives its jobs
     })?;
-    Ok(heard)
+    Ok((start, heard))
 }
 
 /// Waits for either. Returns whether the guard has ended; the other end of the channel hears that it is

@@ -20,13 +20,8 @@ use super::plan::{End, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
 use crate::node::leadership::{Change, Leadership};
+use crate::node::retries::{BackOff, SOON};
 use crate::rank::children;
-
-/// The shortest and the longest wait before a command is started again.
-const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
-
-/// A command that fails within this time has failed soon after its start: perhaps it cannot run on this host.
-const SOON: Duration = Duration::from_secs(60);
 
 /// Until the leadership is looked at again that could not be held, or would have ended the job at once, as it is about
 /// to end.
@@ -38,29 +33,6 @@ const CALM: Duration = Duration::from_millis(200);
 
 /// The time that a job gets besides `stop_after`, before its leadership is released without it.
 const GONE: Duration = Duration::from_secs(1);
-
-/// The waits before a command is started again: each is twice as long as the last, until it has run for long.
-struct BackOff(Duration);
-
-impl BackOff {
-    fn new() -> BackOff {
-        BackOff(BACK_OFF.0)
-    }
-
-    /// The command has run for this long.
-    fn ran(&mut self, time: Duration) {
-        if time > BACK_OFF.1 {
-            self.0 = BACK_OFF.0;
-        }
-    }
-
-    /// The next wait.
-    fn next(&mut self) -> Duration {
-        let wait = self.0;
-        self.0 = (wait * 2).min(BACK_OFF.1);
-        wait
-    }
-}
 
 /// Runs the command whenever the node leads, until the command has ended by itself without a restart,
 /// or `stopping` is closed and no job runs.
@@ -104,8 +76,10 @@ fn run_until(
                 continue;
             }
             Err(error) => {
-                error!("the job cannot be run: {error}");
-                return End::Command(70);
+                if let Some(end) = not_begun(node, plan, &error, (&mut back_off, stopping)) {
+                    return end;
+                }
+                continue;
             }
         };
         (give_up, has_run) = (None, true);
@@ -137,6 +111,22 @@ fn run_until(
             return End::Stopped(None);
         }
     }
+}
+
+/// The job could not begin: has another host try, and waits until this one may try again. Returns the end, if there is one.
+fn not_begun(
+    node: &impl Leader,
+    plan: &Plan,
+    error: &io::Error,
+    (back_off, stopping): (&mut BackOff, &Receiver<()>),
+) -> Option<End> {
+    error!("the job cannot be run: {error}: the node hands over");
+    node.stand_back(&format!("it cannot be run: {error}"));
+    if !plan.returns {
+        return Some(End::Command(70));
+    }
+    let stopped = stopping.recv_timeout(back_off.next()) == Err(RecvTimeoutError::Disconnected);
+    stopped.then_some(End::Stopped(None))
 }
 
 /// Has the node hand over, as this host cannot run the job. Tells what that means for one that does not return.

@@ -3,11 +3,12 @@
 //! A signal that was ignored when electd started stays ignored, here and in every program that electd starts: `nohup`
 //! means all of them. Other signals get handlers and are never ignored, since a program would inherit that.
 
-use std::fs;
 use std::io;
 use std::sync::Arc;
 
 use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
+
+pub use crate::node::endings::heeded;
 
 /// Signals that would end electd, and mean nothing to it; USR1 means something to a node that runs.
 const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];
@@ -22,25 +23,12 @@ pub fn survive(more: &[i32]) -> io::Result<()> {
         .try_for_each(|signal| signal_hook::flag::register(signal, Arc::default()).map(drop))
 }
 
-/// Those of these signals that this process does not ignore.
-#[must_use]
-pub fn heeded(signals: &[i32]) -> Vec<i32> {
-    let ignored = ignored().unwrap_or_default();
-    signals.iter().copied().filter(|signal| ignored >> (signal - 1) & 1 == 0).collect()
-}
-
-/// The signals that this process ignores, a bit for each; none if the system does not say so.
-fn ignored() -> Option<u64> {
-    let status = fs::read_to_string("/proc/self/status").ok()?;
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"))?;
-    u64::from_str_radix(mask.trim(), 16).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use signal_hook::consts::{SIGCHLD, SIGPIPE, SIGTERM};
 
     use super::*;
+    use crate::node::endings::signal_mask;
     use crate::testing::alone::alone;
 
     #[test]
@@ -56,6 +44,7 @@ mod tests {
         if alone(&format!("exec::signals::tests::{this}")).is_some() {
             return;
         }
+        let ignored = || signal_mask("SigIgn:");
         let before = ignored();
         survive(&[SIGTERM, SIGPIPE]).unwrap();
         for signal in [SIGALRM, SIGUSR1, SIGUSR2, SIGTERM, SIGPIPE] {

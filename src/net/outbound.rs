@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Sender, bounded};
 use log::warn;
@@ -25,10 +26,16 @@ const ORDERS: usize = 16;
 
 const WRITER_STACK: usize = 256 * 1024;
 
+/// How long a peer waits that has no writer, for lack of a thread.
+const AGAIN: Duration = Duration::from_secs(1);
+
 pub struct Outbound {
     writers: BTreeMap<NodeId, Handle>,
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
+    /// The peers for whose writers there was no thread, and when that was tried last.
+    lacking: Vec<PeerAddress>,
+    tried: Instant,
     /// The last messages to be sent, as long as they have not left.
     parcel: Option<Parcel>,
     failure_time: FailureTime,
@@ -67,8 +74,18 @@ impl Outbound {
     ) -> io::Result<Outbound> {
         let (failure_time, counters) = (failure_time.clone(), surroundings.counters.clone());
         let (writers, leaving) = (BTreeMap::new(), Vec::new());
-        let mut outbound =
-            Outbound { writers, leaving, parcel: None, failure_time, surroundings, counters, seed };
+        let (lacking, tried, parcel) = (Vec::new(), Instant::now(), None);
+        let mut outbound = Outbound {
+            writers,
+            leaving,
+            lacking,
+            tried,
+            parcel,
+            failure_time,
+            surroundings,
+            counters,
+            seed,
+        };
         peers.iter().try_for_each(|peer| outbound.add(peer))?;
         Ok(outbound)
     }
@@ -106,14 +123,22 @@ impl Outbound {
         for id in &gone {
             self.leaving.extend(self.writers.remove(id).map(Handle::let_go));
         }
-        for peer in peers {
-            if !self.writers.contains_key(&peer.id)
-                && let Err(error) = self.add(peer)
-            {
-                warn!("cannot start the thread that dials {}: {error}", peer.name);
+        self.add_all(peers.to_vec());
+        gone
+    }
+
+    /// Starts the writers of those of these peers that have none.
+    fn add_all(&mut self, peers: Vec<PeerAddress>) {
+        self.tried = Instant::now();
+        self.lacking = peers;
+        self.lacking.retain(|peer| !self.writers.contains_key(&peer.id));
+        for peer in std::mem::take(&mut self.lacking) {
+            if let Err(error) = self.add(&peer) {
+                let name = &peer.name;
+                warn!("cannot start the thread that dials {name}: {error}; trying again");
+                self.lacking.push(peer);
             }
         }
-        gone
     }
 
     /// Sends a message to each receiver at the next [`Outbound::flush`]; it is encoded once.
@@ -134,6 +159,10 @@ impl Outbound {
     /// Sends the messages that have not left yet. The last of their receivers gets them first: with ranks by id it is the
     /// next to lead, and a handover waits for it alone.
     pub fn flush(&mut self) {
+        if !self.lacking.is_empty() && self.tried.elapsed() > AGAIN {
+            let lacking = std::mem::take(&mut self.lacking);
+            self.add_all(lacking);
+        }
         let Some(Parcel { to, kinds, frames }) = self.parcel.take() else { return };
         for writer in to.iter().rev().filter_map(|id| self.writers.get(id)) {
             writer.line.send(&kinds, &frames);
@@ -174,7 +203,6 @@ impl Outbound {
 #[cfg(test)]
 mod tests {
     use std::net::TcpListener;
-    use std::time::Duration;
 
     use crossbeam::channel::unbounded;
     use uuid::Uuid;
@@ -241,6 +269,42 @@ mod tests {
         assert_eq!(left(), 5, "each leaves once");
         outbound.stop();
         assert_eq!(Arc::strong_count(&counters), 1, "no writer is left");
+    }
+
+    /// A member that was added in a moment without threads would never be dialed.
+    #[test]
+    fn a_peer_for_which_there_is_no_thread_gets_its_writer_as_soon_as_there_is_one() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        use crate::testing::{alone::alone, within::within};
+
+        let this = "a_peer_for_which_there_is_no_thread_gets_its_writer_as_soon_as_there_is_one";
+        if alone(&format!("net::outbound::tests::{this}")).is_some() {
+            return;
+        }
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (mut outbound, _) = outbound(&listener);
+        let peers: Vec<PeerAddress> = [1, 2, 3]
+            .map(|place| PeerAddress {
+                id: id(place),
+                name: place.to_string(),
+                address: listener.local_addr().unwrap().to_string(),
+            })
+            .into();
+        let usual = getrlimit(Resource::As);
+        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
+        let little = pages * 4096 + WRITER_STACK as u64 / 2; // no room for a stack
+        setrlimit(Resource::As, Rlimit { current: Some(little), ..usual }).unwrap();
+        outbound.set_peers(&peers);
+        setrlimit(Resource::As, usual).unwrap();
+        assert!(!outbound.writers.contains_key(&id(3)), "there was no thread");
+        let outbound = std::cell::RefCell::new(outbound);
+        within(Duration::from_secs(100), "it has its writer", || {
+            outbound.borrow_mut().flush();
+            outbound.borrow().writers.contains_key(&id(3))
+        });
+        outbound.into_inner().stop();
     }
 
     /// Here the election thread takes no event, so that the writers wait for it.

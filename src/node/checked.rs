@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crossbeam::channel::bounded;
 use parking_lot::Mutex;
 
 use super::clock::{moment, wall_clock_ms};
@@ -48,13 +49,12 @@ impl Checks {
         Checks { checker: Arc::default(), published, events, surroundings }
     }
 
-    /// Runs this check from now on. The start of the node does not wait for its first result.
+    /// Runs this check from now on, and an earlier one no more. The start of the node does not wait for its first result.
     pub(super) fn start(&self, health: &HealthConfig) -> io::Result<()> {
         let (published, events) = (self.published.clone(), self.events.clone());
-        if published.watched().health.is_none() {
-            published.show(|watched| watched.health = Some(HealthStatus::unknown()));
-        }
+        let (closed, opened) = bounded::<()>(0);
         let deliver = move |verdict: Verdict, finding: Finding| {
+            let _ = opened.recv(); // the earlier check may have a result until it has stopped
             log(verdict, &finding);
             let before = published.watched().health.clone();
             published.show(|watched| watched.health = Some(shown(before, verdict, finding)));
@@ -65,7 +65,15 @@ impl Checks {
             events.send(Event::Checked { healthy: verdict.healthy })
         };
         let checker = Checker::start(of(health), self.surroundings.variables(), deliver)?;
-        *self.checker.lock() = Some(checker);
+        // Only now: without a thread for this check, the earlier one goes on.
+        let earlier = self.checker.lock().replace(checker);
+        if let Some(earlier) = earlier {
+            earlier.stop();
+        }
+        if self.published.watched().health.is_none() {
+            self.published.show(|watched| watched.health = Some(HealthStatus::unknown()));
+        }
+        drop(closed);
         Ok(())
     }
 
@@ -81,12 +89,12 @@ impl Checks {
     /// counts. Without one the member counts as healthy.
     ///
     /// # Errors
-    /// When the system has no thread left; no check runs then, and the last verdict stays.
+    /// When the system has no thread left; the present check goes on then.
     pub fn replace(&self, health: Option<&HealthConfig>) -> io::Result<()> {
-        self.stop();
         if let Some(health) = health {
             return self.start(health);
         }
+        self.stop();
         self.published.show(|watched| watched.health = None);
         // The election may have ended.
         let healthy = Event::Checked { healthy: true };
@@ -251,6 +259,49 @@ mod tests {
         assert_eq!(Arc::strong_count(&published), holders, "its thread has ended");
         assert_eq!(now(), None);
         assert!(matches!(events.try_recv(), Ok(Event::Checked { healthy: true })));
+    }
+
+    /// A lack that passes must not leave a member that nobody checks.
+    #[test]
+    fn a_check_goes_on_where_there_is_no_thread_or_descriptor_for_the_one_that_is_to_replace_it() {
+        use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+        use crate::node::{example, publish::tests::published};
+        use crate::testing::{alone::alone, within::within};
+
+        let this = "a_check_goes_on_where_there_is_no_thread_or_descriptor_for_the_one_that_is_to_replace_it";
+        if alone(&format!("node::checked::tests::{this}")).is_some() {
+            return;
+        }
+        let (config, _folder) = example::cluster().unwrap();
+        let (sender, _events) = crossbeam::channel::bounded(9);
+        let queue = Queue::new(sender, crate::realtime::Realtime::default());
+        let published = Arc::new(published());
+        let checks = Checks::new(published.clone(), queue, Surroundings::new(&config, "a"));
+        let (folder, limit) = (tempfile::tempdir().unwrap(), Duration::from_secs(60));
+        let health = |name: &str| HealthConfig {
+            program: "touch".into(),
+            arguments: vec![folder.path().join(name).display().to_string()],
+            every: Duration::from_millis(1),
+            timeout: limit,
+            fall: 1,
+            rise: 1,
+            alone: Alone::default(),
+        };
+        checks.start(&health("first")).unwrap();
+        let usual = getrlimit(Resource::Nofile);
+        setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..usual }).unwrap();
+        let refused = checks.replace(Some(&health("second")));
+        setrlimit(Resource::Nofile, usual).unwrap();
+        assert_eq!(refused.map_err(|error| error.raw_os_error()), Err(Some(24)), "EMFILE");
+        for _ in 0..3 {
+            let _ = std::fs::remove_file(folder.path().join("first")); // it may not be there yet
+            within(limit, "the first one runs", || folder.path().join("first").exists());
+        }
+        assert!(!folder.path().join("second").exists());
+        checks.replace(Some(&health("second"))).unwrap();
+        within(limit, "the second one runs", || folder.path().join("second").exists());
+        checks.stop();
     }
 
     /// A node that starts waits for no check, and is not eligible until one passes.

@@ -113,6 +113,8 @@ impl Election {
             batch = if waiting { batch + 1 } else { 0 };
             if let Some(Event::Held { number, most, held }) = event {
                 self.hold(number, most, &held);
+            } else if let Some(Event::Unheld { number }) = event {
+                self.let_go(number);
             } else if let Some(Event::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
@@ -145,6 +147,23 @@ impl Election {
         let stops_within = self.holds.values().copied().max().unwrap_or(most);
         self.turn(Input::JobStarted { stops_within });
         let _ = held.try_send(()); // the caller may have given up
+    }
+
+    /// Nobody holds the leadership under this number any more.
+    fn let_go(&mut self, number: u64) {
+        let last = self.holds.remove(&number).is_some() && self.holds.is_empty();
+        self.count_holds();
+        if !last {
+            return;
+        }
+        let ended_for_that = std::mem::take(&mut self.ending);
+        self.turn(Input::JobEnded);
+        // Whoever wanted the leadership does not any more, such as a higher member that died meanwhile: who ended their work
+        // for that begin again.
+        if ended_for_that && self.core.phase() == Phase::Leading {
+            let epoch = self.core.view().epoch.0;
+            self.published.feed.tell(&Change::Leading { epoch });
+        }
     }
 
     /// Handles a new member list: dials its members, and logs what changed.
@@ -197,13 +216,7 @@ impl Election {
             }
             Event::Checked { healthy } => Some(Input::Checked { healthy }),
             Event::StandBack => Some(Input::StandBack),
-            Event::Held { .. } | Event::Timed { .. } => None, // taken before
-            Event::Unheld { number } => {
-                let last = self.holds.remove(&number).is_some() && self.holds.is_empty();
-                self.count_holds();
-                self.ending &= !last;
-                last.then_some(Input::JobEnded)
-            }
+            Event::Held { .. } | Event::Unheld { .. } | Event::Timed { .. } => None, // taken before
             Event::Order(Order { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);

@@ -37,7 +37,7 @@ const CHANGES: usize = 1024;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Change {
-    /// This member leads from now on.
+    /// This member leads from now on; or it leads on, as the end that [`Change::Ending`] announced is not wanted any more.
     Leading {
         /// The epoch that it leads in.
         epoch: u64,

@@ -1,21 +1,25 @@
 //! For a program whose work is to act while it leads: a member that runs around that work.
 
+use std::cell::Cell;
+use std::fmt::Display;
 use std::sync::Arc;
-use std::thread;
 use std::time::{Duration, Instant};
 
-use crossbeam::channel::{Receiver, Sender, bounded};
+use crossbeam::channel::{Receiver, Sender, after, bounded, never};
 use crossbeam::select;
 use parking_lot::Mutex;
-use signal_hook::consts::{SIGINT, SIGTERM};
-use signal_hook::iterator::Signals;
 
+use super::endings::Endings;
 use super::leadership::{Change, Leadership};
+use super::retries::Retries;
 use super::{Node, NodeHandle, StartError};
 use crate::config::Config;
 
 /// How often [`Lead::goes_on`] looks at the clock: a leadership that is lost ends by it, without a word.
 const LOOK: Duration = Duration::from_millis(10);
+
+/// Until the leadership is looked at again that could not be held.
+const NOT_HELD: Duration = Duration::from_millis(20);
 
 /// Runs the member of this name, and `work` in the calling thread each time that it leads, until TERM or INT comes or the
 /// member is removed from the cluster.
@@ -25,7 +29,17 @@ const LOOK: Duration = Duration::from_millis(10);
 /// nobody waits: `work` must not go on for longer than until the next step after `goes_on` is false. Work that began
 /// before another member leads can still arrive later; send [`Lead::epoch`] with it, so that the resource can refuse it.
 ///
-/// If `work` returns while the member leads, the member leads on without it.
+/// How `work` ends says what follows:
+///
+/// - After `goes_on` was false, `work` begins again as soon as the member leads and nobody wants the leadership: in the same
+///   epoch too, if the end was not needed after all.
+/// - If `work` returns `()` or `Ok` by itself, it is done: the member leads on without it, until it leads in another epoch.
+/// - If `work` returns an error by itself, it begins again after 1 s at first and 1 min at most. If it fails within 60 s twice in a
+///   row, the member stands back: see [`NodeHandle::stand_back`].
+/// - If `work` panics, the member hands over and stops, and the panic goes on to the caller.
+///
+/// A signal that the program ignores stays ignored. After the return TERM and INT do again what they did before the first call: if
+/// the program had no handler for them then, they end it. So a program that wants handlers of its own registers them first.
 ///
 /// ```no_run
 /// use electd::config;
@@ -44,48 +58,95 @@ const LOOK: Duration = Duration::from_millis(10);
 /// # Errors
 ///
 /// If the member cannot start.
-pub fn while_leading(
+pub fn while_leading<W: WorkEnd>(
     config: &Config,
     name: &str,
-    work: impl FnMut(&Lead<'_>),
+    work: impl FnMut(&Lead<'_>) -> W,
 ) -> Result<(), StartError> {
     let (running, stopping) = bounded(0);
     let stop = Stop(Arc::new(Mutex::new(Some(running))));
-    // Before the node starts, so that no signal is lost.
-    let mut signals = Signals::new([SIGTERM, SIGINT]).map_err(StartError::Thread)?;
-    let registered = signals.handle();
     let stop_by_signal = stop.clone();
-    let builder = thread::Builder::new().name("signals".to_owned());
-    let thread = builder.spawn(move || signals.forever().for_each(|_| stop_by_signal.now()));
-    let thread = thread.map_err(StartError::Thread)?;
-    let started = Node::start(config, name).map(|node| {
-        node.on_removal(move || stop.now());
-        lead_on(&node.handle(), &stopping, work);
-        node.stop();
-    });
-    registered.close();
-    let _ = thread.join(); // it has no result
-    started
+    // Before the node starts, so that no signal is lost. Dropped last, also if the work panics.
+    let _endings = Endings::call(move || stop_by_signal.now()).map_err(StartError::Thread)?;
+    let node = Node::start(config, name)?;
+    node.on_removal(move || stop.now());
+    lead_on(&node.handle(), &stopping, work);
+    node.stop();
+    Ok(())
+}
+
+/// How the work of [`while_leading`] ends: by `()`, or by a `Result` whose error says why it failed.
+///
+/// ```
+/// use electd::node::WorkEnd;
+///
+/// assert_eq!(().failure(), None);
+/// let end: Result<(), String> = Err("no database".to_owned());
+/// assert_eq!(end.failure(), Some("no database".to_owned()));
+/// ```
+pub trait WorkEnd {
+    /// Why the work failed, in words; none if it did not.
+    fn failure(self) -> Option<String>;
+}
+
+impl WorkEnd for () {
+    fn failure(self) -> Option<String> {
+        None
+    }
+}
+
+impl<E: Display> WorkEnd for Result<(), E> {
+    fn failure(self) -> Option<String> {
+        self.err().map(|error| error.to_string())
+    }
 }
 
 /// Runs the work in each leadership until the member is to stop.
-fn lead_on(handle: &NodeHandle, stopping: &Receiver<()>, mut work: impl FnMut(&Lead<'_>)) {
+fn lead_on<W: WorkEnd>(
+    handle: &NodeHandle,
+    stopping: &Receiver<()>,
+    mut work: impl FnMut(&Lead<'_>) -> W,
+) {
     let changes = &handle.leadership_changes();
-    let mut done = None;
+    let (mut done, mut retries) = (None, Retries::new());
     loop {
-        // The hold comes first, so that the leadership is not handed over in between.
-        if handle.leadership().is_some_and(|leadership| Some(leadership.epoch()) != done)
-            && let Ok(_hold) = handle.hold()
-            && let Some(leadership) = handle.leadership()
-        {
-            done = Some(leadership.epoch());
-            work(&Lead { leadership, changes, stopping });
+        while changes.try_recv().is_ok() {} // what came before the hold does not concern the work
+        let mut pause = None;
+        if handle.leadership().is_some_and(|it| Some(it.epoch()) != done) {
+            pause = Some(NOT_HELD);
+            // The hold comes first, so that the leadership is not handed over in between.
+            if let Ok(_hold) = handle.hold()
+                && let Some(leadership) = handle.leadership()
+            {
+                let (epoch, is_asked) = (leadership.epoch(), Cell::new(false));
+                let began = Instant::now();
+                let end = work(&Lead { leadership, changes, stopping, is_asked: &is_asked });
+                match end.failure() {
+                    _ if is_asked.get() => {}
+                    None => (done, retries, pause) = (Some(epoch), Retries::new(), None),
+                    Some(why) => pause = Some(failed(handle, &mut retries, began, &why)),
+                }
+            }
         }
+        let (news, again) =
+            pause.map_or_else(|| (changes.clone(), never()), |pause| (never(), after(pause)));
         select! {
-            recv(changes) -> change => if change.is_err() { return },
             recv(stopping) -> _ => return,
+            recv(news) -> change => if change.is_err() { return },
+            recv(again) -> _ => {}
         }
     }
+}
+
+/// The work that began then failed. Has another member lead where that happens again and again; returns how long to wait.
+fn failed(handle: &NodeHandle, retries: &mut Retries, began: Instant, why: &str) -> Duration {
+    let ran = began.elapsed();
+    log::warn!("the work failed after {ran:.1?}: {why}");
+    let (moves, wait) = retries.failed(ran);
+    if moves {
+        handle.stand_back(why);
+    }
+    wait
 }
 
 /// Ends the work and the member: it closes the channel that both look at.
@@ -104,6 +165,8 @@ pub struct Lead<'r> {
     leadership: Leadership,
     changes: &'r Receiver<Change>,
     stopping: &'r Receiver<()>,
+    /// Whether the work was asked to end.
+    is_asked: &'r Cell<bool>,
 }
 
 impl Lead<'_> {
@@ -125,6 +188,7 @@ impl Lead<'_> {
                 default(left.min(LOOK)) => false,
             };
             if is_to_end || !self.leadership.is_valid() {
+                self.is_asked.set(true);
                 return false;
             }
             if left.is_zero() {
@@ -135,183 +199,4 @@ impl Lead<'_> {
 }
 
 #[cfg(test)]
-mod tests {
-    use std::net::TcpListener;
-    use std::path::Path;
-
-    use super::*;
-    use crate::config::Builder;
-    use crate::node::example;
-    use crate::node::handle::{Command, CommandError, Handle};
-    use crate::node::leadership::{Feed, Term};
-    use crate::testing::alone::alone;
-    use crate::testing::within::done_within;
-    use serde_json::json;
-
-    use rustix::process::{Signal, getpid, kill_process};
-
-    /// Far longer than anything takes here.
-    const LONG: Duration = Duration::from_secs(100);
-
-    /// TERM is for a whole process, and would disturb other tests.
-    #[test]
-    fn the_work_runs_while_the_member_leads_and_term_ends_both() {
-        let this = "node::leading::tests::the_work_runs_while_the_member_leads_and_term_ends_both";
-        if alone(this).is_some() {
-            return;
-        }
-        let (config, _folder) = example::cluster().unwrap();
-        for signal in [Signal::TERM, Signal::INT] {
-            let its = config.clone();
-            done_within(LONG, "the signal ends it", move || {
-                let mut epochs = Vec::new();
-                let outcome = while_leading(&its, "a", |lead| {
-                    epochs.push(lead.epoch());
-                    assert!(lead.goes_on(Duration::ZERO) && lead.goes_on(Duration::from_millis(1)));
-                    kill_process(getpid(), signal).unwrap();
-                    let begin = Instant::now();
-                    assert!(!lead.goes_on(Duration::from_secs(100)));
-                    assert!(begin.elapsed() < Duration::from_secs(50), "the wait was cut short");
-                });
-                assert!(outcome.is_ok(), "{outcome:?}");
-                assert_eq!(epochs.len(), 1, "{epochs:?}");
-            });
-        }
-        let unknown = while_leading(&config, "b", |_| panic!("it does not lead"));
-        let words = "the config has no member named \"b\"";
-        assert_eq!(unknown.unwrap_err().to_string(), words, "and nothing waits for a signal");
-        let again = Node::start(&config, "a").expect("the first ones are gone");
-        again.stop();
-    }
-
-    /// It asks as often as it likes, and hears of all that has come.
-    #[test]
-    fn the_work_goes_on_until_the_leadership_is_to_end_or_has_ended_or_the_member_stops() {
-        let wait = Duration::from_millis(30);
-        let goes_on = |told: &[Change], is_valid: bool, runs: bool| {
-            let (feed, now) = (Feed::default(), crate::node::now());
-            let until = now + Duration::from_secs(1000);
-            feed.show(Some(Term { epoch: 7, until, renewal: None, now }));
-            let leadership = feed.leadership().expect("it holds for long");
-            let (changes, (running, stopping)) = (&feed.subscribe(), bounded(0));
-            let lead = Lead { leadership, changes, stopping: &stopping };
-            assert_eq!(lead.epoch(), 7);
-            told.iter().for_each(|change| feed.tell(change));
-            if !is_valid {
-                feed.show(None);
-            }
-            let running = Some(running).filter(|_| runs);
-            let begin = Instant::now();
-            let goes_on = lead.goes_on(wait);
-            assert!(!goes_on || begin.elapsed() >= wait, "it waits so long");
-            drop(running);
-            goes_on
-        };
-        let leading = || Change::Leading { epoch: 7 };
-        assert!(goes_on(&[], true, true) && goes_on(&[leading(), leading()], true, true));
-        assert!(!goes_on(&[leading(), Change::Ending { within: wait }], true, true));
-        assert!(!goes_on(&[Change::NotLeading], true, true));
-        assert!(!goes_on(&[], false, true));
-        assert!(!goes_on(&[], true, false));
-    }
-
-    /// What ends of itself is not begun again before the member leads in another epoch.
-    #[test]
-    fn work_that_returns_is_done_until_the_next_leadership() {
-        let (config, _folder) = example::cluster().unwrap();
-        done_within(LONG, "it leads twice", move || {
-            let node = Node::start(&config, "a").unwrap();
-            let handle = node.handle();
-            let (running, stopping) = bounded(0);
-            let stop = Stop(Arc::new(Mutex::new(Some(running))));
-            let mut epochs = Vec::new();
-            lead_on(&handle, &stopping, |lead| {
-                epochs.push(lead.epoch());
-                if epochs.len() > 1 {
-                    return stop.now();
-                }
-                assert_eq!(handle.tally().exec_running.get(), 1, "it is held meanwhile");
-                let change = Change::Leading { epoch: lead.epoch() };
-                (0..9).for_each(|_| handle.published.feed.tell(&change));
-                let handle = handle.clone();
-                thread::spawn(move || handle.command(Command::Elect, Duration::from_secs(60)));
-            });
-            let [first, second] = epochs[..] else { panic!("{epochs:?}") };
-            assert!(first < second);
-            node.stop();
-        });
-    }
-
-    /// The thread that tells of the end of a leadership may itself stand still.
-    #[test]
-    fn the_work_ends_with_the_lease_though_nobody_tells_of_that() {
-        let (feed, now) = (Feed::default(), crate::node::now());
-        let until = now + Duration::from_secs(2);
-        feed.show(Some(Term { epoch: 7, until, renewal: None, now }));
-        let leadership = feed.leadership().expect("it holds for two seconds");
-        let (changes, (_running, stopping)) = (&feed.subscribe(), bounded(0));
-        let lead = Lead { leadership, changes, stopping: &stopping };
-        assert!(!lead.goes_on(Duration::from_secs(10)), "it went on after the lease");
-        assert!(crate::node::now() >= until, "it ended before the lease");
-    }
-
-    /// Two members in this process, on free ports, which wait long before they suspect each other.
-    fn two_members(data_dir: &Path) -> Config {
-        let ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1"];
-        let ports = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
-        let [a, b] = ports.map(|port| port.local_addr().unwrap().to_string());
-        let builder = Builder::new("two", "none", data_dir).member("a", ids[0], &a);
-        builder.member("b", ids[1], &b).set("timing", json!({ "failure": "30s" })).build().unwrap()
-    }
-
-    #[test]
-    fn an_operator_who_wants_the_leadership_waits_for_the_work() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = two_members(folder.path());
-        done_within(LONG, "the operator waits, and the work ends", move || {
-            let [a, b] = ["a", "b"].map(|name| Node::start(&config, name).unwrap());
-            let (running, stopping) = bounded(0);
-            let stop = Stop(Arc::new(Mutex::new(Some(running))));
-            let handle = b.handle();
-            lead_on(&handle, &stopping, |lead| {
-                let order = b.handle();
-                let resign = Command::Resign { to: None };
-                thread::spawn(move || order.command(resign, Duration::from_secs(60)));
-                while lead.goes_on(Duration::from_secs(1)) {}
-                assert!(handle.leadership().is_some(), "it is held");
-                let refused = CommandError::NotNow("the leadership is about to end".to_owned());
-                assert_eq!(handle.hold().err(), Some(refused), "others wait for its end");
-                stop.now();
-            });
-            a.stop();
-            b.stop();
-        });
-    }
-
-    #[test]
-    fn a_member_that_is_removed_leads_no_more_and_its_work_is_over() {
-        let folder = tempfile::tempdir().unwrap();
-        let config = two_members(folder.path());
-        let a = Node::start(&config, "a").unwrap();
-        let (of_a, (done, over)) = (a.handle(), bounded(1));
-        thread::spawn(move || {
-            let mut works = 0;
-            let outcome = while_leading(&config, "b", |lead| {
-                works += 1;
-                let (a, remove) =
-                    (of_a.clone(), Command::Remove { name: "b".to_owned(), force: false });
-                thread::spawn(move || {
-                    while a.status().members.len() > 1 {
-                        let _ = a.command(remove.clone(), Duration::from_secs(60)); // it may not know yet who leads
-                        thread::sleep(LOOK);
-                    }
-                });
-                while lead.goes_on(Duration::from_secs(1)) {}
-            });
-            done.send((outcome.is_ok(), works))
-        });
-        assert_eq!(over.recv_timeout(LONG), Ok((true, 1)));
-        assert_eq!(a.handle().status().members.len(), 1);
-        a.stop();
-    }
-}
+mod tests;

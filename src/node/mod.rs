@@ -11,11 +11,11 @@ mod command;
 mod countdown;
 pub mod edited;
 mod election;
+pub(crate) mod endings;
 mod error;
 pub mod events;
 #[doc(hidden)]
 pub mod example;
-#[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program runs jobs"))]
 mod failures;
 mod fanout;
 pub mod handle;
@@ -36,6 +36,7 @@ pub mod ranked;
 mod recorder;
 mod rejections;
 mod release;
+pub(crate) mod retries;
 mod round_trips;
 mod running;
 pub mod status;
@@ -68,7 +69,8 @@ use edited::{Edited, Present};
 pub use error::StartError;
 pub use fanout::Subscription;
 use inbox::{Event, Queue};
-pub use leading::{Lead, while_leading};
+pub use leading::{Lead, WorkEnd, while_leading};
+pub use prepare::Start;
 use prepare::{accepted, attend, listen, own_address, restore, settings};
 use publish::Published;
 use ranked::Ranks;
@@ -91,7 +93,7 @@ pub fn now() -> crate::core::types::Time {
     clock::now()
 }
 
-/// A running node. It runs until [`Node::stop`]; dropping it only drops this handle.
+/// A running node. It runs until [`Node::stop`], or until it is dropped, which does the same.
 ///
 /// ```
 /// use electd::config;
@@ -106,32 +108,15 @@ pub fn now() -> crate::core::types::Time {
 /// ```
 pub struct Node {
     handle: NodeHandle,
-    thread: ElectionThread,
+    /// None once it has stopped.
+    thread: Option<ElectionThread>,
     ranks: Ranks,
     checks: Checks,
-    watch: Watch,
+    /// None until all else has started.
+    watch: Option<Watch>,
     certificates: Certificates,
     present: Present,
     attendance: Attendance,
-}
-
-/// The settings that a start may add to the configuration.
-///
-/// ```
-/// use electd::node::Start;
-///
-/// let first = Start { bootstrap: true, ..Start::default() }; // of a cluster of which some host is missing
-/// assert_eq!(first.task, None);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Start {
-    /// Halting: goes over the task that this member was handed last. It is what it hands out when
-    /// it leads, unless another member has a newer one by then.
-    pub task: Option<Vec<u8>>,
-    /// Majority: this member may vote though it has no state and has not met all other voters.
-    /// Only for the first start of a cluster of which some host is missing: a voter that lost its
-    /// state has forgotten its votes.
-    pub bootstrap: bool,
 }
 
 impl Node {
@@ -222,16 +207,20 @@ impl Node {
         let started = threads::start(config, core, store, secured, (queue, events), published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
         let present = Present::new(config.clone().into());
-        let edited = Edited::new(present.clone(), name);
-        let observed = (edited, certificates.clone(), attendance.clone());
-        let watch = Watch::start(handle.clone(), socket, state, observed);
-        let watch = watch.map_err(StartError::Thread)?;
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);
+        // From here on it may lead: if the rest fails, it is dropped, and hands over.
+        let (thread, watch) = (Some(thread), None);
+        let mut node =
+            Node { handle, thread, ranks, checks, watch, certificates, present, attendance };
+        let edited = Edited::new(node.present.clone(), name);
+        let observed = (edited, node.certificates.clone(), node.attendance.clone());
+        let watch = Watch::start(node.handle.clone(), socket, state, observed);
+        node.watch = Some(watch.map_err(StartError::Thread)?);
         if let Some(health) = &own.health {
-            checks.start(health).map_err(StartError::Thread)?;
+            node.checks.start(health).map_err(StartError::Thread)?;
         }
-        Ok(Node { handle, thread, ranks, checks, watch, certificates, present, attendance })
+        Ok(node)
     }
 
     /// The coroner of this node, or why it has none.
@@ -367,7 +356,12 @@ impl Node {
     }
 
     /// The same, and calls this while it hands over: the others wait for nothing that is done here.
-    pub(crate) fn stop_meanwhile(self, meanwhile: impl FnOnce()) {
+    pub(crate) fn stop_meanwhile(mut self, meanwhile: impl FnOnce()) {
+        self.end(meanwhile);
+    }
+
+    fn end(&mut self, meanwhile: impl FnOnce()) {
+        let Some(thread) = self.thread.take() else { return };
         // Waits for the holders of the leadership.
         let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
         if self.is_removed() {
@@ -375,7 +369,7 @@ impl Node {
         } else if self.handle.order_meanwhile(core::Command::Stop, timeout, meanwhile).is_err() {
             log::warn!("the election thread did not answer in time");
         }
-        match self.thread.join() {
+        match thread.join() {
             Ok((net, store)) => {
                 self.attendance.dismiss();
                 net.stop();
@@ -385,7 +379,14 @@ impl Node {
         }
         self.ranks.stop();
         self.checks.stop();
-        self.watch.stop();
+        let _ = self.watch.take().map(Watch::stop); // none if the start failed
+    }
+}
+
+/// A node that nobody has a hand on any more must not lead on: neither work nor a signal would end it.
+impl Drop for Node {
+    fn drop(&mut self) {
+        self.end(|| ());
     }
 }
 

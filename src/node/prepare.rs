@@ -19,6 +19,25 @@ use crate::coroner::estate::Estate;
 use crate::net::{OwnAddress, OwnListener};
 use crate::store::{Record, Store};
 
+/// The settings that a start may add to the configuration.
+///
+/// ```
+/// use electd::node::Start;
+///
+/// let first = Start { bootstrap: true, ..Start::default() }; // of a cluster of which some host is missing
+/// assert_eq!(first.task, None);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Start {
+    /// Halting: goes over the task that this member was handed last. It is what it hands out when
+    /// it leads, unless another member has a newer one by then.
+    pub task: Option<Vec<u8>>,
+    /// Majority: this member may vote though it has no state and has not met all other voters.
+    /// Only for the first start of a cluster of which some host is missing: a voter that lost its
+    /// state has forgotten its votes.
+    pub bootstrap: bool,
+}
+
 /// How long the name service has to answer at a start.
 const NAMES: Duration = Duration::from_secs(3);
 

@@ -177,10 +177,19 @@ impl Drop for Hold {
 }
 
 impl NodeHandle {
-    /// The job of this node failed soon after its start: the node hands over, and leads only if no other can, for a time
-    /// that doubles with each failure. Waits for the disk.
-    #[cfg(feature = "cli")]
-    pub(crate) fn stand_back(&self, reason: &str) {
+    /// The work of this member failed soon after its start: the member hands over, and leads only if no other can, for 30 s
+    /// after the first failure and twice as long after each further one, up to 32 min. That is kept over restarts, shown as the
+    /// problem `job`, and ended by [`Command::Undrain`]. Waits for the disk.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// node.handle().stand_back("the database does not answer");
+    /// assert!(node.handle().status().failure.is_some());
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn stand_back(&self, reason: &str) {
         let failure = self.published.failures.add(reason);
         let _ = self.events.send_timeout(Event::StandBack, Duration::from_secs(1)); // the watch repeats it
         self.published.failures.store(&failure);

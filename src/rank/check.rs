@@ -2,12 +2,14 @@
 
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::aside::Aside;
 use super::program::{Program, Ran};
 use super::running::Running;
 use super::stop::{Stop, Woken};
-use super::{Variables, no_pipe};
+use super::{CHECKING, Variables, no_pipe};
 use crate::limits::shown;
 
 /// The longest piece of the last line that is reported, in characters.
@@ -54,10 +56,26 @@ impl Check {
     /// # Errors Says in words why it cannot be run at all, for lack of files.
     pub fn run(&self, variables: &Variables) -> Result<Finding, String> {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
-        Ok(self.run_until(variables, &stop))
+        Ok(self.run_until(variables, &Arc::new(stop), &mut Aside::new(CHECKING)))
     }
 
-    fn run_until(&self, variables: &Variables, stop: &Stop) -> Finding {
+    /// Runs it until `stop` says that it is to end. A check that hangs in the system has failed.
+    fn run_until(
+        &self,
+        variables: &Variables,
+        stop: &Arc<Stop>,
+        aside: &mut Aside<Finding>,
+    ) -> Finding {
+        let (check, variables, stop) = (self.clone(), variables.clone(), stop.clone());
+        let found = aside.run(self.timeout, move || check.find(&variables, &stop));
+        found.unwrap_or_else(|none| {
+            let Check { program, arguments, timeout, .. } = self;
+            let program = Program { program, arguments, timeout: *timeout };
+            Finding { output: String::new(), failure: Some(format!("{program} {none}")) }
+        })
+    }
+
+    fn find(&self, variables: &Variables, stop: &Stop) -> Finding {
         let Check { program, arguments, timeout, .. } = self;
         let program = Program { program, arguments, timeout: *timeout };
         let ran = program.run(variables, stop);
@@ -136,7 +154,7 @@ impl Checker {
         deliver: impl Fn(Verdict, Finding) -> bool + Send + 'static,
     ) -> io::Result<Checker> {
         let running = Running::start("health", move |stop| {
-            go_on(&check, Judge::of(&check), &variables, &stop, deliver);
+            go_on(&check, Judge::of(&check), &variables, &Arc::new(stop), deliver);
         })?;
         Ok(Checker(running))
     }
@@ -151,13 +169,14 @@ fn go_on(
     check: &Check,
     mut judge: Judge,
     variables: &Variables,
-    stop: &Stop,
+    stop: &Arc<Stop>,
     deliver: impl Fn(Verdict, Finding) -> bool,
 ) {
+    let mut aside = Aside::new(CHECKING);
     let waits_until = |due| matches!(stop.wait(&[], due), Ok(Woken::Late));
     loop {
         let next = Instant::now() + check.every;
-        let finding = check.run_until(variables, stop);
+        let finding = check.run_until(variables, stop, &mut aside);
         if !waits_until(Instant::now()) {
             return; // stopped meanwhile, which may have spoilt it
         }

@@ -10,6 +10,7 @@ use std::process::{Child, Command, ExitStatus};
 use std::sync::OnceLock;
 
 use parking_lot::{Mutex, RwLock};
+use rustix::io::Errno;
 
 /// The variables by which a service manager speaks with the one process that it started: a program that inherited them
 /// could speak in its place.
@@ -63,7 +64,15 @@ pub fn start_unwatched(command: &mut Command) -> io::Result<Child> {
     command.spawn()
 }
 
-/// Waits for the end of a program, and reaps it.
+/// Whether this failure to start a program or a thread, or to open a descriptor, passes by itself: the host or this process
+/// lacks memory, processes or descriptors now. Any other stays until somebody mends it.
+#[must_use]
+pub fn is_passing(error: &io::Error) -> bool {
+    let lacks = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::NOBUFS];
+    lacks.map(|errno| Some(errno.raw_os_error())).contains(&error.raw_os_error())
+}
+
+/// Waits for the end of a program, and reaps it. That may take for ever, also after KILL: [`super::aside`].
 ///
 /// # Errors
 /// When the system cannot wait for it, which is a defect.
@@ -171,6 +180,14 @@ mod tests {
             assert!(wait(&mut child).unwrap().success());
             thread.join().unwrap().unwrap();
         }
+    }
+
+    #[test]
+    fn a_lack_of_something_passes_and_any_other_failure_stays() {
+        let passes = |errno: Errno| is_passing(&errno.into());
+        assert!([Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE].into_iter().all(passes));
+        assert!(![Errno::NOENT, Errno::PERM, Errno::ACCESS, Errno::NOSYS].into_iter().any(passes));
+        assert!(!is_passing(&io::Error::other("so")));
     }
 
     #[test]

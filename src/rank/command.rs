@@ -33,6 +33,11 @@ pub fn sample(
     Ok(Sample { value, from: format!("{value}, printed by {program}") })
 }
 
+/// The program as it would be typed.
+pub fn shown(program: &Path, arguments: &[String]) -> String {
+    Program { program, arguments, timeout: Duration::ZERO }.to_string()
+}
+
 fn number(printed: &[u8]) -> Result<i64, String> {
     let line = first_line(printed);
     let number = line.parse().ok().filter(|number| Rank::VALUES.contains(number));

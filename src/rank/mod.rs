@@ -5,6 +5,7 @@
 //! the [`Sampler`] takes it on a thread of its own. So does the [`Checker`] with the check.
 
 mod address;
+pub mod aside;
 mod check;
 pub mod children;
 mod command;
@@ -23,6 +24,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::core::types::Rank;
+use aside::Aside;
 pub use check::{Check, Checker, Finding, Verdict};
 pub use sampler::Sampler;
 use stop::Stop;
@@ -31,6 +33,14 @@ use stop::Stop;
 /// hangs, and a command that may take its time.
 const FIRST: Duration = Duration::from_secs(1);
 const FIRST_COMMAND: Duration = Duration::from_secs(3);
+
+/// How long a sample may take that is no program's: one of what takes no time unless the system hangs, and a name service.
+const LONGEST: Duration = Duration::from_secs(10);
+const LONGEST_NAME: Duration = Duration::from_secs(60);
+
+/// The threads that take samples and run checks, which may hang.
+const SAMPLING: &str = "rank-sample";
+const CHECKING: &str = "health-check";
 
 /// The environment variable, with its value, that marks a program that electd runs for itself and that
 /// is no part of the job of the leader.
@@ -88,11 +98,25 @@ impl Source {
     /// # Errors Says in words why there is no value.
     pub fn sample(&self, variables: &Variables) -> Outcome {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
-        self.sample_until(variables, &stop)
+        self.sample_until(variables, &Arc::new(stop), &mut Aside::new(SAMPLING))
     }
 
-    /// Takes a sample; a command is ended when `stop` says so.
-    fn sample_until(&self, variables: &Variables, stop: &Stop) -> Outcome {
+    /// Takes a sample; a command is ended when `stop` says so. What hangs in the system is given up.
+    fn sample_until(
+        &self,
+        variables: &Variables,
+        stop: &Arc<Stop>,
+        aside: &mut Aside<Outcome>,
+    ) -> Outcome {
+        if self.is_fixed() {
+            return self.read(variables, stop);
+        }
+        let (source, variables, stop) = (self.clone(), variables.clone(), stop.clone());
+        let sampled = aside.run(self.limit(), move || source.read(&variables, &stop));
+        sampled.unwrap_or_else(|none| Err(format!("{} {none}", self.what())))
+    }
+
+    fn read(&self, variables: &Variables, stop: &Stop) -> Outcome {
         match self {
             Source::Id => Ok(Sample { value: 0, from: "all are equal, the id decides".to_owned() }),
             Source::Priority(value) => {
@@ -116,6 +140,26 @@ impl Source {
     /// Whether the value may change while the member runs.
     fn changes(&self) -> bool {
         !self.is_fixed() && !matches!(self, Source::Address(_))
+    }
+
+    /// How long a sample may take before it counts as one that hangs.
+    fn limit(&self) -> Duration {
+        match self {
+            Source::Command { timeout, .. } => *timeout,
+            Source::Address(_) => LONGEST_NAME,
+            _ => LONGEST,
+        }
+    }
+
+    /// What is asked for a sample, in words.
+    fn what(&self) -> String {
+        match self {
+            Source::Id | Source::Priority(_) => "the configuration".to_owned(),
+            Source::Address(address) => format!("the look-up of {address}"),
+            Source::Cpu => "the look at the processor".to_owned(),
+            Source::Disk(path) | Source::Files(path) => format!("the look at {}", path.display()),
+            Source::Command { program, arguments, .. } => command::shown(program, arguments),
+        }
     }
 
     /// How long its first sample may hold up a start.

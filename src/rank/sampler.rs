@@ -4,13 +4,15 @@
 //! stopped, or after its first good sample where the attribute does not change.
 
 use std::io;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{self, Sender};
 
+use super::aside::Aside;
 use super::running::Running;
 use super::stop::{Stop, Woken};
-use super::{Outcome, Source, Variables};
+use super::{Outcome, SAMPLING, Source, Variables};
 
 /// The handle of the thread; none where the attribute is known without.
 #[derive(Debug)]
@@ -38,7 +40,7 @@ impl Sampler {
         // A channel without a buffer: it cannot lose a sample that nothing waits for any longer.
         let (first, taken) = channel::bounded(0);
         let running = Running::start("rank", move |stop| {
-            Work { source, every, variables, stop, deliver, failing: false }.run(first);
+            Work::new(source, every, variables, stop, deliver).run(first);
         })?;
         let outcome = taken.recv_timeout(timeout).unwrap_or_else(|_| {
             let why = format!("the first sample takes longer than {timeout:?}");
@@ -61,13 +63,25 @@ struct Work<F> {
     source: Source,
     every: Duration,
     variables: Variables,
-    stop: Stop,
+    stop: Arc<Stop>,
+    aside: Aside<Outcome>,
     deliver: F,
     /// Whether the last sample failed.
     failing: bool,
 }
 
 impl<F: Fn(Outcome) -> bool> Work<F> {
+    fn new(
+        source: Source,
+        every: Duration,
+        variables: Variables,
+        stop: Stop,
+        deliver: F,
+    ) -> Work<F> {
+        let (stop, aside) = (Arc::new(stop), Aside::new(SAMPLING));
+        Work { source, every, variables, stop, aside, deliver, failing: false }
+    }
+
     fn run(mut self, first: Sender<Outcome>) {
         let Some(outcome) = self.take() else { return };
         let mut wanted = match first.send(outcome) {
@@ -82,7 +96,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
 
     /// A sample; none when the sampler was stopped meanwhile, which may have spoilt it.
     fn take(&mut self) -> Option<Outcome> {
-        let outcome = self.source.sample_until(&self.variables, &self.stop);
+        let outcome = self.source.sample_until(&self.variables, &self.stop, &mut self.aside);
         let goes_on = self.waits_for(Duration::ZERO);
         goes_on.then(|| {
             self.log(&outcome);
@@ -187,7 +201,7 @@ mod tests {
         let (first, taken) = channel::bounded(0);
         drop(taken);
         let (source, variables) = (Source::Address("127.0.0.1:1".to_owned()), no_variables());
-        Work { source, every: OFTEN, variables, stop, deliver, failing: false }.run(first);
+        Work::new(source, OFTEN, variables, stop, deliver).run(first);
         assert_eq!(samples.recv().unwrap().unwrap().value, 0x7f00_0001);
     }
 
@@ -217,7 +231,7 @@ mod tests {
             let (first, taken) = channel::bounded(1);
             let taken = (!first_is_late).then_some(taken);
             let (source, variables) = (Source::Cpu, no_variables());
-            let work = Work { source, every: OFTEN, variables, stop, deliver, failing: false };
+            let work = Work::new(source, OFTEN, variables, stop, deliver);
             let thread = thread::spawn(move || work.run(first));
             assert_eq!(samples.recv_timeout(TIMEOUT), Ok(true));
             assert_eq!(samples.recv_timeout(TIMEOUT), Err(channel::RecvTimeoutError::Disconnected));
@@ -237,7 +251,7 @@ mod tests {
         let (stopper, stop) = Stop::new().unwrap();
         let (first, taken) = channel::bounded(1);
         let (source, variables) = (command("sleep", "1000", TIMEOUT * 100), no_variables());
-        let work = Work { source, every: OFTEN, variables, stop, deliver, failing: false };
+        let work = Work::new(source, OFTEN, variables, stop, deliver);
         let thread = thread::spawn(move || work.run(first));
         drop(stopper);
         thread.join().unwrap();
@@ -267,7 +281,7 @@ mod tests {
 
         let (stopper, stop) = Stop::new().unwrap();
         let source = command("sleep", "1000", TIMEOUT * 100);
-        let thread = thread::spawn(move || source.sample_until(&no_variables(), &stop));
+        let thread = thread::spawn(move || source.read(&no_variables(), &stop));
         drop(stopper);
         let error = thread.join().unwrap().unwrap_err();
         assert!(error.ends_with("was ended, as this node stops"), "{error}");

@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use story::story;
 use tempfile::TempDir;
 
+use crate::support::undead::Undead;
 use crate::support::{Cluster, Finished, ensure, eventually, patient, watchful};
 
 /// A check that fails while the member is ill, which the test decides.
@@ -104,6 +105,37 @@ fn an_unhealthy_leader_hands_over_and_does_not_lead_until_it_is_healthy_again() 
     });
     cluster.node(3).until_logged(&["unhealthy: `sh -c test ! -e "]);
     cluster.node(3).until_logged(&[": healthy: the health check passes"]);
+}
+
+/// As where it waits for a file system that does not answer.
+#[story]
+fn a_check_that_kill_does_not_end_has_failed_until_it_has_ended() {
+    let folder = tempfile::tempdir().unwrap();
+    let [hang, pid] = ["hang", "pid"].map(|name| folder.path().join(name));
+    let script = "test $ELECTD_NODE = node-1 || test ! -e $0 || { echo $$ >$1; exec sleep 10000; }";
+    let cluster = Cluster::start_with(2, |config| {
+        config["health"] = json!({
+            "command": ["sh", "-c", script, hang, pid], "every": "3s", "timeout": "2900ms", "fall": 1, "rise": 1
+        });
+    });
+    cluster.agree_on(2);
+    fs::write(&hang, "").unwrap();
+    let undead = Undead::of(&pid);
+    let failed = eventually("it has failed", || {
+        let failure = health(&cluster, 2)?.failure;
+        failure.ok_or_else(|| "it is healthy".to_owned())
+    });
+    assert!(failed.ends_with("took longer than 2.9s and hangs in the system"), "{failed}");
+    cluster.agree_on(1);
+    eventually("no other one is begun meanwhile", || {
+        let failure = health(&cluster, 2)?.failure.unwrap_or_default();
+        ensure(failure.ends_with("still hangs in the system, since an earlier time"), || failure)
+    });
+    fs::remove_file(&hang).unwrap();
+    fs::remove_file(&pid).unwrap();
+    drop(undead);
+    until_healthy(&cluster, 2, true);
+    cluster.agree_on(2);
 }
 
 /// All three are ill, node-3 at last, which leads.

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::{Value, json};
 use story::story;
 
+use crate::support::undead::Undead;
 use crate::support::{Cluster, Node, ensure, eventually};
 
 /// A shell script as a hook.
@@ -220,4 +221,24 @@ fn what_a_hook_prints_is_told_in_short_lines_that_disguise_nothing_and_not_too_m
     cluster.node(2).until_logged(&["hook: 30 more lines were left out"]);
     let log = cluster.node(2).log();
     assert!(log.contains("hook: 100\n") && !log.contains("hook: 101"), "{log}");
+}
+
+/// It would keep TERM from ending the node.
+#[story]
+fn a_hook_that_kill_does_not_end_holds_up_neither_an_election_nor_the_end_of_its_node() {
+    let folder = tempfile::tempdir().unwrap();
+    let pid = folder.path().join("pid");
+    let script = format!("echo $$ >{}; exec sleep 10000", pid.display());
+    let cluster = Cluster::prepare(1, |config| config["hooks"] = hook(&script, "3s"));
+    cluster.node(1).start();
+    let undead = Undead::of(&pid);
+    let node = cluster.node(1);
+    node.until_logged(&["took longer than 3s, and KILL does not end it"]);
+    assert_eq!(count(node, "timeout"), 1);
+    cluster.agree_on(1);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 0);
+    let log = node.log();
+    assert_eq!(log.matches("KILL does not end it").count(), 1, "no other one was begun: {log}");
+    drop(undead);
 }

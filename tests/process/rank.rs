@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use crate::support::undead::Undead;
 use crate::support::{Cluster, ensure, eventually, watchful};
 use serde_json::{Value, json};
 use story::story;
@@ -252,6 +253,28 @@ fn a_command_that_hangs_holds_up_neither_the_start_nor_the_end() {
     assert_eq!(cluster.node(1).exit_code(), 0);
     assert!(!fs::exists(&process).unwrap(), "{process} is left behind");
     assert!(!cluster.node(1).log().contains("was ended"), "that is no failure");
+}
+
+/// Its last value would be kept for ever.
+#[story]
+fn a_command_that_kill_does_not_end_gives_no_rank() {
+    let folder = tempfile::tempdir().unwrap();
+    let [hang, pid] = ["hang", "pid"].map(|name| folder.path().join(name));
+    let script = "test ! -e $0 || { echo $$ >$1; exec sleep 10000; }; echo $2";
+    let cluster = Cluster::start_with(2, |config| {
+        config["rank"] = json!({"by": "command", "every": "3s", "timeout": "2900ms"});
+        let members = config["members"].as_array_mut().unwrap();
+        members[0]["rank"] = json!({"command": ["echo", "1"]});
+        members[1]["rank"] = json!({"command": ["sh", "-c", script, hang, pid, "2"]});
+    });
+    cluster.agree_on(2);
+    fs::write(&hang, "").unwrap();
+    let undead = Undead::of(&pid);
+    ranked_from(&cluster, 2, "took longer than 2.9s and hangs in the system");
+    fs::remove_file(&hang).unwrap();
+    drop(undead);
+    ranked_from(&cluster, 2, "2, printed by");
+    cluster.agree_on(2);
 }
 
 #[story]

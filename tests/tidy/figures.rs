@@ -8,7 +8,9 @@ use super::assert_none;
 const FIGURES: &str = "
 docs/certificate.md | a secret of 32 random bytes | src/core/death.rs | [u8; 32]
 docs/exec.md | up to 64 of them may run beside one node | src/exec/attach.rs | MOST: u64 = 64;
-docs/exec.md | within 60 s after its start | src/exec/runner.rs | SOON: Duration = Duration::from_secs(60);
+docs/exec.md | within 60 s after its start | src/node/retries.rs | SOON: Duration = Duration::from_secs(60);
+docs/exec.md | 5 s after KILL | src/cli/job.rs | GONE: Duration = Duration::from_secs(5);
+docs/operations.md | has failed a second after its | src/rank/aside.rs | GONE: Duration = Duration::from_secs(1);
 docs/exec.md | That lasts for 30 s | src/node/failures.rs | FIRST: Duration = Duration::from_secs(30);
 docs/exec.md | up to 32 min | src/node/failures.rs | MOST_DOUBLINGS: u32 = 6;
 docs/exec.md | after that time the count begins anew | src/node/failures.rs | FORGIVEN: Duration = Duration::from_secs(3600);

@@ -181,8 +181,9 @@ fn addresses_that_cannot_be_held_are_refused_before_the_node_leads() {
 #[test]
 fn how_a_job_ended_is_how_electd_ends() {
     let finished = |work: fn() -> End| {
-        let (stopping, _) = bounded(0);
-        let job = Job { stopping, thread: thread::spawn(work) };
+        let ((stopping, _), (tell, ended)) = (bounded(0), bounded(1));
+        thread::spawn(move || tell.send(work()));
+        let job = Job { stopping, ended };
         job.finish().map_err(|error| (error.exit, error.message))
     };
     let others = [
@@ -201,4 +202,10 @@ fn how_a_job_ended_is_how_electd_ends() {
     assert_eq!(finished(|| End::NotGained), Err((Exit::NotNow, late)));
     let panicked = "the thread of the job panicked".to_owned();
     assert_eq!(finished(|| panic!("of a test")), Err((Exit::Internal, panicked)));
+    let ((stopping, _), (_tell, ended)) = (bounded(0), bounded(1));
+    let hangs = Job { stopping, ended }.finish().unwrap_err();
+    assert!(
+        hangs.exit == Exit::Internal && hangs.message.starts_with("the job has not ended in time"),
+        "{hangs:?}"
+    );
 }

@@ -87,7 +87,8 @@ fn count(shared: &Shared, result: &str) -> u64 {
 /// A worker that has seen nothing yet.
 fn worker(shared: &Arc<Shared>) -> Worker {
     let seen = EventId { number: 0, ..shared.log.last() };
-    Worker { shared: shared.clone(), seen, waiting: Waiting::default() }
+    let (waiting, runs) = (Waiting::default(), Aside::new("hook"));
+    Worker { shared: shared.clone(), seen, waiting, runs }
 }
 
 fn of_kind(kind: EventKind) -> Event {
@@ -102,15 +103,16 @@ fn each_run_is_counted_and_told_if_it_went_badly() {
         ("exit 3", "failed", vec![format!("WARN hook: {name} exited with code 3")]),
     ] {
         let shared = hooks(&Arc::new(EventLog::new(1)));
-        let lines = logged(|| worker(&shared).tell(&hook(script).unwrap(), &event("")));
+        let lines = logged(|| worker(&shared).tell(&hook(script).unwrap(), &event("").into()));
         assert_eq!((count(&shared, result), lines), (1, told));
     }
     let shared = hooks(&Arc::new(EventLog::new(1)));
     let missing = HooksConfig { program: "/there/is/none".into(), ..hook("").unwrap() };
     let limit = Duration::from_millis(50);
     let late = HooksConfig { timeout: limit, ..hook("sleep 1000").unwrap() };
-    let lines =
-        logged(|| [missing, late].iter().for_each(|it| worker(&shared).tell(it, &event(""))));
+    let lines = logged(|| {
+        [missing, late].iter().for_each(|it| worker(&shared).tell(it, &event("").into()))
+    });
     let why = "cannot be run: No such file or directory (os error 2)";
     let missing = format!("WARN hook: the hook /there/is/none for no_leader {why}");
     assert_eq!(lines, [missing, format!("WARN hook: {name} took longer than 50ms and was killed")]);
@@ -151,6 +153,27 @@ fn a_node_that_stops_tells_its_hook_what_waits() {
     assert_eq!(ends(None, Duration::ZERO), [0, 0], "nobody is to be told");
     assert_eq!(ends(hook("true"), Duration::from_secs(100)), [3, 0]);
     assert_eq!(ends(hook("true"), Duration::ZERO), [3, 3]);
+}
+
+/// An event is lost for good if its hook does not run.
+#[test]
+fn a_hook_for_which_there_is_no_descriptor_is_run_as_soon_as_there_is_one() {
+    use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+    let this = "exec::hooks::tests::a_hook_for_which_there_is_no_descriptor_is_run_as_soon_as_there_is_one";
+    if crate::testing::alone::alone(this).is_some() {
+        return;
+    }
+    let shared = hooks(&Arc::new(EventLog::new(1)));
+    let usual = getrlimit(Resource::Nofile);
+    setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..usual }).unwrap();
+    let (mut worker, shared_too) = (worker(&shared), shared.clone());
+    let tells = thread::spawn(move || worker.tell(&hook("true").unwrap(), &event("").into()));
+    thread::sleep(LOOK * 3); // it has tried by then, or tries later: the outcome is the same
+    assert_eq!(count(&shared_too, "not_run"), 0);
+    setrlimit(Resource::Nofile, usual).unwrap();
+    tells.join().unwrap();
+    assert_eq!(["ok", "not_run"].map(|result| count(&shared, result)), [1, 0]);
 }
 
 /// A folder, and a hook that notes there what it is told.

@@ -27,7 +27,8 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     assert!(matches!(heard.try_recv(), Ok(News::Late)));
     assert!(heard.is_empty());
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
-    let heard = watch(child, &process, &alarms).unwrap();
+    let (start, heard) = watch(&alarms).unwrap();
+    start.send((child, process.clone())).unwrap();
     alarms.late.set(Time(1)).unwrap();
     let long = Duration::from_secs(20);
     assert!(matches!(heard.recv_timeout(long), Ok(News::Late)));
@@ -38,6 +39,35 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
     assert!(has_ended(&process, &alarms.late, &news));
     assert!(news.is_empty(), "it ended in time");
+}
+
+/// Its number would be kept for ever, each time that a job cannot begin.
+#[test]
+fn a_guard_that_lacks_a_descriptor_or_a_thread_is_not_left_behind() {
+    use rustix::process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait};
+
+    let this = "exec::ready::tests::a_guard_that_lacks_a_descriptor_or_a_thread_is_not_left_behind";
+    if alone(this).is_some() {
+        return;
+    }
+    let usual = getrlimit(Resource::Nofile);
+    let with = |files: u64| {
+        setrlimit(Resource::Nofile, Rlimit { current: Some(files), ..usual }).unwrap();
+        let ready = Ready::start(&plan());
+        setrlimit(Resource::Nofile, usual).unwrap();
+        ready
+    };
+    let mut failures = 0;
+    let ready = (3..100).find_map(|files| {
+        let ready = with(files).ok();
+        if ready.is_none() {
+            failures += 1;
+            assert!(wait(WaitOptions::NOHANG).is_err(), "no child is left with {files} files");
+        }
+        ready
+    });
+    assert!(failures > 5, "{failures}");
+    ready.expect("so many are enough").dismiss();
 }
 
 /// The test that is a guard, where this program is started with its name alone.

@@ -123,23 +123,6 @@ fn a_program_that_electd_runs_for_itself_is_spared_and_not_reaped_when_it_has_en
 }
 
 #[test]
-fn a_command_waits_for_longer_each_time_until_it_has_run_for_long() {
-    let seconds = Duration::from_secs;
-    let mut back_off = BackOff::new();
-    let mut waits = |ran: u64, times: usize| -> Vec<u64> {
-        let wait = |_| {
-            back_off.ran(seconds(ran));
-            back_off.next().as_secs()
-        };
-        (0..times).map(wait).collect()
-    };
-    assert_eq!(waits(1, 9), [1, 2, 4, 8, 16, 32, 60, 60, 60]);
-    assert_eq!(waits(60, 1), [60], "it has not run for longer than it waited");
-    assert_eq!(waits(61, 1), [1]);
-    assert_eq!(waits(1, 2), [2, 4]);
-}
-
-#[test]
 fn a_job_failed_soon_if_it_ended_with_another_code_than_0_within_a_minute() {
     let now = Instant::now();
     assert_eq!(failed_soon(JobEnd::ByItself(3), now), Some(3));
@@ -381,8 +364,9 @@ fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() 
     let cannot = Plan { command: vec!["\0".into()], ..plan() };
     let (node, stopping) = Leading::until("nothing");
     let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), End::Command(70)));
-    assert_eq!(told, [format!("ERROR : the job cannot be run: {why}")]);
-    assert_eq!(*node.was_asked.lock(), ONCE);
+    assert_eq!(told, [format!("ERROR : the job cannot be run: {why}: the node hands over")]);
+    let stands_back = format!("stand back: it cannot be run: {why}");
+    assert_eq!(*node.was_asked.lock(), [&ONCE[..], &[stands_back.as_str()]].concat());
     assert_eq!(child_subreaper().unwrap(), None);
     let gone = End::NodeGone { has_run: false };
     for (plan, told) in [

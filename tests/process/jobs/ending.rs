@@ -10,6 +10,7 @@ use story::story;
 use super::attached::{Attached, exec};
 use super::lines::Lines;
 use super::worker::{FILE, MANNER, POLITE, command};
+use crate::support::undead::Undead;
 use crate::support::{Cluster, Node, eventually, for_each_algorithm};
 
 /// A command that ends at TERM is gone long before that, and then nothing holds a node up.
@@ -114,4 +115,21 @@ fn exec_with_a_restart_runs_its_command_beside_each_next_node() {
     kill_process(exec.pid(), Signal::TERM).unwrap();
     exec.code();
     lines.assert_nobody_writes();
+}
+
+/// Whoever looks at the guard with a debugger keeps it from its parent.
+#[story]
+fn a_guard_that_does_not_go_away_does_not_hold_up_the_end_of_its_node() {
+    let cluster = Cluster::prepare(1, |_| {});
+    let pid = cluster.file().with_file_name("pid");
+    let script = format!("echo $PPID >{}; exec sleep 10000", pid.display());
+    let node = cluster.node(1);
+    node.start_as(&["--stop-after", "100ms", "--", "sh", "-c", &script], &[]);
+    let undead = Undead::of(&pid);
+    node.stop_term();
+    assert_eq!(node.exit_code(), 70);
+    node.until_logged(&["the job has not ended in time"]);
+    drop(undead);
+    node.start_as(&["--", "sh", "-c", "exit 7"], &[]);
+    assert_eq!(node.exit_code(), 7);
 }

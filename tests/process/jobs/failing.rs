@@ -1,9 +1,13 @@
 //! Jobs that fail soon after their start: the host does not take them again and again, and the last that may lead does.
 
+use std::fs::{self, File};
+
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use story::story;
 
-use super::attached::exec;
+use super::attached::{Attached, exec};
+use crate::support::traced::Traced;
 use crate::support::{Cluster, done, electd, ensure, eventually};
 
 const FAILS: [&str; 4] = ["--", "sh", "-c", "exit 3"];
@@ -115,4 +119,42 @@ fn an_attached_command_moves_the_leadership_only_if_it_is_to() {
     assert_eq!(eventually("it is shown", || failures(&cluster, 3)), 1);
     cluster.node(3).restart();
     assert_eq!(cluster.agree_on(2), next);
+}
+
+/// As where the host has no process left for a moment. The command was killed, so that it is to be started again.
+#[story]
+fn a_job_for_which_there_is_no_process_begins_as_soon_as_there_is_one() {
+    for by_exec in [false, true] {
+        let cluster = Cluster::prepare(1, |_| {});
+        let pids = cluster.file().with_file_name("pids");
+        let script = format!("echo $$ >>{}; exec sleep 100000", pids.display());
+        let options = ["--restart", "always", "--", "sh", "-c", &script];
+        let log = cluster.file().with_file_name("exec.log");
+        let mut beside = None;
+        if by_exec {
+            cluster.node(1).start();
+            let stderr = File::create(&log).unwrap();
+            beside = Some(Attached(exec(&cluster, 1, &options).stderr(stderr).spawn().unwrap()));
+        } else {
+            cluster.node(1).start_as(&options, &[]);
+        }
+        let runs = |count: usize| {
+            eventually(&format!("it runs for the {count}. time"), || {
+                let all = fs::read_to_string(&pids).unwrap_or_default();
+                let last = all.lines().nth(count - 1).and_then(|pid| pid.parse().ok());
+                last.and_then(Pid::from_raw).ok_or(all.clone())
+            })
+        };
+        let first = runs(1);
+        let electd = beside.as_ref().map_or_else(|| cluster.node(1).pid(), Attached::pid);
+        let lack = "clone,clone3,fork,vfork:error=EAGAIN";
+        let Some(traced) = Traced::all_of(electd, lack) else { return };
+        kill_process(first, Signal::KILL).unwrap();
+        eventually("it cannot be begun", || {
+            let told = fs::read_to_string(&log).unwrap_or_default() + &cluster.node(1).log();
+            ensure(told.contains("the job cannot be run"), || told)
+        });
+        drop(traced);
+        runs(2);
+    }
 }

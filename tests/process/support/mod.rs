@@ -29,6 +29,7 @@ pub mod recorder;
 pub mod script;
 pub mod stray;
 pub mod traced;
+pub mod undead;
 pub mod unit;
 mod wait;
 

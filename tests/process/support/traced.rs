@@ -17,7 +17,12 @@ impl Traced {
     /// These calls of all threads of a node, changed so: `fsync:delay_enter=1000`. None where strace is missing, or may
     /// not look into the process.
     pub fn node(node: &Node, inject: &str) -> Option<Traced> {
-        Traced::attach(node.pid().as_raw_nonzero().get().unsigned_abs(), &["-f"], inject)
+        Traced::all_of(node.pid(), inject)
+    }
+
+    /// These calls of all threads of a process.
+    pub fn all_of(process: Pid, inject: &str) -> Option<Traced> {
+        Traced::attach(process.as_raw_nonzero().get().unsigned_abs(), &["-f"], inject)
     }
 
     /// These calls of one thread.
