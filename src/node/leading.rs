@@ -128,8 +128,8 @@ fn lead_on<W: WorkEnd>(
                 }
             }
         }
-        let (news, again) =
-            pause.map_or_else(|| (changes.clone(), never()), |pause| (never(), after(pause)));
+        let news = if pause.is_none() { Receiver::clone(changes) } else { never() };
+        let again = pause.map_or_else(never, after);
         select! {
             recv(stopping) -> _ => return,
             recv(news) -> change => if change.is_err() { return },
