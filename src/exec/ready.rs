@@ -62,7 +62,7 @@ impl Ready {
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (line, far) = UnixStream::pair()?;
-        let mut command = children::this_program();
+        let mut command = children::this_program()?;
         command
             .arg(GUARD)
             .args(Task::of(plan).arguments())
