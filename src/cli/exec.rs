@@ -13,7 +13,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use super::args::ConfigArgs;
-use super::error::CliError;
+use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
@@ -203,7 +203,7 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
 
 /// A channel that the first signal that ends this process closes, and the number of that signal.
 fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
-    let internal = |error: std::io::Error| CliError::new(Exit::Internal, error);
+    let internal = CliError::internal(SIGNALS);
     let ends = [vec![SIGTERM], signals::heeded(&[SIGINT, SIGQUIT, SIGHUP])].concat();
     let mut heard = Signals::new([ends, vec![orphans::SIGNAL]].concat()).map_err(internal)?;
     orphans::adopt();
@@ -221,7 +221,10 @@ fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
             }
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(work).map_err(internal)?;
+    thread::Builder::new()
+        .name("signals".to_owned())
+        .spawn(work)
+        .map_err(CliError::internal("start the thread of signals"))?;
     Ok((stopping, number))
 }
 

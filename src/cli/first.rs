@@ -4,7 +4,6 @@
 //! say a word, and the guards of jobs. So the node runs as a child of it. The first process passes signals on, reaps, and
 //! ends with the exit code of the node; after a crash once the guards and the coroner have done their work.
 
-use std::io;
 use std::process::Child;
 use std::thread;
 use std::time::Duration;
@@ -14,7 +13,7 @@ use rustix::process::{Pid, WaitStatus, kill_process};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::Signals;
 
-use super::error::CliError;
+use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use crate::core::settings::Timing;
 use crate::exec::{signals, tree};
@@ -34,11 +33,11 @@ pub fn is_first() -> bool {
 /// # Errors
 /// With the exit code of the node, which has said what is wrong; or if it cannot be started.
 pub fn attend(timing: Option<Timing>) -> Result<(), CliError> {
-    let internal = |error: io::Error| CliError::new(Exit::Internal, error);
     let heard = [signals::heeded(&PASSED_ON), vec![SIGCHLD]].concat();
-    let mut heard = Signals::new(heard).map_err(internal)?;
-    let mut command = children::this_program();
-    let node = command.args(std::env::args_os().skip(1)).spawn().map_err(internal)?;
+    let mut heard = Signals::new(heard).map_err(CliError::internal(SIGNALS))?;
+    let node = children::this_program()
+        .and_then(|mut command| command.args(std::env::args_os().skip(1)).spawn())
+        .map_err(CliError::internal("start the node beside process 1"))?;
     let status = pass_on(&node, &mut heard);
     let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
     let code = code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX);

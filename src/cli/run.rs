@@ -16,7 +16,7 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1};
 use signal_hook::iterator::{Signals, SignalsInfo};
 
 use super::args::ConfigArgs;
-use super::error::CliError;
+use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::first;
 use super::job::{self, Job, JobArgs};
@@ -87,7 +87,7 @@ impl Run {
         }
         if let Some(parent) = self.parent {
             let tied = parent::end_with(Pid::from_raw(parent));
-            tied.map_err(|error| CliError::new(Exit::Internal, error))?;
+            tied.map_err(CliError::internal("end with the process of --parent"))?;
         }
         let signals = Endings::hear()?;
         let config = self.config.load().map_err(|errors| {
@@ -152,18 +152,19 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let server =
         admin.map(|socket| Server::start_secured(socket, node.handle(), shared, security, names));
     let server = server.transpose();
-    let _server = server.map_err(|error| CliError::new(Exit::Internal, error))?; // it serves until this returns
+    let _server = server.map_err(CliError::internal("start the threads of HTTP"))?; // it serves until this returns
     let state = config.state_dir(name);
     let attendance = node.attendance();
     let held = run.job.addresses();
     let attached = Attached::new(node.handle(), state, group, held, attendance.clone());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
-    let _control = control.map_err(|error| CliError::new(Exit::Internal, error))?; // as the one above
+    let _control =
+        control.map_err(CliError::internal("start the threads of the control socket"))?; // as the one above
     let supervised = Supervised::start(node.handle());
     let hooks = config.member(name).and_then(|own| own.hooks.clone());
     let hooks = Hooks::start(&node.handle(), &config.cluster, hooks);
-    let hooks = hooks.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let hooks = hooks.map_err(CliError::internal("start the thread of the hooks"))?;
     let reloader = Reloader::new(run.config.clone(), name, &node, hooks.handle(), token);
     let asked = reloader.clone();
     node.on_reload(move || asked.reload());
@@ -309,7 +310,7 @@ impl Endings {
     /// From now on none is lost that does not end this process.
     fn hear() -> Result<Endings, CliError> {
         let heard = [signals::heeded(&[SIGHUP, SIGUSR1]), vec![orphans::SIGNAL]].concat();
-        let signals = Signals::new(heard).map_err(|error| CliError::new(Exit::Internal, error))?;
+        let signals = Signals::new(heard).map_err(CliError::internal(SIGNALS))?;
         orphans::adopt();
         Ok(Endings(signals, Keeper::default()))
     }
@@ -322,13 +323,14 @@ impl Endings {
         let handle = self.0.handle();
         let [term, quit] = [&[SIGTERM][..], &signals::heeded(&[SIGQUIT])];
         for signal in term.iter().chain(quit) {
-            handle.add_signal(*signal).map_err(|error| CliError::new(Exit::Internal, error))?;
+            handle.add_signal(*signal).map_err(CliError::internal(SIGNALS))?;
         }
         if signals::heeded(&[SIGINT]).is_empty() {
             return Ok(());
         }
-        ctrlc::set_handler(move || handle.close())
-            .map_err(|error| CliError::new(Exit::Internal, error))
+        ctrlc::set_handler(move || handle.close()).map_err(|error| {
+            CliError::new(Exit::Internal, format_args!("cannot {SIGNALS}: {error}"))
+        })
     }
 
     /// Whether a signal has ended the node.

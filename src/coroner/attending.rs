@@ -54,7 +54,7 @@ impl Coroner {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
         // As long as this process lives, even if the start fails: then nothing must be certified.
         let line = ManuallyDrop::new(line);
-        let mut command = children::this_program();
+        let mut command = children::this_program()?;
         command
             .arg(CORONER)
             .args(folder.file_name()) // the name of the node, for whoever lists processes

@@ -36,7 +36,7 @@ impl Waiting {
     pub fn start(command: &[OsString]) -> io::Result<Waiting> {
         let (reader, pipe) = io::pipe()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-        let child = children::this_program()
+        let child = children::this_program()?
             .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
             .args(command)
             .process_group(0)

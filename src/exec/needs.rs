@@ -4,17 +4,20 @@
 use std::ffi::OsString;
 use std::fmt;
 use std::io;
+use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{
-    PidfdFlags, Signal, child_subreaper, getpid, parent_process_death_signal, pidfd_open,
+    PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid,
+    parent_process_death_signal, pidfd_open, pidfd_send_signal, waitid,
 };
 
 use super::alarms::Alarm;
 use super::tree;
-use crate::limits::MORE_FILES;
+use crate::core::types::Time;
+use crate::limits::{MORE_FILES, MOUNT_PROC};
 
 /// A call of the system that a guard needs and that fails here.
 #[derive(Debug)]
@@ -42,7 +45,7 @@ impl Unmet {
             }
             code if code == Some(Errno::NOSYS.raw_os_error()) => "use Linux 5.4 or later",
             code if code == Some(Errno::MFILE.raw_os_error()) => MORE_FILES,
-            _ => "mount the file system of processes: mount -t proc proc /proc",
+            _ => MOUNT_PROC,
         }
     }
 }
@@ -52,23 +55,35 @@ impl Unmet {
 /// # Errors
 /// With the first that fails, and what to do about it.
 pub fn look() -> Result<(), Unmet> {
-    let tried: [(&str, io::Result<()>); 5] = [
-        (
-            "pidfd_open",
-            pidfd_open(getpid(), PidfdFlags::empty()).map(drop).map_err(io::Error::from),
-        ),
-        ("timerfd_create", Alarm::new().map(drop).map_err(io::Error::from)),
-        ("prctl(PR_GET_CHILD_SUBREAPER)", child_subreaper().map(drop).map_err(io::Error::from)),
-        (
-            "prctl(PR_GET_PDEATHSIG)",
-            parent_process_death_signal().map(drop::<Option<Signal>>).map_err(io::Error::from),
-        ),
-        (
-            "reading /proc",
-            std::fs::read_link("/proc/self/exe").and_then(|_| tree::cost_of_a_walk()).map(drop),
-        ),
+    let tried: [(&str, fn() -> io::Result<()>); 9] = [
+        ("pidfd_open", || own_process().map(drop)),
+        ("pidfd_send_signal", || Ok(pidfd_send_signal(own_process()?, IGNORED)?)),
+        ("waitid(P_PIDFD)", || {
+            let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
+            match waitid(WaitId::PidFd(own_process()?.as_fd()), look) {
+                Err(Errno::CHILD) => Ok(()), // it is none of its own
+                looked => Ok(looked.map(drop)?),
+            }
+        }),
+        ("timerfd_create", || Ok(Alarm::new().map(drop)?)),
+        ("timerfd_settime", || Ok(Alarm::new()?.set(Time::default())?)),
+        ("timerfd_gettime", || Ok(Alarm::new()?.left().map(drop)?)),
+        ("prctl(PR_GET_CHILD_SUBREAPER)", || Ok(child_subreaper().map(drop)?)),
+        ("prctl(PR_GET_PDEATHSIG)", || {
+            Ok(parent_process_death_signal().map(drop::<Option<Signal>>)?)
+        }),
+        ("reading /proc", || {
+            std::fs::read_link("/proc/self/exe").and_then(|_| tree::cost_of_a_walk()).map(drop)
+        }),
     ];
-    tried.into_iter().try_for_each(|(call, outcome)| outcome.map_err(|error| Unmet { call, error }))
+    tried.into_iter().try_for_each(|(call, tries)| tries().map_err(|error| Unmet { call, error }))
+}
+
+/// A signal that no process minds.
+const IGNORED: Signal = Signal::URG;
+
+fn own_process() -> io::Result<OwnedFd> {
+    Ok(pidfd_open(getpid(), PidfdFlags::empty())?)
 }
 
 /// Why a program given by its path cannot be run, as far as that can be told before: its host may have it later. Others

@@ -63,7 +63,7 @@ impl Ready {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (started, news) = watch(&alarms)?; // before there is a process that nobody would wait for
         let (line, far) = UnixStream::pair()?;
-        let mut command = children::this_program();
+        let mut command = children::this_program()?;
         command
             .arg(GUARD)
             .args(Task::of(plan).arguments())

@@ -108,6 +108,9 @@ pub enum MemberError {
 pub const MORE_FILES: &str =
     "raise the limit of open files (LimitNOFILE= in the unit, or ulimit -n)";
 
+/// What to do where a process finds nothing of itself, nor of others.
+pub const MOUNT_PROC: &str = "mount the file system of processes: mount -t proc proc /proc";
+
 /// Why a member list is refused.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ListError {

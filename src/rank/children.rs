@@ -12,6 +12,8 @@ use std::sync::OnceLock;
 use parking_lot::{Mutex, RwLock};
 use rustix::io::Errno;
 
+use crate::limits::MOUNT_PROC;
+
 /// The variables by which a service manager speaks with the one process that it started: a program that inherited them
 /// could speak in its place.
 const OF_MANAGER: [&str; 7] = [
@@ -34,13 +36,25 @@ static STARTED: Mutex<BTreeSet<u32>> = Mutex::new(BTreeSet::new());
 /// Called after each of them was reaped.
 static THEN: OnceLock<fn()> = OnceLock::new();
 
-/// The program that this process runs, also if its file was replaced meanwhile, for a process beside this one. In a list
-/// of processes it has the program's name.
-#[must_use]
-pub fn this_program() -> Command {
-    let mut command = Command::new("/proc/self/exe");
+/// The program that this process runs, also if its file was replaced meanwhile.
+const OWN: &str = "/proc/self/exe";
+
+/// That program, for a process beside this one. In a list of processes it has the program's name.
+///
+/// # Errors
+/// Where there is no /proc, with the remedy.
+pub fn this_program() -> io::Result<Command> {
+    named(OWN)
+}
+
+fn named(own: &str) -> io::Result<Command> {
+    if let Err(error) = std::fs::read_link(own) {
+        let what = format!("{own}, this program, cannot be read: {error}; {MOUNT_PROC}");
+        return Err(io::Error::new(error.kind(), what));
+    }
+    let mut command = Command::new(own);
     command.arg0("electd");
-    command
+    Ok(command)
 }
 
 /// Starts a program, without the variables that are for this process alone. It has to be waited for by [`wait`].
@@ -192,8 +206,11 @@ mod tests {
 
     #[test]
     fn a_process_beside_this_one_is_this_program_by_its_name() {
-        let command = this_program();
+        let command = this_program().unwrap();
         assert_eq!(command.get_program(), "/proc/self/exe");
         assert!(format!("{command:?}").ends_with("\"electd\""), "{command:?}");
+        let words = "/no/proc/exe, this program, cannot be read: No such file or directory (os error 2); mount the file \
+                     system of processes: mount -t proc proc /proc";
+        assert_eq!(named("/no/proc/exe").unwrap_err().to_string(), words);
     }
 }

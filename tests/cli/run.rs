@@ -228,7 +228,11 @@ fn a_node_that_could_not_guard_its_job_does_not_start() {
     };
     for (call, tried, name) in [
         ("pidfd_open", "pidfd_open(", "pidfd_open"),
+        ("pidfd_send_signal", "pidfd_send_signal(", "pidfd_send_signal"),
+        ("waitid", "P_PIDFD", "waitid(P_PIDFD)"),
         ("timerfd_create", "CLOCK_BOOTTIME", "timerfd_create"),
+        ("timerfd_settime", "timerfd_settime(", "timerfd_settime"),
+        ("timerfd_gettime", "timerfd_gettime(", "timerfd_gettime"),
         ("prctl", "PR_GET_CHILD_SUBREAPER", "prctl(PR_GET_CHILD_SUBREAPER)"),
         ("prctl", "PR_GET_PDEATHSIG", "prctl(PR_GET_PDEATHSIG)"),
         ("/^readlink", "\"/proc/self/exe\"", "reading /proc"),
@@ -237,12 +241,43 @@ fn a_node_that_could_not_guard_its_job_does_not_start() {
         let (code, said) = run(std::slice::from_ref(&trace));
         assert_eq!(code, Some(71), "it may: {said}");
         let all = calls();
-        let at = all.lines().position(|line| line.contains(tried));
+        let mut made = all.lines().filter(|line| !line.starts_with("---")); // but for signals
+        let at = made.position(|line| line.contains(tried));
         let at = 1 + at.unwrap_or_else(|| panic!("{tried} is not tried: {all}"));
         let (code, said) = run(&[trace, format!("-einject={call}:error=EPERM:when={at}")]);
         let why = format!(
             "no job can be guarded here, as {name} fails: Operation not permitted (os error 1); have "
         );
         assert!(code == Some(78) && said.starts_with(&why), "{code:?} {said}{}", calls());
+    }
+}
+
+/// As in a container that mounts nothing there: what is missing is named, with the remedy, and by process 1 too.
+#[test]
+fn a_node_without_proc_says_so() {
+    let unshare = |options: &[&str]| {
+        let mut command = Command::new("unshare");
+        command.args(options);
+        command
+    };
+    if !unshare(&["--mount", "true"]).output().is_ok_and(|output| output.status.success()) {
+        return println!("skipped: a mount namespace needs root and unshare");
+    }
+    let folder = file(&[]);
+    let electd = format!("{} run --config c.json --node a", env!("CARGO_BIN_EXE_electd"));
+    let remedy = "mount the file system of processes: mount -t proc proc /proc";
+    for (options, arguments, code) in [
+        (&["--mount"][..], "--address 10.0.0.9/24%no-such", 78),
+        (&["--mount", "--pid", "--fork", "--kill-child"], "", 70),
+    ] {
+        let mut command = unshare(options);
+        command.args(["sh", "-c", &format!("umount -l /proc && exec {electd} {arguments}")]);
+        let output = {
+            command.current_dir(folder.path()).env_remove("RUST_LOG");
+            run_within(TIMEOUT, command)
+        };
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(code), "{said}");
+        assert!(said.contains("/proc") && said.trim_end().ends_with(remedy), "{said}");
     }
 }

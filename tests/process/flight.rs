@@ -12,9 +12,10 @@ use serde_json::Value;
 use story::story;
 
 use crate::problems::with_disk;
+use crate::support::script::ELECTD;
 use crate::support::{
-    Cluster, Condition, ELECTD, Finished, Network, done, electd, ensure, eventually,
-    for_each_algorithm, watchful,
+    Cluster, Condition, Finished, Network, done, electd, ensure, eventually, for_each_algorithm,
+    watchful,
 };
 
 for_each_algorithm! {

@@ -14,7 +14,6 @@ use std::time::{Duration, Instant};
 use nix::sys::signal::SigSet;
 
 use crate::cli::error::CliError;
-use crate::cli::exit::Exit;
 use crate::cli::keyboard;
 use crate::rank::children;
 
@@ -28,16 +27,11 @@ pub struct Keeper(Child);
 impl Keeper {
     /// Starts it, with the folder that it is to remove.
     pub fn start(folder: Option<&Path>) -> Result<Keeper, CliError> {
-        let mut command = children::this_program();
-        command.args(["demo", "--keeper"]).args(folder).process_group(0);
-        let child = command.stdin(Stdio::piped()).spawn();
-        let internal = |error| {
-            CliError::new(
-                Exit::Internal,
-                format_args!("cannot start the keeper of the demo: {error}"),
-            )
-        };
-        child.map(Keeper).map_err(internal)
+        let child = children::this_program().and_then(|mut command| {
+            command.args(["demo", "--keeper"]).args(folder).process_group(0);
+            command.stdin(Stdio::piped()).spawn()
+        });
+        child.map(Keeper).map_err(CliError::internal("start the keeper of the demo"))
     }
 }
 

@@ -13,7 +13,7 @@ use signal_hook::iterator::Signals;
 
 use crate::admin::client::{Client, Order, Recipient};
 use crate::cli::ask::Asked;
-use crate::cli::error::CliError;
+use crate::cli::error::{CliError, SIGNALS};
 use crate::cli::exit::Exit;
 use crate::cli::target::target;
 use crate::config::Config;
@@ -42,7 +42,7 @@ const LAST: Duration = Duration::from_secs(10);
 /// keeper and the kernel do the rest.
 pub fn watch_signals(news: Sender<News>) -> Result<(), CliError> {
     let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP]);
-    let mut signals = signals.map_err(|error| CliError::new(Exit::Internal, error))?;
+    let mut signals = signals.map_err(CliError::internal(SIGNALS))?;
     spawn("signals", move || {
         let _ = signals.forever().next();
         let _ = news.send_timeout(News::End, LAST);

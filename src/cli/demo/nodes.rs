@@ -62,7 +62,7 @@ impl Node {
             CliError::new(Exit::Internal, format_args!("cannot start {name}: {error}"))
         };
         let log = OpenOptions::new().create(true).append(true).open(log(name, recipe));
-        let mut command = children::this_program();
+        let mut command = children::this_program().map_err(failed)?;
         command.args(["run", "--parent", &getpid().as_raw_nonzero().to_string(), "--node", name]);
         command.arg("--config").arg(&recipe.file).stdin(Stdio::null()).stdout(Stdio::null());
         // In a group of its own: the signals of the terminal are for the demo.

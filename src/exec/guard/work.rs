@@ -25,7 +25,7 @@ use super::super::guarded::Waiting;
 use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{lock, signals, tree};
-use super::ends::{Ended, Failed, GONE};
+use super::ends::{Ended, Failed, GONE, refused};
 use super::registration::register;
 use super::task::Task;
 use crate::core::types::Time;
@@ -104,7 +104,7 @@ impl Guard {
         let lock = ManuallyDrop::new(lock::take(&task.lock)?);
         electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        let left = term.left()?;
+        let left = term.left().map_err(|error| refused("timerfd_gettime", error))?;
         if left.is_zero() {
             return Err(Failed::Late);
         }
@@ -122,8 +122,11 @@ impl Guard {
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
         let pid = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
-        let running =
-            |pid| Ok::<_, Errno>(Running { pid, process: pidfd_open(pid, PidfdFlags::empty())? });
+        let running = |pid| {
+            let process = pidfd_open(pid, PidfdFlags::empty());
+            let process = process.map_err(|error| refused("pidfd_open", error))?;
+            Ok::<_, io::Error>(Running { pid, process })
+        };
         let command = pid.map(running).transpose()?;
         Ok(Some(Guard {
             task,
