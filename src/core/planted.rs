@@ -120,7 +120,7 @@ faults! {
         "A voter does not wait for the release of who was asked to hand over.";
     SnapshotForEver "L6" "majority-snapshot-for-ever": "bully majority all" 0,
         "What a leader published outlives its lease.";
-    UnsteadyLeads "S5" "majority-unsteady-leads": "bully majority stay" 877,
+    UnsteadyLeads "S5" "majority-unsteady-leads": "bully majority stay" 259,
         "A member that comes and goes is elected each time.";
     StaleVote "E3" "majority-stale-vote": "bully majority all" 10,
         "The vote of an earlier question counts.";
