@@ -220,9 +220,9 @@ impl<'a> Leader for &'a Leading {
     }
 
     fn stand_back(&self, reason: &str) {
-        let (code, after) = reason.split_once(" after ").unwrap();
+        let (what, after) = reason.split_once(" after ").unwrap_or((reason, "0s"));
         assert!(after.ends_with('s'), "a time: {reason}");
-        self.note(&format!("stand back: {code}"));
+        self.note(&format!("stand back: {what}"));
     }
 
     fn is_gone(&self) -> bool {
