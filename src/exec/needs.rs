@@ -55,7 +55,8 @@ impl Unmet {
 /// # Errors
 /// With the first that fails, and what to do about it.
 pub fn look() -> Result<(), Unmet> {
-    let tried: [(&str, fn() -> io::Result<()>); 9] = [
+    type Try = fn() -> io::Result<()>;
+    let tried: [(&str, Try); 9] = [
         ("pidfd_open", || own_process().map(drop)),
         ("pidfd_send_signal", || Ok(pidfd_send_signal(own_process()?, IGNORED)?)),
         ("waitid(P_PIDFD)", || {
