@@ -18,7 +18,7 @@ use super::still;
 use super::words::{CORONER, Charge, LONGEST, Order};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
-use crate::rank::{HELPER, children};
+use crate::rank::children;
 use crate::wire::encode_dead;
 
 /// How long a coroner may take to begin, on a host that is busy.
@@ -59,7 +59,7 @@ impl Coroner {
             .arg(CORONER)
             .args(folder.file_name()) // the name of the node, for whoever lists processes
             .env_clear()
-            .env(HELPER.0, HELPER.1) // it is no part of a job
+            .envs([children::mark()]) // it is no part of a job
             .current_dir(folder)
             .stdin(Stdio::from(OwnedFd::from(far)))
             .stdout(Stdio::null()) // who reads what the node prints waits for its end alone

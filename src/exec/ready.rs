@@ -69,6 +69,7 @@ impl Ready {
             .env("ELECTD_CLUSTER", &plan.cluster)
             .env("ELECTD_NODE", &plan.node)
             .env("ELECTD_LEADER", &plan.node)
+            .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)));
         let child = children::start(&mut command)?;

@@ -32,10 +32,6 @@ use stop::Stop;
 const FIRST: Duration = Duration::from_secs(1);
 const FIRST_COMMAND: Duration = Duration::from_secs(3);
 
-/// The environment variable, with its value, that marks a program that electd runs for itself and that
-/// is no part of the job of the leader.
-pub const HELPER: (&str, &str) = ("ELECTD_HELPER", "1");
-
 /// The variables that tell a program which member runs it and where that one stands; asked for before each run.
 pub type Variables = Arc<dyn Fn() -> Vec<(&'static str, String)> + Send + Sync>;
 

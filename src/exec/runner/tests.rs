@@ -18,7 +18,6 @@ use crate::exec::guard::{BY_DEADLINE, NO_ADDRESS};
 use crate::exec::plan::tests::{leadership, plan};
 use crate::exec::ready::tests::{GUARD, ending};
 use crate::node::logged::logged;
-use crate::rank::HELPER;
 use crate::testing::alone::alone;
 
 /// Far longer than anything takes here.
@@ -113,7 +112,7 @@ fn a_host_that_cannot_run_the_job_hands_over_and_says_why() {
 #[test]
 fn a_program_that_electd_runs_for_itself_is_spared_and_not_reaped_when_it_has_ended() {
     let mut command = Command::new("true");
-    let mut child = children::start(command.env(HELPER.0, HELPER.1)).unwrap();
+    let mut child = children::start(command.envs([children::mark()])).unwrap();
     let pid = Pid::from_child(&child);
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     assert!(is_own(pid));
