@@ -3,7 +3,8 @@
 use std::io::{self, ErrorKind};
 use std::mem::ManuallyDrop;
 use std::net::TcpListener;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -12,7 +13,6 @@ use std::time::Duration;
 use rustix::event::PollFlags;
 use socket2::{Domain, Socket, Type};
 
-use super::guards::{self, Register};
 use super::passing;
 use super::still;
 use super::words::{CORONER, Charge, LONGEST, Order};
@@ -35,18 +35,16 @@ pub struct Coroner(Arc<Shared>);
 struct Shared {
     /// It must not close before this process has ended: that is what the coroner takes for its death.
     line: ManuallyDrop<Socket>,
-    register: Register,
 }
 
 impl Coroner {
-    /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. `group`
-    /// may run jobs beside the node. Returns when guards can register.
+    /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. Returns
+    /// when it has begun.
     ///
     /// # Errors
     /// When the process cannot be started, or does not begin in time. None runs then.
     pub fn start(
         folder: &Path,
-        group: Option<u32>,
         certificate: &DeathCertificate,
         timing: &Timing,
         listener: &TcpListener,
@@ -68,28 +66,22 @@ impl Coroner {
         drop(command); // and with it the far end
         let charge = Charge {
             dead: encode_dead(certificate).to_vec(),
-            incarnation: certificate.incarnation.0,
-            group,
             failure: timing.failure,
             lease: timing.lease,
         };
-        let begun =
-            tell(&line, &Order::Attend(charge), Some(listener)).and_then(|()| hear(&line, BEGIN));
+        let begun = tell(&line, &Order::Attend(charge), Some(listener.as_fd()))
+            .and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
             return Err(error);
         }
-        let register = Register {
-            socket: std::path::absolute(guards::path(folder))?,
-            incarnation: certificate.incarnation.0,
-        };
-        Ok(Coroner(Arc::new(Shared { line, register })))
+        Ok(Coroner(Arc::new(Shared { line })))
     }
 
     /// The node listens on this socket from now on, and no longer on the one before.
     pub fn listens(&self, listener: &TcpListener) {
         // If the coroner does not take it, dials to the new address are refused after a death, which proves nothing.
-        let _ = tell(&self.0.line, &Order::Listen, Some(listener));
+        let _ = tell(&self.0.line, &Order::Listen, Some(listener.as_fd()));
     }
 
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
@@ -118,17 +110,34 @@ impl Coroner {
         still::tells(&*self.0.line, PollFlags::empty(), timeout)
     }
 
-    /// Where the guards of this node register.
-    #[must_use]
-    pub fn register(&self) -> Register {
-        self.0.register.clone()
+    /// The line that a guard gets, by which the coroner knows of it from now on. None if the coroner has ended: it never
+    /// certifies anything then.
+    ///
+    /// # Errors
+    /// If the line cannot be made, or the coroner stands still and has not taken so many that it gets no more. The job
+    /// must not begin then.
+    pub fn register(&self) -> io::Result<Option<OwnedFd>> {
+        let (line, far) = UnixStream::pair()?;
+        match tell(&self.0.line, &Order::Guard, Some(far.as_fd())) {
+            Ok(()) => Ok(Some(line.into())),
+            Err(error) if is_of_end(&error) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(io::Error::other("the coroner of this node stands still: end it with KILL"))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 /// Sends an order; never waits.
-fn tell(line: &Socket, order: &Order, listener: Option<&TcpListener>) -> io::Result<()> {
+fn tell(line: &Socket, order: &Order, given: Option<BorrowedFd<'_>>) -> io::Result<()> {
     line.set_nonblocking(true)?;
-    passing::send(line, &serde_json::to_vec(order)?, listener.map(AsFd::as_fd))
+    passing::send(line, &serde_json::to_vec(order)?, given)
+}
+
+/// Whether a send failed since the other side has ended.
+fn is_of_end(error: &io::Error) -> bool {
+    [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind())
 }
 
 /// What the coroner answers to the first order, within this time.
@@ -147,13 +156,16 @@ fn hear(line: &Socket, timeout: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs::File;
+    use std::io::Read as _;
+
     use super::*;
+    use crate::coroner::guards::Registered;
 
     /// A node's side of a coroner, and the other side.
     pub fn pair() -> (Coroner, Socket) {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let register = Register { socket: "guards.sock".into(), incarnation: 1 };
-        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line), register })), far)
+        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line) })), far)
     }
 
     /// A job that nobody waits for begins only then.
@@ -184,7 +196,25 @@ pub(crate) mod tests {
         assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Listen)));
         let given = given.map(TcpListener::from).expect("the socket comes with it");
         assert_eq!(given.local_addr().unwrap(), listener.local_addr().unwrap());
-        assert_eq!(coroner.register(), coroner.0.register);
+    }
+
+    /// Before the guard has the other end: what the guard says is for the coroner, also once the node has died.
+    #[test]
+    fn a_coroner_knows_of_a_guard_when_that_gets_its_line() {
+        let (coroner, far) = pair();
+        let line = coroner.register().unwrap().expect("it attends");
+        Registered::by(line).begin();
+        let mut bytes = [0; LONGEST];
+        let (count, given) = passing::receive(&far, &mut bytes).unwrap();
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Guard)));
+        let mut said = String::new();
+        File::from(given.expect("the line comes with it")).read_to_string(&mut said).unwrap();
+        assert_eq!(said, "b");
+        let error = (0..10_000).find_map(|_| coroner.register().err()).expect("its queue is full");
+        assert_eq!(error.to_string(), "the coroner of this node stands still: end it with KILL");
+        drop(far);
+        coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
+        assert!(coroner.register().unwrap().is_none(), "it certifies nothing any more");
     }
 
     #[test]

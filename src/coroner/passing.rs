@@ -1,4 +1,4 @@
-//! Messages between processes of one host that may carry a descriptor.
+//! Messages between processes of one host that may carry descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -7,18 +7,27 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::cmsg_space;
 use rustix::io::retry_on_intr;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
-/// Sends a message, which must not be empty, and a copy of this descriptor.
+use crate::limits::MORE_FILES;
+
+/// The most descriptors that one message carries.
+const MOST: usize = 4;
+
+/// Sends a message, which must not be empty, and copies of these descriptors.
 ///
 /// # Errors
 /// The error of the system: the other side has ended, or reads nothing.
-pub fn send(to: impl AsFd, bytes: &[u8], given: Option<BorrowedFd<'_>>) -> io::Result<()> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+pub fn send<'a>(
+    to: impl AsFd,
+    bytes: &[u8],
+    given: impl IntoIterator<Item = BorrowedFd<'a>>,
+) -> io::Result<()> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    let given: Vec<BorrowedFd<'_>> = given.into_iter().collect();
+    let given: Vec<BorrowedFd<'a>> = given.into_iter().collect();
     if !given.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&given));
     }
@@ -27,22 +36,44 @@ pub fn send(to: impl AsFd, bytes: &[u8], given: Option<BorrowedFd<'_>>) -> io::R
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
-/// Receives a message, and the descriptor that came with it. Its length is 0 if the other side has ended.
+/// Receives a message, and the first descriptor that came with it. Its length is 0 if the other side has ended.
+///
+/// # Errors
+/// The error of the system, and one if a descriptor was lost on the way.
+pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
+    let Received { count, given } = receive_all(from, bytes)?;
+    Ok((count, given?.into_iter().next()))
+}
+
+/// A message, or a part of a stream.
+pub struct Received {
+    /// Its length; 0 if the other side has ended.
+    pub count: usize,
+    /// All descriptors that came with it, unless any was lost on the way.
+    pub given: io::Result<Vec<OwnedFd>>,
+}
+
+/// Receives a message, or a part of a stream, and all descriptors that came with it.
 ///
 /// # Errors
 /// The error of the system.
-pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Option<OwnedFd>)> {
-    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
+pub fn receive_all(from: impl AsFd, bytes: &mut [u8]) -> io::Result<Received> {
+    let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let count = retry_on_intr(|| {
+    let received = retry_on_intr(|| {
         let into = &mut [IoSliceMut::new(bytes)];
-        Ok(recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
+        recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)
     })?;
-    let given = beside.drain().find_map(|message| match message {
-        RecvAncillaryMessage::ScmRights(mut given) => given.next(),
+    let given = beside.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(given) => Some(given),
         _ => None,
     });
-    Ok((count, given))
+    let given: Vec<OwnedFd> = given.flatten().collect();
+    let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
+    let lost =
+        || io::Error::other(format!("a descriptor that was passed here got lost: {MORE_FILES}"));
+    let given = if is_cut { Err(lost()) } else { Ok(given) };
+    Ok(Received { count: received.bytes, given })
 }
 
 #[cfg(test)]

@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 
 use super::alarms::{Alarm, Alarms};
+use super::equipment::Equipment;
 use super::guard::GUARD;
 use super::guard::task::Task;
 use super::order::Begin;
@@ -88,10 +89,10 @@ impl Ready {
 
     /// Orders it to begin, as the node leads; the caller has set its alarms. Fails if the guard was
     /// killed.
-    pub fn begin(self, leadership: &Leadership) -> io::Result<Ready> {
+    pub fn begin(self, leadership: &Leadership, equipment: &Equipment) -> io::Result<Ready> {
         leadership.tell(&self.alarms);
         let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
-        begin.send(&self.line, &self.alarms)?;
+        begin.send(&self.line, &self.alarms, equipment)?;
         Ok(self)
     }
 

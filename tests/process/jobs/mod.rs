@@ -3,6 +3,7 @@
 
 pub mod attached;
 mod bad;
+mod begins;
 mod cleanup;
 mod clocks;
 mod crowd;
