@@ -1,5 +1,7 @@
 //! When a job begins, what its end means for the node, and when it is started again.
 
+mod node;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
@@ -13,6 +15,8 @@ use rustix::process::{
     Resource, Rlimit, Signal, WaitId, WaitIdOptions, child_subreaper, getrlimit, setrlimit, waitid,
 };
 
+use node::Node;
+
 use super::*;
 use crate::exec::equipment::Equipment;
 use crate::exec::equipment::tests::equipment;
@@ -24,47 +28,6 @@ use crate::testing::alone::alone;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(1000);
-
-/// A node that leads for this much longer, or does not, and is asked for nothing that it can give.
-#[derive(Default)]
-struct Node {
-    leads: Option<Duration>,
-    is_gone: bool,
-    was_asked: Mutex<Vec<String>>,
-}
-
-impl Leader for Node {
-    type Hold = ();
-
-    fn changes(&self) -> Receiver<Change> {
-        never()
-    }
-
-    fn leadership(&self) -> Option<Leadership> {
-        self.leads.map(|left| leadership(left, None))
-    }
-
-    fn hold(&self, most: Duration) -> Option<()> {
-        self.was_asked.lock().push(format!("hold for {most:?}"));
-        None
-    }
-
-    fn equip(&self, _: &mut Self::Hold) -> io::Result<Equipment> {
-        Ok(equipment())
-    }
-
-    fn hand_over(&self) {
-        self.was_asked.lock().push("hand over".to_owned());
-    }
-
-    fn stand_back(&self, reason: &str) {
-        self.was_asked.lock().push(reason.to_owned());
-    }
-
-    fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-}
 
 /// The plan gives TERM 20 seconds before the end of a leadership.
 #[test]

@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
+use super::begins::again;
 use super::lines::{Lines, Run};
 use super::several::leads_on;
 use super::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command, parent_of};
@@ -135,23 +136,6 @@ fn a_leadership_that_ends_ends_the_command() {
     assert_eq!(told.code(), 143, "the command's own code");
     cluster.node(2).post("/resign", "").unwrap();
     assert_eq!(lost.code(), 76);
-}
-
-/// The same command line.
-fn again(command: &Command, _: &Path) -> Command {
-    with_all_of(Command::new(command.get_program()), command)
-}
-
-/// A command line with the arguments and the variables of another one as well.
-pub fn with_all_of(mut command: Command, other: &Command) -> Command {
-    command.args(other.get_args()).stdin(Stdio::null());
-    for (name, value) in other.get_envs() {
-        match value {
-            Some(value) => command.env(name, value),
-            None => command.env_remove(name),
-        };
-    }
-    command
 }
 
 /// Three nodes, and beside each a command that runs while the node leads.

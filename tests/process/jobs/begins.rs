@@ -10,7 +10,7 @@ use rustix::process::{Signal, kill_process};
 use serde_json::Value;
 use story::story;
 
-use super::attached::{Attached, Beside, Fault, exec, stop, with_all_of};
+use super::attached::{Attached, Beside, Fault, exec, stop};
 use super::worker::STUBBORN;
 use super::{coroner_of, with_majority};
 use crate::support::script::in_pid_namespace;
@@ -27,6 +27,23 @@ fn clear(state: &Path) {
             fs::remove_file(file.path()).unwrap();
         }
     }
+}
+
+/// The same command line.
+pub fn again(command: &Command, _: &Path) -> Command {
+    with_all_of(Command::new(command.get_program()), command)
+}
+
+/// A command line with the arguments and the variables of another one as well.
+fn with_all_of(mut command: Command, other: &Command) -> Command {
+    command.args(other.get_args()).stdin(Stdio::null());
+    for (name, value) in other.get_envs() {
+        match value {
+            Some(value) => command.env(name, value),
+            None => command.env_remove(name),
+        };
+    }
+    command
 }
 
 /// A command that sees these sockets of this state folder alone, in a mount namespace of its own.
