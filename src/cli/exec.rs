@@ -21,7 +21,6 @@ use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
-use crate::coroner::guards::{self, Register};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{End, Plan};
 use crate::exec::remote::{Remote, Unattached};
@@ -88,11 +87,7 @@ impl Exec {
     ) -> Result<End, CliError> {
         let node = attach(config, name)?;
         self.job.differs_from(&node.addresses)?;
-        let state = config.state_dir(name);
-        let lock = state.join(&node.lock);
-        let at = |incarnation| Register { socket: guards::path(&state), incarnation };
-        let register = node.coroner.map(at);
-        let plan = Plan { wait, register, ..self.job.plan(config, name, lock, false) };
+        let plan = Plan { wait, ..self.job.plan(config, name, false) };
         let leads = || node.leadership().is_some();
         let end = waits::say_while((config, name), leads, || runner::run(&node, &plan, stopping));
         if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
@@ -164,6 +159,10 @@ fn outcome(end: End, name: &str, asked_once: bool, signal: i32) -> Result<(), Cl
                 format!("an address could not be held on this host, and {name} was to hand over");
             Err(CliError::new(Exit::Listen, what))
         }
+        End::Failed => {
+            let what = format!("this host cannot run the command, and {name} was to hand over");
+            Err(CliError::new(Exit::Internal, what))
+        }
         End::NodeGone { .. } => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
     }
 }
@@ -177,7 +176,7 @@ fn attach(config: &Config, name: &str) -> Result<Remote, CliError> {
     let address = control::address(&state);
     let to = Recipient { address: &address, cluster: &config.cluster, id: &id };
     let (stream, first) = to.upgrade(PROTOCOL, ANSWER)?;
-    Remote::start(stream, first).map_err(|error| unattached(name, &path, &error))
+    Remote::start(stream, first, &state).map_err(|error| unattached(name, &path, &error))
 }
 
 impl From<Refused> for CliError {
@@ -243,6 +242,7 @@ mod tests {
         let late = "a does not lead, and did not come to within --wait";
         let lost = "a does not lead any more, and the command was ended";
         let address = "an address could not be held on this host, and a was to hand over";
+        let failed = "this host cannot run the command, and a was to hand over";
         for (end, asked_once, signal, expected) in [
             (End::Command(0), false, 0, Ok(())),
             (End::Command(7), false, 0, silent(Exit::Command(7))),
@@ -254,6 +254,7 @@ mod tests {
             (End::NotGained, false, 0, said(Exit::NotNow, late)),
             (End::Lost, true, 0, said(Exit::Lost, lost)),
             (End::NoAddress, true, 0, said(Exit::Listen, address)),
+            (End::Failed, true, 0, said(Exit::Internal, failed)),
             (End::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),
         ] {
             assert_eq!(told(end, asked_once, signal), expected, "{end:?}");

@@ -14,15 +14,14 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
 use crate::core::settings::Quorum;
-use crate::coroner::guards::Register;
 use crate::exec::address::check::{self, Refused};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
+use crate::exec::leader::OwnNode;
 use crate::exec::lock;
 use crate::exec::needs;
 use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
-use crate::node::NodeHandle;
 
 /// The command to run, and the addresses to hold, while this node leads.
 #[derive(Args, Debug)]
@@ -177,9 +176,9 @@ impl JobArgs {
         self.then
     }
 
-    /// The plan of the job, with this lock while anything of it runs. If it `returns`, it starts again after it was
-    /// ended with a leadership, even if it is not started again when it ends by itself.
-    pub fn plan(&self, config: &Config, name: &str, lock: PathBuf, returns: bool) -> Plan {
+    /// The plan of the job. If it `returns`, it starts again after it was ended with a leadership, even if it is not
+    /// started again when it ends by itself.
+    pub fn plan(&self, config: &Config, name: &str, returns: bool) -> Plan {
         // `run` hands over by default, and `exec` does not.
         let default = if returns { Then::Resign } else { Then::Exit };
         let restart = match self.restart {
@@ -198,8 +197,6 @@ impl JobArgs {
             moves: self.then.unwrap_or(default) == Then::Resign,
             returns: returns || restart != Restart::Never,
             deadlines: Deadlines::of(config),
-            lock,
-            register: None,
             cluster: config.cluster.clone(),
             node: name.to_owned(),
         }
@@ -210,15 +207,13 @@ impl JobArgs {
         &self,
         config: &Config,
         name: &str,
-        node: NodeHandle,
-        register: Option<Register>,
+        node: OwnNode,
         over: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Job>, CliError> {
         if self.is_empty() {
             return Ok(None);
         }
-        let lock = lock::path(&config.state_dir(name));
-        let plan = Plan { register, ..self.plan(config, name, lock, true) };
+        let plan = self.plan(config, name, true);
         let then = self.then;
         let (stopping, stopped) = bounded(0);
         let (tell, ended) = bounded(1);
@@ -255,6 +250,7 @@ impl Job {
                 End::Stopped(_)
                 | End::Lost
                 | End::NoAddress
+                | End::Failed
                 | End::NodeGone { .. }
                 | End::Command(0),
             ) => Ok(()),

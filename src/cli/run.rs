@@ -32,6 +32,7 @@ use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
+use crate::exec::leader::OwnNode;
 use crate::exec::{orphans, parent, signals};
 use crate::limits::MORE_FILES;
 use crate::net;
@@ -142,7 +143,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let admin = listen(config, name).map_err(|error| held(config, name).unwrap_or(error))?;
     job::await_last(config, name)?;
     run.job.check()?;
-    let node = Node::start_attended(config, name, start, Attended::Yes { group })?;
+    let node = Node::start_attended(config, name, start, Attended::Yes)?;
     signals.1.attend(node.handle(), config.state_dir(name));
     let control = listen_for_control(config, name, group)?; // the node's lock says that no other process does
     let shared = token.clone();
@@ -156,7 +157,8 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let state = config.state_dir(name);
     let attendance = node.attendance();
     let held = run.job.addresses();
-    let attached = Attached::new(node.handle(), state, group, held, attendance.clone());
+    let own = OwnNode::new(node.handle(), attendance.clone(), &state);
+    let attached = Attached::new(node.handle(), state, group, held, attendance);
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let _control =
@@ -171,8 +173,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
     let over = signals.0.handle();
-    let job =
-        run.job.start(config, name, node.handle(), attendance.register(), move || over.close())?;
+    let job = run.job.start(config, name, own, move || over.close())?;
     signals.wait(|| match reloader.reload() {
         Ok(outcome) => info!(event = "reload"; "the configuration was read again: {outcome}"),
         Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),

@@ -4,6 +4,7 @@ use std::io::{self, ErrorKind};
 use std::mem::ManuallyDrop;
 use std::net::TcpListener;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::Stdio;
 use std::sync::Arc;
@@ -12,13 +13,12 @@ use std::time::Duration;
 use rustix::event::PollFlags;
 use socket2::{Domain, Socket, Type};
 
-use super::guards::{self, Register};
 use super::passing;
 use super::still;
 use super::words::{CORONER, Charge, LONGEST, Order};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
-use crate::rank::{HELPER, children};
+use crate::rank::children;
 use crate::wire::encode_dead;
 
 /// How long a coroner may take to begin, on a host that is busy.
@@ -35,18 +35,16 @@ pub struct Coroner(Arc<Shared>);
 struct Shared {
     /// It must not close before this process has ended: that is what the coroner takes for its death.
     line: ManuallyDrop<Socket>,
-    register: Register,
 }
 
 impl Coroner {
-    /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. `group`
-    /// may run jobs beside the node. Returns when guards can register.
+    /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. Returns
+    /// when it has begun.
     ///
     /// # Errors
     /// When the process cannot be started, or does not begin in time. None runs then.
     pub fn start(
         folder: &Path,
-        group: Option<u32>,
         certificate: &DeathCertificate,
         timing: &Timing,
         listeners: &[Arc<TcpListener>],
@@ -59,7 +57,7 @@ impl Coroner {
             .arg(CORONER)
             .args(folder.file_name()) // the name of the node, for whoever lists processes
             .env_clear()
-            .env(HELPER.0, HELPER.1) // it is no part of a job
+            .envs([children::mark()]) // it is no part of a job
             .current_dir(folder)
             .stdin(Stdio::from(OwnedFd::from(far)))
             .stdout(Stdio::null()) // who reads what the node prints waits for its end alone
@@ -68,28 +66,22 @@ impl Coroner {
         drop(command); // and with it the far end
         let charge = Charge {
             dead: encode_dead(certificate).to_vec(),
-            incarnation: certificate.incarnation.0,
-            group,
             failure: timing.failure,
             lease: timing.lease,
         };
-        let begun =
-            tell(&line, &Order::Attend(charge), listeners).and_then(|()| hear(&line, BEGIN));
+        let begun = tell(&line, &Order::Attend(charge), &descriptors(listeners))
+            .and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
             return Err(error);
         }
-        let register = Register {
-            socket: std::path::absolute(guards::path(folder))?,
-            incarnation: certificate.incarnation.0,
-        };
-        Ok(Coroner(Arc::new(Shared { line, register })))
+        Ok(Coroner(Arc::new(Shared { line })))
     }
 
     /// The node listens on these sockets from now on, and no longer on those before.
     pub fn listens(&self, listeners: &[Arc<TcpListener>]) {
         // If the coroner does not take them, dials to the new address are refused after a death, which proves nothing.
-        let _ = tell(&self.0.line, &Order::Listen, listeners);
+        let _ = tell(&self.0.line, &Order::Listen, &descriptors(listeners));
     }
 
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
@@ -118,18 +110,38 @@ impl Coroner {
         still::tells(&*self.0.line, PollFlags::empty(), timeout)
     }
 
-    /// Where the guards of this node register.
-    #[must_use]
-    pub fn register(&self) -> Register {
-        self.0.register.clone()
+    /// The line that a guard gets, by which the coroner knows of it from now on. None if the coroner has ended: it never
+    /// certifies anything then.
+    ///
+    /// # Errors
+    /// If the line cannot be made, or the coroner stands still and has not taken so many that it gets no more. The job
+    /// must not begin then.
+    pub fn register(&self) -> io::Result<Option<OwnedFd>> {
+        let (line, far) = UnixStream::pair()?;
+        match tell(&self.0.line, &Order::Guard, &[far.as_fd()]) {
+            Ok(()) => Ok(Some(line.into())),
+            Err(error) if is_of_end(&error) => Ok(None),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                Err(io::Error::other("the coroner of this node stands still: end it with KILL"))
+            }
+            Err(error) => Err(error),
+        }
     }
 }
 
 /// Sends an order; never waits.
-fn tell(line: &Socket, order: &Order, listeners: &[Arc<TcpListener>]) -> io::Result<()> {
+fn tell(line: &Socket, order: &Order, given: &[BorrowedFd<'_>]) -> io::Result<()> {
     line.set_nonblocking(true)?;
-    let given: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
-    passing::send(line, &serde_json::to_vec(order)?, &given)
+    passing::send(line, &serde_json::to_vec(order)?, given)
+}
+
+fn descriptors(listeners: &[Arc<TcpListener>]) -> Vec<BorrowedFd<'_>> {
+    listeners.iter().map(AsFd::as_fd).collect()
+}
+
+/// Whether a send failed since the other side has ended.
+fn is_of_end(error: &io::Error) -> bool {
+    [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind())
 }
 
 /// What the coroner answers to the first order, within this time.
@@ -148,13 +160,16 @@ fn hear(line: &Socket, timeout: Duration) -> io::Result<()> {
 
 #[cfg(test)]
 pub(crate) mod tests {
+    use std::fs::File;
+    use std::io::Read as _;
+
     use super::*;
+    use crate::coroner::guards::Registered;
 
     /// A node's side of a coroner, and the other side.
     pub fn pair() -> (Coroner, Socket) {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let register = Register { socket: "guards.sock".into(), incarnation: 1 };
-        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line), register })), far)
+        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line) })), far)
     }
 
     /// A job that nobody waits for begins only then.
@@ -188,7 +203,26 @@ pub(crate) mod tests {
             given.eq(listeners.map(|listener| listener.local_addr().unwrap())),
             "they come with it"
         );
-        assert_eq!(coroner.register(), coroner.0.register);
+    }
+
+    /// Before the guard has the other end: what the guard says is for the coroner, also once the node has died.
+    #[test]
+    fn a_coroner_knows_of_a_guard_when_that_gets_its_line() {
+        let (coroner, far) = pair();
+        let line = coroner.register().unwrap().expect("it attends");
+        Registered::by(line).begin();
+        let mut bytes = [0; LONGEST];
+        let (count, given) = passing::receive(&far, &mut bytes).unwrap();
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Guard)));
+        let [line] = <[OwnedFd; 1]>::try_from(given).expect("the line comes with it");
+        let mut said = String::new();
+        File::from(line).read_to_string(&mut said).unwrap();
+        assert_eq!(said, "b");
+        let error = (0..10_000).find_map(|_| coroner.register().err()).expect("its queue is full");
+        assert_eq!(error.to_string(), "the coroner of this node stands still: end it with KILL");
+        drop(far);
+        coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
+        assert!(coroner.register().unwrap().is_none(), "it certifies nothing any more");
     }
 
     #[test]

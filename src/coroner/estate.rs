@@ -96,7 +96,7 @@ pub(super) struct Heirs {
 impl Heirs {
     /// Listens in the folder that this process works in, for the node's user alone.
     pub fn listen() -> io::Result<Heirs> {
-        let listener = socket::listen(Path::new(FILE), None)?;
+        let listener = socket::listen(Path::new(FILE))?;
         Ok(Heirs { listener, asking: None, changes: changes().ok() })
     }
 

@@ -1,177 +1,95 @@
-//! The guards of jobs: each registers before its job begins, and says at its end that nothing of the job is left.
+//! The guards of jobs: each has a line to the coroner, and says on it when its job begins and when nothing of it is left.
+//!
+//! The node makes the line: it gives one end to its coroner and hands the other to the guard, so that no path, permission
+//! or namespace decides whether a job begins. The coroner has its end before the guard has the other, and finds both what
+//! the guard said and the end of the line when the node has died: nobody waits for an answer.
 
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, BorrowedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 
-use super::{socket, still};
-use crate::net::unix;
-
-/// The socket in the state folder by which guards register.
-const FILE: &str = "guards.sock";
+/// What a guard says before anything of its job begins.
+const BEGINS: u8 = b'b';
 
 /// What a guard says when nothing of its job is left.
 const CLEAN: u8 = b'c';
 
-/// What a guard hears.
-const REGISTERED: u8 = b'r';
-const REFUSED: u8 = b'n';
-
-/// How many guards, and others, may be connected. A node has at most 65 guards.
-const MOST: usize = 96;
-
-/// The socket of the node whose state is in this folder.
-#[must_use]
-pub fn path(folder: &Path) -> PathBuf {
-    folder.join(FILE)
-}
-
-/// Where a guard registers before its job begins.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Register {
-    /// The socket.
-    pub socket: PathBuf,
-    /// The incarnation of the node that the guard works for.
-    pub incarnation: u64,
-}
-
-/// The guard's side of its connection.
+/// The guard's side of its line.
 #[derive(Debug)]
 pub struct Registered(UnixStream);
 
 impl Registered {
-    /// Registers this process; nothing of its job may have begun. Returns none if the coroner is gone and has certified
-    /// nothing, and thus never will; one that does not answer for half of `timeout` is killed, as a job waits for none.
-    ///
-    /// # Errors
-    /// If the coroner does not answer and may not be killed, or refuses: the node has died. The job must not begin then.
-    /// `timeout` must not be zero.
-    pub fn new(at: &Register, timeout: Duration) -> io::Result<Option<Registered>> {
-        let timeout = half(timeout);
-        let Some(stream) = connect(at, timeout)? else { return Ok(None) };
-        let mut registered = Registered(stream);
-        match registered.ask(at.incarnation, timeout) {
-            Ok(REGISTERED) => Ok(Some(registered)),
-            Ok(_) => Err(io::Error::other("the node has died")),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                let ended = still::end(&registered.0, Duration::ZERO, timeout);
-                registered.leave_clean(); // if it goes on nevertheless
-                ended?;
-                // It may have gone on, and certified the death, in the instant before it was killed.
-                match connect(at, timeout)? {
-                    None => Ok(None),
-                    Some(_) => Err(error),
-                }
-            }
-            Err(error) => Err(error),
-        }
+    /// The end of a line that the node has handed over.
+    #[must_use]
+    pub fn by(line: OwnedFd) -> Registered {
+        Registered(line.into())
     }
 
-    fn ask(&mut self, incarnation: u64, timeout: Duration) -> io::Result<u8> {
-        self.0.set_read_timeout(Some(timeout))?;
-        self.0.set_write_timeout(Some(timeout))?;
-        self.0.write_all(&incarnation.to_le_bytes())?;
-        let mut answer = [0];
-        self.0.read_exact(&mut answer)?;
-        Ok(answer[0])
+    /// The job begins: from now on a guard that ends without its last word may have left something. A coroner that has ended
+    /// certifies nothing, and needs no word.
+    pub fn begin(&mut self) {
+        let _ = self.0.write_all(&[BEGINS]);
     }
 
     /// Nothing of the job is left. Without this word the death of the node is never certified.
     pub fn leave_clean(mut self) {
-        let _ = self.0.write_all(&[CLEAN]); // a coroner that has ended needs no word
+        let _ = self.0.write_all(&[CLEAN]);
     }
 }
 
-/// Half of a time, which is not zero: the system would take that for no limit.
-fn half(timeout: Duration) -> Duration {
-    (timeout / 2).max(Duration::from_nanos(1))
-}
-
-/// Connects to the coroner; none if it is gone and has certified nothing.
-///
-/// A coroner that certifies a death removes the file before it closes the socket. So one whose file is still there was
-/// killed, or ended in silence. The first refusal may have come between the two steps, the second one may not.
-fn connect(at: &Register, timeout: Duration) -> io::Result<Option<UnixStream>> {
-    let is_refused = |error: &io::Error| error.kind() == ErrorKind::ConnectionRefused;
-    let again =
-        |error| if is_refused(&error) { unix::connect(&at.socket, timeout) } else { Err(error) };
-    match unix::connect(&at.socket, timeout).or_else(again) {
-        Err(error) if is_refused(&error) => Ok(None),
-        connected => connected.map(Some),
-    }
-}
-
-/// The coroner's side of all connections.
+/// The coroner's side of all lines.
+#[derive(Default)]
 pub(super) struct Guards {
-    /// None once a death is certified.
-    listener: Option<UnixListener>,
-    incarnation: u64,
-    /// The oldest first.
+    /// Those that have not ended: the node makes one for each guard, of which it has at most 65.
     lines: Vec<Line>,
     is_unclean: bool,
 }
 
-/// One connection.
+/// One line.
 struct Line {
     stream: UnixStream,
-    /// Whether it is a guard's.
-    is_registered: bool,
+    /// Whether the job of its guard has begun.
+    has_begun: bool,
 }
 
-/// What a connection turned out to be.
+/// What became of a line.
 enum Heard {
-    /// Nothing new.
+    /// It goes on.
     Nothing,
-    /// A guard that registered.
-    Guard,
-    /// It is not needed any more.
+    /// Nothing of a job is left: it was clean, or never began.
     Over,
-    /// A guard that ended without a word.
+    /// Its guard ended without a word while the job ran.
     Unclean,
 }
 
 impl Guards {
-    /// Listens in the folder that this process works in.
-    pub fn listen(incarnation: u64, group: Option<u32>) -> io::Result<Guards> {
-        let listener = socket::listen(Path::new(FILE), group)?;
-        Ok(Guards { listener: Some(listener), incarnation, lines: Vec::new(), is_unclean: false })
-    }
-
     /// The descriptors that tell news.
     pub fn fds(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
-        let lines = self.lines.iter().map(|line| line.stream.as_fd());
-        self.listener.iter().map(AsFd::as_fd).chain(lines)
+        self.lines.iter().map(|line| line.stream.as_fd())
     }
 
-    /// Hears all that they have said until now. A guard whose node has died is refused: its job must not begin.
-    pub fn hear(&mut self, node_lives: bool) {
-        while let Some(Ok((stream, _))) = self.listener.as_ref().map(UnixListener::accept) {
-            self.take(stream);
-        }
-        let lines = std::mem::take(&mut self.lines);
-        for mut line in lines {
-            match line.hear(self.incarnation, node_lives) {
-                Heard::Nothing => self.lines.push(line),
-                Heard::Guard => self.lines.push(Line { is_registered: true, ..line }),
-                Heard::Over => {}
-                Heard::Unclean => self.is_unclean = true,
-            }
-        }
+    /// Takes the line of a guard in.
+    ///
+    /// # Errors
+    /// The error of the system: nobody would know then what is left of the job.
+    pub fn take(&mut self, line: OwnedFd) -> io::Result<()> {
+        let stream = UnixStream::from(line);
+        stream.set_nonblocking(true)?;
+        self.lines.push(Line { stream, has_begun: false });
+        Ok(())
     }
 
-    /// Takes a connection in; the oldest one goes that has not registered, if there are too many.
-    fn take(&mut self, stream: UnixStream) {
-        if self.lines.len() >= MOST {
-            match self.lines.iter().position(|line| !line.is_registered) {
-                Some(oldest) => _ = self.lines.remove(oldest),
-                None => return,
+    /// Hears all that they have said until now.
+    pub fn hear(&mut self) {
+        let is_unclean = &mut self.is_unclean;
+        self.lines.retain_mut(|line| match line.hear() {
+            Heard::Nothing => true,
+            Heard::Over => false,
+            Heard::Unclean => {
+                *is_unclean = true;
+                false
             }
-        }
-        if stream.set_nonblocking(true).is_ok() {
-            self.lines.push(Line { stream, is_registered: false });
-        }
+        });
     }
 
     /// Whether a guard vanished without its last word: something of its job may be left.
@@ -179,40 +97,28 @@ impl Guards {
         self.is_unclean
     }
 
-    /// Whether nothing is left of any job.
+    /// Whether nothing is left of any job, and none can begin.
     pub fn are_clean(&self) -> bool {
-        !self.is_unclean && !self.lines.iter().any(|line| line.is_registered)
-    }
-
-    /// From now on no guard registers. The file goes first: a guard that finds it and is refused may begin.
-    pub fn close(&mut self) -> io::Result<()> {
-        if self.listener.is_some() {
-            std::fs::remove_file(FILE)?;
-            self.listener = None;
-            self.lines.clear();
-        }
-        Ok(())
+        !self.is_unclean && self.lines.is_empty()
     }
 }
 
 impl Line {
-    /// Reads what was said, and answers it.
-    fn hear(&mut self, incarnation: u64, node_lives: bool) -> Heard {
-        let mut word = [0; 16];
-        let later = [ErrorKind::WouldBlock, ErrorKind::Interrupted];
-        let said = match self.stream.read(&mut word) {
-            Err(error) if later.contains(&error.kind()) => return Heard::Nothing,
-            said => said.map_or(&[][..], |count| &word[..count]),
-        };
-        if self.is_registered {
-            return if said == [CLEAN] { Heard::Over } else { Heard::Unclean };
-        }
-        let may = node_lives && said == incarnation.to_le_bytes();
-        let answer = if may { REGISTERED } else { REFUSED };
-        // A guard that does not hear the answer begins nothing.
-        match self.stream.write_all(&[answer]) {
-            Ok(()) if may => Heard::Guard,
-            _ => Heard::Over,
+    /// Reads what was said.
+    fn hear(&mut self) -> Heard {
+        let mut words = [0; 16];
+        loop {
+            let said = match self.stream.read(&mut words) {
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Nothing,
+                said => said.map_or(&[][..], |count| &words[..count]),
+            };
+            match said {
+                [BEGINS] => self.has_begun = true,
+                [CLEAN] | [BEGINS, CLEAN] => return Heard::Over,
+                [] if !self.has_begun => return Heard::Over,
+                _ => return Heard::Unclean,
+            }
         }
     }
 }

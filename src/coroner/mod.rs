@@ -8,9 +8,9 @@
 //! | file | who uses it | does |
 //! |---|---|---|
 //! | [`attending`] | the node | starts the coroner, tells it of another listening socket, dismisses it |
-//! | [`guards`] | a guard, the coroner | registers a guard before its job begins, and hears its last word |
+//! | [`guards`] | a guard, the coroner | the line between the two, which the node makes: when a job begins, and the last word |
 //! | [`estate`] | the next node of this member, the coroner | hands over the listening socket, and the certificate |
-//! | `still` | a guard, the next node | kills a coroner that stands still |
+//! | `still` | the next node | kills a coroner that stands still |
 //! | `work`, `answers` | the coroner | waits, and answers dials |
 //!
 //! The node starts it as `electd coroner NODE`, in the folder of its state, with the pair as its stdin.
@@ -20,7 +20,7 @@ mod answers;
 pub mod attending;
 pub mod estate;
 pub mod guards;
-mod passing;
+pub mod passing;
 mod socket;
 mod still;
 mod words;

@@ -7,9 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::cmsg_space;
 use rustix::io::retry_on_intr;
 use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
+    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, ReturnFlags, SendAncillaryBuffer,
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
+
+use crate::limits::MORE_FILES;
 
 /// The most descriptors that a message carries.
 const MOST: usize = crate::net::MOST_SOCKETS;
@@ -32,21 +34,41 @@ pub fn send(to: impl AsFd, bytes: &[u8], given: &[BorrowedFd<'_>]) -> io::Result
 /// Receives a message, and the descriptors that came with it. Its length is 0 if the other side has ended.
 ///
 /// # Errors
-/// The error of the system.
+/// The error of the system, and one if a descriptor was lost on the way.
 pub fn receive(from: impl AsFd, bytes: &mut [u8]) -> io::Result<(usize, Vec<OwnedFd>)> {
+    let Received { count, given } = receive_all(from, bytes)?;
+    Ok((count, given?))
+}
+
+/// A message, or a part of a stream.
+pub struct Received {
+    /// Its length; 0 if the other side has ended.
+    pub count: usize,
+    /// The descriptors that came with it, unless any was lost on the way.
+    pub given: io::Result<Vec<OwnedFd>>,
+}
+
+/// Receives a message, or a part of a stream, although descriptors that came with it may be lost.
+///
+/// # Errors
+/// The error of the system.
+pub fn receive_all(from: impl AsFd, bytes: &mut [u8]) -> io::Result<Received> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = RecvAncillaryBuffer::new(&mut space);
-    let count = retry_on_intr(|| {
+    let received = retry_on_intr(|| {
         let into = &mut [IoSliceMut::new(bytes)];
-        Ok(recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
+        recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)
     })?;
-    let mut given = Vec::new();
-    for message in beside.drain() {
-        if let RecvAncillaryMessage::ScmRights(more) = message {
-            given.extend(more);
-        }
-    }
-    Ok((count, given))
+    let given = beside.drain().filter_map(|message| match message {
+        RecvAncillaryMessage::ScmRights(given) => Some(given),
+        _ => None,
+    });
+    let given: Vec<OwnedFd> = given.flatten().collect();
+    let is_cut = received.flags.contains(ReturnFlags::CTRUNC);
+    let lost =
+        || io::Error::other(format!("a descriptor that was passed here got lost: {MORE_FILES}"));
+    let given = if is_cut { Err(lost()) } else { Ok(given) };
+    Ok(Received { count: received.bytes, given })
 }
 
 #[cfg(test)]

@@ -5,10 +5,11 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+use nix::sys::socket::getsockopt;
+use nix::sys::socket::sockopt::PeerCredentials;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::retry_on_intr;
-use rustix::net::sockopt::socket_peercred;
-use rustix::process::{PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::time::Timespec;
 
 /// Waits for the end of the coroner on the other side, and kills it if that takes longer than `timeout`. A killed one
@@ -18,14 +19,26 @@ use rustix::time::Timespec;
 /// # Errors
 /// If it may not be killed, as it belongs to another user, or is not gone for all that.
 pub fn end(stream: &UnixStream, timeout: Duration, gone: Duration) -> io::Result<bool> {
-    let pid = socket_peercred(stream)?.pid;
     // While the connection is open, this is the number of the process that accepts there, and of no other.
+    let Some(pid) = Pid::from_raw(getsockopt(stream, PeerCredentials)?.pid()) else {
+        return end_elsewhere(stream, timeout);
+    };
     let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
     if has_ended(&coroner, timeout) || is_closed(stream) {
         return Ok(false);
     }
     pidfd_send_signal(&coroner, Signal::KILL)?;
     if has_ended(&coroner, gone) { Ok(true) } else { Err(io::ErrorKind::TimedOut.into()) }
+}
+
+/// The same of a coroner in another PID namespace, which has no number here: nobody here can kill it.
+fn end_elsewhere(stream: &UnixStream, timeout: Duration) -> io::Result<bool> {
+    if tells(stream, PollFlags::RDHUP, timeout) {
+        return Ok(false);
+    }
+    Err(io::Error::other(
+        "it does not end, and runs in another PID namespace (a container?): end `electd coroner` there",
+    ))
 }
 
 fn has_ended(process: &impl AsFd, timeout: Duration) -> bool {
@@ -46,8 +59,6 @@ pub(super) fn tells(of: &impl AsFd, what: PollFlags, timeout: Duration) -> bool 
 #[cfg(test)]
 mod tests {
     use std::process::{Command, Stdio};
-
-    use rustix::process::Pid;
 
     use super::*;
 
@@ -76,5 +87,15 @@ mod tests {
         assert!(tells(&stream, PollFlags::RDHUP, LONG));
         assert!(is_closed(&stream));
         assert!(!end(&stream, Duration::ZERO, LONG).unwrap());
+    }
+
+    /// As of a container that shares the state: the kernel gives its number as 0.
+    #[test]
+    fn one_of_another_pid_namespace_is_waited_for_and_cannot_be_killed() {
+        let (stream, far) = UnixStream::pair().unwrap();
+        let error = end_elsewhere(&stream, Duration::ZERO).unwrap_err().to_string();
+        assert!(error.starts_with("it does not end, and runs in another PID namespace"), "{error}");
+        drop(far);
+        assert!(!end_elsewhere(&stream, LONG).unwrap());
     }
 }

@@ -17,6 +17,8 @@ pub enum Order {
     Attend(Charge),
     /// The node listens on these sockets from now on.
     Listen,
+    /// A guard of a job gets the other end of the line that comes with this ([`super::guards`]).
+    Guard,
     /// No death is to be certified: the coroner ends.
     Dismiss,
 }
@@ -26,9 +28,6 @@ pub enum Order {
 pub struct Charge {
     /// The frame of the certificate.
     pub dead: Vec<u8>,
-    pub incarnation: u64,
-    /// The group whose users may run jobs beside the node.
-    pub group: Option<u32>,
     pub failure: Duration,
     pub lease: Duration,
 }

@@ -74,7 +74,7 @@ impl Coroner {
         Ok(Coroner {
             node,
             terms,
-            guards: Guards::listen(charge.incarnation, charge.group)?,
+            guards: Guards::default(),
             heirs: Heirs::listen()?,
             charge,
             listeners: given.into_iter().map(TcpListener::from).collect(),
@@ -94,9 +94,9 @@ impl Coroner {
             }
             // What asks next came after the last words of guards: the locks of their jobs are free.
             let is_asked = self.heirs.have_asked();
-            self.guards.hear(self.death.is_none());
+            self.guards.hear();
             if self.guards.is_unclean() {
-                return Ok(()); // for ever silent, and a guard that begins finds nobody
+                return Ok(()); // for ever silent
             }
             if self.death.is_some() {
                 if self.guards.are_clean() {
@@ -130,6 +130,9 @@ impl Coroner {
                     (Order::Listen, given) => {
                         self.listeners = given.into_iter().map(TcpListener::from).collect();
                     }
+                    (Order::Guard, given) => {
+                        given.into_iter().try_for_each(|line| self.guards.take(line))?;
+                    }
                     _ => return Ok(true),
                 },
             }
@@ -139,7 +142,6 @@ impl Coroner {
     /// Nothing of the node is left: answers all that ask.
     fn certify(&mut self) -> io::Result<()> {
         if !self.is_certified {
-            self.guards.close()?;
             self.is_certified = true;
         }
         self.answers.tend();
@@ -195,7 +197,7 @@ mod tests {
     fn it_answers_for_sixteen_leases_and_after_term_for_the_failure_time_if_that_is_less() {
         let time = |failure, lease, is_termed| {
             let [failure, lease] = [failure, lease].map(Duration::from_millis);
-            let charge = Charge { dead: Vec::new(), incarnation: 7, group: None, failure, lease };
+            let charge = Charge { dead: Vec::new(), failure, lease };
             time_to_answer(&charge, is_termed).as_millis()
         };
         assert_eq!((time(9000, 1000, false), time(9000, 1000, true)), (16_000, 9000));

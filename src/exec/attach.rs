@@ -6,11 +6,12 @@
 //! | `exec-N-in` | reads what the other says | the connection |
 //!
 //! A process that dies while its command runs is not the end of the command. Its guard then kills the command, and
-//! holds a lock on `exec-N.lock` until nothing of the command is left. Only after that the leadership may go.
+//! holds a lock on `exec-N.lock` until nothing of the command is left. Only after that the leadership may go. The node opens
+//! that file and passes the descriptor on, with one of the line to its coroner.
 
 use std::collections::BTreeMap;
-use std::fs::{self, Permissions};
-use std::io::{self, BufReader, ErrorKind, Write};
+use std::fs::{self, File, Permissions};
+use std::io::{self, BufReader, Write};
 use std::net::Shutdown;
 use std::os::unix::fs::{PermissionsExt, fchown};
 use std::os::unix::net::UnixStream;
@@ -24,11 +25,12 @@ use crossbeam::channel::{Sender, bounded};
 use crossbeam::select;
 use log::warn;
 use parking_lot::Mutex;
-use rustix::fs::Mode;
 
 use super::address::spec::Address;
+use super::equipment::Equipment;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
+use crate::coroner::passing;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
 use crate::node::{Attendance, NodeHandle};
@@ -114,9 +116,10 @@ impl Attached {
         })?;
         stream.set_write_timeout(Some(WRITE))?;
         let lock = lock::of_exec(&self.state, number);
-        self.make(&lock).map_err(|error| {
-            io::Error::new(error.kind(), format!("cannot make {}: {error}", lock.display()))
-        })?;
+        // What a killed node left is not needed any more. Where the folder is another user's, it may be a link.
+        let name = lock.file_name().unwrap_or_default().to_string_lossy();
+        let _ = Folder::open(&self.state).and_then(|folder| folder.remove(&name));
+        drop(lock::take(&lock)); // it shows that the number is taken; an error is told when a command is about to begin
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
@@ -125,48 +128,46 @@ impl Attached {
         Ok(())
     }
 
-    /// Makes the file of a lock: by the node's user, so that the node may look at it. The users of the control group
-    /// only read it.
-    fn make(&self, lock: &Path) -> io::Result<()> {
-        let name = lock.file_name().unwrap_or_default().to_string_lossy();
-        let folder = Folder::open(&self.state)?;
-        // What a killed node left is not needed any more. Where the folder is another user's, it may be anything.
-        match folder.remove(&name) {
-            Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
-            _ => {}
+    /// What the guard of a command needs that is about to begin. An older `exec` takes no descriptors, so that its guard
+    /// opens the file: the users of the control group may read that, and nobody certifies the death of this node.
+    fn equip(&self, lock: &Path, takes: bool) -> io::Result<(Option<Equipment>, File)> {
+        if takes {
+            let equipment = Equipment::new(lock, &self.attendance)?;
+            let watch = lock::watch(&equipment.lock)?;
+            return Ok((Some(equipment), watch));
         }
-        let file = folder.create(&name, Mode::RUSR | Mode::WUSR)?;
-        if self.group.is_some() {
-            fchown(&file, None, self.group)?;
+        let file = lock::take(lock)?;
+        if let Some(group) = self.group {
+            fchown(&file, None, Some(group))?;
             file.set_permissions(Permissions::from_mode(0o640))?;
         }
-        Ok(())
+        Ok((None, lock::watch(&file)?))
     }
 
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let mut line =
-            Serving { attached: self, stream, hold: None, reported: None, renewal: None };
-        if let Err(error) = line.run(number, input, lock) {
+        let (hold, watch, reported, renewal) = (None, None, None, None);
+        let mut line = Serving { attached: self, stream, lock, hold, watch, reported, renewal };
+        if let Err(error) = line.run(number, input) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);
-        if let Some(hold) = line.hold.take() {
-            self.await_guard(lock);
+        if let (Some(hold), Some(watch)) = (line.hold.take(), line.watch.take()) {
+            self.await_guard(&watch);
             drop(hold);
         }
         let _ = fs::remove_file(lock); // no other connection gets this number before this thread has ended
     }
 
     /// Until nothing of the command of a dead process is left.
-    fn await_guard(&self, lock: &Path) {
+    fn await_guard(&self, lock: &File) {
         warn!("electd exec ended while its command ran: its guard ends that first");
         while !self.closing.load(Ordering::SeqCst) {
             match lock::is_free(lock) {
                 Ok(true) => return,
                 Ok(false) => thread::sleep(LOOK),
                 Err(error) => {
-                    warn!("cannot look whether the command has ended: {}: {error}", lock.display());
+                    warn!("cannot look whether the command has ended: {error}");
                     return;
                 }
             }
@@ -194,7 +195,11 @@ fn join(line: Line) {
 struct Serving<'a> {
     attached: &'a Attached,
     stream: &'a UnixStream,
+    /// The path of the file that is locked while its command runs.
+    lock: &'a Path,
     hold: Option<Hold>,
+    /// While it holds the leadership: that file.
+    watch: Option<File>,
     /// The last reported epoch and end of the leadership; (0, 0) for none.
     reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
@@ -202,15 +207,15 @@ struct Serving<'a> {
 }
 
 impl Serving<'_> {
-    fn run(&mut self, number: u64, input: UnixStream, lock: &Path) -> io::Result<()> {
+    fn run(&mut self, number: u64, input: UnixStream) -> io::Result<()> {
         let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
         let mut stream = self.stream;
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
-        let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
         let (clock, takes_failures) = (Some(clock::own()), true);
-        let coroner = self.attached.attendance.register().map(|at| at.incarnation);
-        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures, coroner };
+        let gives = true;
+        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures, gives };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -254,16 +259,38 @@ impl Serving<'_> {
         words::write(self.stream, &word)
     }
 
+    /// Whether the leadership is held now, and with it what the guard needs.
+    fn answer(&mut self, takes: bool) -> io::Result<()> {
+        let equipped = self.hold.as_ref().map(|_| self.attached.equip(self.lock, takes));
+        let equipment = match equipped {
+            Some(Ok((equipment, watch))) => {
+                self.watch = Some(watch);
+                equipment
+            }
+            Some(Err(error)) => {
+                self.hold = None;
+                let why = error.to_string();
+                warn!("no command of electd exec can begin: {why}");
+                let answer = if takes { FromNode::Unable(why) } else { FromNode::Held(false) };
+                return words::write(self.stream, &answer);
+            }
+            None => None,
+        };
+        let line = words::line(&FromNode::Held(self.hold.is_some()))?;
+        let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();
+        passing::send(self.stream, &line, &given)
+    }
+
     fn obey(&mut self, word: &FromExec) -> io::Result<()> {
         let node = &self.attached.node;
         match word {
-            FromExec::Hold { registers, .. } if !registers && !self.attached.attendance.waive() => {
+            FromExec::Hold { takes, .. } if !takes && !self.attached.attendance.waive() => {
                 words::write(self.stream, &FromNode::Held(false)) // nobody would wait for its guard
             }
-            FromExec::Hold { most_ms, .. } => {
+            FromExec::Hold { most_ms, takes } => {
                 self.hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
                 self.tell()?; // as it stands now that it is held
-                words::write(self.stream, &FromNode::Held(self.hold.is_some()))
+                self.answer(*takes)
             }
             FromExec::Ended => {
                 self.hold = None;

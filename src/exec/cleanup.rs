@@ -109,7 +109,7 @@ mod tests {
         let written =
             Command::new("sh").args(["-c", write]).arg(folder).arg(script).status().unwrap();
         assert!(written.success());
-        Plan { cleanup: Some(folder.join("cleanup")), ..plan() }
+        Plan { cleanup: Some(folder.join("cleanup")), node: "a".to_owned(), ..plan() }
     }
 
     const LONG: Duration = Duration::from_secs(1000);

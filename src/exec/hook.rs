@@ -16,7 +16,6 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::config::HooksConfig;
 use crate::node::events::Event;
-use crate::rank::HELPER;
 use crate::rank::children;
 
 /// How many lines of one run are logged, and how many bytes of a line.
@@ -100,7 +99,7 @@ fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Chil
         .env("ELECTD_LEADER", event.leader.as_deref().unwrap_or_default())
         .env("ELECTD_EPOCH", event.epoch.to_string())
         .env("ELECTD_MEMBER", event.member.as_deref().unwrap_or_default())
-        .env(HELPER.0, HELPER.1)
+        .envs([children::mark()])
         .process_group(0)
         .stdin(Stdio::piped())
         .stdout(input.try_clone()?)
@@ -271,7 +270,11 @@ pub(super) mod tests {
         assert_eq!(ended, Some(Ended::Well));
         assert_eq!(
             lines,
-            ["hook: member_down hc a b 7 c 1".to_owned(), format!("hook: {json}")].map(info)
+            [
+                format!("hook: member_down hc a b 7 c {}", children::mark().1),
+                format!("hook: {json}")
+            ]
+            .map(info)
         );
         let (ended, lines) = ran("echo \"<$ELECTD_LEADER><$ELECTD_MEMBER>\"; read event; exit 3");
         assert_eq!(ended, Ended::Badly("exited with code 3".to_owned()));

@@ -17,7 +17,8 @@ use rustix::process::{Signal, pidfd_send_signal};
 
 use super::address::netlink::LIFETIME;
 use super::alarms::Alarms;
-use super::guard::{BY_DEADLINE, NO_ADDRESS};
+use super::equipment::Equipment;
+use super::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use super::leader::Leader;
 use super::order::Order;
 use super::plan::Plan;
@@ -36,8 +37,11 @@ const UNANSWERED: Duration = LIFETIME;
 /// How often a guard with addresses is to answer.
 const QUESTION: Duration = Duration::from_secs(1);
 
+/// The longest reason of a guard that failed, in bytes.
+const LONGEST_REASON: usize = 500;
+
 /// How one job ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobEnd {
     /// By itself, with this exit code.
     ByItself(u8),
@@ -49,6 +53,8 @@ pub enum JobEnd {
     GuardLost,
     /// Since its guard could not hold an address.
     NoAddress,
+    /// Since this host cannot run it now, for this reason: it did not begin, or its guard failed.
+    Failed(String),
 }
 
 /// What a guard left to this process.
@@ -83,19 +89,24 @@ pub struct Job<'a, L> {
     overruled: bool,
     /// The command is to end since this process is.
     stopped: bool,
+    /// Why the guard failed, as it said.
+    reason: Vec<u8>,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
-    /// Has a guard begin that waits for that, or a new one, and by it the command.
+    /// Has a guard begin that waits for that, or a new one, and by it the command. From then on the guard alone has this
+    /// equipment.
     pub fn start(
         node: &'a L,
         plan: &'a Plan,
         leadership: &'a Leadership,
+        equipment: Equipment,
         ready: Option<Ready>,
     ) -> io::Result<Job<'a, L>> {
-        let begun = ready.filter(Ready::is_there).and_then(|ready| ready.begin(leadership).ok());
-        let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership), Ok);
-        let begun = begun?;
+        let ready = ready.filter(Ready::is_there);
+        let begun = ready.and_then(|ready| ready.begin(leadership, &equipment).ok());
+        let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership, &equipment), Ok)?;
+        drop(equipment);
         let (epoch, number) = (leadership.epoch(), begun.guard.as_raw_nonzero());
         info!("{} in epoch {epoch}, guard {number}", words(plan));
         Ok(Job::begun(node, plan, leadership, begun))
@@ -118,6 +129,7 @@ impl<'a, L: Leader> Job<'a, L> {
             late_since: None,
             overruled: false,
             stopped: false,
+            reason: Vec::new(),
         }
     }
 
@@ -212,10 +224,18 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Whether a guard with addresses has not answered for long.
     fn is_frozen(&mut self) -> bool {
-        while self.line.read(&mut [0; 64]).is_ok_and(|count| count > 0) {
-            self.asked = None;
-        }
+        self.hear();
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
+    }
+
+    /// Takes what the guard has said: a zero for each order, and why it failed.
+    fn hear(&mut self) {
+        let mut bytes = [0; 64];
+        while let Ok(count @ 1..) = self.line.read(&mut bytes) {
+            self.asked = None;
+            self.reason.extend(bytes[..count].iter().filter(|byte| **byte != 0));
+            self.reason.truncate(LONGEST_REASON);
+        }
     }
 
     /// How long to wait until an action is due that no event triggers.
@@ -232,7 +252,8 @@ impl<'a, L: Leader> Job<'a, L> {
         late.into_iter().chain(question).min()
     }
 
-    fn end(&self, status: ExitStatus) -> (Left, JobEnd) {
+    fn end(&mut self, status: ExitStatus) -> (Left, JobEnd) {
+        self.hear();
         let is_valid = self.leadership.is_valid();
         let ended = Ended {
             status,
@@ -241,10 +262,11 @@ impl<'a, L: Leader> Job<'a, L> {
             stopped: self.stopped && is_valid,
             has_command: !self.plan.command.is_empty(),
         };
-        let (left, end) = ended.verdict();
-        match end {
+        let (left, mut end) = ended.verdict();
+        match &mut end {
             JobEnd::WithLeadership => info!("the job has ended, since the leadership does"),
             JobEnd::ByItself(code) => info!("the job ended by itself, with code {code}"),
+            JobEnd::Failed(why) => *why = String::from_utf8_lossy(&self.reason).into_owned(),
             _ => {}
         }
         (left, end)
@@ -270,6 +292,12 @@ impl Ended {
         let signal = self.status.signal();
         match self.status.code().and_then(|code| u8::try_from(code).ok()) {
             _ if signal == Some(NO_ADDRESS.as_raw()) => (Left::Something, JobEnd::NoAddress),
+            _ if signal == Some(FAILED.as_raw()) && self.ordered_to_end => {
+                (Left::Something, JobEnd::WithLeadership)
+            }
+            _ if signal == Some(FAILED.as_raw()) => {
+                (Left::Something, JobEnd::Failed(String::new()))
+            }
             _ if signal == Some(BY_DEADLINE.as_raw()) && self.stopped => {
                 (Left::Something, JobEnd::WithStop(128 + 15))
             }

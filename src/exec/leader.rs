@@ -1,14 +1,18 @@
 //! The node that a job runs for, in this process or in another, as the job needs it.
 
+use std::io;
 use std::ops::Deref;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crossbeam::channel::Receiver;
 use log::warn;
 
-use crate::node::NodeHandle;
+use super::equipment::Equipment;
+use super::lock;
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
+use crate::node::{Attendance, NodeHandle};
 
 /// A node that may lead.
 pub trait Leader {
@@ -25,6 +29,12 @@ pub trait Leader {
     /// possible now.
     fn hold(&self, most: Duration) -> Option<Self::Hold>;
 
+    /// What the guard of a job needs that begins under this hold, asked for once. Nothing of the job has begun.
+    ///
+    /// # Errors
+    /// With the reason why no job can begin.
+    fn equip(&self, hold: &mut Self::Hold) -> io::Result<Equipment>;
+
     /// Has it hand over, if another can lead.
     fn hand_over(&self);
 
@@ -35,29 +45,49 @@ pub trait Leader {
     fn is_gone(&self) -> bool;
 }
 
-impl Leader for NodeHandle {
+/// The node of this process, as its job needs it.
+pub struct OwnNode {
+    node: NodeHandle,
+    attendance: Attendance,
+    /// The file that is locked while anything of a job runs.
+    lock: PathBuf,
+}
+
+impl OwnNode {
+    /// The node whose state is in this folder.
+    pub(crate) fn new(node: NodeHandle, attendance: Attendance, state: &Path) -> OwnNode {
+        OwnNode { node, attendance, lock: lock::path(state) }
+    }
+}
+
+impl Leader for OwnNode {
     type Hold = Hold;
 
     fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
-        self.leadership_changes()
+        self.node.leadership_changes()
     }
 
     fn leadership(&self) -> Option<Leadership> {
-        self.leadership()
+        self.node.leadership()
     }
 
     fn hold(&self, most: Duration) -> Option<Hold> {
-        self.hold_for(most).ok()
+        self.node.hold_for(most).ok()
+    }
+
+    fn equip(&self, _: &mut Hold) -> io::Result<Equipment> {
+        Equipment::new(&self.lock, &self.attendance)
     }
 
     fn hand_over(&self) {
-        if let Err(error) = self.command(Command::Resign { to: None }, Duration::from_secs(1)) {
+        let order = Command::Resign { to: None };
+        if let Err(error) = self.node.command(order, Duration::from_secs(1)) {
             warn!("this node leads on: {error}");
         }
     }
 
     fn stand_back(&self, reason: &str) {
-        self.stand_back(reason);
+        self.node.stand_back(reason);
     }
 
     fn is_gone(&self) -> bool {

@@ -3,9 +3,14 @@
 //! The guard holds a lock on a file in the member's state folder for as long as any process of its job
 //! runs. Otherwise a node that was killed and restarted immediately would tell the others that it no
 //! longer leads, before its guard has ended the job.
+//!
+//! The node opens and locks the file, and hands the guard that very descriptor (`equipment.rs`): a guard that opened a path
+//! might find another file there. Nobody but the user of the node can open it, as whoever can open a file can lock it.
 
-use std::fs::{self, File, TryLockError};
+use std::fs::{self, File, Permissions, TryLockError};
 use std::io::{self, ErrorKind};
+use std::os::fd::AsRawFd;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -19,6 +24,9 @@ const FILE: &str = "job.lock";
 const EXEC: &str = "exec-";
 const END: &str = ".lock";
 
+/// Who may do what with such a file.
+const MODE: u32 = 0o600;
+
 /// Between two looks at a lock that another process holds.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -28,10 +36,31 @@ pub fn path(state: &Path) -> PathBuf {
     state.join(FILE)
 }
 
-/// Takes the lock. It is held until the file is closed.
+/// Makes the file if it is not there, for the user of this process alone, and takes the lock. That is held until every
+/// copy of the descriptor, by which nobody can write, is closed.
 pub(super) fn take(path: &Path) -> io::Result<File> {
-    // Users of the control group may only read the file. No link is followed: the folder may be another user's.
-    let file = file::open_or_create(path).or_else(|_| file::open(path))?;
+    let unable = |error| io::Error::other(format!("cannot lock {}: {error}", path.display()));
+    match file::open_or_create(path) {
+        Ok(file) => restrict(&file),
+        // A file that is there can be locked nevertheless.
+        Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem && path.exists() => {}
+        Err(error) => return Err(unable(error)),
+    }
+    lock(file::open(path).map_err(unable)?, path)
+}
+
+/// A file of an older version.
+fn restrict(file: &File) {
+    let _ = file.set_permissions(Permissions::from_mode(MODE)); // another user's stays as it is
+}
+
+/// Takes the lock of a file that another process has made.
+pub(super) fn take_made(path: &Path) -> io::Result<File> {
+    let unable = |error| io::Error::other(format!("cannot lock {}: {error}", path.display()));
+    lock(file::open(path).map_err(unable)?, path)
+}
+
+fn lock(file: File, path: &Path) -> io::Result<File> {
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {
@@ -41,18 +70,30 @@ pub(super) fn take(path: &Path) -> io::Result<File> {
     }
 }
 
+/// Another descriptor of the same file, by which this process sees whether the lock is free. That its name may lead to
+/// another file by now does not matter.
+pub(super) fn watch(file: &File) -> io::Result<File> {
+    File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+}
+
 /// The lock of the command that the process of this number has run: `electd exec`, attached to the member whose
 /// state is in this folder.
 pub(super) fn of_exec(state: &Path, number: u64) -> PathBuf {
     state.join(format!("{EXEC}{number}{END}"))
 }
 
-/// Whether the lock is free.
-pub(super) fn is_free(path: &Path) -> io::Result<bool> {
-    match file::open(path).map(|file| file.try_lock()) {
-        Ok(Ok(())) => Ok(true),
-        Ok(Err(TryLockError::WouldBlock)) => Ok(false),
-        Ok(Err(TryLockError::Error(error))) => Err(error),
+/// Whether the lock is free. The caller closes the file then, as it has the lock.
+pub(super) fn is_free(file: &File) -> io::Result<bool> {
+    match file.try_lock() {
+        Ok(()) => Ok(true),
+        Err(TryLockError::WouldBlock) => Ok(false),
+        Err(TryLockError::Error(error)) => Err(error),
+    }
+}
+
+fn is_path_free(path: &Path) -> io::Result<bool> {
+    match file::open(path) {
+        Ok(file) => is_free(&file),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }
@@ -66,7 +107,7 @@ pub(super) fn is_free(path: &Path) -> io::Result<bool> {
 pub fn await_free(state: &Path, timeout: Duration) -> io::Result<Option<PathBuf>> {
     let begin = Instant::now();
     for lock in all(state)? {
-        while !is_free(&lock)? {
+        while !is_path_free(&lock)? {
             if begin.elapsed() > timeout {
                 return Ok(Some(lock));
             }
@@ -114,10 +155,12 @@ mod tests {
     fn a_lock_that_is_not_there_is_free_and_one_that_cannot_be_looked_at_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = path(folder.path());
-        assert!(is_free(&file).unwrap() && await_free(&file, Duration::ZERO).unwrap().is_none());
+        assert!(
+            is_path_free(&file).unwrap() && await_free(&file, Duration::ZERO).unwrap().is_none()
+        );
         fs::write(&file, "").unwrap();
-        assert!(is_free(&file).unwrap());
-        assert!(is_free(&file.join("deeper")).is_err());
+        assert!(is_path_free(&file).unwrap());
+        assert!(is_path_free(&file.join("deeper")).is_err());
         assert!(await_free(&file, Duration::ZERO).is_err(), "the folder is a file");
         assert!(take(&file.join("deeper")).is_err());
         let first = folder.path().join("first");
@@ -131,12 +174,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (lock, other) = (path(folder.path()), folder.path().join("other"));
         symlink(&other, &lock).unwrap();
-        assert!(take(&lock).is_err() && is_free(&lock).is_err());
+        assert!(take(&lock).is_err() && is_path_free(&lock).is_err());
         fs::write(&other, "theirs").unwrap();
-        assert!(take(&lock).is_err() && is_free(&lock).is_err());
+        assert!(take(&lock).is_err() && is_path_free(&lock).is_err());
         fs::remove_file(&lock).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&lock).status().unwrap();
-        assert!(made.success() && take(&lock).is_err() && is_free(&lock).is_err());
+        assert!(made.success() && take(&lock).is_err() && is_path_free(&lock).is_err());
         fs::remove_file(&lock).unwrap();
         let held = take(&lock).unwrap();
         assert_eq!(held.metadata().unwrap().permissions().mode() & 0o777, 0o600);

@@ -3,22 +3,17 @@
 //! No order says when the leadership ends: the guard gets the alarms with its first order. And none holds a moment,
 //! which a guard in another time namespace would take for another one.
 
-use std::io::{self, IoSlice, IoSliceMut};
-use std::mem::MaybeUninit;
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
-use rustix::cmsg_space;
-use rustix::io::{Errno, retry_on_intr};
-use rustix::net::{
-    RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, SendAncillaryBuffer,
-    SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
-};
 use rustix::process::Pid;
 
 use super::alarms::{Alarm, Alarms};
+use super::equipment::Equipment;
 use crate::core::types::Time;
+use crate::coroner::passing::{self, Received};
 use crate::node::now;
 
 /// An order to a guard while its job runs.
@@ -84,41 +79,38 @@ impl Begin {
         Begin { epoch: number(bytes, 0), group }
     }
 
-    /// Says so to a guard that waits, and gives it the alarms that it acts by.
+    /// Says so to a guard that waits, and gives it the alarms that it acts by and its equipment.
     ///
     /// # Errors
     /// The error of the system, for one where the guard has ended.
-    pub fn send(self, guard: &UnixStream, alarms: &Alarms) -> io::Result<()> {
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
-        let mut beside = SendAncillaryBuffer::new(&mut space);
-        let given = [alarms.term.as_fd(), alarms.kill.as_fd()];
-        beside.push(SendAncillaryMessage::ScmRights(&given));
-        // So few bytes are sent as a whole.
-        sendmsg(guard, &[IoSlice::new(&self.bytes())], &mut beside, SendFlags::NOSIGNAL)?;
-        Ok(())
+    pub fn send(
+        self,
+        guard: &UnixStream,
+        alarms: &Alarms,
+        equipment: &Equipment,
+    ) -> io::Result<()> {
+        let alarms = [alarms.term.as_fd(), alarms.kill.as_fd()].into_iter();
+        let given: Vec<_> = alarms.chain(equipment.fds()).collect();
+        passing::send(guard, &self.bytes(), &given) // so few bytes are sent as a whole
     }
 
-    /// Waits for it, and for the alarms of TERM and KILL. None if electd ended, or no longer needs the
+    /// Waits for it, for the alarms of TERM and KILL, and for the equipment. None if electd ended, or no longer needs the
     /// guard.
     ///
-    /// # Errors The error of the system, or one that says that the bytes are no such order.
-    pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2])>> {
+    /// # Errors
+    /// The error of the system, or one that says that the bytes are no such order.
+    pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2], Equipment)>> {
         let mut bytes = [0; Begin::LENGTH];
-        let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(2))];
-        let mut beside = RecvAncillaryBuffer::new(&mut space);
-        let mut receive = || -> Result<usize, Errno> {
-            let into = &mut [IoSliceMut::new(&mut bytes)];
-            Ok(recvmsg(&electd, into, &mut beside, RecvFlags::CMSG_CLOEXEC)?.bytes)
-        };
-        let count = retry_on_intr(&mut receive)?;
-        let given = beside.drain().filter_map(|message| match message {
-            RecvAncillaryMessage::ScmRights(given) => Some(given),
-            _ => None,
-        });
-        let alarms: Vec<Alarm> = given.flatten().map(Alarm::of).collect();
-        match (count, <[Alarm; 2]>::try_from(alarms)) {
-            (0, _) => Ok(None),
-            (Begin::LENGTH, Ok(alarms)) => Ok(Some((Begin::read(&bytes), alarms))),
+        let Received { count, given } = passing::receive_all(electd, &mut bytes)?;
+        if count == 0 {
+            return Ok(None);
+        }
+        let mut given = given?.into_iter();
+        let alarms = [given.next(), given.next()].map(|alarm| alarm.map(Alarm::of));
+        match (count, alarms, Equipment::of(given)) {
+            (Begin::LENGTH, [Some(term), Some(kill)], Some(equipment)) => {
+                Ok(Some((Begin::read(&bytes), [term, kill], equipment)))
+            }
             _ => Err(io::Error::other("this is no word to begin")),
         }
     }
@@ -144,6 +136,7 @@ mod tests {
 
     use super::*;
     use crate::exec::deadlines::Deadlines;
+    use crate::exec::equipment::tests::equipment;
 
     #[test]
     fn each_word_is_read_as_it_was_written() {
@@ -169,10 +162,11 @@ mod tests {
         let (electd, guard) = UnixStream::pair().unwrap();
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(1))).unwrap();
         let begin = Begin { epoch: 7, group: None };
-        begin.send(&electd, &alarms).unwrap();
-        let (received, [term, kill]) = Begin::receive(&guard).unwrap().unwrap();
+        let given = equipment();
+        begin.send(&electd, &alarms, &given).unwrap();
+        let (received, [term, kill], equipment) = Begin::receive(&guard).unwrap().unwrap();
         assert_eq!(received, begin);
-        for alarm in [&term, &kill] {
+        for alarm in [term.as_fd(), kill.as_fd()].into_iter().chain(equipment.fds()) {
             assert!(fcntl_getfd(alarm).unwrap().contains(FdFlags::CLOEXEC), "no command has it");
         }
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
@@ -185,7 +179,7 @@ mod tests {
         let (electd, guard) = UnixStream::pair().unwrap();
         drop(guard);
         assert!(
-            begin.send(&electd, &alarms).is_err(),
+            begin.send(&electd, &alarms, &given).is_err(),
             "the guard has ended: another takes its place"
         );
     }

@@ -6,7 +6,6 @@ use std::time::Duration;
 
 use super::address::spec::Address;
 use super::deadlines::Deadlines;
-use crate::coroner::guards::Register;
 
 /// The command to run and the addresses to hold, and how.
 #[derive(Clone, Debug)]
@@ -31,10 +30,6 @@ pub struct Plan {
     pub returns: bool,
     /// When a job is ended if the leadership is not renewed, where the node does not say for how long a renewal is good.
     pub deadlines: Deadlines,
-    /// The file that the guard locks while anything of the job runs.
-    pub lock: PathBuf,
-    /// Where the guard registers with the coroner of the node, if that has one.
-    pub register: Option<Register>,
     /// The name of the cluster.
     pub cluster: String,
     /// The name of this member.
@@ -64,6 +59,8 @@ pub enum End {
     Lost,
     /// An address could not be held.
     NoAddress,
+    /// This host could not run the command, or its guard failed; the reason was logged.
+    Failed,
     /// The node has ended.
     NodeGone {
         /// Whether the command has run beside it.
@@ -92,11 +89,9 @@ pub(super) mod tests {
             moves: false,
             returns: false,
             deadlines: Deadlines::of_renewal(Duration::from_secs(80)),
-            // The program of the tests, started as a guard, would run other tests: this is no option of it.
-            lock: "--no-guard".into(),
-            register: None,
             cluster: "hc".to_owned(),
-            node: "a".to_owned(),
+            // The program of the tests, started as a guard, would run other tests: this is no option of it.
+            node: "--no-guard".to_owned(),
         }
     }
 

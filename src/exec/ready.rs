@@ -20,6 +20,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use rustix::termios::tcgetpgrp;
 
 use super::alarms::{Alarm, Alarms};
+use super::equipment::Equipment;
 use super::guard::GUARD;
 use super::guard::task::Task;
 use super::order::Begin;
@@ -70,6 +71,7 @@ impl Ready {
             .env("ELECTD_CLUSTER", &plan.cluster)
             .env("ELECTD_NODE", &plan.node)
             .env("ELECTD_LEADER", &plan.node)
+            .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)));
         let mut child = children::start(&mut command)?;
@@ -98,10 +100,10 @@ impl Ready {
 
     /// Orders it to begin, as the node leads; the caller has set its alarms. Fails if the guard was
     /// killed.
-    pub fn begin(self, leadership: &Leadership) -> io::Result<Ready> {
+    pub fn begin(self, leadership: &Leadership, equipment: &Equipment) -> io::Result<Ready> {
         leadership.tell(&self.alarms);
         let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
-        begin.send(&self.line, &self.alarms)?;
+        begin.send(&self.line, &self.alarms, equipment)?;
         Ok(self)
     }
 

@@ -6,7 +6,9 @@
 use std::io::{self, BufReader, Cursor, Read};
 use std::net::Shutdown;
 use std::ops::Deref;
+use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
@@ -18,10 +20,12 @@ use parking_lot::Mutex;
 use thiserror::Error;
 
 use super::address::spec::Address;
-use super::clock;
+use super::equipment::Equipment;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
+use super::{clock, lock};
 use crate::core::types::Time;
+use crate::coroner::passing::{self, Received};
 use crate::node::leadership::{Change, Feed, Leadership, Term};
 use crate::node::now;
 
@@ -31,18 +35,25 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// The node of this host, as long as the connection lasts.
 pub struct Remote {
     shared: Arc<Shared>,
-    held: Receiver<bool>,
+    held: Receiver<Held>,
     resigned: Receiver<Option<String>>,
-    /// The name of the lock that the guard takes, in the state folder.
-    pub lock: String,
-    /// The incarnation of the node, if the guard has to register with its coroner.
-    pub coroner: Option<u64>,
+    /// The file that the guard locks, beside an older node, which passes none on.
+    lock: Option<PathBuf>,
     /// Whether the node knows what to do if a command fails.
     takes_failures: bool,
     /// Whether the node stands back since the last command, and so has handed over.
     stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
     pub addresses: Vec<Address>,
+}
+
+/// An answer of the node to [`FromExec::Hold`].
+enum Held {
+    /// The leadership waits for the command, and these descriptors are for its guard.
+    Yes(io::Result<Vec<OwnedFd>>),
+    No,
+    /// No command can begin, for this reason.
+    Unable(String),
 }
 
 struct Shared {
@@ -80,15 +91,17 @@ pub enum Unattached {
 
 impl Remote {
     /// Speaks with a node over this connection, after its answer to the request; `first` is what was read of its
-    /// lines already.
+    /// lines already. The node's state is in this folder.
     ///
     /// # Errors
     /// When the node has another clock, does not speak this protocol, or ends the connection.
-    pub fn start(stream: UnixStream, first: Vec<u8>) -> Result<Remote, Unattached> {
+    pub fn start(stream: UnixStream, first: Vec<u8>, state: &Path) -> Result<Remote, Unattached> {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
-        let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, coroner }) =
+        let given = Arc::new(Mutex::new(Ok(Vec::new())));
+        let passed = Passed { stream: stream.try_clone()?, given: given.clone() };
+        let mut lines = BufReader::new(Cursor::new(first).chain(passed));
+        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, gives }) =
             words::read(&mut lines)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
@@ -111,12 +124,32 @@ impl Remote {
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
         let own = shared.clone();
         thread::Builder::new().name("node".to_owned()).spawn(move || {
-            listen(&mut lines, &own.feed, &hold, &resign);
+            listen(&mut lines, &own.feed, (&hold, &given), &resign);
             own.gone.store(true, Ordering::SeqCst);
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, coroner, takes_failures, stands_back, addresses })
+        let lock = (!gives).then(|| state.join(lock));
+        Ok(Remote { shared, held, resigned, lock, takes_failures, stands_back, addresses })
+    }
+}
+
+/// Descriptors that came with lines of the node, or why they did not.
+type Given = Mutex<io::Result<Vec<OwnedFd>>>;
+
+/// What a node says, and passes on.
+struct Passed {
+    stream: UnixStream,
+    given: Arc<Given>,
+}
+
+impl Read for Passed {
+    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
+        let Received { count, given } = passing::receive_all(&self.stream, bytes)?;
+        if !matches!(&given, Ok(given) if given.is_empty()) {
+            *self.given.lock() = given; // one answer has them
+        }
+        Ok(count)
     }
 }
 
@@ -124,12 +157,17 @@ impl Remote {
 fn listen(
     lines: &mut impl io::BufRead,
     feed: &Feed,
-    held: &Sender<bool>,
+    (held, given): (&Sender<Held>, &Given),
     resigned: &Sender<Option<String>>,
 ) {
     while let Ok(Some(word)) = words::read(lines) {
         match word {
-            FromNode::Held(held_now) => _ = held.try_send(held_now),
+            FromNode::Held(true) => {
+                let given = std::mem::replace(&mut *given.lock(), Ok(Vec::new()));
+                let _ = held.try_send(Held::Yes(given));
+            }
+            FromNode::Held(false) => _ = held.try_send(Held::No),
+            FromNode::Unable(why) => _ = held.try_send(Held::Unable(why)),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
             word => take(Some(word), feed),
         }
@@ -157,11 +195,15 @@ fn take(word: Option<FromNode>, feed: &Feed) {
 }
 
 /// Delays the release of the node's leadership until it is dropped, or the connection and the guard have ended.
-pub struct RemoteHold(Arc<Shared>);
+pub struct RemoteHold {
+    shared: Arc<Shared>,
+    /// What the node has passed on for the guard, until the guard gets it.
+    given: Option<io::Result<Vec<OwnedFd>>>,
+}
 
 impl Drop for RemoteHold {
     fn drop(&mut self) {
-        self.0.say(&FromExec::Ended);
+        self.shared.say(&FromExec::Ended);
     }
 }
 
@@ -180,9 +222,23 @@ impl Leader for Remote {
         self.stands_back.store(false, Ordering::SeqCst);
         let most_ms = u64::try_from(most.as_millis()).unwrap_or(u64::MAX);
         while self.held.try_recv().is_ok() {} // an answer that came too late
-        self.shared.say(&FromExec::Hold { most_ms, registers: true });
-        let hold = RemoteHold(self.shared.clone()); // dropped, and undone, if the node does not answer
-        (self.held.recv_timeout(ANSWER) == Ok(true)).then_some(hold)
+        self.shared.say(&FromExec::Hold { most_ms, takes: true });
+        let mut hold = RemoteHold { shared: self.shared.clone(), given: None }; // dropped, and undone, without an answer
+        hold.given = Some(match self.held.recv_timeout(ANSWER) {
+            Ok(Held::Yes(given)) => given,
+            Ok(Held::Unable(why)) => Err(io::Error::other(why)),
+            Ok(Held::No) | Err(_) => return None,
+        });
+        Some(hold)
+    }
+
+    fn equip(&self, hold: &mut RemoteHold) -> io::Result<Equipment> {
+        let given = hold.given.take().unwrap_or_else(|| Ok(Vec::new()))?;
+        if let Some(lock) = &self.lock {
+            return lock::take_made(lock).map(Equipment::unattended);
+        }
+        let none = || io::Error::other("the node has passed no lock on for the command");
+        Equipment::of(given).ok_or_else(none)
     }
 
     fn hand_over(&self) {

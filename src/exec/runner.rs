@@ -75,21 +75,18 @@ fn run_until(
                 let _ = stopping.recv_timeout(NOT_HELD);
                 continue;
             }
-            Err(error) => {
-                if let Some(end) = not_begun(node, plan, &error, (&mut back_off, stopping)) {
-                    return end;
-                }
-                continue;
-            }
+            Err(error) => JobEnd::Failed(error.to_string()),
         };
-        (give_up, has_run) = (None, true);
+        if !matches!(end, JobEnd::Failed(_)) {
+            (give_up, has_run) = (None, true);
+        }
         back_off.ran(began.elapsed());
-        let again = match (end, plan.restart) {
-            (JobEnd::WithStop(code), _) => return End::Stopped(Some(code)),
+        let again = match (&end, plan.restart) {
+            (JobEnd::WithStop(code), _) => return End::Stopped(Some(*code)),
             (JobEnd::WithLeadership, _) if plan.returns => continue,
             (JobEnd::WithLeadership, _) => return End::Lost,
-            (lost @ (JobEnd::GuardLost | JobEnd::NoAddress), _) => {
-                let end = hand_over(node, lost);
+            (JobEnd::GuardLost | JobEnd::NoAddress | JobEnd::Failed(_), _) => {
+                let end = hand_over(node, &end);
                 if !plan.returns {
                     return end;
                 }
@@ -98,7 +95,7 @@ fn run_until(
             (JobEnd::ByItself(0), Restart::OnFailure) | (_, Restart::Never) => false,
             (_, Restart::OnFailure | Restart::Always) => true,
         };
-        let failed = failed_soon(end, began);
+        let failed = failed_soon(&end, began);
         failures = failed.map_or(0, |_| failures + 1);
         // If it is to be started again here, then once before another host is to try.
         if let Some(code) = failed.filter(|_| plan.moves && failures > u32::from(again)) {
@@ -113,25 +110,16 @@ fn run_until(
     }
 }
 
-/// The job could not begin: has another host try, and waits until this one may try again. Returns the end, if there is one.
-fn not_begun(
-    node: &impl Leader,
-    plan: &Plan,
-    error: &io::Error,
-    (back_off, stopping): (&mut BackOff, &Receiver<()>),
-) -> Option<End> {
-    error!("the job cannot be run: {error}: the node hands over");
-    node.stand_back(&format!("it cannot be run: {error}"));
-    if !plan.returns {
-        return Some(End::Command(70));
-    }
-    let stopped = stopping.recv_timeout(back_off.next()) == Err(RecvTimeoutError::Disconnected);
-    stopped.then_some(End::Stopped(None))
-}
-
-/// Has the node hand over, as this host cannot run the job. Tells what that means for one that does not return.
-fn hand_over(node: &impl Leader, lost: JobEnd) -> End {
+/// Has the node hand over, as this host cannot run the job, and says why. If that kept the job from beginning, or its guard
+/// from going on, the node leads only if no other can, for a time, and shows the reason. Tells what that means for one that
+/// does not return.
+fn hand_over(node: &impl Leader, lost: &JobEnd) -> End {
     let (why, end) = match lost {
+        JobEnd::Failed(why) => {
+            error!("the job cannot be run: {why}: the node hands over");
+            node.stand_back(&format!("it cannot be run: {why}"));
+            return End::Failed;
+        }
         JobEnd::NoAddress => ("the guard of the job cannot hold its addresses", End::NoAddress),
         _ => ("the guard of the job was killed, and the job with it", End::Lost),
     };
@@ -141,9 +129,9 @@ fn hand_over(node: &impl Leader, lost: JobEnd) -> End {
 }
 
 /// The code of a command that began then and failed soon after that.
-fn failed_soon(end: JobEnd, began: Instant) -> Option<u8> {
+fn failed_soon(end: &JobEnd, began: Instant) -> Option<u8> {
     match end {
-        JobEnd::ByItself(code @ 1..) if began.elapsed() < SOON => Some(code),
+        JobEnd::ByItself(code @ 1..) if began.elapsed() < SOON => Some(*code),
         _ => None,
     }
 }
@@ -201,10 +189,11 @@ fn run_once<L: Leader>(
     (changes, stopping): (&Receiver<Change>, &Receiver<()>),
 ) -> io::Result<Option<JobEnd>> {
     while changes.try_recv().is_ok() {} // what came before the hold does not concern this job
-    let Some(hold) = node.hold(plan.stop_after + GONE) else { return Ok(None) };
+    let Some(mut hold) = node.hold(plan.stop_after + GONE) else { return Ok(None) };
     let Some(leadership) = node.leadership() else { return Ok(None) };
+    let equipment = node.equip(&mut hold)?;
     tree::adopt_orphans(true)?;
-    let job = Job::start(node, plan, &leadership, ready.take());
+    let job = Job::start(node, plan, &leadership, equipment, ready.take());
     let ended = job.and_then(|job| job.watch(changes, stopping));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     let left = ended.as_ref().map_or(Left::Nothing, |(left, _)| *left);

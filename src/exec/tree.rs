@@ -23,7 +23,7 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
-use crate::rank::HELPER;
+use crate::rank::children;
 
 /// The list of the children of the thread that reads it.
 const LIST: &str = "/proc/thread-self/children";
@@ -229,10 +229,10 @@ pub fn term_all(but: Pid, enough: impl Fn() -> bool) -> io::Result<()> {
     })
 }
 
-/// Whether a process is a helper of electd, such as the program that its rank comes from, and no part of a job.
+/// Whether a process is a helper of this one, such as the program that its rank comes from, and no part of a job.
 pub fn is_helper(pid: Pid) -> bool {
     let environment = fs::read(format!("/proc/{}/environ", pid.as_raw_nonzero()));
-    let (name, value) = HELPER;
+    let (name, value) = children::mark();
     let entry = format!("{name}={value}");
     environment.is_ok_and(|all| all.split(|byte| *byte == 0).any(|one| one == entry.as_bytes()))
 }

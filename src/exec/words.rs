@@ -1,7 +1,8 @@
 //! The messages between a node and `electd exec` over the control socket, one line of JSON each.
 //!
 //! `exec` asks `GET /exec` with an `Upgrade` header; after the answer 101 the connection carries these lines until
-//! either side closes it. Unknown fields are ignored, so that two versions understand each other.
+//! either side closes it. Unknown fields are ignored, so that two versions understand each other. Descriptors come with the
+//! line that speaks of them.
 
 use std::io::{self, BufRead, Read, Write};
 
@@ -18,9 +19,10 @@ const LONGEST: u64 = 4096;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromNode {
-    /// The first line: the name of the lock in the state folder that the guard takes.
+    /// The first line.
     Welcome {
-        /// A file name.
+        /// The name of a file in the state folder: the guard of an older `exec` locks it, and that of this version where the
+        /// node gives no descriptors.
         lock: String,
         /// The addresses that the node itself holds while it leads, which no other process on this host
         /// may hold. An older node omits them.
@@ -32,9 +34,9 @@ pub enum FromNode {
         /// Whether the node takes [`FromExec::Failed`]. An older node does not.
         #[serde(default)]
         takes_failures: bool,
-        /// The incarnation of the node, if its coroner has to know of each guard. An older node has no coroner.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        coroner: Option<u64>,
+        /// Whether the node gives descriptors to one that takes them. An older node does not.
+        #[serde(default)]
+        gives: bool,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -50,8 +52,11 @@ pub enum FromNode {
     DoesNotLead,
     /// The leadership ends cleanly: the node waits for the end of the command.
     Ending,
-    /// The answer to [`FromExec::Hold`]: whether the leadership waits for the command.
+    /// The answer to [`FromExec::Hold`]: whether the leadership waits for the command. To one that takes descriptors those
+    /// of the locked file, and of the line to the coroner if there is one, come with the yes.
     Held(bool),
+    /// The other answer to one that takes descriptors: why no command can begin.
+    Unable(String),
     /// The answer to [`FromExec::Resign`], and to [`FromExec::Failed`]: why the node keeps leading, or nothing.
     Resigned(Option<String>),
 }
@@ -64,9 +69,9 @@ pub enum FromExec {
     Hold {
         /// Milliseconds.
         most_ms: u64,
-        /// Whether the guard of the command registers with the coroner of the node. That of an older `exec` does not.
+        /// Whether it takes descriptors. An older `exec` does not: the coroner of the node cannot know of its guard.
         #[serde(default)]
-        registers: bool,
+        takes: bool,
     },
     /// Nothing of the command is left.
     Ended,
@@ -79,11 +84,16 @@ pub enum FromExec {
     },
 }
 
-/// Writes a line.
-pub fn write(mut out: impl Write, word: &impl Serialize) -> io::Result<()> {
+/// A line as it is written.
+pub(super) fn line(word: &impl Serialize) -> io::Result<Vec<u8>> {
     let mut line = serde_json::to_vec(word)?;
     line.push(b'\n');
-    out.write_all(&line)
+    Ok(line)
+}
+
+/// Writes a line.
+pub fn write(mut out: impl Write, word: &impl Serialize) -> io::Result<()> {
+    out.write_all(&line(word)?)
 }
 
 /// Reads a line; none at the end of the connection.
@@ -123,20 +133,20 @@ mod tests {
             addresses: Vec::new(),
             clock: None,
             takes_failures: false,
-            coroner: None,
+            gives: false,
         };
         let newer = FromNode::Welcome {
             lock: "exec-2.lock".to_owned(),
             addresses: vec!["a".to_owned()],
             clock: Some("time:[1]".to_owned()),
             takes_failures: true,
-            coroner: Some(3),
+            gives: true,
         };
         for (word, line) in [
-            (&older, r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false}}"#),
+            (&older, r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false}}"#),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"coroner":3}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -149,6 +159,7 @@ mod tests {
             (&FromNode::DoesNotLead, r#""does_not_lead""#),
             (&FromNode::Ending, r#""ending""#),
             (&FromNode::Held(true), r#"{"held":true}"#),
+            (&FromNode::Unable("so".to_owned()), r#"{"unable":"so"}"#),
             (&FromNode::Resigned(None), r#"{"resigned":null}"#),
             (&FromNode::Resigned(Some("so".to_owned())), r#"{"resigned":"so"}"#),
         ] {
@@ -156,10 +167,7 @@ mod tests {
         }
         let reason = "code 3".to_owned();
         for (word, line) in [
-            (
-                FromExec::Hold { most_ms: 9, registers: true },
-                r#"{"hold":{"most_ms":9,"registers":true}}"#,
-            ),
+            (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
             (FromExec::Ended, r#""ended""#),
             (FromExec::Resign, r#""resign""#),
             (FromExec::Failed { reason }, r#"{"failed":{"reason":"code 3"}}"#),
@@ -169,7 +177,7 @@ mod tests {
         let bare = read(&mut &b"{\"welcome\":{\"lock\":\"exec-1.lock\"}}"[..]).unwrap();
         assert_eq!(bare, Some(older), "an older node says no more");
         let hold = read(&mut &b"{\"hold\":{\"most_ms\":9}}"[..]).unwrap();
-        assert_eq!(hold, Some(FromExec::Hold { most_ms: 9, registers: false }), "an older exec");
+        assert_eq!(hold, Some(FromExec::Hold { most_ms: 9, takes: false }), "an older exec");
     }
 
     #[test]

@@ -1,22 +1,21 @@
 //! Whether the death of this node would be certified, and by whom.
 
+#[cfg(feature = "cli")]
+use std::io;
+#[cfg(feature = "cli")]
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 
 use crate::coroner::attending::Coroner;
-#[cfg(feature = "cli")]
-use crate::coroner::guards::Register;
 
 /// Whether a node gets a coroner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Attended {
     /// It does not: this process may have given work of its leaderships to processes that no coroner knows.
     No,
-    /// It does: all such work is done by guards that register.
+    /// It does: the coroner knows all guards, which do such work.
     #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program has a coroner"))]
-    Yes {
-        /// The group whose users may run jobs beside the node.
-        group: Option<u32>,
-    },
+    Yes,
 }
 
 /// The coroner of this node, or why it has none. Cheap to clone.
@@ -54,7 +53,8 @@ impl Attendance {
         }
     }
 
-    /// From now on this node's death is not certified, even if it dies at once: a job of it begins that does not register.
+    /// From now on this node's death is not certified, even if it dies at once: a job of it begins whose guard the coroner
+    /// does not know.
     /// Tells whether that is certain.
     #[cfg(feature = "cli")]
     #[must_use]
@@ -65,13 +65,16 @@ impl Attendance {
         }
     }
 
-    /// Where the guards of this node's jobs register.
+    /// The line to the coroner for the guard of a job that is about to begin; none where nobody will certify the death of
+    /// this node.
+    ///
+    /// # Errors
+    /// If the coroner cannot know of the guard. The job must not begin then.
     #[cfg(feature = "cli")]
-    #[must_use]
-    pub fn register(&self) -> Option<Register> {
+    pub fn register(&self) -> io::Result<Option<OwnedFd>> {
         match self {
-            Attendance::By(coroner) => Some(coroner.register()),
-            Attendance::Unasked | Attendance::Failed(_) => None,
+            Attendance::By(coroner) => coroner.register(),
+            Attendance::Unasked | Attendance::Failed(_) => Ok(None),
         }
     }
 }
@@ -99,7 +102,7 @@ mod tests {
         assert_eq!(failed.problem(), words("no process is left"));
         for nobody in [Attendance::Unasked, failed] {
             assert!(nobody.waive(), "nobody certifies its death");
-            assert!(nobody.register().is_none());
+            assert!(nobody.register().unwrap().is_none());
             nobody.dismiss();
         }
     }
@@ -115,7 +118,8 @@ mod tests {
             String::from_utf8_lossy(&bytes[..count]).into_owned()
         };
         assert_eq!(attendance.problem(), None);
-        assert_eq!(attendance.register(), Some(coroner.register()));
+        assert!(attendance.register().unwrap().is_some());
+        assert_eq!(heard(), "\"Guard\"");
         assert!(attendance.waive(), "it is told");
         assert_eq!(heard(), "\"Dismiss\"");
         let begun = Instant::now();
@@ -131,5 +135,6 @@ mod tests {
         coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
         assert_eq!(attendance.problem(), words("it has ended"));
         assert!(attendance.waive(), "it certifies nothing any more");
+        assert!(attendance.register().unwrap().is_none(), "and needs to know of no guard");
     }
 }

@@ -125,12 +125,14 @@ pub fn attend(
     incarnation: Incarnation,
     socket: &OwnListener,
 ) -> Attendance {
-    let Attended::Yes { group } = attended else { return Attendance::Unasked };
+    if attended == Attended::No {
+        return Attendance::Unasked;
+    }
     let started = draw().and_then(|secret| {
         let certificate = DeathCertificate { member: own.id, incarnation, secret };
         let listeners = socket.sockets().ok_or(ErrorKind::NotConnected)?;
         let folder = config.state_dir(&own.name);
-        let coroner = Coroner::start(&folder, group, &certificate, &config.timing, &listeners)?;
+        let coroner = Coroner::start(&folder, &certificate, &config.timing, &listeners)?;
         settings.death = Some(certificate.hash(&config.cluster));
         Ok(coroner)
     });

@@ -7,12 +7,21 @@ use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, ExitStatus};
-use std::sync::OnceLock;
+use std::sync::{LazyLock, OnceLock};
 
 use parking_lot::{Mutex, RwLock};
 use rustix::io::Errno;
+use uuid::Uuid;
 
 use crate::limits::MOUNT_PROC;
+
+/// The environment variable that marks the programs which electd runs for itself, and all that these start: they are no
+/// part of the job of the leader.
+pub const HELPER: &str = "ELECTD_HELPER";
+
+/// Its value. Another process drew another one: what inherited that, such as an electd that a hook started and the job
+/// of that electd, is no helper of this process.
+static MARK: LazyLock<String> = LazyLock::new(|| Uuid::new_v4().simple().to_string());
 
 /// The variables by which a service manager speaks with the one process that it started: a program that inherited them
 /// could speak in its place.
@@ -55,6 +64,12 @@ fn named(own: &str) -> io::Result<Command> {
     let mut command = Command::new(own);
     command.arg0("electd");
     Ok(command)
+}
+
+/// The variable that marks a program as a helper of this process, with its value.
+#[must_use]
+pub fn mark() -> (&'static str, &'static str) {
+    (HELPER, &MARK)
 }
 
 /// Starts a program, without the variables that are for this process alone. It has to be waited for by [`wait`].

@@ -42,10 +42,6 @@ const LONGEST_NAME: Duration = Duration::from_secs(60);
 const SAMPLING: &str = "rank-sample";
 const CHECKING: &str = "health-check";
 
-/// The environment variable, with its value, that marks a program that electd runs for itself and that
-/// is no part of the job of the leader.
-pub const HELPER: (&str, &str) = ("ELECTD_HELPER", "1");
-
 /// The variables that tell a program which member runs it and where that one stands; asked for before each run.
 pub type Variables = Arc<dyn Fn() -> Vec<(&'static str, String)> + Send + Sync>;
 

@@ -15,7 +15,7 @@ use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use super::stop::{Stop, Woken};
-use super::{HELPER, Variables, children};
+use super::{Variables, children};
 
 /// A program may print this much on each of its two outputs; electd reads no more.
 const MOST: usize = 64 * 1024;
@@ -53,7 +53,7 @@ impl Program<'_> {
         let cut =
             |why: String| Ran { failure: Some(why), is_whole: false, printed: [vec![], vec![]] };
         let mut command = Command::new(self.program);
-        command.args(self.arguments).process_group(0).env(HELPER.0, HELPER.1).envs(variables());
+        command.args(self.arguments).process_group(0).envs([children::mark()]).envs(variables());
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = match children::start(&mut command) {
             Ok(child) => child,
@@ -172,7 +172,8 @@ mod tests {
         let ran = run(script, TIMEOUT, &[("ELECTD_NODE", "a"), ("ELECTD_STATE", "leader")]);
         assert_eq!(ran.failure.as_deref(), Some("exited with code 7"));
         assert!(ran.is_whole);
-        assert_eq!(ran.printed, [b"1 a leader\n".to_vec(), b"/dev/null\n".to_vec()]);
+        let told = format!("{} a leader\n", children::mark().1);
+        assert_eq!(ran.printed, [told.into_bytes(), b"/dev/null\n".to_vec()]);
     }
 
     #[test]

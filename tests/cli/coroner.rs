@@ -1,6 +1,6 @@
 //! The coroner alone: the test is the node that it attends, the guards of its jobs, those who dial, and the next node.
 
-use std::fs;
+use std::fs::{self, Permissions};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -31,8 +31,6 @@ const NONE: Duration = Duration::ZERO;
 /// What it says to all who dial, whatever that means.
 const FRAME: &[u8] = b"\0\0\0\x04dead";
 
-const INCARNATION: u64 = 7;
-
 /// A coroner, and what its node has of it.
 struct Coroner {
     process: Child,
@@ -45,7 +43,7 @@ fn attend(lease: Duration, failure: Duration) -> Value {
     let (dead, time) =
         (FRAME, |time: Duration| json!({"secs": time.as_secs(), "nanos": time.subsec_nanos()}));
     let charge = json!({
-        "dead": dead, "incarnation": INCARNATION, "group": null, "lease": time(lease), "failure": time(failure),
+        "dead": dead, "lease": time(lease), "failure": time(failure),
     });
     json!({"Attend": charge})
 }
@@ -62,7 +60,7 @@ impl Coroner {
     fn begin(
         folder: tempfile::TempDir,
         order: &Value,
-        given: Option<&TcpListener>,
+        given: Option<&dyn AsFd>,
     ) -> (Coroner, Value) {
         let (node, far) =
             socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None)
@@ -87,10 +85,10 @@ impl Coroner {
         (coroner, address)
     }
 
-    fn order(&self, order: &Value, given: Option<&TcpListener>) {
+    fn order(&self, order: &Value, given: Option<&dyn AsFd>) {
         let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(1))];
         let mut beside = SendAncillaryBuffer::new(&mut space);
-        let given: Vec<_> = given.iter().map(|listener| listener.as_fd()).collect();
+        let given: Vec<_> = given.iter().map(|given| given.as_fd()).collect();
         if !given.is_empty() {
             assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
         }
@@ -122,20 +120,18 @@ impl Coroner {
         stream
     }
 
-    /// Somebody who says this where guards register, and the answer.
-    fn says(&self, word: &[u8]) -> (UnixStream, u8) {
-        let mut stream = self.connect("guards.sock");
-        stream.write_all(word).unwrap();
-        let mut answer = [0];
-        stream.read_exact(&mut answer).unwrap();
-        (stream, answer[0])
+    /// The line of a guard that gets it now.
+    fn line(&self) -> UnixStream {
+        let (line, far) = UnixStream::pair().unwrap();
+        self.order(&json!("Guard"), Some(&far));
+        line
     }
 
-    /// A guard that is taken.
+    /// A guard whose job has begun.
     fn guard(&self) -> UnixStream {
-        let (guard, answer) = self.says(&INCARNATION.to_le_bytes());
-        assert_eq!(answer, b'r');
-        guard
+        let mut line = self.line();
+        line.write_all(b"b").unwrap();
+        line
     }
 
     /// Waits until it waits for news: what has been told, and is of no concern now, does not keep it awake.
@@ -199,40 +195,32 @@ fn told(mut dial: &TcpStream) -> Vec<u8> {
 #[test]
 fn a_death_is_certified_once_each_guard_has_said_that_nothing_of_its_job_is_left() {
     let (mut coroner, address) = Coroner::start(LONG, NONE);
-    for file in ["guards.sock", "coroner.sock"] {
-        let found = fs::metadata(coroner.folder.path().join(file)).unwrap();
-        assert_eq!(found.permissions().mode() & 0o777, 0o600, "{file}");
-    }
+    let files = fs::read_dir(coroner.folder.path()).unwrap().flatten();
+    let files = files.map(|file| (file.file_name(), file.metadata().unwrap().mode() & 0o777));
+    assert_eq!(files.collect::<Vec<_>>(), [("coroner.sock".into(), 0o600)], "for the next node");
     let early = dial(address);
     let guards = [(); 2].map(|()| coroner.guard());
-    assert_eq!(coroner.says(&(INCARNATION - 1).to_le_bytes()).1, b'n', "of an earlier life");
+    let waits = coroner.line();
     coroner.until_it_sleeps();
     early.set_nonblocking(true).unwrap();
     assert_eq!((&early).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock);
     early.set_nonblocking(false).unwrap();
     coroner.orphan();
-    // One that comes before the coroner has heard of the death is taken, and waited for.
-    let begun = Instant::now();
-    loop {
-        let (mut late, answer) = coroner.says(&INCARNATION.to_le_bytes());
-        if answer == b'n' {
-            break; // its job must not begin
-        }
-        late.write_all(b"c").unwrap();
-        assert!(begun.elapsed() < TIMEOUT, "a guard is taken after the death");
-    }
     coroner.until_it_sleeps();
     for mut guard in guards {
         guard.write_all(b"c").unwrap();
     }
+    coroner.until_it_sleeps();
+    early.set_nonblocking(true).unwrap();
+    assert_eq!((&early).read(&mut [0]).unwrap_err().kind(), ErrorKind::WouldBlock, "one may begin");
+    early.set_nonblocking(false).unwrap();
+    drop(waits); // it never began
     for dial in [early, dial(address), dial(address)] {
         assert_eq!(told(&dial), FRAME);
     }
     let open = dial(address);
     assert_eq!(told(&open), FRAME);
     coroner.until_it_sleeps();
-    let gone = UnixStream::connect(coroner.folder.path().join("guards.sock")).unwrap_err();
-    assert_eq!(gone.kind(), ErrorKind::NotFound, "a guard that is refused there would begin");
     assert_eq!(coroner.leaves(), [b"\x01", FRAME].concat());
 }
 
@@ -314,19 +302,17 @@ fn a_coroner_ends_after_sixteen_leases_and_after_term_already_after_the_failure_
     }
 }
 
-/// Jobs of the group's users have guards, and none of these users may take the place of the next node.
+/// All that it does not need is gone, and what it could write to besides: somebody may have removed it, or made it read-only.
 #[test]
-fn a_group_may_register_guards_and_nothing_else() {
-    let folder = tempfile::tempdir().unwrap();
-    let own = fs::metadata(folder.path()).unwrap().gid();
-    let mut order = attend(LONG, LONG);
-    order["Attend"]["group"] = own.into();
-    let (coroner, answer) = Coroner::begin(folder, &order, Some(&listener().0));
-    assert_eq!(answer, json!({"Ok": null}));
-    for (file, mode) in [("guards.sock", 0o660), ("coroner.sock", 0o600)] {
-        let found = fs::metadata(coroner.folder.path().join(file)).unwrap();
-        assert_eq!(found.permissions().mode() & 0o777, mode, "{file}");
-    }
+fn a_death_is_certified_though_the_folder_of_the_state_takes_no_file() {
+    let (mut coroner, address) = Coroner::start(LONG, LONG);
+    let guard = coroner.guard();
+    fs::set_permissions(coroner.folder.path(), Permissions::from_mode(0o500)).unwrap();
+    coroner.orphan();
+    (&guard).write_all(b"c").unwrap();
+    assert_eq!(told(&dial(address)), FRAME);
+    assert_eq!(coroner.leaves(), [b"\x01", FRAME].concat());
+    fs::set_permissions(coroner.folder.path(), Permissions::from_mode(0o700)).unwrap();
 }
 
 /// The port would be held for nobody.
@@ -343,7 +329,7 @@ fn a_coroner_ends_when_the_state_of_its_member_is_removed() {
 
 #[test]
 fn a_coroner_that_cannot_begin_says_why() {
-    let refused = |folder, order: &Value, given: Option<&TcpListener>| {
+    let refused = |folder, order: &Value, given: Option<&dyn AsFd>| {
         let (mut coroner, answer) = Coroner::begin(folder, order, given);
         assert_eq!(coroner.end().code(), Some(1));
         answer
@@ -353,20 +339,13 @@ fn a_coroner_that_cannot_begin_says_why() {
     let first = json!({"Err": "the first order is to attend"});
     assert_eq!(refused(tempfile::tempdir().unwrap(), &json!("Listen"), Some(&listener)), first);
     assert_eq!(refused(tempfile::tempdir().unwrap(), &order, None), first);
-    for taken in ["guards.new", "coroner.new"] {
-        let folder = tempfile::tempdir().unwrap();
-        fs::create_dir(folder.path().join(taken)).unwrap();
-        let answer = refused(folder, &order, Some(&listener));
-        assert!(
-            answer["Err"].as_str().is_some_and(|why| why.contains("Is a directory")),
-            "{answer}"
-        );
-    }
+    let folder = tempfile::tempdir().unwrap();
+    fs::create_dir(folder.path().join("coroner.new")).unwrap();
+    let answer = refused(folder, &order, Some(&listener));
+    assert!(answer["Err"].as_str().is_some_and(|why| why.contains("Is a directory")), "{answer}");
     // What one left that was killed while it began is in nobody's way.
     let folder = tempfile::tempdir().unwrap();
-    for left in ["guards.new", "guards.sock", "coroner.new"] {
-        fs::write(folder.path().join(left), "").unwrap();
-    }
+    fs::write(folder.path().join("coroner.new"), "").unwrap();
     let (coroner, answer) = Coroner::begin(folder, &order, Some(&listener));
     assert_eq!(answer, json!({"Ok": null}));
     coroner.guard();

@@ -5,13 +5,14 @@ use std::path::Path;
 use clap::Parser;
 
 use super::*;
+use crate::node::Attendance;
 
 /// The plan of a job with these flags: of `run`, and of `exec`.
 fn plans(words: &[&str]) -> [Plan; 2] {
     let job = flags(&[words, &["--", "worker", "1"]].concat());
     let text = include_str!("../../../conf/cluster.json").replace("\"none\"", "\"majority\"");
     let config = crate::config::parse(&text, Path::new("c.json")).unwrap();
-    [true, false].map(|returns| job.plan(&config, "node-1", "job.lock".into(), returns))
+    [true, false].map(|returns| job.plan(&config, "node-1", returns))
 }
 
 #[test]
@@ -42,12 +43,12 @@ fn a_plan_has_each_flag_in_its_place() {
             (vec!["worker".into(), "1".into()], addresses)
         );
         assert_eq!((plan.node.as_str(), plan.cluster.as_str()), ("node-1", "demo"));
-        assert!(plan.is_leased && plan.lock == Path::new("job.lock") && plan.register.is_none());
+        assert!(plan.is_leased);
     }
     let job = flags(&["--", "worker"]);
     let text = include_str!("../../../conf/cluster.json");
     let config = crate::config::parse(text, Path::new("c.json")).unwrap();
-    let plan = job.plan(&config, "node-1", "job.lock".into(), true);
+    let plan = job.plan(&config, "node-1", true);
     assert!(!plan.is_leased, "without a majority there is no lease");
     assert_eq!(format!("{:?}", plan.deadlines), format!("{:?}", Deadlines::of(&config)));
 }
@@ -117,12 +118,13 @@ fn a_job_that_does_not_begin_in_time_says_when_it_is_over() {
     let (config, handle) = (crate::config::load(&node.config()).unwrap(), node.handle());
     drop(node);
     let (sender, over) = bounded(1);
-    let start = |words: &[&str], handle| {
+    let start = |words: &[&str]| {
         let sender = sender.clone();
-        flags(words).start(&config, "a", handle, None, move || sender.send(()).unwrap()).unwrap()
+        let own = OwnNode::new(handle.clone(), Attendance::Unasked, &config.state_dir("a"));
+        flags(words).start(&config, "a", own, move || sender.send(()).unwrap()).unwrap()
     };
-    assert!(start(&[], handle.clone()).is_none() && over.is_empty(), "there is nothing to run");
-    let job = start(&["--wait", "0s", "--", "true"], handle).expect("it has a command");
+    assert!(start(&[]).is_none() && over.is_empty(), "there is nothing to run");
+    let job = start(&["--wait", "0s", "--", "true"]).expect("it has a command");
     assert_eq!(over.recv_timeout(Duration::from_secs(60)), Ok(()));
     assert_eq!(job.finish().map_err(|error| error.exit), Err(Exit::NotNow));
 }

@@ -1,12 +1,14 @@
 //! A node that leads, and what the processes attached to it hear and obtain.
 
 use std::io::{BufRead, Read};
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
 use super::*;
 use crate::coroner::attending::tests::pair;
-use crate::exec::leader::Leader;
+use crate::coroner::passing::Received;
+use crate::exec::leader::{Leader, OwnNode};
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
 use crate::testing::within::within;
@@ -69,8 +71,31 @@ impl Exec {
         }
     }
 
+    /// The descriptors that come with the leave to begin a command, or what is said instead. It was told the leadership.
+    fn takes(&mut self) -> Result<Vec<OwnedFd>, FromNode> {
+        words::write(&self.stream, &FromExec::Hold { most_ms: 1000, takes: true }).unwrap();
+        assert!(self.lines.buffer().is_empty(), "what is read there has lost its descriptors");
+        let (mut text, mut all) = (Vec::new(), Vec::new());
+        loop {
+            let mut bytes = [0; 4096];
+            let Received { count, given } = passing::receive_all(&self.stream, &mut bytes).unwrap();
+            text.extend_from_slice(&bytes[..count]);
+            all.extend(given.unwrap());
+            let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else { continue };
+            let lines = text.drain(..=end).collect::<Vec<u8>>();
+            let mut lines = &lines[..];
+            while let Some(word) = words::read(&mut lines).unwrap() {
+                match word {
+                    FromNode::Leads { .. } => {}
+                    FromNode::Held(true) => return Ok(all),
+                    other => return Err(other),
+                }
+            }
+        }
+    }
+
     fn holds(&mut self) {
-        let hold = FromExec::Hold { most_ms: 1000, registers: false };
+        let hold = FromExec::Hold { most_ms: 1000, takes: false };
         assert_eq!(self.asks(&hold), FromNode::Held(true));
     }
 }
@@ -96,7 +121,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None };
+    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, gives: true };
     assert_eq!(exec.hears(), welcome);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let leadership = node.handle().leadership().unwrap();
@@ -174,8 +199,9 @@ fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
     let mut exec = Exec::of(&attached);
     assert_eq!(exec.number().as_deref(), Some("exec-1.lock"));
     let file = lock::of_exec(folder.path(), 1);
-    let guard = lock::take(&file).unwrap();
-    exec.holds();
+    let guard = exec.takes().unwrap();
+    fs::remove_file(&file).unwrap(); // as a cleaner may
+    let other = lock::take(&file).unwrap();
     drop(exec);
     let mut next = Exec::of(&attached);
     assert_eq!(next.number().as_deref(), Some("exec-2.lock"));
@@ -183,6 +209,9 @@ fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
     words::write(&next.stream, &FromExec::Ended).unwrap();
     until("one of them holds it", || holding(&node) == 1);
     assert!(file.exists());
+    drop(other); // whoever has the lock of a file of that name has nothing to do with it
+    let took = Exec::of(&attached).number();
+    assert_eq!((took.as_deref(), holding(&node)), (Some("exec-3.lock"), 1));
     drop(guard);
     until("nothing of the command is left", || holding(&node) == 0);
     until("its number is free", || !file.exists());
@@ -192,18 +221,23 @@ fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
 #[test]
 fn a_node_is_asked_in_its_own_process() {
     let node = leader().unwrap();
-    let handle = node.handle();
-    let leadership = Leader::leadership(&handle).expect("it leads");
-    let changes = Leader::changes(&handle);
-    assert!(leadership.is_valid() && !Leader::is_gone(&handle));
-    let hold = Leader::hold(&handle, LONG).expect("it leads on");
+    let (handle, folder) = (node.handle(), tempfile::tempdir().unwrap());
+    let own = OwnNode::new(handle.clone(), Attendance::Unasked, folder.path());
+    let leadership = own.leadership().expect("it leads");
+    let changes = own.changes();
+    assert!(leadership.is_valid() && !own.is_gone());
+    let mut hold = own.hold(LONG).expect("it leads on");
     until("the leadership is held", || holding(&node) == 1);
+    let equipment = own.equip(&mut hold).unwrap();
+    let held = own.equip(&mut hold).unwrap_err().to_string();
+    assert!(held.ends_with("job.lock is held: another job has not ended"), "{held}");
+    drop(equipment);
     drop(hold);
     until("the leadership is not held", || holding(&node) == 0);
-    let told = logged(|| Leader::hand_over(&handle)).join("; ");
+    let told = logged(|| own.hand_over()).join("; ");
     let alone = handle.command(Command::Resign { to: None }, LONG).unwrap_err();
     assert_eq!(told, format!("WARN : this node leads on: {alone}"));
-    Leader::stand_back(&handle, "code 3");
+    own.stand_back("code 3");
     let failure = handle.status().failure.expect("it stands back");
     assert_eq!((failure.count, failure.reason.as_str()), (1, "code 3"));
     drop(node);
@@ -223,7 +257,7 @@ fn a_process_that_does_not_read_is_waited_for_a_second() {
 
 /// The users of the group open the lock, and may not write to it.
 #[test]
-fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock() {
+fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock_if_it_takes_none() {
     let node = leader().unwrap();
     let folder = tempfile::tempdir().unwrap();
     let is_root = rustix::process::geteuid().is_root();
@@ -237,8 +271,31 @@ fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock() {
     let FromNode::Welcome { lock, addresses, .. } = exec.hears() else { panic!("no welcome") };
     let shown: Vec<String> = all[..32].iter().map(Address::to_string).collect();
     assert_eq!(addresses, shown);
-    let lock = fs::metadata(folder.path().join(lock)).unwrap();
-    assert_eq!((lock.permissions().mode() & 0o777, lock.gid()), (0o640, group));
+    exec.hears(); // the leadership
+    let found = || fs::metadata(folder.path().join(&lock)).unwrap();
+    let given = exec.takes().unwrap();
+    assert_eq!(found().permissions().mode() & 0o777, 0o600, "nobody else can lock it");
+    drop(given);
+    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    exec.holds();
+    assert_eq!((found().permissions().mode() & 0o777, found().gid()), (0o640, group));
+}
+
+/// A job that does not begin is told, and its process has the node hand over.
+#[test]
+fn a_process_is_told_why_its_command_cannot_begin() {
+    let node = leader().unwrap();
+    let (attached, folder) = attached(&node);
+    fs::create_dir(folder.path().join("exec-1.lock")).unwrap();
+    let mut exec = Exec::of(&attached);
+    exec.number().unwrap();
+    let FromNode::Leads { .. } = exec.hears() else { panic!("it leads") };
+    let why = format!(
+        "cannot lock {}: Is a directory (os error 21)",
+        folder.path().join("exec-1.lock").display()
+    );
+    assert_eq!(exec.takes().unwrap_err(), FromNode::Unable(why));
+    until("nothing is held", || holding(&node) == 0);
 }
 
 /// Before the leadership goes, and where it has gone.
@@ -260,30 +317,38 @@ fn a_process_is_told_that_a_leadership_ends() {
     words::write(&exec.stream, &FromExec::Ended).unwrap();
     assert_eq!(told(&mut exec), FromNode::DoesNotLead);
     stops.join().unwrap();
-    let hold = FromExec::Hold { most_ms: 1000, registers: true };
+    let hold = FromExec::Hold { most_ms: 1000, takes: true };
     assert_eq!(exec.asks(&hold), FromNode::Held(false), "there is nothing to hold");
 }
 
 /// Nobody would wait for the end of its job.
 #[test]
-fn the_leadership_is_held_for_a_guard_that_does_not_register_only_if_nobody_certifies_a_death() {
+fn the_leadership_is_held_for_a_guard_that_the_coroner_cannot_know_only_if_nobody_certifies_a_death()
+ {
     let node = leader().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (coroner, mut far) = pair();
+    let (coroner, far) = pair();
     far.set_nonblocking(true).unwrap();
     let (state, attendance) = (folder.path().to_owned(), Attendance::By(coroner.clone()));
     let attached = Attached::new(node.handle(), state, None, &[], attendance);
     let mut exec = Exec::of(&attached);
-    exec.head();
-    let FromNode::Welcome { coroner: incarnation, .. } = exec.hears() else { panic!("no welcome") };
-    assert_eq!(incarnation, Some(coroner.register().incarnation));
+    exec.number().unwrap();
+    exec.hears(); // the leadership
     let mut bytes = [0; 64];
-    let mut holds = |registers| exec.asks(&FromExec::Hold { most_ms: 1000, registers });
-    assert_eq!(holds(true), FromNode::Held(true));
-    assert!(far.read(&mut bytes).is_err(), "it is told nothing");
-    assert_eq!(holds(false), FromNode::Held(true));
-    let count = far.read(&mut bytes).unwrap();
+    let mut given = exec.takes().unwrap();
+    let (count, mut line) = passing::receive(&far, &mut bytes).unwrap();
+    assert_eq!(&bytes[..count], b"\"Guard\"", "before the process has the other end");
+    File::from(given.remove(1)).write_all(b"b").unwrap();
+    let mut said = String::new();
+    File::from(line.remove(0)).read_to_string(&mut said).unwrap();
+    assert_eq!(said, "b");
+    drop(given);
+    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    assert_eq!(exec.asks(&FromExec::Hold { most_ms: 1000, takes: false }), FromNode::Held(true));
+    let (count, _) = passing::receive(&far, &mut bytes).unwrap();
     assert_eq!(&bytes[..count], b"\"Dismiss\"");
     while coroner.dismiss().is_ok() {} // it stands still, and may certify the death later
-    assert_eq!((holds(false), holds(true)), (FromNode::Held(false), FromNode::Held(true)));
+    assert_eq!(exec.asks(&FromExec::Hold { most_ms: 1000, takes: false }), FromNode::Held(false));
+    let why = "the coroner of this node stands still: end it with KILL".to_owned();
+    assert_eq!(exec.takes().unwrap_err(), FromNode::Unable(why));
 }

@@ -20,8 +20,6 @@ pub(super) enum Failed {
     Guard(#[from] io::Error),
     #[error("the leadership ended before the job began")]
     Late,
-    #[error("the job does not begin, as the coroner of the node does not know of it: {0}")]
-    Unregistered(io::Error),
 }
 
 impl Failed {
@@ -64,9 +62,7 @@ mod tests {
             let failed = Failed::from(NotHeld::in_a_test(is_left));
             assert_eq!(failed.is_clean(true), is_clean);
         }
-        for failed in
-            [Failed::Late, Failed::from(Errno::IO), Failed::Unregistered(Errno::IO.into())]
-        {
+        for failed in [Failed::Late, Failed::from(Errno::IO)] {
             assert_eq!(
                 [true, false].map(|has_address| failed.is_clean(has_address)),
                 [false, true]

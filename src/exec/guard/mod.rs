@@ -2,8 +2,8 @@
 //!
 //! It is started as `electd guard` with its task ([`task`]) as arguments and a connection to electd as its stdin,
 //! usually before the node leads: it starts the process that becomes the command (`guarded.rs`), and waits. The
-//! first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`); without an order it ends
-//! and has done nothing. electd postpones the alarms as long as the leadership is renewed, and the guard
+//! first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`) and the locked file that it holds until
+//! its end (`equipment.rs`); without an order it ends and has done nothing. electd postpones the alarms as long as the leadership is renewed, and the guard
 //! sleeps. The guard ends the command (`work.rs`) when an alarm goes off, so that it does not depend on an electd
 //! that runs or answers, when a later order says that the leadership ends, and when the connection ends, since electd
 //! has ended then. It ends with the command's exit code as soon as no process of the command is left. TERM,
@@ -13,19 +13,19 @@
 //! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
 //! look at `/proc`, and the guard says nothing that its stderr does not take at once.
 //!
-//! Where the node has a coroner (`src/coroner`), the guard registers before anything of the job begins, and says at its
-//! end that nothing of the job is left: until then the death of the node is not certified.
+//! Where the node has a coroner (`src/coroner`), the first order brings a line to it: the guard says when the job begins, and
+//! at its end that nothing of the job is left. Until then the death of the node is not certified.
 //!
 //! The guard adds the addresses before the command begins, and removes them when no process of the
 //! command is left, or when none should be left, if KILL does not end one. A guard without a command
 //! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
 
 mod ends;
-mod registration;
 pub mod task;
 mod work;
 
 use std::ffi::OsString;
+use std::io;
 use std::process::ExitCode;
 
 use rustix::process::Signal;
@@ -49,6 +49,9 @@ pub const NO_ADDRESS: Signal = Signal::USR2;
 /// A guard that ended its job by a deadline, without having been told to, ends itself by this signal.
 /// electd cannot derive that from the clock, since it may renew the leadership at that very moment.
 pub const BY_DEADLINE: Signal = Signal::USR1;
+
+/// A guard that failed for a reason of its own ends by this signal, and has sent the reason to electd.
+pub const FAILED: Signal = Signal::ALARM;
 
 /// Runs this process as a guard, or as what becomes a command, if it was started as one.
 #[must_use]
@@ -82,8 +85,11 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
             say(&error.to_string());
             match error {
                 Failed::Address(_) => end_by(NO_ADDRESS),
-                Failed::Late | Failed::Unregistered(_) => end_by(BY_DEADLINE),
-                Failed::Guard(_) => ExitCode::from(70),
+                Failed::Late => end_by(BY_DEADLINE),
+                Failed::Guard(_) => {
+                    let _ = rustix::io::write(io::stdin(), error.to_string().as_bytes()); // the line to electd
+                    end_by(FAILED)
+                }
             }
         }
     }

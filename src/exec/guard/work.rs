@@ -24,9 +24,8 @@ use super::super::cleanup;
 use super::super::guarded::Waiting;
 use super::super::order::{Begin, Order};
 use super::super::stderr::say;
-use super::super::{lock, signals, tree};
+use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE, refused};
-use super::registration::register;
 use super::task::Task;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
@@ -100,23 +99,24 @@ impl Guard {
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
         let waiting = if is_empty { None } else { Some(Waiting::start(&task.command)?) };
-        let Some((begin, [term, kill])) = Begin::receive(&electd)? else { return Ok(None) };
-        let lock = ManuallyDrop::new(lock::take(&task.lock)?);
+        let Some((begin, [term, kill], equipment)) = Begin::receive(&electd)? else {
+            return Ok(None);
+        };
+        let (lock, line) = equipment.open();
+        let lock = ManuallyDrop::new(lock);
         electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        let left = term.left().map_err(|error| refused("timerfd_gettime", error))?;
-        if left.is_zero() {
+        if term.is_due()? {
             return Err(Failed::Late);
         }
-        *registered = register(&task, left)?;
-        // A process that finds the lock free after the death of electd relies on it that no command
-        // begins.
         if is_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
+        *registered = line;
+        registered.iter_mut().for_each(Registered::begin);
         let addresses =
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
-        // To take the lock and to add addresses may take as long as the disk and the kernel like.
+        // To add addresses may take as long as the kernel likes.
         if term.is_due()? {
             return Err(Failed::Late);
         }

@@ -8,6 +8,8 @@ use rustix::process::{Pid, PidfdFlags, getpid, pidfd_open};
 
 use super::*;
 use crate::exec::address::spec::Address;
+use crate::exec::equipment::Equipment;
+use crate::exec::equipment::tests::equipment;
 use crate::exec::plan::tests::plan;
 use crate::exec::ready::tests::{GUARD, ending};
 use crate::node::leadership::{Feed, Term};
@@ -32,6 +34,10 @@ impl Leader for Node {
 
     fn hold(&self, _: Duration) -> Option<()> {
         None
+    }
+
+    fn equip(&self, _: &mut Self::Hold) -> io::Result<Equipment> {
+        Ok(equipment())
     }
 
     fn hand_over(&self) {}
@@ -223,7 +229,7 @@ fn a_job_is_told_in_words() {
     assert_eq!(words(&holds), "holds 10.0.0.9/24%eth0, 10.0.0.9/24%eth0");
     assert_eq!(words(&both), "holds 10.0.0.9/24%eth0 and runs sh");
     let end = |plan: &Plan, leadership: &Leadership, status: i32| {
-        let (job, _guard) = job(&LIVES, plan, leadership, getpid());
+        let (mut job, _guard) = job(&LIVES, plan, leadership, getpid());
         let mut end = None;
         let told = logged(|| end = Some(job.end(ExitStatus::from_raw(status))));
         (end.unwrap(), told.join("; "))
@@ -232,7 +238,7 @@ fn a_job_is_told_in_words() {
     let with_leadership = "INFO : the job has ended, since the leadership does".to_owned();
     assert_eq!(end(&runs, &valid, 3 << 8), ((Left::Nothing, JobEnd::ByItself(3)), by_itself));
     let ends = (Left::Nothing, JobEnd::WithLeadership);
-    assert_eq!(end(&runs, &ended, 3 << 8), (ends, with_leadership.clone()));
+    assert_eq!(end(&runs, &ended, 3 << 8), (ends.clone(), with_leadership.clone()));
     assert_eq!(end(&holds, &valid, 0), (ends, with_leadership));
     let killed = Signal::KILL.as_raw();
     assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), String::new()));
@@ -255,8 +261,8 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
         return;
     }
     let leads = crate::exec::plan::tests::leadership(seconds(1000), None);
-    let lock = "--exact".into(); // this program, which runs the test that is a guard
-    let plan = Plan { lock, command: vec![GUARD.into()], cluster: ending("code 3"), ..plan() };
+    let node = "--exact".to_owned(); // this program, which runs the test that is a guard
+    let plan = Plan { node, command: vec![GUARD.into()], cluster: ending("code 3"), ..plan() };
     for is_known in [false, true] {
         let (line, far) = UnixStream::pair().unwrap();
         let (tell, news) = bounded(1);
@@ -270,7 +276,7 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
             tell.send(News::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
         }
         drop(tell);
-        let job = Job::start(&LIVES, &plan, &leads, Some(gone)).unwrap();
+        let job = Job::start(&LIVES, &plan, &leads, equipment(), Some(gone)).unwrap();
         let ended = job.watch(&never(), &never()).unwrap();
         assert_eq!(ended, (Left::Nothing, JobEnd::ByItself(3)));
     }
@@ -306,6 +312,12 @@ fn the_code_of_a_command_counts_where_nobody_ended_it() {
     assert_eq!(overruled.verdict(), (Left::All, JobEnd::WithLeadership));
     let no_address = leading(NO_ADDRESS.as_raw());
     assert_eq!(no_address.verdict(), (Left::Something, JobEnd::NoAddress));
+    let failed = leading(FAILED.as_raw());
+    let cannot = (Left::Something, JobEnd::Failed(String::new()));
+    assert_eq!(failed.verdict(), cannot);
+    assert_eq!(Ended { stopped: true, ..failed }.verdict(), cannot);
+    let too_late = Ended { ordered_to_end: true, ..failed };
+    assert_eq!(too_late.verdict(), (Left::Something, JobEnd::WithLeadership));
     let addresses_alone = Ended { has_command: false, ..leading(0) };
     assert_eq!(addresses_alone.verdict(), (Left::Nothing, JobEnd::WithLeadership));
 }

@@ -9,6 +9,7 @@ use rustix::io::{FdFlags, fcntl_getfd};
 use super::*;
 use crate::core::types::Time;
 use crate::exec::deadlines::Deadlines;
+use crate::exec::equipment::tests::equipment;
 use crate::exec::plan::tests::{leadership, plan};
 use crate::node::now;
 use crate::testing::alone::alone;
@@ -89,7 +90,7 @@ fn a_guard_ends_as_its_test_wants() {
     let Some((how, number)) = cluster.strip_prefix(ENDS).and_then(|how| how.split_once(' ')) else {
         return;
     };
-    let Some((begin, _)) = Begin::receive(io::stdin()).unwrap() else {
+    let Some((begin, ..)) = Begin::receive(io::stdin()).unwrap() else {
         if how == "note" {
             std::fs::write(number, "not needed").unwrap();
         }
@@ -105,6 +106,7 @@ fn a_guard_ends_as_its_test_wants() {
             .stderr(Stdio::null());
         left.status().unwrap();
     }
+    rustix::io::write(io::stdin(), b"so").unwrap(); // a reason, in case that it failed
     if how == "code" {
         std::process::exit(number);
     }
@@ -112,7 +114,7 @@ fn a_guard_ends_as_its_test_wants() {
 }
 
 fn ready(how: &str) -> Ready {
-    let plan = Plan { lock: "--exact".into(), command: vec![GUARD.into()], ..plan() };
+    let plan = Plan { node: "--exact".to_owned(), command: vec![GUARD.into()], ..plan() };
     Ready::start(&Plan { cluster: ending(how), ..plan }).unwrap()
 }
 
@@ -133,11 +135,12 @@ fn a_guard_that_waits_has_a_group_and_a_line_of_its_own_and_begins_when_it_is_to
     let path = format!("/proc/{}/environ", ready.guard.as_raw_nonzero());
     let environ = std::fs::read_to_string(path).unwrap();
     let cluster = format!("ELECTD_CLUSTER={}", ending("code 3"));
-    for variable in [&cluster, "ELECTD_NODE=a", "ELECTD_LEADER=a"] {
+    for variable in [&cluster, "ELECTD_NODE=--exact", "ELECTD_LEADER=--exact"] {
         assert!(environ.split('\0').any(|one| one == variable), "{variable}: {environ}");
     }
+    assert!(!environ.contains("ELECTD_HELPER"), "its command is no helper: {environ}");
     let leadership = leadership(Duration::from_secs(1000), Some(Duration::from_secs(800)));
-    let begun = ready.begin(&leadership).unwrap();
+    let begun = ready.begin(&leadership, &equipment()).unwrap();
     let left = begun.alarms.term.left().unwrap().as_secs();
     assert!((700..=800).contains(&left), "its alarms are set: {left}");
     let Ok(News::Ended(Ok(status))) = begun.news.recv_timeout(Duration::from_secs(20)) else {

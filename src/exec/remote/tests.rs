@@ -1,5 +1,9 @@
 //! What a node says and hears of the commands beside it.
 
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
 use super::*;
 use crate::node::logged::logged;
 
@@ -7,14 +11,14 @@ use crate::node::logged::logged;
 fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
     let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
     let clock = clock.map(str::to_owned);
-    FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None }
+    FromNode::Welcome { lock, addresses, clock, takes_failures, gives: true }
 }
 
 /// What becomes of the connection to a node that says this first.
 fn start(first: &FromNode) -> Result<Remote, Unattached> {
     let (own, node) = UnixStream::pair().unwrap();
     [first, &FromNode::DoesNotLead].iter().for_each(|word| words::write(&node, word).unwrap());
-    Remote::start(own, Vec::new())
+    Remote::start(own, Vec::new(), Path::new("state"))
 }
 
 /// A node that answers all that it is asked; and what it hears.
@@ -36,7 +40,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
             answer.iter().for_each(|answer| words::write(&node, answer).unwrap());
         }
     });
-    (Remote::start(own, Vec::new()).unwrap(), heard)
+    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), heard)
 }
 
 /// Otherwise the next leader would hand over too, if it leads by then.
@@ -49,8 +53,7 @@ fn a_node_that_stands_back_is_not_asked_to_hand_over_as_well() {
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), [FromExec::Failed { reason }]);
     drop(node.hold(Duration::from_secs(1)).unwrap());
     node.hand_over();
-    let said =
-        [FromExec::Hold { most_ms: 1000, registers: true }, FromExec::Ended, FromExec::Resign];
+    let said = [FromExec::Hold { most_ms: 1000, takes: true }, FromExec::Ended, FromExec::Resign];
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
 }
 
@@ -85,16 +88,16 @@ fn what_a_node_says_first_is_kept() {
             addresses: ["10.0.0.9/24%eth0", "of a later version"].map(str::to_owned).into(),
             clock: None,
             takes_failures: false,
-            coroner: Some(3),
+            gives: false,
         },
         FromNode::DoesNotLead,
     ];
     let mut first = Vec::new();
     words.iter().for_each(|word| words::write(&mut first, word).unwrap());
-    let remote = Remote::start(own, first).unwrap();
-    let expected = ("exec-9.lock", Some(3), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
-    let Remote { lock, coroner, addresses, .. } = &remote;
-    assert_eq!((lock.as_str(), *coroner, addresses.clone()), expected);
+    let remote = Remote::start(own, first, Path::new("state")).unwrap();
+    let expected =
+        (Some(Path::new("state/exec-9.lock")), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
+    assert_eq!((remote.lock.as_deref(), remote.addresses.clone()), expected);
     let timeout = remote.shared.stream.lock().write_timeout().unwrap();
     assert_eq!(timeout, Some(Duration::from_secs(10)));
     drop(node);
@@ -107,7 +110,7 @@ fn an_answer_that_came_too_late_answers_no_later_question() {
     let say = |word: &FromNode| words::write(&far, word).unwrap();
     say(&welcome(None, true));
     say(&FromNode::DoesNotLead);
-    let node = Remote::start(own, Vec::new()).unwrap();
+    let node = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
     let changes = node.changes();
     say(&FromNode::Held(true));
     say(&FromNode::Resigned(None));
@@ -147,7 +150,7 @@ fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
     };
     say(&welcome(None, true));
     leads(7);
-    let remote = Remote::start(own, Vec::new()).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
     let leadership = remote.leadership().unwrap();
     assert_eq!(leadership.epoch(), 7);
     assert_eq!(leadership.renewal(), Some(Duration::from_nanos(3)));
@@ -172,7 +175,7 @@ fn a_leadership_ends_here_with_the_node_that_led() {
     for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
         words::write(&node, &word).unwrap();
     }
-    let remote = Remote::start(own, Vec::new()).unwrap();
+    let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
     let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
     assert!(!remote.is_gone());
     drop(node);
@@ -186,7 +189,7 @@ fn not_leading() -> (Remote, UnixStream) {
     for word in [welcome(None, true), FromNode::DoesNotLead] {
         words::write(&far, &word).unwrap();
     }
-    (Remote::start(own, Vec::new()).unwrap(), far)
+    (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), far)
 }
 
 #[test]
@@ -198,7 +201,7 @@ fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
         let why = Some("no other can lead".to_owned());
         words::write(&far, &FromNode::Resigned(why)).unwrap();
         let asked = words::read(&mut lines).unwrap();
-        assert_eq!(asked, Some(FromExec::Hold { most_ms: 7000, registers: true }));
+        assert_eq!(asked, Some(FromExec::Hold { most_ms: 7000, takes: true }));
         words::write(&far, &FromNode::Held(false)).unwrap();
         assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Ended), "in any case");
     });
@@ -221,4 +224,49 @@ fn a_node_that_cannot_be_spoken_to_is_gone() {
     while !node.is_gone() {
         changes.recv_timeout(ANSWER).expect("it is gone");
     }
+}
+
+/// What a process gets of a node that answers its question so, in a folder with such a lock.
+fn equipped(gives: bool, answer: FromNode, given: &[&File]) -> io::Result<Equipment> {
+    let folder = tempfile::tempdir().unwrap();
+    fs::write(folder.path().join("exec-1.lock"), "").unwrap();
+    let (own, far) = UnixStream::pair().unwrap();
+    let mut first = welcome(None, true);
+    if let FromNode::Welcome { gives: of_node, .. } = &mut first {
+        *of_node = gives;
+    }
+    [first, FromNode::DoesNotLead].iter().for_each(|word| words::write(&far, word).unwrap());
+    let node = Remote::start(own, Vec::new(), folder.path()).unwrap();
+    thread::scope(|scope| {
+        scope.spawn(move || {
+            let mut lines = BufReader::new(far.try_clone().unwrap());
+            words::read::<FromExec>(&mut lines).unwrap();
+            let line = words::line(&answer).unwrap();
+            let given: Vec<_> = given.iter().map(|file| file.as_fd()).collect();
+            passing::send(&far, &line, &given).unwrap();
+            words::read::<FromExec>(&mut lines).unwrap(); // that it has ended
+        });
+        let mut hold = node.hold(ANSWER).expect("it is held, or a reason is given");
+        node.equip(&mut hold)
+    })
+}
+
+/// What its own paths lead to may be something else.
+#[test]
+fn a_command_gets_the_very_file_that_the_node_has_locked() {
+    let file = tempfile::tempfile().unwrap();
+    let same = |equipment: &Equipment| {
+        let of = |file: &File| (file.metadata().unwrap().dev(), file.metadata().unwrap().ino());
+        of(&equipment.lock) == of(&file)
+    };
+    let alone = equipped(true, FromNode::Held(true), &[&file]).unwrap();
+    assert!(same(&alone) && alone.fds().count() == 1);
+    let attended = equipped(true, FromNode::Held(true), &[&file, &file]).unwrap();
+    assert!(same(&attended) && attended.fds().count() == 2);
+    let none = equipped(true, FromNode::Held(true), &[]).unwrap_err().to_string();
+    assert_eq!(none, "the node has passed no lock on for the command");
+    let unable = equipped(true, FromNode::Unable("so".to_owned()), &[]).unwrap_err().to_string();
+    assert_eq!(unable, "so");
+    let by_path = equipped(false, FromNode::Held(true), &[]).unwrap();
+    assert!(!same(&by_path) && by_path.fds().count() == 1, "an older node");
 }

@@ -1,5 +1,7 @@
 //! When a job begins, what its end means for the node, and when it is started again.
 
+mod node;
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::ops::Deref;
@@ -14,53 +16,19 @@ use rustix::process::{
     Resource, Rlimit, Signal, WaitId, WaitIdOptions, child_subreaper, getrlimit, setrlimit, waitid,
 };
 
+use node::Node;
+
 use super::*;
-use crate::exec::guard::{BY_DEADLINE, NO_ADDRESS};
+use crate::exec::equipment::Equipment;
+use crate::exec::equipment::tests::equipment;
+use crate::exec::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use crate::exec::plan::tests::{leadership, plan};
 use crate::exec::ready::tests::{GUARD, ending};
 use crate::node::logged::logged;
-use crate::rank::HELPER;
 use crate::testing::alone::alone;
 
 /// Far longer than anything takes here.
 const LONG: Duration = Duration::from_secs(1000);
-
-/// A node that leads for this much longer, or does not, and is asked for nothing that it can give.
-#[derive(Default)]
-struct Node {
-    leads: Option<Duration>,
-    is_gone: bool,
-    was_asked: Mutex<Vec<String>>,
-}
-
-impl Leader for Node {
-    type Hold = ();
-
-    fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
-        Box::new(never())
-    }
-
-    fn leadership(&self) -> Option<Leadership> {
-        self.leads.map(|left| leadership(left, None))
-    }
-
-    fn hold(&self, most: Duration) -> Option<()> {
-        self.was_asked.lock().push(format!("hold for {most:?}"));
-        None
-    }
-
-    fn hand_over(&self) {
-        self.was_asked.lock().push("hand over".to_owned());
-    }
-
-    fn stand_back(&self, reason: &str) {
-        self.was_asked.lock().push(reason.to_owned());
-    }
-
-    fn is_gone(&self) -> bool {
-        self.is_gone
-    }
-}
 
 /// The plan gives TERM 20 seconds before the end of a leadership.
 #[test]
@@ -105,16 +73,20 @@ fn a_host_that_cannot_run_the_job_hands_over_and_says_why() {
         (JobEnd::GuardLost, End::Lost, "the guard of the job was killed, and the job with it"),
     ] {
         let node = Node::default();
-        let told = logged(|| assert_eq!(hand_over(&node, lost), end));
+        let told = logged(|| assert_eq!(hand_over(&node, &lost), end));
         assert_eq!(told, [format!("WARN : {why}: the node hands over")]);
         assert_eq!(*node.was_asked.lock(), ["hand over"]);
     }
+    let (node, failed) = (Node::default(), JobEnd::Failed("so".to_owned()));
+    let told = logged(|| assert_eq!(hand_over(&node, &failed), End::Failed));
+    assert_eq!(told, ["ERROR : the job cannot be run: so: the node hands over"]);
+    assert_eq!(*node.was_asked.lock(), ["it cannot be run: so"], "it shows the reason for a time");
 }
 
 #[test]
 fn a_program_that_electd_runs_for_itself_is_spared_and_not_reaped_when_it_has_ended() {
     let mut command = Command::new("true");
-    let mut child = children::start(command.env(HELPER.0, HELPER.1)).unwrap();
+    let mut child = children::start(command.envs([children::mark()])).unwrap();
     let pid = Pid::from_child(&child);
     waitid(WaitId::Pid(pid), WaitIdOptions::EXITED | WaitIdOptions::NOWAIT).unwrap();
     assert!(is_own(pid));
@@ -125,11 +97,11 @@ fn a_program_that_electd_runs_for_itself_is_spared_and_not_reaped_when_it_has_en
 #[test]
 fn a_job_failed_soon_if_it_ended_with_another_code_than_0_within_a_minute() {
     let now = Instant::now();
-    assert_eq!(failed_soon(JobEnd::ByItself(3), now), Some(3));
-    assert_eq!(failed_soon(JobEnd::ByItself(3), now - SOON), None);
-    assert_eq!(failed_soon(JobEnd::ByItself(0), now), None, "it has done its work");
+    assert_eq!(failed_soon(&JobEnd::ByItself(3), now), Some(3));
+    assert_eq!(failed_soon(&JobEnd::ByItself(3), now - SOON), None);
+    assert_eq!(failed_soon(&JobEnd::ByItself(0), now), None, "it has done its work");
     for end in [JobEnd::WithLeadership, JobEnd::WithStop(3), JobEnd::GuardLost] {
-        assert_eq!(failed_soon(end, now), None, "{end:?}");
+        assert_eq!(failed_soon(&end, now), None, "{end:?}");
     }
 }
 
@@ -215,6 +187,10 @@ impl<'a> Leader for &'a Leading {
         Some(Held(self))
     }
 
+    fn equip(&self, _: &mut Self::Hold) -> io::Result<Equipment> {
+        Ok(equipment())
+    }
+
     fn hand_over(&self) {
         self.note("hand over");
     }
@@ -232,7 +208,7 @@ impl<'a> Leader for &'a Leading {
 
 /// A plan whose guard ends in this way: it is the test of that name, run by this program alone.
 fn ends(how: &str) -> Plan {
-    Plan { lock: "--exact".into(), command: vec![GUARD.into()], cluster: ending(how), ..plan() }
+    Plan { node: "--exact".to_owned(), command: vec![GUARD.into()], cluster: ending(how), ..plan() }
 }
 
 const ONCE: [&str; 2] = ["hold for 1001s", "released"];
@@ -272,6 +248,7 @@ fn the_end_of_a_job_means_what_its_plan_says() {
     for (signal, end, asked) in [
         (BY_DEADLINE, End::Lost, &[][..]),
         (NO_ADDRESS, End::NoAddress, &["hand over"]),
+        (FAILED, End::Failed, &["stand back: it cannot be run: so"]),
         (Signal::KILL, End::Lost, &["hand over"]),
     ] {
         let plan = Plan { moves: true, ..by(signal) };
@@ -363,10 +340,11 @@ fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() 
     let why = "nul byte found in provided data";
     let cannot = Plan { command: vec!["\0".into()], ..plan() };
     let (node, stopping) = Leading::until("nothing");
-    let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), End::Command(70)));
+    let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), End::Failed));
     assert_eq!(told, [format!("ERROR : the job cannot be run: {why}: the node hands over")]);
     let stands_back = format!("stand back: it cannot be run: {why}");
-    assert_eq!(*node.was_asked.lock(), [&ONCE[..], &[stands_back.as_str()]].concat());
+    let asked = [ONCE.map(str::to_owned).as_slice(), &[stands_back]].concat();
+    assert_eq!(*node.was_asked.lock(), asked);
     assert_eq!(child_subreaper().unwrap(), None);
     let gone = End::NodeGone { has_run: false };
     for (plan, told) in [

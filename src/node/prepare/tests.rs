@@ -155,7 +155,7 @@ fn a_node_without_a_coroner_works_on_and_says_why() {
     let of = Config { data_dir: config.data_dir.join("missing"), ..config.clone() };
     let mut attend = |attended| attend((&of, own), attended, &mut core, start, &socket);
     assert!(matches!(attend(Attended::No), Attendance::Unasked));
-    let failed = attend(Attended::Yes { group: None });
+    let failed = attend(Attended::Yes);
     let Attendance::Failed(why) = &failed else { panic!("{failed:?}") };
     assert_eq!(&**why, io::Error::from(rustix::io::Errno::NOENT).to_string());
     assert_eq!(core.death, None);

@@ -53,7 +53,6 @@ fn every_dial_gets_the_certificate_whatever_the_dialer_says() {
     node.kill_9();
     let first = said(node).unwrap();
     assert!(is_certificate(&first), "{}", String::from_utf8_lossy(&first));
-    assert!(!node.state().join("guards.sock").exists(), "a guard would begin that finds it");
     // What the coroner does not read must not take the answer away.
     let mut rude = TcpStream::connect_timeout(&node.address, ANSWER).unwrap();
     rude.set_read_timeout(Some(ANSWER)).unwrap();

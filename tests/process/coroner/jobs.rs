@@ -1,6 +1,5 @@
 //! No certificate comes before the end of the job, whatever started it and however it ends.
 
-use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 use rustix::process::{Signal, kill_process};
@@ -9,7 +8,7 @@ use story::story;
 use super::{Job, Manner, SOON, coroner, number, quick, slow, until_gone, until_gone_soon};
 use crate::jobs::attached::{Attached, exec};
 use crate::jobs::only_child;
-use crate::support::{Cluster, DEADLINE, Node, readable};
+use crate::support::{Cluster, DEADLINE};
 
 fn start_all(cluster: &Cluster, job: &Job, manner: Manner) {
     let command = job.command(manner);
@@ -79,16 +78,7 @@ fn an_attached_job_that_ignores_term_has_ended_before_the_next_begins() {
     job.until_begun(2, DEADLINE);
 }
 
-/// Dials where guards register, says nothing, and waits until the oldest of these was let go.
-fn crowd(node: &Node) -> Vec<UnixStream> {
-    let dial = |_| UnixStream::connect(node.state().join("guards.sock")).unwrap();
-    let crowd: Vec<UnixStream> = (0..200).map(dial).collect();
-    readable("the oldest is let go", &crowd[0]);
-    crowd
-}
-
-/// A guard that was killed leaves no word, so nobody knows what is left of its job. It is not forgotten, however many others
-/// dial.
+/// A guard that was killed leaves no word, so nobody knows what is left of its job.
 #[story]
 fn after_a_killed_guard_nothing_is_certified() {
     let cluster = Cluster::prepare(1, quick);
@@ -96,7 +86,6 @@ fn after_a_killed_guard_nothing_is_certified() {
     start_all(&cluster, &job, Manner::Ignores);
     job.until_begun(1, DEADLINE);
     let (node, child) = (cluster.node(1), job.child());
-    let _crowd = crowd(node);
     let (coroner, guard) = (coroner(node), only_child(node.pid()).unwrap());
     node.freeze(); // or it would end what the guard leaves
     kill_process(guard, Signal::KILL).unwrap();

@@ -122,8 +122,8 @@ fn whoever_lists_processes_sees_what_a_coroner_and_a_guard_are() {
         assert_eq!(name.unwrap(), "electd\n");
     }
     assert_eq!(words(coroner), "electd coroner node-1 ");
-    let variables = fs::read_to_string(format!("/proc/{coroner}/environ"));
-    assert_eq!(variables.unwrap(), "ELECTD_HELPER=1\0", "it is no part of a job");
+    let variables = fs::read_to_string(format!("/proc/{coroner}/environ")).unwrap();
+    assert!(variables.starts_with("ELECTD_HELPER="), "it is no part of a job: {variables}");
     assert!(words(guard).starts_with("electd guard "));
     assert_eq!(getpgid(Some(guard)), Ok(guard), "a terminal's Ctrl-Z does not stop it");
 }
@@ -245,7 +245,7 @@ fn a_coroner_takes_no_processor_time_and_little_memory() {
     println!("{}", fs::read_to_string(format!("/proc/{coroner}/smaps_rollup")).unwrap());
 }
 
-/// `electd exec` of an earlier version knows of no coroner: nobody would wait for the guard of its command.
+/// `electd exec` of an earlier version takes no descriptors: nobody would wait for the guard of its command.
 #[story]
 fn beside_an_older_exec_nothing_is_certified() {
     let cluster = Cluster::start_with(1, quick);
@@ -258,7 +258,7 @@ fn beside_an_older_exec_nothing_is_certified() {
         "GET /exec HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: electd-exec\r\n";
     stream.write_all(format!("{upgrade}\r\n").as_bytes()).unwrap();
     let welcome = lines.find(|line| line.starts_with("{\"welcome")).unwrap();
-    assert!(welcome.contains("\"coroner\":1"), "{welcome}");
+    assert!(!welcome.contains("\"coroner\""), "its guard is to register with none: {welcome}");
     let leads = lines.find(|line| line.starts_with("{\"leads")).unwrap();
     assert!(leads.contains("\"renewal\":"), "{leads}");
     stream.write_all(b"{\"hold\":{\"most_ms\":1000}}\n").unwrap();

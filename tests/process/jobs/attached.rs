@@ -8,6 +8,7 @@ use std::process::{Child, Command, Output, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
+use super::begins::again;
 use super::lines::{Lines, Run};
 use super::several::leads_on;
 use super::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command, parent_of};
@@ -138,14 +139,16 @@ fn a_leadership_that_ends_ends_the_command() {
 }
 
 /// Three nodes, and beside each a command that runs while the node leads.
-struct Beside {
+pub struct Beside {
     cluster: Cluster,
-    lines: Lines,
+    pub lines: Lines,
     attached: [RefCell<Option<Attached>>; 3],
+    /// What becomes of the command line of an exec, whose node has its state in this folder.
+    by: fn(&Command, &Path) -> Command,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Fault {
+pub enum Fault {
     KillExec,
     KillGuard,
     KillElectd,
@@ -163,9 +166,13 @@ enum Fault {
 
 impl Beside {
     fn start() -> Beside {
+        Beside::start_by(again)
+    }
+
+    pub fn start_by(by: fn(&Command, &Path) -> Command) -> Beside {
         let cluster = Cluster::start_with(3, with_majority);
         let lines = Lines::beside(&cluster);
-        let beside = Beside { cluster, lines, attached: Default::default() };
+        let beside = Beside { cluster, lines, attached: Default::default(), by };
         beside.cluster.agree();
         (1..=3).for_each(|number| beside.attach(number));
         beside
@@ -176,12 +183,14 @@ impl Beside {
         let options = ["--stop-after", "300ms", "--restart", "always", "--"].into_iter();
         let all: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
         let mut command = exec(&self.cluster, number, &all);
-        command.env(FILE, self.lines.file()).env(MANNER, DRAWN).stdout(Stdio::null());
-        self.attached[number - 1].replace(Some(Attached(command.spawn().unwrap())));
+        command.env(FILE, self.lines.file()).env(MANNER, DRAWN);
+        let mut command = (self.by)(&command, &self.cluster.node(number).state());
+        let exec = Attached(command.stdout(Stdio::null()).spawn().unwrap());
+        self.attached[number - 1].replace(Some(exec));
     }
 
     /// Does this to the leader, and waits until a new command runs.
-    fn suffer(&self, fault: Fault, before: &Run) -> Run {
+    pub fn suffer(&self, fault: Fault, before: &Run) -> Run {
         let node = self.cluster.nodes().iter().position(|node| node.name == before.node).unwrap();
         let (number, node) = (node + 1, &self.cluster.nodes()[node]);
         let exec = self.attached[number - 1].borrow().as_ref().unwrap().pid();
@@ -260,7 +269,7 @@ fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {
     }
     println!("{:?}", pairs.0);
     assert!(beside.lines.assert_never_two() > faults.len() * MANNERS.len());
-    let Beside { lines, attached, cluster } = beside;
+    let Beside { lines, attached, cluster, .. } = beside;
     for exec in &attached {
         // A killed node leaves the lock of its last exec to the next one.
         let exec = exec.borrow().as_ref().unwrap().pid();

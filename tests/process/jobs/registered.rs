@@ -1,31 +1,38 @@
-//! What a guard tells the coroner of its node: the test is the coroner, and hears a word or the end of the connection.
+//! What a guard tells the coroner of its node: the test is the coroner, and hears a word or the end of the line.
 
 use std::fs::{self, File};
-use std::io::{Read, Write};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::io::Read;
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
+use std::process::ExitStatus;
 
-use rustix::process::Signal;
+use rustix::process::{Signal, kill_process};
 use story::story;
 
+use super::attached::stop;
 use super::setup::{Guard, LONG, Setup, text, until};
 use crate::support::network::inside;
 use crate::support::script::script;
 use crate::support::traced::Traced;
 use crate::support::{DEADLINE, Network, ensure, eventually, readable};
 
-/// A guard that registers for start number 7, and its connection, once that is asked for.
-fn registers(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
-    let socket = folder.join("guards.sock");
-    let listener = UnixListener::bind(&socket).unwrap();
-    let guard = Setup { register: socket.to_str().unwrap(), ..setup }.start(folder);
-    readable("the guard dials", &listener);
-    let (mut line, _) = listener.accept().unwrap();
+/// A guard that is about to begin, and the coroner's end of its line.
+fn lined(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
+    let (line, far) = UnixStream::pair().unwrap();
+    let guard = Setup { line: Some(&far.into()), ..setup }.start(folder);
     line.set_read_timeout(Some(DEADLINE)).unwrap();
-    let mut incarnation = [0; 8];
-    line.read_exact(&mut incarnation).unwrap();
-    assert_eq!(u64::from_le_bytes(incarnation), 7);
+    (guard, line)
+}
+
+/// The same, once it has said that its job begins.
+fn begun(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
+    let (guard, mut line) = lined(folder, setup);
+    readable("its job begins", &line);
+    let mut word = [0];
+    line.read_exact(&mut word).unwrap();
+    assert_eq!(&word, b"b");
     (guard, line)
 }
 
@@ -38,82 +45,83 @@ fn until_free(folder: &Path) {
     });
 }
 
-/// What a guard meets that registers, and how it ends then.
-struct Case<'a> {
-    answer: &'a [u8],
-    addresses: &'a [&'a str],
-    electd_lives: bool,
-    /// Its exit code, or the signal that it ends itself by.
-    end: (Option<i32>, Option<i32>),
-    says: &'a str,
-    last_word: &'a str,
+/// Its end, and all that it has said to the coroner before its lock was free.
+fn ended(folder: &Path, guard: &mut Guard, line: &mut UnixStream) -> (ExitStatus, String) {
+    until_free(folder);
+    let mut said = [0; 8];
+    line.set_nonblocking(true).unwrap();
+    let count = line.read(&mut said).expect("its last word comes before the lock is free");
+    let ended = guard.end();
+    assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no other word");
+    (ended, String::from_utf8_lossy(&said[..count]).into_owned())
+}
+
+/// Before anything of the job begins, and so whatever comes of that.
+#[story]
+fn a_guard_says_that_its_job_begins_and_that_nothing_of_it_is_left() {
+    let folder = tempfile::tempdir().unwrap();
+    let (mut guard, mut line) = lined(folder.path(), Setup::of("touch ran; exit 3"));
+    let (ended, said) = ended(folder.path(), &mut guard, &mut line);
+    assert_eq!((ended.code(), said.as_str()), (Some(3), "bc"));
+    assert!(folder.path().join("ran").exists());
 }
 
 #[story]
-fn no_command_begins_that_the_coroner_refuses_or_without_its_electd_or_its_address() {
-    let refused = Case {
-        answer: b"n",
-        addresses: &[],
-        electd_lives: true,
-        end: (None, Some(Signal::USR1.as_raw())),
-        says: "the job does not begin, as the coroner of the node does not know of it: the node has died",
-        last_word: "",
-    };
-    let orphaned = Case {
-        answer: b"r",
-        electd_lives: false,
-        end: (Some(70), None),
-        says: "the guard of the job failed: electd ended before the job began",
-        last_word: "c",
-        ..refused
-    };
-    // Nobody knows whether an address was removed.
-    let with_address = Case { addresses: &["10.0.0.9/24%nowhere"], last_word: "", ..orphaned };
-    let without_address = Case {
-        answer: b"r",
-        addresses: &["10.0.0.9/24%nowhere"],
-        end: (None, Some(Signal::USR2.as_raw())),
-        says: "cannot add the address 10.0.0.9/24%nowhere: the interface is gone",
-        last_word: "c",
-        ..refused
-    };
-    for Case { answer, addresses, electd_lives, end, says, last_word } in
-        [refused, orphaned, with_address, without_address]
+fn no_command_begins_without_its_address() {
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup { addresses: &["10.0.0.9/24%nowhere"], ..Setup::of("touch ran") };
+    let (mut guard, mut line) = lined(folder.path(), setup);
+    let (ended, said) = ended(folder.path(), &mut guard, &mut line);
+    assert_eq!((ended.signal(), said.as_str()), (Some(Signal::USR2.as_raw()), "bc"));
+    assert!(!folder.path().join("ran").exists());
+    let told = text(folder.path(), "stderr");
+    assert_eq!(told, "electd: cannot add the address 10.0.0.9/24%nowhere: the interface is gone\n");
+}
+
+/// Its job has not begun: it says nothing to the coroner, for which the end of the line is enough, and the reason to electd.
+#[story]
+fn no_command_begins_without_its_electd_or_what_that_gives() {
+    for (is_orphaned, why) in
+        [(true, "electd ended before the job began"), (false, "this is no word to begin")]
     {
         let folder = tempfile::tempdir().unwrap();
-        let setup = Setup { addresses, ..Setup::of("touch ran") };
-        let (mut guard, mut line) = registers(folder.path(), setup);
-        if !electd_lives {
+        let (mut line, far) = UnixStream::pair().unwrap();
+        let far = OwnedFd::from(far);
+        let setup = Setup { line: Some(&far), ..Setup::of("touch ran") };
+        let mut guard = setup.start_early(folder.path());
+        drop(far);
+        stop(guard.pid());
+        if is_orphaned {
+            guard.begin();
             guard.orphan();
+        } else {
+            guard.told(&[None]);
         }
-        line.write_all(answer).unwrap();
-        until_free(folder.path());
-        let mut said = vec![0; last_word.len()];
-        line.set_nonblocking(true).unwrap();
-        line.read_exact(&mut said).expect("its last word comes before the lock is free");
-        assert_eq!(said, last_word.as_bytes(), "{says}");
+        kill_process(guard.pid(), Signal::CONT).unwrap();
         let ended = guard.end();
-        assert_eq!((ended.code(), ended.signal()), end, "{says}");
-        assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no other word");
-        assert!(!folder.path().join("ran").exists(), "{says}");
-        let told = text(folder.path(), "stderr");
-        assert_eq!(told, format!("electd: {says}\n"));
+        assert_eq!(ended.signal(), Some(Signal::ALARM.as_raw()), "{ended:?}");
+        let why = format!("the guard of the job failed: {why}");
+        if !is_orphaned {
+            assert_eq!(guard.reason(), why);
+        }
+        drop(guard);
+        line.set_nonblocking(true).unwrap();
+        assert_eq!(line.read(&mut [0]).unwrap(), 0, "it has no word for the coroner");
+        assert!(!folder.path().join("ran").exists(), "{why}");
+        assert_eq!(text(folder.path(), "stderr"), format!("electd: {why}\n"));
     }
 }
 
-/// Then no coroner is bothered.
+/// Nobody would end it in time.
 #[story]
-fn a_guard_that_begins_late_does_not_register() {
+fn a_guard_that_begins_late_begins_nothing() {
     let folder = tempfile::tempdir().unwrap();
-    let socket = folder.path().join("guards.sock");
-    let listener = UnixListener::bind(&socket).unwrap();
-    let setup = Setup { register: socket.to_str().unwrap(), ..Setup::of("touch ran") };
-    let ended = Setup { alarms: [1, LONG], ..setup }.start(folder.path()).end();
-    assert_eq!(ended.signal(), Some(Signal::USR1.as_raw()), "{ended:?}");
+    let setup = Setup { alarms: [1, LONG], ..Setup::of("touch ran") };
+    let (mut guard, mut line) = lined(folder.path(), setup);
+    let (ended, said) = ended(folder.path(), &mut guard, &mut line);
+    assert_eq!((ended.signal(), said.as_str()), (Some(Signal::USR1.as_raw()), ""), "{ended:?}");
     let told = text(folder.path(), "stderr");
     assert_eq!(told, "electd: the leadership ended before the job began\n");
-    listener.set_nonblocking(true).unwrap();
-    assert!(listener.accept().is_err(), "it registered");
     assert!(!folder.path().join("ran").exists());
 }
 
@@ -125,8 +133,7 @@ fn a_guard_without_a_command_ends_when_the_leadership_does() {
         let cleanup = folder.path().join("cleanup");
         script(&cleanup, &format!("touch {}", folder.path().join("cleaned").display()));
         let setup = Setup { cleanup: cleanup.to_str().unwrap(), ..Setup::of("") };
-        let (mut guard, mut line) = registers(folder.path(), setup);
-        line.write_all(b"r").unwrap();
+        let (mut guard, mut line) = begun(folder.path(), setup);
         guard.told(&[None]);
         guard.answers(1);
         guard.term(1);
@@ -148,29 +155,13 @@ fn a_guard_without_a_command_ends_when_the_leadership_does() {
     }
 }
 
-/// The last one may still have a process that nobody sees.
-#[story]
-fn no_command_begins_while_another_has_the_lock() {
-    let folder = tempfile::tempdir().unwrap();
-    let lock = File::create(folder.path().join("job.lock")).unwrap();
-    lock.lock().unwrap();
-    let ended = Setup::of("touch ran").start(folder.path()).end();
-    assert_eq!(ended.code(), Some(70), "{ended:?}");
-    assert!(!folder.path().join("ran").exists());
-    let told = text(folder.path(), "stderr");
-    let lock = folder.path().join("job.lock");
-    let why = format!("{} is held: another job has not ended", lock.display());
-    assert_eq!(told, format!("electd: the guard of the job failed: {why}\n"));
-}
-
 /// What the command began elsewhere may still run if its cleanup failed, so nobody may certify its end.
 #[story]
 fn a_guard_says_that_its_job_has_ended_only_if_the_cleanup_did_its_work() {
     for (cleanup, word) in [("/bin/true", "c"), ("/bin/false", "")] {
         let folder = tempfile::tempdir().unwrap();
         let setup = Setup { cleanup, ..Setup::of("exit 3") };
-        let (mut guard, mut line) = registers(folder.path(), setup);
-        line.write_all(b"r").unwrap();
+        let (mut guard, mut line) = begun(folder.path(), setup);
         assert_eq!(guard.end().code(), Some(3));
         let mut said = String::new();
         line.read_to_string(&mut said).unwrap();
@@ -186,8 +177,7 @@ fn a_guard_that_could_not_remove_an_address_does_not_say_that_its_job_has_ended(
         let folder = tempfile::tempdir().unwrap();
         let script = "touch begun; until [ -e gate ]; do sleep 0.02; done; exit 3";
         let setup = Setup { addresses: &["10.0.0.9/24%cable"], ..Setup::of(script) };
-        let (mut guard, mut line) = inside(&network.home(1), || registers(folder.path(), setup));
-        line.write_all(b"r").unwrap();
+        let (mut guard, mut line) = inside(&network.home(1), || begun(folder.path(), setup));
         until(folder.path(), "begun");
         let traced = fails.then(|| Traced::process(guard.pid(), "recvfrom:error=EPERM"));
         if matches!(traced, Some(None)) {
@@ -213,8 +203,7 @@ fn a_cleanup_goes_on_when_its_address_cannot_be_kept() {
     script(&cleanup, &format!("touch {cleans}; until [ -e {gate} ]; do sleep 0.02; done"));
     let addresses = &["10.0.0.9/24%extra"];
     let setup = Setup { addresses, cleanup: cleanup.to_str().unwrap(), ..Setup::of("exit 3") };
-    let (mut guard, mut line) = inside(&network.home(1), || registers(folder.path(), setup));
-    line.write_all(b"r").unwrap();
+    let (mut guard, mut line) = inside(&network.home(1), || begun(folder.path(), setup));
     until(folder.path(), "cleans");
     network.interface(1, "extra", false);
     let why = "electd: cannot keep the address 10.0.0.9/24%extra: No such device (os error 19)\n";

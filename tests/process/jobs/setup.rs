@@ -26,6 +26,8 @@ pub struct Guard {
     pub process: Child,
     electd: Option<UnixStream>,
     pub alarms: [OwnedFd; 2],
+    /// What it gets beside them with the order to begin, until then.
+    given: Vec<OwnedFd>,
 }
 
 /// A command for the shell, and how its guard is started.
@@ -38,8 +40,8 @@ pub struct Setup<'a> {
     /// The longest time from TERM to KILL once electd is killed, and for the cleanup, in milliseconds.
     pub limit: &'a str,
     pub is_leased: bool,
-    /// The socket where it registers, or nothing.
-    pub register: &'a str,
+    /// Its line to the coroner.
+    pub line: Option<&'a OwnedFd>,
     /// The addresses that it holds.
     pub addresses: &'a [&'a str],
     /// What strace does with the calls of the guard alone.
@@ -50,9 +52,9 @@ pub struct Setup<'a> {
 
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
-        let (alarms, cleanup, limit, register) = ([LONG, LONG], "", "10000", "");
+        let (alarms, cleanup, limit, line) = ([LONG, LONG], "", "10000", None);
         let (is_leased, addresses, strace, stderr) = (true, &[], &[], None);
-        Setup { script, alarms, cleanup, limit, is_leased, register, addresses, strace, stderr }
+        Setup { script, alarms, cleanup, limit, is_leased, line, addresses, strace, stderr }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -62,16 +64,27 @@ impl Setup<'_> {
     /// The order to begin is there from the start.
     pub fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
         let (electd, far) = UnixStream::pair().unwrap();
-        begin(&electd, &alarms);
+        let given = self.given(folder);
+        begin(&electd, &alarms, &given);
+        drop(given);
         let process = self.spawn(folder, far);
-        Guard { process, electd: Some(electd), alarms }
+        Guard { process, electd: Some(electd), alarms, given: Vec::new() }
     }
 
     /// The order to begin has yet to come.
     pub fn start_early(&self, folder: &Path) -> Guard {
         let (electd, far) = UnixStream::pair().unwrap();
         let process = self.spawn(folder, far);
-        Guard { process, electd: Some(electd), alarms: self.alarms.map(alarm) }
+        let given = self.given(folder);
+        Guard { process, electd: Some(electd), alarms: self.alarms.map(alarm), given }
+    }
+
+    /// What its electd gives it beside the alarms: the locked file, and its line to the coroner.
+    fn given(&self, folder: &Path) -> Vec<OwnedFd> {
+        let lock = File::create(folder.join("job.lock")).unwrap();
+        lock.lock().unwrap();
+        let line = self.line.map(|line| line.try_clone().unwrap());
+        [OwnedFd::from(lock)].into_iter().chain(line).collect()
     }
 
     fn spawn(&self, folder: &Path, far: UnixStream) -> Child {
@@ -82,13 +95,7 @@ impl Setup<'_> {
             command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
         }
         let kind = if self.is_leased { "leased" } else { "unleased" };
-        command.arg("guard").arg(folder.join("job.lock")).args([
-            kind,
-            self.limit,
-            self.cleanup,
-            self.register,
-            "7",
-        ]);
+        command.args(["guard", "node-1", kind, self.limit, self.cleanup]);
         command.args(self.addresses);
         command.arg("--").current_dir(folder);
         if !self.script.is_empty() {
@@ -102,11 +109,11 @@ impl Setup<'_> {
 }
 
 /// Orders a guard to begin.
-fn begin(electd: &UnixStream, alarms: &[OwnedFd; 2]) {
+fn begin(electd: &UnixStream, alarms: &[OwnedFd; 2], given: &[OwnedFd]) {
     let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(2))];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
-    let given = [alarms[0].as_fd(), alarms[1].as_fd()];
+    let given: Vec<_> = alarms.iter().chain(given).map(AsFd::as_fd).collect();
     assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
     sendmsg(electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
 }
@@ -146,8 +153,17 @@ impl Guard {
     }
 
     /// Its node leads.
-    pub fn begin(&self) {
-        begin(self.electd.as_ref().unwrap(), &self.alarms);
+    pub fn begin(&mut self) {
+        begin(self.electd.as_ref().unwrap(), &self.alarms, &self.given);
+        self.given.clear();
+    }
+
+    /// What it has said to its electd since the last look, without its answers. It has ended.
+    pub fn reason(&self) -> String {
+        let mut said = Vec::new();
+        self.electd.as_ref().unwrap().read_to_end(&mut said).unwrap();
+        said.retain(|byte| *byte != 0);
+        String::from_utf8(said).unwrap()
     }
 
     /// electd is killed: its end of the connection is closed.

@@ -28,7 +28,7 @@ fn scene(kind: &str) -> Scene {
         alarm.set(now() + SECONDS(seconds)).unwrap();
         alarm
     };
-    let task = ["job.lock", kind, "500000", "", "", "0", "--"].map(OsString::from);
+    let task = ["node-1", kind, "500000", "", "--"].map(OsString::from);
     let guard = Guard {
         task: Task::read(task.to_vec()).unwrap(),
         epoch: 7,
