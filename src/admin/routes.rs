@@ -150,13 +150,15 @@ struct Draining {
     length: Option<String>,
     #[serde(default)]
     reason: String,
+    #[serde(default)]
+    force: bool,
 }
 
 fn drain(body: &[u8]) -> Result<Command, Response> {
-    let Draining { length, reason } =
+    let Draining { length, reason, force } =
         parse::<Draining>(body, r#"{"for": "1h", "reason": "TEXT"}"#)?;
     let length = length.as_deref().map(time).transpose()?;
-    Ok(Command::Drain { length, reason })
+    Ok(Command::Drain { length, reason, force })
 }
 
 /// `POST /pause`.

@@ -16,7 +16,8 @@ pub enum Command {
     Elect,
     /// The coordinator of the halting algorithm hands out this task.
     HandOut { task: Task },
-    /// This member hands over if it leads, and does not lead from now on, restarts included.
+    /// This member hands over if it leads, and does not lead from now on, restarts included: even if it is the last that
+    /// may lead. [`Forwarded::Drain`] asks the leader first.
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
@@ -46,6 +47,8 @@ pub enum Forwarded {
     },
     /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
+    /// The member that passes it on is to be drained so: the leader says whether another that may lead is left.
+    Drain(Drain),
     Change(Change),
     Pause {
         /// Since when, in milliseconds since 1970.
@@ -65,7 +68,7 @@ impl Forwarded {
             Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before the leader answers
             Forwarded::Switchover { .. } => 2, // the chosen member has one `failure` to say that it takes over
             Forwarded::EndSwitchover => 1,
-            Forwarded::Change(_) => 3,
+            Forwarded::Change(_) | Forwarded::Drain(_) => 3,
         }
     }
 
@@ -77,6 +80,7 @@ impl Forwarded {
             | Forwarded::Resume
             | Forwarded::Switchover { .. }
             | Forwarded::EndSwitchover => 6,
+            Forwarded::Drain(_) => 8,
         }
     }
 
@@ -90,6 +94,7 @@ impl Forwarded {
             }
             (Forwarded::Switchover { to }, Done::Leads(leader)) => leader == to,
             (Forwarded::EndSwitchover, Done::SwitchoverEnded) => true,
+            (Forwarded::Drain(_), Done::MayDrain) => true,
             (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
             (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
                 id == gone
@@ -121,6 +126,8 @@ pub enum Done {
     },
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
     Drained { successor: Option<NodeId> },
+    /// The leader agrees that the member that asks does not lead from now on.
+    MayDrain,
     /// The member may lead again.
     Undrained,
     /// The cluster is paused: the leader has stored that.
@@ -145,6 +152,10 @@ pub enum Refusal {
     NotLeader,
     /// No other member may lead: the cluster would have no leader.
     NoSuccessor,
+    /// No other member that may lead would be left, as far as the leader knows.
+    LastEligible,
+    /// No leader said in time whether one would be left.
+    Undecided,
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
     /// The member `by` comes before the one named, and would win the election.

@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::durable::Deferred;
-use super::leadership::{announcement, becoming, call, handover, promise, release, tally, voting};
+use super::leadership::{
+    announcement, becoming, call, ending, handover, promise, release, tally, voting,
+};
 use super::membership::own;
 use super::message::{Heartbeat, Liveness, MemberReport, Message, Opinion};
 use super::pause;
@@ -21,6 +23,9 @@ use super::switchover;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
+
+/// The first version of the protocol whose heartbeats say that a leadership is about to end.
+const ENDING: u32 = 8;
 
 /// Until when a leader may lead, if it needs a majority.
 pub fn lease_until(state: &State) -> Option<Time> {
@@ -146,6 +151,7 @@ pub fn beat_to(cx: &mut Context<'_>, to: Vec<NodeId>) {
         members,
         pause: pause::pause_to_tell(state),
         chosen: switchover::chosen(state),
+        ending: ending::is_ending(state),
     });
     cx.mark_announced(&to);
     cx.send_all(to, heartbeat);
@@ -163,6 +169,8 @@ pub fn heard(turn: &mut Turn<'_>, leader: (NodeId, Incarnation), heartbeat: &Hea
     if followed {
         turn.cx.state.course.hear_heartbeat(turn.cx.now);
         switchover::hear_choice(&mut turn.cx, heartbeat.chosen);
+        let says = turn.cx.state.detector.get(from).is_some_and(|peer| peer.protocol() >= ENDING);
+        turn.cx.state.course.set_leads_on(says && !heartbeat.ending);
     }
     reply(&mut turn.cx, leader, heartbeat);
     if followed {
@@ -224,6 +232,9 @@ pub fn acknowledged(
         let (detector, present) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
         detector.declares(from, turn.cx.now);
         detector.change(from, |peer| peer.says_rank(present, eligible));
+        if turn.cx.state.course.acknowledged(from, number) {
+            turn.cx.state.outbox.commands.retry();
+        }
         promise::prolong(&mut turn.cx, from, number);
         switchover::hear_of_chosen(turn, from, rank, eligible);
     }

@@ -19,7 +19,7 @@ pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
 ///
 /// let old = Protocols { lowest: 5, highest: 5 };
 /// assert_eq!(Protocols::OURS.shared(old), Ok(5));
-/// assert_eq!(old.shared(Protocols { lowest: 6, highest: 7 }), Err((5, 6)));
+/// assert_eq!(old.shared(Protocols { lowest: 6, highest: 8 }), Err((5, 6)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Protocols {
@@ -30,7 +30,8 @@ pub struct Protocols {
 impl Protocols {
     /// The versions of this build.
     ///
-    /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end; 7 added DEAD.
+    /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end; 7 added DEAD; 8 added the
+    /// forwarding of drains, and heartbeats that say that a leadership is about to end.
     pub const OURS: Protocols = Protocols { lowest: 5, highest: 7 };
 
     /// The version that two members use with each other. (C4)

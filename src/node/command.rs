@@ -9,7 +9,7 @@ use crate::core;
 use crate::core::membership::{Change, Member, MemberList};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
-use crate::limits::disguises;
+use crate::limits::is_reason;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 ///
@@ -18,7 +18,8 @@ use crate::limits::disguises;
 /// use electd::node::handle::{Command, Handle};
 /// use std::time::Duration;
 ///
-/// let drain = Command::Drain { length: Some(Duration::from_secs(3600)), reason: "new disk".into() };
+/// let (length, reason) = (Some(Duration::from_secs(3600)), "new disk".into());
+/// let drain = Command::Drain { length, reason, force: false };
 /// match node.handle().command(drain, Duration::from_secs(5)) {
 ///     Ok(outcome) => println!("{}", outcome.sentence),
 ///     Err(error) => println!("{error}"), // no other member could succeed it
@@ -54,12 +55,14 @@ pub enum Command {
         force: bool,
     },
     /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer waits
-    /// for that.
+    /// for that. The leader is asked first: another member that may lead has to be left.
     Drain {
         /// For how long; without it until [`Command::Undrain`].
         length: Option<Duration>,
         /// The operator's words, at most 200 bytes.
         reason: String,
+        /// Even if no other member may lead, or no leader is there to say so.
+        force: bool,
     },
     /// This node may lead again, if it was drained or has resigned.
     Undrain,
@@ -105,10 +108,10 @@ impl Command {
             Command::Remove { name, force } => {
                 Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
             }
-            Command::Drain { length, reason } => {
+            Command::Drain { length, reason, force } => {
                 may_be_shown(&reason)?;
-                let drain = Drain { since, until: until(length), reason };
-                core::Command::Drain(over(drained, drain))
+                let drain = over(drained, Drain { since, until: until(length), reason });
+                if force { core::Command::Drain(drain) } else { Forwarded::Drain(drain).into() }
             }
             Command::Undrain => core::Command::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
@@ -150,7 +153,7 @@ fn leads_not(
 /// The reason of a drain is stored in the record, and shown on screens.
 fn may_be_shown(reason: &str) -> Result<(), CommandError> {
     let most = Drain::LONGEST;
-    if reason.len() <= most && !reason.contains(disguises) {
+    if is_reason(reason) {
         return Ok(());
     }
     let what = format!(
@@ -215,6 +218,7 @@ impl Outcome {
                 let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
                 format!("{own} does not lead from now on{}", to.unwrap_or_default())
             }
+            Done::MayDrain => format!("{own} may be drained"),
             Done::Undrained => format!("{own} may lead again"),
             Done::Paused => "the cluster is paused".to_owned(),
             Done::Resumed => "the cluster is not paused any more".to_owned(),
@@ -271,6 +275,7 @@ mod tests {
             Done::TaskTaken,
             Done::Drained { successor },
             Done::Drained { successor: None },
+            Done::MayDrain,
             Done::Undrained,
             Done::Paused,
             Done::Resumed,
@@ -300,7 +305,7 @@ mod tests {
     #[test]
     fn a_reason_that_could_spoil_a_screen_or_is_too_long_is_refused() {
         let ask = |reason: String| {
-            let drain = Command::Drain { length: None, reason };
+            let drain = Command::Drain { length: None, reason, force: false };
             drain.for_core(&members(), None, None).map(|order| order.is_some())
         };
         for fine in [String::new(), "new disk".to_owned(), "x".repeat(Drain::LONGEST)] {
@@ -350,11 +355,14 @@ mod tests {
         assert_eq!(core(Command::Reload), Ok(None), "the node reads its file");
         let begin = wall_clock_ms();
         for (length, lasts) in [(None, None), (Some(Duration::from_secs(60)), Some(60_000))] {
-            let drain = Command::Drain { length, reason: "new disk".to_owned() };
-            let (drain, pause) = (core(drain), core(Command::Pause { length }));
-            let Ok(Some(core::Command::Drain(Drain { since, until, reason }))) = drain else {
+            let drain = |force| Command::Drain { length, reason: "new disk".to_owned(), force };
+            let (forced, drain) = (core(drain(true)), core(drain(false)));
+            assert!(matches!(forced, Ok(Some(core::Command::Drain(_)))), "{forced:?}");
+            let pause = core(Command::Pause { length });
+            let Ok(Some(core::Command::ForLeader(Forwarded::Drain(drain)))) = drain else {
                 panic!("{drain:?}")
             };
+            let Drain { since, until, reason } = drain;
             assert_eq!((until, reason.as_str()), (lasts.map(|lasts| since + lasts), "new disk"));
             let paused = pause.unwrap().unwrap();
             let core::Command::ForLeader(Forwarded::Pause { since: later, until }) = paused else {
@@ -364,7 +372,7 @@ mod tests {
             assert!(begin <= since && since <= later && later <= wall_clock_ms());
         }
         let known = Drain { since: 1, until: None, reason: "new host".to_owned() };
-        let again = Command::Drain { length: None, reason: String::new() };
+        let again = Command::Drain { length: None, reason: String::new(), force: true };
         let again = again.for_core(&members(), None, Some(known.clone()));
         assert_eq!(again, Ok(Some(core::Command::Drain(known))), "since when stays");
     }

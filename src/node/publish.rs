@@ -272,6 +272,11 @@ impl Published {
         self.snapshot.read().leader
     }
 
+    /// Whether nothing is about to end the leadership of the leader, as far as this member knows.
+    pub fn leads_on(&self) -> bool {
+        self.snapshot.read().leads_on
+    }
+
     /// The epoch that a leader leads in, as far as this member sees.
     pub fn led_epoch(&self) -> Option<u64> {
         let snapshot = self.snapshot.read();

@@ -65,7 +65,7 @@ impl NodeHandle {
     /// let hold = handle.hold_for(Duration::from_millis(50))?;
     /// # let resigning = std::thread::spawn({ let handle = handle.clone(); move || {
     /// #     use electd::node::handle::{Command, Handle};
-    /// #     handle.command(Command::Drain { length: None, reason: String::new() }, Duration::from_secs(5))
+    /// #     handle.command(Command::Drain { length: None, reason: String::new(), force: false }, Duration::from_secs(5))
     /// # }});
     /// # drop(hold);
     /// # let _ = resigning.join();

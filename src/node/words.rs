@@ -107,7 +107,10 @@ pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
 
 /// What holds after an order to drain a member that was drained already: what the order did not say stays.
 pub fn drained_again(order: &Command) -> Option<String> {
-    let Command::Drain(Drain { since, until, reason }) = order else { return None };
+    let (Command::Drain(drain) | Command::ForLeader(Forwarded::Drain(drain))) = order else {
+        return None;
+    };
+    let Drain { since, until, reason } = drain;
     let until = until.map_or_else(|| "`electd undrain`".to_owned(), moment);
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let since = moment(*since);
@@ -140,10 +143,13 @@ pub fn leads_already(name: &str, status: &Status) -> String {
     }
 }
 
+/// What a drain does to a leader.
+const DRAINING: &str = "draining it";
+
 /// What a command would do to a leader that nobody could succeed.
 pub fn act(command: &Command) -> &'static str {
     match command {
-        Command::Drain(_) => "draining it",
+        Command::Drain(_) | Command::ForLeader(Forwarded::Drain(_)) => DRAINING,
         Command::ForLeader(Forwarded::Change(_)) => "removing it",
         _ => "resigning",
     }
@@ -158,6 +164,15 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::NoSuccessor => format!(
             "no other live member may lead (see who is eligible in `status`): {act} would be an outage"
         ),
+        Refusal::Undecided => {
+            "no leader said in time whether another member that may lead is left: look at \
+                               `status`, and try again, or use --force"
+                .into()
+        }
+        Refusal::LastEligible => format!(
+            "no other live member may lead (see who is eligible in `status`): draining it would be an outage; start \
+             or undrain another first, or use --force"
+        ),
         Refusal::CannotLead(id) => format!("{} cannot lead", name(id)),
         Refusal::Outranked { to, by } => format!(
             "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
@@ -165,6 +180,9 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
             to = name(to)
         ),
         Refusal::Switching(id) | Refusal::NotTaken(id) => not_switched(reason, &name(id)),
+        Refusal::OldLeader(leader) if act == DRAINING => {
+            old_leader(&name(leader)) + ", or use --force"
+        }
         Refusal::OldLeader(leader) => old_leader(&name(leader)),
         Refusal::TooMany => "too many commands wait for the leader; try again".into(),
         Refusal::NoReply => {

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::bounds::{bounded, bounded_if_any};
+use super::bounds::{bounded, bounded_if_any, reason};
 use super::members::judged;
 use super::mirror::{id, mirrors};
 use crate::core::membership::{Change, Member};
 use crate::core::message as core;
-use crate::core::types::{Epoch, NodeId};
+use crate::core::types::{Drain, Epoch, NodeId};
 
 mirrors! {
     Forwarded => core::Forwarded,
@@ -27,6 +27,14 @@ enum Forwarded {
         whatever_rank: bool,
     },
     EndSwitchover,
+    Drain {
+        #[serde(deserialize_with = "bounded")]
+        since_ms: u64,
+        #[serde(default, deserialize_with = "bounded_if_any")]
+        until_ms: Option<u64>,
+        #[serde(deserialize_with = "reason")]
+        reason: String,
+    },
     Add {
         #[serde(deserialize_with = "judged")]
         member: Member,
@@ -52,6 +60,9 @@ impl Forwarded {
                 Forwarded::Resign { to: Some(to), whatever_rank: true }
             }
             core::Forwarded::EndSwitchover => Forwarded::EndSwitchover,
+            core::Forwarded::Drain(Drain { since, until, ref reason }) => {
+                Forwarded::Drain { since_ms: since, until_ms: until, reason: reason.clone() }
+            }
             core::Forwarded::Pause { since, until } => {
                 Forwarded::Pause { since_ms: since, until_ms: until }
             }
@@ -73,6 +84,9 @@ impl Forwarded {
             }
             Forwarded::Resign { to, .. } => core::Forwarded::Resign { to },
             Forwarded::EndSwitchover => core::Forwarded::EndSwitchover,
+            Forwarded::Drain { since_ms, until_ms, reason } => {
+                core::Forwarded::Drain(Drain { since: since_ms, until: until_ms, reason })
+            }
             Forwarded::Pause { since_ms, until_ms } => {
                 core::Forwarded::Pause { since: since_ms, until: until_ms }
             }
@@ -93,6 +107,7 @@ enum Done {
     Stopped,
     TaskTaken,
     Drained { successor: Option<NodeId> },
+    MayDrain,
     Undrained,
     Paused,
     Resumed,
@@ -108,6 +123,8 @@ enum Refusal {
     NoLeader,
     NotLeader,
     NoSuccessor,
+    LastEligible,
+    Undecided,
     CannotLead(#[serde(with = "id")] NodeId),
     Outranked {
         to: NodeId,

@@ -12,7 +12,7 @@ use crate::core::message::{
 };
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
 
 /// The id with this number.
 pub fn id(number: u128) -> NodeId {
@@ -101,6 +101,7 @@ fn heartbeat() -> Heartbeat {
         members: [].into(),
         pause: None,
         chosen: None,
+        ending: false,
     }
 }
 
@@ -124,7 +125,7 @@ fn paused() -> Vec<Message> {
 fn switched_over() -> Vec<Message> {
     let (number, chosen) = (9, Some(id(3)));
     vec![
-        Message::Heartbeat(Heartbeat { chosen, ..heartbeat() }),
+        Message::Heartbeat(Heartbeat { chosen, ending: true, ..heartbeat() }),
         Message::Forward { number, command: Forwarded::Switchover { to: id(3) } },
         Message::Forward { number, command: Forwarded::EndSwitchover },
         Message::Outcome { number, result: Ok(Done::Leads(id(3))) },
@@ -141,6 +142,7 @@ fn commands(member: Member) -> Vec<Message> {
     let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
     let done = Done::Resigned { epoch, successor: Some(id(2)) };
     let outranked = Refusal::Outranked { to: id(1), by: id(2) };
+    let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
     vec![
         Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
         Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
@@ -148,6 +150,9 @@ fn commands(member: Member) -> Vec<Message> {
             number,
             command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
         },
+        Message::Forward { number, command: Forwarded::Drain(drain) },
+        Message::Outcome { number, result: Ok(Done::MayDrain) },
+        Message::Outcome { number, result: Err(Refusal::LastEligible) },
         Message::Outcome { number, result: Ok(Done::Added(id(3))) },
         Message::Outcome { number, result: Ok(removed) },
         Message::Outcome { number, result: Err(taken) },
@@ -165,6 +170,7 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Done::Added(id(3)),
         Done::Removed { id: id(2), stored: true, handed_over: false },
         Done::Drained { successor: Some(id(2)) },
+        Done::MayDrain,
         Done::Undrained,
         Done::Paused,
         Done::Resumed,
@@ -177,6 +183,8 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Refusal::NoLeader,
         Refusal::NotLeader,
         Refusal::NoSuccessor,
+        Refusal::LastEligible,
+        Refusal::Undecided,
         Refusal::CannotLead(id(3)),
         Refusal::Outranked { to: id(1), by: id(2) },
         Refusal::Switching(id(3)),

@@ -95,7 +95,8 @@ fn commanded(path: &str, body: &str) -> Result<Command, String> {
 #[test]
 fn each_body_is_a_command() {
     let hour = Some(Duration::from_secs(3600));
-    let drain = |length, reason: &str| Command::Drain { length, reason: reason.to_owned() };
+    let drain =
+        |length, reason: &str| Command::Drain { length, reason: reason.to_owned(), force: false };
     let to = || "b".to_owned();
     for (path, body, command) in [
         ("/elections", "", Command::Elect),

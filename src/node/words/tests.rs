@@ -52,6 +52,8 @@ fn a_command_of_which_the_outcome_is_not_known_is_not_called_refused() {
         Refusal::NoLeader,
         Refusal::NotLeader,
         Refusal::NoSuccessor,
+        Refusal::LastEligible,
+        Refusal::Undecided,
         Refusal::CannotLead(b),
         Refusal::Outranked { to: a, by: b },
         Refusal::Switching(b),
@@ -117,7 +119,8 @@ fn a_command_says_what_it_would_have_done_to_the_last_leader() {
     let change = Change::Remove { id: id(1), force: false };
     let drain = Drain { since: 0, until: None, reason: String::new() };
     let orders = [
-        (Command::Drain(drain), "draining it"),
+        (Command::Drain(drain.clone()), "draining it"),
+        (Forwarded::Drain(drain).into(), "draining it"),
         (Forwarded::Change(change).into(), "removing it"),
         (Forwarded::Resign { to: None }.into(), "resigning"),
     ];

@@ -5,7 +5,7 @@ use std::time::Duration;
 use electd::core::message::{Forwarded, Hello, Message, Refusal, Rejection};
 use electd::core::protocol::Protocols;
 use electd::core::settings::{AlgorithmKind, Timing};
-use electd::core::types::CommandId;
+use electd::core::types::{CommandId, Drain};
 use electd::core::{Input, Output};
 
 use super::process::{Process, TIMING, answer, connection, coordinator, hello_of, id, settings};
@@ -44,6 +44,7 @@ fn a_leader_of_an_earlier_version_is_not_asked_what_it_does_not_know() {
         Forwarded::Pause { since: 1, until: None },
         Forwarded::Resume,
         Forwarded::Switchover { to: id(2) },
+        Forwarded::Drain(Drain::default()),
     ];
     for command in commands {
         for (protocols, asked) in [(OLD, false), (NEW, true)] {
