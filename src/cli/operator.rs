@@ -26,8 +26,9 @@ pub enum Operator {
 /// Keep a member from leading, restarts included.
 ///
 /// A leader hands over first, and the command ends after that: what ran for the leader has ended then. The member
-/// keeps voting and following. The command is refused for a leader that nobody could succeed; a leader hears of a
-/// drained follower with the next heartbeat. A member that is drained already keeps the end and the reason that a further
+/// keeps voting and following. The node asks the leader first, which refuses to let the last member that may lead be
+/// drained, also when several are drained at the same time; without a leader nobody can say so, and the command is refused
+/// after a while. A member that is drained already keeps the end and the reason that a further
 /// order does not give. The time of --for runs on whatever the wall clock is set to.
 ///
 /// Exit codes: 0 done; 1 refused; 75 refused for now, try again; 69 the node does not answer.
@@ -45,6 +46,9 @@ pub struct Drain {
     /// The reason, shown in the status: at most 200 bytes.
     #[arg(long, value_name = "TEXT", default_value = "")]
     reason: String,
+    /// Even if no other member may lead, or no leader is there to say whether one may.
+    #[arg(long)]
+    force: bool,
 }
 
 /// Let a member lead again that was drained, or that has resigned.
@@ -104,8 +108,12 @@ impl Operator {
             Operator::Reload(reload) => reload.run(),
             Operator::Resign(resign) => resign.run(),
             Operator::Switchover(switchover) => switchover.run(),
-            Operator::Drain(Drain { order, length, reason }) => {
-                let drain = Order::post("drain", &json!({ "for": length, "reason": reason }));
+            Operator::Drain(Drain { order, length, reason, force }) => {
+                let mut body = json!({ "for": length, "reason": reason });
+                if force {
+                    body["force"] = true.into(); // an earlier version does not know it
+                }
+                let drain = Order::post("drain", &body);
                 order.tell_one(Exit::Usage, &drain.ending_a_leadership())
             }
             Operator::Undrain(Undrain { order }) => {

@@ -31,6 +31,13 @@ pub fn settle(cx: &mut Context<'_>, number: u64, result: Result<Done, Refusal>) 
     }
 }
 
+/// This member waits no longer for the outcome of a command.
+pub fn give_up(cx: &mut Context<'_>, number: u64, refusal: Refusal) {
+    if let Some(id) = cx.state.outbox.commands.give_up(number) {
+        answer(cx, id, Err(refusal));
+    }
+}
+
 /// Tells the member that passed a command on, or the caller of this one, how the command ended.
 pub fn tell_outcome(cx: &mut Context<'_>, (to, number): Asker, result: Result<Done, Refusal>) {
     if to == cx.state.id() {

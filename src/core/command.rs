@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::membership::Change;
+use super::protocol::SET;
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
@@ -16,7 +17,8 @@ pub enum Command {
     Elect,
     /// The coordinator of the halting algorithm hands out this task.
     HandOut { task: Task },
-    /// This member hands over if it leads, and does not lead from now on, restarts included.
+    /// This member hands over if it leads, and does not lead from now on, restarts included: even if it is the last that
+    /// may lead. [`Forwarded::Drain`] asks the leader first.
     Drain(Drain),
     /// A member that was drained, or that resigned, may lead again.
     Undrain,
@@ -46,6 +48,8 @@ pub enum Forwarded {
     },
     /// Members preempt the leader that a switchover chose like any other again.
     EndSwitchover,
+    /// The member that passes it on is to be drained so: the leader says whether another that may lead is left.
+    Drain(Drain),
     Change(Change),
     Pause {
         /// Since when, in milliseconds since 1970.
@@ -65,18 +69,20 @@ impl Forwarded {
             Forwarded::Pause { .. } | Forwarded::Resume => 2, // the leader's disk writes before the leader answers
             Forwarded::Switchover { .. } => 2, // the chosen member has one `failure` to say that it takes over
             Forwarded::EndSwitchover => 1,
-            Forwarded::Change(_) => 3,
+            Forwarded::Change(_) | Forwarded::Drain(_) => 3,
         }
     }
 
     /// The first version of the protocol that knows it.
     pub(super) fn since(&self) -> u32 {
         match self {
+            Forwarded::Change(Change::Set(_)) => SET,
             Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
             Forwarded::Pause { .. }
             | Forwarded::Resume
             | Forwarded::Switchover { .. }
             | Forwarded::EndSwitchover => 6,
+            Forwarded::Drain(_) => 8,
         }
     }
 
@@ -90,7 +96,9 @@ impl Forwarded {
             }
             (Forwarded::Switchover { to }, Done::Leads(leader)) => leader == to,
             (Forwarded::EndSwitchover, Done::SwitchoverEnded) => true,
+            (Forwarded::Drain(_), Done::MayDrain) => true,
             (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
+            (Forwarded::Change(Change::Set(_)), Done::Set) => true,
             (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
                 id == gone
             }
@@ -119,8 +127,12 @@ pub enum Done {
         /// It led, and handed over first.
         handed_over: bool,
     },
+    /// The members have the names and addresses that were given.
+    Set,
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
     Drained { successor: Option<NodeId> },
+    /// The leader agrees that the member that asks does not lead from now on.
+    MayDrain,
     /// The member may lead again.
     Undrained,
     /// The cluster is paused: the leader has stored that.
@@ -145,6 +157,10 @@ pub enum Refusal {
     NotLeader,
     /// No other member may lead: the cluster would have no leader.
     NoSuccessor,
+    /// No other member that may lead would be left, as far as the leader knows.
+    LastEligible,
+    /// No leader said in time whether one would be left.
+    Undecided,
     /// The member named is not alive or not eligible.
     CannotLead(NodeId),
     /// The member `by` comes before the one named, and would win the election.
@@ -180,6 +196,10 @@ pub enum Refusal {
     ListFull,
     /// No member has this id.
     NotMember(NodeId),
+    /// A member keeps its role for life.
+    RoleStays(NodeId),
+    /// A live member speaks a version of the protocol that does not know this change.
+    OldMember(NodeId),
     /// Another change of the member list is in progress.
     ChangeUnderWay,
     /// The live voters would be no majority of the new list: it has so many of them, and needs so many.

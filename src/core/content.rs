@@ -115,6 +115,8 @@ pub struct Heartbeat {
     pub pause: Option<Pause>,
     /// The member that an operator chose to lead, whatever its rank: this leader, or the next.
     pub chosen: Option<NodeId>,
+    /// Whether its leadership is about to end, as it hands over or stops.
+    pub ending: bool,
 }
 
 /// What one member knows of another, as it reports it to a third.

@@ -1,5 +1,6 @@
 //! The phase of a member, and the state that belongs to a phase and ends with it.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,8 @@ pub(super) enum Stage {
         chosen: Option<NodeId>,
         /// When that leader's last heartbeat came; none before the first.
         heartbeat: Option<Time>,
+        /// Whether that leader says that nothing is about to end its leadership.
+        leads_on: bool,
     },
     Leading {
         /// When the last heartbeat round was sent, or this member began to lead.
@@ -33,6 +36,7 @@ pub(super) enum Stage {
         /// Until when it leads, with a majority.
         lease: Option<Lease>,
         switchover: Option<Switchover>,
+        agreed: Agreed,
     },
     Stopping,
 }
@@ -58,10 +62,26 @@ pub(super) struct Switchover {
     pub taken: bool,
 }
 
+/// What a leader has to know before it agrees that a member is drained. (A6)
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub(super) struct Agreed {
+    /// The members that acknowledged a heartbeat of this leadership: since then none of them is drained unless this
+    /// leader agrees.
+    heard: BTreeSet<NodeId>,
+    /// The members whose drain this leader agreed to, and its heartbeat round then. What they say of themselves counts
+    /// again once they acknowledge a later one: it left after the answer.
+    drains: BTreeMap<NodeId, u64>,
+}
+
 impl Stage {
     /// A member that begins to follow a leader.
     pub fn following() -> Stage {
-        Stage::Following { chosen: None, heartbeat: None }
+        Stage::Following { chosen: None, heartbeat: None, leads_on: false }
+    }
+
+    /// A member that begins to lead, with this switchover in progress.
+    pub fn leading(now: Time, switchover: Option<Switchover>) -> Stage {
+        Stage::Leading { beaten: now, lease: None, switchover, agreed: Agreed::default() }
     }
 
     pub fn phase(&self) -> Phase {
@@ -271,6 +291,45 @@ impl Course {
         }
     }
 
+    /// Whether the followed leader said last that nothing is about to end its leadership.
+    pub fn leads_on(&self) -> bool {
+        matches!(self.stage, Stage::Following { leads_on: true, .. })
+    }
+
+    /// The followed leader says whether nothing is about to end its leadership.
+    pub fn set_leads_on(&mut self, said: bool) {
+        if let Stage::Following { leads_on, .. } = &mut self.stage {
+            *leads_on = said;
+        }
+    }
+
+    /// A member acknowledged this heartbeat round of this leadership. Returns whether that is its first.
+    pub fn acknowledged(&mut self, by: NodeId, number: u64) -> bool {
+        let Stage::Leading { agreed, .. } = &mut self.stage else { return false };
+        if agreed.drains.get(&by).is_some_and(|round| number > *round) {
+            agreed.drains.remove(&by);
+        }
+        agreed.heard.insert(by)
+    }
+
+    /// Whether a member acknowledged a heartbeat of this leadership.
+    pub fn was_acknowledged(&self, by: NodeId) -> bool {
+        matches!(&self.stage, Stage::Leading { agreed, .. } if agreed.heard.contains(&by))
+    }
+
+    /// This leader agrees that a member is drained.
+    pub fn agree_to_drain(&mut self, member: NodeId) {
+        let round = self.round;
+        if let Stage::Leading { agreed, .. } = &mut self.stage {
+            agreed.drains.insert(member, round);
+        }
+    }
+
+    /// Whether this leader agreed that a member is drained, and that member has not said anything since.
+    pub fn is_drained(&self, member: NodeId) -> bool {
+        matches!(&self.stage, Stage::Leading { agreed, .. } if agreed.drains.contains_key(&member))
+    }
+
     pub fn lease(&self) -> Option<&Lease> {
         if let Stage::Leading { lease, .. } = &self.stage { lease.as_ref() } else { None }
     }
@@ -290,7 +349,7 @@ mod tests {
         let mut course = Course::new(Time(0), Time(9));
         course.enter(Stage::Waiting(Some(Awaited::Release(view))), Time(1));
         assert_eq!((course.takeover(), course.storing()), (Some(view), None));
-        course.enter(Stage::Leading { beaten: Time(2), lease: None, switchover: None }, Time(2));
+        course.enter(Stage::leading(Time(2), None), Time(2));
         course.begin_lease(Lease::default());
         assert_eq!((course.takeover(), course.beaten()), (None, Some(Time(2))));
         assert_eq!((course.beat(Time(3)), course.beaten()), (1, Some(Time(3))));

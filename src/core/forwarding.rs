@@ -83,6 +83,11 @@ fn order(turn: &mut Turn<'_>, id: CommandId, command: Forwarded) {
         (_, Forwarded::EndSwitchover) if switchover::follows_unchosen(turn.cx.state) => {
             Ok(Done::SwitchoverEnded)
         }
+        (_, Forwarded::Drain(drain)) if ranking::is_drained_alone(turn.cx.state) => {
+            let carried = ranking::drain(turn, drain);
+            return answers::answer_once_durable(&mut turn.cx, id, carried);
+        }
+        (None, command @ Forwarded::Drain(_)) => return postpone(turn, id, command),
         (None, _) => Err(Refusal::NoLeader),
         (_, Forwarded::Resign { to }) if leads => handover::resign(turn, to),
         (_, command @ (Forwarded::Pause { .. } | Forwarded::Resume)) if leads => {
@@ -102,6 +107,15 @@ fn forward(turn: &mut Turn<'_>, id: CommandId, leader: NodeId, command: Forwarde
     }
     arm_forward(turn.cx.state);
     forward_unsent(turn, leader);
+}
+
+/// Leaves a command to the next leader.
+fn postpone(turn: &mut Turn<'_>, id: CommandId, command: Forwarded) {
+    let due = turn.cx.now + turn.cx.state.settings.timing.failure * command.time_limit();
+    if !turn.cx.state.outbox.commands.postpone(id, command, due) {
+        return answers::answer(&mut turn.cx, id, Err(Refusal::TooMany));
+    }
+    arm_forward(turn.cx.state);
 }
 
 fn arm_forward(state: &mut State) {
@@ -147,6 +161,13 @@ pub fn forwarded(turn: &mut Turn<'_>, from: NodeId, number: u64, command: Forwar
             answers::tell_outcome(&mut turn.cx, asker, result);
         }
         Forwarded::Change(change) => change::change(turn, asker, change),
+        Forwarded::Drain(_) => {
+            let agreed = ranking::judge_drain(turn.cx.state, from).map(|()| Done::MayDrain);
+            if agreed.is_ok() && from == turn.cx.state.id() {
+                return drain_as_agreed(turn, from, number);
+            }
+            answers::tell_outcome(&mut turn.cx, asker, agreed);
+        }
         Forwarded::Switchover { to } => switch_over(&mut turn.cx, asker, to),
         Forwarded::EndSwitchover => end_switchover(&mut turn.cx, asker),
         Forwarded::Pause { .. } | Forwarded::Resume => match carry_out_pause(turn, &command) {
@@ -161,8 +182,8 @@ pub fn forwarded(turn: &mut Turn<'_>, from: NodeId, number: u64, command: Forwar
 
 /// Gives up on the commands that waited for too long.
 pub fn forwards_expired(cx: &mut Context<'_>) {
-    for number in cx.state.outbox.commands.expired(cx.now) {
-        answers::settle(cx, number, Err(Refusal::NoReply));
+    for (number, refusal) in cx.state.outbox.commands.expired(cx.now) {
+        answers::give_up(cx, number, refusal);
     }
     arm_forward(cx.state);
 }
@@ -220,13 +241,30 @@ pub fn end_switchover(cx: &mut Context<'_>, asked: Asker) {
 }
 
 /// A member says how a command ended. Only the leader that was sent the command can know that.
-pub fn hear_outcome(
-    cx: &mut Context<'_>,
-    from: NodeId,
-    number: u64,
-    result: Result<Done, Refusal>,
-) {
-    if cx.state.outbox.commands.may_end(number, from, &result) {
-        answers::settle(cx, number, result);
+pub fn hear_outcome(turn: &mut Turn<'_>, from: NodeId, number: u64, result: Result<Done, Refusal>) {
+    if !turn.cx.state.outbox.commands.may_end(number, from, &result) {
+        return;
+    }
+    if matches!(result, Ok(Done::Resigned { .. }) | Err(Refusal::HandedOver)) {
+        turn.cx.state.course.set_leads_on(false); // its next heartbeat says so, too
+    }
+    match result {
+        Ok(Done::MayDrain) => drain_as_agreed(turn, from, number),
+        result => answers::settle(&mut turn.cx, number, result),
+    }
+}
+
+/// The leader, which may be this member, agrees that this member is drained: that counts only while this member names it
+/// in that epoch, as the next leader need not know of it. (A6)
+fn drain_as_agreed(turn: &mut Turn<'_>, by: NodeId, number: u64) {
+    let state = &mut turn.cx.state;
+    let epoch = state.view().epoch;
+    let names = state.follows(by) || state.leads() && state.id() == by;
+    if !names || !state.outbox.commands.was_asked_in(number, epoch) {
+        return answers::settle(&mut turn.cx, number, Err(Refusal::NotLeader)); // the next leader is asked
+    }
+    if let Some((id, drain)) = state.outbox.commands.take_drain(number) {
+        let carried = ranking::drain(turn, drain);
+        answers::answer_once_durable(&mut turn.cx, id, carried);
     }
 }

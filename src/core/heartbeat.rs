@@ -8,12 +8,15 @@ use std::time::Duration;
 
 use super::context::Context;
 use super::durable::Deferred;
-use super::leadership::{announcement, becoming, call, handover, promise, release, tally, voting};
+use super::leadership::{
+    announcement, becoming, call, ending, handover, promise, release, tally, voting,
+};
 use super::membership::own;
 use super::message::{Heartbeat, Liveness, MemberReport, Message, Opinion};
 use super::pause;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
+use super::protocol::ENDING;
 use super::reach;
 use super::settings::Preempt;
 use super::state::State;
@@ -146,6 +149,7 @@ pub fn beat_to(cx: &mut Context<'_>, to: Vec<NodeId>) {
         members,
         pause: pause::pause_to_tell(state),
         chosen: switchover::chosen(state),
+        ending: ending::is_ending(state),
     });
     cx.mark_announced(&to);
     cx.send_all(to, heartbeat);
@@ -163,6 +167,8 @@ pub fn heard(turn: &mut Turn<'_>, leader: (NodeId, Incarnation), heartbeat: &Hea
     if followed {
         turn.cx.state.course.hear_heartbeat(turn.cx.now);
         switchover::hear_choice(&mut turn.cx, heartbeat.chosen);
+        let says = turn.cx.state.detector.get(from).is_some_and(|peer| peer.protocol() >= ENDING);
+        turn.cx.state.course.set_leads_on(says && !heartbeat.ending);
     }
     reply(&mut turn.cx, leader, heartbeat);
     if followed {
@@ -224,6 +230,9 @@ pub fn acknowledged(
         let (detector, present) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
         detector.declares(from, turn.cx.now);
         detector.change(from, |peer| peer.says_rank(present, eligible));
+        if turn.cx.state.course.acknowledged(from, number) {
+            turn.cx.state.outbox.commands.retry();
+        }
         promise::prolong(&mut turn.cx, from, number);
         switchover::hear_of_chosen(turn, from, rank, eligible);
     }

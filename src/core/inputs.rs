@@ -137,9 +137,7 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
         Message::Dead(certificate) => certified::hear(turn, Some(from), certificate),
         Message::Timing { timing } => retiming::timing_changed(&mut turn.cx, from, timing),
         Message::Forward { number, command } => forwarding::forwarded(turn, from, number, command),
-        Message::Outcome { number, result } => {
-            forwarding::hear_outcome(&mut turn.cx, from, number, result)
-        }
+        Message::Outcome { number, result } => forwarding::hear_outcome(turn, from, number, result),
         Message::List { list } => replication::list(turn, from, envelope.epoch, &list),
         Message::Listed { version } => replication::listed(&mut turn.cx, from, version),
         message => {

@@ -74,6 +74,11 @@ impl Job {
         matches!(self.ending, Some(Ending::Resign(_)))
     }
 
+    /// What ends the leadership once the job has ended, if anything does.
+    pub fn ending(&self) -> Option<&Ending> {
+        self.ending.as_ref()
+    }
+
     /// The job did not end in time: returns the ending that waited for it.
     pub fn overdue(&mut self) -> Option<Ending> {
         self.overdue = true;

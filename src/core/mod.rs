@@ -67,7 +67,7 @@ use algorithm::Algorithm;
 use context::Context;
 use departures::Departures;
 use detector::{Detector, Peer};
-use leadership::{tally, voting};
+use leadership::{ending, tally, voting};
 use membership::{MemberList, change, replication};
 use message::View;
 use planted::Fault;
@@ -236,6 +236,16 @@ impl Core {
     /// Whether the cluster is paused, as far as this member knows.
     pub fn pause(&self) -> &Pause {
         self.state.membership.pause()
+    }
+
+    /// Whether the leader that this member names, itself included, leads on, as far as this member knows: nothing is about
+    /// to end its leadership.
+    pub fn leads_on(&self) -> bool {
+        if self.state.leads() {
+            !ending::is_ending(&self.state)
+        } else {
+            self.state.course.leads_on()
+        }
     }
 
     /// The member that an operator chose to lead, whatever its rank, as far as this member knows.

@@ -1,12 +1,15 @@
 //! Changes of this member's own rank and eligibility: samples, health checks and drains.
 
 use super::answers::Carried;
+use super::detector::Peer;
+use super::job::Ending;
 use super::leadership::{call, handover};
 use super::message::{Done, Refusal};
 use super::phase::{Phase, Reason};
 use super::settings::Preempt;
+use super::state::State;
 use super::turn::Turn;
-use super::types::Drain;
+use super::types::{Drain, NodeId, Role};
 
 /// The attribute was sampled anew. During an election the rank stays as it is. A leader keeps the rank that it
 /// was elected with, and reports the new one in its heartbeats: a member that exceeds that preempts it.
@@ -31,13 +34,33 @@ pub fn stand_back(turn: &mut Turn<'_>) {
     }
 }
 
+/// Whether the drain of this member changes nothing for the others: it is drained already, or never leads.
+pub fn is_drained_alone(state: &State) -> bool {
+    state.eligibility.drain().is_some() || state.membership.role() != Some(Role::Member)
+}
+
+/// This leader judges the drain of a member, itself included: another one that may lead has to be left. That is this
+/// leader, or a member that acknowledged a heartbeat of this leadership: it is drained only if this leader agrees. So the
+/// last eligible member is never drained, however many are asked for at once, and whoever leads meanwhile. A leader that has
+/// not led for long enough to hear the others is asked again once it has. (A6)
+pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
+    let stops = matches!(state.endings.job.ending(), Some(Ending::Stop(_)));
+    let leads_on = state.is_eligible() && !state.eligibility.is_unfit() && !stops;
+    let heard = |peer: &Peer| state.course.was_acknowledged(peer.id());
+    let others = || state.eligible().filter(|peer| peer.id() != of);
+    if !state.leads() {
+        return Err(Refusal::NotLeader);
+    } else if of != state.id() && leads_on || others().any(heard) {
+        state.course.agree_to_drain(of);
+        return Ok(());
+    }
+    Err(if others().next().is_some() { Refusal::NotLeader } else { Refusal::LastEligible })
+}
+
 /// An operator drains this member. (A5)
 pub fn drain(turn: &mut Turn<'_>, drain: Drain) -> Carried {
     let state = &turn.cx.state;
     let successor = state.best_other().filter(|_| state.leads());
-    if state.leads() && successor.is_none() {
-        return Err(Refusal::NoSuccessor);
-    }
     if !state.records.have_room() {
         return Err(Refusal::TooMany);
     }

@@ -294,7 +294,10 @@ impl State {
 
     /// The others that could lead instead of this member.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        let may_lead = |peer: &&Peer| peer.is_eligible() && !self.never_leads(peer.id());
+        let drained = |peer: &Peer| self.course.is_drained(peer.id()); // it has yet to say so
+        let may_lead = move |peer: &&Peer| {
+            peer.is_eligible() && !self.never_leads(peer.id()) && !drained(peer)
+        };
         self.detector.iter().filter(|peer| peer.counts()).filter(may_lead)
     }
 

@@ -89,7 +89,8 @@ pub fn chosen_takes_over(turn: &mut Turn<'_>, to: NodeId) {
 
 /// Hands over to the chosen member, if that may still lead.
 pub fn hand_over_to_chosen(turn: &mut Turn<'_>, to: NodeId) {
-    if turn.cx.state.could_lead(to) {
+    let wanted = turn.cx.state.course.switchover().is_some();
+    if wanted && turn.cx.state.could_lead(to) {
         handover::hand_over(turn, Some(to), Reason::SwitchedOver(to));
     } else {
         turn.cx.state.course.set_switchover(None);
@@ -102,10 +103,10 @@ pub fn look_after_switchover(turn: &mut Turn<'_>) {
     let Some(Switchover { to, due, taken, .. }) = turn.cx.state.course.switchover() else {
         return;
     };
-    if taken {
-        chosen_takes_over(turn, to); // the job may have ended for another reason, which is void by now
-    } else if !turn.cx.state.could_lead(to) {
+    if !turn.cx.state.could_lead(to) {
         release::drop_switchover(&mut turn.cx, Refusal::CannotLead(to));
+    } else if taken {
+        chosen_takes_over(turn, to); // the job may have ended for another reason, which is void by now
     } else if due <= turn.cx.now {
         release::drop_switchover(&mut turn.cx, Refusal::NotTaken(to));
     }

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::command::{Done, Forwarded, Refusal};
 use super::membership::Change;
 use super::planted::Fault;
-use super::types::{CommandId, Epoch, Incarnation, NodeId, Time};
+use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Time};
 
 /// How many commands may wait for the leader at the same time.
 pub(super) const MOST_WAITING: usize = 64;
@@ -40,12 +40,21 @@ impl Commands {
         asked: Epoch,
         due: Time,
     ) -> bool {
+        let stage = Stage::Unsent(leader);
+        self.keep(Forwarding { id, due, command, stage, asked, handed_over: false })
+    }
+
+    /// Adds a command for the next leader. Returns whether it may wait.
+    pub(super) fn postpone(&mut self, id: CommandId, command: Forwarded, due: Time) -> bool {
+        let (stage, asked) = (Stage::Postponed, Epoch::default());
+        self.keep(Forwarding { id, due, command, stage, asked, handed_over: false })
+    }
+
+    fn keep(&mut self, forwarding: Forwarding) -> bool {
         let room = self.waiting.len() < MOST_WAITING;
         if room {
             let counted = (1 << COUNTED) - 1;
             self.last = (self.last & !counted) | (self.last.wrapping_add(1) & counted);
-            let stage = Stage::Unsent(leader);
-            let forwarding = Forwarding { id, due, command, stage, asked, handed_over: false };
             self.waiting.insert(self.last, forwarding);
         }
         room
@@ -56,9 +65,32 @@ impl Commands {
         self.waiting.values().map(|command| command.due).min()
     }
 
-    /// The commands that this member gives up on now.
-    pub fn expired(&self, now: Time) -> Vec<u64> {
-        self.numbers(|command| command.due <= now)
+    /// The commands that this member gives up on now, and why. A drain that no leader answered was not carried out.
+    pub fn expired(&self, now: Time) -> Vec<(u64, Refusal)> {
+        let late = self.waiting.iter().filter(|(_, command)| command.due <= now);
+        let why = |command: &Forwarding| match command.command {
+            Forwarded::Drain(_) => Refusal::Undecided,
+            _ => Refusal::NoReply,
+        };
+        late.map(|(number, command)| (*number, why(command))).collect()
+    }
+
+    /// Gives up on a command. Returns the id that its caller gave it.
+    pub fn give_up(&mut self, number: u64) -> Option<CommandId> {
+        self.waiting.remove(&number).map(|forwarding| forwarding.id)
+    }
+
+    /// Whether a command was sent in this epoch.
+    pub fn was_asked_in(&self, number: u64, epoch: Epoch) -> bool {
+        self.waiting.get(&number).is_some_and(|forwarding| forwarding.asked == epoch)
+    }
+
+    /// The drain that the leader agreed to, for the caller that gave it this id.
+    pub fn take_drain(&mut self, number: u64) -> Option<(CommandId, Drain)> {
+        match self.waiting.remove(&number)? {
+            Forwarding { id, command: Forwarded::Drain(drain), .. } => Some((id, drain)),
+            _ => None,
+        }
     }
 
     /// The commands that ask for the removal of this member.
@@ -85,11 +117,14 @@ impl Commands {
         unsent
     }
 
-    /// Gives this leader of a later epoch the commands that an earlier leader left. Returns whether there are any.
+    /// Gives this leader of a later epoch the commands that an earlier leader left, and the drains that it did not answer:
+    /// its answer would not count any more. Returns whether there are any.
     pub fn leave_to(&mut self, leader: NodeId, epoch: Epoch) -> bool {
         let mut any = false;
         for forwarding in self.waiting.values_mut() {
-            if forwarding.stage == Stage::Postponed && epoch > forwarding.asked {
+            let drains = matches!(forwarding.command, Forwarded::Drain(_));
+            let left = drains || forwarding.stage == Stage::Postponed;
+            if left && epoch > forwarding.asked {
                 forwarding.stage = Stage::Unsent(leader);
                 any = true;
             }
@@ -114,11 +149,11 @@ impl Commands {
         })
     }
 
-    /// A command has ended: returns the answer for its caller. A change of the members instead waits for the next
-    /// leader, if this one has handed over or does not lead any more.
+    /// A command has ended: returns the answer for its caller. A change of the members or a drain instead waits for the
+    /// next leader, if this one has handed over or does not lead any more.
     pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<Answer> {
         if let Some(forwarding) = self.waiting.get_mut(&number)
-            && matches!(forwarding.command, Forwarded::Change(_))
+            && matches!(forwarding.command, Forwarded::Change(_) | Forwarded::Drain(_))
             && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
         {
             forwarding.stage = Stage::Postponed;

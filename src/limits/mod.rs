@@ -12,6 +12,7 @@ use uuid::{Uuid, Variant};
 
 use crate::core::address::{BadAddress, HostPort};
 use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
+use crate::core::types::Drain;
 
 pub use plain::{plain_json, printable};
 
@@ -57,6 +58,12 @@ pub fn disguises(c: char) -> bool {
 #[must_use]
 pub fn is_line(text: &str) -> bool {
     !text.contains(disguises) && text.chars().nth(LONGEST_LINE).is_none()
+}
+
+/// Whether this may be the reason of a drain, which is stored and shown.
+#[must_use]
+pub fn is_reason(text: &str) -> bool {
+    text.len() <= Drain::LONGEST && !text.contains(disguises)
 }
 
 /// The longest piece of a value that an error quotes, in characters.

@@ -9,7 +9,7 @@ use crate::core;
 use crate::core::membership::{Change, Member, MemberList};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
-use crate::limits::disguises;
+use crate::limits::is_reason;
 
 /// A command to a node, from its HTTP interface or from a program that embeds it.
 ///
@@ -18,7 +18,8 @@ use crate::limits::disguises;
 /// use electd::node::handle::{Command, Handle};
 /// use std::time::Duration;
 ///
-/// let drain = Command::Drain { length: Some(Duration::from_secs(3600)), reason: "new disk".into() };
+/// let (length, reason) = (Some(Duration::from_secs(3600)), "new disk".into());
+/// let drain = Command::Drain { length, reason, force: false };
 /// match node.handle().command(drain, Duration::from_secs(5)) {
 ///     Ok(outcome) => println!("{}", outcome.sentence),
 ///     Err(error) => println!("{error}"), // no other member could succeed it
@@ -46,6 +47,13 @@ pub enum Command {
     EndSwitchover,
     /// The leader adds this member. Any node passes it on to the leader.
     Add(Member),
+    /// The leader gives these members other names and addresses: the ids say whose. Any node passes it on to the leader.
+    Set {
+        /// Their entries. The roles stay.
+        members: Vec<Member>,
+        /// Even if a live member does not answer at its new address.
+        force: bool,
+    },
     /// The leader removes a member; itself after it has handed over. Any node passes it on to the leader.
     Remove {
         /// The name of the member.
@@ -54,12 +62,14 @@ pub enum Command {
         force: bool,
     },
     /// This node does not lead any more, restarts included. If it leads, it hands over first, and the answer waits
-    /// for that.
+    /// for that. The leader is asked first: another member that may lead has to be left.
     Drain {
         /// For how long; without it until [`Command::Undrain`].
         length: Option<Duration>,
         /// The operator's words, at most 200 bytes.
         reason: String,
+        /// Even if no other member may lead, or no leader is there to say so.
+        force: bool,
     },
     /// This node may lead again, if it was drained or has resigned.
     Undrain,
@@ -102,13 +112,14 @@ impl Command {
             Command::Switchover { to } => Forwarded::Switchover { to: id(&to)? }.into(),
             Command::EndSwitchover => Forwarded::EndSwitchover.into(),
             Command::Add(member) => Forwarded::Change(Change::Add(member)).into(),
+            Command::Set { members, .. } => Forwarded::Change(Change::Set(members)).into(),
             Command::Remove { name, force } => {
                 Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
             }
-            Command::Drain { length, reason } => {
+            Command::Drain { length, reason, force } => {
                 may_be_shown(&reason)?;
-                let drain = Drain { since, until: until(length), reason };
-                core::Command::Drain(over(drained, drain))
+                let drain = over(drained, Drain { since, until: until(length), reason });
+                if force { core::Command::Drain(drain) } else { Forwarded::Drain(drain).into() }
             }
             Command::Undrain => core::Command::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
@@ -150,7 +161,7 @@ fn leads_not(
 /// The reason of a drain is stored in the record, and shown on screens.
 fn may_be_shown(reason: &str) -> Result<(), CommandError> {
     let most = Drain::LONGEST;
-    if reason.len() <= most && !reason.contains(disguises) {
+    if is_reason(reason) {
         return Ok(());
     }
     let what = format!(
@@ -203,6 +214,7 @@ impl Outcome {
             Done::SwitchoverEnded => {
                 "no switchover keeps the leader from being preempted".to_owned()
             }
+            Done::Set => "the members have these names and addresses now".to_owned(),
             Done::Added(id) => format!("{} belongs to the cluster now", name(id)),
             Done::Removed { id, stored, handed_over } => {
                 let first = if *handed_over { " handed over first and" } else { "" };
@@ -215,6 +227,7 @@ impl Outcome {
                 let to = successor.as_ref().map(|name| format!(", and hands over to {name}"));
                 format!("{own} does not lead from now on{}", to.unwrap_or_default())
             }
+            Done::MayDrain => format!("{own} may be drained"),
             Done::Undrained => format!("{own} may lead again"),
             Done::Paused => "the cluster is paused".to_owned(),
             Done::Resumed => "the cluster is not paused any more".to_owned(),
@@ -254,145 +267,4 @@ pub enum CommandError {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::core::types::Epoch;
-    use crate::node::words::tests::{id, members};
-
-    #[test]
-    fn each_outcome_is_a_sentence_with_the_names_of_members() {
-        let (own, successor) = (id(1), Some(id(2)));
-        let removed = |stored, handed_over| Done::Removed { id: id(3), stored, handed_over };
-        let outcomes = [
-            Done::Called,
-            Done::Resigned { epoch: Epoch(7), successor },
-            Done::Resigned { epoch: Epoch(7), successor: None },
-            Done::SwitchoverEnded,
-            Done::Added(id(3)),
-            removed(true, false),
-            removed(true, true),
-            removed(false, false),
-            Done::TaskTaken,
-            Done::Drained { successor },
-            Done::Drained { successor: None },
-            Done::Undrained,
-            Done::Paused,
-            Done::Resumed,
-            Done::Leads(id(2)),
-            Done::Stopped,
-        ];
-        let told = outcomes.map(|done| {
-            let Outcome { sentence, successor } = Outcome::of(&done, own, &members());
-            format!("{sentence} (next: {})", successor.as_deref().unwrap_or("-"))
-        });
-        insta::assert_snapshot!("outcomes", told.join("\n"));
-    }
-
-    #[test]
-    fn what_a_later_drain_does_not_say_stays_as_it_was() {
-        let drain = |since, until, reason: &str| Drain { since, until, reason: reason.to_owned() };
-        let known = || Some(drain(1, Some(5), "new disk"));
-        for (known, new, counts) in [
-            (None, drain(3, None, ""), drain(3, None, "")),
-            (known(), drain(3, None, ""), drain(1, Some(5), "new disk")),
-            (known(), drain(3, Some(9), "new host"), drain(1, Some(9), "new host")),
-        ] {
-            assert_eq!(over(known, new), counts);
-        }
-    }
-
-    #[test]
-    fn a_reason_that_could_spoil_a_screen_or_is_too_long_is_refused() {
-        let ask = |reason: String| {
-            let drain = Command::Drain { length: None, reason };
-            drain.for_core(&members(), None, None).map(|order| order.is_some())
-        };
-        for fine in [String::new(), "new disk".to_owned(), "x".repeat(Drain::LONGEST)] {
-            assert_eq!(ask(fine), Ok(true));
-        }
-        for odd in ["x".repeat(Drain::LONGEST + 1), "a\nb".to_owned(), "\u{202e}".to_owned()] {
-            let words = format!(
-                "the reason has {} bytes: give it at most 200, and no line breaks, other control characters or marks \
-                 that turn the direction of text",
-                odd.len()
-            );
-            assert_eq!(ask(odd), Err(CommandError::Invalid(words)));
-        }
-    }
-
-    /// Each with the names of members as their ids, and its times by the clock of this host.
-    #[test]
-    fn each_command_is_one_of_the_core() {
-        let core = |command: Command| command.for_core(&members(), Some(id(1)), None);
-        let b = || "b".to_owned();
-        let member = members().get(id(3)).unwrap().clone();
-        let task = b"work".to_vec();
-        for (command, expected) in [
-            (Command::Elect, core::Command::Elect),
-            (Command::Resign { to: None }, Forwarded::Resign { to: None }.into()),
-            (Command::Resign { to: Some(b()) }, Forwarded::Resign { to: Some(id(2)) }.into()),
-            (Command::Switchover { to: b() }, Forwarded::Switchover { to: id(2) }.into()),
-            (Command::EndSwitchover, Forwarded::EndSwitchover.into()),
-            (Command::Add(member.clone()), Forwarded::Change(Change::Add(member)).into()),
-            (
-                Command::Remove { name: b(), force: true },
-                Forwarded::Change(Change::Remove { id: id(2), force: true }).into(),
-            ),
-            (
-                Command::Remove { name: b(), force: false },
-                Forwarded::Change(Change::Remove { id: id(2), force: false }).into(),
-            ),
-            (Command::Undrain, core::Command::Undrain),
-            (Command::Resume, Forwarded::Resume.into()),
-            (
-                Command::HandOut { task: task.clone() },
-                core::Command::HandOut { task: Task::new(task) },
-            ),
-        ] {
-            assert_eq!(core(command), Ok(Some(expected)));
-        }
-        assert_eq!(core(Command::Reload), Ok(None), "the node reads its file");
-        let begin = wall_clock_ms();
-        for (length, lasts) in [(None, None), (Some(Duration::from_secs(60)), Some(60_000))] {
-            let drain = Command::Drain { length, reason: "new disk".to_owned() };
-            let (drain, pause) = (core(drain), core(Command::Pause { length }));
-            let Ok(Some(core::Command::Drain(Drain { since, until, reason }))) = drain else {
-                panic!("{drain:?}")
-            };
-            assert_eq!((until, reason.as_str()), (lasts.map(|lasts| since + lasts), "new disk"));
-            let paused = pause.unwrap().unwrap();
-            let core::Command::ForLeader(Forwarded::Pause { since: later, until }) = paused else {
-                panic!("{paused:?}")
-            };
-            assert_eq!(until, lasts.map(|lasts| later + lasts));
-            assert!(begin <= since && since <= later && later <= wall_clock_ms());
-        }
-        let known = Drain { since: 1, until: None, reason: "new host".to_owned() };
-        let again = Command::Drain { length: None, reason: String::new() };
-        let again = again.for_core(&members(), None, Some(known.clone()));
-        assert_eq!(again, Ok(Some(core::Command::Drain(known))), "since when stays");
-    }
-
-    #[test]
-    fn a_command_that_names_no_member_or_the_leader_itself_is_refused_in_words() {
-        let core = |command: Command, leader| command.for_core(&members(), leader, None);
-        let nobody = "no member is named \"x\"; there are a, b, c";
-        let x = || "x".to_owned();
-        for command in [
-            Command::Resign { to: Some(x()) },
-            Command::Switchover { to: x() },
-            Command::Remove { name: x(), force: true },
-        ] {
-            assert_eq!(core(command, None), Err(CommandError::Invalid(nobody.to_owned())));
-        }
-        let to_b = || Command::Resign { to: Some("b".to_owned()) };
-        let leads = "b leads already: name another that is to lead, or none";
-        let refused = CommandError::Refused(leads.to_owned());
-        assert_eq!(refused.to_string(), leads);
-        assert_eq!(core(to_b(), Some(id(2))), Err(refused));
-        let resign = core::Command::from(Forwarded::Resign { to: Some(id(2)) });
-        assert_eq!(core(to_b(), None), Ok(Some(resign)));
-        let none = core::Command::from(Forwarded::Resign { to: None });
-        assert_eq!(core(Command::Resign { to: None }, Some(id(2))), Ok(Some(none)));
-    }
-}
+mod tests;

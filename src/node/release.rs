@@ -30,6 +30,9 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The time for the end of this member's own leadership, besides the longest hold.
 const AFTER_HOLD: Duration = Duration::from_secs(2);
 
+/// For how many times `failure` the answer to a drain is waited for: the core gives up on it a little earlier.
+const DRAINED: u32 = 4;
+
 /// The interval of looking who leads.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -53,14 +56,29 @@ impl NodeHandle {
             return self.remove(id, command, timeout);
         }
         let led = self.leadership().map(|led| led.epoch());
-        let done = self.order(command, timeout)?;
-        let ends = match done {
-            Ok(Done::Resigned { epoch, .. }) => Some(epoch.0),
-            Ok(Done::Drained { successor: Some(_) }) => led,
-            _ => None,
-        };
-        ends.map_or(Ok(()), |epoch| self.await_release(epoch))?;
-        Ok(done)
+        let switches = matches!(command, Command::ForLeader(Forwarded::Switchover { .. }));
+        // A drain may wait for the next leader. If nobody waited for its outcome, it could be done after a refusal.
+        let drains = matches!(command, Command::ForLeader(Forwarded::Drain(_)));
+        let limit =
+            if drains { timeout.max(self.published.timing().failure * DRAINED) } else { timeout };
+        let done = self.order(command, limit)?;
+        match done {
+            Ok(Done::Resigned { epoch, successor }) if !self.await_release(epoch.0)? => {
+                let chosen = successor.filter(|_| switches);
+                Ok(Err(chosen.map_or(Refusal::NoSuccessor, Refusal::CannotLead)))
+            }
+            Ok(Done::Drained { successor: Some(_) }) if !self.release_of(led)? => {
+                let what = "this node is drained, but nobody can succeed it any more: it leads on until another member \
+                            may lead";
+                Err(CommandError::Unanswered(what.to_owned()))
+            }
+            done => Ok(done),
+        }
+    }
+
+    /// Waits for the end of this member's own leadership, if it led. Returns whether that ended.
+    fn release_of(&self, led: Option<u64>) -> Result<bool, CommandError> {
+        led.map_or(Ok(true), |epoch| self.await_release(epoch))
     }
 
     /// Ends the orders that are over by now: a drain of this node, a pause of the cluster if this node leads it, the time
@@ -121,7 +139,9 @@ impl NodeHandle {
         let done = self.order(command.clone(), timeout);
         let late = matches!(done, Err(_) | Ok(Err(Refusal::NoReply)));
         let Some(epoch) = epoch.filter(|_| leads && late) else { return done };
-        self.await_release(epoch)?;
+        if !self.await_release(epoch)? {
+            return Ok(Err(Refusal::NoSuccessor));
+        }
         let done = self.order(command, timeout);
         if self.published.members().get(id).is_none() {
             return Ok(Ok(Done::Removed { id, stored: true, handed_over: true })); // by the first order
@@ -129,8 +149,9 @@ impl NodeHandle {
         done
     }
 
-    /// Waits until this member knows no leader in this epoch any more.
-    fn await_release(&self, epoch: u64) -> Result<(), CommandError> {
+    /// Waits until this member knows no leader in this epoch any more. Returns whether it waited for that: not if the
+    /// leader leads on, as nobody can succeed it any more.
+    fn await_release(&self, epoch: u64) -> Result<bool, CommandError> {
         self.await_release_for(epoch, self.longest_release(epoch))
     }
 
@@ -140,9 +161,12 @@ impl NodeHandle {
         if own { self.published.longest_hold() + AFTER_HOLD } else { LONGEST }
     }
 
-    fn await_release_for(&self, epoch: u64, most: Duration) -> Result<(), CommandError> {
+    fn await_release_for(&self, epoch: u64, most: Duration) -> Result<bool, CommandError> {
         let begin = Instant::now();
         while self.published.led_epoch() == Some(epoch) {
+            if self.published.leads_on() {
+                return Ok(false);
+            }
             if self.end.has_come() {
                 return Err(unanswered(NoAnswer::Never)); // this member hears nothing more
             }
@@ -155,7 +179,7 @@ impl NodeHandle {
             }
             thread::sleep(LOOK);
         }
-        Ok(())
+        Ok(true)
     }
 }
 

@@ -98,6 +98,7 @@ mod tests {
             members,
             pause: None,
             chosen: None,
+            ending: false,
         });
         Output::Send { to: vec![id(1), id(2)], envelope: envelope(message) }
     }

@@ -15,6 +15,7 @@ use super::history::Entry;
 use super::inbox::{Event, Order, Queue};
 use super::leadership::{Change, Leadership};
 use super::members;
+use super::moving;
 use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
@@ -66,7 +67,7 @@ impl NodeHandle {
     /// let hold = handle.hold_for(Duration::from_millis(50))?;
     /// # let resigning = std::thread::spawn({ let handle = handle.clone(); move || {
     /// #     use electd::node::handle::{Command, Handle};
-    /// #     handle.command(Command::Drain { length: None, reason: String::new() }, Duration::from_secs(5))
+    /// #     handle.command(Command::Drain { length: None, reason: String::new(), force: false }, Duration::from_secs(5))
     /// # }});
     /// # drop(hold);
     /// # let _ = resigning.join();
@@ -331,6 +332,9 @@ impl Handle for NodeHandle {
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
+        if let Command::Set { members, force: false } = &command {
+            moving::await_answers(members, &self.status())?;
+        }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?
         else {

@@ -155,7 +155,8 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     let again = says(&b, Command::Switchover { to: "b".to_owned() });
     assert_eq!(again, "b leads already, by a switchover; nothing changed");
 
-    let drain = |reason: &str| Command::Drain { length: None, reason: reason.to_owned() };
+    let drain =
+        |reason: &str| Command::Drain { length: None, reason: reason.to_owned(), force: false };
     assert_eq!(says(&a, drain("new disk")), "a does not lead from now on");
     let again = says(&a, drain(""));
     let words = "a does not lead from now on; it was drained already, since ";

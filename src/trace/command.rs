@@ -9,6 +9,7 @@ impl Narrator<'_> {
     /// The event in words, without the member's name.
     pub(super) fn command(&self, command: &Command) -> String {
         match command {
+            Command::ForLeader(Forwarded::Drain(_)) => "is to be drained".to_owned(),
             Command::ForLeader(command) => format!("is asked to {}", self.forwarded(command)),
             Command::Elect => "is asked for an election".to_owned(),
             Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
@@ -27,6 +28,11 @@ impl Narrator<'_> {
             Forwarded::EndSwitchover => "end the switchover".to_owned(),
             Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
             Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
+            Forwarded::Change(Change::Set(entries)) => {
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                format!("change the entries of {}", names.join(", "))
+            }
+            Forwarded::Drain(_) => "agree to its drain".to_owned(),
             Forwarded::Pause { .. } => "pause the cluster".to_owned(),
             named => name(named),
         }

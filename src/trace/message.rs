@@ -185,7 +185,17 @@ mod tests {
         let (in_epoch, _) = ABOUT;
         let (list, incarnation, pause) = (VERSION, Incarnation(3), None);
         let (settled, members, chosen) = (VERSION, [].into(), None);
-        let beat = Heartbeat { epoch, number, rank, lease, settled, members, pause: None, chosen };
+        let beat = Heartbeat {
+            epoch,
+            number,
+            rank,
+            lease,
+            settled,
+            members,
+            pause: None,
+            chosen,
+            ending: false,
+        };
         let acknowledge =
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
         let trial = Message::PreVote { number, epoch, list };

@@ -10,7 +10,7 @@ use serde::de::{Deserializer, Error, SeqAccess, Visitor};
 use serde::{Deserialize, Serialize, Serializer};
 
 use crate::core::settings::Timing;
-use crate::limits::{GREATEST, is_cluster_name, is_line};
+use crate::limits::{GREATEST, is_cluster_name, is_line, is_reason};
 
 /// An epoch, round, counter, incarnation or number of a message: never above [`GREATEST`], so that
 /// there is always a number above it.
@@ -122,6 +122,11 @@ pub fn line<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
 /// Reads such a text that may be missing.
 pub fn optional_line<'de, D: Deserializer<'de>>(from: D) -> Result<Option<String>, D::Error> {
     line(from).map(Some)
+}
+
+/// Reads the reason of a drain.
+pub fn reason<'de, D: Deserializer<'de>>(from: D) -> Result<String, D::Error> {
+    text(from, is_reason, "a reason that is too long, or no line")
 }
 
 /// Reads the origin of a connection: the address of an interface, and a port.

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::bounds::{bounded, bounded_if_any};
-use super::members::judged;
+use super::bounds::{bounded, bounded_if_any, reason};
+use super::members::{judged, judged_each};
 use super::mirror::{id, mirrors};
 use crate::core::membership::{Change, Member};
 use crate::core::message as core;
-use crate::core::types::{Epoch, NodeId};
+use crate::core::types::{Drain, Epoch, NodeId};
 
 mirrors! {
     Forwarded => core::Forwarded,
@@ -27,9 +27,21 @@ enum Forwarded {
         whatever_rank: bool,
     },
     EndSwitchover,
+    Drain {
+        #[serde(deserialize_with = "bounded")]
+        since_ms: u64,
+        #[serde(default, deserialize_with = "bounded_if_any")]
+        until_ms: Option<u64>,
+        #[serde(deserialize_with = "reason")]
+        reason: String,
+    },
     Add {
         #[serde(deserialize_with = "judged")]
         member: Member,
+    },
+    Set {
+        #[serde(deserialize_with = "judged_each")]
+        members: Vec<Member>,
     },
     Remove {
         id: NodeId,
@@ -52,12 +64,18 @@ impl Forwarded {
                 Forwarded::Resign { to: Some(to), whatever_rank: true }
             }
             core::Forwarded::EndSwitchover => Forwarded::EndSwitchover,
+            core::Forwarded::Drain(Drain { since, until, ref reason }) => {
+                Forwarded::Drain { since_ms: since, until_ms: until, reason: reason.clone() }
+            }
             core::Forwarded::Pause { since, until } => {
                 Forwarded::Pause { since_ms: since, until_ms: until }
             }
             core::Forwarded::Resume => Forwarded::Resume,
             core::Forwarded::Change(Change::Add(ref member)) => {
                 Forwarded::Add { member: member.clone() }
+            }
+            core::Forwarded::Change(Change::Set(ref members)) => {
+                Forwarded::Set { members: members.clone() }
             }
             core::Forwarded::Change(Change::Remove { id, force }) => {
                 Forwarded::Remove { id, force }
@@ -73,11 +91,15 @@ impl Forwarded {
             }
             Forwarded::Resign { to, .. } => core::Forwarded::Resign { to },
             Forwarded::EndSwitchover => core::Forwarded::EndSwitchover,
+            Forwarded::Drain { since_ms, until_ms, reason } => {
+                core::Forwarded::Drain(Drain { since: since_ms, until: until_ms, reason })
+            }
             Forwarded::Pause { since_ms, until_ms } => {
                 core::Forwarded::Pause { since: since_ms, until: until_ms }
             }
             Forwarded::Resume => core::Forwarded::Resume,
             Forwarded::Add { member } => core::Forwarded::Change(Change::Add(member)),
+            Forwarded::Set { members } => core::Forwarded::Change(Change::Set(members)),
             Forwarded::Remove { id, force } => {
                 core::Forwarded::Change(Change::Remove { id, force })
             }
@@ -93,11 +115,13 @@ enum Done {
     Stopped,
     TaskTaken,
     Drained { successor: Option<NodeId> },
+    MayDrain,
     Undrained,
     Paused,
     Resumed,
     Leads(#[serde(with = "id")] NodeId),
     SwitchoverEnded,
+    Set,
     Added(#[serde(with = "id")] NodeId),
     Removed { id: NodeId, stored: bool, handed_over: bool },
 }
@@ -108,6 +132,8 @@ enum Refusal {
     NoLeader,
     NotLeader,
     NoSuccessor,
+    LastEligible,
+    Undecided,
     CannotLead(#[serde(with = "id")] NodeId),
     Outranked {
         to: NodeId,
@@ -130,6 +156,8 @@ enum Refusal {
     WasRemoved(#[serde(with = "id")] NodeId),
     ListFull,
     NotMember(#[serde(with = "id")] NodeId),
+    RoleStays(#[serde(with = "id")] NodeId),
+    OldMember(#[serde(with = "id")] NodeId),
     ChangeUnderWay,
     LosesQuorum {
         live: usize,

@@ -13,7 +13,7 @@ use crate::core::message::{
 };
 use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
+use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, TaskVersion};
 
 /// The id with this number.
 pub fn id(number: u128) -> NodeId {
@@ -102,6 +102,7 @@ fn heartbeat() -> Heartbeat {
         members: [].into(),
         pause: None,
         chosen: None,
+        ending: false,
     }
 }
 
@@ -125,7 +126,7 @@ fn paused() -> Vec<Message> {
 fn switched_over() -> Vec<Message> {
     let (number, chosen) = (9, Some(id(3)));
     vec![
-        Message::Heartbeat(Heartbeat { chosen, ..heartbeat() }),
+        Message::Heartbeat(Heartbeat { chosen, ending: true, ..heartbeat() }),
         Message::Forward { number, command: Forwarded::Switchover { to: id(3) } },
         Message::Forward { number, command: Forwarded::EndSwitchover },
         Message::Outcome { number, result: Ok(Done::Leads(id(3))) },
@@ -141,7 +142,9 @@ fn commands(member: Member) -> Vec<Message> {
     let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
     let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
     let done = Done::Resigned { epoch, successor: Some(id(2)) };
+    let set = Change::Set(vec![member.clone()]);
     let outranked = Refusal::Outranked { to: id(1), by: id(2) };
+    let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
     vec![
         Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
         Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
@@ -149,6 +152,13 @@ fn commands(member: Member) -> Vec<Message> {
             number,
             command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
         },
+        Message::Forward { number, command: Forwarded::Drain(drain) },
+        Message::Outcome { number, result: Ok(Done::MayDrain) },
+        Message::Outcome { number, result: Err(Refusal::LastEligible) },
+        Message::Forward { number, command: Forwarded::Change(set) },
+        Message::Outcome { number, result: Ok(Done::Set) },
+        Message::Outcome { number, result: Err(Refusal::RoleStays(id(3))) },
+        Message::Outcome { number, result: Err(Refusal::OldMember(id(3))) },
         Message::Outcome { number, result: Ok(Done::Added(id(3))) },
         Message::Outcome { number, result: Ok(removed) },
         Message::Outcome { number, result: Err(taken) },
@@ -165,7 +175,9 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Done::Stopped,
         Done::Added(id(3)),
         Done::Removed { id: id(2), stored: true, handed_over: false },
+        Done::Set,
         Done::Drained { successor: Some(id(2)) },
+        Done::MayDrain,
         Done::Undrained,
         Done::Paused,
         Done::Resumed,
@@ -178,6 +190,8 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Refusal::NoLeader,
         Refusal::NotLeader,
         Refusal::NoSuccessor,
+        Refusal::LastEligible,
+        Refusal::Undecided,
         Refusal::CannotLead(id(3)),
         Refusal::Outranked { to: id(1), by: id(2) },
         Refusal::Switching(id(3)),
@@ -193,6 +207,8 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Refusal::WasRemoved(id(3)),
         Refusal::ListFull,
         Refusal::NotMember(id(3)),
+        Refusal::RoleStays(id(3)),
+        Refusal::OldMember(id(3)),
         Refusal::ChangeUnderWay,
         Refusal::LosesQuorum { live: 1, needed: 2 },
         Refusal::LastCandidate,

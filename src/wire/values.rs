@@ -224,6 +224,9 @@ struct Heartbeat {
     /// Earlier versions do not know switchovers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     chosen: Option<NodeId>,
+    /// Earlier versions do not say so.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    ending: bool,
 }
 
 #[derive(Serialize, Deserialize)]

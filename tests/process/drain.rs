@@ -1,14 +1,18 @@
 //! A member that an operator drained does not lead, and everybody can see why.
 
 use std::process::Output;
+use std::thread;
 
-use electd::core::settings::AlgorithmKind;
+use electd::core::settings::{AlgorithmKind, Quorum};
 use serde_json::Value;
 use story::story;
 
-use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
+use crate::support::{
+    Cluster, Finished, command, done, electd, ensure, eventually, for_each_algorithm, watchful,
+};
 
 for_each_algorithm! {
+    of_all_that_are_drained_at_once_one_is_left_in_whichever_order_they_ask,
     a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_undrained,
 }
 
@@ -47,6 +51,67 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     cluster.agree_on(3);
 }
 
+/// In each turn the operators of all three hosts ask at once, as in `electd drain && reboot`. (A6)
+fn of_all_that_are_drained_at_once_one_is_left_in_whichever_order_they_ask(
+    algorithm: AlgorithmKind,
+) {
+    for quorum in Quorum::ALL {
+        let cluster = Cluster::start_with(3, |config: &mut Value| {
+            config["algorithm"] = algorithm.name().into();
+            config["quorum"] = quorum.name().into();
+        });
+        for order in [[1, 2, 3], [1, 3, 2], [2, 1, 3], [2, 3, 1], [3, 1, 2], [3, 2, 1]] {
+            cluster.agree_on(3);
+            let commands: Vec<_> = order
+                .into_iter()
+                .map(|node| {
+                    let mut drain =
+                        command(&cluster, &["drain", "--node", &format!("node-{node}")]);
+                    thread::spawn(move || drain.finished())
+                })
+                .collect();
+            let ended: Vec<Output> =
+                commands.into_iter().map(|command| command.join().unwrap()).collect();
+            let refused: Vec<&Output> = ended.iter().filter(|one| !one.status.success()).collect();
+            assert!(!refused.is_empty(), "nobody is left: {ended:?}");
+            for one in refused {
+                assert_eq!(one.status.code(), Some(1), "{ended:?}");
+                let why = String::from_utf8_lossy(&one.stderr).into_owned();
+                assert!(why.contains("or use --force"), "{why}");
+            }
+            let drained = |node| cluster.status(node).map(|status| status.drain.is_some());
+            let left: Vec<usize> = (1..=3).filter(|node| !drained(*node).unwrap()).collect();
+            assert_eq!(left.len(), 3 - ended.iter().filter(|one| one.status.success()).count());
+            assert!(left.contains(&cluster.agree().0), "who leads is not drained: {left:?}");
+            for node in 1..=3 {
+                done(&at_node(&cluster, &["undrain"], &format!("node-{node}")));
+            }
+        }
+    }
+}
+
+/// Here the leader is gone, and with it the majority.
+#[story]
+fn without_a_leader_only_a_forced_drain_is_done() {
+    let cluster = Cluster::start_with(3, |config: &mut Value| {
+        config["quorum"] = "majority".into();
+        watchful(config);
+    });
+    cluster.agree_on(3);
+    [2, 3].iter().for_each(|node| cluster.node(*node).kill_9());
+    eventually("node-1 has no leader", || {
+        let leader = cluster.status(1)?.leader;
+        ensure(leader.is_none(), || format!("{leader:?}"))
+    });
+    let refused = at_node(&cluster, &["drain"], "node-1");
+    assert_eq!(refused.status.code(), Some(1), "{refused:?}");
+    let why = String::from_utf8_lossy(&refused.stderr).into_owned();
+    assert!(why.contains("no leader said in time whether another member"), "{why}");
+    assert_eq!(cluster.status(1).unwrap().drain, None);
+    done(&at_node(&cluster, &["drain", "--force"], "node-1"));
+    assert!(cluster.status(1).unwrap().drain.is_some());
+}
+
 #[story]
 fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     let cluster = Cluster::start(2);
@@ -74,6 +139,8 @@ fn a_drain_ends_by_itself_and_the_last_that_may_lead_is_not_drained() {
     let why = String::from_utf8_lossy(&refused.stderr).into_owned();
     assert!(why.contains("no other live member may lead"), "{why}");
     assert!(why.contains("draining it would be an outage"), "{why}");
+    cluster.agree_on(2);
+    done(&at_node(&cluster, &["drain", "--force"], "node-2"));
     cluster.agree_on(2);
 }
 

@@ -27,6 +27,7 @@ mod limits;
 mod logs;
 mod majority;
 mod members;
+mod moving;
 mod names;
 mod networks;
 mod partitions;

@@ -1,11 +1,17 @@
 //! An operator chooses the leader: the present leader hands over to that member, whatever its rank, and
 //! nobody preempts it.
 
+use std::path::Path;
+use std::process::Output;
+use std::thread;
+
 use electd::core::settings::{AlgorithmKind, Quorum};
 use serde_json::Value;
 use story::story;
 
-use crate::support::{Cluster, done, electd, ensure, eventually, for_each_algorithm};
+use crate::support::{
+    Cluster, Finished, command, done, electd, ensure, eventually, for_each_algorithm,
+};
 
 for_each_algorithm! {
     the_member_that_an_operator_chose_leads_until_that_is_cleared,
@@ -89,4 +95,45 @@ fn a_switchover_that_cannot_be_is_refused_and_the_leader_leads_on() {
     assert_eq!(cluster.node(3).post("/switchover", "{}").unwrap().code, 400);
     cluster.node(2).start();
     cluster.agree_on(3);
+}
+
+/// The leader's job does not end, so that the leader waits for it while the member that is to succeed it dies.
+fn a_successor_that_dies_during_a_handover(order: &[&str]) {
+    for by in ["node-1", "node-3"] {
+        let cluster = Cluster::prepare(3, |config: &mut Value| {
+            config["quorum"] = "majority".into();
+        });
+        let [begun, asked_to_end] =
+            ["begun", "asked"].map(|name| cluster.file().with_file_name(name));
+        let work = format!(
+            "trap 'touch {}' TERM; touch {}; while :; do sleep 0.1; done",
+            asked_to_end.display(),
+            begun.display()
+        );
+        cluster.node(3).start_with(&["--stop-after", "1000s", "--", "sh", "-c", &work]);
+        [1, 2].iter().for_each(|number| cluster.node(*number).start());
+        cluster.agree_on(3);
+        let is_there = |file: &Path| ensure(file.exists(), || cluster.node(3).log_tail(5));
+        eventually("the job runs", || is_there(&begun));
+        done(&electd(&cluster, &["drain", "--node", "node-1"]));
+        let mut asking = command(&cluster, &[order, &["--node", by]].concat());
+        let asked = thread::spawn(move || asking.finished());
+        eventually("the job is asked to end", || is_there(&asked_to_end));
+        cluster.node(2).kill_9();
+        let Output { status, stderr, .. } = asked.join().unwrap(); // within a minute
+        let why = String::from_utf8_lossy(&stderr).into_owned();
+        assert_eq!(status.code(), Some(1), "{by}: {why}");
+        assert!(why.contains("cannot lead") || why.contains("no other live member"), "{why}");
+        assert_eq!(cluster.status(3).unwrap().state, "leading");
+    }
+}
+
+#[story]
+fn a_switchover_whose_target_dies_ends_at_whichever_node_it_was_asked() {
+    a_successor_that_dies_during_a_handover(&["switchover", "--to", "node-2"]);
+}
+
+#[story]
+fn a_resignation_that_nobody_can_succeed_any_more_ends_at_whichever_node_it_was_asked() {
+    a_successor_that_dies_during_a_handover(&["resign"]);
 }

@@ -38,6 +38,7 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "GET /task",
         "POST /task",
         "POST /members",
+        "POST /entries",
         "DELETE /members/NAME",
     ];
     assert_eq!(Routes::lines(), expected);
@@ -95,7 +96,8 @@ fn commanded(path: &str, body: &str) -> Result<Command, String> {
 #[test]
 fn each_body_is_a_command() {
     let hour = Some(Duration::from_secs(3600));
-    let drain = |length, reason: &str| Command::Drain { length, reason: reason.to_owned() };
+    let drain =
+        |length, reason: &str| Command::Drain { length, reason: reason.to_owned(), force: false };
     let to = || "b".to_owned();
     for (path, body, command) in [
         ("/elections", "", Command::Elect),
@@ -144,7 +146,7 @@ fn a_body_that_cannot_be_used_is_told_what_can_be_sent() {
         (
             "/drain",
             r#"{"a": 1}"#,
-            unused(&unknown("a", 4, "expected `for` or `reason`"), r#"{"for": "1h", "reason": "TEXT"}"#),
+            unused(&unknown("a", 4, "expected one of `for`, `reason`, `force`"), r#"{"for": "1h", "reason": "TEXT"}"#),
         ),
         ("/drain", r#"{"for": "0s"}"#, range.to_owned()),
         ("/pause", r#"{"for": "soon"}"#, no_time.to_owned()),

@@ -119,7 +119,7 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     cx.state.eligibility.leads();
     cx.state.candidacy.succeed();
     let switchover = cx.state.course.switchover(); // of a leader that takes a greater epoch
-    enter(cx, Stage::Leading { beaten: cx.now, lease: None, switchover }, reason);
+    enter(cx, Stage::leading(cx.now, switchover), reason);
     promise::begin_lease(cx, epoch);
     // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
     // it. (N1)

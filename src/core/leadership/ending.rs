@@ -40,6 +40,18 @@ fn may_hand_over_to(state: &State, member: NodeId) -> bool {
     state.detector.counts(member) && !state.is_paused()
 }
 
+/// Whether this leader is about to hand over or to stop, once its job has ended: not if nobody could succeed it now.
+pub fn is_ending(state: &State) -> bool {
+    let succeeds = || state.best_other().is_some();
+    match state.endings.job.ending() {
+        None => false,
+        Some(Ending::Stop(_)) => true,
+        Some(Ending::Resign(_) | Ending::Unfit) => succeeds(),
+        Some(Ending::Preempted(by)) => may_hand_over_to(state, *by),
+        Some(Ending::SwitchedOver(_)) => state.course.switchover().is_some(),
+    }
+}
+
 fn end_leadership(turn: &mut Turn<'_>, ending: Option<Ending>) {
     let leads = turn.cx.state.leads();
     match ending {

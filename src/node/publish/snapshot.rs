@@ -44,6 +44,8 @@ pub struct Snapshot {
     pub pause: Pause,
     /// The member that an operator chose to lead, whatever its rank.
     pub switchover: Option<NodeId>,
+    /// Whether nothing is about to end the leadership of the leader, as far as this member knows.
+    pub leads_on: bool,
     /// The leader that this member is to take over from, and when it may, in milliseconds since the Unix epoch.
     pub(super) takeover: Option<(NodeId, Option<u64>)>,
     /// When this leader lets each member take over that is to, in milliseconds since the Unix epoch.
@@ -93,6 +95,7 @@ impl Snapshot {
             drain: None,
             pause: Pause::default(),
             switchover: None,
+            leads_on: false,
             takeover: None,
             takeovers: Vec::new(),
             changes: Changes::default(),
@@ -125,6 +128,7 @@ impl Snapshot {
         self.timing = core.settings().timing;
         self.pause = *core.pause();
         self.switchover = core.chosen();
+        self.leads_on = core.leads_on();
         let known = self.takeover.and_then(|(_, known)| known);
         self.takeover = core.takeover(now).map(|(from, due)| (from, moment(due, known, now)));
         let takeovers = core.takeovers().filter_map(|(id, due)| {

@@ -140,7 +140,8 @@ fn each_answer_of_the_core_is_told_in_words() {
     let says = |command, answer| asked.says(command, answer);
     let plain = |words: &str| Ok(Outcome::plain(words.to_owned()));
     let refused = |words: &str| Err(CommandError::Refused(words.to_owned()));
-    let drain = |reason: &str| Command::Drain { length: None, reason: reason.to_owned() };
+    let drain =
+        |reason: &str| Command::Drain { length: None, reason: reason.to_owned(), force: false };
     let drained = Done::Drained { successor: None };
     let published = &asked.handle.published;
     published.failures.add("code 1");

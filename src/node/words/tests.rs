@@ -52,6 +52,8 @@ fn a_command_of_which_the_outcome_is_not_known_is_not_called_refused() {
         Refusal::NoLeader,
         Refusal::NotLeader,
         Refusal::NoSuccessor,
+        Refusal::LastEligible,
+        Refusal::Undecided,
         Refusal::CannotLead(b),
         Refusal::Outranked { to: a, by: b },
         Refusal::Switching(b),
@@ -68,6 +70,8 @@ fn a_command_of_which_the_outcome_is_not_known_is_not_called_refused() {
         Refusal::WasRemoved(id(9)),
         Refusal::ListFull,
         Refusal::NotMember(b),
+        Refusal::RoleStays(b),
+        Refusal::OldMember(b),
         Refusal::ChangeUnderWay,
         Refusal::LosesQuorum { live: 1, needed: 2 },
         Refusal::LastCandidate,
@@ -118,7 +122,8 @@ fn a_command_says_what_it_would_have_done_to_the_last_leader() {
     let change = Change::Remove { id: id(1), force: false };
     let drain = Drain { since: 0, until: None, reason: String::new() };
     let orders = [
-        (Command::Drain(drain), "draining it"),
+        (Command::Drain(drain.clone()), "draining it"),
+        (Forwarded::Drain(drain).into(), "draining it"),
         (Forwarded::Change(change).into(), "removing it"),
         (Forwarded::Resign { to: None }.into(), "resigning"),
     ];

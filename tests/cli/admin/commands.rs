@@ -117,11 +117,17 @@ fn each_order_of_an_operator_reaches_the_node() {
     let drain = |length, reason: &str| Command::Drain {
         length: seconds(length),
         reason: reason.to_owned(),
+        force: false,
     };
     let pause = |length| Command::Pause { length: seconds(length) };
     let orders = [
         ("/drain", r#"{"for": "1h 30m", "reason": "new disk"}"#, drain(Some(5400), "new disk")),
         ("/drain", "", drain(None, "")),
+        (
+            "/drain",
+            r#"{"force": true}"#,
+            Command::Drain { length: None, reason: String::new(), force: true },
+        ),
         ("/undrain", "{}", Command::Undrain),
         ("/pause", r#"{"for": "87600h"}"#, pause(Some(87_600 * 3600))),
         ("/pause", "", pause(None)),

@@ -199,12 +199,15 @@ fn each_command_of_an_operator_is_one_order() {
     let cluster = Cluster::of(&[Some(server.local_addr())]);
     let length = |seconds| Some(Duration::from_secs(seconds));
     let remove = |force| Command::Remove { name: "node-9".to_owned(), force };
-    let drain = Command::Drain { length: length(3600), reason: "new disk".to_owned() };
-    let unlimited = Command::Drain { length: None, reason: String::new() };
+    let drain =
+        Command::Drain { length: length(3600), reason: "new disk".to_owned(), force: false };
+    let unlimited = Command::Drain { length: None, reason: String::new(), force: false };
+    let forced = Command::Drain { length: None, reason: String::new(), force: true };
     let resign = |to: Option<&str>| Command::Resign { to: to.map(str::to_owned) };
-    let orders: [(&[&str], Command); 13] = [
+    let orders: [(&[&str], Command); 14] = [
         (&["drain", "--node", "node-1", "--for", "1h", "--reason", "new disk"], drain),
         (&["drain", "--node", "node-1"], unlimited),
+        (&["drain", "--node", "node-1", "--force"], forced),
         (&["undrain", "--node", "node-1"], Command::Undrain),
         (&["reload", "--node", "node-1"], Command::Reload),
         (&["pause", "--for", "30m"], Command::Pause { length: length(1800) }),
@@ -228,7 +231,7 @@ fn each_command_of_an_operator_is_one_order() {
         };
         assert_eq!(stdout(&output), format!("{result}{leader}"), "{args:?}");
     }
-    assert_eq!(node.commands().len(), 13);
+    assert_eq!(node.commands().len(), 14);
     for (args, epoch) in [(&["resign"][..], 21), (&["switchover", "--to", "node-1"], 22)] {
         let output = given(&cluster, &[args, &["--output", "json"]].concat());
         let told: Value = serde_json::from_str(&stdout(&output)).unwrap();

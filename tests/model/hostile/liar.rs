@@ -154,6 +154,7 @@ impl Hostile {
                 members: self.reports(),
                 pause: None,
                 chosen: None,
+                ending: false,
             }),
             2 => Message::Release { epoch: next, successor: self.some_id(), eligible: true },
             _ => Message::Freed { leader, epoch },
@@ -328,6 +329,7 @@ impl Hostile {
                 members: self.reports(),
                 pause: self.pause(),
                 chosen: self.some_id(),
+                ending: false,
             }),
             10 => Message::Acknowledge {
                 incarnation,

@@ -63,7 +63,9 @@ fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
 fn the_last_that_may_lead_is_not_drained() {
     let mut p5 = leader(None);
     (1..5).for_each(|other| _ = p5.loses(other));
-    assert_eq!(answer(&drain(&mut p5)), Some(Err(Refusal::NoSuccessor)));
+    let command = Forwarded::Drain(Drain::default()).into();
+    let refused = p5.outputs(Input::Command { id: CommandId(7), command });
+    assert_eq!(answer(&refused), Some(Err(Refusal::LastEligible)));
     assert!(p5.core.drain().is_none() && p5.core.phase() == Phase::Leading);
 }
 

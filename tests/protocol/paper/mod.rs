@@ -4,6 +4,7 @@
 mod again;
 mod arrival;
 mod bully;
+mod drained;
 mod fitness;
 mod halting;
 mod hollow;

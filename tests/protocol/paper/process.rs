@@ -82,6 +82,7 @@ pub fn heartbeat_of(from: u8, epoch: u64, number: u64) -> Heartbeat {
         members: [].into(),
         pause: None,
         chosen: None,
+        ending: false,
     }
 }
 

@@ -284,6 +284,7 @@ fn a_measured_round_trip_is_shown_in_milliseconds() {
         members: Arc::new([]),
         pause: None,
         chosen: None,
+        ending: false,
     };
     let envelope_out = envelope(Message::Heartbeat(heartbeat));
     let trips = &published.measures.round_trips;
