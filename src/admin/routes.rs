@@ -3,9 +3,11 @@
 use std::time::Duration;
 
 use serde::Deserialize;
+use serde_json::Value;
 
 use crate::config::entry;
-use crate::limits::is_name;
+use crate::core::membership::MOST_MEMBERS;
+use crate::limits::{is_name, quote};
 use crate::node::handle::{Command, Handle};
 
 use super::order::how_long;
@@ -68,6 +70,7 @@ impl<H: Handle> Route<H> {
             ..Route::taken("/task", |task| Ok(Command::HandOut { task: task.to_vec() }))
         },
         Route::taken("/members", add),
+        Route::taken("/entries", entries),
         Route { path: ANY_MEMBER, shows: None, takes: Some(Takes::Delete(remove)) },
     ];
 
@@ -210,6 +213,36 @@ fn switchover(body: &[u8]) -> Result<Command, Response> {
 /// `POST /members`: an entry as in the configuration.
 fn add(body: &[u8]) -> Result<Command, Response> {
     entry::parse(body).map(Command::Add).map_err(|sentence| Response::error(400, sentence))
+}
+
+/// `POST /entries`: those of members, whole, with other names and addresses.
+#[derive(Default, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Entries {
+    members: Vec<Value>,
+    #[serde(default)]
+    force: bool,
+}
+
+fn entries(body: &[u8]) -> Result<Command, Response> {
+    let Entries { members, force } = parse(body, r#"{"members": [ENTRY, ...]}"#)?;
+    let wrong = |sentence: String| Response::error(400, sentence);
+    if members.is_empty() || members.len() > MOST_MEMBERS {
+        let what = format!("\"members\" has {} entries: send 1 to {MOST_MEMBERS}", members.len());
+        return Err(wrong(what));
+    }
+    let entry = |entry: &Value| {
+        if entry["id"].is_null() {
+            let what = format!(
+                "an entry without \"id\": {}; it says whose entry that is",
+                quote(&entry.to_string())
+            );
+            return Err(wrong(what));
+        }
+        entry::parse(entry.to_string().as_bytes()).map_err(wrong)
+    };
+    let members = members.iter().map(entry).collect::<Result<_, _>>()?;
+    Ok(Command::Set { members, force })
 }
 
 /// `DELETE /members/NAME?force=true`.

@@ -1,6 +1,7 @@
 //! `electd member`: the members of the cluster.
 
 mod file;
+mod set;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
@@ -17,7 +18,7 @@ use super::exit::Exit;
 use super::order::{OrderArgs, TokenArgs, give};
 use super::print;
 
-/// Add, remove or list the members of a running cluster.
+/// Add, remove, change or list the members of a running cluster.
 ///
 /// Any node can be asked: it passes the command on to the leader, which makes one change at a time. The members of
 /// the configuration file found a cluster; afterwards the list that every node has stored counts.
@@ -28,7 +29,9 @@ use super::print;
 Examples:
   electd member list --config cluster.json
   electd member add --config cluster.json --name node-4 --address 10.0.0.4:7101
-  electd member remove --config cluster.json node-2")]
+  electd member remove --config cluster.json node-2
+  electd member set --config cluster.json node-2 --address 10.0.1.2:7101
+  electd member set --config cluster.json --all    as the file says")]
 pub struct Members {
     #[command(subcommand)]
     action: Action,
@@ -38,6 +41,7 @@ pub struct Members {
 enum Action {
     Add(Add),
     Remove(Remove),
+    Set(set::Set),
     List(List),
 }
 
@@ -133,6 +137,7 @@ impl Members {
         match self.action {
             Action::Add(add) => add.run(),
             Action::Remove(remove) => remove.run(),
+            Action::Set(set) => set.run(),
             Action::List(list) => list.run(),
         }
     }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::membership::Change;
+use super::protocol::SET;
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
@@ -75,6 +76,7 @@ impl Forwarded {
     /// The first version of the protocol that knows it.
     pub(super) fn since(&self) -> u32 {
         match self {
+            Forwarded::Change(Change::Set(_)) => SET,
             Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
             Forwarded::Pause { .. }
             | Forwarded::Resume
@@ -96,6 +98,7 @@ impl Forwarded {
             (Forwarded::EndSwitchover, Done::SwitchoverEnded) => true,
             (Forwarded::Drain(_), Done::MayDrain) => true,
             (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
+            (Forwarded::Change(Change::Set(_)), Done::Set) => true,
             (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
                 id == gone
             }
@@ -124,6 +127,8 @@ pub enum Done {
         /// It led, and handed over first.
         handed_over: bool,
     },
+    /// The members have the names and addresses that were given.
+    Set,
     /// The member does not lead from now on, restarts included. If it led, it is handing over to the member named.
     Drained { successor: Option<NodeId> },
     /// The leader agrees that the member that asks does not lead from now on.
@@ -191,6 +196,10 @@ pub enum Refusal {
     ListFull,
     /// No member has this id.
     NotMember(NodeId),
+    /// A member keeps its role for life.
+    RoleStays(NodeId),
+    /// A live member speaks a version of the protocol that does not know this change.
+    OldMember(NodeId),
     /// Another change of the member list is in progress.
     ChangeUnderWay,
     /// The live voters would be no majority of the new list: it has so many of them, and needs so many.

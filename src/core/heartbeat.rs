@@ -16,6 +16,7 @@ use super::message::{Heartbeat, Liveness, MemberReport, Message, Opinion};
 use super::pause;
 use super::phase::{Phase, Reason};
 use super::planted::Fault;
+use super::protocol::ENDING;
 use super::reach;
 use super::settings::Preempt;
 use super::state::State;
@@ -23,9 +24,6 @@ use super::switchover;
 use super::timer::Timer;
 use super::turn::Turn;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
-
-/// The first version of the protocol whose heartbeats say that a leadership is about to end.
-const ENDING: u32 = 8;
 
 /// Until when a leader may lead, if it needs a majority.
 pub fn lease_until(state: &State) -> Option<Time> {

@@ -63,14 +63,14 @@ pub fn objection(state: &State, hello: &Hello) -> Option<Rejection> {
 }
 
 /// Without a majority: whether a stranger is let in, and its list taken first. It may have been added while this
-/// member was away, and be the only member left that can say so. A list's entry of this member never changes once
-/// it was added; but an older list may be the only one that knows of its removal.
+/// member was away, and be the only member left that can say so. This member keeps its role once it was added; but an
+/// older list may be the only one that knows of its removal.
 ///
 /// With a majority a stranger's word never counts: it could name voters that do not exist. This member learns of
 /// an added member from those that it knows. (M6)
 pub fn learns_of_stranger(state: &State, hello: &Hello) -> bool {
     let list = &hello.list;
-    let own = |list: &MemberList| list.get(state.id()).cloned();
+    let own = |list: &MemberList| list.get(state.id()).map(|member| member.role);
     let added = state.membership.version() > ListVersion::default();
     let same = !added
         || own(state.membership.list()).is_none()

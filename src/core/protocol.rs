@@ -12,6 +12,12 @@ pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
     None => env!("CARGO_PKG_VERSION"),
 };
 
+/// The first version that knows that a member's entry in the list may change.
+pub(super) const SET: u32 = 8;
+
+/// The first version whose heartbeats say that a leadership is about to end.
+pub(super) const ENDING: u32 = 8;
+
 /// The versions that a member speaks.
 ///
 /// ```
@@ -19,7 +25,7 @@ pub const VERSION: &str = match option_env!("ELECTD_VERSION") {
 ///
 /// let old = Protocols { lowest: 5, highest: 5 };
 /// assert_eq!(Protocols::OURS.shared(old), Ok(5));
-/// assert_eq!(old.shared(Protocols { lowest: 6, highest: 8 }), Err((5, 6)));
+/// assert_eq!(old.shared(Protocols { lowest: 6, highest: 7 }), Err((5, 6)));
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Protocols {
@@ -31,8 +37,8 @@ impl Protocols {
     /// The versions of this build.
     ///
     /// 6 added TIMING, and the forwarding of pause, resume, switchover and its end; 7 added DEAD; 8 added the
-    /// forwarding of drains, and heartbeats that say that a leadership is about to end.
-    pub const OURS: Protocols = Protocols { lowest: 5, highest: 7 };
+    /// forwarding of drains and of changes of names and addresses, and heartbeats that say that a leadership is about to end.
+    pub const OURS: Protocols = Protocols { lowest: 5, highest: 8 };
 
     /// The version that two members use with each other. (C4)
     ///

@@ -230,13 +230,15 @@ impl Reception {
         // A redial takes long only where the host or the name server does not answer: then it fails for
         // those that come meanwhile as well.
         let _turn = self.places.take_turn(peer, Step::Redial).ok_or(Redial::Failed)?;
-        let peers = self.peers.now();
-        let known = peers.iter().find(|known| known.id == peer).ok_or(Redial::Failed)?;
-        let resolve = || self.places.resolve(&known.address, self.failure_time.step());
+        let known = self.peers.get(peer).ok_or(Redial::Failed)?;
+        let home = self.peers.home(&known);
+        let proves = home.is_some();
+        let address = home.unwrap_or(known.address);
+        let resolve = || self.places.resolve(&address, self.failure_time.step());
         let place = self.places.of(peer).map(|place| vec![place]);
         let addresses = place.map_or_else(resolve, Ok).map_err(|_| Redial::Failed)?;
         connect(&addresses, self.failure_time.step()).map_err(|error| match error.kind() {
-            ErrorKind::ConnectionRefused => Redial::Refused,
+            ErrorKind::ConnectionRefused if proves => Redial::Refused,
             _ => Redial::Failed,
         })
     }

@@ -27,7 +27,6 @@ pub(crate) mod unix;
 mod writer;
 
 use std::io;
-#[cfg(feature = "http")]
 use std::net::TcpStream;
 use std::time::Duration;
 #[cfg(feature = "cli")]
@@ -48,9 +47,7 @@ use listener::Listener;
 use newcomer::Newcomer;
 use outbound::Outbound;
 pub use own::{Other, OwnAddress, OwnListener};
-pub use peers::PeerAddress;
-use peers::Peers;
-#[cfg(feature = "http")]
+pub use peers::{PeerAddress, Peers};
 use places::Places;
 pub use refused::{Refusals, Who};
 pub use writer::Surroundings;
@@ -72,7 +69,6 @@ pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
 ///
 /// # Errors
 /// When the name has no address, or nobody listens there.
-#[cfg(feature = "http")]
 pub fn dial(place: &str, name: Duration, limit: Duration) -> io::Result<TcpStream> {
     deadline::connect(&Places::default().resolve(place, name)?, limit)
 }
@@ -99,10 +95,11 @@ impl Net {
         seed: u64,
     ) -> io::Result<Net> {
         let failure_time = FailureTime::new(failure);
+        surroundings.peers.replace(peers.clone());
         let shared = surroundings.clone();
         let outbound = Outbound::start(&peers, &failure_time, shared, seed)?;
-        let Surroundings { inbox, places, security, refusals, counters, realtime } = surroundings;
-        let peers = Peers::new(peers);
+        let Surroundings { inbox, places, peers, security, refusals, counters, realtime } =
+            surroundings;
         let greeter = Greeter { peers: peers.clone(), security, refusals };
         let (failure, known) = (failure_time.clone(), peers.clone());
         let reception = Reception {
@@ -118,13 +115,13 @@ impl Net {
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, failure_time })
     }
 
-    /// Dials exactly these peers from now on. Never waits: the threads of all other peers end by
-    /// themselves, once they have sent their queues.
+    /// Dials exactly these peers from now on. A connection to a peer that has another address now stays. Never waits: the
+    /// threads of all other peers end by themselves, once they have sent their queues.
     pub fn set_peers(&mut self, peers: Vec<PeerAddress>) {
+        self.peers.replace(peers.clone());
         for gone in self.outbound.set_peers(&peers) {
             self.inbound.disconnect(gone);
         }
-        self.peers.replace(peers);
     }
 
     /// Another `failure` from now on.

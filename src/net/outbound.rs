@@ -45,7 +45,6 @@ struct Parcel {
 }
 
 struct Handle {
-    peer: PeerAddress,
     line: Line,
     orders: Sender<Control>,
     thread: JoinHandle<()>,
@@ -89,19 +88,14 @@ impl Outbound {
             .name(format!("writer-{}", peer.name))
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())?;
-        let peer = peer.clone();
-        self.writers.insert(peer.id, Handle { peer, line, orders, thread });
+        self.writers.insert(peer.id, Handle { line, orders, thread });
         Ok(())
     }
 
-    /// Keeps a writer for exactly these peers. Returns the peers that are gone, or that have moved to
-    /// another address. Never waits.
+    /// Keeps a writer for exactly these peers. Returns the peers that are gone. Never waits.
     pub fn set_peers(&mut self, peers: &[PeerAddress]) -> Vec<NodeId> {
-        let stays = |known: &PeerAddress| {
-            peers.iter().any(|peer| (peer.id, &peer.address) == (known.id, &known.address))
-        };
-        let gone = self.writers.values().map(|writer| &writer.peer).filter(|peer| !stays(peer));
-        let gone: Vec<NodeId> = gone.map(|peer| peer.id).collect();
+        let stays = |known: &NodeId| peers.iter().any(|peer| peer.id == *known);
+        let gone: Vec<NodeId> = self.writers.keys().copied().filter(|id| !stays(id)).collect();
         self.leaving.retain(|thread| !thread.is_finished());
         for id in &gone {
             self.leaving.extend(self.writers.remove(id).map(Handle::let_go));
@@ -183,7 +177,7 @@ mod tests {
     use crate::core::message::Message;
     use crate::core::types::{Epoch, Incarnation};
     use crate::net::places::Places;
-    use crate::net::{Event, Inbox, Refusals};
+    use crate::net::{Event, Inbox, Peers, Refusals};
     use crate::realtime::Realtime;
     use crate::tls::Security;
 
@@ -213,6 +207,7 @@ mod tests {
         let surroundings = Surroundings {
             inbox: Inbox::new(sender, super::super::inbox::End::new().1),
             places: Places::default(),
+            peers: Peers::default(),
             security: Security::new(None),
             refusals: Refusals::new(counters.clone(), |_, _| {}),
             counters: counters.clone(),
@@ -267,13 +262,16 @@ mod tests {
     fn a_peer_that_is_gone_is_not_dialed_any_more_and_one_that_moved_is_dialed_there() {
         let [first, second] = [(); 2].map(|()| TcpListener::bind("127.0.0.1:0").unwrap());
         let (mut outbound, counters) = outbound(&first);
-        let peer = |place| outbound.writers[&id(place)].peer.clone();
-        let address = second.local_addr().unwrap().to_string();
-        let (stays, moved) =
-            (PeerAddress { name: "c".to_owned(), ..peer(1) }, PeerAddress { address, ..peer(2) });
-        assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), [id(2)]);
-        second.accept().expect("it is dialed there");
+        let at = |place: u128, listener: &TcpListener| PeerAddress {
+            id: id(place),
+            name: "c".to_owned(),
+            address: listener.local_addr().unwrap().to_string(),
+        };
+        let (stays, moved) = (at(1, &first), at(2, &second));
+        let peers = outbound.surroundings.peers.clone();
+        peers.replace(vec![stays.clone(), moved.clone()]);
         assert_eq!(outbound.set_peers(&[stays.clone(), moved.clone()]), []);
+        second.accept().expect("it is dialed there");
         assert_eq!(outbound.set_peers(&[moved]), [stays.id]);
         assert!(outbound.writers.keys().eq(&[id(2)]));
         outbound.stop();

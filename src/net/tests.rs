@@ -51,6 +51,7 @@ impl Scene {
         let refusals = Refusals::new(counters.clone(), tell);
         let surroundings = Surroundings::new(
             Inbox::new(sender, end),
+            Peers::default(),
             security,
             refusals,
             counters.clone(),

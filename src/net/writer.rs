@@ -23,7 +23,7 @@ use super::failure_time::FailureTime;
 use super::first_word::FirstWord;
 use super::inbox::Inbox;
 use super::line::Backlog;
-use super::peers::PeerAddress;
+use super::peers::{PeerAddress, Peers};
 use super::places::Places;
 use super::refused::{Refusals, Who};
 use crate::core::Input;
@@ -54,6 +54,7 @@ pub enum Control {
 pub struct Surroundings {
     pub inbox: Inbox,
     pub places: Places,
+    pub peers: Peers,
     pub security: Security,
     pub refusals: Refusals,
     pub counters: Arc<Counters>,
@@ -64,12 +65,14 @@ impl Surroundings {
     /// Those of a network that has not looked up any name yet.
     pub fn new(
         inbox: Inbox,
+        peers: Peers,
         security: Security,
         refusals: Refusals,
         counters: Arc<Counters>,
         realtime: Realtime,
     ) -> Surroundings {
-        Surroundings { inbox, places: Places::default(), security, refusals, counters, realtime }
+        let places = Places::default();
+        Surroundings { inbox, places, peers, security, refusals, counters, realtime }
     }
 }
 
@@ -81,6 +84,8 @@ pub struct Writer {
     orders: Receiver<Control>,
     random: Random,
     attempt: u64,
+    /// How many dials led to no connection: where the peer may be at either of two addresses, they take turns.
+    failed: usize,
 }
 
 /// Why a writer stops what it does.
@@ -105,8 +110,8 @@ impl Writer {
         (backlog, orders): (Backlog, Receiver<Control>),
         seed: u64,
     ) -> Writer {
-        let (random, attempt) = (Random::new(seed), 0);
-        Writer { peer, failure_time, surroundings, backlog, orders, random, attempt }
+        let (random, attempt, failed) = (Random::new(seed), 0, 0);
+        Writer { peer, failure_time, surroundings, backlog, orders, random, attempt, failed }
     }
 
     /// The life of a writer thread.
@@ -126,7 +131,10 @@ impl Writer {
                     pause = after_connection(lasted, pause, self.failure_time.failure());
                     end
                 }
-                Err(end) => end,
+                Err(end) => {
+                    self.failed = self.failed.wrapping_add(1);
+                    end
+                }
             };
             if matches!(end, End::Node) {
                 break;
@@ -162,13 +170,16 @@ impl Writer {
     /// Dials and exchanges hellos.
     fn open(&mut self) -> Result<Arc<Channel>, End> {
         let peer = self.peer.id;
-        let Surroundings { inbox, places, .. } = &self.surroundings;
-        let address = &self.peer.address;
+        self.peer = self.surroundings.peers.get(peer).unwrap_or_else(|| self.peer.clone());
+        let Surroundings { inbox, places, peers, .. } = &self.surroundings;
+        let at = peers.addresses(&self.peer);
+        let address = &at[self.failed % at.len()];
         let addresses = places.resolve(address, self.failure_time.step());
         let addresses = addresses.inspect_err(|error| self.fails(unresolved(address, error)))?;
         let stream = connect(&addresses, self.failure_time.step()).inspect_err(|error| {
             self.fails(unconnected(address, error));
-            if error.kind() == ErrorKind::ConnectionRefused {
+            let proves = peers.home(&self.peer).as_ref() == Some(address);
+            if error.kind() == ErrorKind::ConnectionRefused && proves {
                 inbox.input(Input::Refused { peer });
             }
         })?;
@@ -184,9 +195,10 @@ impl Writer {
         match self.ask(&stream, session.as_mut(), &hello)? {
             Reply::Welcome(welcome) => {
                 self.surroundings.places.set_reached(peer, stream.peer_addr().ok());
+                self.surroundings.peers.set_reached(peer, address);
                 self.surroundings.counters.dials.forget(peer);
                 // A reader may have asked for this name, and not waited for the answer.
-                self.surroundings.places.forget(&self.peer.address);
+                self.surroundings.places.forget(address);
                 let channel = Arc::new(Channel::new(stream, session));
                 self.backlog.open(&channel); // for what the welcome leads to
                 self.surroundings.inbox.input(Input::Welcomed { peer, welcome });

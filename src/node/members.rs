@@ -67,6 +67,19 @@ pub(super) fn against_file(
 ) -> Option<String> {
     let what = difference(counts, file)?;
     let version = counts.version();
+    let moved = counts.digest() == file.digest(); // the same members, with other names or addresses
+    if moved && version > ListVersion::default() {
+        return Some(format!(
+            "the members changed since the file was written: version {version} is {what}; make the file match \
+             `electd member list`, or have the cluster take its names and addresses: `electd member set --all`"
+        ));
+    }
+    if moved {
+        return Some(format!(
+            "the file has other names or addresses: the running list is {what}; restart the nodes with the file, or have \
+             the cluster take them: `electd member set --all`"
+        ));
+    }
     Some(if version > ListVersion::default() {
         format!(
             "the members changed since the file was written: version {version} is {what}; make the file match \

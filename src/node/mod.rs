@@ -28,6 +28,7 @@ mod leading;
 #[cfg(test)]
 pub(crate) mod logged;
 pub mod members;
+mod moving;
 mod notes;
 mod prepare;
 pub mod problems;

@@ -11,6 +11,7 @@ mod snapshot;
 mod view;
 mod watched;
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -27,6 +28,7 @@ use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
 use crate::core::{Core, Phase};
 use crate::flight::tape::Taped;
+use crate::net::Peers;
 use crate::rank;
 use crate::realtime::Realtime;
 use crate::store::Pace;
@@ -45,6 +47,8 @@ pub struct Published {
     settings: Settings,
     /// The members that the file lists.
     file: RwLock<Arc<MemberList>>,
+    /// The peers of the network, which may be where the file says.
+    pub peers: Peers,
     incarnation: Incarnation,
     started: Time,
     snapshot: RwLock<Arc<Snapshot>>,
@@ -79,8 +83,11 @@ impl Published {
         realtime: Realtime,
     ) -> Published {
         let now = clock::now();
+        let peers = Peers::default();
+        peers.set_filed(addresses(&file));
         Published {
             settings: core.settings().clone(),
+            peers,
             file: RwLock::new(file),
             incarnation: core.incarnation(),
             started: now,
@@ -239,6 +246,7 @@ impl Published {
 
     /// Takes the members that the file lists since it was edited.
     pub fn file_lists(&self, file: Arc<MemberList>) {
+        self.peers.set_filed(addresses(&file));
         *self.file.write() = file;
     }
 
@@ -282,6 +290,11 @@ impl Published {
         let snapshot = self.snapshot.read();
         snapshot.leader.map(|_| snapshot.epoch.0)
     }
+}
+
+/// Where each member of a list is.
+fn addresses(list: &MemberList) -> BTreeMap<NodeId, String> {
+    list.iter().map(|member| (member.id, member.address.clone())).collect()
 }
 
 #[cfg(test)]

@@ -30,6 +30,9 @@ const LONGEST: Duration = Duration::from_secs(300);
 /// The time for the end of this member's own leadership, besides the longest hold.
 const AFTER_HOLD: Duration = Duration::from_secs(2);
 
+/// For how many times `failure` the answer to a drain is waited for: the core gives up on it a little earlier.
+const DRAINED: u32 = 4;
+
 /// The interval of looking who leads.
 const LOOK: Duration = Duration::from_millis(5);
 
@@ -54,7 +57,11 @@ impl NodeHandle {
         }
         let led = self.leadership().map(|led| led.epoch());
         let switches = matches!(command, Command::ForLeader(Forwarded::Switchover { .. }));
-        let done = self.order(command, timeout)?;
+        // A drain may wait for the next leader. If nobody waited for its outcome, it could be done after a refusal.
+        let drains = matches!(command, Command::ForLeader(Forwarded::Drain(_)));
+        let limit =
+            if drains { timeout.max(self.published.timing().failure * DRAINED) } else { timeout };
+        let done = self.order(command, limit)?;
         match done {
             Ok(Done::Resigned { epoch, successor }) if !self.await_release(epoch.0)? => {
                 let chosen = successor.filter(|_| switches);

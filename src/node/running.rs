@@ -14,6 +14,7 @@ use super::history::Entry;
 use super::inbox::{Event, Order, Queue};
 use super::leadership::{Change, Leadership};
 use super::members;
+use super::moving;
 use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
@@ -321,6 +322,9 @@ impl Handle for NodeHandle {
     }
 
     fn command(&self, command: Command, timeout: Duration) -> Result<Outcome, CommandError> {
+        if let Command::Set { members, force: false } = &command {
+            moving::await_answers(members, &self.status())?;
+        }
         let (members, drained) = (self.published.members(), self.published.drain());
         let Some(order) = command.for_core(&members, self.published.leader(), drained.clone())?
         else {

@@ -44,7 +44,8 @@ pub fn start(
         shown.measures.handshakes.record(clock::now(), who, &fault);
     });
     let realtime = published.realtime.clone();
-    let surroundings = net::Surroundings::new(inbox, security, refusals, counters, realtime);
+    let known = published.peers.clone();
+    let surroundings = net::Surroundings::new(inbox, known, security, refusals, counters, realtime);
     let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
     let election = Election::new(core, net, store, (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());

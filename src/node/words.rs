@@ -6,7 +6,7 @@ use super::clock::moment;
 use super::handle::CommandError;
 use super::status::Status;
 use crate::core::detector::Peer;
-use crate::core::membership::{MOST_MEMBERS, MemberList};
+use crate::core::membership::{Change, MOST_MEMBERS, MemberList};
 use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Command, Core, Split};
@@ -143,6 +143,9 @@ pub fn leads_already(name: &str, status: &Status) -> String {
     }
 }
 
+/// What a change of names and addresses does.
+const SETTING: &str = "changing it";
+
 /// What a drain does to a leader.
 const DRAINING: &str = "draining it";
 
@@ -150,6 +153,7 @@ const DRAINING: &str = "draining it";
 pub fn act(command: &Command) -> &'static str {
     match command {
         Command::Drain(_) | Command::ForLeader(Forwarded::Drain(_)) => DRAINING,
+        Command::ForLeader(Forwarded::Change(Change::Set(_))) => SETTING,
         Command::ForLeader(Forwarded::Change(_)) => "removing it",
         _ => "resigning",
     }
@@ -164,15 +168,7 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::NoSuccessor => format!(
             "no other live member may lead (see who is eligible in `status`): {act} would be an outage"
         ),
-        Refusal::Undecided => {
-            "no leader said in time whether another member that may lead is left: look at \
-                               `status`, and try again, or use --force"
-                .into()
-        }
-        Refusal::LastEligible => format!(
-            "no other live member may lead (see who is eligible in `status`): draining it would be an outage; start \
-             or undrain another first, or use --force"
-        ),
+        Refusal::LastEligible | Refusal::Undecided => not_drained(reason).into(),
         Refusal::CannotLead(id) => format!("{} cannot lead", name(id)),
         Refusal::Outranked { to, by } => format!(
             "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
@@ -193,6 +189,64 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::TaskTooLong(bytes) => {
             format!("the task has {bytes} bytes; the most is {}", Task::LONGEST)
         }
+        Refusal::Taken { .. }
+        | Refusal::RoleStays(_)
+        | Refusal::OldMember(_)
+        | Refusal::WasRemoved(_)
+        | Refusal::ListFull
+        | Refusal::NotMember(_)
+        | Refusal::ChangeUnderWay
+        | Refusal::LosesQuorum { .. }
+        | Refusal::LastCandidate
+        | Refusal::LastMember
+        | Refusal::ListNotConfirmed => not_changed(reason, act, members),
+        Refusal::NotStoredYet => {
+            return CommandError::Unanswered(
+                "the change is made, but too few members have stored it yet; look at the members"
+                    .into(),
+            );
+        }
+        Refusal::ChangeUnsure => {
+            return CommandError::Unanswered(
+                "the leader lost its leadership meanwhile: look at the members to see whether the \
+                 change was made"
+                    .into(),
+            );
+        }
+        Refusal::HandedOver => "the leader handed over; ask the next one".into(),
+        Refusal::Stopping => "this node is stopping; ask another".into(),
+    })
+}
+
+/// Why a member was not drained.
+fn not_drained(reason: &Refusal) -> &'static str {
+    match reason {
+        Refusal::Undecided => {
+            "no leader said in time whether another member that may lead is left: look at `status`, and try again, or use \
+             --force"
+        }
+        _ => {
+            "no other live member may lead (see who is eligible in `status`): draining it would be an outage; start or \
+             undrain another first, or use --force"
+        }
+    }
+}
+
+/// Why the members were not changed.
+fn not_changed(reason: &Refusal, act: &str, members: &MemberList) -> String {
+    let name = |id| members.name(id);
+    match *reason {
+        Refusal::Taken { what, by } if act == SETTING => {
+            format!("{} has this {}: no two members share one", name(by), what.name())
+        }
+        Refusal::RoleStays(id) => format!(
+            "{} keeps its role for life: to change it, remove the member and add it under a fresh id",
+            name(id)
+        ),
+        Refusal::OldMember(id) => format!(
+            "{} runs an earlier version of electd that does not know that names and addresses change: upgrade it first",
+            name(id)
+        ),
         Refusal::Taken { what, by } => format!(
             "{} has this {} already: give the new member one of its own",
             name(by),
@@ -219,22 +273,8 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::ListNotConfirmed => {
             "nothing was changed: too few voters confirmed the present members; try again".into()
         }
-        Refusal::NotStoredYet => {
-            return CommandError::Unanswered(
-                "the change is made, but too few members have stored it yet; look at the members"
-                    .into(),
-            );
-        }
-        Refusal::ChangeUnsure => {
-            return CommandError::Unanswered(
-                "the leader lost its leadership meanwhile: look at the members to see whether the \
-                 change was made"
-                    .into(),
-            );
-        }
-        Refusal::HandedOver => "the leader handed over; ask the next one".into(),
-        Refusal::Stopping => "this node is stopping; ask another".into(),
-    })
+        _ => "nothing was changed; try again".into(),
+    }
 }
 
 /// Which member takes a task.

@@ -28,6 +28,10 @@ impl Narrator<'_> {
             Forwarded::EndSwitchover => "end the switchover".to_owned(),
             Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
             Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
+            Forwarded::Change(Change::Set(entries)) => {
+                let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+                format!("change the entries of {}", names.join(", "))
+            }
             Forwarded::Drain(_) => "agree to its drain".to_owned(),
             Forwarded::Pause { .. } => "pause the cluster".to_owned(),
             named => name(named),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bounds::{bounded, bounded_if_any, reason};
-use super::members::judged;
+use super::members::{judged, judged_each};
 use super::mirror::{id, mirrors};
 use crate::core::membership::{Change, Member};
 use crate::core::message as core;
@@ -39,6 +39,10 @@ enum Forwarded {
         #[serde(deserialize_with = "judged")]
         member: Member,
     },
+    Set {
+        #[serde(deserialize_with = "judged_each")]
+        members: Vec<Member>,
+    },
     Remove {
         id: NodeId,
         force: bool,
@@ -70,6 +74,9 @@ impl Forwarded {
             core::Forwarded::Change(Change::Add(ref member)) => {
                 Forwarded::Add { member: member.clone() }
             }
+            core::Forwarded::Change(Change::Set(ref members)) => {
+                Forwarded::Set { members: members.clone() }
+            }
             core::Forwarded::Change(Change::Remove { id, force }) => {
                 Forwarded::Remove { id, force }
             }
@@ -92,6 +99,7 @@ impl Forwarded {
             }
             Forwarded::Resume => core::Forwarded::Resume,
             Forwarded::Add { member } => core::Forwarded::Change(Change::Add(member)),
+            Forwarded::Set { members } => core::Forwarded::Change(Change::Set(members)),
             Forwarded::Remove { id, force } => {
                 core::Forwarded::Change(Change::Remove { id, force })
             }
@@ -113,6 +121,7 @@ enum Done {
     Resumed,
     Leads(#[serde(with = "id")] NodeId),
     SwitchoverEnded,
+    Set,
     Added(#[serde(with = "id")] NodeId),
     Removed { id: NodeId, stored: bool, handed_over: bool },
 }
@@ -147,6 +156,8 @@ enum Refusal {
     WasRemoved(#[serde(with = "id")] NodeId),
     ListFull,
     NotMember(#[serde(with = "id")] NodeId),
+    RoleStays(#[serde(with = "id")] NodeId),
+    OldMember(#[serde(with = "id")] NodeId),
     ChangeUnderWay,
     LosesQuorum {
         live: usize,

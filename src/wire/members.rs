@@ -56,6 +56,13 @@ pub fn judged<'de, D: Deserializer<'de>>(from: D) -> Result<Member, D::Error> {
     Ok(member)
 }
 
+/// Reads some members that come without a list.
+pub fn judged_each<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Member>, D::Error> {
+    let members: Vec<Member> = at_most::<_, _, _, MOST_MEMBERS>(from)?;
+    members.iter().try_for_each(|member| member.judge().map(drop).map_err(D::Error::custom))?;
+    Ok(members)
+}
+
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "types::Role", rename_all = "snake_case")]
 enum Role {

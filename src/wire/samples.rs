@@ -141,6 +141,7 @@ fn commands(member: Member) -> Vec<Message> {
     let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
     let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
     let done = Done::Resigned { epoch, successor: Some(id(2)) };
+    let set = Change::Set(vec![member.clone()]);
     let outranked = Refusal::Outranked { to: id(1), by: id(2) };
     let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
     vec![
@@ -153,6 +154,10 @@ fn commands(member: Member) -> Vec<Message> {
         Message::Forward { number, command: Forwarded::Drain(drain) },
         Message::Outcome { number, result: Ok(Done::MayDrain) },
         Message::Outcome { number, result: Err(Refusal::LastEligible) },
+        Message::Forward { number, command: Forwarded::Change(set) },
+        Message::Outcome { number, result: Ok(Done::Set) },
+        Message::Outcome { number, result: Err(Refusal::RoleStays(id(3))) },
+        Message::Outcome { number, result: Err(Refusal::OldMember(id(3))) },
         Message::Outcome { number, result: Ok(Done::Added(id(3))) },
         Message::Outcome { number, result: Ok(removed) },
         Message::Outcome { number, result: Err(taken) },
@@ -169,6 +174,7 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Done::Stopped,
         Done::Added(id(3)),
         Done::Removed { id: id(2), stored: true, handed_over: false },
+        Done::Set,
         Done::Drained { successor: Some(id(2)) },
         Done::MayDrain,
         Done::Undrained,
@@ -200,6 +206,8 @@ pub fn every_outcome() -> Vec<Result<Done, Refusal>> {
         Refusal::WasRemoved(id(3)),
         Refusal::ListFull,
         Refusal::NotMember(id(3)),
+        Refusal::RoleStays(id(3)),
+        Refusal::OldMember(id(3)),
         Refusal::ChangeUnderWay,
         Refusal::LosesQuorum { live: 1, needed: 2 },
         Refusal::LastCandidate,

@@ -8,7 +8,7 @@ use serde_json::Value;
 use story::story;
 
 use crate::support::{
-    Cluster, Finished, command, done, electd, ensure, eventually, for_each_algorithm,
+    Cluster, Finished, command, done, electd, ensure, eventually, for_each_algorithm, watchful,
 };
 
 for_each_algorithm! {
@@ -93,7 +93,10 @@ fn of_all_that_are_drained_at_once_one_is_left_in_whichever_order_they_ask(
 /// Here the leader is gone, and with it the majority.
 #[story]
 fn without_a_leader_only_a_forced_drain_is_done() {
-    let cluster = Cluster::start_with(3, |config: &mut Value| config["quorum"] = "majority".into());
+    let cluster = Cluster::start_with(3, |config: &mut Value| {
+        config["quorum"] = "majority".into();
+        watchful(config);
+    });
     cluster.agree_on(3);
     [2, 3].iter().for_each(|node| cluster.node(*node).kill_9());
     eventually("node-1 has no leader", || {

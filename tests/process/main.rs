@@ -26,6 +26,7 @@ mod limits;
 mod logs;
 mod majority;
 mod members;
+mod moving;
 mod names;
 mod partitions;
 mod pause;

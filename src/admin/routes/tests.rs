@@ -38,6 +38,7 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "GET /task",
         "POST /task",
         "POST /members",
+        "POST /entries",
         "DELETE /members/NAME",
     ];
     assert_eq!(Routes::lines(), expected);
@@ -145,7 +146,7 @@ fn a_body_that_cannot_be_used_is_told_what_can_be_sent() {
         (
             "/drain",
             r#"{"a": 1}"#,
-            unused(&unknown("a", 4, "expected `for` or `reason`"), r#"{"for": "1h", "reason": "TEXT"}"#),
+            unused(&unknown("a", 4, "expected one of `for`, `reason`, `force`"), r#"{"for": "1h", "reason": "TEXT"}"#),
         ),
         ("/drain", r#"{"for": "0s"}"#, range.to_owned()),
         ("/pause", r#"{"for": "soon"}"#, no_time.to_owned()),

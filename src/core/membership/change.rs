@@ -17,6 +17,7 @@ use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList, own};
 use crate::core::message::{Done, Refusal, Taken};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
+use crate::core::protocol::SET;
 use crate::core::state::State;
 use crate::core::timer::Timer;
 use crate::core::turn::Turn;
@@ -51,6 +52,7 @@ fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal
                 return Err(Refusal::ListFull);
             }
         }
+        Change::Set(entries) => judge_entries(state, entries, &after)?,
         Change::Remove { id, force } => {
             if list.get(*id).is_none() {
                 return Err(Refusal::NotMember(*id));
@@ -64,6 +66,29 @@ fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal
         }
     }
     keeps_quorum(state, &after, now)
+}
+
+/// Other names and addresses of members: each belongs to a member of the list, whose role stays, and no two members share
+/// one afterwards. Members may swap theirs. A live member of an older version does not expect that its own entry changes.
+fn judge_entries(state: &State, entries: &[Member], after: &MemberList) -> Result<(), Refusal> {
+    for entry in entries {
+        match state.membership.list().get(entry.id) {
+            None => return Err(Refusal::NotMember(entry.id)),
+            Some(member) if member.role != entry.role => {
+                return Err(Refusal::RoleStays(entry.id));
+            }
+            Some(_) => {}
+        }
+        let mut others = after.iter().filter(|other| other.id != entry.id);
+        if let Some((what, by)) = others.find_map(|other| taken(other, entry)) {
+            return Err(Refusal::Taken { what, by });
+        }
+    }
+    let older = |peer: &&Peer| peer.alive() && peer.protocol() < SET;
+    match state.detector.iter().find(older) {
+        Some(peer) => Err(Refusal::OldMember(peer.id())),
+        None => Ok(()),
+    }
 }
 
 /// The live voters have to be a majority of the new list. A newcomer that runs counts: this member has just
@@ -107,6 +132,12 @@ fn begin_change(turn: &mut Turn<'_>, asker: Asker, change: Change) -> Result<(),
         return Err(Refusal::NotLeader);
     }
     judge_change(turn.cx.state, &change, turn.cx.now)?;
+    if let Change::Set(entries) = &change
+        && entries.iter().all(|entry| turn.cx.state.membership.list().get(entry.id) == Some(entry))
+    {
+        answers::tell_outcome(&mut turn.cx, asker, Ok(Done::Set)); // it is so already
+        return Ok(());
+    }
     if let Change::Remove { id, force } = change
         && id == turn.cx.state.id()
         && !(force && turn.cx.state.best_other().is_none())
@@ -139,6 +170,7 @@ pub fn advance_change(turn: &mut Turn<'_>) {
             let done = match change {
                 Change::Add(member) => Done::Added(member.id),
                 Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
+                Change::Set(_) => Done::Set,
             };
             answers::tell_outcome(&mut turn.cx, asker, Ok(done));
         }

@@ -46,7 +46,7 @@ impl Member {
     }
 }
 
-/// A change of the member list, one member at a time.
+/// A change of the member list: of its members one at a time, or of their names and addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Change {
     Add(Member),
@@ -55,6 +55,8 @@ pub enum Change {
         /// Removes it even if the live voters are no majority afterwards.
         force: bool,
     },
+    /// These members have these names and addresses from now on. All ids and roles stay, and so do the voters. (M11)
+    Set(Vec<Member>),
 }
 
 /// The version of a member list.
@@ -106,6 +108,13 @@ impl MemberList {
             Change::Remove { id, .. } => {
                 members.retain(|member| member.id != *id);
                 removed.push(*id);
+            }
+            Change::Set(entries) => {
+                for entry in entries {
+                    if let Ok(at) = members.binary_search_by_key(&entry.id, |member| member.id) {
+                        members[at] = Member { role: members[at].role, ..entry.clone() };
+                    }
+                }
             }
         }
         let excess = removed.len().saturating_sub(MOST_REMOVED);

@@ -41,6 +41,7 @@ impl Scene {
         let surroundings = Surroundings {
             inbox: Inbox::new(sender, end),
             places,
+            peers: Peers::default(),
             security: Security::default(),
             refusals: Refusals::new(counters.clone(), |_, _| ()),
             counters: counters.clone(),

@@ -7,7 +7,7 @@ use super::*;
 use crate::config::{Builder, Config};
 use crate::core::Command;
 use crate::core::settings::Settings;
-use crate::net::{End, Inbox, OwnListener, Refusals, Surroundings};
+use crate::net::{End, Inbox, OwnListener, Peers, Refusals, Surroundings};
 use crate::node::inbox::Queue;
 use crate::node::logged::whole;
 use crate::node::prepare::{self, restore};
@@ -55,8 +55,14 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
     let refusals = Refusals::new(counters.clone(), |_, _| ());
-    let surroundings =
-        Surroundings::new(inbox, Security::default(), refusals, counters, Realtime::default());
+    let surroundings = Surroundings::new(
+        inbox,
+        Peers::default(),
+        Security::default(),
+        refusals,
+        counters,
+        Realtime::default(),
+    );
     let peers = members::peers(core.members(), core.id());
     let net = Net::start(socket, peers, config.timing.failure, surroundings, 1).unwrap();
     let election = Election::new(core, net, store, (events, answering), published.clone());

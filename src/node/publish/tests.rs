@@ -89,7 +89,7 @@ pub fn follow(published: &Published) {
     let list = settings(2).members;
     published.carry_on(|snapshot| {
         (snapshot.phase, snapshot.list, snapshot.lease) = (Phase::Following, list, None);
-        (snapshot.leader, snapshot.epoch) = (Some(id(2)), Epoch(7));
+        (snapshot.leader, snapshot.epoch, snapshot.leads_on) = (Some(id(2)), Epoch(7), false);
         snapshot.members =
             [published.own(), id(2)].map(|id| known(id, true, Liveness::Alive)).to_vec();
     });

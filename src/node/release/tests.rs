@@ -152,6 +152,9 @@ fn who_waits_for_the_end_of_a_leadership_waits_no_longer_than_the_node_runs() {
     let mut node = Asked::of(published());
     follow(&node.handle.published); // in epoch 7
     assert_eq!(node.handle.await_release(6), Ok(true), "that leadership is over");
+    node.handle.published.carry_on(|snapshot| snapshot.leads_on = true);
+    assert_eq!(node.handle.await_release(7), Ok(false), "the leader leads on");
+    node.handle.published.carry_on(|snapshot| snapshot.leads_on = false);
     node.answering = None;
     let stopping = CommandError::Unanswered("this node is stopping".to_owned());
     assert_eq!(node.handle.await_release(7), Err(stopping));

@@ -70,6 +70,8 @@ fn a_command_of_which_the_outcome_is_not_known_is_not_called_refused() {
         Refusal::WasRemoved(id(9)),
         Refusal::ListFull,
         Refusal::NotMember(b),
+        Refusal::RoleStays(b),
+        Refusal::OldMember(b),
         Refusal::ChangeUnderWay,
         Refusal::LosesQuorum { live: 1, needed: 2 },
         Refusal::LastCandidate,

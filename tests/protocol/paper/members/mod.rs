@@ -1,9 +1,10 @@
-//! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`), also
+//! Changes of the member list, as one member sees them: the leader that makes them (`changes.rs`, `entries.rs`), also
 //! by force (`forced.rs`), a member that hears of another list (`lists.rs`, `rivals.rs`), the members
 //! that are admitted (`hello.rs`), the peers that are believed about the list (`strangers.rs`), and
 //! when a removed member is told (`settled.rs`). This file has their messages.
 
 mod changes;
+mod entries;
 mod forced;
 mod hello;
 mod lists;
