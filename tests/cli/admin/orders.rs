@@ -232,7 +232,7 @@ fn each_command_of_an_operator_is_one_order() {
         assert_eq!(stdout(&output), format!("{result}{leader}"), "{args:?}");
     }
     assert_eq!(node.commands().len(), 14);
-    for (args, epoch) in [(&["resign"][..], 21), (&["switchover", "--to", "node-1"], 22)] {
+    for (args, epoch) in [(&["resign"][..], 22), (&["switchover", "--to", "node-1"], 23)] {
         let output = given(&cluster, &[args, &["--output", "json"]].concat());
         let told: Value = serde_json::from_str(&stdout(&output)).unwrap();
         let leader = json!({
