@@ -14,15 +14,15 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
 use crate::core::settings::Quorum;
-use crate::coroner::guards::Register;
 use crate::exec::address::check::{self, Refused};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
+use crate::exec::leader::OwnNode;
 use crate::exec::lock;
 use crate::exec::needs;
 use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
-use crate::node::NodeHandle;
+use crate::node::{Attendance, NodeHandle};
 
 /// The command to run, and the addresses to hold, while this node leads.
 #[derive(Args, Debug)]
@@ -206,15 +206,15 @@ impl JobArgs {
         &self,
         config: &Config,
         name: &str,
-        node: NodeHandle,
-        register: Option<Register>,
+        (node, attendance): (NodeHandle, Attendance),
         over: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Job>, CliError> {
         if self.is_empty() {
             return Ok(None);
         }
         let lock = lock::path(&config.state_dir(name));
-        let plan = Plan { register, ..self.plan(config, name, lock, true) };
+        let plan = Plan { register: attendance.register(), ..self.plan(config, name, lock, true) };
+        let node = OwnNode::new(node, attendance);
         let then = self.then;
         let (stopping, stopped) = bounded(0);
         let builder = thread::Builder::new().name("job".to_owned());

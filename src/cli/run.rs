@@ -168,8 +168,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
     let over = signals.0.handle();
-    let job =
-        run.job.start(config, name, node.handle(), attendance.register(), move || over.close())?;
+    let job = run.job.start(config, name, (node.handle(), attendance), move || over.close())?;
     signals.wait(|| match reloader.reload() {
         Ok(outcome) => info!(event = "reload"; "the configuration was read again: {outcome}"),
         Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),

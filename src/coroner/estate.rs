@@ -2,16 +2,23 @@
 //!
 //! The next node asks by a socket in the state folder, when it has the lock of that folder and no job of the last node
 //! runs. It gets the very socket that dials wait at, so that none is refused in between. The coroner has ended then.
+//!
+//! A node of another member, or of the same with another state folder, that finds its address taken asks by a socket whose
+//! name is that address, in the network namespace of the address. It gets the same, once the death is certified: it passes
+//! the certificate on.
 
-use std::io::{self, ErrorKind};
-use std::net::TcpListener;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{self, UnixListener, UnixStream};
 use std::path::Path;
 use std::time::Duration;
 
-use log::warn;
+use log::{info, warn};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
 
 use super::words::LONGEST;
 use super::{passing, socket, still};
@@ -21,6 +28,9 @@ use crate::wire::{Reply, decode_reply};
 
 /// The socket in the state folder by which the next node asks.
 const FILE: &str = "coroner.sock";
+
+/// The state of the member, in the same folder.
+const STATE: &str = "state.json";
 
 /// How long a coroner may take to answer, and to end.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -70,6 +80,41 @@ impl Estate {
         Ok(Estate::of(&bytes[..count], given))
     }
 
+    /// Takes what the coroner of any member of this user leaves that has one of these addresses, or all of its port. It has
+    /// ended then.
+    #[must_use]
+    pub fn take_at(addresses: &[SocketAddr]) -> Estate {
+        for name in names(addresses) {
+            match Estate::ask_at(name) {
+                Ok(estate) => {
+                    info!(event = "coroner"; "the coroner of a member that died here had {name}: it leaves that to this node");
+                    return estate;
+                }
+                Err(error) if is_of_none(&error) => {}
+                Err(error) => {
+                    warn!(event = "coroner"; "the coroner that has {name} leaves nothing: {error}");
+                }
+            }
+        }
+        Estate::default()
+    }
+
+    fn ask_at(address: SocketAddr) -> io::Result<Estate> {
+        let mut stream = UnixStream::connect_addr(&name(address)?)?;
+        if !is_trusted(&stream) {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        stream.set_read_timeout(Some(ANSWER))?;
+        let mut bytes = [0; LONGEST];
+        let (count, given) =
+            passing::receive(&stream, &mut bytes).map_err(|error| match error.kind() {
+                ErrorKind::WouldBlock => io::Error::other("something of a job of it may run"),
+                _ => error,
+            })?;
+        let _ = stream.read(&mut [0]); // its end
+        Ok(Estate::of(&bytes[..count], given))
+    }
+
     /// What this answer leaves.
     fn of(answer: &[u8], given: Option<OwnedFd>) -> Estate {
         let certificate = match answer.get(PREFIX + 1..).map(decode_reply) {
@@ -80,6 +125,24 @@ impl Estate {
     }
 }
 
+/// The name of the socket by which nodes of other members ask the coroner that has this address.
+fn name(address: SocketAddr) -> io::Result<net::SocketAddr> {
+    net::SocketAddr::from_abstract_name(format!("electd-coroner-{address}"))
+}
+
+/// The addresses whose sockets keep one of these from being bound.
+fn names(addresses: &[SocketAddr]) -> impl Iterator<Item = SocketAddr> {
+    let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
+    let ports = addresses.iter().map(SocketAddr::port);
+    let of_port = ports.flat_map(move |port| all.map(|ip| SocketAddr::new(ip, port)));
+    addresses.iter().copied().chain(of_port)
+}
+
+/// Whether the process on the other side is of this user, or of root: anybody can take such a name, and ask there.
+fn is_trusted(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
+}
+
 /// Whether nobody listens there.
 fn is_of_none(error: &io::Error) -> bool {
     [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&error.kind())
@@ -88,8 +151,10 @@ fn is_of_none(error: &io::Error) -> bool {
 /// The coroner's side.
 pub(super) struct Heirs {
     listener: UnixListener,
+    /// Where nodes of other members ask, once the node has died.
+    others: Option<UnixListener>,
     asking: Option<UnixStream>,
-    /// Tells of a change of the file; none where the system has none left.
+    /// Tells of a file that was removed; none where the system has none left.
     changes: Option<OwnedFd>,
 }
 
@@ -97,7 +162,7 @@ impl Heirs {
     /// Listens in the folder that this process works in, for the node's user alone.
     pub fn listen() -> io::Result<Heirs> {
         let listener = socket::listen(Path::new(FILE), None)?;
-        Ok(Heirs { listener, asking: None, changes: changes().ok() })
+        Ok(Heirs { listener, others: None, asking: None, changes: changes().ok() })
     }
 
     /// Tells of news of the file, to be waited for after the death.
@@ -105,16 +170,47 @@ impl Heirs {
         self.changes.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether no node can ask any more: the file is gone, as somebody has removed the state of this member. The port
-    /// would be held for nobody.
+    /// Whether somebody has removed the state of this member, and no next node is to be expected: the port would be held for
+    /// nobody. If the socket alone is gone, the next node asks at the address.
     pub fn are_lost(&self) -> bool {
         let mut events = [0; 4096];
         let has_news = |changes| rustix::io::read(changes, &mut events).is_ok();
-        self.changes.as_ref().is_some_and(has_news) && !Path::new(FILE).exists()
+        self.changes.as_ref().is_some_and(has_news)
+            && [FILE, STATE].iter().all(|file| !Path::new(file).exists())
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
+    }
+
+    /// From now on nodes of other members may ask for this socket.
+    pub fn await_others(&mut self, listener: &TcpListener) {
+        let listen = || {
+            let others = UnixListener::bind_addr(&name(listener.local_addr()?)?)?;
+            others.set_nonblocking(true)?;
+            Ok::<_, io::Error>(others)
+        };
+        self.others = listen().ok(); // without it the address is taken for as long as this process lives
+    }
+
+    /// Where they ask.
+    pub fn others(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.others.iter().map(AsFd::as_fd)
+    }
+
+    /// Takes the one in that has asked, if it may.
+    pub fn hear_others(&mut self) {
+        if let Some(Ok((stream, _))) = self.others.as_ref().map(UnixListener::accept)
+            && is_trusted(&stream)
+            && !still::is_closed(&stream)
+        {
+            self.asking = Some(stream);
+        }
+    }
+
+    /// Whether one is to be answered.
+    pub fn are_waiting(&self) -> bool {
+        self.asking.is_some()
     }
 
     /// Whether a node has asked.
@@ -135,10 +231,10 @@ impl Heirs {
     }
 }
 
-/// Tells when the file is removed: its links are an attribute, and the socket itself stays for as long as it is open.
+/// Tells when a file of the folder is removed that this process works in.
 fn changes() -> rustix::io::Result<OwnedFd> {
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    inotify::add_watch(&changes, FILE, WatchFlags::ATTRIB)?;
+    inotify::add_watch(&changes, ".", WatchFlags::DELETE)?;
     Ok(changes)
 }
 
@@ -162,7 +258,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let own = UnixListener::bind(folder.path().join(FILE)).unwrap();
-        let heirs = Heirs { listener: own, asking: Some(asked), changes: None };
+        let heirs = Heirs { listener: own, others: None, asking: Some(asked), changes: None };
         heirs.leave(listener, frame).unwrap();
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&asks, &mut bytes).unwrap();
@@ -199,7 +295,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(FILE)).unwrap();
         listener.set_nonblocking(true).unwrap();
-        let mut heirs = Heirs { listener, asking: None, changes: None };
+        let mut heirs = Heirs { listener, others: None, asking: None, changes: None };
         assert!(!heirs.have_asked());
         let asks = UnixStream::connect(folder.path().join(FILE)).unwrap();
         assert!(heirs.have_asked());

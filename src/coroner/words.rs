@@ -17,6 +17,8 @@ pub enum Order {
     Attend(Charge),
     /// The node listens on this socket from now on.
     Listen,
+    /// The question of this number: whether no guard runs, and all have left nothing. The answer is the number, or none.
+    Attest(u64),
     /// No death is to be certified: the coroner ends.
     Dismiss,
 }

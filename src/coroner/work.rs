@@ -34,6 +34,8 @@ struct Coroner {
     guards: Guards,
     heirs: Heirs,
     answers: Answers,
+    /// The question of the node that is to be answered.
+    question: Option<u64>,
     /// Whether a TERM came: a service manager waits for the end of this process once the node has ended.
     is_termed: bool,
     /// When the node died, as this process saw it.
@@ -78,6 +80,7 @@ impl Coroner {
             charge,
             listener: listener.into(),
             answers: Answers::default(),
+            question: None,
             is_termed: false,
             death: None,
             is_certified: false,
@@ -97,11 +100,17 @@ impl Coroner {
             if self.guards.is_unclean() {
                 return Ok(()); // for ever silent, and a guard that begins finds nobody
             }
+            if let Some(question) = self.question.take_if(|_| self.guards.are_clean()) {
+                let _ = passing::send(&self.node, question.to_string().as_bytes(), None);
+            }
             if self.death.is_some() {
                 if self.guards.are_clean() {
                     self.certify()?;
                 }
-                if is_asked {
+                if self.is_certified && !is_asked {
+                    self.heirs.hear_others();
+                }
+                if self.heirs.are_waiting() {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
                     self.listener.set_nonblocking(false)?;
                     return self.heirs.leave(self.listener, frame);
@@ -124,10 +133,12 @@ impl Coroner {
                 Err(error) => return Err(error),
                 Ok((0, _)) => {
                     self.death = Some(Instant::now());
+                    self.heirs.await_others(&self.listener);
                     return Ok(false);
                 }
                 Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
                     (Order::Listen, Some(listener)) => self.listener = listener.into(),
+                    (Order::Attest(number), _) => self.question = Some(number),
                     _ => return Ok(true),
                 },
             }
@@ -137,7 +148,7 @@ impl Coroner {
     /// Nothing of the node is left: answers all that ask.
     fn certify(&mut self) -> io::Result<()> {
         if !self.is_certified {
-            self.guards.close()?;
+            self.guards.close();
             self.listener.set_nonblocking(true)?; // the node, which shared that, is gone
             self.is_certified = true;
         }
@@ -165,6 +176,9 @@ impl Coroner {
         fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
         if self.is_certified {
             fds.push(PollFd::new(&self.listener, PollFlags::IN));
+            fds.extend(
+                self.heirs.others().map(|others| PollFd::from_borrowed_fd(others, PollFlags::IN)),
+            );
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
         let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));

@@ -28,9 +28,10 @@ use parking_lot::Mutex;
 use super::address::spec::Address;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
+use crate::node::NodeHandle;
+use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::{Attendance, NodeHandle};
 
 /// How many processes may be attached simultaneously.
 const MOST: u64 = 64;
@@ -137,15 +138,21 @@ impl Attached {
 
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let mut line =
-            Serving { attached: self, stream, hold: None, reported: None, renewal: None };
+        let mut line = Serving {
+            attached: self,
+            stream,
+            registers: false,
+            job: None,
+            reported: None,
+            renewal: None,
+        };
         if let Err(error) = line.run(number, input, lock) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);
-        if let Some(hold) = line.hold.take() {
+        if let Some(job) = line.job.take() {
             self.await_guard(lock);
-            drop(hold);
+            drop(job);
         }
         let _ = fs::remove_file(lock); // no other connection gets this number before this thread has ended
     }
@@ -182,11 +189,21 @@ fn join(line: Line) {
     }
 }
 
+/// A command that may run: the leadership waits for it, and the coroner of this node knows of it.
+struct Job {
+    record: JobRecord,
+    /// None where the leadership was about to end.
+    hold: Option<Hold>,
+}
+
 /// One connection.
 struct Serving<'a> {
     attached: &'a Attached,
     stream: &'a UnixStream,
-    hold: Option<Hold>,
+    /// Whether the guards of its commands register with the coroner of this node.
+    registers: bool,
+    /// The command that may run.
+    job: Option<Job>,
     /// The last reported epoch and end of the leadership; (0, 0) for none.
     reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
@@ -200,9 +217,17 @@ impl Serving<'_> {
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
         let name = lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
-        let (clock, takes_failures) = (Some(clock::own()), true);
+        let (clock, takes_failures, takes_clean) = (Some(clock::own()), true, true);
         let coroner = self.attached.attendance.register().map(|at| at.incarnation);
-        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures, coroner };
+        self.registers = coroner.is_some();
+        let welcome = FromNode::Welcome {
+            lock: name,
+            addresses,
+            clock,
+            takes_failures,
+            takes_clean,
+            coroner,
+        };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -249,16 +274,29 @@ impl Serving<'_> {
     fn obey(&mut self, word: &FromExec) -> io::Result<()> {
         let node = &self.attached.node;
         match word {
-            FromExec::Hold { registers, .. } if !registers && !self.attached.attendance.waive() => {
-                words::write(self.stream, &FromNode::Held(false)) // nobody would wait for its guard
+            FromExec::Hold { most_ms, registers } => {
+                let is_held = match self.attached.attendance.begins(*registers && self.registers) {
+                    // Nobody would wait for its guard.
+                    None => false,
+                    Some(record) => {
+                        let hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
+                        let is_held = hold.is_some();
+                        self.job = Some(Job { record, hold });
+                        self.tell()?; // as it stands now that it is held
+                        is_held
+                    }
+                };
+                words::write(self.stream, &FromNode::Held(is_held))
             }
-            FromExec::Hold { most_ms, .. } => {
-                self.hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
-                self.tell()?; // as it stands now that it is held
-                words::write(self.stream, &FromNode::Held(self.hold.is_some()))
+            FromExec::Clean => {
+                if let Some(Job { record, hold }) = self.job.take() {
+                    record.ends_clean();
+                    drop(hold);
+                }
+                Ok(())
             }
             FromExec::Ended => {
-                self.hold = None;
+                self.job = None;
                 Ok(())
             }
             FromExec::Failed { reason } => {

@@ -31,9 +31,10 @@ pub(super) fn start(program: &Path, epoch: u64) -> io::Result<Pid> {
     Ok(Pid::from_child(&command(program, epoch).spawn()?))
 }
 
-/// Runs it in the place of the guard: for as long as the guard may, until the leadership is about to end.
-pub(super) fn run(plan: &Plan, leadership: &Leadership) {
-    let Some(program) = &plan.cleanup else { return };
+/// Runs it in the place of the guard: for as long as the guard may, until the leadership is about to end. Returns whether
+/// it has done its work.
+pub(super) fn run(plan: &Plan, leadership: &Leadership) -> bool {
+    let Some(program) = &plan.cleanup else { return true };
     let deadlines = leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal);
     let reserve = deadlines.kill / 8;
     let mut command = command(program, leadership.epoch());
@@ -56,10 +57,11 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) {
         })
     };
     match ends() {
-        Ok(None) => {}
+        Ok(None) => return true,
         Ok(Some(how)) => warn!("the cleanup {} {how}", program.display()),
         Err(error) => warn!("cannot run the cleanup {}: {error}", program.display()),
     }
+    false
 }
 
 /// Whether a process ends before it is late.
@@ -102,7 +104,7 @@ mod tests {
         let script = "sleep 20 & echo $! >${0%/*}/left; wait; touch ${0%/*}/ended";
         let plan = plan_of(folder.path(), script);
         let (plan, leadership) = (Plan { stop_after, ..plan }, leadership(left, None));
-        let told = logged(|| run(&plan, &leadership)).join("; ");
+        let told = logged(|| assert!(!run(&plan, &leadership))).join("; ");
         let words = format!(
             "WARN : the cleanup {}/cleanup did not end in time: killed after ",
             folder.path().display()
@@ -135,7 +137,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo $ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH >${0%/*}/told; cat >>${0%/*}/told";
         let plan = plan_of(folder.path(), script);
-        assert_eq!(logged(|| run(&plan, &leadership(LONG, None))), [""; 0]);
+        assert_eq!(logged(|| assert!(run(&plan, &leadership(LONG, None)))), [""; 0]);
         assert_eq!(fs::read_to_string(folder.path().join("told")).unwrap(), "hc a a 7\n");
     }
 
@@ -144,10 +146,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan_of(folder.path(), "exit 3");
         let shown = folder.path().display();
-        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        let told = logged(|| assert!(!run(&plan, &leadership(LONG, None))));
         assert_eq!(told, [format!("WARN : the cleanup {shown}/cleanup failed: exit status: 3")]);
         let plan = Plan { cleanup: Some(folder.path().join("none")), ..plan };
-        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        let told = logged(|| assert!(!run(&plan, &leadership(LONG, None))));
         let why = "No such file or directory (os error 2)";
         assert_eq!(told, [format!("WARN : cannot run the cleanup {shown}/none: {why}")]);
     }
@@ -158,7 +160,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan_of(folder.path(), "touch ${0%/*}/ran");
         let renewal = Some(Duration::from_secs(3200));
-        let told = |left| logged(|| run(&plan, &leadership(Duration::from_secs(left), renewal)));
+        let told =
+            |left| logged(|| _ = run(&plan, &leadership(Duration::from_secs(left), renewal)));
         assert_eq!(told(90), [""; 0]);
         let late = told(45);
         assert!(late.len() == 1 && late[0].contains(" did not end in time"), "{late:?}");

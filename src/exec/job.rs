@@ -19,7 +19,7 @@ use super::address::netlink::LIFETIME;
 use super::alarms::Alarms;
 use super::guard::{BY_DEADLINE, NO_ADDRESS};
 use super::leader::Leader;
-use super::order::Order;
+use super::order::{LastWord, Order};
 use super::plan::Plan;
 use super::ready::{News, Ready};
 use crate::core::types::Time;
@@ -83,6 +83,8 @@ pub struct Job<'a, L> {
     overruled: bool,
     /// The command is to end since this process is.
     stopped: bool,
+    /// The last word of the guard, once it has said that.
+    last_word: Option<LastWord>,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
@@ -118,12 +120,19 @@ impl<'a, L: Leader> Job<'a, L> {
             late_since: None,
             overruled: false,
             stopped: false,
+            last_word: None,
         }
+    }
+
+    /// What the guard said as it ended; none of a guard that was killed.
+    pub fn last_word(&mut self) -> Option<LastWord> {
+        self.hear();
+        self.last_word
     }
 
     /// Until the guard has ended. Tells what the guard left to this process, and how the job ended.
     pub fn watch(
-        mut self,
+        &mut self,
         changes: &Receiver<Change>,
         stopping: &Receiver<()>,
     ) -> io::Result<(Left, JobEnd)> {
@@ -212,10 +221,18 @@ impl<'a, L: Leader> Job<'a, L> {
 
     /// Whether a guard with addresses has not answered for long.
     fn is_frozen(&mut self) -> bool {
-        while self.line.read(&mut [0; 64]).is_ok_and(|count| count > 0) {
-            self.asked = None;
-        }
+        self.hear();
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
+    }
+
+    /// Takes what the guard has said: that it is alive, or its last word.
+    fn hear(&mut self) {
+        let mut said = [0; 64];
+        while let Ok(count @ 1..) = self.line.read(&mut said) {
+            self.asked = None;
+            self.last_word =
+                said[..count].iter().find_map(|byte| LastWord::of(*byte)).or(self.last_word);
+        }
     }
 
     /// How long to wait until an action is due that no event triggers.

@@ -6,6 +6,7 @@ use crossbeam::channel::Receiver;
 use log::warn;
 
 use crate::node::NodeHandle;
+use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
 
@@ -24,6 +25,12 @@ pub trait Leader {
     /// possible now.
     fn hold(&self, most: Duration) -> Option<Self::Hold>;
 
+    /// Ends a hold, as the job has ended. `is_clean` says whether nothing of the job is left for certain.
+    fn release(&self, hold: Self::Hold, is_clean: bool) {
+        let _ = is_clean;
+        drop(hold);
+    }
+
     /// Has it hand over, if another can lead.
     fn hand_over(&self);
 
@@ -34,29 +41,54 @@ pub trait Leader {
     fn is_gone(&self) -> bool;
 }
 
-impl Leader for NodeHandle {
-    type Hold = Hold;
+/// The node of this process, whose coroner has to know of each job.
+pub struct OwnNode {
+    node: NodeHandle,
+    attendance: Attendance,
+    /// Whether the guards of its jobs register.
+    registers: bool,
+}
+
+impl OwnNode {
+    /// Of a node that is attended like this.
+    pub(crate) fn new(node: NodeHandle, attendance: Attendance) -> OwnNode {
+        let registers = attendance.register().is_some();
+        OwnNode { node, attendance, registers }
+    }
+}
+
+impl Leader for OwnNode {
+    type Hold = (Hold, JobRecord);
 
     fn changes(&self) -> Receiver<Change> {
-        self.leadership_changes()
+        self.node.leadership_changes()
     }
 
     fn leadership(&self) -> Option<Leadership> {
-        self.leadership()
+        self.node.leadership()
     }
 
-    fn hold(&self, most: Duration) -> Option<Hold> {
-        self.hold_for(most).ok()
+    fn hold(&self, most: Duration) -> Option<Self::Hold> {
+        let hold = self.node.hold_for(most).ok()?;
+        Some((hold, self.attendance.begins(self.registers)?))
+    }
+
+    fn release(&self, (hold, job): Self::Hold, is_clean: bool) {
+        if is_clean {
+            job.ends_clean();
+        }
+        drop(hold);
     }
 
     fn hand_over(&self) {
-        if let Err(error) = self.command(Command::Resign { to: None }, Duration::from_secs(1)) {
+        let resigned = self.node.command(Command::Resign { to: None }, Duration::from_secs(1));
+        if let Err(error) = resigned {
             warn!("this node leads on: {error}");
         }
     }
 
     fn stand_back(&self, reason: &str) {
-        self.stand_back(reason);
+        self.node.stand_back(reason);
     }
 
     fn is_gone(&self) -> bool {

@@ -38,6 +38,8 @@ pub struct Remote {
     pub coroner: Option<u64>,
     /// Whether the node knows what to do if a command fails.
     takes_failures: bool,
+    /// Whether the node takes the word that nothing of a command is left.
+    takes_clean: bool,
     /// Whether the node stands back since the last command, and so has handed over.
     stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
@@ -87,8 +89,14 @@ impl Remote {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
         let mut lines = BufReader::new(Cursor::new(first).chain(stream.try_clone()?));
-        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, coroner }) =
-            words::read(&mut lines)?
+        let Some(FromNode::Welcome {
+            lock,
+            addresses,
+            clock,
+            takes_failures,
+            takes_clean,
+            coroner,
+        }) = words::read(&mut lines)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
@@ -115,7 +123,17 @@ impl Remote {
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
         })?;
-        Ok(Remote { shared, held, resigned, lock, coroner, takes_failures, stands_back, addresses })
+        Ok(Remote {
+            shared,
+            held,
+            resigned,
+            lock,
+            coroner,
+            takes_failures,
+            takes_clean,
+            stands_back,
+            addresses,
+        })
     }
 }
 
@@ -182,6 +200,13 @@ impl Leader for Remote {
         self.shared.say(&FromExec::Hold { most_ms, registers: true });
         let hold = RemoteHold(self.shared.clone()); // dropped, and undone, if the node does not answer
         (self.held.recv_timeout(ANSWER) == Ok(true)).then_some(hold)
+    }
+
+    fn release(&self, hold: RemoteHold, is_clean: bool) {
+        if is_clean && self.takes_clean {
+            self.shared.say(&FromExec::Clean);
+        }
+        drop(hold);
     }
 
     fn hand_over(&self) {

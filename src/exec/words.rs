@@ -32,6 +32,9 @@ pub enum FromNode {
         /// Whether the node takes [`FromExec::Failed`]. An older node does not.
         #[serde(default)]
         takes_failures: bool,
+        /// Whether the node takes [`FromExec::Clean`]. An older node does not.
+        #[serde(default)]
+        takes_clean: bool,
         /// The incarnation of the node, if its coroner has to know of each guard. An older node has no coroner.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         coroner: Option<u64>,
@@ -68,7 +71,9 @@ pub enum FromExec {
         #[serde(default)]
         registers: bool,
     },
-    /// Nothing of the command is left.
+    /// Nothing of the command is left for certain. [`FromExec::Ended`] follows.
+    Clean,
+    /// The command has ended.
     Ended,
     /// The node is to hand over.
     Resign,
@@ -123,6 +128,7 @@ mod tests {
             addresses: Vec::new(),
             clock: None,
             takes_failures: false,
+            takes_clean: false,
             coroner: None,
         };
         let newer = FromNode::Welcome {
@@ -130,13 +136,17 @@ mod tests {
             addresses: vec!["a".to_owned()],
             clock: Some("time:[1]".to_owned()),
             takes_failures: true,
+            takes_clean: true,
             coroner: Some(3),
         };
         for (word, line) in [
-            (&older, r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false}}"#),
+            (
+                &older,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"takes_clean":false}}"#,
+            ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"coroner":3}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"takes_clean":true,"coroner":3}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -160,6 +170,7 @@ mod tests {
                 FromExec::Hold { most_ms: 9, registers: true },
                 r#"{"hold":{"most_ms":9,"registers":true}}"#,
             ),
+            (FromExec::Clean, r#""clean""#),
             (FromExec::Ended, r#""ended""#),
             (FromExec::Resign, r#""resign""#),
             (FromExec::Failed { reason }, r#"{"failed":{"reason":"code 3"}}"#),

@@ -81,7 +81,8 @@ pub fn own_address(config: &Config, own: &MemberConfig) -> Result<OwnAddress, St
     }
 }
 
-/// Listens, on the very socket of the last node of this member if its coroner kept that: no dial is refused in between.
+/// Listens, on the very socket of the last node of this member if its coroner kept that: no dial is refused in between. The
+/// coroner of another member leaves its socket, too.
 /// The settings get the proof of the death of that node, if the coroner leaves it. The caller holds the lock of the state.
 pub fn listen(
     config: &Config,
@@ -91,7 +92,14 @@ pub fn listen(
 ) -> Result<OwnListener, StartError> {
     let Estate { listener, certificate } = Estate::take(&config.state_dir(&own.name));
     settings.buried = certificate;
-    OwnListener::bind(address, NAMES, listener).map_err(|source| {
+    let mut bound = OwnListener::bind(address.clone(), NAMES, listener);
+    if bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse) {
+        let Estate { listener, certificate } =
+            Estate::take_at(&address.look_up(NAMES).unwrap_or_default());
+        settings.buried = settings.buried.or(certificate);
+        bound = OwnListener::bind(address, NAMES, listener);
+    }
+    bound.map_err(|source| {
         let (name, address) = (own.name.clone(), own.listen.clone());
         StartError::Listen { name, address, source }
     })
@@ -99,30 +107,26 @@ pub fn listen(
 
 /// Starts the coroner of this incarnation, if it is to have one; the settings get the hash that the hello tells. Without
 /// a coroner the node works on, and its crash costs the others more time.
+///
+/// # Errors
+/// When the system draws no random numbers.
 pub fn attend(
     (config, own): (&Config, &MemberConfig),
     attended: Attended,
     settings: &mut Settings,
     incarnation: Incarnation,
     socket: &OwnListener,
-) -> Attendance {
-    let Attended::Yes { group } = attended else { return Attendance::Unasked };
-    let started = draw().and_then(|secret| {
-        let certificate = DeathCertificate { member: own.id, incarnation, secret };
-        let listener = socket.socket().ok_or(ErrorKind::NotConnected)?;
-        let folder = config.state_dir(&own.name);
-        let coroner = Coroner::start(&folder, group, &certificate, &config.timing, &listener)?;
-        settings.death = Some(certificate.hash(&config.cluster));
-        Ok(coroner)
+) -> io::Result<Attendance> {
+    let Attended::Yes { group } = attended else { return Ok(Attendance::Unasked) };
+    let certificate = DeathCertificate { member: own.id, incarnation, secret: draw()? };
+    settings.death = Some(certificate.hash(&config.cluster));
+    let (folder, timing, listens) = (config.state_dir(&own.name), config.timing, socket.clone());
+    let attendance = Attendance::begin(move || {
+        let listener = listens.socket().ok_or(ErrorKind::NotConnected)?;
+        Coroner::start(&folder, group, &certificate, &timing, &listener)
     });
-    match started {
-        Ok(coroner) => {
-            let moved = coroner.clone();
-            socket.on_move(move |listener| moved.listens(listener));
-            Attendance::By(coroner)
-        }
-        Err(error) => Attendance::Failed(error.to_string().into()),
-    }
+    socket.on_move(attendance.on_move());
+    Ok(attendance)
 }
 
 /// Draws what proves the death of this incarnation.

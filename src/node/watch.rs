@@ -163,7 +163,7 @@ impl Watcher {
         sight.address = self.socket.look(&others(&list, own));
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
-        sight.coroner = self.attendance.problem();
+        sight.coroner = self.attendance.look();
         sight
     }
 

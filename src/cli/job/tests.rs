@@ -119,7 +119,8 @@ fn a_job_that_does_not_begin_in_time_says_when_it_is_over() {
     let (sender, over) = bounded(1);
     let start = |words: &[&str], handle| {
         let sender = sender.clone();
-        flags(words).start(&config, "a", handle, None, move || sender.send(()).unwrap()).unwrap()
+        let node = (handle, Attendance::Unasked);
+        flags(words).start(&config, "a", node, move || sender.send(()).unwrap()).unwrap()
     };
     assert!(start(&[], handle.clone()).is_none() && over.is_empty(), "there is nothing to run");
     let job = start(&["--wait", "0s", "--", "true"], handle).expect("it has a command");

@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use super::*;
 use crate::coroner::attending::tests::pair;
-use crate::exec::leader::Leader;
+use crate::exec::leader::{Leader, OwnNode};
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
 use crate::testing::within::within;
@@ -96,7 +96,14 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, coroner: None };
+    let welcome = FromNode::Welcome {
+        lock,
+        addresses,
+        clock,
+        takes_failures,
+        takes_clean: true,
+        coroner: None,
+    };
     assert_eq!(exec.hears(), welcome);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let leadership = node.handle().leadership().unwrap();
@@ -193,17 +200,20 @@ fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
 fn a_node_is_asked_in_its_own_process() {
     let node = leader().unwrap();
     let handle = node.handle();
-    let leadership = Leader::leadership(&handle).expect("it leads");
-    let changes = Leader::changes(&handle);
-    assert!(leadership.is_valid() && !Leader::is_gone(&handle));
-    let hold = Leader::hold(&handle, LONG).expect("it leads on");
-    until("the leadership is held", || holding(&node) == 1);
-    drop(hold);
-    until("the leadership is not held", || holding(&node) == 0);
-    let told = logged(|| Leader::hand_over(&handle)).join("; ");
+    let own = OwnNode::new(handle.clone(), Attendance::Unasked);
+    let leadership = own.leadership().expect("it leads");
+    let changes = own.changes();
+    assert!(leadership.is_valid() && !own.is_gone());
+    for is_clean in [true, false] {
+        let hold = own.hold(LONG).expect("it leads on");
+        until("the leadership is held", || holding(&node) == 1);
+        own.release(hold, is_clean);
+        until("the leadership is not held", || holding(&node) == 0);
+    }
+    let told = logged(|| own.hand_over()).join("; ");
     let alone = handle.command(Command::Resign { to: None }, LONG).unwrap_err();
     assert_eq!(told, format!("WARN : this node leads on: {alone}"));
-    Leader::stand_back(&handle, "code 3");
+    own.stand_back("code 3");
     let failure = handle.status().failure.expect("it stands back");
     assert_eq!((failure.count, failure.reason.as_str()), (1, "code 3"));
     drop(node);
@@ -271,7 +281,7 @@ fn the_leadership_is_held_for_a_guard_that_does_not_register_only_if_nobody_cert
     let folder = tempfile::tempdir().unwrap();
     let (coroner, mut far) = pair();
     far.set_nonblocking(true).unwrap();
-    let (state, attendance) = (folder.path().to_owned(), Attendance::By(coroner.clone()));
+    let (state, attendance) = (folder.path().to_owned(), Attendance::by(coroner.clone()));
     let attached = Attached::new(node.handle(), state, None, &[], attendance);
     let mut exec = Exec::of(&attached);
     exec.head();

@@ -22,6 +22,7 @@ use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::Waiting;
+use super::super::mark::Mark;
 use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{lock, signals, tree};
@@ -42,6 +43,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 struct Running {
     pid: Pid,
     process: OwnedFd,
+    /// What all of the command have.
+    mark: Mark,
 }
 
 impl Running {
@@ -121,10 +124,12 @@ impl Guard {
             return Err(Failed::Late);
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
-        let pid = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
-        let running =
-            |pid| Ok::<_, Errno>(Running { pid, process: pidfd_open(pid, PidfdFlags::empty())? });
-        let command = pid.map(running).transpose()?;
+        let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
+        let running = |(pid, mark)| {
+            let process = pidfd_open(pid, PidfdFlags::empty())?;
+            Ok::<_, Errno>(Running { pid, process, mark })
+        };
+        let command = begun.map(running).transpose()?;
         Ok(Some(Guard {
             task,
             epoch: begin.epoch,
@@ -152,9 +157,10 @@ impl Guard {
         let was_ordered = self.ordered.is_some();
         let code = self.finish();
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
+        let is_all_gone = !self.is_marked();
         let ended =
             |forced| if forced && !was_ordered { Ended::ByDeadline } else { Ended::With(code) };
-        (forced.map(ended), is_cleaned && !self.leaves_address)
+        (forced.map(ended), is_all_gone && is_cleaned && !self.leaves_address)
     }
 
     /// Until the command has ended, or is to be killed. Tells whether it did not end by itself.
@@ -294,6 +300,12 @@ impl Guard {
             thread::sleep(PAUSE);
             let _ = self.kill_left(GONE);
         }
+        if self.is_marked() {
+            let _ = self.kill_left(GONE);
+        }
+        if let Some(Running { mark, .. }) = self.command.as_ref().filter(|_| self.is_marked()) {
+            say(&strays(&mark.holders().unwrap_or_default()));
+        }
         self.ended.unwrap_or_default() // none without a command
     }
 
@@ -308,7 +320,18 @@ impl Guard {
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
         ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
         while !self.reap() {}
+        // What is below this process has ended, or does not end by KILL.
+        if self.is_marked()
+            && let Some(command) = &self.command
+        {
+            command.mark.kill_holders(timeout);
+        }
         left
+    }
+
+    /// Whether a process of the command may be left, wherever it is.
+    fn is_marked(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.mark.is_held())
     }
 
     /// Runs the program that ends what the command began elsewhere, until it has ended or KILL has come.
@@ -376,6 +399,17 @@ impl Guard {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// A sentence on processes of the command that are not below this one, and did not end.
+fn strays(left: &[Pid]) -> String {
+    let left: Vec<String> = left.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
+    let which =
+        if left.is_empty() { "this process cannot see them".to_owned() } else { left.join(", ") };
+    format!(
+        "processes of the command have left all that is below its guard, as in another PID namespace, and did not end by \
+         KILL ({which}): end them, as the next leader's command runs beside them"
+    )
 }
 
 /// Whether the other end of this connection is closed.

@@ -3,7 +3,6 @@
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 
-use rustix::process::{Signal, kill_process};
 use story::story;
 
 use super::process::sockets;
@@ -98,23 +97,28 @@ fn a_coroner_whose_folder_is_removed_frees_the_port() {
     TcpListener::bind(node.address).unwrap();
 }
 
-/// The coroner waits to be asked in the folder that it works in.
+/// The coroner waits to be asked in the folder that it works in, and at its address by all others.
 #[story]
-fn a_start_with_other_data_after_a_crash_is_told_who_has_the_port() {
+fn a_start_with_other_data_or_of_another_member_gets_the_address_of_a_dead_one() {
     let cluster = Cluster::start_with(1, quick);
     cluster.agree_on(1);
     let (node, mut config) = (cluster.node(1), cluster.config().clone());
-    let last = coroner(node);
-    node.kill_9();
-    config["data_dir"] = "elsewhere".into();
-    fs::write(cluster.file(), config.to_string()).unwrap();
-    node.start();
-    assert_eq!(node.exit_code(), 71);
-    node.until_logged(&["cannot listen", "\"electd coroner node-1\"", "TERM ends it sooner"]);
-    kill_process(last, Signal::TERM).unwrap();
-    until_gone_soon(last);
-    node.start();
-    cluster.agree_on(1);
+    let port = node.address.port();
+    for (key, value) in [
+        ("data_dir", "elsewhere".to_owned()),
+        ("cluster", "another".to_owned()),
+        ("members/0/listen", format!("0.0.0.0:{port}")),
+    ] {
+        let last = coroner(node);
+        node.kill_9();
+        *config.pointer_mut(&format!("/{key}")).unwrap() = value.into();
+        config["data_dir"] = format!("data-of-{port}-{}", key.replace('/', "-")).into();
+        fs::write(cluster.file(), config.to_string()).unwrap();
+        node.start();
+        cluster.agree_on(1);
+        until_gone_soon(last);
+        node.until_logged(&["the coroner of a member that died here had"]);
+    }
     node.stop_term(); // or its coroner would wait
     assert_eq!(node.exit_code(), 0);
 }
