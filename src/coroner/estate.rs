@@ -13,7 +13,8 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{self, UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use log::{info, warn};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
@@ -34,6 +35,12 @@ const STATE: &str = "state.json";
 
 /// How long a coroner may take to answer, and to end.
 const ANSWER: Duration = Duration::from_secs(2);
+
+/// How long a coroner may take to notice that its node has died.
+const NOTICES: Duration = Duration::from_secs(1);
+
+/// Between two tries to ask it.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long one that was killed may take to be gone: it holds the port until then.
 const GONE: Duration = Duration::from_secs(20);
@@ -81,22 +88,29 @@ impl Estate {
     }
 
     /// Takes what the coroner of any member of this user leaves that has one of these addresses, or all of its port. It has
-    /// ended then.
+    /// ended then. Waits for a moment for one that has not noticed the death of its node yet.
     #[must_use]
     pub fn take_at(addresses: &[SocketAddr]) -> Estate {
-        for name in names(addresses) {
-            match Estate::ask_at(name) {
-                Ok(estate) => {
-                    info!(event = "coroner"; "the coroner of a member that died here had {name}: it leaves that to this node");
-                    return estate;
-                }
-                Err(error) if is_of_none(&error) => {}
-                Err(error) => {
-                    warn!(event = "coroner"; "the coroner that has {name} leaves nothing: {error}");
+        let begin = Instant::now();
+        loop {
+            for name in names(addresses) {
+                match Estate::ask_at(name) {
+                    Err(error) if is_of_none(&error) => {}
+                    Err(error) => {
+                        warn!(event = "coroner"; "the coroner that has {name} leaves nothing: {error}");
+                        return Estate::default();
+                    }
+                    Ok(estate) => {
+                        info!(event = "coroner"; "the coroner of a member that died here had {name}: it leaves that to this node");
+                        return estate;
+                    }
                 }
             }
+            if begin.elapsed() > NOTICES {
+                return Estate::default();
+            }
+            thread::sleep(PAUSE);
         }
-        Estate::default()
     }
 
     fn ask_at(address: SocketAddr) -> io::Result<Estate> {

@@ -23,6 +23,9 @@ const LEAST: i32 = 1020;
 /// Between two looks for those that hold a mark.
 const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
 
+/// The shortest time for which they are looked for.
+const LOOKS: Duration = Duration::from_millis(50);
+
 /// The end of a mark that tells whether somebody holds the other one.
 #[derive(Debug)]
 pub struct Mark(OwnedFd);
@@ -57,15 +60,13 @@ impl Mark {
     /// Kills the processes that hold it, for at most this time. Returns whether none does then.
     pub fn kill_holders(&self, timeout: Duration) -> bool {
         let begin = Instant::now();
-        while self.is_held() {
+        // The last of those that were killed already may be about to let go of it.
+        while !self.is_free_within(ROUND) {
+            if begin.elapsed() > timeout.max(LOOKS) {
+                return false;
+            }
             for holder in self.holders().unwrap_or_default() {
                 self.kill(holder);
-            }
-            if self.is_free_within(ROUND) {
-                return true;
-            }
-            if begin.elapsed() > timeout {
-                return false;
             }
         }
         true

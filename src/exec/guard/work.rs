@@ -320,8 +320,9 @@ impl Guard {
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
         ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
         while !self.reap() {}
-        // What is below this process has ended, or does not end by KILL.
+        // Nothing is below this process any more.
         if self.is_marked()
+            && tree::is_childless()
             && let Some(command) = &self.command
         {
             command.mark.kill_holders(timeout);
