@@ -91,6 +91,20 @@ impl Mark {
         Ok(all.filter(|pid| *pid != own && holds(*pid, &name)).collect())
     }
 
+    /// A sentence on the processes that hold it, and did not end.
+    pub fn strays(&self) -> String {
+        let left = self.holders().unwrap_or_default().into_iter();
+        let left: Vec<String> = left.map(|pid| pid.as_raw_nonzero().to_string()).collect();
+        let which = match &left[..] {
+            [] => "this process cannot see them".to_owned(),
+            left => left.join(", "),
+        };
+        format!(
+            "processes of the command have left all that is below its guard, as in another PID namespace, and did not end \
+             by KILL ({which}): end them, as the next leader's command runs beside them"
+        )
+    }
+
     /// What a descriptor of it is called.
     fn name(&self) -> io::Result<String> {
         Ok(format!("pipe:[{}]", fstat(&self.0)?.st_ino))

@@ -22,6 +22,7 @@
 
 mod ends;
 mod registration;
+mod running;
 pub mod task;
 mod work;
 

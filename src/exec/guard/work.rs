@@ -5,16 +5,14 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitStatus, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, kill_process_group, pidfd_open};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -22,12 +20,12 @@ use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::Waiting;
-use super::super::mark::Mark;
 use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{lock, signals, tree};
 use super::ends::{Ended, Failed, GONE};
 use super::registration::register;
+use super::running::Running;
 use super::task::Task;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
@@ -38,26 +36,6 @@ const REAPED: usize = 256;
 
 /// Between two looks at what KILL did not end, and /proc does not show.
 const PAUSE: Duration = Duration::from_millis(2);
-
-/// The command's own process.
-struct Running {
-    pid: Pid,
-    process: OwnedFd,
-    /// What all of the command have.
-    mark: Mark,
-}
-
-impl Running {
-    /// Signals this process and its process group, by two calls that need no look at anything else. It must not have
-    /// been reaped: its number names the group.
-    fn send(&self, signal: Signal) {
-        let _ = kill_process_group(self.pid, signal);
-        // It is in another group on a terminal. A second TERM would mean to end without order.
-        if signal == Signal::KILL || getpgid(Some(self.pid)) != Ok(self.pid) {
-            let _ = pidfd_send_signal(&self.process, signal);
-        }
-    }
-}
 
 /// A guard whose node leads.
 pub(super) struct Guard {
@@ -304,7 +282,7 @@ impl Guard {
             let _ = self.kill_left(GONE);
         }
         if let Some(Running { mark, .. }) = self.command.as_ref().filter(|_| self.is_marked()) {
-            say(&strays(&mark.holders().unwrap_or_default()));
+            say(&mark.strays());
         }
         self.ended.unwrap_or_default() // none without a command
     }
@@ -400,17 +378,6 @@ impl Guard {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// A sentence on processes of the command that are not below this one, and did not end.
-fn strays(left: &[Pid]) -> String {
-    let left: Vec<String> = left.iter().map(|pid| pid.as_raw_nonzero().to_string()).collect();
-    let which =
-        if left.is_empty() { "this process cannot see them".to_owned() } else { left.join(", ") };
-    format!(
-        "processes of the command have left all that is below its guard, as in another PID namespace, and did not end by \
-         KILL ({which}): end them, as the next leader's command runs beside them"
-    )
 }
 
 /// Whether the other end of this connection is closed.

@@ -7,6 +7,7 @@ use story::story;
 
 use super::process::sockets;
 use super::{Job, Manner, coroner, quick, slow, until_gone, until_gone_soon, until_replaced};
+use crate::jobs::coroner_of;
 use crate::support::{Cluster, DEADLINE, eventually};
 
 #[story]
@@ -115,9 +116,11 @@ fn a_start_with_other_data_or_of_another_member_gets_the_address_of_a_dead_one()
         config["data_dir"] = format!("data-of-{port}-{}", key.replace('/', "-")).into();
         fs::write(cluster.file(), config.to_string()).unwrap();
         node.start();
-        cluster.agree_on(1);
         until_gone_soon(last);
         node.until_logged(&["the coroner of a member that died here had"]);
+        eventually("it has a coroner of its own", || {
+            coroner_of(node.pid()).ok_or("none".to_owned())
+        });
     }
     node.stop_term(); // or its coroner would wait
     assert_eq!(node.exit_code(), 0);

@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use rustix::process::getpid;
 
 use super::*;
+use crate::exec::mark::Mark;
 use crate::testing::within::within;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
