@@ -7,8 +7,9 @@
 //! name is that address, in the network namespace of the address. It gets the same, once the death is certified: it passes
 //! the certificate on.
 
+use std::fs;
 use std::io::{self, ErrorKind, Read as _};
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{self, UnixListener, UnixStream};
@@ -32,6 +33,9 @@ const FILE: &str = "coroner.sock";
 
 /// The state of the member, in the same folder.
 const STATE: &str = "state.json";
+
+/// How the names of the sockets begin by which nodes of other members ask; the address of the coroner follows.
+const NAME: &str = "electd-coroner-";
 
 /// How long a coroner may take to answer, and to end.
 const ANSWER: Duration = Duration::from_secs(2);
@@ -87,13 +91,13 @@ impl Estate {
         Ok(Estate::of(&bytes[..count], given))
     }
 
-    /// Takes what the coroner of any member of this user leaves that has one of these addresses, or all of its port. It has
-    /// ended then. Waits for a moment for one that has not noticed the death of its node yet.
+    /// Takes what the coroner of any member of this user leaves that keeps one of these addresses. It has ended
+    /// then. Waits for a moment for one that has not noticed the death of its node yet.
     #[must_use]
     pub fn take_at(addresses: &[SocketAddr]) -> Estate {
         let begin = Instant::now();
         loop {
-            for name in names(addresses) {
+            for name in held(addresses) {
                 match Estate::ask_at(name) {
                     Err(error) if is_of_none(&error) => {}
                     Err(error) => {
@@ -141,15 +145,20 @@ impl Estate {
 
 /// The name of the socket by which nodes of other members ask the coroner that has this address.
 fn name(address: SocketAddr) -> io::Result<net::SocketAddr> {
-    net::SocketAddr::from_abstract_name(format!("electd-coroner-{address}"))
+    net::SocketAddr::from_abstract_name(format!("{NAME}{address}"))
 }
 
-/// The addresses whose sockets keep one of these from being bound.
-fn names(addresses: &[SocketAddr]) -> impl Iterator<Item = SocketAddr> {
-    let all = [IpAddr::V4(Ipv4Addr::UNSPECIFIED), IpAddr::V6(Ipv6Addr::UNSPECIFIED)];
-    let ports = addresses.iter().map(SocketAddr::port);
-    let of_port = ports.flat_map(move |port| all.map(|ip| SocketAddr::new(ip, port)));
-    addresses.iter().copied().chain(of_port)
+/// The addresses that coroners have in this network namespace, and whose sockets keep one of these from being bound.
+fn held(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let all = fs::read("/proc/net/unix").unwrap_or_default();
+    let held = |line: &str| line.split_once(&format!("@{NAME}"))?.1.parse().ok();
+    let held: Vec<SocketAddr> = String::from_utf8_lossy(&all).lines().filter_map(held).collect();
+    let all_of_port = |one: &SocketAddr| one.ip().is_unspecified();
+    let keeps = |one: &SocketAddr, other: &SocketAddr| {
+        one.port() == other.port()
+            && (one.ip() == other.ip() || all_of_port(one) || all_of_port(other))
+    };
+    held.into_iter().filter(|held| addresses.iter().any(|wanted| keeps(held, wanted))).collect()
 }
 
 /// Whether the process on the other side is of this user, or of root: anybody can take such a name, and ask there.

@@ -105,15 +105,16 @@ fn a_start_with_other_data_or_of_another_member_gets_the_address_of_a_dead_one()
     cluster.agree_on(1);
     let (node, mut config) = (cluster.node(1), cluster.config().clone());
     let port = node.address.port();
-    for (key, value) in [
-        ("data_dir", "elsewhere".to_owned()),
-        ("cluster", "another".to_owned()),
-        ("members/0/listen", format!("0.0.0.0:{port}")),
+    let listens = node.address.to_string();
+    for (data, name, listen) in [
+        ("elsewhere", "test", listens.clone()),
+        ("of-another", "another", listens),
+        ("everywhere", "another", format!("0.0.0.0:{port}")),
     ] {
         let last = coroner(node);
         node.kill_9();
-        *config.pointer_mut(&format!("/{key}")).unwrap() = value.into();
-        config["data_dir"] = format!("data-of-{port}-{}", key.replace('/', "-")).into();
+        (config["data_dir"], config["cluster"]) = (data.into(), name.into());
+        config["members"][0]["listen"] = listen.into();
         fs::write(cluster.file(), config.to_string()).unwrap();
         node.start();
         until_gone_soon(last);
