@@ -22,6 +22,7 @@ use crate::exec::lock;
 use crate::exec::needs;
 use crate::exec::plan::{End, Plan, Restart};
 use crate::exec::runner;
+use crate::node::{Attendance, NodeHandle};
 
 /// The command to run, and the addresses to hold, while this node leads.
 #[derive(Args, Debug)]
@@ -207,13 +208,14 @@ impl JobArgs {
         &self,
         config: &Config,
         name: &str,
-        node: OwnNode,
+        (node, attendance): (NodeHandle, Attendance),
         over: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Job>, CliError> {
         if self.is_empty() {
             return Ok(None);
         }
         let plan = self.plan(config, name, true);
+        let node = OwnNode::new(node, attendance, &config.state_dir(name));
         let then = self.then;
         let (stopping, stopped) = bounded(0);
         let (tell, ended) = bounded(1);

@@ -154,6 +154,7 @@ impl Command {
 /// Runs the command that this process was started with.
 #[must_use]
 pub fn main() -> ExitCode {
+    survive_signals();
     // A process that another one of this program started is called "exe" until now. Only for who lists processes.
     let _ = rustix::thread::set_name(c"electd");
     if let Some(code) = crate::exec::guard::if_asked() {
@@ -165,7 +166,6 @@ pub fn main() -> ExitCode {
     if completion::answer() {
         return Exit::Done.into();
     }
-    survive_signals();
     let outcome = match Cli::try_parse() {
         Ok(cli) => args::check_environment(usage_exit()).and_then(|()| cli.command.run()),
         Err(error) => usage(&error),

@@ -32,7 +32,6 @@ use crate::config::{Config, node_name};
 use crate::core::types::Task;
 use crate::exec::attach::Attached;
 use crate::exec::hooks::Hooks;
-use crate::exec::leader::OwnNode;
 use crate::exec::{orphans, parent, signals};
 use crate::limits::MORE_FILES;
 use crate::net;
@@ -157,8 +156,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let state = config.state_dir(name);
     let attendance = node.attendance();
     let held = run.job.addresses();
-    let own = OwnNode::new(node.handle(), attendance.clone(), &state);
-    let attached = Attached::new(node.handle(), state, group, held, attendance);
+    let attached = Attached::new(node.handle(), state, group, held, attendance.clone());
     let others = attached.clone();
     let control = ControlServer::start(control, node.handle(), move |stream| others.take(stream));
     let _control =
@@ -173,7 +171,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
     let removal = signals.0.handle();
     node.on_removal(move || removal.close());
     let over = signals.0.handle();
-    let job = run.job.start(config, name, own, move || over.close())?;
+    let job = run.job.start(config, name, (node.handle(), attendance), move || over.close())?;
     signals.wait(|| match reloader.reload() {
         Ok(outcome) => info!(event = "reload"; "the configuration was read again: {outcome}"),
         Err(problems) => error!(event = "reload"; "the configuration was not taken, and nothing changed: {problems}"),

@@ -268,9 +268,10 @@ pub struct Settings {
     /// Chang and Roberts, for comparison in the simulator.
     pub hierarchy: bool,
     pub timing: Timing,
-    /// The hash of the secret that proves the end of this incarnation; none without a coroner.
+    /// The hash of the secret that proves the end of this incarnation; none of a process that is to have no coroner.
     pub death: Option<DeathHash>,
-    /// The certificate of this member's earlier incarnation, if the coroner of that one handed it over.
+    /// A certificate that a coroner handed over to this process at its start: of this member's earlier incarnation, or of the
+    /// member that had its address.
     pub buried: Option<DeathCertificate>,
     /// Without a majority: whether a refused redial proves a death.
     pub trust_refused: bool,

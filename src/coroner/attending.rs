@@ -1,8 +1,8 @@
 //! The node's side: it starts its coroner, and tells it what it has to know.
 
 use std::io::{self, ErrorKind};
-use std::mem::ManuallyDrop;
 use std::net::TcpListener;
+use std::ops::Deref;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
@@ -33,13 +33,33 @@ pub struct Coroner(Arc<Shared>);
 
 #[derive(Debug)]
 struct Shared {
-    /// It must not close before this process has ended: that is what the coroner takes for its death.
-    line: ManuallyDrop<Socket>,
+    line: Line,
+}
+
+/// The node's end of the pair. It must not close before this process has ended, or the other side has: the coroner takes
+/// that for the death of its node.
+#[derive(Debug)]
+struct Line(Option<Socket>);
+
+impl Deref for Line {
+    type Target = Socket;
+
+    fn deref(&self) -> &Socket {
+        self.0.as_ref().expect("it is there until it is dropped")
+    }
+}
+
+impl Drop for Line {
+    fn drop(&mut self) {
+        if !has_ended(self, Duration::ZERO) {
+            self.0.take().into_iter().for_each(std::mem::forget);
+        }
+    }
 }
 
 impl Coroner {
     /// Starts one that certifies the death of this process, in this folder, which holds the state of the node. Returns
-    /// when it has begun.
+    /// when it has begun. No other coroner of this process may live, and no guard that has a line to one.
     ///
     /// # Errors
     /// When the process cannot be started, or does not begin in time. None runs then.
@@ -50,8 +70,7 @@ impl Coroner {
         listeners: &[Arc<TcpListener>],
     ) -> io::Result<Coroner> {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
-        // As long as this process lives, even if the start fails: then nothing must be certified.
-        let line = ManuallyDrop::new(line);
+        let line = Line(Some(line));
         let mut command = children::this_program()?;
         command
             .arg(CORONER)
@@ -73,6 +92,7 @@ impl Coroner {
             .and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
+            has_ended(&line, END);
             return Err(error);
         }
         Ok(Coroner(Arc::new(Shared { line })))
@@ -97,17 +117,31 @@ impl Coroner {
 
     /// Waits until it has ended, but not for long.
     pub fn await_end(&self) {
-        self.has_ended(END);
+        has_ended(&self.0.line, END);
     }
 
     /// Whether it has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        self.has_ended(Duration::ZERO)
+        has_ended(&self.0.line, Duration::ZERO)
     }
 
-    fn has_ended(&self, timeout: Duration) -> bool {
-        still::tells(&*self.0.line, PollFlags::empty(), timeout)
+    /// Asks it whether all guards have left nothing; `number` is that of the question.
+    pub fn ask(&self, number: u64) {
+        let _ = tell(&self.0.line, &Order::Attest(number), &[]); // one that cannot be asked gives no answer
+    }
+
+    /// Whether it has answered by now that all guards had left nothing when it got the question of this number.
+    #[must_use]
+    pub fn attests(&self, number: u64) -> bool {
+        let mut bytes = [0; LONGEST];
+        let line = &self.0.line;
+        let mut answers = std::iter::from_fn(|| {
+            line.set_nonblocking(true).ok()?;
+            let (count, _) = passing::receive(&**line, &mut bytes).ok()?;
+            serde_json::from_slice::<u64>(&bytes[..count]).ok()
+        });
+        answers.any(|answer| answer == number)
     }
 
     /// The line that a guard gets, by which the coroner knows of it from now on. None if the coroner has ended: it never
@@ -127,6 +161,11 @@ impl Coroner {
             Err(error) => Err(error),
         }
     }
+}
+
+/// Whether the other side of this line ends within this time.
+fn has_ended(line: &Socket, timeout: Duration) -> bool {
+    still::tells(line, PollFlags::empty(), timeout)
 }
 
 /// Sends an order; never waits.
@@ -169,7 +208,7 @@ pub(crate) mod tests {
     /// A node's side of a coroner, and the other side.
     pub fn pair() -> (Coroner, Socket) {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        (Coroner(Arc::new(Shared { line: ManuallyDrop::new(line) })), far)
+        (Coroner(Arc::new(Shared { line: Line(Some(line)) })), far)
     }
 
     /// A job that nobody waits for begins only then.

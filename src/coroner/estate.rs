@@ -2,16 +2,25 @@
 //!
 //! The next node asks by a socket in the state folder, when it has the lock of that folder and no job of the last node
 //! runs. It gets the very sockets that dials wait at, so that none is refused in between. The coroner has ended then.
+//!
+//! A node of another member, or of the same with another state folder, that finds its address taken asks by a socket whose
+//! name is that address, in the network namespace of the address. It gets the same, once the death is certified: it passes
+//! the certificate on.
 
-use std::io::{self, ErrorKind};
-use std::net::TcpListener;
+use std::fs;
+use std::io::{self, ErrorKind, Read as _};
+use std::net::{SocketAddr, TcpListener};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::net::{UnixListener, UnixStream};
+use std::os::linux::net::SocketAddrExt as _;
+use std::os::unix::net::{self, UnixListener, UnixStream};
 use std::path::Path;
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
 
-use log::warn;
+use log::{info, warn};
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::net::sockopt::socket_peercred;
+use rustix::process::geteuid;
 
 use super::words::LONGEST;
 use super::{passing, socket, still};
@@ -22,8 +31,20 @@ use crate::wire::{Reply, decode_reply};
 /// The socket in the state folder by which the next node asks.
 const FILE: &str = "coroner.sock";
 
+/// The state of the member, in the same folder.
+const STATE: &str = "state.json";
+
+/// How the names of the sockets begin by which nodes of other members ask; the address of the coroner follows.
+const NAME: &str = "electd-coroner-";
+
 /// How long a coroner may take to answer, and to end.
 const ANSWER: Duration = Duration::from_secs(2);
+
+/// How long a coroner may take to notice that its node has died.
+const NOTICES: Duration = Duration::from_secs(1);
+
+/// Between two tries to ask it.
+const PAUSE: Duration = Duration::from_millis(10);
 
 /// How long one that was killed may take to be gone: it holds the port until then.
 const GONE: Duration = Duration::from_secs(20);
@@ -70,6 +91,48 @@ impl Estate {
         Ok(Estate::of(&bytes[..count], given))
     }
 
+    /// Takes what the coroner of any member of this user leaves that keeps one of these addresses. It has ended
+    /// then. Waits for a moment for one that has not noticed the death of its node yet.
+    #[must_use]
+    pub fn take_at(addresses: &[SocketAddr]) -> Estate {
+        let begin = Instant::now();
+        loop {
+            for name in held(addresses) {
+                match Estate::ask_at(name) {
+                    Err(error) if is_of_none(&error) => {}
+                    Err(error) => {
+                        warn!(event = "coroner"; "the coroner that has {name} leaves nothing: {error}");
+                        return Estate::default();
+                    }
+                    Ok(estate) => {
+                        info!(event = "coroner"; "the coroner of a member that died here had {name}: it leaves that to this node");
+                        return estate;
+                    }
+                }
+            }
+            if begin.elapsed() > NOTICES {
+                return Estate::default();
+            }
+            thread::sleep(PAUSE);
+        }
+    }
+
+    fn ask_at(address: SocketAddr) -> io::Result<Estate> {
+        let mut stream = UnixStream::connect_addr(&name(address)?)?;
+        if !is_trusted(&stream) {
+            return Err(io::Error::other("it belongs to another user"));
+        }
+        stream.set_read_timeout(Some(ANSWER))?;
+        let mut bytes = [0; LONGEST];
+        let (count, given) =
+            passing::receive(&stream, &mut bytes).map_err(|error| match error.kind() {
+                ErrorKind::WouldBlock => io::Error::other("something of a job of it may run"),
+                _ => error,
+            })?;
+        let _ = stream.read(&mut [0]); // its end
+        Ok(Estate::of(&bytes[..count], given))
+    }
+
     /// What this answer leaves.
     fn of(answer: &[u8], given: Vec<OwnedFd>) -> Estate {
         let certificate = match answer.get(PREFIX + 1..).map(decode_reply) {
@@ -80,6 +143,29 @@ impl Estate {
     }
 }
 
+/// The name of the socket by which nodes of other members ask the coroner that has this address.
+fn name(address: SocketAddr) -> io::Result<net::SocketAddr> {
+    net::SocketAddr::from_abstract_name(format!("{NAME}{address}"))
+}
+
+/// The addresses that coroners have in this network namespace, and whose sockets keep one of these from being bound.
+fn held(addresses: &[SocketAddr]) -> Vec<SocketAddr> {
+    let all = fs::read("/proc/net/unix").unwrap_or_default();
+    let held = |line: &str| line.split_once(&format!("@{NAME}"))?.1.parse().ok();
+    let held: Vec<SocketAddr> = String::from_utf8_lossy(&all).lines().filter_map(held).collect();
+    let all_of_port = |one: &SocketAddr| one.ip().is_unspecified();
+    let keeps = |one: &SocketAddr, other: &SocketAddr| {
+        one.port() == other.port()
+            && (one.ip() == other.ip() || all_of_port(one) || all_of_port(other))
+    };
+    held.into_iter().filter(|held| addresses.iter().any(|wanted| keeps(held, wanted))).collect()
+}
+
+/// Whether the process on the other side is of this user, or of root: anybody can take such a name, and ask there.
+fn is_trusted(stream: &UnixStream) -> bool {
+    socket_peercred(stream).is_ok_and(|peer| peer.uid == geteuid() || peer.uid.is_root())
+}
+
 /// Whether nobody listens there.
 fn is_of_none(error: &io::Error) -> bool {
     [ErrorKind::NotFound, ErrorKind::ConnectionRefused].contains(&error.kind())
@@ -88,8 +174,10 @@ fn is_of_none(error: &io::Error) -> bool {
 /// The coroner's side.
 pub(super) struct Heirs {
     listener: UnixListener,
+    /// Where nodes of other members ask, once the node has died.
+    others: Vec<UnixListener>,
     asking: Option<UnixStream>,
-    /// Tells of a change of the file; none where the system has none left.
+    /// Tells of a file that was removed; none where the system has none left.
     changes: Option<OwnedFd>,
 }
 
@@ -97,7 +185,7 @@ impl Heirs {
     /// Listens in the folder that this process works in, for the node's user alone.
     pub fn listen() -> io::Result<Heirs> {
         let listener = socket::listen(Path::new(FILE))?;
-        Ok(Heirs { listener, asking: None, changes: changes().ok() })
+        Ok(Heirs { listener, others: Vec::new(), asking: None, changes: changes().ok() })
     }
 
     /// Tells of news of the file, to be waited for after the death.
@@ -105,16 +193,50 @@ impl Heirs {
         self.changes.as_ref().map(AsFd::as_fd)
     }
 
-    /// Whether no node can ask any more: the file is gone, as somebody has removed the state of this member. The port
-    /// would be held for nobody.
+    /// Whether somebody has removed the state of this member, and no next node is to be expected: the port would be held for
+    /// nobody. If the socket alone is gone, the next node asks at the address.
     pub fn are_lost(&self) -> bool {
         let mut events = [0; 4096];
         let has_news = |changes| rustix::io::read(changes, &mut events).is_ok();
-        self.changes.as_ref().is_some_and(has_news) && !Path::new(FILE).exists()
+        self.changes.as_ref().is_some_and(has_news)
+            && [FILE, STATE].iter().all(|file| !Path::new(file).exists())
     }
 
     pub fn fd(&self) -> BorrowedFd<'_> {
         self.listener.as_fd()
+    }
+
+    /// From now on nodes of other members may ask for these sockets.
+    pub fn await_others(&mut self, listeners: &[TcpListener]) {
+        let listen = |listener: &TcpListener| {
+            let others = UnixListener::bind_addr(&name(listener.local_addr()?)?)?;
+            others.set_nonblocking(true)?;
+            Ok::<_, io::Error>(others)
+        };
+        // Without one its address is taken for as long as this process lives.
+        self.others = listeners.iter().filter_map(|listener| listen(listener).ok()).collect();
+    }
+
+    /// Where they ask.
+    pub fn others(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.others.iter().map(AsFd::as_fd)
+    }
+
+    /// Takes the one in that has asked, if it may.
+    pub fn hear_others(&mut self) {
+        for other in &self.others {
+            if let Ok((stream, _)) = other.accept()
+                && is_trusted(&stream)
+                && !still::is_closed(&stream)
+            {
+                self.asking = Some(stream);
+            }
+        }
+    }
+
+    /// Whether one is to be answered.
+    pub fn are_waiting(&self) -> bool {
+        self.asking.is_some()
     }
 
     /// Whether a node has asked.
@@ -136,10 +258,10 @@ impl Heirs {
     }
 }
 
-/// Tells when the file is removed: its links are an attribute, and the socket itself stays for as long as it is open.
+/// Tells when a file of the folder is removed that this process works in.
 fn changes() -> rustix::io::Result<OwnedFd> {
     let changes = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK)?;
-    inotify::add_watch(&changes, FILE, WatchFlags::ATTRIB)?;
+    inotify::add_watch(&changes, ".", WatchFlags::DELETE)?;
     Ok(changes)
 }
 
@@ -163,7 +285,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         let folder = tempfile::tempdir().unwrap();
         let own = UnixListener::bind(folder.path().join(FILE)).unwrap();
-        let heirs = Heirs { listener: own, asking: Some(asked), changes: None };
+        let heirs = Heirs { listener: own, others: Vec::new(), asking: Some(asked), changes: None };
         heirs.leave(vec![listener], frame).unwrap();
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&asks, &mut bytes).unwrap();
@@ -200,7 +322,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let listener = UnixListener::bind(folder.path().join(FILE)).unwrap();
         listener.set_nonblocking(true).unwrap();
-        let mut heirs = Heirs { listener, asking: None, changes: None };
+        let mut heirs = Heirs { listener, others: Vec::new(), asking: None, changes: None };
         assert!(!heirs.have_asked());
         let asks = UnixStream::connect(folder.path().join(FILE)).unwrap();
         assert!(heirs.have_asked());

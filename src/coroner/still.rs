@@ -45,7 +45,7 @@ fn has_ended(process: &impl AsFd, timeout: Duration) -> bool {
     tells(process, PollFlags::IN, timeout)
 }
 
-fn is_closed(stream: &UnixStream) -> bool {
+pub(super) fn is_closed(stream: &UnixStream) -> bool {
     tells(stream, PollFlags::RDHUP, Duration::ZERO)
 }
 

@@ -19,6 +19,8 @@ pub enum Order {
     Listen,
     /// A guard of a job gets the other end of the line that comes with this ([`super::guards`]).
     Guard,
+    /// The question of this number: whether no guard runs, and all have left nothing. The answer is the number, or none.
+    Attest(u64),
     /// No death is to be certified: the coroner ends.
     Dismiss,
 }

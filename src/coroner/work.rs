@@ -35,6 +35,8 @@ struct Coroner {
     guards: Guards,
     heirs: Heirs,
     answers: Answers,
+    /// The question of the node that is to be answered.
+    question: Option<u64>,
     /// Whether a TERM came: a service manager waits for the end of this process once the node has ended.
     is_termed: bool,
     /// When the node died, as this process saw it.
@@ -79,6 +81,7 @@ impl Coroner {
             charge,
             listeners: given.into_iter().map(TcpListener::from).collect(),
             answers: Answers::default(),
+            question: None,
             is_termed: false,
             death: None,
             is_certified: false,
@@ -98,11 +101,17 @@ impl Coroner {
             if self.guards.is_unclean() {
                 return Ok(()); // for ever silent
             }
+            if let Some(question) = self.question.take_if(|_| self.guards.are_clean()) {
+                let _ = passing::send(&self.node, question.to_string().as_bytes(), &[]);
+            }
             if self.death.is_some() {
                 if self.guards.are_clean() {
                     self.certify()?;
                 }
-                if is_asked {
+                if self.is_certified && !is_asked {
+                    self.heirs.hear_others();
+                }
+                if self.heirs.are_waiting() {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
                     return self.heirs.leave(self.listeners, frame);
                 }
@@ -124,6 +133,7 @@ impl Coroner {
                 Err(error) => return Err(error),
                 Ok((0, _)) => {
                     self.death = Some(Instant::now());
+                    self.heirs.await_others(&self.listeners);
                     return Ok(false);
                 }
                 Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
@@ -133,6 +143,7 @@ impl Coroner {
                     (Order::Guard, given) => {
                         given.into_iter().try_for_each(|line| self.guards.take(line))?;
                     }
+                    (Order::Attest(number), _) => self.question = Some(number),
                     _ => return Ok(true),
                 },
             }
@@ -171,6 +182,9 @@ impl Coroner {
         fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
         if self.is_certified {
             fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
+            fds.extend(
+                self.heirs.others().map(|others| PollFd::from_borrowed_fd(others, PollFlags::IN)),
+            );
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
         let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));

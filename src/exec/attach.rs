@@ -31,9 +31,10 @@ use super::equipment::Equipment;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
 use crate::coroner::passing;
+use crate::node::NodeHandle;
+use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::{Attendance, NodeHandle};
 use crate::store::folder::Folder;
 
 /// How many processes may be attached simultaneously.
@@ -146,15 +147,15 @@ impl Attached {
 
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
-        let (hold, watch, reported, renewal) = (None, None, None, None);
-        let mut line = Serving { attached: self, stream, lock, hold, watch, reported, renewal };
+        let (job, reported, renewal) = (None, None, None);
+        let mut line = Serving { attached: self, stream, lock, job, reported, renewal };
         if let Err(error) = line.run(number, input) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
         let _ = stream.shutdown(Shutdown::Both);
-        if let (Some(hold), Some(watch)) = (line.hold.take(), line.watch.take()) {
-            self.await_guard(&watch);
-            drop(hold);
+        if let Some(job) = line.job.take() {
+            self.await_guard(&job.watch);
+            drop(job);
         }
         let _ = fs::remove_file(lock); // no other connection gets this number before this thread has ended
     }
@@ -191,15 +192,22 @@ fn join(line: Line) {
     }
 }
 
+/// A command that may run: the leadership waits for it, and the coroner of this node knows of it.
+struct Job {
+    record: JobRecord,
+    hold: Hold,
+    /// The file that is locked while anything of it runs.
+    watch: File,
+}
+
 /// One connection.
 struct Serving<'a> {
     attached: &'a Attached,
     stream: &'a UnixStream,
     /// The path of the file that is locked while its command runs.
     lock: &'a Path,
-    hold: Option<Hold>,
-    /// While it holds the leadership: that file.
-    watch: Option<File>,
+    /// The command that may run.
+    job: Option<Job>,
     /// The last reported epoch and end of the leadership; (0, 0) for none.
     reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
@@ -213,9 +221,10 @@ impl Serving<'_> {
         stream.write_all(format!("{head}{PROTOCOL}\r\n\r\n").as_bytes())?;
         let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
-        let (clock, takes_failures) = (Some(clock::own()), true);
-        let gives = true;
-        let welcome = FromNode::Welcome { lock: name, addresses, clock, takes_failures, gives };
+        let clock = Some(clock::own());
+        let (takes_failures, takes_clean, gives) = (true, true, true);
+        let welcome =
+            FromNode::Welcome { lock: name, addresses, clock, takes_failures, takes_clean, gives };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -259,41 +268,48 @@ impl Serving<'_> {
         words::write(self.stream, &word)
     }
 
-    /// Whether the leadership is held now, and with it what the guard needs.
-    fn answer(&mut self, takes: bool) -> io::Result<()> {
-        let equipped = self.hold.as_ref().map(|_| self.attached.equip(self.lock, takes));
-        let equipment = match equipped {
-            Some(Ok((equipment, watch))) => {
-                self.watch = Some(watch);
-                equipment
+    /// Holds the leadership for a command, if that can begin, and passes on what its guard needs.
+    fn hold(&mut self, most: Duration, takes: bool) -> io::Result<()> {
+        let (attached, stream) = (self.attached, self.stream);
+        let held = |is_held| words::write(stream, &FromNode::Held(is_held));
+        let Some(record) = attached.attendance.begins(takes) else {
+            return held(false); // nobody would wait for its guard
+        };
+        let Ok(hold) = attached.node.hold_for(most) else {
+            record.ends_clean();
+            return held(false);
+        };
+        match attached.equip(self.lock, takes) {
+            Ok((equipment, watch)) => {
+                self.job = Some(Job { record, hold, watch });
+                self.tell()?; // as it stands now that it is held
+                let line = words::line(&FromNode::Held(true))?;
+                let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();
+                passing::send(stream, &line, &given)
             }
-            Some(Err(error)) => {
-                self.hold = None;
+            Err(error) => {
+                record.ends_clean();
                 let why = error.to_string();
                 warn!("no command of electd exec can begin: {why}");
                 let answer = if takes { FromNode::Unable(why) } else { FromNode::Held(false) };
-                return words::write(self.stream, &answer);
+                words::write(stream, &answer)
             }
-            None => None,
-        };
-        let line = words::line(&FromNode::Held(self.hold.is_some()))?;
-        let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();
-        passing::send(self.stream, &line, &given)
+        }
     }
 
     fn obey(&mut self, word: &FromExec) -> io::Result<()> {
         let node = &self.attached.node;
         match word {
-            FromExec::Hold { takes, .. } if !takes && !self.attached.attendance.waive() => {
-                words::write(self.stream, &FromNode::Held(false)) // nobody would wait for its guard
-            }
-            FromExec::Hold { most_ms, takes } => {
-                self.hold = node.hold_for(Duration::from_millis(*most_ms)).ok();
-                self.tell()?; // as it stands now that it is held
-                self.answer(*takes)
+            FromExec::Hold { most_ms, takes } => self.hold(Duration::from_millis(*most_ms), *takes),
+            FromExec::Clean => {
+                if let Some(job) = self.job.take() {
+                    job.record.ends_clean();
+                    drop(job.hold);
+                }
+                Ok(())
             }
             FromExec::Ended => {
-                self.hold = None;
+                self.job = None;
                 Ok(())
             }
             FromExec::Failed { reason } => {

@@ -36,9 +36,9 @@ pub(super) fn start(program: &Path, epoch: u64) -> io::Result<Pid> {
 }
 
 /// Runs it in the place of the guard: for as long as the guard may, until the leadership is about to end. What hangs in the
-/// system is given up.
-pub(super) fn run(plan: &Plan, leadership: &Leadership) {
-    let Some(program) = plan.cleanup.clone() else { return };
+/// system is given up. Returns whether it has done its work.
+pub(super) fn run(plan: &Plan, leadership: &Leadership) -> bool {
+    let Some(program) = plan.cleanup.clone() else { return true };
     let deadlines = leadership.renewal().map_or(plan.deadlines, Deadlines::of_renewal);
     let (reserve, most, leadership) = (deadlines.kill / 8, plan.stop_after, leadership.clone());
     let mut command = command(&program, leadership.epoch());
@@ -75,10 +75,11 @@ pub(super) fn run(plan: &Plan, leadership: &Leadership) {
         }
     };
     match ended {
-        Ok(None) => {}
+        Ok(None) => return true,
         Ok(Some(how)) => warn!("the cleanup {shown} {how}"),
         Err(error) => warn!("cannot run the cleanup {shown}: {error}"),
     }
+    false
 }
 
 /// Whether a process ends before it is late.
@@ -120,7 +121,7 @@ mod tests {
         let script = "sleep 20 & echo $! >${0%/*}/left; wait; touch ${0%/*}/ended";
         let plan = plan_of(folder.path(), script);
         let (plan, leadership) = (Plan { stop_after, ..plan }, leadership(left, None));
-        let told = logged(|| run(&plan, &leadership)).join("; ");
+        let told = logged(|| assert!(!run(&plan, &leadership))).join("; ");
         let words = format!(
             "WARN : the cleanup {}/cleanup did not end in time: killed after ",
             folder.path().display()
@@ -153,7 +154,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let script = "echo $ELECTD_CLUSTER $ELECTD_NODE $ELECTD_LEADER $ELECTD_EPOCH >${0%/*}/told; cat >>${0%/*}/told";
         let plan = plan_of(folder.path(), script);
-        assert_eq!(logged(|| run(&plan, &leadership(LONG, None))), [""; 0]);
+        assert_eq!(logged(|| assert!(run(&plan, &leadership(LONG, None)))), [""; 0]);
         assert_eq!(fs::read_to_string(folder.path().join("told")).unwrap(), "hc a a 7\n");
     }
 
@@ -162,10 +163,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan_of(folder.path(), "exit 3");
         let shown = folder.path().display();
-        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        let told = logged(|| assert!(!run(&plan, &leadership(LONG, None))));
         assert_eq!(told, [format!("WARN : the cleanup {shown}/cleanup failed: exit status: 3")]);
         let plan = Plan { cleanup: Some(folder.path().join("none")), ..plan };
-        let told = logged(|| run(&plan, &leadership(LONG, None)));
+        let told = logged(|| assert!(!run(&plan, &leadership(LONG, None))));
         let why = "No such file or directory (os error 2)";
         assert_eq!(told, [format!("WARN : cannot run the cleanup {shown}/none: {why}")]);
     }
@@ -176,7 +177,8 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let plan = plan_of(folder.path(), "touch ${0%/*}/ran");
         let renewal = Some(Duration::from_secs(3200));
-        let told = |left| logged(|| run(&plan, &leadership(Duration::from_secs(left), renewal)));
+        let told =
+            |left| logged(|| _ = run(&plan, &leadership(Duration::from_secs(left), renewal)));
         assert_eq!(told(90), [""; 0]);
         let late = told(45);
         assert!(late.len() == 1 && late[0].contains(" did not end in time"), "{late:?}");

@@ -15,6 +15,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::{Pid, getpid, setpgid};
 
+use super::mark::Mark;
 use super::order::Begin;
 use super::parent;
 use crate::rank::children;
@@ -29,12 +30,14 @@ const TERMINAL: &str = "/dev/tty";
 pub struct Waiting {
     pid: Pid,
     pipe: PipeWriter,
+    mark: Mark,
 }
 
 impl Waiting {
     /// Starts it; it begins nothing yet.
     pub fn start(command: &[OsString]) -> io::Result<Waiting> {
         let (reader, pipe) = io::pipe()?;
+        let (mark, _given) = Mark::new()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
         let child = children::this_program()?
             .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
@@ -42,16 +45,16 @@ impl Waiting {
             .process_group(0)
             .stdin(Stdio::from(reader))
             .spawn()?;
-        Ok(Waiting { pid: Pid::from_child(&child), pipe })
+        Ok(Waiting { pid: Pid::from_child(&child), pipe, mark })
     }
 
-    /// Has it become the command. Another takes its place if it was killed while it waited.
-    pub fn begin(mut self, command: &[OsString], begin: &Begin) -> io::Result<Pid> {
+    /// Has it become the command, whose processes have the mark. Another takes its place if it was killed while it waited.
+    pub fn begin(mut self, command: &[OsString], begin: &Begin) -> io::Result<(Pid, Mark)> {
         if self.pipe.write_all(&begin.bytes()).is_err() {
             self = Waiting::start(command)?;
             self.pipe.write_all(&begin.bytes())?;
         }
-        Ok(self.pid)
+        Ok((self.pid, self.mark))
     }
 }
 

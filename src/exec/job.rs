@@ -20,7 +20,7 @@ use super::alarms::Alarms;
 use super::equipment::Equipment;
 use super::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use super::leader::Leader;
-use super::order::Order;
+use super::order::{LastWord, Order};
 use super::plan::Plan;
 use super::ready::{News, Ready};
 use crate::core::types::Time;
@@ -91,6 +91,8 @@ pub struct Job<'a, L> {
     stopped: bool,
     /// Why the guard failed, as it said.
     reason: Vec<u8>,
+    /// The last word of the guard, once it has said that.
+    last_word: Option<LastWord>,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
@@ -130,12 +132,19 @@ impl<'a, L: Leader> Job<'a, L> {
             overruled: false,
             stopped: false,
             reason: Vec::new(),
+            last_word: None,
         }
+    }
+
+    /// What the guard said as it ended; none of a guard that was killed.
+    pub fn last_word(&mut self) -> Option<LastWord> {
+        self.hear();
+        self.last_word
     }
 
     /// Until the guard has ended. Tells what the guard left to this process, and how the job ended.
     pub fn watch(
-        mut self,
+        &mut self,
         changes: &Receiver<Change>,
         stopping: &Receiver<()>,
     ) -> io::Result<(Left, JobEnd)> {
@@ -228,12 +237,18 @@ impl<'a, L: Leader> Job<'a, L> {
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }
 
-    /// Takes what the guard has said: a zero for each order, and why it failed.
+    /// Takes what the guard has said: a zero for each order, its last word, and why it failed.
     fn hear(&mut self) {
         let mut bytes = [0; 64];
         while let Ok(count @ 1..) = self.line.read(&mut bytes) {
             self.asked = None;
-            self.reason.extend(bytes[..count].iter().filter(|byte| **byte != 0));
+            for byte in &bytes[..count] {
+                match LastWord::of(*byte) {
+                    Some(word) => self.last_word = Some(word),
+                    None if *byte != 0 => self.reason.push(*byte),
+                    None => {}
+                }
+            }
             self.reason.truncate(LONGEST_REASON);
         }
     }

@@ -10,9 +10,10 @@ use log::warn;
 
 use super::equipment::Equipment;
 use super::lock;
+use crate::node::NodeHandle;
+use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::handle::{Command, Handle};
 use crate::node::leadership::{Change, Hold, Leadership};
-use crate::node::{Attendance, NodeHandle};
 
 /// A node that may lead.
 pub trait Leader {
@@ -34,6 +35,11 @@ pub trait Leader {
     /// # Errors
     /// With the reason why no job can begin.
     fn equip(&self, hold: &mut Self::Hold) -> io::Result<Equipment>;
+    /// Ends a hold, as the job has ended. `is_clean` says whether nothing of the job is left for certain.
+    fn release(&self, hold: Self::Hold, is_clean: bool) {
+        let _ = is_clean;
+        drop(hold);
+    }
 
     /// Has it hand over, if another can lead.
     fn hand_over(&self);
@@ -54,14 +60,14 @@ pub struct OwnNode {
 }
 
 impl OwnNode {
-    /// The node whose state is in this folder.
+    /// The node that is attended like this, and whose state is in this folder.
     pub(crate) fn new(node: NodeHandle, attendance: Attendance, state: &Path) -> OwnNode {
         OwnNode { node, attendance, lock: lock::path(state) }
     }
 }
 
 impl Leader for OwnNode {
-    type Hold = Hold;
+    type Hold = (Hold, JobRecord);
 
     fn changes(&self) -> impl Deref<Target = Receiver<Change>> {
         self.node.leadership_changes()
@@ -71,17 +77,31 @@ impl Leader for OwnNode {
         self.node.leadership()
     }
 
-    fn hold(&self, most: Duration) -> Option<Hold> {
-        self.node.hold_for(most).ok()
+    fn hold(&self, most: Duration) -> Option<Self::Hold> {
+        let record = self.attendance.begins(true)?;
+        match self.node.hold_for(most) {
+            Ok(hold) => Some((hold, record)),
+            Err(_) => {
+                record.ends_clean();
+                None
+            }
+        }
     }
 
-    fn equip(&self, _: &mut Hold) -> io::Result<Equipment> {
+    fn equip(&self, _: &mut Self::Hold) -> io::Result<Equipment> {
         Equipment::new(&self.lock, &self.attendance)
     }
 
+    fn release(&self, (hold, job): Self::Hold, is_clean: bool) {
+        if is_clean {
+            job.ends_clean();
+        }
+        drop(hold);
+    }
+
     fn hand_over(&self) {
-        let order = Command::Resign { to: None };
-        if let Err(error) = self.node.command(order, Duration::from_secs(1)) {
+        let resigned = self.node.command(Command::Resign { to: None }, Duration::from_secs(1));
+        if let Err(error) = resigned {
             warn!("this node leads on: {error}");
         }
     }

@@ -26,6 +26,7 @@ pub mod hooks;
 mod job;
 pub mod leader;
 pub mod lock;
+mod mark;
 pub mod needs;
 mod order;
 pub mod orphans;

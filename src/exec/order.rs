@@ -52,6 +52,32 @@ impl Order {
     }
 }
 
+/// What a guard says to electd as it ends, after its answers to orders, which are bytes of 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LastWord {
+    /// Nothing of the job is left.
+    Clean,
+    /// Something of the job may be left, and electd would not find it.
+    Unclean,
+}
+
+impl LastWord {
+    /// How it is written: as no letter of a sentence, which may follow.
+    #[must_use]
+    pub fn byte(self) -> u8 {
+        match self {
+            LastWord::Clean => 1,
+            LastWord::Unclean => 2,
+        }
+    }
+
+    /// The word in this byte, if it is one.
+    #[must_use]
+    pub fn of(byte: u8) -> Option<LastWord> {
+        [LastWord::Clean, LastWord::Unclean].into_iter().find(|word| word.byte() == byte)
+    }
+}
+
 /// The first order to a guard: the node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {

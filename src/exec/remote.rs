@@ -41,6 +41,8 @@ pub struct Remote {
     lock: Option<PathBuf>,
     /// Whether the node knows what to do if a command fails.
     takes_failures: bool,
+    /// Whether the node takes the word that nothing of a command is left.
+    takes_clean: bool,
     /// Whether the node stands back since the last command, and so has handed over.
     stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
@@ -101,7 +103,7 @@ impl Remote {
         let given = Arc::new(Mutex::new(Ok(Vec::new())));
         let passed = Passed { stream: stream.try_clone()?, given: given.clone() };
         let mut lines = BufReader::new(Cursor::new(first).chain(passed));
-        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, gives }) =
+        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives }) =
             words::read(&mut lines)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
@@ -130,7 +132,16 @@ impl Remote {
             own.feed.tell(&Change::NotLeading);
         })?;
         let lock = (!gives).then(|| state.join(lock));
-        Ok(Remote { shared, held, resigned, lock, takes_failures, stands_back, addresses })
+        Ok(Remote {
+            shared,
+            held,
+            resigned,
+            lock,
+            takes_failures,
+            takes_clean,
+            stands_back,
+            addresses,
+        })
     }
 }
 
@@ -239,6 +250,13 @@ impl Leader for Remote {
         }
         let none = || io::Error::other("the node has passed no lock on for the command");
         Equipment::of(given).ok_or_else(none)
+    }
+
+    fn release(&self, hold: RemoteHold, is_clean: bool) {
+        if is_clean && self.takes_clean {
+            self.shared.say(&FromExec::Clean);
+        }
+        drop(hold);
     }
 
     fn hand_over(&self) {

@@ -16,6 +16,7 @@ use super::cleanup;
 use super::deadlines::Deadlines;
 use super::job::{Job, JobEnd, Left};
 use super::leader::Leader;
+use super::order::LastWord;
 use super::plan::{End, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
@@ -190,38 +191,58 @@ fn run_once<L: Leader>(
 ) -> io::Result<Option<JobEnd>> {
     while changes.try_recv().is_ok() {} // what came before the hold does not concern this job
     let Some(mut hold) = node.hold(plan.stop_after + GONE) else { return Ok(None) };
-    let Some(leadership) = node.leadership() else { return Ok(None) };
-    let equipment = node.equip(&mut hold)?;
-    tree::adopt_orphans(true)?;
-    let job = Job::start(node, plan, &leadership, equipment, ready.take());
-    let ended = job.and_then(|job| job.watch(changes, stopping));
-    // Whatever went wrong: nothing of the job is left when the leadership may go.
-    let left = ended.as_ref().map_or(Left::Nothing, |(left, _)| *left);
-    if left != Left::Nothing {
-        end_orphans(GONE);
-        if let Err(error) = remove_left(&plan.addresses) {
-            error!(
-                "cannot remove the addresses that the guard left: {error}; the kernel does soon"
-            );
+    let Some(leadership) = node.leadership() else {
+        node.release(hold, true);
+        return Ok(None);
+    };
+    let equipped = node.equip(&mut hold).and_then(|equipment| {
+        tree::adopt_orphans(true)?;
+        Ok(equipment)
+    });
+    let equipment = match equipped {
+        Ok(equipment) => equipment,
+        Err(error) => {
+            node.release(hold, true);
+            return Err(error);
         }
+    };
+    let job = Job::start(node, plan, &leadership, equipment, ready.take());
+    let ended = job.and_then(|mut job| Ok((job.watch(changes, stopping)?, job.last_word())));
+    // Whatever went wrong: nothing of the job is left when the leadership may go.
+    let left = ended.as_ref().map_or(Left::Nothing, |((left, _), _)| *left);
+    let is_cleared = clear(plan, &leadership, left);
+    tree::adopt_orphans(false)?;
+    let last_word = ended.as_ref().map_or(None, |(_, word)| *word);
+    node.release(hold, last_word.map_or(is_cleared, |word| word == LastWord::Clean));
+    ended.map(|((_, end), _)| Some(end))
+}
+
+/// Ends what the guard left to this process. Returns whether nothing is left of a job whose guard was killed.
+fn clear(plan: &Plan, leadership: &Leadership, left: Left) -> bool {
+    if left == Left::Nothing {
+        return false;
+    }
+    let mut is_cleared = end_orphans(GONE);
+    if let Err(error) = remove_left(&plan.addresses) {
+        error!("cannot remove the addresses that the guard left: {error}; the kernel does soon");
+        is_cleared = false;
     }
     if left == Left::All && plan.cleanup.is_some() {
-        cleanup::run(plan, &leadership);
-        end_orphans(GONE);
+        is_cleared &= cleanup::run(plan, leadership);
+        is_cleared &= end_orphans(GONE);
     }
-    tree::adopt_orphans(false)?;
-    drop(hold);
-    ended.map(|(_, end)| Some(end))
+    is_cleared && left == Left::All
 }
 
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
-/// one that its rank comes from, are spared. Says what is left after this time.
-fn end_orphans(most: Duration) {
+/// one that its rank comes from, are spared. Says what is left after this time. Returns whether nothing is.
+fn end_orphans(most: Duration) -> bool {
     match tree::kill_all(most, is_own, |_, _| ()) {
-        Ok(left) if left.is_empty() => {}
+        Ok(left) if left.is_empty() => return true,
         Ok(left) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),
     }
+    false
 }
 
 /// Whether this process runs that program for itself. One that has ended has no environment any more, and its exit code is

@@ -18,7 +18,7 @@ const FOREIGN: [i32; 3] = [SIGALRM, SIGUSR1, SIGUSR2];
 /// # Errors
 /// When the system has no memory for a handler.
 pub fn survive(more: &[i32]) -> io::Result<()> {
-    let all = heeded(&[&FOREIGN, more].concat());
+    let all = heeded(&[more, &FOREIGN].concat()); // those that may come first
     all.into_iter()
         .try_for_each(|signal| signal_hook::flag::register(signal, Arc::default()).map(drop))
 }

@@ -176,7 +176,7 @@ fn listed(of: Pid) -> io::Result<Vec<Pid>> {
 }
 
 /// The entries of a folder that are numbers of processes or threads.
-fn numbers(folder: &str) -> io::Result<Vec<Pid>> {
+pub(super) fn numbers(folder: &str) -> io::Result<Vec<Pid>> {
     let unread = |error: io::Error| {
         io::Error::new(error.kind(), format!("cannot look for processes in {folder}: {error}"))
     };

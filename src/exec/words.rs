@@ -37,6 +37,9 @@ pub enum FromNode {
         /// Whether the node gives descriptors to one that takes them. An older node does not.
         #[serde(default)]
         gives: bool,
+        /// Whether the node takes [`FromExec::Clean`]. An older node does not.
+        #[serde(default)]
+        takes_clean: bool,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -73,7 +76,9 @@ pub enum FromExec {
         #[serde(default)]
         takes: bool,
     },
-    /// Nothing of the command is left.
+    /// Nothing of the command is left for certain. [`FromExec::Ended`] follows.
+    Clean,
+    /// The command has ended.
     Ended,
     /// The node is to hand over.
     Resign,
@@ -134,19 +139,24 @@ mod tests {
             clock: None,
             takes_failures: false,
             gives: false,
+            takes_clean: false,
         };
         let newer = FromNode::Welcome {
             lock: "exec-2.lock".to_owned(),
             addresses: vec!["a".to_owned()],
             clock: Some("time:[1]".to_owned()),
             takes_failures: true,
+            takes_clean: true,
             gives: true,
         };
         for (word, line) in [
-            (&older, r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false}}"#),
+            (
+                &older,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false}}"#,
+            ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },
@@ -168,6 +178,7 @@ mod tests {
         let reason = "code 3".to_owned();
         for (word, line) in [
             (FromExec::Hold { most_ms: 9, takes: true }, r#"{"hold":{"most_ms":9,"takes":true}}"#),
+            (FromExec::Clean, r#""clean""#),
             (FromExec::Ended, r#""ended""#),
             (FromExec::Resign, r#""resign""#),
             (FromExec::Failed { reason }, r#"{"failed":{"reason":"code 3"}}"#),

@@ -1,12 +1,25 @@
 //! Whether the death of this node would be certified, and by whom.
+//!
+//! A coroner that has ended while its node lives has certified nothing, and never will: the next one gets the same secret,
+//! and no peer has to learn anything. It begins while no job of this node runs, as it would not know of that one, and only
+//! if nothing is left of an earlier one. (Z7)
 
-#[cfg(feature = "cli")]
+use std::fmt;
 use std::io;
+use std::net::TcpListener;
 #[cfg(feature = "cli")]
 use std::os::fd::OwnedFd;
-use std::sync::Arc;
+use std::sync::{Arc, Weak};
+use std::time::{Duration, Instant};
+
+use log::info;
+use parking_lot::Mutex;
 
 use crate::coroner::attending::Coroner;
+
+/// The shortest and the longest pause between two starts of a coroner: each is twice as long as the last, until one has
+/// lived for longer than the longest.
+const PAUSES: (Duration, Duration) = (Duration::from_secs(1), Duration::from_secs(60));
 
 /// Whether a node gets a coroner.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -23,46 +36,111 @@ pub(crate) enum Attended {
 pub(crate) enum Attendance {
     /// Nobody, and nobody was asked for.
     Unasked,
-    /// Nobody, for this reason.
-    Failed(Arc<str>),
-    /// This coroner.
-    By(Coroner),
+    /// One after another.
+    Asked(Arc<Coroners>),
+}
+
+/// Starts a coroner.
+type Begin = Box<dyn Fn() -> io::Result<Coroner> + Send + Sync>;
+
+/// The coroners of a node, of which one lives at a time.
+pub struct Coroners {
+    begin: Begin,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// The last one, or why it could not be started.
+    coroner: Result<Coroner, Arc<str>>,
+    /// How many jobs may run, and how many have ever begun.
+    jobs: usize,
+    begun: u64,
+    /// Whether an earlier job may have left something.
+    is_in_doubt: bool,
+    /// The coroner was asked about all jobs that had begun by then.
+    asked: Option<u64>,
+    /// When the last one was started, and the pause until the next start.
+    started: Instant,
+    pause: Duration,
+    /// Whether this node ends.
+    is_over: bool,
+}
+
+impl fmt::Debug for Coroners {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Coroners").field(&self.state.lock().coroner).finish()
+    }
 }
 
 impl Attendance {
-    /// What is wrong, in words, and what to do.
-    pub fn problem(&self) -> Option<String> {
-        let why = match self {
-            Attendance::Unasked => return None,
-            Attendance::By(coroner) if !coroner.is_gone() => return None,
-            Attendance::By(_) => "it has ended",
-            Attendance::Failed(why) => why,
+    /// By a coroner that is started like this, now and whenever the last one has ended.
+    pub fn begin(begin: impl Fn() -> io::Result<Coroner> + Send + Sync + 'static) -> Attendance {
+        let state = State {
+            coroner: started(&begin),
+            jobs: 0,
+            begun: 0,
+            is_in_doubt: false,
+            asked: None,
+            started: Instant::now(),
+            pause: PAUSES.0,
+            is_over: false,
         };
-        Some(format!(
-            "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \
-             silence of this node, and for its lease: restart this node"
-        ))
+        let begin = Box::new(begin);
+        Attendance::Asked(Arc::new(Coroners { begin, state: Mutex::new(state) }))
+    }
+
+    /// What passes new listening sockets of the node on to its coroner.
+    pub fn on_move(&self) -> impl Fn(&[Arc<TcpListener>]) + Send + Sync + 'static {
+        let coroners = match self {
+            Attendance::Unasked => Weak::new(),
+            Attendance::Asked(coroners) => Arc::downgrade(coroners), // which have the sockets themselves
+        };
+        move |listeners: &[Arc<TcpListener>]| {
+            if let Some(coroners) = coroners.upgrade()
+                && let Ok(coroner) = &coroners.state.lock().coroner
+            {
+                coroner.listens(listeners);
+            }
+        }
+    }
+
+    /// Starts another coroner if the last one has ended and it may. Tells what is wrong then, in words, and what to do.
+    pub fn look(&self) -> Option<String> {
+        let Attendance::Asked(coroners) = self else { return None };
+        let mut state = coroners.state.lock();
+        state.resolve_doubt();
+        state.replace(&coroners.begin);
+        state.problem()
     }
 
     /// This node ends, and the others know what they have to know: nothing is to be certified.
     pub fn dismiss(&self) {
-        if let Attendance::By(coroner) = self
+        let Attendance::Asked(coroners) = self else { return };
+        let mut state = coroners.state.lock();
+        state.is_over = true;
+        if let Ok(coroner) = &state.coroner
             && coroner.dismiss().is_ok()
         {
             coroner.await_end();
         }
     }
 
-    /// From now on this node's death is not certified, even if it dies at once: a job of it begins whose guard the coroner
-    /// does not know.
-    /// Tells whether that is certain.
+    /// A job of this node begins; `registers` says whether its guard gets a line to the coroner. If not, this node's death is
+    /// not certified from now on, even if it dies at once; none if that is not certain, and then the job must not begin.
     #[cfg(feature = "cli")]
     #[must_use]
-    pub fn waive(&self) -> bool {
-        match self {
-            Attendance::By(coroner) => coroner.dismiss().is_ok(),
-            Attendance::Unasked | Attendance::Failed(_) => true,
+    pub fn begins(&self, registers: bool) -> Option<JobRecord> {
+        let Attendance::Asked(coroners) = self else { return Some(JobRecord(None)) };
+        let mut state = coroners.state.lock();
+        state.replace(&coroners.begin); // a job may run for long
+        if let Ok(coroner) = &state.coroner
+            && !registers
+            && coroner.dismiss().is_err()
+        {
+            return None;
         }
+        (state.jobs, state.begun) = (state.jobs + 1, state.begun + 1);
+        Some(JobRecord(Some(coroners.clone())))
     }
 
     /// The line to the coroner for the guard of a job that is about to begin; none where nobody will certify the death of
@@ -73,68 +151,130 @@ impl Attendance {
     #[cfg(feature = "cli")]
     pub fn register(&self) -> io::Result<Option<OwnedFd>> {
         match self {
-            Attendance::By(coroner) => coroner.register(),
-            Attendance::Unasked | Attendance::Failed(_) => Ok(None),
+            Attendance::Asked(coroners) => match &coroners.state.lock().coroner {
+                Ok(coroner) => coroner.register(),
+                Err(_) => Ok(None),
+            },
+            Attendance::Unasked => Ok(None),
         }
+    }
+}
+
+fn started(begin: &dyn Fn() -> io::Result<Coroner>) -> Result<Coroner, Arc<str>> {
+    begin().map_err(|error| error.to_string().into())
+}
+
+impl State {
+    fn has_coroner(&self) -> bool {
+        self.coroner.as_ref().is_ok_and(|coroner| !coroner.is_gone())
+    }
+
+    /// A coroner that lives knows whether all guards left nothing. Its answer comes by a later look, and counts if no job
+    /// has begun since the question.
+    fn resolve_doubt(&mut self) {
+        let Ok(coroner) = &self.coroner else { return };
+        if !self.is_in_doubt || self.jobs > 0 {
+            return;
+        }
+        if coroner.attests(self.begun) {
+            self.is_in_doubt = false;
+        } else if self.asked != Some(self.begun) {
+            coroner.ask(self.begun);
+            self.asked = Some(self.begun);
+        }
+    }
+
+    /// Whether another coroner is to begin now.
+    fn is_due(&self) -> bool {
+        !self.is_over
+            && self.jobs == 0
+            && !self.is_in_doubt
+            && !self.has_coroner()
+            && self.started.elapsed() >= self.pause
+    }
+
+    /// Starts another coroner if that is due.
+    fn replace(&mut self, begin: &Begin) {
+        if self.is_due() {
+            let had_begun = self.coroner.is_ok();
+            self.restart(begin);
+            if had_begun && self.coroner.is_ok() {
+                info!(event = "coroner"; "the coroner of this node had ended: another one has begun");
+            }
+        }
+    }
+
+    fn restart(&mut self, begin: &Begin) {
+        let has_lived = self.started.elapsed() > PAUSES.1;
+        self.pause = if has_lived { PAUSES.0 } else { (self.pause * 2).min(PAUSES.1) };
+        self.coroner = started(begin);
+        (self.started, self.asked) = (Instant::now(), None);
+    }
+
+    /// What is wrong, in words, and what to do.
+    fn problem(&self) -> Option<String> {
+        let why = match &self.coroner {
+            Ok(coroner) if !coroner.is_gone() => return None,
+            Ok(_) => "it has ended",
+            Err(why) => why,
+        };
+        let remedy = if self.jobs > 0 {
+            "another one begins once the job of this node has ended"
+        } else if self.is_in_doubt {
+            "nobody knows what the last job of this node left, so end that, and restart this node"
+        } else {
+            "it is tried again, once a minute at least; remove the cause, or restart this node"
+        };
+        Some(format!(
+            "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \
+             silence of this node, and for its lease: {remedy}"
+        ))
+    }
+}
+
+/// A job of this node that may run.
+#[cfg(feature = "cli")]
+#[derive(Debug)]
+pub struct JobRecord(Option<Arc<Coroners>>);
+
+#[cfg(feature = "cli")]
+impl JobRecord {
+    /// The job has ended, and nothing of it is left.
+    pub fn ends_clean(mut self) {
+        self.end(true);
+    }
+
+    fn end(&mut self, is_clean: bool) {
+        if let Some(coroners) = self.0.take() {
+            let mut state = coroners.state.lock();
+            state.jobs -= 1;
+            state.is_in_doubt |= !is_clean;
+        }
+    }
+}
+
+/// The job has ended, and it is not known what it left.
+#[cfg(feature = "cli")]
+impl Drop for JobRecord {
+    fn drop(&mut self) {
+        self.end(false);
+    }
+}
+
+#[cfg(test)]
+impl Attendance {
+    /// By nobody, for this reason, and no other is tried soon.
+    pub fn failed(why: &'static str) -> Attendance {
+        Attendance::begin(move || Err(io::Error::other(why)))
+    }
+
+    /// By this coroner, and then by nobody.
+    #[cfg(feature = "cli")]
+    pub fn by(coroner: Coroner) -> Attendance {
+        let first = Mutex::new(Some(coroner));
+        Attendance::begin(move || first.lock().take().ok_or(io::ErrorKind::NotFound.into()))
     }
 }
 
 #[cfg(all(test, feature = "cli"))]
-mod tests {
-    use std::io::Read as _;
-    use std::time::{Duration, Instant};
-
-    use super::*;
-    use crate::coroner::attending::tests::pair;
-
-    /// The words about a node whose death nobody would certify.
-    fn words(why: &str) -> Option<String> {
-        Some(format!(
-            "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \
-             silence of this node, and for its lease: restart this node"
-        ))
-    }
-
-    #[test]
-    fn only_a_coroner_that_was_asked_for_and_is_missing_is_a_problem() {
-        assert_eq!(Attendance::Unasked.problem(), None);
-        let failed = Attendance::Failed("no process is left".into());
-        assert_eq!(failed.problem(), words("no process is left"));
-        for nobody in [Attendance::Unasked, failed] {
-            assert!(nobody.waive(), "nobody certifies its death");
-            assert!(nobody.register().unwrap().is_none());
-            nobody.dismiss();
-        }
-    }
-
-    /// What it hears last is that it has nothing to certify, and the node waits for its end, but not for long.
-    #[test]
-    fn a_coroner_that_runs_is_no_problem_until_it_has_ended() {
-        let (coroner, far) = pair();
-        let attendance = Attendance::By(coroner.clone());
-        let heard = || {
-            let mut bytes = [0; 64];
-            let count = (&far).read(&mut bytes).unwrap();
-            String::from_utf8_lossy(&bytes[..count]).into_owned()
-        };
-        assert_eq!(attendance.problem(), None);
-        assert!(attendance.register().unwrap().is_some());
-        assert_eq!(heard(), "\"Guard\"");
-        assert!(attendance.waive(), "it is told");
-        assert_eq!(heard(), "\"Dismiss\"");
-        let begun = Instant::now();
-        attendance.dismiss();
-        assert!(begun.elapsed() >= Duration::from_millis(500), "it has not ended");
-        assert_eq!(heard(), "\"Dismiss\"");
-        let is_full = (0..1_000_000).any(|_| !attendance.waive());
-        assert!(is_full, "its queue is full at some time, as it stands still");
-        let begun = Instant::now();
-        attendance.dismiss();
-        assert!(begun.elapsed() < Duration::from_secs(60) && !coroner.is_gone());
-        drop(far);
-        coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
-        assert_eq!(attendance.problem(), words("it has ended"));
-        assert!(attendance.waive(), "it certifies nothing any more");
-        assert!(attendance.register().unwrap().is_none(), "and needs to know of no guard");
-    }
-}
+mod tests;

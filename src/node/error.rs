@@ -23,8 +23,8 @@ pub enum StartError {
     Tls(#[from] BadFile),
     /// The address of this member cannot be listened on.
     #[error(
-        "cannot listen on {address}: {source}; is another process there, or is it another host's? After a crash with \
-         another data_dir, \"electd coroner {name}\" is there for at most 16 * lease: TERM ends it sooner"
+        "cannot listen on {address}: {source}; is another process there, or is it another host's? If a member died there, \
+         \"electd coroner\" leaves the address to a start by its user once its job has ended; TERM ends it sooner"
     )]
     Listen {
         /// The name of the member.
@@ -104,8 +104,9 @@ mod tests {
             (StartError::Tls(bad), "tls.ca /ca.pem: holds no certificate"),
             (
                 StartError::Listen { name: name(), address, source: lost() },
-                "cannot listen on 10.0.0.1:7100: no room; is another process there, or is it another host's? After a \
-                 crash with another data_dir, \"electd coroner a\" is there for at most 16 * lease: TERM ends it sooner",
+                "cannot listen on 10.0.0.1:7100: no room; is another process there, or is it another host's? If a member \
+                 died there, \"electd coroner\" leaves the address to a start by its user once its job has ended; TERM ends \
+                 it sooner",
             ),
             (
                 StartError::Hidden { name: name(), why: "it means loopback".to_owned() },

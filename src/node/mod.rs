@@ -2,7 +2,7 @@
 //! out the handle by which others see it.
 
 mod alerts;
-mod attendance;
+pub(crate) mod attendance;
 pub mod certificates;
 mod changed;
 pub mod checked;
@@ -194,6 +194,7 @@ impl Node {
         let socket = listen(config, own, address, &mut settings)?;
         let start = restored.incarnation;
         let attendance = attend((config, own), attended, &mut settings, start, &socket);
+        let attendance = attendance.map_err(StartError::Thread)?;
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
         let published = Arc::new(Published::new(&core, file, &sample, store.pace(), realtime));

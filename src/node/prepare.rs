@@ -100,7 +100,8 @@ pub fn own_address(config: &Config, own: &MemberConfig) -> Result<OwnAddress, St
     }
 }
 
-/// Listens, on the very sockets of the last node of this member if its coroner kept those: no dial is refused in between.
+/// Listens, on the very sockets of the last node of this member if its coroner kept those: no dial is refused in between. The
+/// coroner of another member leaves its sockets, too.
 /// The settings get the proof of the death of that node, if the coroner leaves it. The caller holds the lock of the state.
 pub fn listen(
     config: &Config,
@@ -110,7 +111,14 @@ pub fn listen(
 ) -> Result<OwnListener, StartError> {
     let Estate { listeners, certificate } = Estate::take(&config.state_dir(&own.name));
     settings.buried = certificate;
-    OwnListener::bind(address, NAMES, listeners).map_err(|source| {
+    let mut bound = OwnListener::bind(address.clone(), NAMES, listeners);
+    if bound.as_ref().is_err_and(|error| error.kind() == ErrorKind::AddrInUse) {
+        let Estate { listeners, certificate } =
+            Estate::take_at(&address.look_up(NAMES).unwrap_or_default());
+        settings.buried = settings.buried.or(certificate);
+        bound = OwnListener::bind(address, NAMES, listeners);
+    }
+    bound.map_err(|source| {
         let (name, address) = (own.name.clone(), own.listen.clone());
         StartError::Listen { name, address, source }
     })
@@ -118,32 +126,29 @@ pub fn listen(
 
 /// Starts the coroner of this incarnation, if it is to have one; the settings get the hash that the hello tells. Without
 /// a coroner the node works on, and its crash costs the others more time.
+///
+/// # Errors
+/// When the system draws no random numbers.
 pub fn attend(
     (config, own): (&Config, &MemberConfig),
     attended: Attended,
     settings: &mut Settings,
     incarnation: Incarnation,
     socket: &OwnListener,
-) -> Attendance {
+) -> io::Result<Attendance> {
     if attended == Attended::No {
-        return Attendance::Unasked;
+        return Ok(Attendance::Unasked);
     }
-    let started = draw().and_then(|secret| {
-        let certificate = DeathCertificate { member: own.id, incarnation, secret };
-        let listeners = socket.sockets().ok_or(ErrorKind::NotConnected)?;
-        let folder = config.state_dir(&own.name);
-        let coroner = Coroner::start(&folder, &certificate, &config.timing, &listeners)?;
-        settings.death = Some(certificate.hash(&config.cluster));
-        Ok(coroner)
+    let certificate = DeathCertificate { member: own.id, incarnation, secret: draw()? };
+    settings.death = Some(certificate.hash(&config.cluster));
+    let (folder, timing, listens) = (config.state_dir(&own.name), config.timing, socket.clone());
+    let attendance = Attendance::begin(move || {
+        let listeners = listens.sockets().ok_or(ErrorKind::NotConnected)?;
+        Coroner::start(&folder, &certificate, &timing, &listeners)
     });
-    match started {
-        Ok(coroner) => {
-            let moved = coroner.clone();
-            socket.on_move(move |listeners| moved.listens(listeners));
-            Attendance::By(coroner)
-        }
-        Err(error) => Attendance::Failed(error.to_string().into()),
-    }
+    let moved = attendance.on_move();
+    socket.on_move(move |listeners| moved(listeners));
+    Ok(attendance)
 }
 
 /// Draws what proves the death of this incarnation.

@@ -165,7 +165,7 @@ impl Watcher {
         sight.address = self.socket.look(&others(&list, own), &silent);
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
-        sight.coroner = self.attendance.problem();
+        sight.coroner = self.attendance.look();
         sight
     }
 

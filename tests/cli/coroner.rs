@@ -1,5 +1,7 @@
 //! The coroner alone: the test is the node that it attends, the guards of its jobs, those who dial, and the next node.
 
+mod left;
+
 use std::fs::{self, Permissions};
 use std::io::{ErrorKind, IoSlice, IoSliceMut, Read, Write};
 use std::mem::MaybeUninit;

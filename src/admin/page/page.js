@@ -18,7 +18,7 @@ const REMEDIES = {
   quorum_margin: "Bring the others back.",
   config_differs: "Give all members the same file; reload, or restart the nodes that the message names.",
   certificate: "Renew the certificate; docs/security.md says how.",
-  coroner: "Restart this node; until then a crash of it costs the lease. The message says why.",
+  coroner: "Until another coroner begins, a crash of this node costs the lease. The message says why, and what to do.",
   realtime: "Give the unit the limit that the message names; docs/operations.md says how.",
 };
 const EVENTS = [

@@ -120,8 +120,8 @@ fn a_job_that_does_not_begin_in_time_says_when_it_is_over() {
     let (sender, over) = bounded(1);
     let start = |words: &[&str]| {
         let sender = sender.clone();
-        let own = OwnNode::new(handle.clone(), Attendance::Unasked, &config.state_dir("a"));
-        flags(words).start(&config, "a", own, move || sender.send(()).unwrap()).unwrap()
+        let node = (handle.clone(), Attendance::Unasked);
+        flags(words).start(&config, "a", node, move || sender.send(()).unwrap()).unwrap()
     };
     assert!(start(&[]).is_none() && over.is_empty(), "there is nothing to run");
     let job = start(&["--wait", "0s", "--", "true"]).expect("it has a command");

@@ -121,7 +121,8 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, gives: true };
+    let (takes_clean, gives) = (true, true);
+    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives };
     assert_eq!(exec.hears(), welcome);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let leadership = node.handle().leadership().unwrap();
@@ -226,14 +227,16 @@ fn a_node_is_asked_in_its_own_process() {
     let leadership = own.leadership().expect("it leads");
     let changes = own.changes();
     assert!(leadership.is_valid() && !own.is_gone());
-    let mut hold = own.hold(LONG).expect("it leads on");
-    until("the leadership is held", || holding(&node) == 1);
-    let equipment = own.equip(&mut hold).unwrap();
-    let held = own.equip(&mut hold).unwrap_err().to_string();
-    assert!(held.ends_with("job.lock is held: another job has not ended"), "{held}");
-    drop(equipment);
-    drop(hold);
-    until("the leadership is not held", || holding(&node) == 0);
+    for is_clean in [true, false] {
+        let mut hold = own.hold(LONG).expect("it leads on");
+        until("the leadership is held", || holding(&node) == 1);
+        let equipment = own.equip(&mut hold).unwrap();
+        let held = own.equip(&mut hold).unwrap_err().to_string();
+        assert!(held.ends_with("job.lock is held: another job has not ended"), "{held}");
+        drop(equipment);
+        own.release(hold, is_clean);
+        until("the leadership is not held", || holding(&node) == 0);
+    }
     let told = logged(|| own.hand_over()).join("; ");
     let alone = handle.command(Command::Resign { to: None }, LONG).unwrap_err();
     assert_eq!(told, format!("WARN : this node leads on: {alone}"));
@@ -329,7 +332,7 @@ fn the_leadership_is_held_for_a_guard_that_the_coroner_cannot_know_only_if_nobod
     let folder = tempfile::tempdir().unwrap();
     let (coroner, far) = pair();
     far.set_nonblocking(true).unwrap();
-    let (state, attendance) = (folder.path().to_owned(), Attendance::By(coroner.clone()));
+    let (state, attendance) = (folder.path().to_owned(), Attendance::by(coroner.clone()));
     let attached = Attached::new(node.handle(), state, None, &[], attendance);
     let mut exec = Exec::of(&attached);
     exec.number().unwrap();

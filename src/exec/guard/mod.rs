@@ -21,6 +21,7 @@
 //! removes them when KILL is due, or immediately in a clean handover, since nothing needs time to end.
 
 mod ends;
+mod running;
 pub mod task;
 mod work;
 
@@ -28,10 +29,12 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
+use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::guarded::{GUARDED, become_command};
+use super::order::LastWord;
 use super::stderr::say;
 use super::tree;
 use ends::{Ended, Failed, GONE};
@@ -75,9 +78,12 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
         let _ = tree::kill_all(GONE, |_| false, |_, _| ());
     }
     // The lock of the job is held until this process ends: who finds it free can rely on this word.
-    if let Some(registered) = registered.filter(|_| is_clean && tree::is_childless()) {
+    let is_clean = is_clean && tree::is_childless();
+    if let Some(registered) = registered.filter(|_| is_clean) {
         registered.leave_clean();
     }
+    let last = if is_clean { LastWord::Clean } else { LastWord::Unclean };
+    let _ = send(io::stdin(), &[last.byte()], SendFlags::NOSIGNAL | SendFlags::DONTWAIT); // electd may have ended
     match ended {
         Ok(Ended::With(code)) => ExitCode::from(code),
         Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),

@@ -5,16 +5,14 @@
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Write};
 use std::mem::ManuallyDrop;
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitStatus, getpgid, kill_process_group, pidfd_open, pidfd_send_signal,
-};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, kill_process_group, pidfd_open};
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
@@ -26,6 +24,7 @@ use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE, refused};
+use super::running::Running;
 use super::task::Task;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
@@ -36,24 +35,6 @@ const REAPED: usize = 256;
 
 /// Between two looks at what KILL did not end, and /proc does not show.
 const PAUSE: Duration = Duration::from_millis(2);
-
-/// The command's own process.
-struct Running {
-    pid: Pid,
-    process: OwnedFd,
-}
-
-impl Running {
-    /// Signals this process and its process group, by two calls that need no look at anything else. It must not have
-    /// been reaped: its number names the group.
-    fn send(&self, signal: Signal) {
-        let _ = kill_process_group(self.pid, signal);
-        // It is in another group on a terminal. A second TERM would mean to end without order.
-        if signal == Signal::KILL || getpgid(Some(self.pid)) != Ok(self.pid) {
-            let _ = pidfd_send_signal(&self.process, signal);
-        }
-    }
-}
 
 /// A guard whose node leads.
 pub(super) struct Guard {
@@ -121,13 +102,13 @@ impl Guard {
             return Err(Failed::Late);
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
-        let pid = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
-        let running = |pid| {
+        let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
+        let running = |(pid, mark)| {
             let process = pidfd_open(pid, PidfdFlags::empty());
             let process = process.map_err(|error| refused("pidfd_open", error))?;
-            Ok::<_, io::Error>(Running { pid, process })
+            Ok::<_, io::Error>(Running { pid, process, mark })
         };
-        let command = pid.map(running).transpose()?;
+        let command = begun.map(running).transpose()?;
         Ok(Some(Guard {
             task,
             epoch: begin.epoch,
@@ -155,9 +136,10 @@ impl Guard {
         let was_ordered = self.ordered.is_some();
         let code = self.finish();
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
+        let is_all_gone = !self.is_marked();
         let ended =
             |forced| if forced && !was_ordered { Ended::ByDeadline } else { Ended::With(code) };
-        (forced.map(ended), is_cleaned && !self.leaves_address)
+        (forced.map(ended), is_all_gone && is_cleaned && !self.leaves_address)
     }
 
     /// Until the command has ended, or is to be killed. Tells whether it did not end by itself.
@@ -297,6 +279,12 @@ impl Guard {
             thread::sleep(PAUSE);
             let _ = self.kill_left(GONE);
         }
+        if self.is_marked() {
+            let _ = self.kill_left(GONE);
+        }
+        if let Some(Running { mark, .. }) = self.command.as_ref().filter(|_| self.is_marked()) {
+            say(&mark.strays());
+        }
         self.ended.unwrap_or_default() // none without a command
     }
 
@@ -311,7 +299,19 @@ impl Guard {
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
         ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
         while !self.reap() {}
+        // Nothing is below this process any more.
+        if self.is_marked()
+            && tree::is_childless()
+            && let Some(command) = &self.command
+        {
+            command.mark.kill_holders(timeout);
+        }
         left
+    }
+
+    /// Whether a process of the command may be left, wherever it is.
+    fn is_marked(&self) -> bool {
+        self.command.as_ref().is_some_and(|command| command.mark.is_held())
     }
 
     /// Runs the program that ends what the command began elsewhere, until it has ended or KILL has come.

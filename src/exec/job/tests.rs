@@ -276,7 +276,7 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
             tell.send(News::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
         }
         drop(tell);
-        let job = Job::start(&LIVES, &plan, &leads, equipment(), Some(gone)).unwrap();
+        let mut job = Job::start(&LIVES, &plan, &leads, equipment(), Some(gone)).unwrap();
         let ended = job.watch(&never(), &never()).unwrap();
         assert_eq!(ended, (Left::Nothing, JobEnd::ByItself(3)));
     }

@@ -11,7 +11,8 @@ use crate::node::logged::logged;
 fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
     let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
     let clock = clock.map(str::to_owned);
-    FromNode::Welcome { lock, addresses, clock, takes_failures, gives: true }
+    let (takes_clean, gives) = (takes_failures, true);
+    FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives }
 }
 
 /// What becomes of the connection to a node that says this first.
@@ -33,7 +34,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
         while let Ok(Some(word)) = words::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
-                FromExec::Ended => None,
+                FromExec::Clean | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
             hears.send(word).unwrap();
@@ -55,6 +56,23 @@ fn a_node_that_stands_back_is_not_asked_to_hand_over_as_well() {
     node.hand_over();
     let said = [FromExec::Hold { most_ms: 1000, takes: true }, FromExec::Ended, FromExec::Resign];
     assert_eq!(heard.try_iter().collect::<Vec<_>>(), said, "another command has run since");
+}
+
+/// Whoever says less leaves it open, and an older node takes no more.
+#[test]
+fn a_node_that_takes_it_learns_that_nothing_is_left_of_a_command() {
+    for (takes, is_clean, said) in [
+        (true, true, &[FromExec::Clean, FromExec::Ended][..]),
+        (true, false, &[FromExec::Ended]),
+        (false, true, &[FromExec::Ended]),
+    ] {
+        let (node, heard) = node(takes);
+        let hold = node.hold(Duration::from_secs(1)).unwrap();
+        node.release(hold, is_clean);
+        node.stand_back("code 3"); // an answer to this comes after all that was said before
+        let all: Vec<_> = heard.try_iter().collect();
+        assert_eq!(&all[1..all.len() - 1], said);
+    }
 }
 
 #[test]
@@ -89,6 +107,7 @@ fn what_a_node_says_first_is_kept() {
             clock: None,
             takes_failures: false,
             gives: false,
+            takes_clean: false,
         },
         FromNode::DoesNotLead,
     ];

@@ -291,7 +291,7 @@ fn a_takeover_and_the_end_of_an_order_are_seen_at_the_next_look() {
 
 #[test]
 fn a_problem_is_shown_and_told_from_its_begin_to_its_end() {
-    let mut watching = Watching::new(Attendance::Failed("no process is left".into()));
+    let mut watching = Watching::new(Attendance::failed("no process is left"));
     let kinds = [EventKind::Problem, EventKind::ProblemOver];
     let of = |told: Vec<(EventKind, String)>, begin: &str| {
         told.into_iter().filter(|(_, why)| why.starts_with(begin)).map(|(kind, _)| kind).collect()

@@ -9,6 +9,7 @@ mod container;
 mod firewall;
 mod jobs;
 mod process;
+mod renewed;
 mod restart;
 mod silent;
 mod versions;

@@ -3,11 +3,11 @@
 use std::fs;
 use std::net::{TcpListener, TcpStream};
 
-use rustix::process::{Signal, kill_process};
 use story::story;
 
 use super::process::sockets;
 use super::{Job, Manner, coroner, quick, slow, until_gone, until_gone_soon, until_replaced};
+use crate::jobs::coroner_of;
 use crate::support::{Cluster, DEADLINE, eventually};
 
 #[story]
@@ -98,23 +98,31 @@ fn a_coroner_whose_folder_is_removed_frees_the_port() {
     TcpListener::bind(node.address).unwrap();
 }
 
-/// The coroner waits to be asked in the folder that it works in.
+/// The coroner waits to be asked in the folder that it works in, and at its address by all others.
 #[story]
-fn a_start_with_other_data_after_a_crash_is_told_who_has_the_port() {
+fn a_start_with_other_data_or_of_another_member_gets_the_address_of_a_dead_one() {
     let cluster = Cluster::start_with(1, quick);
     cluster.agree_on(1);
     let (node, mut config) = (cluster.node(1), cluster.config().clone());
-    let last = coroner(node);
-    node.kill_9();
-    config["data_dir"] = "elsewhere".into();
-    fs::write(cluster.file(), config.to_string()).unwrap();
-    node.start();
-    assert_eq!(node.exit_code(), 71);
-    node.until_logged(&["cannot listen", "\"electd coroner node-1\"", "TERM ends it sooner"]);
-    kill_process(last, Signal::TERM).unwrap();
-    until_gone_soon(last);
-    node.start();
-    cluster.agree_on(1);
+    let port = node.address.port();
+    let listens = node.address.to_string();
+    for (data, name, listen) in [
+        ("elsewhere", "test", listens.clone()),
+        ("of-another", "another", listens),
+        ("everywhere", "another", format!("0.0.0.0:{port}")),
+    ] {
+        let last = coroner(node);
+        node.kill_9();
+        (config["data_dir"], config["cluster"]) = (data.into(), name.into());
+        config["members"][0]["listen"] = listen.into();
+        fs::write(cluster.file(), config.to_string()).unwrap();
+        node.start();
+        until_gone_soon(last);
+        node.until_logged(&["the coroner of a member that died here had"]);
+        eventually("it has a coroner of its own", || {
+            coroner_of(node.pid()).ok_or("none".to_owned())
+        });
+    }
     node.stop_term(); // or its coroner would wait
     assert_eq!(node.exit_code(), 0);
 }

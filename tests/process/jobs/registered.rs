@@ -6,15 +6,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::ExitStatus;
+use std::process::{Command, ExitStatus};
 
-use rustix::process::{Signal, kill_process};
+use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
-use super::attached::stop;
+use super::attached::{lives, stop};
 use super::setup::{Guard, LONG, Setup, text, until};
+use super::{children, only_child};
 use crate::support::network::inside;
-use crate::support::script::script;
+use crate::support::script::{in_pid_namespace, script};
 use crate::support::traced::Traced;
 use crate::support::{DEADLINE, Network, ensure, eventually, readable};
 
@@ -216,4 +217,33 @@ fn a_cleanup_goes_on_when_its_address_cannot_be_kept() {
     let mut said = String::new();
     line.read_to_string(&mut said).unwrap();
     assert_eq!((said.as_str(), text(folder.path(), "stderr").as_str()), ("c", why));
+}
+
+/// A process of a command that enters another PID namespace, and whose parent ends there, is a child of the first process of
+/// that namespace. It has the mark of the command all the same.
+#[story]
+fn a_process_that_left_all_that_is_below_the_guard_has_ended_before_its_last_word() {
+    let Some(elsewhere) = in_pid_namespace() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let first = format!("exec {elsewhere} sleep 1000");
+    let mut first = Command::new("sh").args(["-c", &first]).spawn().unwrap();
+    let namespace = eventually("the namespace has its first process", || {
+        only_child(Pid::from_child(&first)).ok_or("none".to_owned())
+    });
+    let script = format!(
+        "nsenter --pid=/proc/{namespace}/ns/pid sh -c '(sh -c \"while echo >>writes; do sleep 0.01; done\" &) ; \
+         until [ -s writes ]; do sleep 0.01; done'; exit 3"
+    );
+    let setup = Setup { script: &script, ..Setup::of("") };
+    let (mut guard, mut line) = begun(folder.path(), setup);
+    let mut said = String::new();
+    line.read_to_string(&mut said).unwrap();
+    let written = || fs::metadata(folder.path().join("writes")).unwrap().len();
+    let before = written();
+    assert_eq!(guard.end().code(), Some(3));
+    assert_eq!(said, "c");
+    let stray = children(namespace).find(|stray| lives(*stray));
+    assert_eq!((stray, written()), (None, before), "it has ended");
+    kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
+    first.wait().unwrap();
 }

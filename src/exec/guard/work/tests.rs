@@ -7,6 +7,7 @@ use std::sync::mpsc::channel;
 use rustix::process::getpid;
 
 use super::*;
+use crate::exec::mark::Mark;
 use crate::testing::within::within;
 
 const SECONDS: fn(u64) -> Duration = Duration::from_secs;
@@ -59,7 +60,8 @@ fn close(electd: &UnixStream) {
 /// This process in the place of a command: nothing here signals it.
 fn command() -> Option<Running> {
     let (pid, process) = (getpid(), pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
-    Some(Running { pid, process })
+    let (mark, _) = Mark::new().unwrap();
+    Some(Running { pid, process, mark })
 }
 
 /// This moment is so many seconds away, but for those that the test itself took.

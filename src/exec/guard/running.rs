@@ -1,0 +1,27 @@
+//! The command of a guard while it runs.
+
+use std::os::fd::OwnedFd;
+
+use rustix::process::{Pid, Signal, getpgid, kill_process_group, pidfd_send_signal};
+
+use super::super::mark::Mark;
+
+/// The command's own process.
+pub(super) struct Running {
+    pub pid: Pid,
+    pub process: OwnedFd,
+    /// What all of the command have.
+    pub mark: Mark,
+}
+
+impl Running {
+    /// Signals this process and its process group, by two calls that need no look at anything else. It must not have
+    /// been reaped: its number names the group.
+    pub fn send(&self, signal: Signal) {
+        let _ = kill_process_group(self.pid, signal);
+        // It is in another group on a terminal. A second TERM would mean to end without order.
+        if signal == Signal::KILL || getpgid(Some(self.pid)) != Ok(self.pid) {
+            let _ = pidfd_send_signal(&self.process, signal);
+        }
+    }
+}
