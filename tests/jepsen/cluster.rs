@@ -1,5 +1,6 @@
 //! The cluster of a round: its hosts, what they share, and what is noted of it.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::Child;
 use std::thread::sleep;
@@ -20,8 +21,8 @@ use crate::process::{End, KILLED};
 use crate::programs;
 use crate::pulse::Pulse;
 
-/// How an order may end: done, refused, nobody answers, or its host lost its power.
-const ENDS_OF_ORDERS: &[End] = &[0, 1, 69, KILLED];
+/// How an order may end: done, refused, nobody answers, to be tried again, or its host lost its power.
+const ENDS_OF_ORDERS: &[End] = &[0, 1, 69, 75, KILLED];
 
 /// A rule that was broken, and when.
 pub struct Broken {
@@ -52,6 +53,8 @@ pub struct Cluster<'p> {
     pub heals: Option<Instant>,
     /// Commands of an operator that have not ended.
     orders: Vec<(String, Child)>,
+    /// The members that were drained since all had to be drained at once, until one may be no more.
+    drained: Option<BTreeSet<String>>,
     /// Of the shortest and the longest timings that a reload may give.
     pub shortest: Bounds,
     pub longest: Bounds,
@@ -88,6 +91,7 @@ impl<'p> Cluster<'p> {
             flaps: None,
             heals: None,
             orders: Vec::new(),
+            drained: None,
             shortest,
             longest,
             network,
@@ -116,6 +120,7 @@ impl<'p> Cluster<'p> {
     pub fn turn(&mut self, counts: &mut Counts) {
         for host in &mut self.hosts {
             host.thaw(false);
+            host.make_writable(false);
             for process in host.all() {
                 match process.ended() {
                     Ok(Some(end)) => {
@@ -155,8 +160,24 @@ impl<'p> Cluster<'p> {
         }
     }
 
+    /// Orders all hosts to drain their members at once: one member stays. Returns whether it did: while a member may
+    /// still be undrained, nothing could be concluded.
+    pub fn drain_all(&mut self) -> bool {
+        let busy = self.orders.iter().any(|(title, _)| title.starts_with("undrain "));
+        if !busy {
+            self.drained = Some(BTreeSet::new());
+            for host in 0..self.hosts.len() {
+                self.order(host, &["drain"]);
+            }
+        }
+        !busy
+    }
+
     /// Gives an order as an operator does on this host.
     pub fn order(&mut self, host: usize, words: &[&str]) {
+        if words[0] == "undrain" {
+            self.undrained();
+        }
         let host = &self.hosts[host];
         let words = [words, &["--timeout", "10s"]].concat();
         let mut command = host.electd(&words, self.ledger.path());
@@ -165,12 +186,27 @@ impl<'p> Cluster<'p> {
         self.orders.push((format!("{} at {}", words.join(" "), host.name), child));
     }
 
+    /// From now on a member may be drained no more.
+    pub fn undrained(&mut self) {
+        self.drained = None;
+    }
+
     fn reap_orders(&mut self) {
         let (events, broken) = (&mut self.events, &mut self.broken);
+        let (drained, all) = (&mut self.drained, self.hosts.len());
         self.orders.retain_mut(|(title, child)| {
             let Some(status) = child.try_wait().expect("it is a child") else { return true };
             let end = status.code().unwrap_or(KILLED);
             events.add(format!("{title}: exit code {end}"));
+            if let Some(drained) = drained
+                && title.starts_with("drain ")
+                && end == 0
+            {
+                drained.insert(title.clone());
+                if drained.len() == all {
+                    broken.push(Broken::now("all members were drained at once".to_owned()));
+                }
+            }
             if !ENDS_OF_ORDERS.contains(&end) {
                 broken.push(Broken::now(format!("{title}: exit code {end}")));
             }

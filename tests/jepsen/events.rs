@@ -60,6 +60,8 @@ pub struct Counts {
     pub jobs: usize,
     /// Lines that the resource refused, as a later epoch had written.
     pub refused: usize,
+    /// Lines that were cut off, as their writer was killed.
+    pub torn: usize,
     /// Overlaps that docs/exec.md excepts: of a host that was frozen as a whole, and while the machine stood still.
     pub excepted: BTreeMap<&'static str, u32>,
     /// From a heal until all members agreed, and how long no job ran, in milliseconds.
@@ -74,7 +76,11 @@ impl fmt::Display for Counts {
         writeln!(to, "ends of processes: {}", list(&self.ends))?;
         writeln!(to, "{} leaderships, {} jobs started", self.leaderships, self.jobs)?;
         let excepted = list(&self.excepted);
-        writeln!(to, "{} late writes refused; excepted overlaps: {excepted}", self.refused)?;
+        let (refused, torn) = (self.refused, self.torn);
+        writeln!(
+            to,
+            "{refused} late writes refused, {torn} cut off; excepted overlaps: {excepted}"
+        )?;
         writeln!(to, "agreed after a heal: {}", spread(&self.agreed))?;
         write!(to, "without a job: {}", spread(&self.idle))
     }

@@ -25,6 +25,15 @@ const ALL: &[(&str, usize, Deed)] = &[
     ("power cut", 2, power_off),
     ("power cut of all", 1, power_off_all),
     ("TERM", 2, terminate),
+    ("removal of sockets", 3, |cluster, host| {
+        let removed = cluster.hosts[host].remove_sockets();
+        (removed > 0).then(|| format!("{removed}"))
+    }),
+    ("folder that cannot be written", 3, |cluster, host| {
+        let time = cluster.time(100, 8000);
+        well(cluster, host)?.make_read_only(time);
+        Some(format!("for {time:?}"))
+    }),
     ("cut", 4, |cluster, host| cut(cluster, |cluster| cluster.network.plug(host + 1, false))),
     ("cut outwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (own, other))),
     ("cut inwards", 2, |cluster, host| cut_ways(cluster, host, |own, other| (other, own))),
@@ -40,6 +49,9 @@ const ALL: &[(&str, usize, Deed)] = &[
         order(cluster, host, &["switchover", "--to", &to]).map(|_| format!("to {to}"))
     }),
     ("drain", 1, |cluster, host| order(cluster, host, &["drain"])),
+    ("drain of all at once", 2, |cluster, _| {
+        cluster.drain_all().then(|| "and all others".to_owned())
+    }),
     ("undrain", 2, |cluster, host| order(cluster, host, &["undrain"])),
     ("pause", 1, |cluster, host| order(cluster, host, &["pause", "--for", "5s"])),
     ("resume", 1, |cluster, host| order(cluster, host, &["resume"])),

@@ -1,7 +1,9 @@
 //! A host: a node and what is beside it, in a namespace of their own.
 
-use std::fs::File;
+use std::ffi::OsStr;
+use std::fs::{self, File};
 use std::net::UdpSocket;
+use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
@@ -22,6 +24,10 @@ const ENDS_OF_EXEC: &[End] = &[69, 76];
 /// What the leader's host holds in some rounds.
 const ADDRESS: &str = "10.0.0.99";
 
+/// Begins a program with an own folder in place of a node's state folder, in which the control socket is the node's.
+const APART: &str = "until [ -d $1 ]; do sleep 0.01; done; mkdir -p $2; mount --bind $1 $2; mount -t tmpfs tmpfs $1; ln -s $2/control.sock $1/control.sock; \
+                     shift 2; exec \"$@\"";
+
 /// Processes that are stopped by SIGSTOP.
 struct Frozen {
     pids: Vec<Pid>,
@@ -38,6 +44,8 @@ pub struct Host {
     pub node: Process,
     pub execs: Vec<Process>,
     frozen: Option<Frozen>,
+    /// Until when its state folder cannot be written, if it cannot be now.
+    read_only: Option<Instant>,
     /// When the whole host was frozen.
     pub excepted: Vec<(u64, u64)>,
 }
@@ -53,6 +61,7 @@ impl Host {
             execs: (1..=plan.execs).map(exec).collect(),
             name,
             frozen: None,
+            read_only: None,
             excepted: Vec::new(),
         }
     }
@@ -76,7 +85,7 @@ impl Host {
         }
         for at in 0..self.execs.len() {
             if self.execs[at].is_due() {
-                let mut command = self.electd(&["exec"], ledger);
+                let mut command = self.electd_in(plan.apart, &["exec"], ledger);
                 if plan.restarts {
                     command.args(["--restart", "always"]);
                 }
@@ -95,7 +104,19 @@ impl Host {
 
     /// A command of electd about this node, whose output goes to the log of this host.
     pub fn electd(&self, words: &[&str], ledger: &Path) -> Command {
-        let mut command = Command::new(programs::electd());
+        self.electd_in(false, words, ledger)
+    }
+
+    /// The same, in a mount namespace of its own if `apart`.
+    fn electd_in(&self, apart: bool, words: &[&str], ledger: &Path) -> Command {
+        let mut command = if apart {
+            let mut command = Command::new("unshare");
+            command.args(["--mount", "sh", "-ec", APART, "sh"]).args([self.state(), self.outer()]);
+            command.arg(programs::electd());
+            command
+        } else {
+            Command::new(programs::electd())
+        };
         command.arg(words[0]).arg("--config").arg(self.folder.join("cluster.json"));
         command.args(["--node", &self.name]).args(&words[1..]).env(job::LEDGER, ledger);
         for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN", "RUST_LOG"] {
@@ -106,6 +127,35 @@ impl Host {
         let same = log.try_clone().expect("it is open");
         command.stdin(Stdio::null()).stdout(same).stderr(log);
         command
+    }
+
+    /// Where the real state folder is mounted for what lives in another mount namespace.
+    fn outer(&self) -> PathBuf {
+        self.folder.join(format!("outer-{}", self.name))
+    }
+
+    /// Nothing can be written to the state folder for a while: a file system that cannot be written covers it.
+    pub fn make_read_only(&mut self, time: Duration) {
+        if self.read_only.is_none() {
+            let state = self.state();
+            mount(&["--bind".as_ref(), state.as_ref(), state.as_ref()]);
+            mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_ref()]);
+        }
+        self.read_only = Some(Instant::now() + time);
+    }
+
+    /// Lets it be written again, if the time is over or `anyway`.
+    pub fn make_writable(&mut self, anyway: bool) {
+        if self.read_only.take_if(|until| anyway || *until <= Instant::now()).is_some() {
+            said(Command::new("umount").arg("--lazy").arg(self.state()));
+        }
+    }
+
+    /// Removes the sockets in the state folder, as a cleaner of old files does.
+    pub fn remove_sockets(&self) -> usize {
+        let entries = fs::read_dir(self.state()).into_iter().flatten().flatten();
+        let sockets = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_socket()));
+        sockets.filter(|entry| fs::remove_file(entry.path()).is_ok()).count()
     }
 
     pub fn log(&self) -> PathBuf {
@@ -188,6 +238,15 @@ impl Host {
             self.excepted.extend(frozen.whole.map(|begin| (begin, now())));
         }
     }
+}
+
+fn mount(words: &[&OsStr]) {
+    said(Command::new("mount").args(words));
+}
+
+fn said(command: &mut Command) {
+    let output = command.output().expect("the program is there");
+    assert!(output.status.success(), "{command:?}: {}", String::from_utf8_lossy(&output.stderr));
 }
 
 /// Signals processes, which may have ended.

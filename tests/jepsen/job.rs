@@ -42,6 +42,8 @@ const EVERY: Duration = Duration::from_millis(2);
 pub const BEGIN: &str = "begin";
 pub const LIVES: &str = "lives";
 pub const BARRED: &str = "barred";
+/// The last word of a line that is whole.
+pub const END: &str = "end";
 
 /// The arguments of a job.
 pub fn draw(random: &mut Random, slot: usize) -> [String; 3] {
@@ -107,7 +109,8 @@ impl Writer {
     }
 
     fn write(&mut self, what: &str) {
-        let line = format!("{} {} {what}\n", now(), self.own);
+        // What a process writes while it is killed may be cut off anywhere: the next line begins a line of its own.
+        let line = format!("\n{} {} {what} {END}\n", now(), self.own);
         self.ledger.write_all(line.as_bytes()).expect("the ledger can be written");
     }
 

@@ -21,6 +21,7 @@ pub fn judge(cluster: &mut Cluster<'_>, counts: &mut Counts) -> Vec<Broken> {
     let mut broken: Vec<Broken> = cluster.broken.drain(..).collect();
     cluster.ledger.read();
     counts.jobs += cluster.ledger.begun;
+    counts.torn += cluster.ledger.torn;
     let leaders = leaders(cluster);
     counts.leaderships += leaders.len();
     broken.extend(defects(cluster).into_iter().map(Broken::now));

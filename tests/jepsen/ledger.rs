@@ -7,7 +7,7 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use crate::job::{BARRED, BEGIN};
+use crate::job::{BARRED, BEGIN, END};
 
 /// From its first line to its last a process lived for certain.
 struct Span {
@@ -48,6 +48,8 @@ pub struct Ledger {
     pub findings: Vec<Finding>,
     pub begun: usize,
     pub refused: usize,
+    /// Lines that were cut off, as their writer was killed.
+    pub torn: usize,
 }
 
 impl Ledger {
@@ -56,8 +58,8 @@ impl Ledger {
         let path = folder.join("ledger");
         File::create(&path).expect("a file can be made");
         let (spans, latest) = (BTreeMap::new(), BTreeMap::new());
-        let findings = Vec::new();
-        Ledger { path, read: 0, spans, latest, accepted: None, findings, begun: 0, refused: 0 }
+        let (findings, accepted) = (Vec::new(), None);
+        Ledger { path, read: 0, spans, latest, accepted, findings, begun: 0, refused: 0, torn: 0 }
     }
 
     pub fn path(&self) -> &Path {
@@ -71,8 +73,13 @@ impl Ledger {
         file.read_to_string(&mut text).expect("it can be read");
         let whole = text.rfind('\n').map_or(0, |end| end + 1); // the last line may be half written
         self.read += whole as u64;
-        for line in text[..whole].lines() {
-            self.take(line).unwrap_or_else(|| panic!("a line of something else: {line}"));
+        for line in text[..whole].lines().filter(|line| !line.is_empty()) {
+            match line.strip_suffix(END) {
+                Some(line) => {
+                    self.take(line).unwrap_or_else(|| panic!("a line of something else: {line}"));
+                }
+                None => self.torn += 1,
+            }
         }
     }
 

@@ -38,8 +38,9 @@ mod http;
 mod network;
 
 use std::env;
+use std::os::unix::process::CommandExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -49,6 +50,9 @@ use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use events::Counts;
 use plan::Plan;
 use round::Outcome;
+
+/// The variable of a process that has a mount namespace of its own.
+const APART: &str = "JEPSEN_APART";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = env::args().skip(1).collect();
@@ -62,6 +66,13 @@ fn main() -> ExitCode {
         println!("nothing to do: `make jepsen MINUTES=10` runs it for ten minutes");
         return ExitCode::SUCCESS;
     };
+    if env::var_os(APART).is_none() {
+        // What it mounts is seen by nobody else, and goes with it.
+        let own = env::current_exe().expect("it has a path");
+        let error = Command::new("unshare").arg("--mount").arg(own).env(APART, "1").exec();
+        eprintln!("it needs root, and `unshare` of util-linux: {error}");
+        return ExitCode::from(2);
+    }
     if let Err(missing) = network::Network::make(1) {
         eprintln!("it needs root, and `ip` and `bridge` of iproute2: {missing}");
         return ExitCode::from(2);

@@ -29,6 +29,9 @@ pub struct Plan {
     pub execs: usize,
     /// Whether each node holds an address while it leads.
     pub address: bool,
+    /// Whether each `exec` lives in a mount namespace of its own, where the state folder has the control socket and
+    /// nothing else, as in a container.
+    pub apart: bool,
     /// Whether `exec` starts its command again; otherwise this program starts `exec` again.
     pub restarts: bool,
     pub stop_after: Duration,
@@ -66,6 +69,7 @@ impl Plan {
             restarts: pick(2) == 0,
             stop_after: Duration::from_millis(100 + pick(900)),
             phases: 2,
+            apart: execs > 0 && pick(3) == 0,
         }
     }
 
@@ -113,10 +117,11 @@ impl fmt::Display for Plan {
             (false, _) => "",
         };
         let execs = self.execs;
+        let apart = if self.apart { " in other mount namespaces" } else { "" };
         let restart = if self.restarts && execs > 0 { " --restart always" } else { "" };
         write!(
             to,
-            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{restart}",
+            "{}, {quorum}, {} voters, {tls}, preempt {}, failure {:?}, jobs by {run}{execs} exec{apart}{restart}",
             self.algorithm.name(),
             self.voters,
             self.preempt,

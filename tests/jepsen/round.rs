@@ -76,6 +76,7 @@ fn heal(cluster: &mut Cluster<'_>) {
     cluster.heal_network();
     for host in &mut cluster.hosts {
         host.thaw(true);
+        host.make_writable(true);
         for process in host.all() {
             process.stay_down(Duration::ZERO);
         }
@@ -86,6 +87,7 @@ fn heal(cluster: &mut Cluster<'_>) {
 fn settle(cluster: &mut Cluster<'_>, counts: &mut Counts, stop: &AtomicBool) -> Result<(), String> {
     let bound = cluster.longest.failover + SLACK;
     let begin = Instant::now();
+    cluster.undrained();
     let mut undrained = vec![false; cluster.hosts.len()];
     let all_are_up = |cluster: &mut Cluster<'_>| {
         for (host, undrained) in cluster.hosts.iter().zip(&mut undrained) {

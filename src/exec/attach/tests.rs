@@ -73,9 +73,10 @@ impl Exec {
 
     /// The descriptors that come with the leave to begin a command, or what is said instead. It was told the leadership.
     fn takes(&mut self) -> Result<Vec<OwnedFd>, FromNode> {
+        // The leadership may have been renewed by now.
+        let (mut text, mut all) = (self.lines.buffer().to_vec(), Vec::new());
+        self.lines.consume(text.len());
         words::write(&self.stream, &FromExec::Hold { most_ms: 1000, takes: true }).unwrap();
-        assert!(self.lines.buffer().is_empty(), "what is read there has lost its descriptors");
-        let (mut text, mut all) = (Vec::new(), Vec::new());
         loop {
             let mut bytes = [0; 4096];
             let Received { count, given } = passing::receive_all(&self.stream, &mut bytes).unwrap();
@@ -294,7 +295,7 @@ fn a_process_is_told_why_its_command_cannot_begin() {
     exec.number().unwrap();
     let FromNode::Leads { .. } = exec.hears() else { panic!("it leads") };
     let why = format!(
-        "cannot lock {}: Is a directory (os error 21)",
+        "cannot lock {}: it is a folder, not a regular file",
         folder.path().join("exec-1.lock").display()
     );
     assert_eq!(exec.takes().unwrap_err(), FromNode::Unable(why));

@@ -42,37 +42,6 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     assert!(news.is_empty(), "it ended in time");
 }
 
-/// Its number would be kept for ever, each time that a job cannot begin.
-#[test]
-fn a_guard_for_which_there_is_no_thread_is_not_left_behind() {
-    use rustix::process::{Resource, Rlimit, WaitOptions, getrlimit, setrlimit, wait};
-
-    let this = "exec::ready::tests::a_guard_for_which_there_is_no_thread_is_not_left_behind";
-    if alone(this).is_some() {
-        return;
-    }
-    let usual = getrlimit(Resource::As);
-    let with = |room: u64| {
-        let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: u64 = pages.split(' ').next().unwrap().parse().unwrap();
-        setrlimit(Resource::As, Rlimit { current: Some(pages * 4096 + room), ..usual }).unwrap();
-        let ready = Ready::start(&plan());
-        setrlimit(Resource::As, usual).unwrap();
-        ready
-    };
-    let mut failures = 0;
-    let ready = (1..100).find_map(|step| {
-        let ready = with(step * 16 * 1024).ok();
-        if ready.is_none() {
-            failures += 1;
-            assert!(wait(WaitOptions::NOHANG).is_err(), "no child is left in step {step}");
-        }
-        ready
-    });
-    assert!(failures > 0, "there was room for a stack from the start");
-    ready.expect("so much is enough").dismiss();
-}
-
 /// The test that is a guard, where this program is started with its name alone.
 pub const GUARD: &str = "exec::ready::tests::a_guard_ends_as_its_test_wants";
 
