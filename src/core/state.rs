@@ -38,7 +38,6 @@ pub struct State {
     /// The epochs and rounds that it knows.
     pub(super) epochs: Epochs,
     pub(super) detector: Detector,
-    /// Who went away lately.
     pub(super) departures: Departures,
     pub(super) timers: TimerTable,
     pub(super) records: Records,

