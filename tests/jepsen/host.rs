@@ -21,6 +21,9 @@ use crate::programs;
 /// Without a node, or when its leadership ends, `exec` ends with these codes.
 const ENDS_OF_EXEC: &[End] = &[69, 76];
 
+/// A node that begins ends with this code where it cannot write its state.
+const CANNOT_WRITE: End = 73;
+
 /// What the leader's host holds in some rounds.
 const ADDRESS: &str = "10.0.0.99";
 
@@ -82,6 +85,9 @@ impl Host {
             }
             let home = self.home.clone();
             self.node.start(command, |command| inside(&home, || command.spawn()));
+            if self.read_only.is_some() {
+                self.node.expect(CANNOT_WRITE);
+            }
         }
         for at in 0..self.execs.len() {
             if self.execs[at].is_due() {
@@ -142,6 +148,9 @@ impl Host {
             mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_ref()]);
         }
         self.read_only = Some(Instant::now() + time);
+        if self.node.is_young() {
+            self.node.expect(CANNOT_WRITE);
+        }
     }
 
     /// Lets it be written again, if the time is over or `anyway`.

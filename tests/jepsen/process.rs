@@ -76,12 +76,17 @@ impl Process {
     /// Tells it to end within a time.
     pub fn stop(&mut self, signal: Signal, timeout: Duration) {
         if self.pid().is_some() {
-            if self.started.elapsed() < DEAF {
+            if self.is_young() {
                 self.expect(-signal.as_raw());
             }
             self.signal(signal);
             self.until = Some(Instant::now() + timeout);
         }
+    }
+
+    /// Whether it may not have begun its work yet.
+    pub fn is_young(&self) -> bool {
+        self.started.elapsed() < DEAF
     }
 
     pub fn is_stopping(&self) -> bool {
