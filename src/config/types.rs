@@ -199,7 +199,7 @@ impl Config {
     }
 
     /// The hosts by which the admin addresses are asked, by this file.
-    pub(crate) fn admin_hosts(&self) -> impl Iterator<Item = &str> {
+    pub fn admin_hosts(&self) -> impl Iterator<Item = &str> {
         let listed = self.members.iter();
         let listed = listed.flat_map(|member| [Some(&member.address), member.admin.as_ref()]);
         let listed = listed.flatten();

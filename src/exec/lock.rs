@@ -91,7 +91,8 @@ pub(super) fn is_free(file: &File) -> io::Result<bool> {
     }
 }
 
-fn is_path_free(path: &Path) -> io::Result<bool> {
+/// Whether the lock at this path is free.
+fn look(path: &Path) -> io::Result<bool> {
     match file::open(path) {
         Ok(file) => is_free(&file),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
@@ -107,7 +108,7 @@ fn is_path_free(path: &Path) -> io::Result<bool> {
 pub fn await_free(state: &Path, timeout: Duration) -> io::Result<Option<PathBuf>> {
     let begin = Instant::now();
     for lock in all(state)? {
-        while !is_path_free(&lock)? {
+        while !look(&lock)? {
             if begin.elapsed() > timeout {
                 return Ok(Some(lock));
             }
@@ -155,12 +156,10 @@ mod tests {
     fn a_lock_that_is_not_there_is_free_and_one_that_cannot_be_looked_at_is_not() {
         let folder = tempfile::tempdir().unwrap();
         let file = path(folder.path());
-        assert!(
-            is_path_free(&file).unwrap() && await_free(&file, Duration::ZERO).unwrap().is_none()
-        );
+        assert!(look(&file).unwrap() && await_free(&file, Duration::ZERO).unwrap().is_none());
         fs::write(&file, "").unwrap();
-        assert!(is_path_free(&file).unwrap());
-        assert!(is_path_free(&file.join("deeper")).is_err());
+        assert!(look(&file).unwrap());
+        assert!(look(&file.join("deeper")).is_err());
         assert!(await_free(&file, Duration::ZERO).is_err(), "the folder is a file");
         assert!(take(&file.join("deeper")).is_err());
         let first = folder.path().join("first");
@@ -174,12 +173,12 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let (lock, other) = (path(folder.path()), folder.path().join("other"));
         symlink(&other, &lock).unwrap();
-        assert!(take(&lock).is_err() && is_path_free(&lock).is_err());
+        assert!(take(&lock).is_err() && look(&lock).is_err());
         fs::write(&other, "theirs").unwrap();
-        assert!(take(&lock).is_err() && is_path_free(&lock).is_err());
+        assert!(take(&lock).is_err() && look(&lock).is_err());
         fs::remove_file(&lock).unwrap();
         let made = std::process::Command::new("mkfifo").arg(&lock).status().unwrap();
-        assert!(made.success() && take(&lock).is_err() && is_path_free(&lock).is_err());
+        assert!(made.success() && take(&lock).is_err() && look(&lock).is_err());
         fs::remove_file(&lock).unwrap();
         let held = take(&lock).unwrap();
         assert_eq!(held.metadata().unwrap().permissions().mode() & 0o777, 0o600);

@@ -173,7 +173,7 @@ fn a_recording_leaves_room_for_the_state() {
         let words = "a recording cannot be written: it takes ";
         ensure(log.contains(words) && log.contains("left for the state"), || log.clone())
     });
-    assert_eq!(left(&node.state()), [PathBuf::new(); 0]);
+    assert_eq!(left(&node.state()), Vec::<PathBuf>::new());
     assert_eq!(fs::read_dir(node.state().join(FOLDER)).unwrap().count(), 0, "nor a part of one");
     // What this member votes is stored.
     cluster.node(3).kill_9();
