@@ -4,7 +4,7 @@
 //! processes. The guard has no lock and no address, and the process that becomes the command has not
 //! begun: when electd dies, both end.
 
-use std::io;
+use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
@@ -98,13 +98,19 @@ impl Ready {
         self.news.is_empty()
     }
 
-    /// Orders it to begin, as the node leads; the caller has set its alarms. Fails if the guard was
-    /// killed.
+    /// Orders it to begin, as the node leads; the caller has set its alarms.
+    ///
+    /// # Errors
+    /// If the guard was killed.
     pub fn begin(self, leadership: &Leadership, equipment: &Equipment) -> io::Result<Ready> {
         leadership.tell(&self.alarms);
         let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
-        begin.send(&self.line, &self.alarms, equipment)?;
-        Ok(self)
+        match begin.send(&self.line, &self.alarms, equipment) {
+            Err(error) if error.kind() == ErrorKind::BrokenPipe => {
+                Err(io::Error::other("its guard was killed before it began"))
+            }
+            sent => sent.map(|()| self),
+        }
     }
 
     /// It is not needed: waits until it is gone.
