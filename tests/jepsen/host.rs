@@ -24,6 +24,9 @@ const ENDS_OF_EXEC: &[End] = &[69, 76];
 /// A node that begins ends with this code where it cannot write its state.
 const CANNOT_WRITE: End = 73;
 
+/// How long a node may take until it has its state and its address: a coroner may have that.
+const BEGINS: Duration = Duration::from_secs(5);
+
 /// What the leader's host holds in some rounds.
 const ADDRESS: &str = "10.0.0.99";
 
@@ -148,7 +151,7 @@ impl Host {
             mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_ref()]);
         }
         self.read_only = Some(Instant::now() + time);
-        if self.node.is_young() {
+        if self.node.is_younger_than(BEGINS) {
             self.node.expect(CANNOT_WRITE);
         }
     }

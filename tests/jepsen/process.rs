@@ -76,7 +76,7 @@ impl Process {
     /// Tells it to end within a time.
     pub fn stop(&mut self, signal: Signal, timeout: Duration) {
         if self.pid().is_some() {
-            if self.is_young() {
+            if self.is_younger_than(DEAF) {
                 self.expect(-signal.as_raw());
             }
             self.signal(signal);
@@ -84,9 +84,8 @@ impl Process {
         }
     }
 
-    /// Whether it may not have begun its work yet.
-    pub fn is_young(&self) -> bool {
-        self.started.elapsed() < DEAF
+    pub fn is_younger_than(&self, age: Duration) -> bool {
+        self.started.elapsed() < age
     }
 
     pub fn is_stopping(&self) -> bool {
