@@ -39,7 +39,7 @@ pub struct Hello {
     pub round: Epoch,
     /// The sender's member list: a receiver that was away need not know the sender.
     pub list: Arc<MemberList>,
-    /// Who went away lately, as far as the sender knows: the receiver may have been away itself.
+    /// The members that went away lately, as far as the sender knows: the receiver may have been away itself.
     pub departures: Vec<Departure>,
 }
 

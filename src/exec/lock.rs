@@ -24,7 +24,7 @@ const FILE: &str = "job.lock";
 const EXEC: &str = "exec-";
 const END: &str = ".lock";
 
-/// Who may do what with such a file.
+/// The mode of such a file: it is for the user of the node alone.
 const MODE: u32 = 0o600;
 
 /// Between two looks at a lock that another process holds.
@@ -46,7 +46,7 @@ pub(super) fn take(path: &Path) -> io::Result<File> {
         Err(error) if error.kind() == ErrorKind::ReadOnlyFilesystem && path.exists() => {}
         Err(error) => return Err(unable(error)),
     }
-    lock(file::open(path).map_err(unable)?, path)
+    take_made(path)
 }
 
 /// A file of an older version.
@@ -54,13 +54,10 @@ fn restrict(file: &File) {
     let _ = file.set_permissions(Permissions::from_mode(MODE)); // another user's stays as it is
 }
 
-/// Takes the lock of a file that another process has made.
+/// Takes the lock of a file that is there.
 pub(super) fn take_made(path: &Path) -> io::Result<File> {
     let unable = |error| io::Error::other(format!("cannot lock {}: {error}", path.display()));
-    lock(file::open(path).map_err(unable)?, path)
-}
-
-fn lock(file: File, path: &Path) -> io::Result<File> {
+    let file = file::open(path).map_err(unable)?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => {

@@ -1,5 +1,5 @@
-//! Who comes and goes, as members say in their hellos: whoever will not be voted for is not waited for, so all members
-//! judge alike, and the member that comes and goes too.
+//! The members that come and go, as others report in their hellos: whoever will not be voted for is not waited for, so all
+//! members judge alike, and the member that comes and goes too.
 
 use std::time::Duration;
 
