@@ -133,7 +133,7 @@ class Host:
 
     def cable(self, carries):
         """Whether the switch carries what this host sends and gets. The host sees no difference."""
-        sh("ip", "-n", self.network.switch, "link", "set", f"port{self.number}", "type", "bridge_slave", "state", "3" if carries else "0")
+        sh("bridge", "-n", self.network.switch, "link", "set", "dev", f"port{self.number}", "state", "3" if carries else "0")
 
     def inside(self, *words):
         return ["nsenter", f"--target={self.init}", "--root", "--mount", "--uts", "--ipc", "--pid", "--net", "env", "-C", HERE, *words]
