@@ -103,7 +103,7 @@ def leader(network):
 
 
 def followers(host):
-    return query(host, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming'")
+    return query(host, "SELECT count(*) FROM pg_stat_replication WHERE state = 'streaming' AND application_name IN ('a', 'b', 'c')")
 
 
 def fault(kind, host):
@@ -138,6 +138,7 @@ def main():
 def judge(network, faults):
     begin(network)
     first = whole(network)
+    wait("its epoch", lambda: query(first, "SELECT epoch FROM electd"))
     assert query(first, "CREATE ROLE app LOGIN; CREATE TABLE numbers (number int PRIMARY KEY);"
                  "GRANT ALL ON numbers, electd TO app") == ""
     # One through HAProxy, and one for each host, which tries it whoever leads.
