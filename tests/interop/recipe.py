@@ -1,0 +1,164 @@
+"""Types a page of examples/ on hosts of namespaces, and harms the host that leads while clients write."""
+
+import os
+import select
+import subprocess
+import sys
+import threading
+import time
+
+from hosts import HERE, Network, commands, missing, wait
+
+KINDS = ["power", "freeze", "cut", "kill", "switchover"]
+
+
+def begin(name, needed):
+    """The program, the page, and how many faults: `NAME.py ELECTD [FAULTS]`. Ends with 75 if something is missing."""
+    lacking = missing(*needed, "ip", "bridge", "unshare", "nsenter", "setpriv")
+    if lacking or os.geteuid():
+        print(f"missing  {', '.join(lacking) or 'root'}: the recipe examples/{name}")
+        sys.exit(75)
+    return sys.argv[1], f"{HERE}/examples/{name}/README.md", int(sys.argv[2]) if len(sys.argv) > 2 else 4
+
+
+class Recipe:
+    """The commands of a page, on the hosts that its blocks name: `on a and b`, `on every host`, `where the application runs`.
+
+    What runs for ever, by one of the words of `services`, is started again when it ends, as systemd does."""
+
+    def __init__(self, network, page, members, services, ignored=("apt-get", "systemctl")):
+        self.network, self.members = network, members
+        self.services = {name: [] for name in network.hosts}
+        for place, block in commands(page):
+            block = "".join(line for line in block.splitlines(True) if not line.startswith(ignored))
+            for name in self.places(place):
+                if any(word in block for word in services):
+                    self.services[name].append(block)
+                elif block:
+                    network[name].run("sh", "-ec", block)
+        # The page says so in words: how files come to other hosts is not its business.
+        file = network[members[0]].run("cat", "/etc/electd/cluster.json")
+        for name in members[1:]:
+            subprocess.run(network[name].inside("sh", "-c", "cat >/etc/electd/cluster.json"), input=file, text=True, check=True)
+        for name in network.hosts:
+            self.serve(name)
+
+    def places(self, place):
+        if place == "where the application runs":
+            return [name for name in self.network.hosts if name not in self.members]
+        if place == "on every host":
+            return self.members
+        return place.removeprefix("on ").split(" and ")
+
+    def serve(self, name):
+        for block in self.services[name]:
+            self.network[name].start("sh", "-c", f"while :; do {block}\nsleep 1; done")
+
+    def leader(self):
+        """The host that leads, as one of them says."""
+        for host in (self.network[name] for name in self.members):
+            if host.init and (name := host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False)):
+                return self.network[name]
+        return None
+
+    def harm(self, kind, host, to):
+        """Harms a host, and returns what mends it."""
+        if kind == "power":
+            host.off()
+            return lambda: (host.on(), self.serve(host.name))
+        if kind == "freeze":
+            host.freeze()
+            return host.thaw
+        if kind == "cut":
+            host.cable(False)
+            return lambda: host.cable(True)
+        if kind == "kill":
+            host.signal(9, host.named("electd run"))
+        if kind == "switchover":
+            host.run("electd", "switchover", "--to", to, check=False)
+        return lambda: None
+
+
+class Lines:
+    """The lines of a pipe, one a call. Silence of three seconds is an error, as is the end."""
+
+    def __init__(self, pipe):
+        self.pipe, self.read = pipe, b""
+
+    def __call__(self):
+        while b"\n" not in self.read:
+            found = os.read(self.pipe, 65536) if select.select([self.pipe], [], [], 3)[0] else b""
+            if not found:
+                raise OSError("no answer")
+            self.read += found
+        line, self.read = self.read.split(b"\n", 1)
+        return line.decode()
+
+
+class Writer(threading.Thread):
+    """Writes numbers by a client that reads lines, and keeps which were acknowledged: sent when, acknowledged when, number,
+    epoch."""
+
+    def __init__(self, host, number, client, line, answer):
+        """`line` makes a command of a number; `answer` reads, by a function, the epoch of an acknowledgement, or raises."""
+        super().__init__(daemon=True)
+        self.host, self.number, self.client, self.line, self.answer = host, number * 10_000_000, client, line, answer
+        self.acknowledged, self.ended = [], False
+        self.start()
+
+    def run(self):
+        while not self.ended:
+            client = subprocess.Popen(self.host.inside(*self.client), stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                      stderr=subprocess.STDOUT, bufsize=0)
+            read = Lines(client.stdout.fileno())
+            try:
+                while not self.ended:
+                    self.number += 1
+                    sent = time.monotonic()
+                    client.stdin.write(f"{self.line(self.number)}\n".encode())
+                    epoch = self.answer(read)
+                    self.acknowledged.append((sent, time.monotonic(), self.number, epoch))
+            except (OSError, ValueError, IndexError):
+                pass
+            client.kill()
+            client.wait()
+            client.stdin.close()
+            client.stdout.close()
+            time.sleep(0.05)
+
+    def end(self):
+        self.ended = True
+        self.join(10)
+        return self.acknowledged
+
+
+def two_at_once(acknowledged):
+    """The writes that were sent when a later epoch had acknowledged one, and were acknowledged in an earlier epoch."""
+    first = {}
+    for _, at, _, epoch in acknowledged:
+        first[epoch] = min(at, first.get(epoch, at))
+    return [write for write in acknowledged if any(epoch > write[3] and at < write[0] for epoch, at in first.items())]
+
+
+def disturb(recipe, writer, faults, whole):
+    """Harms the host that `whole` says, when all is well, once for each fault. Says how long nothing was acknowledged."""
+    outages = []
+    for turn in range(faults):
+        kind = KINDS[turn % len(KINDS)]
+        host, to = whole()
+        before = len(writer.acknowledged)
+        wait("writes", lambda: len(writer.acknowledged) > before + 20)
+        start, epoch = time.monotonic(), writer.acknowledged[-1][3]
+        mend = recipe.harm(kind, host, to)
+        wait(f"writes in a later epoch, after {kind} of {host.name}", lambda: writer.acknowledged[-1][3] > epoch)
+        mend()
+        times = [start] + [at for _, at, _, _ in writer.acknowledged if at > start]
+        outages.append(max(after - before for before, after in zip(times, times[1:])))
+        print(f"{turn + 1}: {kind} of {host.name}: {outages[-1]:.2f} s without a write", flush=True)
+    whole()
+    return sorted(outages)
+
+
+def figures(outages):
+    """A line of the page."""
+    return f"nothing written for {outages[len(outages) // 2]:.2f} s in the median of {len(outages)}, {outages[-1]:.2f} s at most"
