@@ -45,13 +45,13 @@ class Host:
         port = f"port{self.number}"
         sh("ip", "netns", "add", self.space)
         sh("ip", "-n", self.space, "link", "add", "eth0", "type", "veth", "peer", "name", port, "netns", self.network.switch)
-        sh("ip", "-n", self.space, "address", "add", f"{self.address}/24", "dev", "eth0")
-        for link in ["lo", "eth0"]:
-            sh("ip", "-n", self.space, "link", "set", link, "up")
         sh("ip", "-n", self.network.switch, "link", "set", port, "master", "switch", "up")
 
     def on(self):
         """Begins the host: an init that reaps what ends, and mounts. Nothing else runs."""
+        sh("ip", "-n", self.space, "address", "add", f"{self.address}/24", "dev", "eth0")
+        for link in ["lo", "eth0"]:
+            sh("ip", "-n", self.space, "link", "set", link, "up")
         mounts = ["mount --make-rprivate /", "mount -t proc proc /proc"]
         for own in OWN:
             place = f"{self.folder}{own}"
@@ -88,6 +88,9 @@ class Host:
                 pass
             self.outer.wait()
             self.init = None
+            for link in ["lo", "eth0"]:
+                sh("ip", "-n", self.space, "link", "set", link, "down")
+            sh("ip", "-n", self.space, "address", "flush", "dev", "eth0")
         for child in self.children:
             child.wait()
         self.children = []

@@ -2,6 +2,7 @@
 
 import os
 import select
+import signal
 import subprocess
 import sys
 import threading
@@ -73,7 +74,11 @@ class Recipe:
             host.cable(False)
             return lambda: host.cable(True)
         if kind == "kill":
-            host.signal(9, host.named("electd run"))
+            host.signal(signal.SIGKILL, host.named("electd run"))
+        if kind == "stop":
+            node = host.named("electd run")
+            host.signal(signal.SIGSTOP, node)
+            return lambda: host.signal(signal.SIGCONT, node)
         if kind == "switchover":
             host.run("electd", "switchover", "--to", to, check=False)
         return lambda: None
@@ -140,17 +145,18 @@ def two_at_once(acknowledged):
     return [write for write in acknowledged if any(epoch > write[3] and at < write[0] for epoch, at in first.items())]
 
 
-def disturb(recipe, writer, faults, whole):
+def disturb(recipe, writer, faults, whole, kinds=KINDS, moved=None):
     """Harms the host that `whole` says, when all is well, once for each fault. Says how long nothing was acknowledged."""
     outages = []
     for turn in range(faults):
-        kind = KINDS[turn % len(KINDS)]
+        kind = kinds[turn % len(kinds)]
         host, to = whole()
         before = len(writer.acknowledged)
         wait("writes", lambda: len(writer.acknowledged) > before + 20)
         start, epoch = time.monotonic(), writer.acknowledged[-1][3]
         mend = recipe.harm(kind, host, to)
-        wait(f"writes in a later epoch, after {kind} of {host.name}", lambda: writer.acknowledged[-1][3] > epoch)
+        moves = moved or (lambda _: writer.acknowledged[-1][3] > epoch)
+        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moves(host))
         mend()
         times = [start] + [at for _, at, _, _ in writer.acknowledged if at > start]
         outages.append(max(after - before for before, after in zip(times, times[1:])))
