@@ -29,7 +29,7 @@ class Watch(threading.Thread):
             before = [name for name in NAMES if self.has(name)]
             self.holders = [name for name in before if self.has(name)]
             if len(self.holders) > 1:
-                self.two.append((time.monotonic(), self.holders))
+                self.two.append((time.strftime("%T"), self.holders))
 
 
 def main():
@@ -37,7 +37,8 @@ def main():
     with Network(electd, *NAMES, "d") as network:
         recipe = Recipe(network, page, NAMES, ["electd run", "haproxy -f"])
         for name in NAMES:
-            network[name].start("python3", "-m", "http.server", "8080", "--directory", "examples/address")
+            recipe.services[name].append("python3 -m http.server 8080 --directory examples/address 2>/dev/null")
+            network[name].start("sh", "-c", recipe.services[name][-1])
         watch = Watch(network)
 
         def whole():

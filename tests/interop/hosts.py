@@ -8,6 +8,7 @@ import re
 import shutil
 import signal
 import subprocess
+import sys
 import tempfile
 import time
 
@@ -86,14 +87,24 @@ class Host:
                 os.kill(self.init, signal.SIGKILL)
             except ProcessLookupError:
                 pass
-            self.outer.wait()
+            # unshare and nsenter stop with what they started, and would wait for ever.
+            for process in [self.outer, *self.children]:
+                process.kill()
+                process.wait()
+            self.children = []
+            wait(f"{self.name} has no process left", lambda: not self.alive())
             self.init = None
             for link in ["lo", "eth0"]:
                 sh("ip", "-n", self.space, "link", "set", link, "down")
             sh("ip", "-n", self.space, "address", "flush", "dev", "eth0")
-        for child in self.children:
-            child.wait()
-        self.children = []
+
+    def alive(self):
+        """Whether the first process is there, which is the last one to go."""
+        try:
+            with open(f"/proc/{self.init}/stat") as stat:
+                return stat.read().rsplit(") ", 1)[1][0] != "Z"
+        except OSError:
+            return False
 
     def processes(self):
         """The ids of all processes of the host but its first."""
@@ -164,6 +175,8 @@ class Network:
     """The hosts of these names at 10.0.0.1 and so on, switched on, with this electd in /usr/local/bin."""
 
     def __init__(self, electd, *names):
+        # So that nothing is left when the test is asked to end.
+        signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.title = f"electd-recipe-{os.getpid()}"
         self.switch = f"{self.title}-switch"
         self.folder = tempfile.mkdtemp(prefix="electd-recipe-")
