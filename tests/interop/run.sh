@@ -190,6 +190,18 @@ if has systemd-analyze "the unit"; then
     fi
 fi
 
+# The recipes of examples/, on hosts of namespaces, with a few faults each. Each says what it needs and lacks.
+if has python3 "the recipes of examples/"; then
+    for recipe in address:5 redis:5 postgresql:5 power:2; do
+        python3 -B "tests/interop/${recipe%:*}.py" "$electd" "${recipe#*:}" >"$dir/recipe" 2>&1
+        case $? in
+            0) ok "examples/${recipe%:*}: $(tail -n 1 "$dir/recipe")" ;;
+            75) cat "$dir/recipe" ;;
+            *) bad "examples/${recipe%:*}"; cat "$dir/recipe" ;;
+        esac
+    done
+fi
+
 sh tests/interop/browser.sh "$electd" || failed=1
 
 if has dpkg-deb "the package" && has dpkg "its installation"; then
