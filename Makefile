@@ -66,7 +66,7 @@ install-files:
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
 
-interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg and a browser, if they are installed
+interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg, a browser, PostgreSQL and Redis, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
 
 test: cargo ## run the tests, except those that take longer

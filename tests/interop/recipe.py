@@ -10,7 +10,9 @@ import time
 
 from hosts import HERE, Network, commands, missing, wait
 
-KINDS = ["power", "freeze", "cut", "kill", "switchover"]
+# All processes of the host are killed; all of it stands still; the switch carries nothing of it; its electd is killed; an
+# operator moves the leadership; all hosts lose their processes at once.
+KINDS = ["power", "freeze", "cut", "kill", "switchover", "blackout"]
 
 
 def begin(name, needed):
@@ -67,6 +69,12 @@ class Recipe:
         if kind == "power":
             host.off()
             return lambda: (host.on(), self.serve(host.name))
+        if kind == "blackout":
+            for name in self.members:
+                self.network[name].off()
+            for name in self.members:
+                self.network[name].on()
+                self.serve(name)
         if kind == "freeze":
             host.freeze()
             return host.thaw

@@ -5,6 +5,7 @@ mod circles;
 mod figures;
 mod floors;
 mod ratchets;
+mod recipes;
 mod rules;
 
 use std::fs;
