@@ -56,7 +56,7 @@ def main():
 
         writer = Writer(network["d"], 0, ["sh", "-c", client], str, answer)
 
-        def moved(host):
+        def moved(host, _):
             count = len(writer.acknowledged)
             return watch.holders and host.name not in watch.holders and wait("answers", lambda: len(writer.acknowledged) > count)
 

@@ -53,6 +53,7 @@ class Host:
         sh("ip", "-n", self.space, "address", "add", f"{self.address}/24", "dev", "eth0")
         for link in ["lo", "eth0"]:
             sh("ip", "-n", self.space, "link", "set", link, "up")
+        sh("ip", "-n", self.space, "address", "replace", "127.0.0.1/8", "dev", "lo")
         mounts = ["mount --make-rprivate /", "mount -t proc proc /proc"]
         for own in OWN:
             place = f"{self.folder}{own}"
@@ -87,6 +88,10 @@ class Host:
                 os.kill(self.init, signal.SIGKILL)
             except ProcessLookupError:
                 pass
+            # With its namespace of the network still there, its addresses would outlive it.
+            for link in ["eth0", "lo"]:
+                sh("ip", "-n", self.space, "address", "flush", "dev", link)
+                sh("ip", "-n", self.space, "link", "set", link, "down")
             # unshare and nsenter stop with what they started, and would wait for ever.
             for process in [self.outer, *self.children]:
                 process.kill()
@@ -94,9 +99,6 @@ class Host:
             self.children = []
             wait(f"{self.name} has no process left", lambda: not self.alive())
             self.init = None
-            for link in ["lo", "eth0"]:
-                sh("ip", "-n", self.space, "link", "set", link, "down")
-            sh("ip", "-n", self.space, "address", "flush", "dev", "eth0")
 
     def alive(self):
         """Whether the first process is there, which is the last one to go."""

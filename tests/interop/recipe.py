@@ -3,6 +3,7 @@
 import os
 import select
 import signal
+import statistics
 import subprocess
 import sys
 import threading
@@ -154,8 +155,10 @@ def two_at_once(acknowledged):
 
 
 def disturb(recipe, writer, faults, whole, kinds=KINDS, moved=None):
-    """Harms the host that `whole` says, when all is well, once for each fault. Says how long nothing was acknowledged."""
-    outages = []
+    """Harms the host that `whole` says, when all is well, once for each fault. Returns for how long nothing was acknowledged, by
+    the kind of the fault."""
+    moved = moved or (lambda _, epoch: writer.acknowledged[-1][3] > epoch)
+    outages = {}
     for turn in range(faults):
         kind = kinds[turn % len(kinds)]
         host, to = whole()
@@ -163,16 +166,19 @@ def disturb(recipe, writer, faults, whole, kinds=KINDS, moved=None):
         wait("writes", lambda: len(writer.acknowledged) > before + 20)
         start, epoch = time.monotonic(), writer.acknowledged[-1][3]
         mend = recipe.harm(kind, host, to)
-        moves = moved or (lambda _: writer.acknowledged[-1][3] > epoch)
-        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moves(host))
+        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moved(host, epoch))
         mend()
         times = [start] + [at for _, at, _, _ in writer.acknowledged if at > start]
-        outages.append(max(after - before for before, after in zip(times, times[1:])))
-        print(f"{turn + 1}: {kind} of {host.name}: {outages[-1]:.2f} s without a write", flush=True)
+        outage = max(after - before for before, after in zip(times, times[1:]))
+        outages.setdefault(kind, []).append(outage)
+        print(f"{turn + 1}: {kind} of {host.name}: {outage:.2f} s without a write", flush=True)
     whole()
-    return sorted(outages)
+    for kind, found in outages.items():
+        print(f"| {kind} | {len(found)} | {statistics.median(found):.1f} | {max(found):.1f} |")
+    return [outage for found in outages.values() for outage in found]
 
 
 def figures(outages):
-    """A line of the page."""
-    return f"nothing written for {outages[len(outages) // 2]:.2f} s in the median of {len(outages)}, {outages[-1]:.2f} s at most"
+    """The end of the last line."""
+    return (f"{len(outages)} faults, nothing written for {statistics.median(outages):.1f} s in the median,"
+            f" {max(outages):.1f} s at most; load {os.getloadavg()[0]:.0f}")

@@ -18,7 +18,8 @@ fn installed<'a>(page: &'a str, folder: &'a str) -> impl Iterator<Item = &'a str
 /// The relative links of a page.
 fn links(page: &str) -> impl Iterator<Item = &str> {
     let ends = page.split("](").skip(1).filter_map(|rest| rest.split_once(')'));
-    ends.map(|(link, _)| link.split('#').next().unwrap_or(link)).filter(|link| !link.contains("://"))
+    ends.map(|(link, _)| link.split('#').next().unwrap_or(link))
+        .filter(|link| !link.contains("://"))
 }
 
 /// A row of a table cannot be broken.
@@ -35,7 +36,9 @@ fn the_page_of_a_recipe_is_short_and_names_its_files() {
         let place = format!("examples/{name}/README.md");
         let lines = page.lines().count();
         if lines > MOST_LINES || page.lines().any(is_long) {
-            broken.push(format!("{place} has {lines} lines, or one of more than {MOST_COLUMNS} columns"));
+            broken.push(format!(
+                "{place} has {lines} lines, or one of more than {MOST_COLUMNS} columns"
+            ));
         }
         let written = ["name", "image", "hosts", "password"];
         for file in installed(&page, &name).filter(|file| !written.contains(file)) {
@@ -53,7 +56,9 @@ fn the_page_of_a_recipe_is_short_and_names_its_files() {
             }
         }
         if !Path::new(&format!("tests/interop/{name}.py")).exists() && !page.contains("By hand: ") {
-            broken.push(format!("{place} is not tried by tests/interop/{name}.py, and does not say so"));
+            broken.push(format!(
+                "{place} is not tried by tests/interop/{name}.py, and does not say so"
+            ));
         }
     }
     assert_none(&broken, "mend the page, or the recipe");
