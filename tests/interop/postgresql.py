@@ -61,6 +61,12 @@ def main():
         lost = [write for write in acknowledged if str(write[2]) not in there]
         assert not lost, f"acknowledged and lost: {lost}"
         assert not (late := two_at_once(acknowledged)), f"acknowledged beside a later epoch: {late}"
+        # A late write of an application, as the page has it.
+        host, _ = whole(network)
+        epoch = int(query(host, "SELECT max(epoch) FROM electd"))
+        late = "INSERT INTO numbers SELECT {} WHERE {} = (SELECT max(epoch) FROM electd) RETURNING number"
+        assert query(host, late.format(-1, epoch - 1)) == "", "a late write was not refused"
+        assert query(host, late.format(-2, epoch)) == "-2"
         print(f"{len(acknowledged)} commits acknowledged, none lost, never two primaries; {figures(outages)}")
 
 

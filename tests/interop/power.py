@@ -75,6 +75,7 @@ def main():
             network[host].freeze()
             wait("a job elsewhere", lambda: written(network)[-1][0] != host, 60)
             others = [at for at, line in enumerate(written(network)) if at >= len(lines) and int(line[1]) > int(epoch)]
+            assert switch.off, f"{host} was not switched off"
             name, count = switch.off[-1]
             assert name == host and count <= others[0], f"{host} was not off: {switch.off}, {others[0]}"
             print(f"{turn + 1}: {host} was frozen, and off before the job began on {written(network)[others[0]][0]}", flush=True)
