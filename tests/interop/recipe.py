@@ -94,14 +94,14 @@ class Recipe:
 
 
 class Lines:
-    """The lines of a pipe, one a call. Silence of three seconds is an error, as is the end."""
+    """The lines of a pipe, one a call. A second of silence is an error, as is the end."""
 
     def __init__(self, pipe):
         self.pipe, self.read = pipe, b""
 
     def __call__(self):
         while b"\n" not in self.read:
-            found = os.read(self.pipe, 65536) if select.select([self.pipe], [], [], 3)[0] else b""
+            found = os.read(self.pipe, 65536) if select.select([self.pipe], [], [], 1)[0] else b""
             if not found:
                 raise OSError("no answer")
             self.read += found
