@@ -94,7 +94,7 @@ mod tests {
             assert!(page.contains(&format!(".TP\n\\fB{key}\\fR\n")), "{key}: {page}");
         }
         assert!(!page.contains("](") && !page.contains('`'), "{page}");
-        assert!(page.contains(".SH \"MEMBER\\*(AqS KEY\"\n"), "{page}");
+        assert!(page.contains(".SH \"MEMBER'S KEY\"\n"), "{page}");
     }
 
     #[test]
