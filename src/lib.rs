@@ -75,6 +75,7 @@
 
 #[cfg(feature = "http")]
 pub mod admin;
+mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;

@@ -47,10 +47,10 @@ impl Endings {
     pub fn call(call: impl Fn() + Send + 'static) -> io::Result<Endings> {
         let mut heeding = HEEDING.lock();
         let nobody = heeding.nobody()?; // first: it looks which handlers the program has
-        let mut signals = Signals::new(heeded(&SIGNALS))?;
+        let mut signals = Signals::new(heeded(&SIGNALS)).named("sigaction, socketpair")?;
         let handle = signals.handle();
         let builder = thread::Builder::new().name("signals".to_owned());
-        let thread = builder.spawn(move || signals.forever().for_each(|_| call()))?;
+        let thread = builder.spawn(move || signals.forever().for_each(|_| call())).named(THREAD)?;
         heeding.count += 1;
         nobody.store(false, Ordering::SeqCst);
         Ok(Endings { signals: handle, thread: Some(thread) })

@@ -43,7 +43,7 @@ impl Writer {
         let latest = Arc::new(Slot::new(1));
         let (wake, woken) = channel::bounded(1);
         let work = Work { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
-        let thread = thread::Builder::new().name("store".to_string()).spawn(|| work.run())?;
+        let thread = thread::Builder::new().name("store".to_string()).spawn(|| work.run()).named(THREAD)?;
         Ok(Writer { latest, wake, thread })
     }
 

@@ -46,11 +46,6 @@ impl From<Errno> for Failed {
     }
 }
 
-/// The system refused this call, as a filter of system calls does.
-pub(super) fn refused(call: &str, error: Errno) -> io::Error {
-    io::Error::new(io::Error::from(error).kind(), format!("{call}: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
