@@ -102,8 +102,8 @@ test-tls: cargo ## run all tests with processes over TLS
 lint: rust-tools ## check the format, clippy and the documentation, without a warning
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
-	$(CARGO) clippy --lib --no-default-features -- -D warnings
-	$(CARGO) clippy $(WITHOUT_TLS) -- -D warnings
+	$(CARGO) clippy -p electd --lib --no-default-features -- -D warnings
+	$(CARGO) clippy -p electd $(WITHOUT_TLS) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
 fmt: rust-tools ## format the code
@@ -112,7 +112,7 @@ fmt: rust-tools ## format the code
 # What a newcomer waits for: the build that takes least. To build the C library of TLS takes as long as half of the rest,
 # and this demo speaks none; the nodes of another CONFIG may. The tests use the other libraries, too.
 WITHOUT_TLS = --no-default-features --features cli
-DEMO = $(CARGO) run --bin electd $(if $(filter conf/cluster.json,$(CONFIG)),$(WITHOUT_TLS)) --
+DEMO = $(CARGO) run -p electd --bin electd $(if $(filter conf/cluster.json,$(CONFIG)),$(WITHOUT_TLS)) --
 
 run-cluster: cargo ## run the nodes of conf/cluster.json, to watch and to disturb: make run-cluster [ALGORITHM=ring]
 	@$(DEMO) demo --config $(CONFIG) $(if $(ALGORITHM),--algorithm $(ALGORITHM))
@@ -127,8 +127,8 @@ JOB = echo "begins on $$ELECTD_NODE in epoch $$ELECTD_EPOCH"; trap "echo ends; e
 run-job: cargo ## run a job on one of three nodes: kill the leader by k, and see the job move
 	@$(DEMO) demo --nodes 3 -- sh -c '$(JOB)'
 
-# The tools of tests/model take their settings from the environment. To build TLS too would take longer than most of them run.
-TOOL = $(CARGO) test $(WITHOUT_TLS) --profile model --test model
+# The tools of tests/model take their settings from the environment. They need the election and the simulator alone.
+TOOL = $(CARGO) test -p model-tests --profile model --test model
 
 jepsen: export MINUTES := $(MINUTES)
 jepsen: cargo ## harm clusters of real processes in network namespaces at random, as root: make jepsen [MINUTES=10] [SEED=1]
