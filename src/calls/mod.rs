@@ -31,16 +31,16 @@ const FILTER: &str = "have the filter of system calls allow it: the seccomp prof
 
 /// A call that failed, by its name.
 #[derive(Debug)]
-struct Failed {
+struct FailedCall {
     call: &'static str,
     /// The file or address that it was for; empty for none.
     of: String,
     error: io::Error,
 }
 
-impl Display for Failed {
+impl Display for FailedCall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Failed { call, of, error } = self;
+        let FailedCall { call, of, error } = self;
         let space = if of.is_empty() { "" } else { " " };
         write!(f, "{call}{space}{of}: {error}")?;
         let remedy = error.raw_os_error().and_then(|code| remedy(call, of, code));
@@ -48,7 +48,7 @@ impl Display for Failed {
     }
 }
 
-impl Error for Failed {
+impl Error for FailedCall {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         Some(&self.error)
     }
@@ -56,7 +56,7 @@ impl Error for Failed {
 
 /// Gives what failed the name of its call.
 pub trait Named<T> {
-    /// Names the call. An error that has a name keeps that: it was closer to the call.
+    /// Names the call. An error that is not the system's, or has a name, keeps its words: they are closer to the cause.
     ///
     /// # Errors
     /// The same, with the name.
@@ -77,15 +77,15 @@ impl<T, E: Into<io::Error>> Named<T> for Result<T, E> {
     fn named_for(self, call: &'static str, of: impl Display) -> io::Result<T> {
         self.map_err(|error| {
             let error: io::Error = error.into();
-            if inner(&error).is_some() {
-                return error;
+            if error.raw_os_error().is_none() {
+                return error; // it says more than a number, or has a name
             }
-            io::Error::new(error.kind(), Failed { call, of: of.to_string(), error })
+            io::Error::new(error.kind(), FailedCall { call, of: of.to_string(), error })
         })
     }
 }
 
-fn inner(error: &io::Error) -> Option<&Failed> {
+fn inner(error: &io::Error) -> Option<&FailedCall> {
     error.get_ref()?.downcast_ref()
 }
 
@@ -175,6 +175,8 @@ mod tests {
         assert!(error.to_string().starts_with("connect b:1: Connection refused"), "{error}");
         assert_eq!(error.kind(), ErrorKind::ConnectionRefused);
         assert_eq!(errno(&error), Some(Errno::CONNREFUSED.raw_os_error()));
+        let own = Err::<(), _>(io::Error::other("so")).named("poll");
+        assert_eq!(own.unwrap_err().to_string(), "so");
         assert_eq!(unnamed(error).raw_os_error(), Some(Errno::CONNREFUSED.raw_os_error()));
         assert_eq!(errno(&Errno::IO.into()), Some(Errno::IO.raw_os_error()));
         assert_eq!(errno(&io::Error::other("so")), None);

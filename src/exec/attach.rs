@@ -125,7 +125,8 @@ impl Attached {
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
-        let thread = builder.spawn(move || own.serve(number, &output, input, &lock)).named(THREAD)?;
+        let thread =
+            builder.spawn(move || own.serve(number, &output, input, &lock)).named(THREAD)?;
         lines.insert(number, Line { stream: stream.try_clone()?, thread });
         Ok(())
     }

@@ -80,8 +80,8 @@ impl Ready {
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         let guard = Pid::from_child(&child);
         // A frozen guard delays no other process.
-        let opened =
-            line.set_nonblocking(true)
+        let opened = line
+            .set_nonblocking(true)
             .named("fcntl(O_NONBLOCK)")
             .and_then(|()| pidfd_open(guard, PidfdFlags::empty()).named("pidfd_open"));
         let process = match opened {

@@ -42,7 +42,8 @@ pub(super) fn listen_on(addresses: &[SocketAddr], most: usize) -> io::Result<Vec
 }
 
 fn listen_on_one(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP)).named("socket")?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+        .named("socket")?;
     socket.set_reuse_address(true).named("setsockopt(SO_REUSEADDR)")?;
     if address.is_ipv6() && address.ip().is_unspecified() {
         socket.set_only_v6(false).named("setsockopt(IPV6_V6ONLY)")?; // every address, whatever `bindv6only` of the host says

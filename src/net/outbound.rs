@@ -17,8 +17,8 @@ use super::failure_time::FailureTime;
 use super::line::{Line, line};
 use super::peers::PeerAddress;
 use super::writer::{Control, Surroundings, Writer};
-use crate::core::message::{Envelope, Hello, Kind};
 use crate::calls::{Named, THREAD};
+use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
 use crate::wire::{self, Frame};
 

@@ -31,13 +31,13 @@ pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
     let shown = path.display();
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None).named("socket")?;
     let owner = Mode::RUSR | Mode::WUSR;
-    fchmod(&socket, owner).named_for("fchmod", shown)?; // the file gets this mode, but for what the umask takes away
+    fchmod(&socket, owner).named_for("fchmod", &shown)?; // the file gets this mode, but for what the umask takes away
     through_short_path(path, |short| socket.bind(&SockAddr::unix(short)?))
-        .named_for("making the socket", shown)?;
+        .named_for("making the socket", &shown)?;
     // The folder may be another user's, who may have put a link there by now.
     let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let made = open(path, flags, Mode::empty()).named_for("open", shown)?;
-    let found = fstat(&made).named_for("fstat", shown)?;
+    let made = open(path, flags, Mode::empty()).named_for("open", &shown)?;
+    let found = fstat(&made).named_for("fstat", &shown)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
         let what = format!("{shown} is not the socket any more that was made there");
         return Err(io::Error::new(ErrorKind::InvalidInput, what));
@@ -46,14 +46,14 @@ pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
         None => owner, // without chown: a unit for systemd may forbid the call
         Some(group) => {
             chownat(&made, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)
-                .named_for("chown", shown)?;
+                .named_for("chown", &shown)?;
             owner | Mode::RGRP | Mode::WGRP
         }
     };
     if Mode::from_raw_mode(found.st_mode) != mode {
         let link = Path::new("/proc/self/fd").join(made.as_raw_fd().to_string());
         fs::set_permissions(link, Permissions::from_mode(mode.as_raw_mode()))
-            .named_for("chmod", shown)?;
+            .named_for("chmod", &shown)?;
     }
     Ok(socket)
 }

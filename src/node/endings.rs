@@ -11,6 +11,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::calls::{Named, THREAD};
+
 const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
 
 /// Those who heed the signals in this process. A handler stays for as long as the process lives: without anybody who heeds it,

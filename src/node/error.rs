@@ -111,7 +111,11 @@ mod tests {
                 "cannot listen on 10.0.0.1:7100: no room",
             ),
             (
-                StartError::Listen { name: name(), address, source: io::ErrorKind::AddrInUse.into() },
+                StartError::Listen {
+                    name: name(),
+                    address,
+                    source: io::ErrorKind::AddrInUse.into(),
+                },
                 "cannot listen on 10.0.0.1:7100: address in use; or a member died there, and \"electd coroner\" leaves the \
                  address to a start by its user once its job has ended; TERM ends it sooner",
             ),

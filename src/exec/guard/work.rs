@@ -89,7 +89,7 @@ impl Guard {
         electd.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
         if term.is_due()? {
-            return Err(Failed::Late);
+            return Err(Failed::Late { is_left: false });
         }
         if is_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
@@ -100,7 +100,7 @@ impl Guard {
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.
         if term.is_due()? {
-            return Err(Failed::Late);
+            return Err(Failed::Late { is_left: !addresses.is_none_or(Held::end) });
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
         let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
