@@ -85,6 +85,7 @@ use electd_election::wire;
 
 #[cfg(feature = "http")]
 pub mod admin;
+mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;

@@ -14,6 +14,7 @@ use parking_lot::Mutex;
 use socket2::{SockAddr, Socket};
 
 use super::group;
+use crate::calls::Named;
 use crate::net::unix;
 pub use crate::net::unix::connect as dial;
 
@@ -133,7 +134,7 @@ fn bind(state: &Path, group: Option<u32>) -> io::Result<(Socket, (u64, u64))> {
     }
     let socket = unix::bind(&file, group)?;
     let made = identity(&file)?;
-    socket.listen(BACKLOG)?;
+    socket.listen(BACKLOG).named_for("listen", file.display())?;
     socket.set_read_timeout(Some(LOOK))?; // of an accept; what is accepted has none
     Ok((socket, made))
 }

@@ -6,11 +6,9 @@ use std::io;
 use rustix::io::Errno;
 
 use super::exit::Exit;
+use crate::calls::MORE_PROCESSES;
 use crate::config::{ConfigErrors, NodeNameError};
 use crate::limits::MORE_FILES;
-
-/// What to do where no process or thread can be started.
-const MORE_PROCESSES: &str = "raise the limit of processes and threads (TasksMax= in the unit, pids of the container, or ulimit -u)";
 
 /// What a process does that is to end in order.
 pub const SIGNALS: &str = "watch for signals (sigaction, socketpair)";

@@ -6,7 +6,7 @@
 
 use std::process::Child;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
 use rustix::process::{Pid, WaitStatus, kill_process};
@@ -18,6 +18,9 @@ use super::exit::Exit;
 use crate::core::settings::Timing;
 use crate::exec::{signals, tree};
 use crate::rank::children;
+
+/// Between two looks at what ends.
+const LOOK: Duration = Duration::from_millis(10);
 
 /// The signals that are for the node.
 const PASSED_ON: [i32; 5] = [SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1];
@@ -44,7 +47,7 @@ pub fn attend(timing: Option<Timing>) -> Result<(), CliError> {
     // A panic ends a node by itself.
     if status.terminating_signal().is_some() || code == Exit::Internal.code() {
         let most = timing.map_or(Duration::ZERO, |timing| timing.lease + timing.failure);
-        await_last(most, code, &mut heard);
+        await_last(most);
     }
     if code == 0 { Ok(()) } else { Err(CliError::silent(Exit::Command(code))) }
 }
@@ -72,17 +75,12 @@ fn pass_on(node: &Child, heard: &mut Signals) -> WaitStatus {
 
 /// After a crash: has all others end, as a service manager does with what is left of a unit, and waits for them. The
 /// coroner answers for a while first, and a guard ends its job.
-fn await_last(most: Duration, code: u8, heard: &mut Signals) {
+fn await_last(most: Duration) {
     let _ = kill(nix::unistd::Pid::from_raw(-1), Signal::SIGTERM); // there may be none
-    thread::spawn(move || {
-        thread::sleep(most);
-        std::process::exit(code.into());
-    });
-    loop {
-        while tree::reap().is_some() {}
-        if tree::is_childless() {
-            return;
+    let begin = Instant::now();
+    while !tree::is_childless() && begin.elapsed() < most {
+        if tree::reap().is_none() {
+            thread::sleep(LOOK);
         }
-        let _ = heard.wait();
     }
 }

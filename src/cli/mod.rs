@@ -3,9 +3,10 @@
 //! Results go to stdout, messages to stderr. A command returns `Ok` if it did what was asked, or a [`CliError`] with
 //! the exit code.
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use signal_hook::consts::SIGHUP;
 
 pub mod args;
@@ -75,10 +76,7 @@ use crate::exec::signals;
 
 /// Elects one leader among N processes and keeps it elected.
 #[derive(Parser, Debug)]
-#[command(
-    name = "electd", version = VERSION, max_term_width = WIDTH, after_help = AFTER_HELP,
-    help_template = groups::template(&Command::augment_subcommands(clap::Command::new("electd")))
-)]
+#[command(name = "electd", version = VERSION, max_term_width = WIDTH, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
     command: Command,
@@ -166,7 +164,7 @@ pub fn main() -> ExitCode {
     if completion::answer() {
         return Exit::Done.into();
     }
-    let outcome = match Cli::try_parse() {
+    let outcome = match parse(std::env::args_os()) {
         Ok(cli) => args::check_environment(usage_exit()).and_then(|()| cli.command.run()),
         Err(error) => usage(&error),
     };
@@ -194,9 +192,18 @@ fn survive_signals() {
     }
 }
 
-/// The definitions of all commands.
+/// The definitions of all commands. A node keeps the memory that they take, so they are made once in a process.
 fn command() -> clap::Command {
-    Cli::command()
+    let command = Cli::command();
+    let template = groups::template(&command);
+    command.help_template(template)
+}
+
+/// What a command line says.
+fn parse(words: impl IntoIterator<Item = impl Into<OsString> + Clone>) -> clap::error::Result<Cli> {
+    let mut command = command();
+    let mut matches = command.try_get_matches_from_mut(words)?;
+    Cli::from_arg_matches_mut(&mut matches).map_err(|error| error.format(&mut command))
 }
 
 /// Help and the version are results; all other output of clap is an error of usage.
@@ -224,12 +231,12 @@ mod tests {
 
     #[test]
     fn the_command_line_is_consistent() {
-        Cli::command().debug_assert();
+        command().debug_assert();
     }
 
     #[test]
     fn every_command_has_an_example_in_its_help() {
-        for command in Cli::command().get_subcommands() {
+        for command in command().get_subcommands() {
             assert!(command.get_about().is_some(), "{}", command.get_name());
             let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
             let example = format!("electd {}", command.get_name());
@@ -265,7 +272,7 @@ mod tests {
 
     #[test]
     fn every_command_line_of_a_help_and_of_the_documentation_is_one_that_electd_takes() {
-        let helps = all(Cli::command()).into_iter();
+        let helps = all(command()).into_iter();
         let helps = helps.filter_map(|one| one.get_after_help().map(ToString::to_string));
         let docs = [
             include_str!("../../README.md"),
@@ -286,7 +293,7 @@ mod tests {
         let lines: Vec<String> = lines.filter(|line| !is_abridged(line)).collect();
         assert!(lines.len() > 100, "{}", lines.len());
         for line in lines {
-            let refused = Cli::try_parse_from(words(&line)).err();
+            let refused = parse(words(&line)).err();
             assert!(refused.is_none(), "{line}\n{}", refused.unwrap());
         }
     }
@@ -299,7 +306,7 @@ mod tests {
 
     #[test]
     fn the_help_of_every_command_fits_80_columns() {
-        let mut command = Cli::command();
+        let mut command = command();
         command.build();
         let mut long = Vec::new();
         for mut command in all(command) {

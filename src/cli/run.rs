@@ -239,9 +239,7 @@ fn listen(config: &Config, name: &str) -> Result<Option<TcpListener>, CliError> 
     };
     admin::listen(address).map(Some).map_err(|error| {
         let remedy = match error.kind() {
-            ErrorKind::AddrInUse => {
-                "end what listens there (`ss -ltnp` shows it), or give another port"
-            }
+            ErrorKind::AddrInUse => "end it, or give another port",
             _ => "start it on the host that has this address, or give the member an admin_listen",
         };
         let what =

@@ -16,6 +16,7 @@ use socket2::{Domain, Socket, Type};
 use super::passing;
 use super::still;
 use super::words::{CORONER, Charge, LONGEST, Order};
+use crate::calls::{Named, PROCESS};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
 use crate::rank::children;
@@ -69,7 +70,7 @@ impl Coroner {
         timing: &Timing,
         listeners: &[Arc<TcpListener>],
     ) -> io::Result<Coroner> {
-        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None)?;
+        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).named("socketpair")?;
         let line = Line(Some(line));
         let mut command = children::this_program()?;
         command
@@ -81,7 +82,7 @@ impl Coroner {
             .stdin(Stdio::from(OwnedFd::from(far)))
             .stdout(Stdio::null()) // who reads what the node prints waits for its end alone
             .stderr(Stdio::null());
-        let mut child = children::start_unwatched(&mut command)?;
+        let mut child = children::start_unwatched(&mut command).named(PROCESS)?;
         drop(command); // and with it the far end
         let charge = Charge {
             dead: encode_dead(certificate).to_vec(),
@@ -151,7 +152,7 @@ impl Coroner {
     /// If the line cannot be made, or the coroner stands still and has not taken so many that it gets no more. The job
     /// must not begin then.
     pub fn register(&self) -> io::Result<Option<OwnedFd>> {
-        let (line, far) = UnixStream::pair()?;
+        let (line, far) = UnixStream::pair().named("socketpair")?;
         match tell(&self.0.line, &Order::Guard, &[far.as_fd()]) {
             Ok(()) => Ok(Some(line.into())),
             Err(error) if is_of_end(&error) => Ok(None),

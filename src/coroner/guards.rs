@@ -8,6 +8,8 @@ use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 
+use crate::calls::Named;
+
 /// What a guard says before anything of its job begins.
 const BEGINS: u8 = b'b';
 
@@ -74,7 +76,7 @@ impl Guards {
     /// The error of the system: nobody would know then what is left of the job.
     pub fn take(&mut self, line: OwnedFd) -> io::Result<()> {
         let stream = UnixStream::from(line);
-        stream.set_nonblocking(true)?;
+        stream.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         self.lines.push(Line { stream, has_begun: false });
         Ok(())
     }

@@ -11,6 +11,7 @@ use rustix::net::{
     SendAncillaryMessage, SendFlags, recvmsg, sendmsg,
 };
 
+use crate::calls::Named;
 use crate::limits::MORE_FILES;
 
 /// The most descriptors that a message carries.
@@ -27,7 +28,8 @@ pub fn send(to: impl AsFd, bytes: &[u8], given: &[BorrowedFd<'_>]) -> io::Result
         beside.push(SendAncillaryMessage::ScmRights(&given[..given.len().min(MOST)]));
     }
     let sent =
-        retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL))?;
+        retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL));
+    let sent = sent.named("sendmsg")?;
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
 
@@ -58,7 +60,8 @@ pub fn receive_all(from: impl AsFd, bytes: &mut [u8]) -> io::Result<Received> {
     let received = retry_on_intr(|| {
         let into = &mut [IoSliceMut::new(bytes)];
         recvmsg(&from, into, &mut beside, RecvFlags::CMSG_CLOEXEC)
-    })?;
+    });
+    let received = received.named("recvmsg")?;
     let given = beside.drain().filter_map(|message| match message {
         RecvAncillaryMessage::ScmRights(given) => Some(given),
         _ => None,

@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
 use std::path::Path;
 
+use crate::calls::Named;
 use crate::net::unix;
 
 /// How many may wait to be accepted.
@@ -16,13 +17,15 @@ const BACKLOG: i32 = 128;
 pub fn listen(file: &Path) -> io::Result<UnixListener> {
     let new = file.with_extension("new");
     match fs::remove_file(&new) {
-        Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
+        Err(error) if error.kind() != ErrorKind::NotFound => {
+            return Err(error).named_for("unlink", new.display());
+        }
         _ => {}
     }
     let socket = unix::bind(&new, None)?;
-    socket.set_nonblocking(true)?;
-    socket.listen(BACKLOG)?;
-    fs::rename(&new, file)?;
+    socket.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
+    socket.listen(BACKLOG).named_for("listen", file.display())?;
+    fs::rename(&new, file).named_for("rename to", file.display())?;
     Ok(OwnedFd::from(socket).into())
 }
 

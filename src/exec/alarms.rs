@@ -4,16 +4,17 @@
 //! never wait. That wakes no thread; an alarm that was not postponed in time goes off and wakes the
 //! thread that has to act.
 
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::io::Errno;
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_gettime, timerfd_settime,
 };
 
 use super::deadlines::Deadlines;
+use crate::calls::Named;
 use crate::core::types::Time;
 use crate::node::leadership::Renewed;
 use crate::node::since_boot;
@@ -24,9 +25,9 @@ pub struct Alarm(OwnedFd);
 
 impl Alarm {
     /// One that is not set.
-    pub fn new() -> Result<Alarm, Errno> {
+    pub fn new() -> io::Result<Alarm> {
         let flags = TimerfdFlags::CLOEXEC | TimerfdFlags::NONBLOCK;
-        timerfd_create(TimerfdClockId::Boottime, flags).map(Alarm)
+        timerfd_create(TimerfdClockId::Boottime, flags).map(Alarm).named("timerfd_create")
     }
 
     /// One that another process made.
@@ -35,21 +36,22 @@ impl Alarm {
     }
 
     /// It goes off then, and not before.
-    pub fn set(&self, at: Time) -> Result<(), Errno> {
+    pub fn set(&self, at: Time) -> io::Result<()> {
         let spec =
             Itimerspec { it_interval: timespec(0), it_value: timespec(since_boot(at).max(1)) };
-        timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &spec).map(drop)
+        let set = timerfd_settime(&self.0, TimerfdTimerFlags::ABSTIME, &spec);
+        set.map(drop).named("timerfd_settime")
     }
 
     /// Until it goes off; zero once it did, and where it was never set.
-    pub fn left(&self) -> Result<Duration, Errno> {
-        let left = timerfd_gettime(&self.0)?.it_value;
+    pub fn left(&self) -> io::Result<Duration> {
+        let left = timerfd_gettime(&self.0).named("timerfd_gettime")?.it_value;
         let seconds = u64::try_from(left.tv_sec).unwrap_or_default();
         Ok(Duration::new(seconds, u32::try_from(left.tv_nsec).unwrap_or_default()))
     }
 
     /// Whether it has gone off, and was not put off since.
-    pub fn is_due(&self) -> Result<bool, Errno> {
+    pub fn is_due(&self) -> io::Result<bool> {
         self.left().map(|left| left.is_zero())
     }
 
@@ -85,7 +87,7 @@ pub struct Alarms {
 
 impl Alarms {
     /// None is set yet.
-    pub fn new(default: Deadlines) -> Result<Alarms, Errno> {
+    pub fn new(default: Deadlines) -> io::Result<Alarms> {
         Ok(Alarms { term: Alarm::new()?, kill: Alarm::new()?, late: Alarm::new()?, default })
     }
 
@@ -115,19 +117,19 @@ mod tests {
     #[test]
     fn an_alarm_goes_off_unless_it_is_put_off() {
         let alarm = Alarm::new().unwrap();
-        assert_eq!(alarm.is_due(), Ok(true), "it is not set");
+        assert!(alarm.is_due().unwrap(), "it is not set");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
         let left = alarm.left().unwrap();
         assert!((50..60).contains(&left.as_secs()) && left.subsec_nanos() > 0, "{left:?}");
         alarm.set(Time(0)).unwrap();
-        assert_eq!(alarm.is_due(), Ok(true));
+        assert!(alarm.is_due().unwrap());
         let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
         let mut waits = [PollFd::new(&alarm, PollFlags::IN)];
         assert_eq!(poll(&mut waits, Some(&limit)), Ok(1), "whoever waits is woken");
         alarm.disarm();
-        assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
+        assert!(alarm.is_due().unwrap(), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
-        assert_eq!(alarm.is_due(), Ok(false));
+        assert!(!alarm.is_due().unwrap());
     }
 
     /// A clock that stands still while the host sleeps would have a job outlive the lease.
@@ -149,7 +151,7 @@ mod tests {
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(800))).unwrap();
         alarms.renewed(Time(5), None);
         let Alarms { term, kill, late, .. } = alarms;
-        assert_eq!([term, kill, late].map(|alarm| alarm.is_due()), [Ok(true); 3]);
+        assert_eq!([term, kill, late].map(|alarm| alarm.is_due().unwrap()), [true; 3]);
     }
 
     #[test]

@@ -30,6 +30,7 @@ use super::address::spec::Address;
 use super::equipment::Equipment;
 use super::words::{self, FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
+use crate::calls::{Named, THREAD};
 use crate::coroner::passing;
 use crate::node::NodeHandle;
 use crate::node::attendance::{Attendance, JobRecord};
@@ -124,7 +125,8 @@ impl Attached {
         let (own, input) = (self.clone(), stream.try_clone()?);
         let output = stream.try_clone()?;
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
-        let thread = builder.spawn(move || own.serve(number, &output, input, &lock))?;
+        let thread =
+            builder.spawn(move || own.serve(number, &output, input, &lock)).named(THREAD)?;
         lines.insert(number, Line { stream: stream.try_clone()?, thread });
         Ok(())
     }
@@ -230,7 +232,7 @@ impl Serving<'_> {
         let changes = node.leadership_changes();
         let (sender, lines) = bounded(LINES);
         let builder = thread::Builder::new().name(format!("exec-{number}-in")).stack_size(STACK);
-        builder.spawn(move || hear(input, &sender))?; // it ends with the connection
+        builder.spawn(move || hear(input, &sender)).named(THREAD)?; // it ends with the connection
         loop {
             self.tell()?;
             let leads = self.reported != Some((0, 0));

@@ -18,6 +18,7 @@ use rustix::process::{Pid, getpid, setpgid};
 use super::mark::Mark;
 use super::order::Begin;
 use super::parent;
+use crate::calls::{Named, PROCESS};
 use crate::rank::children;
 
 /// The hidden argument that makes `electd` the process that becomes the command.
@@ -36,7 +37,7 @@ pub struct Waiting {
 impl Waiting {
     /// Starts it; it begins nothing yet.
     pub fn start(command: &[OsString]) -> io::Result<Waiting> {
-        let (reader, pipe) = io::pipe()?;
+        let (reader, pipe) = io::pipe().named("pipe")?;
         let (mark, _given) = Mark::new()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
         let child = children::this_program()?
@@ -44,7 +45,8 @@ impl Waiting {
             .args(command)
             .process_group(0)
             .stdin(Stdio::from(reader))
-            .spawn()?;
+            .spawn()
+            .named(PROCESS)?;
         Ok(Waiting { pid: Pid::from_child(&child), pipe, mark })
     }
 

@@ -305,18 +305,15 @@ impl Ended {
     /// What the guard left, and how the job ended.
     fn verdict(self) -> (Left, JobEnd) {
         let signal = self.status.signal();
+        let by = |own: Signal| signal == Some(own.as_raw());
+        let is_late = self.ordered_to_end && (by(FAILED) || by(NO_ADDRESS) && !self.stopped);
         match self.status.code().and_then(|code| u8::try_from(code).ok()) {
-            _ if signal == Some(NO_ADDRESS.as_raw()) => (Left::Something, JobEnd::NoAddress),
-            _ if signal == Some(FAILED.as_raw()) && self.ordered_to_end => {
-                (Left::Something, JobEnd::WithLeadership)
-            }
-            _ if signal == Some(FAILED.as_raw()) => {
-                (Left::Something, JobEnd::Failed(String::new()))
-            }
-            _ if signal == Some(BY_DEADLINE.as_raw()) && self.stopped => {
-                (Left::Something, JobEnd::WithStop(128 + 15))
-            }
-            _ if signal == Some(BY_DEADLINE.as_raw()) => (Left::Something, JobEnd::WithLeadership),
+            // What failed on the way out kept nothing from beginning, and there is no leadership to hand over.
+            _ if is_late => (Left::Something, JobEnd::WithLeadership),
+            _ if by(NO_ADDRESS) => (Left::Something, JobEnd::NoAddress),
+            _ if by(FAILED) => (Left::Something, JobEnd::Failed(String::new())),
+            _ if by(BY_DEADLINE) && self.stopped => (Left::Something, JobEnd::WithStop(128 + 15)),
+            _ if by(BY_DEADLINE) => (Left::Something, JobEnd::WithLeadership),
             _ if signal.is_some() && !self.ordered_to_end && !self.overruled => {
                 (Left::All, JobEnd::GuardLost)
             }

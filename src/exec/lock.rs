@@ -15,6 +15,7 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::calls::Named;
 use crate::store::file;
 
 /// The file in the state folder.
@@ -63,14 +64,15 @@ pub(super) fn take_made(path: &Path) -> io::Result<File> {
         Err(TryLockError::WouldBlock) => {
             Err(io::Error::other(format!("{} is held: another job has not ended", path.display())))
         }
-        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::Error(error)) => Err(unable(error)),
     }
 }
 
 /// Another descriptor of the same file, by which this process sees whether the lock is free. That its name may lead to
 /// another file by now does not matter.
 pub(super) fn watch(file: &File) -> io::Result<File> {
-    File::open(format!("/proc/self/fd/{}", file.as_raw_fd()))
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    File::open(&path).named_for("open", path)
 }
 
 /// The lock of the command that the process of this number has run: `electd exec`, attached to the member whose
@@ -84,7 +86,7 @@ pub(super) fn is_free(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
-        Err(TryLockError::Error(error)) => Err(error),
+        Err(TryLockError::Error(error)) => Err(error).named("flock"),
     }
 }
 

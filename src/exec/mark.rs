@@ -16,6 +16,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_si
 use rustix::time::Timespec;
 
 use super::tree;
+use crate::calls::Named;
 
 /// The least descriptor of the mark in a command: above those that shells and scripts name.
 const LEAST: i32 = 1020;
@@ -39,11 +40,11 @@ impl Mark {
     /// # Errors
     /// When the system has no pipe left.
     pub fn new() -> io::Result<(Mark, Given)> {
-        let (reader, writer): (PipeReader, _) = io::pipe()?;
+        let (reader, writer): (PipeReader, _) = io::pipe().named("pipe")?;
         let writer = OwnedFd::from(writer);
         // A process that may not have so many descriptors keeps the low one.
         let writer = fcntl_dupfd_cloexec(&writer, LEAST).unwrap_or(writer);
-        fcntl_setfd(&writer, FdFlags::empty())?;
+        fcntl_setfd(&writer, FdFlags::empty()).named("fcntl(F_SETFD)")?;
         Ok((Mark(reader.into()), Given(writer)))
     }
 

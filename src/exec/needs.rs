@@ -16,8 +16,9 @@ use rustix::process::{
 
 use super::alarms::Alarm;
 use super::tree;
+use crate::calls;
 use crate::core::types::Time;
-use crate::limits::{MORE_FILES, MOUNT_PROC};
+use crate::limits::MOUNT_PROC;
 
 /// A call of the system that a guard needs and that fails here.
 #[derive(Debug)]
@@ -37,16 +38,8 @@ impl fmt::Display for Unmet {
 
 impl Unmet {
     fn remedy(&self) -> &'static str {
-        let refused = [Errno::PERM, Errno::ACCESS].map(|errno| Some(errno.raw_os_error()));
-        match self.error.raw_os_error() {
-            code if refused.contains(&code) => {
-                "have the filter of system calls allow it: the seccomp profile of the container, or SystemCallFilter= of \
-                 the unit"
-            }
-            code if code == Some(Errno::NOSYS.raw_os_error()) => "use Linux 5.4 or later",
-            code if code == Some(Errno::MFILE.raw_os_error()) => MORE_FILES,
-            _ => MOUNT_PROC,
-        }
+        let code = calls::errno(&self.error);
+        code.and_then(|code| calls::remedy(self.call, "", code)).unwrap_or(MOUNT_PROC)
     }
 }
 
@@ -66,9 +59,9 @@ pub fn look() -> Result<(), Unmet> {
                 looked => Ok(looked.map(drop)?),
             }
         }),
-        ("timerfd_create", || Ok(Alarm::new().map(drop)?)),
-        ("timerfd_settime", || Ok(Alarm::new()?.set(Time::default())?)),
-        ("timerfd_gettime", || Ok(Alarm::new()?.left().map(drop)?)),
+        ("timerfd_create", || Alarm::new().map(drop)),
+        ("timerfd_settime", || Alarm::new()?.set(Time::default())),
+        ("timerfd_gettime", || Alarm::new()?.left().map(drop)),
         ("prctl(PR_GET_CHILD_SUBREAPER)", || Ok(child_subreaper().map(drop)?)),
         ("prctl(PR_GET_PDEATHSIG)", || {
             Ok(parent_process_death_signal().map(drop::<Option<Signal>>)?)
@@ -77,7 +70,8 @@ pub fn look() -> Result<(), Unmet> {
             std::fs::read_link("/proc/self/exe").and_then(|_| tree::cost_of_a_walk()).map(drop)
         }),
     ];
-    tried.into_iter().try_for_each(|(call, tries)| tries().map_err(|error| Unmet { call, error }))
+    let unmet = |call| move |error| Unmet { call, error: calls::unnamed(error) };
+    tried.into_iter().try_for_each(|(call, tries)| tries().map_err(unmet(call)))
 }
 
 /// A signal that no process minds.
@@ -107,6 +101,7 @@ pub fn is_no_program(program: &OsString) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::limits::MORE_FILES;
 
     #[test]
     fn all_that_a_guard_needs_is_here() {

@@ -25,6 +25,7 @@ use super::guard::GUARD;
 use super::guard::task::Task;
 use super::order::Begin;
 use super::plan::Plan;
+use crate::calls::{Named, PROCESS, THREAD};
 use crate::node::leadership::Leadership;
 use crate::rank::children;
 
@@ -63,7 +64,7 @@ impl Ready {
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (started, news) = watch(&alarms)?; // before there is a process that nobody would wait for
-        let (line, far) = UnixStream::pair()?;
+        let (line, far) = UnixStream::pair().named("socketpair")?;
         let mut command = children::this_program()?;
         command
             .arg(GUARD)
@@ -74,13 +75,15 @@ impl Ready {
             .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
             .stdin(Stdio::from(OwnedFd::from(far)));
-        let mut child = children::start(&mut command)?;
+        let mut child = children::start(&mut command).named(PROCESS)?;
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
         let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
         let guard = Pid::from_child(&child);
         // A frozen guard delays no other process.
-        let opened =
-            line.set_nonblocking(true).and_then(|()| Ok(pidfd_open(guard, PidfdFlags::empty())?));
+        let opened = line
+            .set_nonblocking(true)
+            .named("fcntl(O_NONBLOCK)")
+            .and_then(|()| pidfd_open(guard, PidfdFlags::empty()).named("pidfd_open"));
         let process = match opened {
             Ok(process) => Arc::new(process),
             Err(error) => {
@@ -137,11 +140,12 @@ fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Rec
     let (news, heard) = bounded(2); // that it is late once, and that it has ended
     let alarms = Arc::clone(alarms);
     let builder = thread::Builder::new().name("job-guard".to_owned()).stack_size(128 * 1024);
-    builder.spawn(move || {
+    let started_one = builder.spawn(move || {
         let Ok((mut guard, process)) = started.recv() else { return };
         while !has_ended(&process, &alarms.late, &news) {}
         let _ = news.send(News::Ended(children::wait(&mut guard))); // the runner outlives its jobs
-    })?;
+    });
+    started_one.named(THREAD)?;
     Ok((start, heard))
 }
 

@@ -24,6 +24,7 @@ use super::equipment::Equipment;
 use super::leader::Leader;
 use super::words::{self, FromExec, FromNode};
 use super::{clock, lock};
+use crate::calls::{Named, THREAD};
 use crate::core::types::Time;
 use crate::coroner::passing::{self, Received};
 use crate::node::leadership::{Change, Feed, Leadership, Term};
@@ -125,12 +126,13 @@ impl Remote {
         shared.stream.lock().set_read_timeout(None)?;
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
         let own = shared.clone();
-        thread::Builder::new().name("node".to_owned()).spawn(move || {
+        let reader = thread::Builder::new().name("node".to_owned()).spawn(move || {
             listen(&mut lines, &own.feed, (&hold, &given), &resign);
             own.gone.store(true, Ordering::SeqCst);
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
-        })?;
+        });
+        reader.named(THREAD)?;
         let lock = (!gives).then(|| state.join(lock));
         Ok(Remote {
             shared,

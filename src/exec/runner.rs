@@ -4,6 +4,7 @@
 //! handover releases the leadership after the job.
 
 use std::io;
+use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, TryRecvError, after, never};
@@ -210,28 +211,44 @@ fn run_once<L: Leader>(
     let ended = job.and_then(|mut job| Ok((job.watch(changes, stopping)?, job.last_word())));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     let left = ended.as_ref().map_or(Left::Nothing, |((left, _), _)| *left);
-    let is_cleared = clear(plan, &leadership, left);
+    let is_cleared = clear(node, plan, &leadership, left);
     tree::adopt_orphans(false)?;
     let last_word = ended.as_ref().map_or(None, |(_, word)| *word);
     node.release(hold, last_word.map_or(is_cleared, |word| word == LastWord::Clean));
-    ended.map(|((_, end), _)| Some(end))
+    ended.map(|((_, end), _)| match end {
+        JobEnd::GuardLost if !leadership.is_valid() => Some(JobEnd::WithLeadership), // nothing is to be handed over
+        end => Some(end),
+    })
 }
 
-/// Ends what the guard left to this process. Returns whether nothing is left of a job whose guard was killed.
-fn clear(plan: &Plan, leadership: &Leadership, left: Left) -> bool {
+/// Ends what the guard left to this process, however long that takes. Returns whether nothing is left of a job whose guard
+/// was killed.
+fn clear(node: &impl Leader, plan: &Plan, leadership: &Leadership, left: Left) -> bool {
     if left == Left::Nothing {
         return false;
     }
-    let mut is_cleared = end_orphans(GONE);
+    let (mut is_gone, mut is_cleared) = (end_orphans(GONE), true);
     if let Err(error) = remove_left(&plan.addresses) {
         error!("cannot remove the addresses that the guard left: {error}; the kernel does soon");
         is_cleared = false;
     }
     if left == Left::All && plan.cleanup.is_some() {
         is_cleared &= cleanup::run(plan, leadership);
-        is_cleared &= end_orphans(GONE);
+        is_gone = end_orphans(GONE);
+    }
+    if !is_gone {
+        outlast(node);
     }
     is_cleared && left == Left::All
+}
+
+/// Waits until KILL has ended what is left, as a guard would. Meanwhile the node hands over, and as its leadership is
+/// held it does so by the end of its lease.
+fn outlast(node: &impl Leader) {
+    node.stand_back("KILL does not end processes of the job whose guard was killed");
+    while !tree::kill_all(Duration::ZERO, is_own, |_, _| ()).is_ok_and(|left| left.is_empty()) {
+        thread::sleep(NOT_HELD);
+    }
 }
 
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the

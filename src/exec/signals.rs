@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use signal_hook::consts::{SIGALRM, SIGUSR1, SIGUSR2};
 
+use crate::calls::Named;
 pub use crate::node::endings::heeded;
 
 /// Signals that would end electd, and mean nothing to it; USR1 means something to a node that runs.
@@ -21,6 +22,7 @@ pub fn survive(more: &[i32]) -> io::Result<()> {
     let all = heeded(&[more, &FOREIGN].concat()); // those that may come first
     all.into_iter()
         .try_for_each(|signal| signal_hook::flag::register(signal, Arc::default()).map(drop))
+        .named("sigaction")
 }
 
 #[cfg(test)]

@@ -23,6 +23,7 @@ use rustix::process::{
 };
 use rustix::time::Timespec;
 
+use crate::calls::{self, Named};
 use crate::rank::children;
 
 /// The list of the children of the thread that reads it.
@@ -33,7 +34,7 @@ const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 2_000_000 };
 
 /// Makes this process the one that adopts what is orphaned below it, or ends that.
 pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
-    Ok(set_child_subreaper(adopt.then(getpid))?)
+    set_child_subreaper(adopt.then(getpid)).named("prctl(PR_SET_CHILD_SUBREAPER)")
 }
 
 /// A process below this one.
@@ -93,7 +94,7 @@ impl Found {
             Ok(process) => process,
             // The number is free, or that of a thread.
             Err(Errno::SRCH | Errno::INVAL | Errno::NOENT) => return Ok(Find::Gone),
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(error).named("pidfd_open"),
         };
         if is_own {
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
@@ -155,7 +156,7 @@ impl Lists {
 }
 
 fn is_hidden(error: &io::Error) -> bool {
-    error.raw_os_error() == Some(Errno::SRCH.raw_os_error())
+    calls::errno(error) == Some(Errno::SRCH.raw_os_error())
         || matches!(error.kind(), ErrorKind::NotFound | ErrorKind::PermissionDenied)
 }
 

@@ -7,6 +7,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 #[cfg(any(test, feature = "http"))]
 use super::places::look_up;
+use crate::calls::{BIND, Named};
 
 /// Newcomers that the kernel holds for us. With std's 128, a crowd of strangers makes the kernel
 /// drop the dial of a member too, which then waits a second before it tries again.
@@ -41,13 +42,14 @@ pub(super) fn listen_on(addresses: &[SocketAddr], most: usize) -> io::Result<Vec
 }
 
 fn listen_on_one(address: SocketAddr) -> io::Result<TcpListener> {
-    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
-    socket.set_reuse_address(true)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))
+        .named("socket")?;
+    socket.set_reuse_address(true).named("setsockopt(SO_REUSEADDR)")?;
     if address.is_ipv6() && address.ip().is_unspecified() {
-        socket.set_only_v6(false)?; // every address, whatever `bindv6only` of the host says
+        socket.set_only_v6(false).named("setsockopt(IPV6_V6ONLY)")?; // every address, whatever `bindv6only` of the host says
     }
-    socket.bind(&address.into())?;
-    socket.listen(BACKLOG)?;
+    socket.bind(&address.into()).named_for(BIND, address)?;
+    socket.listen(BACKLOG).named_for("listen", address)?;
     Ok(socket.into())
 }
 

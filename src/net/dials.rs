@@ -6,6 +6,7 @@ use std::io::{self, ErrorKind};
 use parking_lot::Mutex;
 use rustix::io::Errno;
 
+use crate::calls;
 use crate::core::types::NodeId;
 use crate::limits::MORE_FILES;
 
@@ -66,7 +67,7 @@ pub(super) fn unanswered(what: &str, error: &io::Error) -> String {
 
 /// Whether the system refuses another file descriptor.
 pub(super) fn wants_descriptors(error: &io::Error) -> bool {
-    let code = error.raw_os_error();
+    let code = calls::errno(error);
     [Errno::MFILE, Errno::NFILE].iter().any(|errno| code == Some(errno.raw_os_error()))
 }
 

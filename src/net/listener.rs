@@ -15,6 +15,7 @@ use socket2::{SockRef, TcpKeepalive};
 use super::inbound::Reception;
 use super::newcomer::Closer;
 use super::own::OwnListener;
+use crate::calls::{Named, THREAD};
 use crate::core::detector::ConnectionId;
 
 /// How many connections may wait for their welcome simultaneously.
@@ -41,7 +42,7 @@ impl Listener {
             last: 0,
         };
         let builder = thread::Builder::new().name("listener".to_owned());
-        let thread = builder.spawn(move || acceptor.run())?;
+        let thread = builder.spawn(move || acceptor.run()).named(THREAD)?;
         Ok(Listener { socket, thread })
     }
 
@@ -80,7 +81,7 @@ impl Acceptor {
     }
 
     fn accept(&mut self, socket: &Arc<TcpListener>) {
-        match socket.accept() {
+        match socket.accept().named("accept") {
             Ok((stream, _)) => self.receive(stream),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {} // the dialer has gone
             Err(_) if !self.socket.is(socket) => {} // it has stopped, or listens elsewhere
@@ -108,9 +109,9 @@ impl Acceptor {
         // A reader needs a small stack and has a large one: the C library keeps up to 40 MB of stacks of threads that ended,
         // and a few pages of each stay in memory. With small stacks those of a whole crowd would.
         let builder = thread::Builder::new().name("reader".to_owned());
-        match builder.spawn(move || reception.serve(connection, &own)) {
+        match builder.spawn(move || reception.serve(connection, &own)).named(THREAD) {
             Ok(reader) => self.readers.push((closer, reader)),
-            Err(error) => warn!("cannot start a reader: {error}"),
+            Err(error) => warn!("a connection cannot be read: {error}"),
         }
     }
 
@@ -143,8 +144,9 @@ fn tune(stream: &TcpStream) {
     let keepalive = TcpKeepalive::new()
         .with_time(Duration::from_secs(10))
         .with_interval(Duration::from_secs(5));
-    let tuned =
-        stream.set_nodelay(true).and_then(|()| SockRef::from(stream).set_tcp_keepalive(&keepalive));
+    let tuned = stream.set_nodelay(true).named("setsockopt(TCP_NODELAY)").and_then(|()| {
+        SockRef::from(stream).set_tcp_keepalive(&keepalive).named("setsockopt(SO_KEEPALIVE)")
+    });
     if let Err(error) = tuned {
         warn!("cannot tune a connection: {error}");
     }

@@ -17,6 +17,7 @@ use super::failure_time::FailureTime;
 use super::line::{Line, line};
 use super::peers::PeerAddress;
 use super::writer::{Control, Surroundings, Writer};
+use crate::calls::{Named, THREAD};
 use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
 use crate::wire::{self, Frame};
@@ -104,7 +105,8 @@ impl Outbound {
         let thread = thread::Builder::new()
             .name(format!("writer-{}", peer.name))
             .stack_size(WRITER_STACK)
-            .spawn(move || writer.run())?;
+            .spawn(move || writer.run())
+            .named(THREAD)?;
         self.writers.insert(peer.id, Handle { line, orders, thread });
         Ok(())
     }

@@ -24,6 +24,8 @@ use super::dials::{out_of_descriptors, wants_descriptors};
 pub use address::{Other, OwnAddress};
 use address::{ips, is_elsewhere};
 
+use crate::calls::Named;
+
 /// How often the names are looked up while a node runs.
 const LOOK: Duration = Duration::from_secs(5);
 
@@ -80,7 +82,8 @@ impl OwnListener {
     }
 
     fn of(own: OwnAddress, sockets: Vec<TcpListener>) -> io::Result<OwnListener> {
-        let change = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
+        let change = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let change = change.named("eventfd")?;
         let sockets = sockets.into_iter().map(ready).collect::<io::Result<_>>()?;
         let sockets = Mutex::new(Some(sockets));
         let (last_look, failed, on_move) = Default::default();
@@ -114,7 +117,7 @@ impl OwnListener {
         fds.extend(sockets.iter().map(|socket| PollFd::new(&**socket, PollFlags::IN)));
         match poll(&mut fds, None) {
             Err(Errno::INTR) => return Ok(Vec::new()),
-            polled => polled?,
+            polled => polled.named("poll")?,
         };
         if !fds[0].revents().is_empty() {
             let _ = rustix::io::read(&self.0.change, &mut [0; 8]); // it is heeded by now
@@ -253,7 +256,7 @@ impl OwnListener {
 
 /// A socket that never blocks the thread that waits for all of them.
 fn ready(socket: TcpListener) -> io::Result<Arc<TcpListener>> {
-    socket.set_nonblocking(true)?;
+    socket.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
     Ok(Arc::new(socket))
 }
 

@@ -14,6 +14,8 @@ use std::time::{Duration, Instant};
 use rustix::fs::{AtFlags, FileType, Gid, Mode, OFlags, chownat, fchmod, fstat, open};
 use socket2::{Domain, SockAddr, Socket, Type};
 
+use crate::calls::Named;
+
 /// The longest path that fits into the address of a Unix socket.
 const LONGEST: usize = 107;
 
@@ -26,27 +28,32 @@ const PAUSE: Duration = Duration::from_millis(10);
 /// # Errors
 /// If the socket cannot be made or given to the group, or a file is there.
 pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
-    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    let shown = path.display();
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None).named("socket")?;
     let owner = Mode::RUSR | Mode::WUSR;
-    fchmod(&socket, owner)?; // the file gets this mode, but for what the umask takes away
-    through_short_path(path, |short| socket.bind(&SockAddr::unix(short)?))?;
+    fchmod(&socket, owner).named_for("fchmod", &shown)?; // the file gets this mode, but for what the umask takes away
+    through_short_path(path, |short| socket.bind(&SockAddr::unix(short)?))
+        .named_for("making the socket", &shown)?;
     // The folder may be another user's, who may have put a link there by now.
-    let made = open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
-    let found = fstat(&made)?;
+    let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    let made = open(path, flags, Mode::empty()).named_for("open", &shown)?;
+    let found = fstat(&made).named_for("fstat", &shown)?;
     if FileType::from_raw_mode(found.st_mode) != FileType::Socket {
-        let what = format!("{} is not the socket any more that was made there", path.display());
+        let what = format!("{shown} is not the socket any more that was made there");
         return Err(io::Error::new(ErrorKind::InvalidInput, what));
     }
     let mode = match group {
         None => owner, // without chown: a unit for systemd may forbid the call
         Some(group) => {
-            chownat(&made, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)?;
+            chownat(&made, "", None, Some(Gid::from_raw(group)), AtFlags::EMPTY_PATH)
+                .named_for("chown", &shown)?;
             owner | Mode::RGRP | Mode::WGRP
         }
     };
     if Mode::from_raw_mode(found.st_mode) != mode {
         let link = Path::new("/proc/self/fd").join(made.as_raw_fd().to_string());
-        fs::set_permissions(link, Permissions::from_mode(mode.as_raw_mode()))?;
+        fs::set_permissions(link, Permissions::from_mode(mode.as_raw_mode()))
+            .named_for("chmod", &shown)?;
     }
     Ok(socket)
 }
@@ -58,16 +65,16 @@ pub fn bind(path: &Path, group: Option<u32>) -> io::Result<Socket> {
 pub fn connect(path: &Path, timeout: Duration) -> io::Result<UnixStream> {
     let begin = Instant::now();
     loop {
-        let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
-        socket.set_nonblocking(true)?;
+        let socket = Socket::new(Domain::UNIX, Type::STREAM, None).named("socket")?;
+        socket.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         let connected = through_short_path(path, |short| socket.connect(&SockAddr::unix(short)?));
         match connected {
             Err(error) if error.kind() == ErrorKind::WouldBlock && begin.elapsed() < timeout => {
                 thread::sleep(PAUSE);
             }
             connected => {
-                connected?;
-                socket.set_nonblocking(false)?;
+                connected.named_for("connect", path.display())?;
+                socket.set_nonblocking(false).named("fcntl(O_NONBLOCK)")?;
                 return Ok(UnixStream::from(OwnedFd::from(socket)));
             }
         }

@@ -11,6 +11,8 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag::register_conditional_default;
 use signal_hook::iterator::{Handle, Signals};
 
+use crate::calls::{Named, THREAD};
+
 const SIGNALS: [i32; 2] = [SIGTERM, SIGINT];
 
 /// Those who heed the signals in this process. A handler stays for as long as the process lives: without anybody who heeds it,
@@ -47,10 +49,10 @@ impl Endings {
     pub fn call(call: impl Fn() + Send + 'static) -> io::Result<Endings> {
         let mut heeding = HEEDING.lock();
         let nobody = heeding.nobody()?; // first: it looks which handlers the program has
-        let mut signals = Signals::new(heeded(&SIGNALS))?;
+        let mut signals = Signals::new(heeded(&SIGNALS)).named("sigaction, socketpair")?;
         let handle = signals.handle();
         let builder = thread::Builder::new().name("signals".to_owned());
-        let thread = builder.spawn(move || signals.forever().for_each(|_| call()))?;
+        let thread = builder.spawn(move || signals.forever().for_each(|_| call())).named(THREAD)?;
         heeding.count += 1;
         nobody.store(false, Ordering::SeqCst);
         Ok(Endings { signals: handle, thread: Some(thread) })

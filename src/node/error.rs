@@ -9,6 +9,10 @@ use crate::core::types::Task;
 use crate::store::StoreError;
 use crate::tls::BadFile;
 
+/// Who has the address of a member that died.
+const OF_CORONER: &str = "; or a member died there, and \"electd coroner\" leaves the address to a start by its user once \
+    its job has ended; TERM ends it sooner";
+
 /// Why a node did not start.
 #[derive(Debug, Error)]
 pub enum StartError {
@@ -23,8 +27,8 @@ pub enum StartError {
     Tls(#[from] BadFile),
     /// The address of this member cannot be listened on.
     #[error(
-        "cannot listen on {address}: {source}; is another process there, or is it another host's? If a member died there, \
-         \"electd coroner\" leaves the address to a start by its user once its job has ended; TERM ends it sooner"
+        "cannot listen on {address}: {source}{}",
+        if source.kind() == io::ErrorKind::AddrInUse { OF_CORONER } else { "" }
     )]
     Listen {
         /// The name of the member.
@@ -77,8 +81,8 @@ pub enum StartError {
         /// Where its state is.
         folder: PathBuf,
     },
-    /// The system has no thread left.
-    #[error("cannot start a thread: {0}")]
+    /// The system has no thread left, or refuses another call that a node needs.
+    #[error("this node cannot run here: {0}")]
     Thread(#[source] io::Error),
 }
 
@@ -103,10 +107,17 @@ mod tests {
             (StartError::NoMember(name()), "the config has no member named \"a\""),
             (StartError::Tls(bad), "tls.ca /ca.pem: holds no certificate"),
             (
-                StartError::Listen { name: name(), address, source: lost() },
-                "cannot listen on 10.0.0.1:7100: no room; is another process there, or is it another host's? If a member \
-                 died there, \"electd coroner\" leaves the address to a start by its user once its job has ended; TERM ends \
-                 it sooner",
+                StartError::Listen { name: name(), address: address.clone(), source: lost() },
+                "cannot listen on 10.0.0.1:7100: no room",
+            ),
+            (
+                StartError::Listen {
+                    name: name(),
+                    address,
+                    source: io::ErrorKind::AddrInUse.into(),
+                },
+                "cannot listen on 10.0.0.1:7100: address in use; or a member died there, and \"electd coroner\" leaves the \
+                 address to a start by its user once its job has ended; TERM ends it sooner",
             ),
             (
                 StartError::Hidden { name: name(), why: "it means loopback".to_owned() },
@@ -132,7 +143,7 @@ mod tests {
                 "a was removed from the cluster; to come back, it is added under a fresh id, and starts without \
                  /data/a",
             ),
-            (StartError::Thread(lost()), "cannot start a thread: no room"),
+            (StartError::Thread(lost()), "this node cannot run here: no room"),
         ] {
             assert_eq!(error.to_string(), told);
         }

@@ -81,7 +81,7 @@ use threads::ElectionThread;
 use watch::Watch;
 
 /// How many events may wait for the election thread before readers wait.
-const EVENTS: usize = 1024;
+const EVENTS: usize = 256;
 
 /// Now by the clock that a [`leadership::Leadership`] is measured with: CLOCK_BOOTTIME.
 ///

@@ -3,7 +3,7 @@
 //! Whoever is dialed where it does not listen is lost to the others as soon as its connections end. So a live member has
 //! to answer at its new address first: it was started with a file that has that address, where all look for it too.
 
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 use std::time::Duration;
 
 use super::handle::CommandError;
@@ -33,9 +33,18 @@ pub(super) fn await_answers(entries: &[Member], status: &Status) -> Result<(), C
         ))
     };
     let silent = thread::scope(|scope| {
-        let dials: Vec<_> =
-            entries.iter().filter(moves).map(|entry| scope.spawn(move || dial(entry))).collect();
-        dials.into_iter().filter_map(|dial| dial.join().ok().flatten()).next()
+        let dials = entries.iter().filter(moves).map(|entry| {
+            let dialing = thread::Builder::new().spawn_scoped(scope, move || dial(entry));
+            dialing.map_err(|error| {
+                format!("no thread can be started to dial {}: {error}", entry.name)
+            })
+        });
+        let dials: Vec<_> = dials.collect(); // all at the same time
+        let failed = |dial: Result<ScopedJoinHandle<'_, _>, _>| match dial {
+            Ok(dial) => dial.join().ok().flatten(),
+            Err(why) => Some(why),
+        };
+        dials.into_iter().find_map(failed)
     });
     silent.map_or(Ok(()), |what| Err(CommandError::Refused(what)))
 }

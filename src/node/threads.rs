@@ -12,6 +12,7 @@ use super::inbox::{Event, Queue};
 use super::members;
 use super::publish::Published;
 use super::running::NodeHandle;
+use crate::calls::{Named, THREAD};
 use crate::config::Config;
 use crate::core::Core;
 use crate::net::{self, End, Inbox, Net, OwnListener, Refusals};
@@ -49,6 +50,6 @@ pub fn start(
     let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
     let election = Election::new(core, net, store, (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
-    let thread = builder.spawn(move || election.run())?;
+    let thread = builder.spawn(move || election.run()).named(THREAD)?;
     Ok((NodeHandle { published, events: queue, end }, thread))
 }

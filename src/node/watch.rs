@@ -26,6 +26,7 @@ use super::problems::{Found, Problems, Sight};
 use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
+use crate::calls::{Named, THREAD};
 use crate::net::OwnListener;
 use crate::store;
 
@@ -54,7 +55,7 @@ impl Watch {
         let (end, ended) = bounded(0);
         let watcher = Watcher::new(handle, socket, folder, observed)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || watcher.run(&ended))?;
+        let thread = builder.spawn(move || watcher.run(&ended)).named(THREAD)?;
         Ok(Watch { end, thread })
     }
 

@@ -13,6 +13,7 @@ use parking_lot::{Mutex, RwLock};
 use rustix::io::Errno;
 use uuid::Uuid;
 
+use crate::calls;
 use crate::limits::MOUNT_PROC;
 
 /// The environment variable that marks the programs which electd runs for itself, and all that these start: they are no
@@ -98,7 +99,7 @@ pub fn start_unwatched(command: &mut Command) -> io::Result<Child> {
 #[must_use]
 pub fn is_passing(error: &io::Error) -> bool {
     let lacks = [Errno::AGAIN, Errno::NOMEM, Errno::MFILE, Errno::NFILE, Errno::NOBUFS];
-    lacks.map(|errno| Some(errno.raw_os_error())).contains(&error.raw_os_error())
+    lacks.map(|errno| Some(errno.raw_os_error())).contains(&calls::errno(error))
 }
 
 /// Waits for the end of a program, and reaps it. That may take for ever, also after KILL: [`super::aside`].

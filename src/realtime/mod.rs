@@ -102,7 +102,9 @@ fn in_words(refused: [Option<String>; 2]) -> Option<String> {
 
 /// Tries it in a thread of its own, which ends.
 fn try_scheduling() -> Result<(), String> {
-    let tried = std::thread::spawn(|| promote().map(|_| ())).join();
+    let tried = std::thread::Builder::new().spawn(|| promote().map(|_| ()));
+    let tried =
+        tried.map_err(|error| format!("no thread can be started to try it: {error}"))?.join();
     tried.unwrap_or_else(|_| Err("the trial ended".to_owned()))
 }
 

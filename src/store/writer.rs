@@ -12,6 +12,7 @@ use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender, TrySendError}
 use crossbeam::queue::ArrayQueue;
 
 use super::{Record, Store, StoreError};
+use crate::calls::{Named, THREAD};
 
 /// How long a record that could not be written waits for the next try, unless a newer one comes.
 const RETRY: Duration = Duration::from_millis(500);
@@ -43,7 +44,8 @@ impl Writer {
         let latest = Arc::new(Slot::new(1));
         let (wake, woken) = channel::bounded(1);
         let work = Work { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
-        let thread = thread::Builder::new().name("store".to_string()).spawn(|| work.run())?;
+        let thread =
+            thread::Builder::new().name("store".to_string()).spawn(|| work.run()).named(THREAD)?;
         Ok(Writer { latest, wake, thread })
     }
 

@@ -57,7 +57,10 @@ fn an_admin_address_that_cannot_be_had_is_told_with_a_remedy_for_its_cause() {
     let taken = TcpListener::bind("127.0.0.1:0").unwrap();
     let taken = taken.local_addr().unwrap().to_string();
     for (admin, remedy) in [
-        (taken.as_str(), "end what listens there (`ss -ltnp` shows it), or give another port"),
+        (
+            taken.as_str(),
+            "another process listens there: ss -ltnp shows it; end it, or give another port",
+        ),
         (
             "192.0.2.1:7201", // nobody's
             "start it on the host that has this address, or give the member an admin_listen",

@@ -149,6 +149,10 @@ fn a_port_in_use_is_refused() {
         let (code, words) = failed_start(node);
         assert_eq!(code, 71, "{words}");
         assert!(words.contains(&format!("cannot listen on {taken}")), "{words}");
+        let call = format!(
+            "bind {taken}: Address already in use (os error 98); another process listens there: ss -ltnp"
+        );
+        assert!(words.contains(&call), "{words}");
     }
     node.start();
     cluster.agree_on(1);

@@ -40,6 +40,12 @@ const RATCHETS: &[Ratchet] = &[
         29,
         "such a derive is an arrow to the room above",
     ),
+    (
+        "threads whose start may panic",
+        rash_threads,
+        0,
+        "start it by thread::Builder, and handle that the system has none left",
+    ),
 ];
 
 /// The words of a status: states, roles, what is seen of a member, kinds of quorum and of preemption, causes.
@@ -103,6 +109,14 @@ fn majorities() -> Vec<String> {
 
 fn features() -> Vec<String> {
     lines(|line| line.contains("cfg") && line.contains("feature = "))
+}
+
+fn rash_threads() -> Vec<String> {
+    let starts = |line: &str| ["thread::spawn(", "scope.spawn("].iter().any(|it| line.contains(it));
+    let is_of_tests = |place: &String| {
+        ["src/testing/", "/stage.rs:", "/suite.rs:"].iter().any(|path| place.contains(path))
+    };
+    lines(starts).into_iter().filter(|place| !is_of_tests(place)).collect()
 }
 
 fn remotes() -> Vec<String> {

@@ -3,7 +3,7 @@
 pub(super) mod files;
 
 use std::path::PathBuf;
-use std::thread;
+use std::thread::{self, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
 
@@ -106,12 +106,23 @@ impl Trace {
 /// Asks all nodes that answer for their records, at the same time.
 fn ask(asked: &[Asked], client: &Client) -> Vec<TimedRecord> {
     let answers: Vec<_> = thread::scope(|scope| {
-        let asking: Vec<_> =
-            asked.iter().map(|asked| scope.spawn(|| record_of(asked, client))).collect();
-        asking.into_iter().filter_map(|answer| answer.join().ok()).collect()
+        let asking = asked.iter().map(|asked| {
+            let thread =
+                thread::Builder::new().spawn_scoped(scope, move || record_of(asked, client));
+            (asked, thread.ok())
+        });
+        let asking: Vec<_> = asking.collect(); // at the same time
+        let answer = |(asked, thread): (_, Option<ScopedJoinHandle<'_, _>>)| {
+            let answer = match thread {
+                Some(thread) => thread.join().ok()?,
+                None => record_of(asked, client), // the system has no more threads
+            };
+            Some((asked, answer))
+        };
+        asking.into_iter().filter_map(answer).collect()
     });
     let mut records = Vec::new();
-    for (asked, answer) in asked.iter().zip(answers) {
+    for (asked, answer) in answers {
         match answer {
             Ok(record) => records.push(record),
             Err(ClientError::Refused { code: 404, .. }) => print::message(&format!(

@@ -31,6 +31,7 @@ use rustix::net::{
 };
 
 use super::spec::Address;
+use crate::calls::Named;
 
 /// For how long the kernel keeps an address that is not renewed.
 pub const LIFETIME: Duration = Duration::from_secs(3);
@@ -67,8 +68,8 @@ impl Present {
 
 impl Netlink {
     pub(super) fn open() -> io::Result<Netlink> {
-        let socket =
-            net::socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None)?;
+        let socket = net::socket_with(Family::NETLINK, SocketType::RAW, SocketFlags::CLOEXEC, None);
+        let socket = socket.named("socket(AF_NETLINK)")?;
         set_socket_timeout(&socket, Timeout::Recv, Some(TIMEOUT))?;
         set_socket_timeout(&socket, Timeout::Send, Some(TIMEOUT))?;
         Ok(Netlink { socket, number: 0 })

@@ -19,7 +19,10 @@ pub(super) enum Failed {
     #[error("the guard of the job failed: {0}")]
     Guard(#[from] io::Error),
     #[error("the leadership ended before the job began")]
-    Late,
+    Late {
+        /// An address was added, and not removed.
+        is_left: bool,
+    },
 }
 
 impl Failed {
@@ -27,7 +30,8 @@ impl Failed {
     pub(super) fn is_clean(&self, has_address: bool) -> bool {
         match self {
             Failed::Address(address) => !address.is_left(),
-            _ => !has_address, // nobody knows whether one was removed
+            Failed::Late { is_left } => !is_left,
+            Failed::Guard(_) => !has_address, // nobody knows whether one was removed
         }
     }
 }
@@ -46,11 +50,6 @@ impl From<Errno> for Failed {
     }
 }
 
-/// The system refused this call, as a filter of system calls does.
-pub(super) fn refused(call: &str, error: Errno) -> io::Error {
-    io::Error::new(io::Error::from(error).kind(), format!("{call}: {error}"))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -62,11 +61,12 @@ mod tests {
             let failed = Failed::from(NotHeld::in_a_test(is_left));
             assert_eq!(failed.is_clean(true), is_clean);
         }
-        for failed in [Failed::Late, Failed::from(Errno::IO)] {
-            assert_eq!(
-                [true, false].map(|has_address| failed.is_clean(has_address)),
-                [false, true]
-            );
+        for (failed, is_clean) in [
+            (Failed::from(Errno::IO), [false, true]),
+            (Failed::Late { is_left: false }, [true; 2]),
+            (Failed::Late { is_left: true }, [false; 2]),
+        ] {
+            assert_eq!([true, false].map(|has_address| failed.is_clean(has_address)), is_clean);
         }
     }
 }

@@ -91,7 +91,7 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
             say(&error.to_string());
             match error {
                 Failed::Address(_) => end_by(NO_ADDRESS),
-                Failed::Late => end_by(BY_DEADLINE),
+                Failed::Late { .. } => end_by(BY_DEADLINE),
                 Failed::Guard(_) => {
                     let _ = rustix::io::write(io::stdin(), error.to_string().as_bytes()); // the line to electd
                     end_by(FAILED)

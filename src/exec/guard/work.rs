@@ -23,9 +23,10 @@ use super::super::guarded::Waiting;
 use super::super::order::{Begin, Order};
 use super::super::stderr::say;
 use super::super::{signals, tree};
-use super::ends::{Ended, Failed, GONE, refused};
+use super::ends::{Ended, Failed, GONE};
 use super::running::Running;
 use super::task::Task;
+use crate::calls::Named;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
 use crate::node::now;
@@ -73,10 +74,10 @@ impl Guard {
     /// begins the command. None if electd ended, or no longer needs this guard.
     pub fn start(task: Task, registered: &mut Option<Registered>) -> Result<Option<Guard>, Failed> {
         signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
-        let (children, tell) = UnixStream::pair()?;
-        children.set_nonblocking(true)?;
-        signal_hook::low_level::pipe::register(SIGCHLD, tell)?;
-        let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+        let (children, tell) = UnixStream::pair().named("socketpair")?;
+        children.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
+        signal_hook::low_level::pipe::register(SIGCHLD, tell).named("sigaction")?;
+        let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().named("dup")?);
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
         let waiting = if is_empty { None } else { Some(Waiting::start(&task.command)?) };
@@ -85,10 +86,10 @@ impl Guard {
         };
         let (lock, line) = equipment.open();
         let lock = ManuallyDrop::new(lock);
-        electd.set_nonblocking(true)?;
+        electd.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
         if term.is_due()? {
-            return Err(Failed::Late);
+            return Err(Failed::Late { is_left: false });
         }
         if is_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
@@ -99,14 +100,13 @@ impl Guard {
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.
         if term.is_due()? {
-            return Err(Failed::Late);
+            return Err(Failed::Late { is_left: !addresses.is_none_or(Held::end) });
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
         let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
         let running = |(pid, mark)| {
             let process = pidfd_open(pid, PidfdFlags::empty());
-            let process = process.map_err(|error| refused("pidfd_open", error))?;
-            Ok::<_, io::Error>(Running { pid, process, mark })
+            Ok::<_, io::Error>(Running { pid, process: process.named("pidfd_open")?, mark })
         };
         let command = begun.map(running).transpose()?;
         Ok(Some(Guard {
@@ -170,13 +170,13 @@ impl Guard {
     }
 
     /// KILL comes then, as far as is known now.
-    fn limit(&self) -> Result<Time, Errno> {
+    fn limit(&self) -> io::Result<Time> {
         let alarm = now() + self.kill.left()?;
         Ok(self.ordered.map_or(alarm, |ordered| ordered.min(alarm)))
     }
 
     /// The command is killed then, as far as is known now.
-    fn limit_of_command(&self) -> Result<Time, Errno> {
+    fn limit_of_command(&self) -> io::Result<Time> {
         let limit = self.limit()?;
         Ok(match self.termed {
             Some(termed) if self.has_cleanup() => {
@@ -376,7 +376,7 @@ impl Guard {
         fds.extend(alarms.map(|alarm| PollFd::new(alarm, PollFlags::IN)));
         match poll(&mut fds, None) {
             Ok(_) | Err(Errno::INTR) => Ok(()),
-            Err(error) => Err(error.into()),
+            Err(error) => Err(error).named("poll"),
         }
     }
 }
@@ -384,7 +384,7 @@ impl Guard {
 /// Whether the other end of this connection is closed.
 fn is_closed(electd: &UnixStream) -> io::Result<bool> {
     let mut fds = [PollFd::new(electd, PollFlags::empty())];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
+    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).named("poll")?;
     Ok(fds[0].revents().contains(PollFlags::HUP))
 }
 

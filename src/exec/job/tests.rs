@@ -316,8 +316,10 @@ fn the_code_of_a_command_counts_where_nobody_ended_it() {
     let cannot = (Left::Something, JobEnd::Failed(String::new()));
     assert_eq!(failed.verdict(), cannot);
     assert_eq!(Ended { stopped: true, ..failed }.verdict(), cannot);
-    let too_late = Ended { ordered_to_end: true, ..failed };
-    assert_eq!(too_late.verdict(), (Left::Something, JobEnd::WithLeadership));
+    for failed in [failed, no_address] {
+        let too_late = Ended { ordered_to_end: true, ..failed };
+        assert_eq!(too_late.verdict(), (Left::Something, JobEnd::WithLeadership));
+    }
     let addresses_alone = Ended { has_command: false, ..leading(0) };
     assert_eq!(addresses_alone.verdict(), (Left::Nothing, JobEnd::WithLeadership));
 }

@@ -14,6 +14,7 @@ use log::{info, warn};
 use serde::{Deserialize, Serialize};
 
 use super::Entry;
+use crate::calls::{Named, THREAD};
 use crate::store::{file, spare};
 
 const FILE: &str = "history.json";
@@ -94,7 +95,7 @@ impl Keeper {
         let ((wake, woken), (end, ended)) = (bounded(1), bounded(0));
         let writing = Writing { path: folder.join(FILE), latest: latest.clone(), fails: false };
         let builder = thread::Builder::new().name("history".to_owned()).stack_size(STACK);
-        let thread = builder.spawn(move || writing.run(&woken, &ended))?;
+        let thread = builder.spawn(move || writing.run(&woken, &ended)).named(THREAD)?;
         Ok(Keeper { latest, wake, end, thread })
     }
 

@@ -26,7 +26,7 @@ fn third_fails(options: &[&str]) -> Cluster {
 }
 
 /// The failures that a node has counted, while it stands back because of them.
-fn failures(cluster: &Cluster, number: usize) -> Result<u32, String> {
+pub fn failures(cluster: &Cluster, number: usize) -> Result<u32, String> {
     let status = cluster.status(number)?;
     let shown = status.problems.iter().any(|problem| problem.kind == "job");
     let failure = status.failure.filter(|_| shown);

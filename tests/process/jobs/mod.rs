@@ -17,6 +17,7 @@ mod inherited;
 mod lines;
 mod orders;
 mod orphans;
+mod outliving;
 mod ready;
 mod registered;
 mod renewal;

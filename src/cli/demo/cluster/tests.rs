@@ -174,8 +174,8 @@ fn a_demo_of_a_file_needs_the_addresses_and_the_state_of_all_members() {
         let _held = TcpListener::bind(address).unwrap();
         let error = Cluster::of_file(&file, Changes::default()).err().unwrap();
         let words = format!(
-            "cannot listen on {address}, an address of a: Address already in use (os error 98); a demo runs all \
-             members on this host, so give a file whose addresses are free here"
+            "cannot listen on {address}, an address of a: bind {address}: Address already in use (os error 98); another \
+             process listens there: ss -ltnp shows it; a demo runs all members on this host, so give a file whose addresses are free here"
         );
         assert_eq!((error.exit, error.message), (Exit::Listen, words));
     }
