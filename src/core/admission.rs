@@ -267,7 +267,8 @@ fn greeted(turn: &mut Turn<'_>, hello: &Hello, met_before: Met) {
     }
     voting::inform_voter(turn.cx.state);
     if met_before == Met::Restarted {
-        call::lost(turn, hello.id, Reason::LeaderRestarted(hello.id));
+        let before = hello.incarnation.0.checked_sub(1).map(Incarnation); // its last run, at the latest
+        call::lost(turn, (hello.id, before), Reason::LeaderRestarted(hello.id));
     }
     announcement::leader_named(turn, hello.id, hello.view);
     call::joined(turn, hello.id);

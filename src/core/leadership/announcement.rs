@@ -80,7 +80,7 @@ pub fn replied(turn: &mut Turn<'_>, from: NodeId, view: View) {
 
 /// The followed leader is alive and does not speak as a leader: it stood still for too long, or started anew.
 pub fn leader_gave_up(turn: &mut Turn<'_>, leader: NodeId) {
-    reach::count_departure(&mut turn.cx, leader);
+    reach::count_departure(&mut turn.cx, leader, None);
     call::call(turn, Reason::LeaderGaveUp(leader));
 }
 
