@@ -226,12 +226,15 @@ fn meet_at_same_epoch(turn: &mut Turn<'_>, other: NodeId, epoch: Epoch) {
 /// which is at most 2 * `message` shorter here.
 ///
 /// There are two since the later of both began: not before this leadership, and not before the last time when the
-/// other said that it follows. Only the other knows when exactly.
+/// other said that it follows. Only the other knows when exactly. With a majority, the word of an earlier epoch proves
+/// nothing: a link that was cut may carry it when it is repaired, long after that lease ended.
 pub fn meet_leader(cx: &mut Context<'_>, other: NodeId, view: View) {
     let (state, now) = (&mut *cx.state, cx.now);
     let last = state.detector.declares(other, now);
     let silence = state.settings.timing.stall();
-    let fresh = state.compare(view).is_gt() || last.is_none_or(|last| now.since(last) >= silence);
+    let silent = last.is_none_or(|last| now.since(last) >= silence);
+    let past = state.needs_majority() && view.epoch < state.view().epoch;
+    let fresh = state.compare(view).is_gt() || silent && !past;
     if state.leads() && fresh {
         let began = state.course.since().max(last.unwrap_or_default());
         let (theirs, own) = (view.epoch, state.view().epoch);
