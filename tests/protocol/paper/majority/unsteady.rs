@@ -146,11 +146,11 @@ fn what_is_noticed_of_one_run_within_failure_is_one_departure() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
     for _ in 1..=3 {
         p4.loses(5);
-        meets_run(&mut p4, 5, 1);
+        p4.meets(5);
     }
     p4.after(TIMING.failure - Duration::from_nanos(1));
     p4.loses(5);
-    meets_run(&mut p4, 5, 1);
+    p4.meets(5);
     assert!(!is_unsteady(&p4, 5));
     p4.after(Duration::from_nanos(1));
     p4.loses(5);
