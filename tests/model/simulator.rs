@@ -56,6 +56,17 @@ const STAYS: [&str; 21] = [
     "times none was",
 ];
 
+/// Events that happen only where a leader judges orders, or drains are answered.
+const ORDERS: [&str; 7] = [
+    "drains that a leader judges",
+    "drains answered",
+    "  refused, of those judged",
+    "  not decided in time",
+    "other addresses asked for",
+    "coroners that ended",
+    "  replaced, of these",
+];
+
 /// A cluster of `n` whose highest member led and died.
 fn leader_died(n: u64, initiators: &[u64], detected: bool) -> Scenario {
     let place = |number: &u64| usize::try_from(*number).unwrap();
@@ -258,7 +269,8 @@ fn all_faults_fire_and_nothing_breaks() {
             // With a majority it takes a leader that is late to see the end of its lease.
             let late = quorum == Quorum::Majority && what == "  beside another leader";
             let rare = crate::IS_SHORT || late || rare.contains(&what);
-            let elsewhere = [&STORMS[..], &STAYS, &JOBS].iter().any(|list| list.contains(&what));
+            let elsewhere = [&STORMS[..], &STAYS, &JOBS, &ORDERS];
+            let elsewhere = elsewhere.iter().any(|list| list.contains(&what));
             let fits = if never || elsewhere { times == 0 } else { times > 0 || rare };
             assert!(fits, "{what}: {times}, quorum {}", quorum.name());
         }
@@ -277,6 +289,30 @@ fn no_two_jobs_run_at_one_instant() {
             }
         }
         assert!(all[Counter::JobsStarted] > 0 && all[Counter::JobsEnded] > 0);
+    }
+}
+
+/// Drains that the leader judges never leave nobody that may lead (A6), and coroners that are replaced certify no death
+/// before the job has ended (Z7).
+#[test]
+fn orders_leave_a_member_that_may_lead() {
+    let mut all = Faults::default();
+    for quorum in Quorum::ALL {
+        for algorithm in AlgorithmKind::ALL {
+            for seed in 0..BEYOND {
+                let schedule = Schedule::new(algorithm, seed);
+                all += live(Schedule { quorum, faults: FaultSet::Orders, ..schedule });
+            }
+        }
+    }
+    for (counter, what) in [
+        (Counter::Drained, "drained"),
+        (Counter::DrainsRefused, "refused"),
+        (Counter::DrainsUndecided, "undecided"),
+        (Counter::Changed, "moved"),
+        (Counter::CoronersReplaced, "replaced"),
+    ] {
+        assert!(all[counter] > 0 || crate::IS_SHORT, "{what}");
     }
 }
 
