@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -33,19 +33,23 @@ help: ## show this list
 build: cargo ## build target/release/electd
 	$(CARGO) build --release
 
-# The program that the targets below install, pack and try with other tools.
+# The program that the targets below install, pack and try with other tools, and the one that prints its manual: another
+# where that is for another kind of processor.
 PROGRAM ?= target/release/electd
+PRINTER ?= $(PROGRAM)
 
 install: build install-files ## install the program, its manual, pages, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
 
 .PHONY: install-files
 install-files:
 	install -D -m 755 $(PROGRAM) $(BIN)/electd
-	$(PROGRAM) man --out $(SHARE)/man/man1
+	$(PRINTER) man --out $(SHARE)/man/man1
+	install -d $(SHARE)/man/man5
+	mv $(SHARE)/man/man1/electd.json.5 $(SHARE)/man/man5
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	$(PROGRAM) completions bash > $(SHARE)/bash-completion/completions/electd
-	$(PROGRAM) completions zsh > $(SHARE)/zsh/site-functions/_electd
-	$(PROGRAM) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
+	$(PRINTER) completions bash > $(SHARE)/bash-completion/completions/electd
+	$(PRINTER) completions zsh > $(SHARE)/zsh/site-functions/_electd
+	$(PRINTER) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd-exec@.service > $(UNITS)/electd-exec@.service
@@ -58,13 +62,12 @@ install-files:
 	cp -R examples/. $(DOC)/examples
 	install -m 644 packaging/electd-realtime.conf $(DOC)/examples
 	chmod -R u=rwX,go=rX $(DOC)
-	rm -f $(DOC)/examples/cluster.json
-	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 \
-		--out $(DOC)/examples/cluster.json >/dev/null 2>&1
-	chmod 644 $(DOC)/examples/cluster.json
 
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
+
+dist: cargo ## make target/dist, to upload: static programs, packages and an image for x86_64 and aarch64, and what they consist of
+	sh packaging/dist.sh $(VERSION)
 
 interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg and a browser, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
@@ -102,8 +105,8 @@ test-tls: cargo ## run all tests with processes over TLS
 lint: rust-tools ## check the format, clippy and the documentation, without a warning
 	$(CARGO) fmt --check
 	$(CARGO) clippy --all-targets -- -D warnings
-	$(CARGO) clippy --lib --no-default-features -- -D warnings
-	$(CARGO) clippy $(WITHOUT_TLS) -- -D warnings
+	$(CARGO) clippy -p electd --lib --no-default-features -- -D warnings
+	$(CARGO) clippy -p electd $(WITHOUT_TLS) -- -D warnings
 	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --quiet
 
 fmt: rust-tools ## format the code
@@ -112,7 +115,7 @@ fmt: rust-tools ## format the code
 # What a newcomer waits for: the build that takes least. To build the C library of TLS takes as long as half of the rest,
 # and this demo speaks none; the nodes of another CONFIG may. The tests use the other libraries, too.
 WITHOUT_TLS = --no-default-features --features cli
-DEMO = $(CARGO) run --bin electd $(if $(filter conf/cluster.json,$(CONFIG)),$(WITHOUT_TLS)) --
+DEMO = $(CARGO) run -p electd --bin electd $(if $(filter conf/cluster.json,$(CONFIG)),$(WITHOUT_TLS)) --
 
 run-cluster: cargo ## run the nodes of conf/cluster.json, to watch and to disturb: make run-cluster [ALGORITHM=ring]
 	@$(DEMO) demo --config $(CONFIG) $(if $(ALGORITHM),--algorithm $(ALGORITHM))
@@ -127,8 +130,8 @@ JOB = echo "begins on $$ELECTD_NODE in epoch $$ELECTD_EPOCH"; trap "echo ends; e
 run-job: cargo ## run a job on one of three nodes: kill the leader by k, and see the job move
 	@$(DEMO) demo --nodes 3 -- sh -c '$(JOB)'
 
-# The tools of tests/model take their settings from the environment. To build TLS too would take longer than most of them run.
-TOOL = $(CARGO) test $(WITHOUT_TLS) --profile model --test model
+# The tools of tests/model take their settings from the environment. They need the election and the simulator alone.
+TOOL = $(CARGO) test -p model-tests --profile model --test model
 
 jepsen: export MINUTES := $(MINUTES)
 jepsen: cargo ## harm clusters of real processes in network namespaces at random, as root: make jepsen [MINUTES=10] [SEED=1]

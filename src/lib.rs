@@ -37,11 +37,15 @@
 //!
 //! # Rooms
 //!
-//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Around it:
-//! [`limits`] (what input from outside may be), `wire` (frames and JSON), [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death), [`store`] (durable state), [`rank`]
-//! (samples of an attribute, the health check), `realtime` (how the kernel runs the threads of a heartbeat), [`config`], [`node`] (the election thread), `exec` (commands and
-//! addresses while a node leads, and hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core
-//! knows of the rooms around it.
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Six rooms are
+//! in crates of their own, and shown here under their names: [`core`], [`limits`] (what input from outside may be) and
+//! `wire` (frames and JSON) are `electd-election`; [`trace`] and [`flight`] are `electd-record`; [`sim`] is `electd-model`.
+//!
+//! Around them: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's
+//! death), [`store`] (durable state), [`rank`] (samples of an attribute, the health check), `realtime` (how the kernel
+//! runs the threads of a heartbeat), [`config`], [`node`] (the election thread), `exec` (commands and addresses while a
+//! node leads, and hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing
+//! in the core knows of the rooms around it.
 //!
 //! # Threads of a node
 //!
@@ -73,31 +77,30 @@
 //! | log | lines that stderr did not take immediately, and ten seconds | the process ends |
 //! | ctrl-c | INT | the process ends |
 
+pub use electd_election::{core, limits};
+pub use electd_model::sim;
+pub use electd_record::{flight, trace};
+
+use electd_election::wire;
+
 #[cfg(feature = "http")]
 pub mod admin;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
-#[allow(missing_docs, reason = "a field without words is what its name says")]
-pub mod core;
 mod coroner;
 #[cfg(feature = "cli")]
 pub mod exec;
-pub mod flight;
 #[cfg(any(test, feature = "fuzzing"))]
 #[doc(hidden)]
 pub mod fuzzing;
 #[cfg(feature = "cli")]
 mod lab;
-pub mod limits;
 mod net;
 pub mod node;
 pub mod rank;
 mod realtime;
-pub mod sim;
 pub mod store;
 #[cfg(test)]
 mod testing;
 pub mod tls;
-pub mod trace;
-mod wire;

@@ -12,9 +12,9 @@ use crossbeam::channel::{Receiver, bounded};
 use log::{info, warn};
 use parking_lot::Mutex;
 
-use crate::flight::folder;
 use crate::node::NodeHandle;
 use crate::node::handle::Handle;
+use crate::store::recordings;
 
 /// How long a process that is about to end waits for its recording: the others miss it meanwhile.
 const TIMEOUT: Duration = Duration::from_millis(250);
@@ -45,7 +45,7 @@ impl Keeper {
             let (ordered, turn) = (self.ordered.clone(), self.turn.clone());
             let write = move || {
                 let _turn = turn.lock();
-                tell(folder::write(&state, why, &node.recording()));
+                tell(recordings::write(&state, why, &node.recording()));
                 ordered.fetch_sub(1, Ordering::AcqRel);
                 drop(done);
             };
@@ -104,7 +104,7 @@ mod tests {
         keeper.keep_last("panic"); // of a process without a node
         keeper.attend(node.handle(), state.path().to_owned());
         let _ = keeper.keep("panic").recv(); // it ends without a word
-        let mut files = fs::read_dir(state.path().join(folder::FOLDER)).unwrap();
+        let mut files = fs::read_dir(state.path().join(recordings::FOLDER)).unwrap();
         let file = files.next().unwrap().unwrap().path();
         assert!(file.to_str().unwrap().ends_with("-panic.json") && files.next().is_none());
         let recording = Recording::read(&fs::read(&file).unwrap()).unwrap();
@@ -120,12 +120,12 @@ mod tests {
         assert!(keeper.keep("signal").recv().is_err(), "at once");
         let waits = ordered.each_ref().map(Receiver::try_recv);
         assert_eq!(waits, [Err(TryRecvError::Empty); 2]);
-        assert!(!state.path().join(folder::FOLDER).exists());
+        assert!(!state.path().join(recordings::FOLDER).exists());
         drop(turn);
         for order in ordered {
             let _ = order.recv(); // it ends without a word
         }
-        assert!(state.path().join(folder::FOLDER).exists());
+        assert!(state.path().join(recordings::FOLDER).exists());
         assert!(keeper.orders(), "the next one");
     }
 

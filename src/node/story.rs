@@ -4,12 +4,13 @@ use log::Level;
 
 use crate::core::membership::MemberList;
 use crate::core::{Phase, Reason, Transition};
+use crate::trace::reason::sentence;
 
 /// Logs a change.
 pub fn log(change: &Transition, members: &MemberList) {
     let Transition { from, to, leader, epoch, reason } = change;
     let leader = leader.map_or_else(|| "none".to_owned(), |id| members.name(id));
-    let (from, to, words) = (from.name(), to.name(), reason.sentence(members));
+    let (from, to, words) = (from.name(), to.name(), sentence(reason, members));
     let (level, event) = (level(change), event(change));
     log::log!(
         level, event = event, from = from, to = to, leader = leader, epoch = epoch.0, reason = words;
@@ -84,7 +85,7 @@ mod tests {
         let told = |change: &Transition| fields(|| log(change, &list)).join("\n");
         let found = "event=following from=electing to=following leader=a epoch=4 reason=a leads";
         assert_eq!(told(&follows(4)), found);
-        let words = waits(5).reason.sentence(&list);
+        let words = sentence(&waits(5).reason, &list);
         let expected =
             format!("event=no_leader from=electing to=waiting leader=none epoch=5 reason={words}");
         assert_eq!(told(&waits(5)), expected);

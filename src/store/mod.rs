@@ -10,6 +10,7 @@ pub mod folder;
 mod pace;
 mod place;
 mod record;
+pub mod recordings;
 pub mod spare;
 mod writer;
 

@@ -215,7 +215,7 @@ fn the_first_demo_is_built_without_tls() {
         "{plain}"
     );
     let other = plan("CONFIG=other.json");
-    assert!(other.contains("run --bin electd  -- demo --config other.json"), "{other}");
+    assert!(other.contains("run -p electd --bin electd  -- demo --config other.json"), "{other}");
 }
 
 /// What it prints on a terminal of this width.

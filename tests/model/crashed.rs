@@ -1,7 +1,7 @@
 //! Each election after crashes ends, with a majority as without.
 
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::sim::{Delays, Scenario, SimError};
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_model::sim::{Delays, Scenario, SimError};
 
 /// Longer elections, too: after `failure` a voter whose disk stands still denies its vote. With halting a lower member may
 /// win, as a higher one follows the dead leader until it misses it.

@@ -6,8 +6,8 @@
 
 use std::time::Duration;
 
-use electd::core::settings::AlgorithmKind;
-use electd::sim::{Crashes, Failovers};
+use electd_election::core::settings::AlgorithmKind;
+use electd_model::sim::{Crashes, Failovers};
 
 /// How many leaders go in each run.
 const TIMES: usize = 20;

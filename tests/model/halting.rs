@@ -3,11 +3,11 @@
 
 use std::ops::RangeInclusive;
 
-use electd::core::bounds;
-use electd::core::message::Kind;
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::Time;
-use electd::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
+use electd_election::core::bounds;
+use electd_election::core::message::Kind;
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::Time;
+use electd_model::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
 
 /// The cluster sizes whose counts are checked.
 const SIZES: RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::MemberList;
-use electd::core::settings::{Settings, Timing};
-use electd::core::types::NodeId;
+use electd_election::core::membership::MemberList;
+use electd_election::core::settings::{Settings, Timing};
+use electd_election::core::types::NodeId;
 
 /// A voter of a cluster that runs the bully with a majority, and preempts. It is not the first start of the cluster.
 pub fn voter(id: NodeId, instance: u64, members: Arc<MemberList>, timing: Timing) -> Settings {

@@ -1,6 +1,6 @@
 //! A tool: breaks the rules of the core one by one and checks that the simulator finds the damage.
 //!
-//! The faults are those of src/core/planted.rs, which the cargo feature `planted` builds in. For each,
+//! The faults are those of src/election/core/planted.rs, which the cargo feature `planted` builds in. For each,
 //! the tool runs the seeds from 0 on, on all processor cores, and reports the first that fails. If none
 //! fails below the bound, the seed that was recorded with the fault has to; a seed recorded beyond the
 //! bound is tried first, and if it fails the search is skipped. A run that fails without the fault as
@@ -21,9 +21,9 @@ use std::thread;
 use std::time::Instant;
 
 use clap::Parser;
-use electd::core::planted::{self, Fault};
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::sim::{FaultSet, Schedule, slow};
+use electd_election::core::planted::{self, Fault};
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_model::sim::{FaultSet, Schedule, slow};
 
 use crate::exhaustive::{book, search, start};
 use crate::words;
@@ -67,7 +67,10 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
     };
     let faults: Vec<Fault> = Fault::ALL.iter().filter(wanted).copied().collect();
     if faults.is_empty() {
-        return Err(format!("no fault of src/core/planted.rs is named {}", names.join(" or ")));
+        return Err(format!(
+            "no fault of src/election/core/planted.rs is named {}",
+            names.join(" or ")
+        ));
     }
     let mut missed = 0;
     for fault in faults {
@@ -102,7 +105,7 @@ fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
     let story = start::STORIES.iter().find(|story| story.name.contains(word));
     let story = story.ok_or_else(|| {
         format!(
-            "src/core/planted.rs: {}: no exhaustive search has the word {word}",
+            "src/election/core/planted.rs: {}: no exhaustive search has the word {word}",
             fault.plan().name
         )
     })?;

@@ -1,8 +1,8 @@
 //! The ring's message counts, exact, as the literature gives them; and random schedules.
 
-use electd::core::message::Kind;
-use electd::core::settings::AlgorithmKind;
-use electd::sim::{Counts, Delays, Outcome, Scenario, Schedule};
+use electd_election::core::message::Kind;
+use electd_election::core::settings::AlgorithmKind;
+use electd_model::sim::{Counts, Delays, Outcome, Scenario, Schedule};
 
 /// The ring sizes whose counts are checked.
 const SIZES: std::ops::RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;

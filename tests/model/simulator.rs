@@ -1,8 +1,8 @@
 //! The bully's message counts, exact, as the literature gives them; and random schedules.
 
-use electd::core::message::Kind;
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::sim::{
+use electd_election::core::message::Kind;
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_model::sim::{
     Counter, Counts, Delays, FaultSet, Faults, Outcome, Scenario, Schedule, SimError,
 };
 

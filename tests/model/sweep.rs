@@ -14,8 +14,8 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::sim::{Failure, FaultSet, Faults, Schedule};
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_model::sim::{Failure, FaultSet, Faults, Schedule};
 
 /// At most this many failures are reported.
 const SHOWN: usize = 20;

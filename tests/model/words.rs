@@ -12,15 +12,15 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::detector::ConnectionId;
-use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Forwarded, Hello, Message, Rejection, View};
-use electd::core::protocol::Protocols;
-use electd::core::random::Random;
-use electd::core::restart::{Kept, restart};
-use electd::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
-use electd::core::{CommandId, Core, Input, Output, Phase};
+use electd_election::core::detector::ConnectionId;
+use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::message::{Done, Envelope, Forwarded, Hello, Message, Rejection, View};
+use electd_election::core::protocol::Protocols;
+use electd_election::core::random::Random;
+use electd_election::core::restart::{Kept, restart};
+use electd_election::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
+use electd_election::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
+use electd_election::core::{CommandId, Core, Input, Output, Phase};
 use uuid::Uuid;
 
 use crate::member::voter;

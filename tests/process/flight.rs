@@ -7,7 +7,7 @@ use std::process::{Command, Output};
 use std::time::{Duration, Instant};
 
 use electd::core::settings::AlgorithmKind;
-use electd::flight::folder::{FOLDER, KEPT};
+use electd::store::recordings::{FOLDER, KEPT};
 use serde_json::Value;
 use story::story;
 

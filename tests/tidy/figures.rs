@@ -6,7 +6,7 @@ use super::assert_none;
 
 /// A page, its words, a file, and the constant in it that the words are about.
 const FIGURES: &str = "
-docs/certificate.md | a secret of 32 random bytes | src/core/death.rs | [u8; 32]
+docs/certificate.md | a secret of 32 random bytes | src/election/core/death.rs | [u8; 32]
 docs/exec.md | up to 64 of them may run beside one node | src/exec/attach.rs | MOST: u64 = 64;
 docs/exec.md | within 60 s after its start | src/node/retries.rs | SOON: Duration = Duration::from_secs(60);
 docs/exec.md | 5 s after KILL | src/cli/job.rs | GONE: Duration = Duration::from_secs(5);
@@ -16,17 +16,17 @@ docs/exec.md | up to 32 min | src/node/failures.rs | MOST_DOUBLINGS: u32 = 6;
 docs/exec.md | after that time the count begins anew | src/node/failures.rs | FORGIVEN: Duration = Duration::from_secs(3600);
 docs/exec.md | and 0.2 s later | src/exec/address/held.rs | ANNOUNCED_AFTER: Duration = Duration::from_millis(200);
 docs/exec.md | gives them another 3 s to live | src/exec/address/netlink.rs | LIFETIME: Duration = Duration::from_secs(3);
-docs/membership.md | the ids of the last 256 removed members | src/core/membership/mod.rs | MOST_REMOVED: usize = 256;
+docs/membership.md | the ids of the last 256 removed members | src/election/core/membership/mod.rs | MOST_REMOVED: usize = 256;
 docs/operations.md | 32 pages at one node | src/admin/mod.rs | STREAMS: usize = 32;
 docs/operations.md | expires within 30 days | src/node/certificates.rs | SOON: Duration = Duration::from_secs(30 * 24 * 3600);
 docs/operations.md | keeps the latest 1,024 events | src/node/events.rs | KEPT: usize = 1024;
 docs/operations.md | from 1 to 1000 | src/config/health.rs | MOST: u32 = 1000;
 docs/operations.md | at most 100 lines a run | src/exec/hook.rs | LINES: u64 = 100;
-docs/operations.md | never bound for more than 16 times | src/core/settings.rs | LONGEST_PROMISE: u32 = 16;
+docs/operations.md | never bound for more than 16 times | src/election/core/settings.rs | LONGEST_PROMISE: u32 = 16;
 docs/operations.md | has led for 16 * `failure` | src/node/release/steady.rs | STEADY: u32 = 16;
 docs/operations.md | 64 at a time | src/admin/mod.rs | CONNECTIONS: usize = 64;
-docs/operations.md | At most 64 members | src/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
-docs/reference.md | a list of the members, at most 64 | src/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
+docs/operations.md | At most 64 members | src/election/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
+docs/reference.md | a list of the members, at most 64 | src/election/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
 docs/security.md | must be complete within one second | src/net/inbound.rs | HELLO_DEADLINE: Duration = Duration::from_secs(1);
 docs/security.md | At most 64 connections wait | src/net/listener.rs | MOST_UNWELCOMED: usize = 64;
 docs/security.md | strangers share 16 lines a minute | src/node/rejections.rs | MOST_LINES: u32 = 16;
@@ -35,8 +35,8 @@ docs/security.md | 8 may ask for the status | src/admin/mod.rs | PEERS: usize = 
 docs/security.md | 16 may ask for elections | src/admin/mod.rs | ELECTIONS: usize = 16;
 docs/security.md | for at most 2 s | src/admin/mod.rs | GATHERING: Duration = Duration::from_secs(2);
 docs/security.md | than every 150 ms | src/admin/mod.rs | FRESH: Duration = Duration::from_millis(150);
-docs/security.md | last 4,096 entries | src/trace/latest.rs | LATEST: usize = 4096;
-docs/security.md | at most 1 MiB of words | src/trace/latest.rs | MOST_TEXT: usize = 1024 * 1024;
+docs/security.md | last 4,096 entries | src/record/trace/latest.rs | LATEST: usize = 4096;
+docs/security.md | at most 1 MiB of words | src/record/trace/latest.rs | MOST_TEXT: usize = 1024 * 1024;
 docs/security.md | within two seconds from the accept | src/admin/mod.rs | REQUEST: Duration = Duration::from_secs(2);
 docs/security.md | take the answer within two seconds | src/admin/mod.rs | ANSWER: Duration = Duration::from_secs(2);
 docs/security.md | closed after 30 seconds | src/admin/mod.rs | IDLE: Duration = Duration::from_secs(30);
@@ -44,9 +44,9 @@ docs/status.md | the latest 16 durable writes | src/store/pace.rs | WRITES: usiz
 docs/status.md | the latest 32 changes of state | src/node/publish/changes.rs | KEPT: usize = 32;
 docs/trace.md | at most 1.5 MiB of it | src/node/recorder.rs | OF_ELECTIONS: usize = 1280 * 1024;
 docs/trace.md | in 256 KiB of | src/node/recorder.rs | OF_QUIET_TIMES: usize = 256 * 1024;
-docs/trace.md | At most 5,000 events are shown | src/trace/svg.rs | MOST_EVENTS: usize = 5000;
-docs/trace.md | The last 8 are kept | src/flight/folder.rs | KEPT: usize = 8;
-docs/trace.md | at most 32 MiB together | src/flight/folder.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
+docs/trace.md | At most 5,000 events are shown | src/record/trace/svg.rs | MOST_EVENTS: usize = 5000;
+docs/trace.md | The last 8 are kept | src/store/recordings.rs | KEPT: usize = 8;
+docs/trace.md | at most 32 MiB together | src/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
 docs/trace.md | leaves 512 KiB of the file system free | src/store/spare.rs | SPARE: u64 = 512 * 1024;
 ";
 

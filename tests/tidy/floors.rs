@@ -235,12 +235,12 @@ fn check(room: &str, floors: &[&[&str]]) {
 
 #[test]
 fn no_call_in_the_core_goes_up_a_floor() {
-    check("src/core", FLOORS);
+    check("src/election/core", FLOORS);
 }
 
 #[test]
 fn no_call_in_the_simulator_goes_up_a_floor() {
-    check("src/sim", SIM_FLOORS);
+    check("src/model/sim", SIM_FLOORS);
 }
 
 /// The test itself: calls that go up, one that stays on its floor, and a file without a floor are seen.

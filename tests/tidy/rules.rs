@@ -55,7 +55,7 @@ fn rules(page: &str, broken: &mut Vec<String>) -> Rules {
 impl Source {
     /// The first line that belongs to its tests. The simulator tests the core.
     fn first_of_tests(&self) -> usize {
-        let tests = ["tests/", "src/sim/"].iter().any(|room| self.path.starts_with(room));
+        let tests = ["tests/", "src/model/sim/"].iter().any(|room| self.path.starts_with(room));
         if tests || self.path.ends_with("/tests.rs") {
             return 0;
         }
@@ -143,7 +143,7 @@ fn each_rule_of_the_protocol_is_named_in_the_code_and_in_what_guards_it() {
     assert_none(
         &broken(&page, &Places::find()),
         "a rule has its name in docs/protocol.md, in a comment at the line that implements it, and in its planted fault \
-         (src/core/planted.rs) or in a comment of the test that fails without it",
+         (src/election/core/planted.rs) or in a comment of the test that fails without it",
     );
 }
 
@@ -157,7 +157,7 @@ fn a_name_that_is_missing_or_unknown_is_seen() {
     let mut places = Places::default();
     let code =
         "/// D1: a rule.\nfn d() {} // D2, D9\n/// T1 and P5 are none.\nmod tests {\n// D3\n}";
-    places.read(&source("src/core/code.rs", code));
+    places.read(&source("src/election/core/code.rs", code));
     places.read(&source("tests/test.rs", "/// Rule D4."));
     places.faults.insert("D1".to_owned(), vec!["fault".to_owned(), "other".to_owned()]);
     let page = "| D1 | a | b | fault |\n| D2 | a | b | fault |\n| D3 | a | b | tests |\n| D3 | a | b | tests |\n\
@@ -169,7 +169,7 @@ fn a_name_that_is_missing_or_unknown_is_seen() {
         "D2 is not guarded by: fault",
         "D3 stands nowhere in src",
         "D4 stands nowhere in src",
-        "src/core/code.rs:2: docs/protocol.md has no rule D9",
+        "src/election/core/code.rs:2: docs/protocol.md has no rule D9",
     ];
     assert_eq!(broken(page, &places), expected);
 }

@@ -1,6 +1,7 @@
 //! The latest changes of state. The election thread notes what happened; all text is made by those who read it,
 //! so that a message about the change does not wait for that.
 
+use crate::trace::reason;
 use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
@@ -72,7 +73,7 @@ impl Noted {
             halting: halting_word(settings, change.to),
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
-            reason: change.reason.sentence(members),
+            reason: reason::sentence(&change.reason, members),
             cause: cause(&change.reason),
             hinders: change.reason.hinders(),
             silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),

@@ -1,5 +1,6 @@
 //! One event of the record: nothing in it is a secret, or as long as a message can be.
 
+use crate::trace::reason;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,7 +151,7 @@ impl Event {
                 phase: Some(change.to.name().to_owned()),
                 number: Some(change.epoch.0),
                 leader: change.leader.map(|leader| members.name(leader)),
-                reason: Some(change.reason.sentence(members)),
+                reason: Some(reason::sentence(&change.reason, members)),
                 ..entry
             },
             What::Waited { since, .. } => Entry { since_ns: Some(since.0), ..entry },

@@ -7,8 +7,8 @@ use std::collections::HashMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 
-use electd::core::Output;
-use electd::core::types::Time;
+use electd_election::core::Output;
+use electd_election::core::types::Time;
 
 use super::process::{Event, Process};
 

@@ -1,7 +1,7 @@
 //! An undisturbed course of a cluster: single steps that bring it to the moment where a search starts.
 
-use electd::core::message::Kind;
-use electd::core::{Input, Phase};
+use electd_election::core::message::Kind;
+use electd_election::core::{Input, Phase};
 
 use super::book::Book;
 use super::process::Event;

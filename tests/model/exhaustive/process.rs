@@ -5,14 +5,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::death::{DeathCertificate, Secret};
-use electd::core::durable::{Durable, Vote};
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::Message;
-use electd::core::restart::{Kept, NoStart, Restored, restart};
-use electd::core::settings::{Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, NodeId, Role, Time};
-use electd::core::{Core, Input, Output, Phase};
+use electd_election::core::death::{DeathCertificate, Secret};
+use electd_election::core::durable::{Durable, Vote};
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::message::Message;
+use electd_election::core::restart::{Kept, NoStart, Restored, restart};
+use electd_election::core::settings::{Settings, Timing};
+use electd_election::core::types::{Epoch, Incarnation, NodeId, Role, Time};
+use electd_election::core::{Core, Input, Output, Phase};
 use uuid::Uuid;
 
 use crate::member::voter;

@@ -1,8 +1,8 @@
 //! Where the searches start: a cluster that was brought to the moment before it gets difficult, by
 //! an undisturbed course of the same steps.
 
-use electd::core::message::Kind;
-use electd::core::{Input, Phase};
+use electd_election::core::message::Kind;
+use electd_election::core::{Input, Phase};
 
 use super::book::Book;
 use super::course::{

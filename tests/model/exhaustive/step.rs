@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use electd::core::types::Time;
-use electd::core::{Input, Redial};
+use electd_election::core::types::Time;
+use electd_election::core::{Input, Redial};
 
 use super::book::Book;
 use super::process::{Event, place};

@@ -5,11 +5,11 @@
 //! arrive next. A bounded number of them are lost, arrive twice, or overtake another on the same
 //! connection, which is more than TCP does.
 
-use electd::core::detector::ConnectionId;
-use electd::core::membership::Change;
-use electd::core::message::{Envelope, Forwarded, Hello};
-use electd::core::types::{NodeId, Time};
-use electd::core::{Command, CommandId, Input, Output, Redial};
+use electd_election::core::detector::ConnectionId;
+use electd_election::core::membership::Change;
+use electd_election::core::message::{Envelope, Forwarded, Hello};
+use electd_election::core::types::{NodeId, Time};
+use electd_election::core::{Command, CommandId, Input, Output, Redial};
 
 use super::book::{Book, EventKey, ProcessKey};
 use super::process::{Event, MEMBERS, Process, TIMING, id, member, place};

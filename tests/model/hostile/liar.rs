@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{
+use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::message::{
     Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness, MemberReport,
     Message, Opinion, Run, View,
 };
-use electd::core::random::Random;
-use electd::core::settings::Settings;
-use electd::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, Time};
-use electd::core::{Core, Input, Output};
+use electd_election::core::random::Random;
+use electd_election::core::settings::Settings;
+use electd_election::core::types::{Epoch, Incarnation, NodeId, Pause, Rank, Role, Task, Time};
+use electd_election::core::{Core, Input, Output};
 
 use super::world::{Liar, TIMING, first_start};
 

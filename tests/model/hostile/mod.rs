@@ -18,12 +18,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::Input;
-use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::Forwarded;
-use electd::core::random::Random;
-use electd::core::settings::{AlgorithmKind, Settings};
-use electd::core::types::{CommandId, Epoch, NodeId, Role, Time};
+use electd_election::core::Input;
+use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::message::Forwarded;
+use electd_election::core::random::Random;
+use electd_election::core::settings::{AlgorithmKind, Settings};
+use electd_election::core::types::{CommandId, Epoch, NodeId, Role, Time};
 use uuid::Uuid;
 
 use crate::member::voter;

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use electd::core::Output;
-use electd::core::message::{Envelope, Message};
-use electd::core::types::{Epoch, NodeId, Time};
+use electd_election::core::Output;
+use electd_election::core::message::{Envelope, Message};
+use electd_election::core::types::{Epoch, NodeId, Time};
 
 use super::world::TIMING;
 

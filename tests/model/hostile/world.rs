@@ -6,13 +6,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use electd::core::detector::ConnectionId;
-use electd::core::message::{Envelope, Hello, Message};
-use electd::core::random::Random;
-use electd::core::restart::restart;
-use electd::core::settings::{Settings, Timing};
-use electd::core::types::{NodeId, Time};
-use electd::core::{Core, Input, Output, Phase, Redial};
+use electd_election::core::detector::ConnectionId;
+use electd_election::core::message::{Envelope, Hello, Message};
+use electd_election::core::random::Random;
+use electd_election::core::restart::restart;
+use electd_election::core::settings::{Settings, Timing};
+use electd_election::core::types::{NodeId, Time};
+use electd_election::core::{Core, Input, Output, Phase, Redial};
 
 pub const TIMING: Timing = Timing {
     heartbeat: Duration::from_millis(100),

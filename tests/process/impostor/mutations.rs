@@ -4,8 +4,9 @@
 use serde_json::{Value, json};
 
 /// The frames that the codec's own tests write, one of each kind: a new kind is added to its samples.
-const SAMPLES: &str =
-    include_str!("../../../src/wire/snapshots/electd__wire__codec__tests__frames.snap");
+const SAMPLES: &str = include_str!(
+    "../../../src/election/wire/snapshots/electd_election__wire__codec__tests__frames.snap"
+);
 
 /// The greatest number that is taken, as the decoder says.
 const GREATEST: u64 = 1 << 62;

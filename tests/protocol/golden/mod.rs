@@ -5,14 +5,14 @@
 
 use std::time::Duration;
 
-use electd::core::settings::{AlgorithmKind, Preempt};
-use electd::sim::{Play, Scenario, Step};
-use electd::trace::Line;
+use electd_election::core::settings::{AlgorithmKind, Preempt};
+use electd_model::sim::{Play, Scenario, Step};
+use electd_record::trace::Line;
 
 /// The stories that every algorithm has, each with its own course; and `story` for its others.
 macro_rules! stories_of_all {
     ($algorithm:expr) => {
-        use electd::sim::Step;
+        use electd_model::sim::Step;
 
         /// The events from a second after the start on.
         fn story(nodes: usize, steps: &[(u64, Step)], until: u64) -> String {

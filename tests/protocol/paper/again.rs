@@ -1,10 +1,10 @@
 //! A member that is eligible again, or ranks higher than before. The others may not know yet, and could
 //! win in the same epoch.
 
-use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
-use electd::core::settings::{AlgorithmKind, RankKind, Settings};
-use electd::core::types::{Epoch, Incarnation, Rank};
-use electd::core::{Input, Phase};
+use electd_election::core::message::{Heartbeat, Liveness, MemberReport, Message};
+use electd_election::core::settings::{AlgorithmKind, RankKind, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Rank};
+use electd_election::core::{Input, Phase};
 
 use crate::paper::process::{
     Process, Sent, coordinator, election, heartbeat_of, id, rank, settings,

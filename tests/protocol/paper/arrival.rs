@@ -1,9 +1,9 @@
 //! A member that finds a leader as it starts, and what it relies on when that leader no longer leads.
 
-use electd::core::message::{Liveness, Message, View};
-use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
-use electd::core::types::Epoch;
-use electd::core::{Input, Output};
+use electd_election::core::message::{Liveness, Message, View};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Settings};
+use electd_election::core::types::Epoch;
+use electd_election::core::{Input, Output};
 
 use crate::paper::process::{
     Process, Sent, TIMING, connection, coordinator, hello_of, id, rank, settings,
@@ -70,7 +70,7 @@ fn a_refusal_proves_the_death_of_no_process_that_was_never_met() {
         let mut p3 = Process::alone(settings(algorithm, 3));
         let status = |p3: &mut Process, peer| {
             p3.take(Input::Refused { peer: id(peer) });
-            p3.core.detector().get(id(peer)).map(electd::core::detector::Peer::status)
+            p3.core.detector().get(id(peer)).map(electd_election::core::detector::Peer::status)
         };
         assert_eq!(status(&mut p3, 4), Some(Liveness::Suspected), "{algorithm:?}");
         p3.meets(5);

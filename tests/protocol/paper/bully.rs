@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Forwarded, Message};
-use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
-use electd::core::types::{Epoch, NodeId};
-use electd::core::{Input, Phase};
+use electd_election::core::message::{Forwarded, Message};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Settings};
+use electd_election::core::types::{Epoch, NodeId};
+use electd_election::core::{Input, Phase};
 
 use crate::paper::process::{
     FIRST_COMMAND, MOMENT, Process, TIMING, coordinator, election, id, rank, settings,

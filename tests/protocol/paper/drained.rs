@@ -1,9 +1,9 @@
 //! The leader judges each drain, so that the last member that may lead is not drained.
 
-use electd::core::message::{Done, Forwarded, Message, Refusal};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{CommandId, Drain, Epoch, Incarnation};
-use electd::core::{Input, Output, Phase};
+use electd_election::core::message::{Done, Forwarded, Message, Refusal};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{CommandId, Drain, Epoch, Incarnation};
+use electd_election::core::{Input, Output, Phase};
 
 use super::process::{
     FIRST_COMMAND, Process, Sent, TIMING, answer, coordinator, id, rank, releases,
@@ -95,7 +95,7 @@ fn a_leader_counts_only_on_members_that_acknowledged_its_leadership() {
 /// Rule A6.
 #[test]
 fn a_leader_that_is_drained_or_about_to_end_is_not_the_one_that_is_left() {
-    use electd::core::Command;
+    use electd_election::core::Command;
     let mut p5 = p5_leads_p4();
     p5.take(Input::Command { id: CommandId(8), command: Command::Drain(Drain::default()) });
     assert_eq!(p5.core.phase(), Phase::Waiting, "P4 succeeds it");
@@ -168,7 +168,7 @@ fn a_leader_whose_chosen_successor_dies_says_with_its_next_heartbeat_that_it_lea
             incarnation: Incarnation(1),
             epoch: p5.core.view().epoch,
             number: 0,
-            rank: electd::core::types::Rank { value: i64::MAX, id: id(4) },
+            rank: electd_election::core::types::Rank { value: i64::MAX, id: id(4) },
             eligible: true,
             pause: None,
         },

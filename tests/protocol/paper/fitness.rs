@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Done, Forwarded, Message, Refusal};
-use electd::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
-use electd::core::types::{CommandId, Drain, Epoch};
-use electd::core::{Command, Input, Output, Phase};
+use electd_election::core::message::{Done, Forwarded, Message, Refusal};
+use electd_election::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
+use electd_election::core::types::{CommandId, Drain, Epoch};
+use electd_election::core::{Command, Input, Output, Phase};
 
 use super::process::{
     Process, TIMING, answer, comes_to_lead, coordinator, id, rank, releases, settings,

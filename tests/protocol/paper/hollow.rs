@@ -1,10 +1,12 @@
 //! A leader that is heard, but no longer leads: no member may keep naming it for that, or rely on its
 //! reports.
 
-use electd::core::message::{Heartbeat, Hello, Liveness, MemberReport, Message, Rejection};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Input, Output, Phase};
+use electd_election::core::message::{
+    Heartbeat, Hello, Liveness, MemberReport, Message, Rejection,
+};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation};
+use electd_election::core::{Input, Output, Phase};
 
 use crate::paper::process::{
     MOMENT, Process, TIMING, connection, coordinator, election, heartbeat_of, hello_of, id,

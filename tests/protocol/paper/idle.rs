@@ -1,10 +1,10 @@
 //! Without a majority: a peer on whose connection nothing was said for `failure`. Whatever is between the two hosts may
 //! have forgotten that connection, so that the peer's silence proves nothing before it was dialed anew.
 
-use electd::core::message::Message;
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::Epoch;
-use electd::core::{Input, Output, Phase};
+use electd_election::core::message::Message;
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::Epoch;
+use electd_election::core::{Input, Output, Phase};
 
 use crate::paper::process::{
     MOMENT, Process, TIMING, comes_to_lead, connection, coordinator, election, hello_of, id, rank,

@@ -1,9 +1,9 @@
 //! A member whose rank exceeds the leader's by no more than the margin does not preempt.
 
-use electd::core::Input;
-use electd::core::message::Message;
-use electd::core::settings::{AlgorithmKind, Margin, Quorum, RankKind, Settings};
-use electd::core::types::{Epoch, Rank};
+use electd_election::core::Input;
+use electd_election::core::message::Message;
+use electd_election::core::settings::{AlgorithmKind, Margin, Quorum, RankKind, Settings};
+use electd_election::core::types::{Epoch, Rank};
 
 use super::process::{Process, Sent, TIMING, id, settings};
 

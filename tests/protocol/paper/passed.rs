@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use electd::core::bounds;
-use electd::core::message::{Ballot, Candidate, Message, Opinion, Run, View};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, Rank, Time};
-use electd::core::{Input, Phase};
+use electd_election::core::bounds;
+use electd_election::core::message::{Ballot, Candidate, Message, Opinion, Run, View};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings, Timing};
+use electd_election::core::types::{Epoch, Incarnation, Rank, Time};
+use electd_election::core::{Input, Phase};
 
 use crate::paper::process::{
     Process, Sent, TIMING, connection, coordinator, election, hello_of, id, rank, releases,
@@ -200,7 +200,11 @@ fn nobody_is_passed_over_right_after_a_restart() {
     passes(&mut p4, TIMING.failure + STEP, &[1, 2, 3, 5]);
     p4.loses(5);
     let hello = hello_of(5, p4.core.settings());
-    let hello = electd::core::message::Hello { incarnation: Incarnation(2), instance: 77, ..hello };
+    let hello = electd_election::core::message::Hello {
+        incarnation: Incarnation(2),
+        instance: 77,
+        ..hello
+    };
     let (connection, address) = (connection(5), String::new());
     p4.take(Input::Hello { connection, address, hello });
     assert_eq!(p4.core.detector().get(id(5)).map(|p5| p5.lines.is_unreachable()), Some(false));

@@ -1,9 +1,9 @@
 //! A paused cluster: nobody preempts a live leader, and no leader hands over for its health.
 
-use electd::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
-use electd::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
-use electd::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
-use electd::core::{Command, Input, Output, Phase};
+use electd_election::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
+use electd_election::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
+use electd_election::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
+use electd_election::core::{Command, Input, Output, Phase};
 
 use super::process::{
     Process, Sent, TIMING, answer, coordinator, heartbeat_of, id, rank, releases, settings,

@@ -1,9 +1,9 @@
 //! A leader tells its present rank with its heartbeats, and members preempt it by that one.
 
-use electd::core::message::{Heartbeat, Liveness, MemberReport, Message};
-use electd::core::settings::{AlgorithmKind, Margin, Preempt, Quorum, RankKind, Settings};
-use electd::core::types::{Epoch, Incarnation, Rank};
-use electd::core::{Input, Phase};
+use electd_election::core::message::{Heartbeat, Liveness, MemberReport, Message};
+use electd_election::core::settings::{AlgorithmKind, Margin, Preempt, Quorum, RankKind, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Rank};
+use electd_election::core::{Input, Phase};
 
 use super::process::{
     Process, Sent, TIMING, comes_to_lead, heartbeat_of, hello_of, id, releases, settings,

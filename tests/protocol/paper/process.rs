@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::detector::ConnectionId;
-use electd::core::durable::{Durable, VoterRecord};
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Forwarded, Heartbeat, Hello, Message, Refusal, View};
-use electd::core::restart::{Kept, Restored, restart};
-use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use electd::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
+use electd_election::core::detector::ConnectionId;
+use electd_election::core::durable::{Durable, VoterRecord};
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::message::{
+    Done, Envelope, Forwarded, Heartbeat, Hello, Message, Refusal, View,
+};
+use electd_election::core::restart::{Kept, Restored, restart};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
+use electd_election::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
+use electd_election::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
 use uuid::Uuid;
 
 pub const TIMING: Timing = Timing {

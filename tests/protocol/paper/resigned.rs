@@ -4,11 +4,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::membership::{Member, MemberList};
-use electd::core::message::{Ballot, Candidate, Message, Run};
-use electd::core::settings::{AlgorithmKind, Settings, Timing};
-use electd::core::types::{Epoch, Incarnation, Role, Time};
-use electd::core::{Input, bounds};
+use electd_election::core::membership::{Member, MemberList};
+use electd_election::core::message::{Ballot, Candidate, Message, Run};
+use electd_election::core::settings::{AlgorithmKind, Settings, Timing};
+use electd_election::core::types::{Epoch, Incarnation, Role, Time};
+use electd_election::core::{Input, bounds};
 
 use crate::paper::process::{Process, TIMING, id, rank, settings};
 

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::bounds;
-use electd::core::membership::{Member, MemberList};
-use electd::core::message::{Ballot, Candidate, Heartbeat, Lap, Message, Run, View};
-use electd::core::settings::{AlgorithmKind, RankKind, Settings};
-use electd::core::types::{Epoch, Incarnation, Rank, Role};
-use electd::core::{Input, Phase, Redial};
+use electd_election::core::bounds;
+use electd_election::core::membership::{Member, MemberList};
+use electd_election::core::message::{Ballot, Candidate, Heartbeat, Lap, Message, Run, View};
+use electd_election::core::settings::{AlgorithmKind, RankKind, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Rank, Role};
+use electd_election::core::{Input, Phase, Redial};
 
 use crate::paper::process::{self, Process, Sent, TIMING, id, rank};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::Phase;
-use electd::core::message::Message;
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::Epoch;
+use electd_election::core::Phase;
+use electd_election::core::message::Message;
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::Epoch;
 
 use crate::paper::process::{Process, TIMING, id, rank};
 

@@ -1,9 +1,9 @@
 //! A switchover: the leader hands over to the member that an operator chose, whatever its rank, and nobody preempts that.
 
-use electd::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
-use electd::core::settings::{AlgorithmKind, Preempt, Settings};
-use electd::core::types::{CommandId, Epoch, Incarnation, Rank};
-use electd::core::{Command, Input, Output, Phase};
+use electd_election::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
+use electd_election::core::settings::{AlgorithmKind, Preempt, Settings};
+use electd_election::core::types::{CommandId, Epoch, Incarnation, Rank};
+use electd_election::core::{Command, Input, Output, Phase};
 
 use super::process::{
     Process, Sent, TIMING, answer, comes_to_lead, coordinator, heartbeat_of, id, rank, releases,
@@ -90,7 +90,7 @@ fn acknowledged(sent: &Sent) -> Vec<i64> {
 }
 
 /// The members named in heartbeats.
-fn named(sent: &Sent) -> Vec<Option<electd::core::types::NodeId>> {
+fn named(sent: &Sent) -> Vec<Option<electd_election::core::types::NodeId>> {
     let names = sent.iter().filter_map(|(_, message)| match message {
         Message::Heartbeat(Heartbeat { chosen, .. }) => Some(*chosen),
         _ => None,
@@ -120,8 +120,11 @@ fn the_operator_is_answered_when_the_chosen_member_takes_over() {
     let epoch = p5.core.view().epoch;
     let (connection, from) = (super::process::connection(2), id(2));
     let message = acknowledges(&p5, i64::MAX, true);
-    let envelope =
-        electd::core::message::Envelope { epoch: Epoch(0), incarnation: Incarnation(1), message };
+    let envelope = electd_election::core::message::Envelope {
+        epoch: Epoch(0),
+        incarnation: Incarnation(1),
+        message,
+    };
     let outputs = p5.outputs(Input::Message { connection, from, envelope });
     let done = Done::Resigned { epoch, successor: Some(id(2)) };
     assert_eq!(answer(&outputs), Some(Ok(done)));

@@ -2,11 +2,11 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Forwarded, Hello, Message, Refusal, Rejection};
-use electd::core::protocol::Protocols;
-use electd::core::settings::{AlgorithmKind, Timing};
-use electd::core::types::{CommandId, Drain};
-use electd::core::{Input, Output};
+use electd_election::core::message::{Forwarded, Hello, Message, Refusal, Rejection};
+use electd_election::core::protocol::Protocols;
+use electd_election::core::settings::{AlgorithmKind, Timing};
+use electd_election::core::types::{CommandId, Drain};
+use electd_election::core::{Input, Output};
 
 use super::process::{Process, TIMING, answer, connection, coordinator, hello_of, id, settings};
 

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Message, View};
-use electd::core::settings::{AlgorithmKind, Preempt, Settings};
-use electd::core::types::Epoch;
-use electd::core::{Input, NodeStatus, Phase};
+use electd_election::core::message::{Message, View};
+use electd_election::core::settings::{AlgorithmKind, Preempt, Settings};
+use electd_election::core::types::Epoch;
+use electd_election::core::{Input, NodeStatus, Phase};
 
 use super::{
     alive, all_accept, are_you_normal, are_you_still, are_you_there, elected, halt, halting, no,

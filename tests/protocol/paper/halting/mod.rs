@@ -5,10 +5,10 @@ mod calls;
 mod protocol;
 mod tasks;
 
-use electd::core::NodeStatus;
-use electd::core::message::Message;
-use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
-use electd::core::types::{Epoch, Task, TaskVersion};
+use electd_election::core::NodeStatus;
+use electd_election::core::message::Message;
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Settings};
+use electd_election::core::types::{Epoch, Task, TaskVersion};
 
 use crate::paper::process::{Process, Sent, id, rank, settings, task};
 

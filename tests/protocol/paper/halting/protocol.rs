@@ -1,8 +1,8 @@
 //! The protocol of seed 002, sentence by sentence.
 
-use electd::core::message::{Liveness, View};
-use electd::core::types::Epoch;
-use electd::core::{Input, NodeStatus, Phase};
+use electd_election::core::message::{Liveness, View};
+use electd_election::core::types::Epoch;
+use electd_election::core::{Input, NodeStatus, Phase};
 
 use super::{
     alive, all_accept, are_you_there, elected, halt, halting, no, p3_under_p5, p5_leads, ready, to,

@@ -1,8 +1,8 @@
 //! Which task is handed out: the newest that the coordinator or a member of Up has.
 
-use electd::core::message::{Done, Message};
-use electd::core::types::{Epoch, Task, TaskVersion};
-use electd::core::{Command, CommandId, Input, NodeStatus, Output};
+use electd_election::core::message::{Done, Message};
+use electd_election::core::types::{Epoch, Task, TaskVersion};
+use electd_election::core::{Command, CommandId, Input, NodeStatus, Output};
 
 use super::{
     all_accept, elected, elected_with, halt, halting, no, p3_under_p5, p5_leads, ready, task_of,

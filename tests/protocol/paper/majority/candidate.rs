@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Ballot, Candidate, Lap, Message, Opinion, Run};
-use electd::core::settings::{AlgorithmKind, Timing};
-use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{NodeStatus, Phase};
+use electd_election::core::message::{Ballot, Candidate, Lap, Message, Opinion, Run};
+use electd_election::core::settings::{AlgorithmKind, Timing};
+use electd_election::core::types::{Epoch, Incarnation, Role};
+use electd_election::core::{NodeStatus, Phase};
 
 use super::{
     NEVER, all_say, coordinator, deny, election, heartbeat, listed, majority, no, p5_asks,

@@ -1,11 +1,11 @@
 //! Death certificates: which of them counts, what it frees, and who gets it.
 
-use electd::core::death::{DeathCertificate, Secret};
-use electd::core::message::{Heartbeat, Hello, Liveness, MemberReport, Message, Opinion};
-use electd::core::protocol::Protocols;
-use electd::core::settings::{AlgorithmKind, Settings};
-use electd::core::types::Incarnation;
-use electd::core::{Input, Note, Output, Phase, Redial};
+use electd_election::core::death::{DeathCertificate, Secret};
+use electd_election::core::message::{Heartbeat, Hello, Liveness, MemberReport, Message, Opinion};
+use electd_election::core::protocol::Protocols;
+use electd_election::core::settings::{AlgorithmKind, Settings};
+use electd_election::core::types::Incarnation;
+use electd_election::core::{Input, Note, Output, Phase, Redial};
 
 use super::{
     acknowledge, coordinator, heartbeat, majority, no, pre_vote, says, to, vote_request, would,

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use electd::core::Input;
-use electd::core::departures::Departure;
-use electd::core::message::{Ballot, Candidate, Hello, Message, Run};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
+use electd_election::core::Input;
+use electd_election::core::departures::Departure;
+use electd_election::core::message::{Ballot, Candidate, Hello, Message, Run};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation};
 
 use super::majority;
 use crate::paper::process::{
@@ -56,7 +56,7 @@ fn a_hello_says_who_went_away_and_for_how_long_that_counts() {
     let said = |process: &mut Process| {
         let sent = process.outputs(Input::Dialed { peer: id(1), attempt: 1 });
         let hello = sent.into_iter().find_map(|output| match output {
-            electd::core::Output::Hello { hello, .. } => Some(hello),
+            electd_election::core::Output::Hello { hello, .. } => Some(hello),
             _ => None,
         });
         hello.expect("who dials says hello").departures

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Ballot, Candidate, Envelope, Message, Opinion, Run, View};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation, Role, Time};
-use electd::core::{Input, Output, Phase};
+use electd_election::core::message::{Ballot, Candidate, Envelope, Message, Opinion, Run, View};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation, Role, Time};
+use electd_election::core::{Input, Output, Phase};
 
 use super::{
     NEVER, acknowledge, all_say, coordinator, deny, heartbeat, listed, majority, p5_asks, p5_leads,

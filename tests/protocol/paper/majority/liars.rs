@@ -3,11 +3,13 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::{ListVersion, MemberList};
-use electd::core::message::{Ballot, Candidate, Envelope, Lap, Message, Opinion, Run, View};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation, Rank, Role};
-use electd::core::{Input, Output};
+use electd_election::core::membership::{ListVersion, MemberList};
+use electd_election::core::message::{
+    Ballot, Candidate, Envelope, Lap, Message, Opinion, Run, View,
+};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation, Rank, Role};
+use electd_election::core::{Input, Output};
 
 use super::{
     acknowledge, all_say, heartbeat, listed, majority, no, p5_leads, preempt, release, says, to,

@@ -25,10 +25,10 @@ mod votes;
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Heartbeat, Message, Opinion};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Incarnation, Role};
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::message::{Heartbeat, Message, Opinion};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Role};
 
 use crate::paper::process::{
     Process, Sent, TIMING, coordinator, election, heartbeat_of, id, rank, settings,

@@ -1,6 +1,6 @@
 //! With a majority a refused connection proves no death, whatever the file says: a firewall may refuse for a process.
 
-use electd::core::settings::{AlgorithmKind, Settings};
+use electd_election::core::settings::{AlgorithmKind, Settings};
 
 use super::{acknowledge, coordinator, heartbeat, majority, to, would, yes_if};
 use crate::paper::process::{Process, TIMING};

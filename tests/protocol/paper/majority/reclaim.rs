@@ -1,8 +1,8 @@
 //! A leader that asks for a greater epoch, as a voter says that a greater one is known.
 
-use electd::core::message::{Forwarded, Heartbeat, Message};
-use electd::core::types::{CommandId, Epoch, NodeId};
-use electd::core::{Input, Phase};
+use electd_election::core::message::{Forwarded, Heartbeat, Message};
+use electd_election::core::types::{CommandId, Epoch, NodeId};
+use electd_election::core::{Input, Phase};
 
 use super::{NEVER, all_say, deny, p5_leads, vote};
 use crate::paper::process::{Sent, TIMING, answer, id};

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::membership::{Member, MemberList};
-use electd::core::message::{Message, Opinion};
-use electd::core::settings::{AlgorithmKind, Settings};
-use electd::core::types::Role;
+use electd_election::core::membership::{Member, MemberList};
+use electd_election::core::message::{Message, Opinion};
+use electd_election::core::settings::{AlgorithmKind, Settings};
+use electd_election::core::types::Role;
 
 use super::{all_say, majority, says, vote};
 use crate::paper::process::{Process, TIMING, id, rank};

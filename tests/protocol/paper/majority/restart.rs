@@ -1,9 +1,9 @@
 //! The state that a member keeps across a restart, and how the others treat a member that lost it.
 
-use electd::core::message::{Ballot, Candidate, Hello, Message, Opinion, Rejection, Run};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Input, Output};
+use electd_election::core::message::{Ballot, Candidate, Hello, Message, Opinion, Rejection, Run};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation};
+use electd_election::core::{Input, Output};
 
 use super::{
     NEVER, all_say, coordinator, deny, election, majority, no, pre_vote, promising, says, to,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Heartbeat, Message, Opinion};
-use electd::core::settings::{AlgorithmKind, Timing};
-use electd::core::types::Time;
-use electd::core::{Input, Phase};
+use electd_election::core::message::{Heartbeat, Message, Opinion};
+use electd_election::core::settings::{AlgorithmKind, Timing};
+use electd_election::core::types::Time;
+use electd_election::core::{Input, Phase};
 
 use super::{
     acknowledge, all_say, heartbeat, majority, p5_tries, promising, says, vote, voter, would,

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use electd::core::Phase;
-use electd::core::bounds;
-use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
+use electd_election::core::Phase;
+use electd_election::core::bounds;
+use electd_election::core::message::{Ballot, Candidate, Message, Opinion, Run};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation};
 
 use super::{heartbeat, majority};
 use crate::paper::process::{Process, Sent, TIMING, id, rank};

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use electd::core::Phase;
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Message, Opinion};
-use electd::core::settings::{AlgorithmKind, PowerOn, Settings};
-use electd::core::types::Epoch;
+use electd_election::core::Phase;
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::message::{Message, Opinion};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Settings};
+use electd_election::core::types::Epoch;
 
 use super::{NEVER, heartbeat, majority, voter, would};
 use crate::paper::process::{Process, Sent, TIMING, coordinator, election, id, settings};

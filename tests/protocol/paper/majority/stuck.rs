@@ -4,9 +4,9 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Done, Message, Opinion};
-use electd::core::types::CommandId;
-use electd::core::{Command, Input, Phase};
+use electd_election::core::message::{Done, Message, Opinion};
+use electd_election::core::types::CommandId;
+use electd_election::core::{Command, Input, Phase};
 
 use super::{all_say, no, p5_asks, p5_tries, says, voter, yes_if};
 use crate::paper::process::{Process, TIMING, answer};

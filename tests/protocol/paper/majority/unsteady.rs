@@ -4,12 +4,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::message::{
+use electd_election::core::message::{
     Forwarded, Heartbeat, Hello, Liveness, MemberReport, Message, Opinion, View,
 };
-use electd::core::settings::{AlgorithmKind, Preempt, Settings};
-use electd::core::types::{CommandId, Epoch, Incarnation, NodeId};
-use electd::core::{Input, Phase};
+use electd_election::core::settings::{AlgorithmKind, Preempt, Settings};
+use electd_election::core::types::{CommandId, Epoch, Incarnation, NodeId};
+use electd_election::core::{Input, Phase};
 
 use super::{acknowledge, heartbeat, majority, p5_leads, preempt, vote, would, yes_if};
 use crate::paper::process::{

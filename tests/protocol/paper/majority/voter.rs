@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::{ListVersion, MemberList};
-use electd::core::message::{Message, Opinion, View};
-use electd::core::settings::{AlgorithmKind, Settings};
-use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{Input, Phase};
+use electd_election::core::membership::{ListVersion, MemberList};
+use electd_election::core::message::{Message, Opinion, View};
+use electd_election::core::settings::{AlgorithmKind, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Role};
+use electd_election::core::{Input, Phase};
 
 use super::{
     NEVER, acknowledge, deny, election, heartbeat, listed, majority, no, pre_vote, promising,

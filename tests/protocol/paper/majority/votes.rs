@@ -1,9 +1,9 @@
 //! A candidate that asked for votes waits for them, whatever elections begin meanwhile; and a candidate
 //! to which the leader handed over asks for votes even if another member ranks higher.
 
-use electd::core::message::{Ballot, Candidate, Message, Opinion, Run};
-use electd::core::settings::AlgorithmKind;
-use electd::core::types::{Epoch, Incarnation};
+use electd_election::core::message::{Ballot, Candidate, Message, Opinion, Run};
+use electd_election::core::settings::AlgorithmKind;
+use electd_election::core::types::{Epoch, Incarnation};
 
 use super::{
     all_say, deny, heartbeat, majority, no, p5_asks, p5_leads, says, to, vote, vote_request, voter,

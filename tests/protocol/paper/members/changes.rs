@@ -1,10 +1,10 @@
 //! The leader changes the list.
 
-use electd::core::membership::{MOST_MEMBERS, Member};
-use electd::core::message::{Done, Forwarded, Message, Refusal, Rejection, Taken};
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Input, Phase};
+use electd_election::core::membership::{MOST_MEMBERS, Member};
+use electd_election::core::message::{Done, Forwarded, Message, Refusal, Rejection, Taken};
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_election::core::types::{Epoch, Incarnation};
+use electd_election::core::{Input, Phase};
 
 use super::{Change, add, ask, disk, hears, leader, lists, member, numbers, remove, tell, version};
 use crate::paper::process::{FIRST_COMMAND, Process, TIMING, id, rank};

@@ -1,11 +1,11 @@
 //! The leader gives members other names and addresses.
 
-use electd::core::membership::Member;
-use electd::core::message::{Done, Hello, Refusal, Taken};
-use electd::core::protocol::Protocols;
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::core::types::Role;
-use electd::core::{Input, Output};
+use electd_election::core::membership::Member;
+use electd_election::core::message::{Done, Hello, Refusal, Taken};
+use electd_election::core::protocol::Protocols;
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_election::core::types::Role;
+use electd_election::core::{Input, Output};
 
 use super::{
     Change, ask, disk, hears, leader, list, listed, lists, member, numbers, tells, version,

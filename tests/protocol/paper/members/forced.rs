@@ -1,9 +1,9 @@
 //! Forced removals, when no majority is left, or no member is eligible.
 
-use electd::core::message::{Done, Message, Refusal, Rejection};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{Command, CommandId, Input, Phase};
+use electd_election::core::message::{Done, Message, Refusal, Rejection};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Role};
+use electd_election::core::{Command, CommandId, Input, Phase};
 
 use super::{
     Member, MemberList, ask, disk, elected, hears, leader, list, listed, makes, numbers, remove,

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::core::detector::Peer;
-use electd::core::membership::{Member, MemberList};
-use electd::core::message::{Agreement, Hello, Rejection, View};
-use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
-use electd::core::types::{Epoch, Role};
-use electd::core::{Command, CommandId, Input, Output, Phase};
+use electd_election::core::detector::Peer;
+use electd_election::core::membership::{Member, MemberList};
+use electd_election::core::message::{Agreement, Hello, Rejection, View};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
+use electd_election::core::types::{Epoch, Role};
+use electd_election::core::{Command, CommandId, Input, Output, Phase};
 
 use super::{
     ask, disk, hears, leader, list, lists, numbers, remove, says_hello, tell, tells, version,

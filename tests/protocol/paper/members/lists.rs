@@ -2,11 +2,11 @@
 
 use std::sync::Arc;
 
-use electd::core::Phase;
-use electd::core::membership::MemberList;
-use electd::core::message::{Message, Opinion};
-use electd::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
-use electd::core::types::Epoch;
+use electd_election::core::Phase;
+use electd_election::core::membership::MemberList;
+use electd_election::core::message::{Message, Opinion};
+use electd_election::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
+use electd_election::core::types::Epoch;
 
 use super::{disk, hears, leader, lists, member, numbers, tell, version};
 use crate::paper::process::{Process, Sent, settings};

@@ -15,12 +15,14 @@ mod undone;
 
 use std::sync::Arc;
 
-use electd::core::detector::ConnectionId;
-use electd::core::membership::{Change, ListVersion, Member, MemberList};
-use electd::core::message::{Done, Envelope, Forwarded, Message, Opinion, Refusal, Rejection};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Incarnation, Role};
-use electd::core::{CommandId, Input, Output, Phase};
+use electd_election::core::detector::ConnectionId;
+use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::message::{
+    Done, Envelope, Forwarded, Message, Opinion, Refusal, Rejection,
+};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::{Epoch, Incarnation, Role};
+use electd_election::core::{CommandId, Input, Output, Phase};
 
 use crate::paper::process::{Process, Sent, id, settings};
 

@@ -3,11 +3,11 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::MemberList;
-use electd::core::message::{Ballot, Candidate, Hello, Message, Run, View};
-use electd::core::settings::{AlgorithmKind, Quorum};
-use electd::core::types::{Epoch, Incarnation};
-use electd::core::{Input, Phase};
+use electd_election::core::membership::MemberList;
+use electd_election::core::message::{Ballot, Candidate, Hello, Message, Run, View};
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_election::core::types::{Epoch, Incarnation};
+use electd_election::core::{Input, Phase};
 
 use super::{add, ask, disk, hears, hears_in, leader, list, lists, says_hello, tells, version};
 use crate::paper::process::{Process, TIMING, connection, coordinator, hello_of, id, rank};

@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use electd::core::membership::{ListVersion, Member, MemberList};
-use electd::core::message::{Heartbeat, Message, Opinion, Rejection};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Role};
+use electd_election::core::membership::{ListVersion, Member, MemberList};
+use electd_election::core::message::{Heartbeat, Message, Opinion, Rejection};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::{Epoch, Role};
 
 use super::{
     ask, disk, elected, hears, leader, list, listed, lists, member, numbers, remove, says_hello,

@@ -4,12 +4,12 @@
 
 use std::sync::Arc;
 
-use electd::core::detector::Peer;
-use electd::core::membership::MemberList;
-use electd::core::message::{Done, Forwarded, Hello, Message, Rejection, View};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::{Epoch, Incarnation};
-use electd::core::{CommandId, Input, Output, Phase};
+use electd_election::core::detector::Peer;
+use electd_election::core::membership::MemberList;
+use electd_election::core::message::{Done, Forwarded, Hello, Message, Rejection, View};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::{Epoch, Incarnation};
+use electd_election::core::{CommandId, Input, Output, Phase};
 
 use super::{hears, hears_in, list, numbers, remove, tell, tells, version};
 use crate::paper::process::{

@@ -3,10 +3,10 @@
 
 use std::time::Duration;
 
-use electd::core::message::{Heartbeat, Hello, Message, Rejection, View};
-use electd::core::settings::{AlgorithmKind, Quorum, Settings};
-use electd::core::types::Epoch;
-use electd::core::{Input, Output};
+use electd_election::core::message::{Heartbeat, Hello, Message, Rejection, View};
+use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
+use electd_election::core::types::Epoch;
+use electd_election::core::{Input, Output};
 
 use super::{
     disk, hears, hears_in, leader, list, listed, makes, remove, says_hello, tells, version, without,
