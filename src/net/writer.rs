@@ -257,6 +257,9 @@ impl Writer {
         match fault {
             Some(fault) => {
                 self.fails(fault.why.clone());
+                if fault.cause.is_of_certificate() {
+                    self.surroundings.inbox.input(Input::Untrusted { peer: self.peer.id });
+                }
                 self.surroundings.refusals.tell(Who::Member(self.peer.id), fault);
             }
             None => {

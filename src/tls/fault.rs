@@ -37,6 +37,21 @@ impl Cause {
     /// All of them.
     pub const ALL: &'static [Cause] = Cause::VARIANTS;
 
+    /// Whether it is the certificate of a member, or that it has none: the other side is an electd with `tls`.
+    #[must_use]
+    pub fn is_of_certificate(self) -> bool {
+        match self {
+            Cause::NoCertificate
+            | Cause::UnknownCa
+            | Cause::Expired
+            | Cause::NotYetValid
+            | Cause::OtherMember
+            | Cause::OtherCluster
+            | Cause::OtherUse => true,
+            Cause::Version | Cause::Plain | Cause::Tls | Cause::Broken => false,
+        }
+    }
+
     /// Its name in status and metrics.
     #[must_use]
     pub fn name(self) -> &'static str {

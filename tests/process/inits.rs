@@ -2,9 +2,11 @@
 
 use std::time::Duration;
 
+use electd::tls::make::Authority;
 use serde_json::{Value, json};
 use story::story;
 
+use crate::support::credentials::secure;
 use crate::support::{Cluster, Node, ensure, eventually, watchful};
 
 /// Many times the time after which a silent peer counts as gone.
@@ -56,6 +58,23 @@ fn three_hosts_with_ids_of_their_own_do_not_lead_one_each() {
     nodes.iter().for_each(Node::start);
     let why = "its host has a file of its own, with other ids: write the file once, and copy it";
     none_leads(&nodes, why);
+}
+
+/// With ids of one file, and an authority of its own for each.
+#[story]
+fn three_hosts_with_authorities_of_their_own_do_not_lead_one_each() {
+    let cluster = Cluster::prepare(3, |config| {
+        watchful(config);
+        secure(config);
+        config["timing"]["failure"] = "4s".into(); // handshakes keep a machine busy
+    });
+    for number in 1..=3 {
+        let (name, authority) = (format!("node-{number}"), Authority::new("test").unwrap());
+        let pair = authority.sign(&name).unwrap();
+        cluster.certificates().put(&name, &[authority.certificate()], &pair);
+    }
+    cluster.nodes().iter().for_each(|node| node.start());
+    none_leads(&cluster.nodes(), "is signed by no authority that this node trusts");
 }
 
 #[story]

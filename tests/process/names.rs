@@ -159,6 +159,31 @@ fn a_node_listens_where_its_host_has_moved() {
     assert!(told.contains("{\"dead\":{"), "{told}");
 }
 
+/// What this host sends to its second address of a network leaves from the first. A socket of it may have any address, or
+/// those of this host alone.
+#[story]
+fn a_node_follows_its_name_to_a_second_address_of_its_host() {
+    for any in ["0", "1"] {
+        let Some(cluster) = scene("majority", |_| true_addresses(&[])) else { return };
+        let node = cluster.node(1);
+        node.at_home(|| fs::write("/proc/sys/net/ipv4/ip_nonlocal_bind", any)).unwrap();
+        cluster.nodes().iter().for_each(|node| node.start());
+        cluster.agree_on(3);
+        cluster.network().add_address(1, "10.0.0.51/24");
+        let moved = format!("10.0.0.51 host-1\n{}", true_addresses(&[1]));
+        (1..=3).for_each(|number| fs::write(hosts(&cluster, number), &moved).unwrap());
+        eventually("the node listens there", || {
+            let log = node.log();
+            ensure(log.contains("host-1:7100 means 10.0.0.51 now: this node listens there"), || log)
+        });
+        cluster.agree_on(3);
+        let told = check(&cluster, 1);
+        assert!(!told.contains("probably dials"), "{told}");
+        let problems = cluster.status(1).unwrap().problems;
+        assert!(problems.iter().all(|found| found.kind != "address"), "{problems:?}");
+    }
+}
+
 /// As in containers, whose published addresses no socket of theirs can have.
 #[story]
 fn http_listens_where_the_file_says_and_the_others_are_told_another_address() {

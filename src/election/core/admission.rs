@@ -196,24 +196,42 @@ fn is_first_election(state: &State) -> bool {
     state.view().leader.is_none() && !state.needs_majority()
 }
 
+/// Whether this member reaches nobody, and its list was never changed.
+fn is_newcomer_alone(state: &State) -> bool {
+    let alone = !state.detector.iter().any(|other| other.lines.is_up());
+    alone && state.membership.version() <= ListVersion::default()
+}
+
+/// Whoever refuses this member lives, and may lead: this member looks for the others longer. (M8)
+fn look_longer(cx: &mut Context<'_>) {
+    let failure = cx.state.settings.timing.failure;
+    becoming::discover(cx, failure * 2);
+}
+
+/// The peer that was dialed and this member do not trust each other: one of the two refuses the other, before any hello.
+/// As with other refusals, one survivor is enough once this member has had a leader. (M8)
+pub fn untrusted(cx: &mut Context<'_>) {
+    if is_first_election(cx.state) && is_newcomer_alone(cx.state) {
+        look_longer(cx);
+    }
+}
+
 /// The peer that was dialed refused this member.
 pub fn rejected(turn: &mut Turn<'_>, peer: NodeId, reason: Rejection) {
     let own = turn.cx.state.id();
-    let alone = !turn.cx.state.detector.iter().any(|other| other.lines.is_up());
-    let added = turn.cx.state.membership.version() > ListVersion::default();
+    let is_newcomer = is_newcomer_alone(turn.cx.state);
     let waits = match reason {
         // Another process has the id; or it is gone, and the refusals will end soon.
         Rejection::IdInUse { id, .. } => id == own,
         // This member may be about to be added to an existing cluster: it starts none of its own meanwhile. Once
         // it was added, the peer that refuses it has missed that. (M8)
-        Rejection::UnknownId(id) => id == own && alone && !added,
+        Rejection::UnknownId(id) => id == own && is_newcomer,
         // The peer lives and may lead, whatever keeps the two apart. Once this member has had a leader, one survivor is
         // enough. (M8)
-        _ => is_first_election(turn.cx.state) && alone && !added,
+        _ => is_first_election(turn.cx.state) && is_newcomer,
     };
     if waits {
-        let failure = turn.cx.state.settings.timing.failure;
-        becoming::discover(&mut turn.cx, failure * 2);
+        look_longer(&mut turn.cx);
     }
     let removed = reason == Rejection::Removed(own);
     turn.cx.out.push(Output::Note(Note::Rejected { peer, reason }));
@@ -267,7 +285,8 @@ fn greeted(turn: &mut Turn<'_>, hello: &Hello, met_before: Met) {
     }
     voting::inform_voter(turn.cx.state);
     if met_before == Met::Restarted {
-        call::lost(turn, hello.id, Reason::LeaderRestarted(hello.id));
+        let before = hello.incarnation.0.checked_sub(1).map(Incarnation); // its last run, at the latest
+        call::lost(turn, (hello.id, before), Reason::LeaderRestarted(hello.id));
     }
     announcement::leader_named(turn, hello.id, hello.view);
     call::joined(turn, hello.id);

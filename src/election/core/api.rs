@@ -61,6 +61,9 @@ pub enum Input {
     JobEnded,
     /// An operator, or a program that embeds the member, gives a command. The answer repeats the id.
     Command { id: CommandId, command: Command },
+    /// A peer that was dialed and this member do not prove to each other who they are: the handshake failed for the
+    /// certificate of one of them, and no hello was said.
+    Untrusted { peer: NodeId },
 }
 
 /// The outcome of the redial after the end of a connection.

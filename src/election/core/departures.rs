@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::types::{NodeId, Time};
+use super::types::{Incarnation, NodeId, Time};
 
 /// A member that goes away twice within so many times `failure` comes and goes.
 pub const STEADY: u32 = 16;
@@ -30,6 +30,15 @@ pub struct Departure {
 struct Last {
     counts_until: Time,
     again: bool,
+    /// The run that went away, as far as this member knows.
+    run: Option<Incarnation>,
+}
+
+impl Last {
+    /// Whether it may have been a departure of this run.
+    fn is_of(&self, run: Option<Incarnation>) -> bool {
+        self.run.zip(run).is_none_or(|(known, run)| run <= known)
+    }
 }
 
 /// The departures that count at present.
@@ -44,20 +53,33 @@ impl Departures {
         self.last.get(&member).is_some_and(|last| last.again)
     }
 
-    /// A member goes away: its process ends, or it is silent. What is noticed within `failure` is one departure: a
-    /// connection ends, and then the leader reports it. (S4)
-    pub(super) fn add(&mut self, member: NodeId, failure: Duration, now: Time) {
+    /// A run of a member goes away: its process ends, or it is silent. What is noticed of one run within `failure` is one
+    /// departure: a connection ends, and then the leader reports it. That of a later run is another, however soon it
+    /// comes. (S4)
+    pub(super) fn add(
+        &mut self,
+        member: NodeId,
+        run: Option<Incarnation>,
+        failure: Duration,
+        now: Time,
+    ) {
         let counts_until = now + failure * STEADY;
-        let last = self.last.get(&member);
-        if last.is_none_or(|last| last.counts_until + failure <= counts_until) {
-            self.last.insert(member, Last { counts_until, again: last.is_some() });
+        match self.last.get_mut(&member) {
+            Some(last) if last.is_of(run) && counts_until < last.counts_until + failure => {
+                last.run = last.run.max(run);
+            }
+            last => {
+                let again = last.is_some();
+                self.last.insert(member, Last { counts_until, again, run });
+            }
         }
     }
 
     /// Another member says this in its hello. (S4)
     pub(super) fn hear(&mut self, said: &Departure, failure: Duration, now: Time) {
         let counts_until = now + said.counts_for.min(failure * STEADY);
-        let last = self.last.entry(said.member).or_insert(Last { counts_until, again: false });
+        let last =
+            self.last.entry(said.member).or_insert(Last { counts_until, again: false, run: None });
         last.counts_until = last.counts_until.max(counts_until);
         last.again |= said.again;
     }

@@ -211,7 +211,7 @@ fn hear_reports(turn: &mut Turn<'_>, from: NodeId, heartbeat: &Heartbeat) {
         }
         call::forget_earlier_run(&mut turn.cx, &report);
         if turn.cx.state.detector.hearsay(heartbeat.epoch, &report) {
-            reach::count_reported_departure(&mut turn.cx, report.id);
+            reach::count_reported_departure(&mut turn.cx, &report);
             turn.algorithm.lost(&mut turn.cx, report.id);
         }
     }

@@ -54,6 +54,7 @@ pub fn take(turn: &mut Turn<'_>, input: Input) {
         Input::JobStarted { stops_within } => turn.cx.state.endings.job.start(stops_within),
         Input::JobEnded => ending::job_ended(turn),
         Input::Command { id, command } => forwarding::command(turn, id, command),
+        Input::Untrusted { peer: _ } => admission::untrusted(&mut turn.cx),
     }
 }
 

@@ -16,12 +16,13 @@ use super::context::Context;
 use super::departures::{Departure, STEADY};
 use super::detector::Peer;
 use super::leadership::release;
+use super::message::MemberReport;
 use super::note::Note;
 use super::planted::Fault;
 use super::state::State;
 use super::timer::Timer;
 use super::turn::Turn;
-use super::types::NodeId;
+use super::types::{Incarnation, NodeId};
 
 /// A peer that is silent for this many times `failure` counts as gone, and not as one that speaks rarely.
 const RAREST: u32 = 4;
@@ -100,12 +101,13 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     }
 }
 
-/// With a majority, and not with every algorithm: counts that a peer goes away. If it comes and goes, it comes after
-/// all others for a while, whatever its rank: each of its leaderships would end soon, and cost the time of a lease.
-pub(super) fn count_departure(cx: &mut Context<'_>, id: NodeId) {
+/// With a majority, and not with every algorithm: counts that a run of a peer goes away; none if this member cannot tell
+/// which. If the peer comes and goes, it comes after all others for a while, whatever its rank: each of its leaderships
+/// would end soon, and cost the time of a lease.
+pub(super) fn count_departure(cx: &mut Context<'_>, id: NodeId, run: Option<Incarnation>) {
     if counts_departures(cx.state) {
         let (failure, now) = (cx.state.settings.timing.failure, cx.now);
-        cx.state.departures.add(id, failure, now);
+        cx.state.departures.add(id, run, failure, now);
     }
 }
 
@@ -132,13 +134,13 @@ pub(super) fn hear_departures(cx: &mut Context<'_>, said: &[Departure]) {
     }
 }
 
-/// The leader reports that a peer went away. If this member heard the peer of late, only the link between the two is
-/// dead. (S4)
-pub(super) fn count_reported_departure(cx: &mut Context<'_>, id: NodeId) {
+/// The leader reports that a run of a peer went away. If this member heard the peer of late, only the link between the two
+/// is dead. (S4)
+pub(super) fn count_reported_departure(cx: &mut Context<'_>, report: &MemberReport) {
     let failure = cx.state.settings.timing.failure;
     let heard = |peer: &Peer| peer.heard_within(failure, cx.now);
-    if !cx.state.detector.get(id).is_some_and(heard) {
-        count_departure(cx, id);
+    if !cx.state.detector.get(report.id).is_some_and(heard) {
+        count_departure(cx, report.id, Some(report.incarnation));
     }
 }
 

@@ -33,20 +33,25 @@ pub struct Crashes {
     pub seed: u64,
 }
 
+/// Members of a majority in a fast network, none of which runs yet.
+pub(super) fn fast_cluster(algorithm: AlgorithmKind, members: usize, seed: u64) -> World {
+    World::new(Setup {
+        quorum: Quorum::Majority,
+        trust_refused: false,
+        bootstrap: true,
+        delays: Delays::Short,
+        disk: Duration::from_micros(100),
+        seed,
+        ..Setup::plain(algorithm, vec![Some(0); members])
+    })
+}
+
 impl Crashes {
     /// How long it took each time until all the others named the next leader, which has its lease by then.
     ///
     /// # Errors Says in words which invariant is broken, or that nobody came to lead.
     pub fn run(self) -> Result<Vec<Duration>, String> {
-        let mut world = World::new(Setup {
-            quorum: Quorum::Majority,
-            trust_refused: false,
-            bootstrap: true,
-            delays: Delays::Short,
-            disk: Duration::from_micros(100),
-            seed: self.seed,
-            ..Setup::plain(self.algorithm, vec![Some(0); self.members])
-        });
+        let mut world = fast_cluster(self.algorithm, self.members, self.seed);
         world.coroners = self.certified.then(|| Coroners::sure(self.seed, self.members));
         let mut random = Random::new(self.seed);
         for node in 0..self.members {
@@ -100,6 +105,22 @@ fn a_crash_that_is_certified_is_replaced_far_sooner_than_a_lease_ends() {
                 assert!(longest < TIMING.lease / 8, "{crashes:?}: {longest:?}");
             }
         }
+    }
+}
+
+/// Rule S5. A hundred kills in five members, each 1.2 to 2 s after the last failover: no other takes long, with any algorithm.
+#[test]
+fn of_a_hundred_leaders_that_crash_again_and_again_few_are_replaced_late() {
+    for algorithm in AlgorithmKind::ALL {
+        let runs = (0..4).map(|seed| {
+            let (members, certified, often) = (5, true, true);
+            Crashes { algorithm, members, certified, often, times: 25, seed }.run()
+        });
+        let runs: Result<Vec<_>, _> = runs.collect();
+        let mut took = runs.expect("each leader is replaced").concat();
+        took.sort_unstable();
+        let late = took.iter().filter(|took| **took > Duration::from_millis(60)).count();
+        assert!(took.len() == 100 && late <= 4, "{}: {took:?}", algorithm.name());
     }
 }
 

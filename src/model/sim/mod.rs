@@ -32,6 +32,8 @@ mod faults;
 mod flights;
 mod guards;
 mod half_open;
+#[cfg(test)]
+mod hasty;
 mod jobs;
 mod joining;
 mod link_faults;

@@ -1,5 +1,6 @@
 //! What the address of this member means on this host, and whether the others can dial it there.
 
+use std::fs;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
@@ -96,7 +97,7 @@ impl OwnAddress {
         let places = self.elsewhere(others, limit);
         let (other, at, ip) = places.into_iter().find_map(|(other, places)| {
             let ways = || places.iter().filter_map(|at| Some((at.ip(), dialed_by(at)?)));
-            let reaches = ways().any(|(_, ip)| is_covered(ip, bound));
+            let reaches = ways().any(|(at, ip)| is_reached(ip, bound, at));
             let (at, ip) = ways().next().filter(|_| !reaches)?;
             Some((other, at, ip))
         })?;
@@ -144,6 +145,16 @@ pub(super) fn ips(places: &[SocketAddr]) -> Vec<IpAddr> {
     places.iter().map(SocketAddr::ip).collect()
 }
 
+/// Whether another host, which this one reaches from the first address, reaches a socket at one of those: there, or at a
+/// second address of the same network.
+fn is_reached(ip: IpAddr, bound: &[IpAddr], other: IpAddr) -> bool {
+    let port = 1; // any: nothing is sent
+    let same_network = |bound: &IpAddr| {
+        bound.is_ipv4() == other.is_ipv4() && source(SocketAddr::new(*bound, port)) == Some(ip)
+    };
+    is_covered(ip, bound) || bound.iter().any(same_network)
+}
+
 /// Whether a socket at one of these addresses takes what comes to this one.
 fn is_covered(ip: IpAddr, bound: &[IpAddr]) -> bool {
     bound.iter().any(|bound| match bound {
@@ -153,13 +164,48 @@ fn is_covered(ip: IpAddr, bound: &[IpAddr]) -> bool {
     })
 }
 
-/// Whether this address belongs to another host, as far as the routes of this one say.
+/// Whether this address belongs to another host, as far as the routes and addresses of this one say.
 pub(super) fn is_elsewhere(at: SocketAddr) -> bool {
     if at.ip().is_loopback() || at.ip().is_unspecified() {
         return false;
     }
-    // What a host sends to itself leaves from the address that it goes to. No way may lead there.
-    probe(at).is_some_and(|socket| source_of(&socket, at) != Some(at.ip()))
+    // What a host sends to itself leaves from the address that it goes to, but for a second one of the same network: then
+    // from the first. No way may lead there.
+    probe(at).is_some_and(|socket| match source_of(&socket, at) {
+        Some(source) => source != at.ip() && !is_here(at.ip()),
+        None => true,
+    })
+}
+
+/// Whether this host has an address.
+fn is_here(ip: IpAddr) -> bool {
+    match UdpSocket::bind((ip, 0)) {
+        // Where keepalived or HAProxy runs, a socket may have any address.
+        Ok(_) => is_listed(ip).unwrap_or(true),
+        Err(_) => false,
+    }
+}
+
+/// Whether an address of IPv4 is one of this host, by the list of the kernel; none if that cannot be read, and of IPv6.
+fn is_listed(ip: IpAddr) -> Option<bool> {
+    let nonlocal = fs::read_to_string("/proc/sys/net/ipv4/ip_nonlocal_bind").ok()?;
+    if ip.is_ipv6() || nonlocal.trim() == "0" {
+        return None;
+    }
+    fs::read_to_string("/proc/thread-self/net/fib_trie").ok().map(|trie| lists(&trie, ip))
+}
+
+/// Whether this is an address of the host with these routes: each route follows the network that it leads to.
+pub(super) fn lists(trie: &str, ip: IpAddr) -> bool {
+    let leaf = format!("|-- {ip}");
+    let mut is_leaf = false;
+    trie.lines().any(|line| {
+        let line = line.trim();
+        if line.starts_with("|--") || line.starts_with("+--") {
+            is_leaf = line == leaf;
+        }
+        is_leaf && line == "/32 host LOCAL"
+    })
 }
 
 /// The address from which this host sends there.

@@ -248,6 +248,24 @@ fn an_address_without_a_way_there_is_on_another_host() {
     }
 }
 
+/// As the kernel lists them: a host with two addresses of one network.
+#[test]
+fn an_address_of_this_host_is_listed_as_local() {
+    let trie = "Main:\n  +-- 10.0.0.0/24 2 0 2\n     |-- 10.0.0.0\n        /24 link UNICAST\nLocal:\n  +-- 0.0.0.0/0 3 0 5\n     \
+                |-- 10.0.0.1\n        /32 host LOCAL\n     |-- 10.0.0.51\n        /32 host LOCAL\n     |-- 10.0.0.255\n        \
+                /32 link BROADCAST\n     |-- 127.0.0.0\n        /8 host LOCAL\n";
+    for (ip, is_local) in [
+        ("10.0.0.1", true),
+        ("10.0.0.51", true),
+        ("10.0.0.5", false),
+        ("10.0.0.0", false),
+        ("10.0.0.255", false),
+        ("10.0.0.9", false),
+    ] {
+        assert_eq!(address::lists(trie, ip.parse().unwrap()), is_local, "{ip}");
+    }
+}
+
 /// The others may dial a proxy. Who is dialed by a name that means loopback on this host is reached by nobody.
 #[test]
 fn only_who_means_to_listen_on_loopback_may_if_another_member_is_on_another_host() {

@@ -11,7 +11,7 @@ use crate::limits::plain_json;
 use crate::trace::record::Record;
 
 /// The layout of a flight. It grows with each change of what the core takes, puts out or knows.
-pub const FORMAT: u32 = 2;
+pub const FORMAT: u32 = 3;
 
 /// More than any recording takes.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -244,7 +244,7 @@ mod tests {
             "has the events of a node and no flight: `electd trace --file` shows it".to_owned(),
             "is damaged: it was cut short or changed since it was recorded".to_owned(),
             format!(
-                "was recorded by electd 9.9, in format 7, and this electd {VERSION} replays format 2: replay it with \
+                "was recorded by electd 9.9, in format 7, and this electd {VERSION} replays format 3: replay it with \
                  that version"
             ),
         ];

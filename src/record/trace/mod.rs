@@ -103,6 +103,9 @@ impl Narrator<'_> {
             Input::Rejected { peer, reason } if all => {
                 Some(format!("rejected by {}: {reason:?}", self.name(*peer)))
             }
+            Input::Untrusted { peer } if all => {
+                Some(format!("dial to {}: the two do not trust each other", self.name(*peer)))
+            }
             Input::Dead(dead) => Some(format!(
                 "gets the certificate of {}, incarnation {}, from a coroner",
                 self.name(dead.member),
@@ -245,6 +248,7 @@ mod tests {
             (hello, "gets HELLO(incarnation 3, epoch 7, round 8) from c", false),
             (Input::Lost { peer }, "connection to c ended", false),
             (Input::Refused { peer }, "dial to c refused", false),
+            (Input::Untrusted { peer }, "dial to c: the two do not trust each other", false),
             (
                 Input::Rejected { peer, reason },
                 "rejected by c: Cluster { ours: \"x\", theirs: \"y\" }",

@@ -80,7 +80,7 @@ pub fn replied(turn: &mut Turn<'_>, from: NodeId, view: View) {
 
 /// The followed leader is alive and does not speak as a leader: it stood still for too long, or started anew.
 pub fn leader_gave_up(turn: &mut Turn<'_>, leader: NodeId) {
-    reach::count_departure(&mut turn.cx, leader);
+    reach::count_departure(&mut turn.cx, leader, None);
     call::call(turn, Reason::LeaderGaveUp(leader));
 }
 
@@ -143,6 +143,11 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
     if state.never_leads(leader.id) || outdated || state.course.storing() == Some(view) {
         return;
     }
+    // A leader that is drained, and waited for its job before it handed over, does not come back.
+    if turn.cx.state.leads() && turn.cx.state.eligibility.is_unfit() {
+        turn.cx.freeze_rank();
+    }
+    let state = &turn.cx.state;
     // A member that is still discovering the others could not lead immediately: the cluster would have no leader
     // meanwhile.
     let at_once = state.preempts_at_once() && !state.is_discovering(turn.cx.now);
@@ -226,12 +231,15 @@ fn meet_at_same_epoch(turn: &mut Turn<'_>, other: NodeId, epoch: Epoch) {
 /// which is at most 2 * `message` shorter here.
 ///
 /// There are two since the later of both began: not before this leadership, and not before the last time when the
-/// other said that it follows. Only the other knows when exactly.
+/// other said that it follows. Only the other knows when exactly. With a majority, the word of an earlier epoch proves
+/// nothing: a link that was cut may carry it when it is repaired, long after that lease ended.
 pub fn meet_leader(cx: &mut Context<'_>, other: NodeId, view: View) {
     let (state, now) = (&mut *cx.state, cx.now);
     let last = state.detector.declares(other, now);
     let silence = state.settings.timing.stall();
-    let fresh = state.compare(view).is_gt() || last.is_none_or(|last| now.since(last) >= silence);
+    let silent = last.is_none_or(|last| now.since(last) >= silence);
+    let past = state.needs_majority() && view.epoch < state.view().epoch;
+    let fresh = state.compare(view).is_gt() || silent && !past;
     if state.leads() && fresh {
         let began = state.course.since().max(last.unwrap_or_default());
         let (theirs, own) = (view.epoch, state.view().epoch);

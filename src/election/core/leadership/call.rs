@@ -1,12 +1,13 @@
 //! Calling an election, and the loss and return of members that leads to one.
 
 use crate::core::context::Context;
+use crate::core::detector::Peer;
 use crate::core::leadership::becoming;
 use crate::core::message::{Liveness, MemberReport};
 use crate::core::phase::Reason;
 use crate::core::reach;
 use crate::core::turn::Turn;
-use crate::core::types::NodeId;
+use crate::core::types::{Incarnation, NodeId};
 
 /// Calls an election. A member that is still discovering the others finishes that first.
 pub fn call(turn: &mut Turn<'_>, reason: Reason) {
@@ -18,12 +19,14 @@ pub fn call(turn: &mut Turn<'_>, reason: Reason) {
 /// A member is suspected or dead. If it led, or was about to, this member calls an election.
 pub fn lose(turn: &mut Turn<'_>, id: NodeId, status: Liveness, reason: Reason) {
     if turn.cx.state.detector.lose(id, status) {
-        lost(turn, id, reason);
+        let run = turn.cx.state.detector.get(id).map(Peer::incarnation);
+        lost(turn, (id, run), reason);
     }
 }
 
-pub fn lost(turn: &mut Turn<'_>, id: NodeId, reason: Reason) {
-    reach::count_departure(&mut turn.cx, id);
+/// A run of a member is gone; none if this member cannot tell which.
+pub fn lost(turn: &mut Turn<'_>, (id, run): (NodeId, Option<Incarnation>), reason: Reason) {
+    reach::count_departure(&mut turn.cx, id, run);
     turn.cx.be_eligible_if_alone();
     let state = &mut *turn.cx.state;
     if state.view().leader.is_none_or(|leader| leader.id == id) {

@@ -159,7 +159,7 @@ pub fn released(
         // This member need not have met the successor: the leader knows it.
         Some(next) => turn.algorithm.await_leader(&mut turn.cx, next, reason),
         None => {
-            reach::count_departure(&mut turn.cx, from); // its lease ended, as it did not hear enough voters
+            reach::count_departure(&mut turn.cx, from, None); // its lease ended, as it did not hear enough voters
             call::call(turn, reason);
         }
     }

@@ -213,7 +213,7 @@ fn miss(turn: &mut Turn<'_>, before: Vec<NodeId>) {
     asking::drop_question(&mut turn.cx);
     for id in before {
         if turn.cx.state.membership.list().get(id).is_none() {
-            call::lost(turn, id, Reason::LeaderRemoved(id));
+            call::lost(turn, (id, None), Reason::LeaderRemoved(id));
         }
     }
     if asked && turn.cx.state.elects() {

@@ -7,6 +7,7 @@
 mod candidate;
 mod certified;
 mod departures;
+mod late;
 mod leader;
 mod liars;
 mod proved;

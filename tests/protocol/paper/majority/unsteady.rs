@@ -140,21 +140,44 @@ fn asks_p5(sent: &Sent) -> bool {
     sent.iter().any(to_p5)
 }
 
-/// A connection ends, and a moment later the leader reports the same, or the next run says hello. (S4)
+/// A connection ends, and a moment later the leader reports the same, or the same run says hello once more. (S4)
 #[test]
-fn what_is_noticed_within_failure_is_one_departure() {
+fn what_is_noticed_of_one_run_within_failure_is_one_departure() {
     let mut p4 = member(AlgorithmKind::Bully, 4);
-    for time in 1..=3 {
+    for _ in 1..=3 {
         p4.loses(5);
-        meets_run(&mut p4, 5, time + 1);
+        p4.meets(5);
     }
     p4.after(TIMING.failure - Duration::from_nanos(1));
     p4.loses(5);
-    meets_run(&mut p4, 5, 5);
+    p4.meets(5);
     assert!(!is_unsteady(&p4, 5));
     p4.after(Duration::from_nanos(1));
     p4.loses(5);
     assert!(is_unsteady(&p4, 5));
+}
+
+/// A process that its host starts again at once dies again at once. (S4)
+#[test]
+fn each_run_that_goes_away_counts_however_soon() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p4.loses(5);
+    meets_run(&mut p4, 5, 2);
+    assert!(!is_unsteady(&p4, 5), "once");
+    meets_run(&mut p4, 5, 3);
+    assert!(is_unsteady(&p4, 5), "P4 saw no end of the second run, but the beginning of the third");
+}
+
+/// A leader gives up its epoch, and its process ends a moment later: which run that was P4 need not know. (S4)
+#[test]
+fn the_end_of_a_leadership_and_that_of_its_process_are_one_departure() {
+    let mut p4 = member(AlgorithmKind::Bully, 4);
+    p4.hears(5, heartbeat(3, 1, 5));
+    p4.stores();
+    p4.hears(5, Message::Release { epoch: Epoch(3), successor: None, eligible: true });
+    p4.loses(5);
+    meets_run(&mut p4, 5, 2);
+    assert!(!is_unsteady(&p4, 5));
 }
 
 /// Rule S5.

@@ -91,6 +91,26 @@ fn who_is_refused_by_all_that_answer_does_not_lead_whatever_the_reason() {
     }
 }
 
+/// As if each host had an authority of its own: no hello is said. (M8)
+#[test]
+fn who_trusts_nobody_that_answers_does_not_lead_either() {
+    let power_on = PowerOn::Elect;
+    let mut p3 = Process::alone(Settings { power_on, ..settings(AlgorithmKind::Bully, 3) });
+    let later = |p3: &mut Process, refused: bool| {
+        for _ in 0..20 {
+            if refused {
+                p3.take(Input::Untrusted { peer: id(4) });
+            }
+            p3.after(TIMING.heartbeat);
+            p3.stores();
+        }
+        (p3.core.phase(), p3.leader())
+    };
+    assert_eq!(later(&mut p3, true), (Phase::Starting, None));
+    assert_eq!(later(&mut p3, false), (Phase::Leading, Some(id(3))), "the peer is gone");
+    assert_eq!(later(&mut p3, true), (Phase::Leading, Some(id(3))), "it has led already");
+}
+
 /// P3 is the last voter of a list that was changed, and P1, an observer, has missed that it was added. P3
 /// knows that it belongs to the cluster, and leads. (M8)
 #[test]
