@@ -49,7 +49,7 @@ impl Alarm {
     }
 
     /// Whether it has gone off, and was not put off since.
-    pub fn is_due(&self) -> Result<bool, Errno> {
+    pub fn check_due(&self) -> Result<bool, Errno> {
         self.left().map(|left| left.is_zero())
     }
 
@@ -115,19 +115,19 @@ mod tests {
     #[test]
     fn an_alarm_goes_off_unless_it_is_put_off() {
         let alarm = Alarm::new().unwrap();
-        assert_eq!(alarm.is_due(), Ok(true), "it is not set");
+        assert_eq!(alarm.check_due(), Ok(true), "it is not set");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
         let left = alarm.left().unwrap();
         assert!((50..60).contains(&left.as_secs()) && left.subsec_nanos() > 0, "{left:?}");
         alarm.set(Time(0)).unwrap();
-        assert_eq!(alarm.is_due(), Ok(true));
+        assert_eq!(alarm.check_due(), Ok(true));
         let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
         let mut waits = [PollFd::new(&alarm, PollFlags::IN)];
         assert_eq!(poll(&mut waits, Some(&limit)), Ok(1), "whoever waits is woken");
         alarm.disarm();
-        assert_eq!(alarm.is_due(), Ok(true), "nobody put it off");
+        assert_eq!(alarm.check_due(), Ok(true), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
-        assert_eq!(alarm.is_due(), Ok(false));
+        assert_eq!(alarm.check_due(), Ok(false));
     }
 
     /// A clock that stands still while the host sleeps would have a job outlive the lease.
@@ -149,7 +149,7 @@ mod tests {
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(800))).unwrap();
         alarms.renewed(Time(5), None);
         let Alarms { term, kill, late, .. } = alarms;
-        assert_eq!([term, kill, late].map(|alarm| alarm.is_due()), [Ok(true); 3]);
+        assert_eq!([term, kill, late].map(|alarm| alarm.check_due()), [Ok(true); 3]);
     }
 
     #[test]

@@ -164,7 +164,7 @@ impl Attached {
     fn await_guard(&self, lock: &File) {
         warn!("electd exec ended while its command ran: its guard ends that first");
         while !self.closing.load(Ordering::SeqCst) {
-            match lock::is_free(lock) {
+            match lock::check_free(lock) {
                 Ok(true) => return,
                 Ok(false) => thread::sleep(LOOK),
                 Err(error) => {

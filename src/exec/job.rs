@@ -203,7 +203,7 @@ impl<'a, L: Leader> Job<'a, L> {
         if self.overruled {
             return;
         }
-        if !self.is_late() && !self.is_frozen() {
+        if !self.is_late() && !self.looks_frozen() {
             self.late_since = None;
             return;
         }
@@ -218,7 +218,7 @@ impl<'a, L: Leader> Job<'a, L> {
     /// Whether the guard should have ended the job by now.
     fn is_late(&self) -> bool {
         let as_ordered = self.ordered.is_some_and(|kill| self.late(kill) <= now());
-        as_ordered || self.alarms.late.is_due().unwrap_or(false)
+        as_ordered || self.alarms.late.check_due().unwrap_or(false)
     }
 
     /// Until when we wait for a guard that was told to kill the job.
@@ -232,7 +232,7 @@ impl<'a, L: Leader> Job<'a, L> {
     }
 
     /// Whether a guard with addresses has not answered for long.
-    fn is_frozen(&mut self) -> bool {
+    fn looks_frozen(&mut self) -> bool {
         self.hear();
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }

@@ -196,7 +196,7 @@ mod tests {
             assert!(fcntl_getfd(alarm).unwrap().contains(FdFlags::CLOEXEC), "no command has it");
         }
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
-        assert_eq!((term.is_due(), kill.is_due()), (Ok(false), Ok(true)));
+        assert_eq!((term.check_due(), kill.check_due()), (Ok(false), Ok(true)));
         rustix::io::write(&electd, &begin.bytes()).unwrap();
         let refused = Begin::receive(&guard).unwrap_err().to_string();
         assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");

@@ -11,6 +11,7 @@ use super::history::{Entry, Tells};
 use super::problems::{Found, ProblemKind, voters};
 use super::status::Status;
 use crate::config::{Config, MemberConfig};
+use crate::core::Cause;
 use crate::core::protocol::VERSION;
 use crate::core::types::Incarnation;
 use crate::trace::length;
@@ -123,7 +124,7 @@ fn is_end_told_elsewhere(kind: ProblemKind) -> bool {
 /// ended is left out if this node does not know it.
 pub(super) fn leads(entry: &Entry, node: &str) {
     let Entry { before, epoch, cause, reason, leaderless_ms, .. } = entry;
-    let is_known = Tells::by(cause) > Tells::Little || cause == "leader_released";
+    let is_known = Tells::by(cause) > Tells::Little || cause.parse() == Ok(Cause::LeaderReleased);
     let why = if is_known { format!(" ({reason})") } else { String::new() };
     let how = match before.as_deref() {
         Some(before) if before == node => format!("it had led before{why}"),

@@ -174,7 +174,7 @@ impl Published {
     ///
     /// # Errors
     /// With a voter that is too far from them.
-    pub fn may_take(&self, timing: &Timing) -> Result<(), String> {
+    pub fn check_timing(&self, timing: &Timing) -> Result<(), String> {
         let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
         let votes = |id| snapshot.list.get(id).is_some_and(Member::votes);
         if self.settings.quorum != Quorum::Majority || !votes(own) {

@@ -26,6 +26,7 @@ use super::problems::{Found, Problems, Sight};
 use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
+use crate::core::Cause;
 use crate::net::OwnListener;
 use crate::store;
 
@@ -227,7 +228,7 @@ fn changed(change: &ChangeStatus, status: &Status) -> Event {
     let event = match change.to.as_str() {
         "leading" => EventKind::Leading,
         "following" => EventKind::Following,
-        "stopping" if change.cause == "removed" => EventKind::Removed,
+        "stopping" if change.cause.parse() == Ok(Cause::Removed) => EventKind::Removed,
         "stopping" => EventKind::Stopping,
         _ => EventKind::NoLeader,
     };

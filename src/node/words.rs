@@ -35,8 +35,8 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             "id {} ({id}) in use by {address}: another process runs as this member; stop one",
             members.name(*id)
         ),
-        Rejection::Disagreement { key, ours, theirs } if ours.starts_with("at most ") => format!(
-            "the {key} {theirs} cannot have come about: the side that refuses takes {ours}; the other \
+        Rejection::Beyond { key, most, told } => format!(
+            "the {key} {told} cannot have come about: the side that refuses takes at most {most}; the other \
              runs on a state that is not its own, or is no member: stop it, and look at who it is"
         ),
         Rejection::Disagreement { key, ours, theirs } => {

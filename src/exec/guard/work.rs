@@ -87,10 +87,10 @@ impl Guard {
         let lock = ManuallyDrop::new(lock);
         electd.set_nonblocking(true)?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        if term.is_due()? {
+        if term.check_due()? {
             return Err(Failed::Late);
         }
-        if is_closed(&electd)? {
+        if check_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
@@ -98,7 +98,7 @@ impl Guard {
         let addresses =
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.
-        if term.is_due()? {
+        if term.check_due()? {
             return Err(Failed::Late);
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
@@ -152,7 +152,7 @@ impl Guard {
             if is_over || is_idle {
                 return Ok(is_over);
             }
-            let is_due = self.ordered.is_some() || self.term.is_due()?;
+            let is_due = self.ordered.is_some() || self.term.check_due()?;
             if is_due && self.termed.is_none() && self.command.is_some() {
                 self.terminate();
                 continue;
@@ -237,12 +237,12 @@ impl Guard {
         while self.children.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         for _ in 0..REAPED {
             let Some((pid, status)) = tree::reap() else { return true };
-            self.has_ended(pid, status);
+            self.note_end(pid, status);
         }
         false
     }
 
-    fn has_ended(&mut self, pid: Pid, status: WaitStatus) {
+    fn note_end(&mut self, pid: Pid, status: WaitStatus) {
         if self.command.as_ref().is_some_and(|command| command.pid == pid) {
             self.ended = Some(code(status));
         }
@@ -297,7 +297,7 @@ impl Guard {
     fn kill_left(&mut self, timeout: Duration) -> io::Result<Vec<Pid>> {
         let mut ended = Vec::new();
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
-        ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
+        ended.into_iter().for_each(|(pid, status)| self.note_end(pid, status));
         while !self.reap() {}
         // Nothing is below this process any more.
         if self.is_marked()
@@ -341,7 +341,7 @@ impl Guard {
         loop {
             self.take_orders();
             // An alarm that has gone off does not tell when it did.
-            if awaits_kill && self.kill.is_due().unwrap_or(true) {
+            if awaits_kill && self.kill.check_due().unwrap_or(true) {
                 (longest, awaits_kill) = (longest.min(now()), false);
             }
             let limit = self.limit().map_or(begin, |limit| limit.min(longest)) + self.grace;
@@ -382,7 +382,7 @@ impl Guard {
 }
 
 /// Whether the other end of this connection is closed.
-fn is_closed(electd: &UnixStream) -> io::Result<bool> {
+fn check_closed(electd: &UnixStream) -> io::Result<bool> {
     let mut fds = [PollFd::new(electd, PollFlags::empty())];
     poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
     Ok(fds[0].revents().contains(PollFlags::HUP))

@@ -140,15 +140,15 @@ fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     job.ordered = None;
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
     assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
-    assert!(!job.is_frozen());
+    assert!(!job.looks_frozen());
     guard.write_all(&[0]).unwrap();
-    assert!(!job.is_frozen());
+    assert!(!job.looks_frozen());
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
-    assert!(!job.is_frozen(), "it has yet to answer");
+    assert!(!job.looks_frozen(), "it has yet to answer");
     job.asked = Some(ago(seconds(3)));
-    assert!(job.is_frozen(), "the kernel removes its addresses");
+    assert!(job.looks_frozen(), "the kernel removes its addresses");
     guard.write_all(&[0]).unwrap();
-    assert!(!job.is_frozen(), "it was busy");
+    assert!(!job.looks_frozen(), "it was busy");
 }
 
 /// A process that does nothing until its stdin ends.

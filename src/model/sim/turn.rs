@@ -95,13 +95,13 @@ impl World {
             // The last output of a process that was asked to stop: it ends cleanly.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
             Output::Answer { id, result: Ok(Done::Drained { .. }) } => {
-                self.nodes[node].assured.was_drained(id);
+                self.nodes[node].assured.note_drain(id);
             }
             Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
                 let Node { core: Some(core), assured, disk, .. } = &mut self.nodes[node] else {
                     return;
                 };
-                assured.was_paused(core, disk.pause());
+                assured.note_pause(core, disk.pause());
             }
             Output::Answer { id: CHANGE, result } => members::answered(self, node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),
