@@ -13,6 +13,7 @@ mod ask;
 mod asker;
 mod certificates;
 mod check;
+mod clocks;
 mod completion;
 mod crowded;
 mod demo;

@@ -222,9 +222,16 @@ impl Serving<'_> {
         let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
         let clock = Some(clock::own());
-        let (takes_failures, takes_clean, gives) = (true, true, true);
-        let welcome =
-            FromNode::Welcome { lock: name, addresses, clock, takes_failures, takes_clean, gives };
+        let (takes_failures, takes_clean, takes_late, gives) = (true, true, true, true);
+        let welcome = FromNode::Welcome {
+            lock: name,
+            addresses,
+            clock,
+            takes_failures,
+            takes_clean,
+            takes_late,
+            gives,
+        };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -306,6 +313,10 @@ impl Serving<'_> {
                     job.record.ends_clean();
                     drop(job.hold);
                 }
+                Ok(())
+            }
+            FromExec::Late { epoch } => {
+                node.note_late_renewal(*epoch);
                 Ok(())
             }
             FromExec::Ended => {

@@ -197,6 +197,22 @@ impl NodeHandle {
         self.published.ring();
     }
 
+    /// The work of this member was ended in this epoch, as no renewal of the leadership came in time: that is counted, shown
+    /// as the problem `renewal` for ten minutes, and noted in the history.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// node.handle().note_late_renewal(1);
+    /// assert_eq!(node.handle().tally().late_renewals.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn note_late_renewal(&self, epoch: u64) {
+        self.published.note_late_renewal(epoch);
+        self.published.ring();
+    }
+
     /// The timings in force: those of the start, or of the last reload.
     ///
     /// ```

@@ -13,18 +13,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, kill_process_group, pidfd_open};
-use rustix::time::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::Waiting;
-use super::super::order::{Begin, Order};
+use super::super::order::{Begin, Means, Order};
 use super::super::stderr::say;
 use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE, refused};
-use super::running::Running;
+use super::running::{Running, check_closed, code};
 use super::task::Task;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
@@ -134,7 +133,11 @@ impl Guard {
     pub fn run(mut self) -> (Result<Ended, Failed>, bool) {
         let forced = self.serve();
         let was_ordered = self.ordered.is_some();
+        let means = self.means();
         let code = self.finish();
+        if let (Some(electd), Some(means)) = (&mut self.electd, means) {
+            let _ = electd.write(&[means.byte()]); // electd may have ended
+        }
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
         let is_all_gone = !self.is_marked();
         let ended =
@@ -166,6 +169,15 @@ impl Guard {
                 let due = self.termed.map(|_| self.limit_of_command()).transpose()?;
                 self.wait(due, true)?;
             }
+        }
+    }
+
+    /// How the command ends, as its time is over or it has ended: none if it ended by itself.
+    fn means(&self) -> Option<Means> {
+        match (&self.command, self.ended, self.termed) {
+            (None, ..) | (_, Some(_), None) => None,
+            (_, Some(_), Some(_)) => Some(Means::Term),
+            (_, None, _) => Some(Means::Kill),
         }
     }
 
@@ -379,19 +391,6 @@ impl Guard {
             Err(error) => Err(error.into()),
         }
     }
-}
-
-/// Whether the other end of this connection is closed.
-fn check_closed(electd: &UnixStream) -> io::Result<bool> {
-    let mut fds = [PollFd::new(electd, PollFlags::empty())];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }))?;
-    Ok(fds[0].revents().contains(PollFlags::HUP))
-}
-
-/// The exit code as a shell tells it.
-fn code(status: WaitStatus) -> u8 {
-    let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -30,6 +30,10 @@ pub struct Entry {
     /// For how long this node had heard no leader before, in milliseconds; for the first leadership since the node's
     /// start, since that.
     pub leaderless_ms: u64,
+    /// When the job of this leadership was ended, as no renewal came in time, in milliseconds since the Unix epoch; left
+    /// out where that did not happen, and on nodes that did not run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_late_ms: Option<u64>,
 }
 
 /// How well a change of this cause tells why a leadership ended.
@@ -138,6 +142,7 @@ impl Entry {
             cause: "start".to_owned(),
             reason: "this node started".to_owned(),
             leaderless_ms: 0,
+            job_late_ms: None,
         }
     }
 }
@@ -195,6 +200,7 @@ mod tests {
             cause: "leader_dead".to_owned(),
             reason: "c is dead".to_owned(),
             leaderless_ms: 6,
+            job_late_ms: None,
         };
         let mut told = json!({
             "leader": "b", "epoch": 2, "since_ms": 3, "until_ms": 4, "lasts": true, "before": "c", "before_epoch": 5,

@@ -121,6 +121,7 @@ impl Published {
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
             last_leadership: watched.history.last().cloned(),
+            clock_ms: Some(clock::wall_clock_ms()),
             last_event: Some(measures.events.last().to_string()),
             ..Status::default() // what the lines below set
         };

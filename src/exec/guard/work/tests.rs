@@ -53,6 +53,24 @@ fn scene(kind: &str) -> Scene {
     Scene { guard, electd, child }
 }
 
+#[test]
+fn a_guard_knows_how_its_command_ended() {
+    let mut guard = scene("leased").guard;
+    assert_eq!(guard.means(), None, "without a command nothing is ended");
+    let process = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    guard.command = Some(Running { pid: getpid(), process, mark: Mark::of_nobody() });
+    assert_eq!(guard.means(), Some(Means::Kill), "it is killed now");
+    guard.termed = Some(now());
+    assert_eq!(guard.means(), Some(Means::Kill), "TERM was not enough");
+    guard.ended = Some(0);
+    assert_eq!(guard.means(), Some(Means::Term));
+    guard.termed = None;
+    assert_eq!(guard.means(), None, "it ended by itself");
+    for means in [Means::Term, Means::Kill] {
+        assert_eq!(Means::of(means.byte()), Some(means));
+    }
+}
+
 /// As electd does by its end. A program that another test starts now has a copy of the stream until its exec.
 fn close(electd: &UnixStream) {
     electd.shutdown(Shutdown::Both).unwrap();
