@@ -65,12 +65,12 @@ pub fn sentence(reason: &Reason, members: &MemberList) -> String {
         Reason::Isolated => "no majority of the voters answers".into(),
         Reason::Uninformed(unmet) => format!(
             "its store is empty and it has not met {}: a first start needs every voter to meet every \
-             other once, or --bootstrap on a majority",
+             other once",
             names(unmet)
         ),
         Reason::VotersUninformed(voters) => format!(
             "{} vote for nobody, as their stores are empty and each has not met all other voters: a first \
-             start needs that once, or --bootstrap on a majority",
+             start needs that once",
             names(voters)
         ),
         Reason::LeaseEnded => "no majority acknowledged it in time".into(),
@@ -169,12 +169,12 @@ mod tests {
             (
                 Reason::Uninformed(vec![c, c]),
                 "its store is empty and it has not met c, c: a first start needs every voter to meet every other \
-                 once, or --bootstrap on a majority",
+                 once",
             ),
             (
                 Reason::VotersUninformed(vec![c, c]),
                 "c, c vote for nobody, as their stores are empty and each has not met all other voters: a first start \
-                 needs that once, or --bootstrap on a majority",
+                 needs that once",
             ),
         ]
     }
