@@ -81,6 +81,11 @@ pub use electd_election::{core, limits};
 pub use electd_model::sim;
 pub use electd_record::{flight, trace};
 
+/// The page for those who embed a member: its code is compiled as it stands there.
+#[cfg(doctest)]
+#[doc = include_str!("../docs/api.md")]
+struct ApiPage;
+
 use electd_election::wire;
 
 #[cfg(feature = "http")]

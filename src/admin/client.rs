@@ -183,7 +183,10 @@ impl Client {
     /// # Errors
     /// If nobody answers there, or not as electd does.
     pub fn status(&self, address: &str) -> Result<Status, ClientError> {
-        self.get(address, "status")
+        let began = node::wall_clock_ms();
+        let mut status: Status = self.get(address, "status")?;
+        status.asked_ms = Some((began, node::wall_clock_ms()));
+        Ok(status)
     }
 
     /// The leaderships that the node at this address knows.

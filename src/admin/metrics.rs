@@ -167,6 +167,8 @@ fn counted(registry: &mut Registry, tally: &Tally) {
     registry.register("electd_leaderless_seconds", help, leaderless);
     let help = "How often the election thread missed its turn";
     registry.register("electd_stalls", help, tally.stalls.clone());
+    let help = "How often a job was ended, as no renewal of the leadership came in time";
+    registry.register("electd_late_renewals", help, tally.late_renewals.clone());
     let help = "How many commands run here while this node leads";
     registry.register("electd_exec_running", help, tally.exec_running.clone());
     let help = "How runs of the hook ended, and the changes that it was not told";

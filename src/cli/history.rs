@@ -25,8 +25,7 @@ const INDENT: usize = 3;
 /// It also shows for how long nobody led.
 ///
 /// Every node keeps the last 1,000 leaderships that it knew on its disk. All nodes are asked, and their answers are
-/// merged: a leadership begins when the first node knew it, and ends when the last node heard the leader last; with
-/// "majority" at the latest when the next epoch begins. The reason comes from the node that tells most: an operator's
+/// merged: begin and end of a leadership come from the clock of one node, that which heard the leader longest. The reason comes from the node that tells most: an operator's
 /// order before what befell the leader, and that before a mere handover. A node that missed the leadership before says
 /// nothing of its end. How long nobody led is the shortest time that a node saw between two leaderships; it is unknown if no
 /// node saw the first one end, as after a power cut.
@@ -109,6 +108,17 @@ fn gap(led: &Led) -> String {
     }
 }
 
+/// Why the leadership before ended, and whether the job of this one was ended early.
+fn because(led: &Led) -> String {
+    let late = led.job_late_ms.map(|at| {
+        format!(
+            "; its job was ended at {}, as no renewal of this leadership came in time",
+            moment(at)
+        )
+    });
+    format!("{}{}", led.reason, late.unwrap_or_default())
+}
+
 /// For how long nobody led in all, in words.
 fn total(merged: &[Led]) -> String {
     let known = length(Duration::from_millis(leaderless(merged)));
@@ -133,7 +143,7 @@ fn text(merged: &[Led], now_ms: u64, width: Option<u16>) -> String {
             (false, None) => "not seen".to_owned(),
         };
         let [leader, epoch, from, lasted, gap] = cells(led, now_ms);
-        vec![leader, epoch, from, until, lasted, gap, led.reason.clone()]
+        vec![leader, epoch, from, until, lasted, gap, because(led)]
     };
     let mut table = print::long_table(&header, merged.iter().map(row));
     let fits = |line: &str| width.is_none_or(|width| line.chars().count() <= width.into());

@@ -131,7 +131,7 @@ impl JobArgs {
         if !self.is_empty() {
             needs::look().map_err(|unmet| CliError::new(Exit::Config, unmet))?;
         }
-        if let Some(why) = self.command.first().and_then(needs::is_no_program) {
+        if let Some(why) = self.command.first().and_then(needs::why_no_program) {
             warn!("{why}: it is tried when this node leads");
         }
         check::check(&self.address).map_err(|refused| {

@@ -1,13 +1,18 @@
 //! The orders of operators that are in force, in words: a pause, a switchover, drained members, and members that
 //! resigned. For `status` and `health`, which say the same of one node and of all.
 
+use jiff::Timestamp;
+
 use crate::node::status::{DrainStatus, PauseStatus, Status};
 
 use super::ask::{Asked, leads};
 
+/// In milliseconds.
+const DAY: u64 = 24 * 3600 * 1000;
+
 /// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
 pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
-    let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain)));
+    let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain, status.clock_ms)));
     let takeover = takeover(status).map(|words| ("takeover", words));
     of_cluster(status).chain(drained).chain(takeover).collect()
 }
@@ -22,7 +27,7 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
     let mut lines: Vec<String> =
         of_cluster.map(|(order, words)| format!("{order}: {words}")).collect();
     lines.extend(answers().filter_map(|one| {
-        Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?)))
+        Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?, one.clock_ms)))
     }));
     lines.extend(answers().filter_map(resigned));
     let takeovers = answers().filter_map(|one| {
@@ -55,9 +60,19 @@ fn of_cluster(status: &Status) -> impl Iterator<Item = (&'static str, String)> {
     paused.into_iter().chain(switched)
 }
 
-fn drained(DrainStatus { since, until, reason }: &DrainStatus) -> String {
+/// A drain, by the clock of the drained node: one that is older than a day may be forgotten, and its age is said.
+fn drained(DrainStatus { since, until, reason }: &DrainStatus, clock_ms: Option<u64>) -> String {
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
-    format!("since {since}{}{reason}", end(until))
+    let days = clock_ms.and_then(|clock| {
+        let since = u64::try_from(since.parse::<Timestamp>().ok()?.as_millisecond()).ok()?;
+        Some(clock.checked_sub(since)? / DAY).filter(|days| *days > 0)
+    });
+    let age = match days {
+        None => String::new(),
+        Some(1) => " (for a day)".to_owned(),
+        Some(days) => format!(" (for {days} days)"),
+    };
+    format!("since {since}{age}{}{reason}", end(until))
 }
 
 fn end(until: &Option<String>) -> String {
@@ -192,6 +207,23 @@ mod tests {
         assert_eq!(lines(&one), [format!("not eligible: c ({why})")]);
         one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
         assert_eq!(lines(&one), ["drained: c, since 2026-11-22T10:58:33.123Z"]);
+    }
+
+    #[test]
+    fn a_drain_that_is_older_than_a_day_is_told_with_its_age() {
+        let drain = DrainStatus { since: since(), until: None, reason: "new disk".to_owned() };
+        let begin =
+            u64::try_from(drain.since.parse::<Timestamp>().unwrap().as_millisecond()).unwrap();
+        let at = |ms: u64| drained(&drain, Some(begin + ms));
+        let since = "since 2026-11-22T10:58:33.123Z";
+        assert_eq!(at(DAY - 1), format!("{since}: new disk"));
+        assert_eq!(at(DAY), format!("{since} (for a day): new disk"));
+        assert_eq!(at(23 * DAY + 5), format!("{since} (for 23 days): new disk"));
+        assert_eq!(
+            drained(&drain, Some(0)),
+            format!("{since}: new disk"),
+            "the clock was set back"
+        );
     }
 
     #[test]

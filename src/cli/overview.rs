@@ -4,10 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use crate::node::history::Entry;
 use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, leader_of, leads, newest_leader};
+use super::clocks::apart;
 use super::judge::{judge, some_of};
 use super::merged::{Led, Seen};
 use super::print;
@@ -30,7 +32,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     }
     let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let _ = write!(text, "\n{table}");
-    let last = [since(asked), versions(asked)];
+    let last = [since(asked), versions(asked), apart(asked)];
     let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));
@@ -131,12 +133,19 @@ pub fn since(asked: &[Asked]) -> Option<String> {
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let known = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
     let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
-    let seen: Vec<Seen<'_>> = of_it.map(|(status, led)| Seen::by(&status.node.name, led)).collect();
+    let all: Vec<(&status::Status, &Entry)> = of_it.collect();
+    let seen: Vec<Seen<'_>> =
+        all.iter().map(|(status, led)| Seen::by(&status.node.name, led)).collect();
     if seen.is_empty() {
         return None;
     }
     let led = Led::of(&seen, None);
-    let lasts = length(Duration::from_millis(now().saturating_sub(led.since_ms)));
+    // By the clock of the node that says since when.
+    let clock = |(status, known): &(&status::Status, &Entry)| {
+        (known.since_ms == led.since_ms).then_some(status.clock_ms).flatten()
+    };
+    let clock = all.iter().find_map(clock).unwrap_or_else(now);
+    let lasts = length(Duration::from_millis(clock.saturating_sub(led.since_ms)));
     let begin = format!("since {} ({lasts})", moment(led.since_ms));
     Some(match (&led.before, led.leaderless_ms) {
         (Some(before), Some(gap)) => format!(
@@ -152,7 +161,6 @@ pub fn since(asked: &[Asked]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
-    use crate::node::history::Entry;
     use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
 
     #[test]
@@ -212,6 +220,7 @@ mod tests {
             cause: "leader_dead".to_owned(),
             reason: "leader c is dead: redial refused".to_owned(),
             leaderless_ms: 12,
+            job_late_ms: None,
         });
         let follower = following("a", Some(("b", 7)));
         leader.members = vec![MemberStatus { rtt_ms: Some(0.42), ..member("a") }];

@@ -106,7 +106,7 @@ impl Reloader {
         let restart = needs_restart(&present, &found, &self.name);
         let timed = is_timed_otherwise(&present, &found);
         if timed {
-            self.node.may_retime(&found.timing).map_err(Invalid)?;
+            self.node.check_timing(&found.timing).map_err(Invalid)?;
         }
         let mut done = Vec::new();
         if timed {

@@ -113,7 +113,7 @@ const FILES: (u64, u64) = (32, 4);
 
 /// Whether this process may open the files that a node needs. Without them it would take its peers for silent, and its
 /// disk for broken.
-fn may_open_enough(config: &Config) -> Result<(), CliError> {
+fn check_open_files(config: &Config) -> Result<(), CliError> {
     let needs = FILES.0 + FILES.1 * config.members.len() as u64;
     match getrlimit(Resource::Nofile).current {
         Some(limit) if limit < needs => Err(CliError::new(
@@ -129,7 +129,7 @@ fn may_open_enough(config: &Config) -> Result<(), CliError> {
 
 /// Runs the node until a signal ends it.
 fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
-    may_open_enough(config)?;
+    check_open_files(config)?;
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     signals.watch()?;
     let token = Token::new(token::of_node(config)?);

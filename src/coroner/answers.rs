@@ -52,7 +52,7 @@ impl Answers {
 
     /// Reads what dialers said, and closes the connections that have ended or said too much.
     pub fn tend(&mut self) {
-        self.0.retain_mut(Answered::is_open);
+        self.0.retain_mut(Answered::read_on);
     }
 
     pub fn streams(&self) -> impl Iterator<Item = &TcpStream> {
@@ -61,7 +61,8 @@ impl Answers {
 }
 
 impl Answered {
-    fn is_open(&mut self) -> bool {
+    /// Reads what has come. Returns whether more may.
+    fn read_on(&mut self) -> bool {
         let mut bytes = [0; 4096];
         loop {
             match self.stream.read(&mut bytes) {

@@ -51,7 +51,7 @@ impl Alarm {
     }
 
     /// Whether it has gone off, and was not put off since.
-    pub fn is_due(&self) -> io::Result<bool> {
+    pub fn check_due(&self) -> io::Result<bool> {
         self.left().map(|left| left.is_zero())
     }
 
@@ -117,19 +117,19 @@ mod tests {
     #[test]
     fn an_alarm_goes_off_unless_it_is_put_off() {
         let alarm = Alarm::new().unwrap();
-        assert!(alarm.is_due().unwrap(), "it is not set");
+        assert!(alarm.check_due().unwrap(), "it is not set");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
         let left = alarm.left().unwrap();
         assert!((50..60).contains(&left.as_secs()) && left.subsec_nanos() > 0, "{left:?}");
         alarm.set(Time(0)).unwrap();
-        assert!(alarm.is_due().unwrap());
+        assert!(alarm.check_due().unwrap());
         let limit = Timespec { tv_sec: 20, tv_nsec: 0 };
         let mut waits = [PollFd::new(&alarm, PollFlags::IN)];
         assert_eq!(poll(&mut waits, Some(&limit)), Ok(1), "whoever waits is woken");
         alarm.disarm();
-        assert!(alarm.is_due().unwrap(), "nobody put it off");
+        assert!(alarm.check_due().unwrap(), "nobody put it off");
         alarm.set(now() + Duration::from_secs(60)).unwrap();
-        assert!(!alarm.is_due().unwrap());
+        assert!(!alarm.check_due().unwrap());
     }
 
     /// A clock that stands still while the host sleeps would have a job outlive the lease.
@@ -151,7 +151,7 @@ mod tests {
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(800))).unwrap();
         alarms.renewed(Time(5), None);
         let Alarms { term, kill, late, .. } = alarms;
-        assert_eq!([term, kill, late].map(|alarm| alarm.is_due().unwrap()), [true; 3]);
+        assert_eq!([term, kill, late].map(|alarm| alarm.check_due().unwrap()), [true; 3]);
     }
 
     #[test]

@@ -166,7 +166,7 @@ impl Attached {
     fn await_guard(&self, lock: &File) {
         warn!("electd exec ended while its command ran: its guard ends that first");
         while !self.closing.load(Ordering::SeqCst) {
-            match lock::is_free(lock) {
+            match lock::check_free(lock) {
                 Ok(true) => return,
                 Ok(false) => thread::sleep(LOOK),
                 Err(error) => {
@@ -224,9 +224,16 @@ impl Serving<'_> {
         let name = self.lock.file_name().unwrap_or_default().to_string_lossy().into_owned();
         let addresses = self.attached.addresses.to_vec();
         let clock = Some(clock::own());
-        let (takes_failures, takes_clean, gives) = (true, true, true);
-        let welcome =
-            FromNode::Welcome { lock: name, addresses, clock, takes_failures, takes_clean, gives };
+        let (takes_failures, takes_clean, takes_late, gives) = (true, true, true, true);
+        let welcome = FromNode::Welcome {
+            lock: name,
+            addresses,
+            clock,
+            takes_failures,
+            takes_clean,
+            takes_late,
+            gives,
+        };
         words::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
@@ -308,6 +315,10 @@ impl Serving<'_> {
                     job.record.ends_clean();
                     drop(job.hold);
                 }
+                Ok(())
+            }
+            FromExec::Late { epoch } => {
+                node.note_late_renewal(*epoch);
                 Ok(())
             }
             FromExec::Ended => {

@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use crossbeam::channel::{Receiver, after, never};
 use crossbeam::select;
-use log::{info, warn};
+use log::{Level, info, log, warn};
 use rustix::process::{Signal, pidfd_send_signal};
 
 use super::address::netlink::LIFETIME;
@@ -20,7 +20,7 @@ use super::alarms::Alarms;
 use super::equipment::Equipment;
 use super::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use super::leader::Leader;
-use super::order::{LastWord, Order};
+use super::order::{LastWord, Means, Order};
 use super::plan::Plan;
 use super::ready::{News, Ready};
 use crate::core::types::Time;
@@ -47,6 +47,8 @@ pub enum JobEnd {
     ByItself(u8),
     /// Since the leadership ended.
     WithLeadership,
+    /// Since no renewal of the leadership came in time: its guard ended it, and nobody had told that to.
+    Late,
     /// Since it was to stop, with this exit code.
     WithStop(u8),
     /// Since its guard died; the job was killed.
@@ -93,6 +95,8 @@ pub struct Job<'a, L> {
     reason: Vec<u8>,
     /// The last word of the guard, once it has said that.
     last_word: Option<LastWord>,
+    /// How the guard ended the command, if it has said that.
+    means: Option<Means>,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
@@ -110,7 +114,10 @@ impl<'a, L: Leader> Job<'a, L> {
         let begun = begun.map_or_else(|| Ready::start(plan)?.begin(leadership, &equipment), Ok)?;
         drop(equipment);
         let (epoch, number) = (leadership.epoch(), begun.guard.as_raw_nonzero());
-        info!("{} in epoch {epoch}, guard {number}", words(plan));
+        info!(
+            event = "job_started", epoch = epoch, guard = number.get(), every = true;
+            "{} in epoch {epoch}, guard {number}", words(plan)
+        );
         Ok(Job::begun(node, plan, leadership, begun))
     }
 
@@ -133,6 +140,7 @@ impl<'a, L: Leader> Job<'a, L> {
             stopped: false,
             reason: Vec::new(),
             last_word: None,
+            means: None,
         }
     }
 
@@ -203,7 +211,7 @@ impl<'a, L: Leader> Job<'a, L> {
         if self.overruled {
             return;
         }
-        if !self.is_late() && !self.is_frozen() {
+        if !self.is_late() && !self.looks_frozen() {
             self.late_since = None;
             return;
         }
@@ -218,7 +226,7 @@ impl<'a, L: Leader> Job<'a, L> {
     /// Whether the guard should have ended the job by now.
     fn is_late(&self) -> bool {
         let as_ordered = self.ordered.is_some_and(|kill| self.late(kill) <= now());
-        as_ordered || self.alarms.late.is_due().unwrap_or(false)
+        as_ordered || self.alarms.late.check_due().unwrap_or(false)
     }
 
     /// Until when we wait for a guard that was told to kill the job.
@@ -232,7 +240,7 @@ impl<'a, L: Leader> Job<'a, L> {
     }
 
     /// Whether a guard with addresses has not answered for long.
-    fn is_frozen(&mut self) -> bool {
+    fn looks_frozen(&mut self) -> bool {
         self.hear();
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }
@@ -243,10 +251,11 @@ impl<'a, L: Leader> Job<'a, L> {
         while let Ok(count @ 1..) = self.line.read(&mut bytes) {
             self.asked = None;
             for byte in &bytes[..count] {
-                match LastWord::of(*byte) {
-                    Some(word) => self.last_word = Some(word),
-                    None if *byte != 0 => self.reason.push(*byte),
-                    None => {}
+                match (LastWord::of(*byte), Means::of(*byte)) {
+                    (Some(word), _) => self.last_word = Some(word),
+                    (None, Some(means)) => self.means = Some(means),
+                    (None, None) if *byte != 0 => self.reason.push(*byte),
+                    (None, None) => {}
                 }
             }
             self.reason.truncate(LONGEST_REASON);
@@ -278,13 +287,59 @@ impl<'a, L: Leader> Job<'a, L> {
             has_command: !self.plan.command.is_empty(),
         };
         let (left, mut end) = ended.verdict();
-        match &mut end {
-            JobEnd::WithLeadership => info!("the job has ended, since the leadership does"),
-            JobEnd::ByItself(code) => info!("the job ended by itself, with code {code}"),
-            JobEnd::Failed(why) => *why = String::from_utf8_lossy(&self.reason).into_owned(),
-            _ => {}
+        if let JobEnd::Failed(why) = &mut end {
+            *why = String::from_utf8_lossy(&self.reason).into_owned();
         }
+        self.log(&end, left);
         (left, end)
+    }
+
+    /// Each end has a line: which epoch it was, how the command ended, and why.
+    fn log(&self, end: &JobEnd, left: Left) {
+        let epoch = self.leadership.epoch();
+        // The kernel kills the command with its guard.
+        let means = if left == Left::All { Some(Means::Kill) } else { self.means };
+        let how = means.map_or("by itself", Means::name);
+        let (why, words) = end.words();
+        let level =
+            if matches!(end, JobEnd::WithLeadership | JobEnd::ByItself(_) | JobEnd::WithStop(_)) {
+                Level::Info
+            } else {
+                Level::Warn
+            };
+        log!(
+            level, event = "job_ended", epoch = epoch, how = how, why = why, every = true;
+            "{words} (epoch {epoch}, {how})"
+        );
+    }
+}
+
+impl JobEnd {
+    /// Why it ended, as one word and as a sentence.
+    fn words(&self) -> (&'static str, String) {
+        match self {
+            JobEnd::ByItself(code) => {
+                ("ended", format!("the job ended by itself, with code {code}"))
+            }
+            JobEnd::WithLeadership => {
+                ("leadership_ended", "the job has ended, since the leadership does".to_owned())
+            }
+            JobEnd::Late => (
+                "renewal_late",
+                "the job was ended, since no renewal of the leadership came in time".to_owned(),
+            ),
+            JobEnd::WithStop(code) => {
+                ("stopped", format!("the job has ended, since electd ends, with code {code}"))
+            }
+            JobEnd::GuardLost => {
+                ("guard_killed", "the job was killed, since its guard was".to_owned())
+            }
+            JobEnd::NoAddress => (
+                "no_address",
+                "the job has ended, since its guard could not hold an address".to_owned(),
+            ),
+            JobEnd::Failed(why) => ("failed", format!("the job has ended, since {why}")),
+        }
     }
 }
 
@@ -313,7 +368,7 @@ impl Ended {
             _ if by(NO_ADDRESS) => (Left::Something, JobEnd::NoAddress),
             _ if by(FAILED) => (Left::Something, JobEnd::Failed(String::new())),
             _ if by(BY_DEADLINE) && self.stopped => (Left::Something, JobEnd::WithStop(128 + 15)),
-            _ if by(BY_DEADLINE) => (Left::Something, JobEnd::WithLeadership),
+            _ if by(BY_DEADLINE) => (Left::Something, JobEnd::Late),
             _ if signal.is_some() && !self.ordered_to_end && !self.overruled => {
                 (Left::All, JobEnd::GuardLost)
             }

@@ -47,6 +47,11 @@ pub trait Leader {
     /// Has it lead only if no other can, for a time, as its job failed in this way.
     fn stand_back(&self, reason: &str);
 
+    /// Has it count that its job of this epoch was ended, as no renewal came in time.
+    fn note_late_renewal(&self, epoch: u64) {
+        let _ = epoch;
+    }
+
     /// Whether it has ended, so that it never leads again.
     fn is_gone(&self) -> bool;
 }
@@ -108,6 +113,10 @@ impl Leader for OwnNode {
 
     fn stand_back(&self, reason: &str) {
         self.node.stand_back(reason);
+    }
+
+    fn note_late_renewal(&self, epoch: u64) {
+        self.node.note_late_renewal(epoch);
     }
 
     fn is_gone(&self) -> bool {

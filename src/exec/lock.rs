@@ -82,7 +82,7 @@ pub(super) fn of_exec(state: &Path, number: u64) -> PathBuf {
 }
 
 /// Whether the lock is free. The caller closes the file then, as it has the lock.
-pub(super) fn is_free(file: &File) -> io::Result<bool> {
+pub(super) fn check_free(file: &File) -> io::Result<bool> {
     match file.try_lock() {
         Ok(()) => Ok(true),
         Err(TryLockError::WouldBlock) => Ok(false),
@@ -93,7 +93,7 @@ pub(super) fn is_free(file: &File) -> io::Result<bool> {
 /// Whether the lock at this path is free.
 fn look(path: &Path) -> io::Result<bool> {
     match file::open(path) {
-        Ok(file) => is_free(&file),
+        Ok(file) => check_free(&file),
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(true),
         Err(error) => Err(error),
     }

@@ -84,7 +84,7 @@ fn own_process() -> io::Result<OwnedFd> {
 /// Why a program given by its path cannot be run, as far as that can be told before: its host may have it later. Others
 /// are looked for in PATH when they are run.
 #[must_use]
-pub fn is_no_program(program: &OsString) -> Option<String> {
+pub fn why_no_program(program: &OsString) -> Option<String> {
     let path = Path::new(program);
     if path.components().count() < 2 {
         return None;
@@ -110,7 +110,7 @@ mod tests {
 
     #[test]
     fn a_program_that_is_not_there_is_told_before_it_is_run() {
-        let why = |program: &str| is_no_program(&OsString::from(program));
+        let why = |program: &str| why_no_program(&OsString::from(program));
         assert_eq!(why("/bin/sh"), None);
         assert_eq!(why("sh"), None, "PATH decides when it is run");
         for (program, error) in [

@@ -78,6 +78,41 @@ impl LastWord {
     }
 }
 
+/// How a guard ended its command, which it says before its last word. It says nothing if the command ended by itself.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Means {
+    /// By TERM.
+    Term,
+    /// By KILL, as TERM was not enough.
+    Kill,
+}
+
+impl Means {
+    /// How it is written: as no letter of a sentence, as the last word.
+    #[must_use]
+    pub fn byte(self) -> u8 {
+        match self {
+            Means::Term => 3,
+            Means::Kill => 4,
+        }
+    }
+
+    /// The means in this byte, if it is one.
+    #[must_use]
+    pub fn of(byte: u8) -> Option<Means> {
+        [Means::Term, Means::Kill].into_iter().find(|means| means.byte() == byte)
+    }
+
+    /// Its name, as the log has it.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Means::Term => "TERM",
+            Means::Kill => "KILL",
+        }
+    }
+}
+
 /// The first order to a guard: the node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Begin {
@@ -196,7 +231,7 @@ mod tests {
             assert!(fcntl_getfd(alarm).unwrap().contains(FdFlags::CLOEXEC), "no command has it");
         }
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
-        assert_eq!((term.is_due().unwrap(), kill.is_due().unwrap()), (false, true));
+        assert_eq!((term.check_due().unwrap(), kill.check_due().unwrap()), (false, true));
         rustix::io::write(&electd, &begin.bytes()).unwrap();
         let refused = Begin::receive(&guard).unwrap_err().to_string();
         assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");

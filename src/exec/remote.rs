@@ -44,6 +44,8 @@ pub struct Remote {
     takes_failures: bool,
     /// Whether the node takes the word that nothing of a command is left.
     takes_clean: bool,
+    /// Whether the node counts late renewals.
+    takes_late: bool,
     /// Whether the node stands back since the last command, and so has handed over.
     stands_back: AtomicBool,
     /// The addresses that the node itself holds while it leads.
@@ -104,8 +106,15 @@ impl Remote {
         let given = Arc::new(Mutex::new(Ok(Vec::new())));
         let passed = Passed { stream: stream.try_clone()?, given: given.clone() };
         let mut lines = BufReader::new(Cursor::new(first).chain(passed));
-        let Some(FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives }) =
-            words::read(&mut lines)?
+        let Some(FromNode::Welcome {
+            lock,
+            addresses,
+            clock,
+            takes_failures,
+            takes_clean,
+            takes_late,
+            gives,
+        }) = words::read(&mut lines)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
@@ -141,6 +150,7 @@ impl Remote {
             lock,
             takes_failures,
             takes_clean,
+            takes_late,
             stands_back,
             addresses,
         })
@@ -281,6 +291,12 @@ impl Leader for Remote {
             let _ = self.resigned.recv_timeout(ANSWER); // this process may end now
         } else {
             self.hand_over();
+        }
+    }
+
+    fn note_late_renewal(&self, epoch: u64) {
+        if self.takes_late {
+            self.shared.say(&FromExec::Late { epoch });
         }
     }
 

@@ -85,8 +85,8 @@ fn run_until(
         back_off.ran(began.elapsed());
         let again = match (&end, plan.restart) {
             (JobEnd::WithStop(code), _) => return End::Stopped(Some(*code)),
-            (JobEnd::WithLeadership, _) if plan.returns => continue,
-            (JobEnd::WithLeadership, _) => return End::Lost,
+            (JobEnd::WithLeadership | JobEnd::Late, _) if plan.returns => continue,
+            (JobEnd::WithLeadership | JobEnd::Late, _) => return End::Lost,
             (JobEnd::GuardLost | JobEnd::NoAddress | JobEnd::Failed(_), _) => {
                 let end = hand_over(node, &end);
                 if !plan.returns {
@@ -213,6 +213,9 @@ fn run_once<L: Leader>(
     let left = ended.as_ref().map_or(Left::Nothing, |((left, _), _)| *left);
     let is_cleared = clear(node, plan, &leadership, left);
     tree::adopt_orphans(false)?;
+    if matches!(&ended, Ok(((_, JobEnd::Late), _))) {
+        node.note_late_renewal(leadership.epoch());
+    }
     let last_word = ended.as_ref().map_or(None, |(_, word)| *word);
     node.release(hold, last_word.map_or(is_cleared, |word| word == LastWord::Clean));
     ended.map(|((_, end), _)| match end {

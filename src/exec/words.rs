@@ -40,6 +40,9 @@ pub enum FromNode {
         /// Whether the node takes [`FromExec::Clean`]. An older node does not.
         #[serde(default)]
         takes_clean: bool,
+        /// Whether the node takes [`FromExec::Late`]. An older node does not.
+        #[serde(default)]
+        takes_late: bool,
     },
     /// The node leads, and for how long if nothing renews that.
     Leads {
@@ -78,6 +81,11 @@ pub enum FromExec {
     },
     /// Nothing of the command is left for certain. [`FromExec::Ended`] follows.
     Clean,
+    /// The command of this epoch was ended, as no renewal came in time.
+    Late {
+        /// The epoch.
+        epoch: u64,
+    },
     /// The command has ended.
     Ended,
     /// The node is to hand over.
@@ -140,6 +148,7 @@ mod tests {
             takes_failures: false,
             gives: false,
             takes_clean: false,
+            takes_late: false,
         };
         let newer = FromNode::Welcome {
             lock: "exec-2.lock".to_owned(),
@@ -147,16 +156,17 @@ mod tests {
             clock: Some("time:[1]".to_owned()),
             takes_failures: true,
             takes_clean: true,
+            takes_late: true,
             gives: true,
         };
         for (word, line) in [
             (
                 &older,
-                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false}}"#,
+                r#"{"welcome":{"lock":"exec-1.lock","takes_failures":false,"gives":false,"takes_clean":false,"takes_late":false}}"#,
             ),
             (
                 &newer,
-                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true}}"#,
+                r#"{"welcome":{"lock":"exec-2.lock","addresses":["a"],"clock":"time:[1]","takes_failures":true,"gives":true,"takes_clean":true,"takes_late":true}}"#,
             ),
             (
                 &FromNode::Leads { epoch: 7, until: u64::MAX, renewal: None },

@@ -210,7 +210,7 @@ impl Writer {
                 Err(End::Connection)
             }
             Reply::Dead(certificate) => {
-                self.is_dead(certificate);
+                self.report_death(certificate);
                 Err(End::Connection)
             }
         }
@@ -234,7 +234,7 @@ impl Writer {
         let session = Session::dial(&credentials, &self.peer.name, &mut first);
         session.map(Some).map_err(|fault| {
             match first.reply() {
-                Some(Reply::Dead(certificate)) => self.is_dead(certificate),
+                Some(Reply::Dead(certificate)) => self.report_death(certificate),
                 _ => self.refuse(fault),
             }
             End::Connection
@@ -242,7 +242,7 @@ impl Writer {
     }
 
     /// A coroner answers in the peer's place.
-    fn is_dead(&self, certificate: DeathCertificate) {
+    fn report_death(&self, certificate: DeathCertificate) {
         self.fails("it has died: its host certifies that".to_owned());
         self.surroundings.inbox.input(Input::Dead(certificate));
     }

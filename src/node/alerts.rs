@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use log::{info, warn};
 
-use super::history::{Entry, Tells};
+use super::history::{Entry, START, Tells};
 use super::problems::{Found, ProblemKind, voters};
 use super::status::Status;
 use crate::config::{Config, MemberConfig};
+use crate::core::Cause;
 use crate::core::protocol::VERSION;
 use crate::core::types::Incarnation;
 use crate::trace::length;
@@ -40,6 +41,8 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
 #[derive(Debug, Default)]
 pub(super) struct Alerts {
     no_majority: bool,
+    /// Members that were not there yet as the cluster began: logged if they are not there when it has.
+    awaited: Vec<Found>,
     /// What was logged last of the dials to each member that is silent.
     dials: BTreeMap<String, String>,
 }
@@ -48,6 +51,7 @@ impl Alerts {
     /// Logs problems that began, and those that are over. `is_settled` means that this node has run
     /// long enough to have met every member that runs.
     pub fn problems(&mut self, began: &[Found], over: &[Found], status: &Status, is_settled: bool) {
+        let began = &self.hold_awaited(began, over, status);
         let of = |found: &&Found, kind| found.kind == kind;
         for found in began.iter().filter(|found| of(found, ProblemKind::PeerDown)) {
             let (text, left) = (&found.text, left(status));
@@ -71,9 +75,26 @@ impl Alerts {
         self.majority(status, is_settled);
     }
 
+    /// Before a cluster has begun, its members start one after another: that one is not there yet is no news. Returns what
+    /// is to be logged of these problems.
+    fn hold_awaited(&mut self, began: &[Found], over: &[Found], status: &Status) -> Vec<Found> {
+        let is_over = |held: &Found| over.iter().any(|over| over.about == held.about);
+        self.awaited.retain(|held| !is_over(held));
+        let (down, others): (Vec<Found>, Vec<Found>) =
+            began.iter().cloned().partition(|found| found.kind == ProblemKind::PeerDown);
+        if is_first_start(status) {
+            self.awaited.extend(down);
+            return others;
+        }
+        std::mem::take(&mut self.awaited).into_iter().chain(down).chain(others).collect()
+    }
+
     /// Why silent members cannot be dialed: the first dial ends later than the silence is noticed, and what is wrong may
     /// change.
     fn dials(&mut self, began: &[Found], status: &Status, is_settled: bool) {
+        if is_first_start(status) {
+            return;
+        }
         let silent =
             status.members.iter().filter(|member| is_settled && member.status == "suspected");
         let now: BTreeMap<String, String> = silent
@@ -91,7 +112,7 @@ impl Alerts {
     fn majority(&mut self, status: &Status, is_settled: bool) {
         let (all, alive, needed) = voters(&status.members);
         let is_lost = status.quorum == "majority" && alive < needed;
-        if is_lost == self.no_majority || (is_lost && !is_settled) {
+        if is_lost == self.no_majority || (is_lost && (!is_settled || is_first_start(status))) {
             return;
         }
         self.no_majority = is_lost;
@@ -104,6 +125,15 @@ impl Alerts {
             info!(event = "majority_back"; "the majority is back: {}", left(status));
         }
     }
+}
+
+/// Whether nobody has led this cluster yet, as far as this node knows: it waits for the other voters, and says so once.
+fn is_first_start(status: &Status) -> bool {
+    let is_awaited = status.leaderless.as_ref().is_some_and(|leaderless| {
+        leaderless.cause == START
+            || matches!(leaderless.cause.parse(), Ok(Cause::Uninformed | Cause::VotersUninformed))
+    });
+    status.last_leadership.is_none() && is_awaited
 }
 
 /// Whether other lines say that this problem began.
@@ -123,7 +153,7 @@ fn is_end_told_elsewhere(kind: ProblemKind) -> bool {
 /// ended is left out if this node does not know it.
 pub(super) fn leads(entry: &Entry, node: &str) {
     let Entry { before, epoch, cause, reason, leaderless_ms, .. } = entry;
-    let is_known = Tells::by(cause) > Tells::Little || cause == "leader_released";
+    let is_known = Tells::by(cause) > Tells::Little || cause.parse() == Ok(Cause::LeaderReleased);
     let why = if is_known { format!(" ({reason})") } else { String::new() };
     let how = match before.as_deref() {
         Some(before) if before == node => format!("it had led before{why}"),

@@ -117,7 +117,7 @@ impl Command {
                 Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
             }
             Command::Drain { length, reason, force } => {
-                may_be_shown(&reason)?;
+                check_shown(&reason)?;
                 let drain = over(drained, Drain { since, until: until(length), reason });
                 if force { core::Command::Drain(drain) } else { Forwarded::Drain(drain).into() }
             }
@@ -159,7 +159,7 @@ fn leads_not(
 }
 
 /// The reason of a drain is stored in the record, and shown on screens.
-fn may_be_shown(reason: &str) -> Result<(), CommandError> {
+fn check_shown(reason: &str) -> Result<(), CommandError> {
     let most = Drain::LONGEST;
     if is_reason(reason) {
         return Ok(());

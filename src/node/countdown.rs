@@ -22,11 +22,11 @@ pub(super) struct Countdown {
 
 impl Countdown {
     /// Whether the order that began and ends then is over, both in milliseconds since 1970.
-    pub fn is_over(&mut self, since_ms: u64, until_ms: u64) -> bool {
-        self.is_over_at((since_ms, until_ms), clock::now(), clock::wall_clock_ms())
+    pub fn count_down(&mut self, since_ms: u64, until_ms: u64) -> bool {
+        self.count_down_at((since_ms, until_ms), clock::now(), clock::wall_clock_ms())
     }
 
-    fn is_over_at(&mut self, order: (u64, u64), now: Time, wall_ms: u64) -> bool {
+    fn count_down_at(&mut self, order: (u64, u64), now: Time, wall_ms: u64) -> bool {
         let (since, until) = order;
         let whole = until.saturating_sub(since);
         let was_unset = until < EARLIEST && wall_ms >= EARLIEST;
@@ -63,21 +63,21 @@ mod tests {
     #[test]
     fn a_wall_clock_that_is_set_changes_no_end() {
         let (mut left, order) = (Countdown::default(), (5000, 8000));
-        assert!(!left.is_over_at(order, at(10), 5000));
-        assert!(!left.is_over_at(order, at(11), 99_000), "set forward");
-        assert!(!left.is_over_at(order, at(3009), 100), "set back");
-        assert!(left.is_over_at(order, at(3010), 100));
-        assert!(!left.is_over_at((100, 5100), at(3010), 100), "another order");
+        assert!(!left.count_down_at(order, at(10), 5000));
+        assert!(!left.count_down_at(order, at(11), 99_000), "set forward");
+        assert!(!left.count_down_at(order, at(3009), 100), "set back");
+        assert!(left.count_down_at(order, at(3010), 100));
+        assert!(!left.count_down_at((100, 5100), at(3010), 100), "another order");
     }
 
     #[test]
     fn a_restart_finds_what_is_left_and_never_more_than_the_whole() {
         let order = (5000, 8000);
-        let first = |wall, now| Countdown::default().is_over_at(order, at(now), wall);
+        let first = |wall, now| Countdown::default().count_down_at(order, at(now), wall);
         assert!(first(8000, 1) && !first(7999, 1));
         let mut set_back = Countdown::default();
-        assert!(!set_back.is_over_at(order, at(0), 0));
-        assert!(set_back.is_over_at(order, at(3000), 0));
+        assert!(!set_back.count_down_at(order, at(0), 0));
+        assert!(set_back.count_down_at(order, at(3000), 0));
     }
 
     /// A host without a battery for its clock starts in 1970, or where it stopped, until the network tells it the time.
@@ -86,19 +86,21 @@ mod tests {
         let (hour, set) = (3_600_000, 1_800_000_000_000);
         let order = (20_000, 20_000 + 2 * hour);
         let mut left = Countdown::default();
-        assert!(!left.is_over_at(order, at(1), 20_000) && left.moved_at(at(1), 20_000).is_none());
-        assert!(!left.is_over_at(order, at(hour), set));
+        assert!(
+            !left.count_down_at(order, at(1), 20_000) && left.moved_at(at(1), 20_000).is_none()
+        );
+        assert!(!left.count_down_at(order, at(hour), set));
         let anew = left.moved_at(at(1 + hour), set).unwrap();
         assert_eq!(anew, (set - hour, set + hour), "half of it is left");
         // A restart after these were stored knows what is left; one before begins anew.
         let mut restarted = Countdown::default();
-        assert!(!restarted.is_over_at(anew, at(5), set));
-        assert!(!restarted.is_over_at(anew, at(4 + hour), set));
-        assert!(restarted.is_over_at(anew, at(5 + hour), set));
+        assert!(!restarted.count_down_at(anew, at(5), set));
+        assert!(!restarted.count_down_at(anew, at(4 + hour), set));
+        assert!(restarted.count_down_at(anew, at(5 + hour), set));
         let mut restarted = Countdown::default();
-        assert!(!restarted.is_over_at(order, at(5), set));
-        assert!(!restarted.is_over_at(order, at(4 + 2 * hour), set));
-        assert!(restarted.is_over_at(order, at(5 + 2 * hour), set));
+        assert!(!restarted.count_down_at(order, at(5), set));
+        assert!(!restarted.count_down_at(order, at(4 + 2 * hour), set));
+        assert!(restarted.count_down_at(order, at(5 + 2 * hour), set));
     }
 
     #[test]
@@ -106,7 +108,7 @@ mod tests {
         let order = (EARLIEST + 5000, EARLIEST + 905_000);
         let mut left = Countdown::default();
         assert_eq!(left.moved_at(at(1), 0), None, "there is no order");
-        assert!(!left.is_over_at(order, at(1000), order.0));
+        assert!(!left.count_down_at(order, at(1000), order.0));
         for (off, moved) in
             [(0, false), (59_999, false), (60_000, true), (-59_999, false), (-60_000, true)]
         {
@@ -120,9 +122,9 @@ mod tests {
     #[test]
     fn an_order_is_over_by_the_clocks_of_this_host() {
         let (now, hour) = (clock::wall_clock_ms(), 3_600_000);
-        let is_over = |since, until| Countdown::default().is_over(since, until);
+        let is_over = |since, until| Countdown::default().count_down(since, until);
         assert!(!is_over(now, now + hour) && is_over(now - hour, now));
         let mut left = Countdown::default();
-        assert!(!left.is_over(now, now + hour) && left.is_over(now - hour, now));
+        assert!(!left.count_down(now, now + hour) && left.count_down(now - hour, now));
     }
 }

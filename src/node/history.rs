@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-pub use entry::{Entry, Tells};
+pub use entry::{Entry, START, Tells};
 
 use super::changed::ChangeStatus;
 use super::leaderless::Leaderless;
+use crate::core::Cause;
 
 pub(super) use file::{Keeper, load};
 
@@ -65,7 +66,7 @@ struct Lost {
 impl Leaderships {
     /// No leader has been known since this moment, as the node starts. Earlier starts knew these.
     pub fn new(at_ms: u64, mut entries: Vec<Entry>) -> Leaderships {
-        let (cause, reason) = ("start".to_owned(), "this node started".to_owned());
+        let (cause, reason) = (START.to_owned(), "this node started".to_owned());
         // An earlier start that was killed did not see the end.
         entries.iter_mut().for_each(|entry| entry.lasts = false);
         Leaderships {
@@ -99,7 +100,10 @@ impl Leaderships {
         let Lost { at_ms: since, cause, reason, .. } =
             self.lost.take().unwrap_or_else(|| Lost::by(change));
         let (before, before_epoch) = self.before.clone().unzip();
-        let leaderless_ms = at_ms.saturating_sub(since);
+        let mut leaderless_ms = at_ms.saturating_sub(since);
+        if cause.parse().is_ok_and(died) {
+            leaderless_ms = leaderless_ms.max(1); // clocks count whole milliseconds
+        }
         let (since_ms, until_ms, lasts) = (at_ms, None, true);
         let entry = Entry {
             leader,
@@ -112,6 +116,7 @@ impl Leaderships {
             cause,
             reason,
             leaderless_ms,
+            job_late_ms: None,
         };
         self.add(entry.clone());
         Some(entry)
@@ -141,6 +146,26 @@ impl Leaderships {
         self.entries.push(entry);
     }
 
+    /// The job of this node was ended in this epoch, as no renewal came in time. Returns whether that is new.
+    pub fn note_late(&mut self, own: &str, epoch: u64, at_ms: u64) -> bool {
+        let is_it = |entry: &&mut Entry| (entry.leader.as_str(), entry.epoch) == (own, epoch);
+        let entry = self.entries.iter_mut().rev().find(is_it);
+        entry.is_some_and(|entry| entry.job_late_ms.replace(at_ms) != Some(at_ms))
+    }
+
+    /// How often the leader changed since this moment, in milliseconds since the Unix epoch, without an order of an
+    /// operator, and why it did the last time.
+    pub fn unplanned(&self, since_ms: u64) -> (usize, String) {
+        let of_late = self.entries.iter().filter(|entry| entry.since_ms >= since_ms);
+        let counts = |entry: &&Entry| Tells::by(&entry.cause) == Tells::Fate;
+        let (mut times, mut why) = (0, String::new());
+        for entry in of_late.filter(counts) {
+            times += 1;
+            why.clone_from(&entry.reason);
+        }
+        (times, why)
+    }
+
     /// The leaderships that are kept, oldest first.
     pub fn entries(&self) -> Arc<Vec<Entry>> {
         Arc::new(self.entries.clone())
@@ -160,6 +185,12 @@ impl Lost {
         let (cause, reason) = (cause.clone(), shortened(reason));
         Lost { at_ms: at_ms.saturating_sub(*silent_ms), cause, reason, hindrance: None }
     }
+}
+
+/// Whether a leadership that ended for this reason ended with its process, so that nobody led for a time.
+fn died(cause: Cause) -> bool {
+    use Cause::{LeaderCertified, LeaderDead, LeaderRestarted};
+    matches!(cause, LeaderCertified | LeaderDead | LeaderRestarted)
 }
 
 fn shortened(reason: &str) -> String {

@@ -62,10 +62,10 @@ use crate::realtime::Realtime;
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
-#[cfg(feature = "http")]
-pub(crate) use clock::moment_of;
 #[cfg(feature = "cli")]
 pub(crate) use clock::{moment, since_boot};
+#[cfg(feature = "http")]
+pub(crate) use clock::{moment_of, wall_clock_ms};
 use edited::{Edited, Present};
 pub use error::StartError;
 pub use fanout::Subscription;

@@ -32,7 +32,7 @@ pub fn log(note: Note, members: &MemberList) {
             );
         }
         Note::Uninformed { voters } => {
-            warn!(event = "uninformed"; "{}", words::uninformed(&voters, members));
+            info!(event = "uninformed"; "{}", words::uninformed(&voters, members));
         }
         Note::Paused(pause) if pause.paused => {
             let until = pause.until.map(clock::moment);

@@ -4,6 +4,8 @@
 use jiff::Timestamp;
 use strum::{IntoStaticStr, VariantArray};
 
+use super::clock::moment;
+use super::publish::LateRenewal;
 use super::status::{FailureStatus, HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
 
 /// The kind of a problem. The names are part of electd's interface.
@@ -20,12 +22,16 @@ pub enum ProblemKind {
     Address,
     /// The job of this node failed, so it leads only if no other can.
     Job,
+    /// The job of this node was ended, as no renewal of the leadership came in time.
+    Renewal,
     /// A member does not answer.
     PeerDown,
     /// A member refuses this node, or this node a member.
     Rejected,
     /// The election thread missed its turn.
     Stalled,
+    /// The leader changes again and again, and no operator ordered that.
+    LeaderChanges,
     /// The system refuses the real-time scheduling or the locked memory that the file asks for.
     Realtime,
     /// No further voter may fail.
@@ -66,6 +72,10 @@ pub(super) struct Sight {
     pub coroner: Option<String>,
     /// A sentence if the configuration file was edited and has not taken effect.
     pub edited: Option<String>,
+    /// The last job that was ended, as no renewal came in time, if that was of late.
+    pub late: Option<LateRenewal>,
+    /// How often the leader changed of late without an order, and why it did the last time; none if that is not often.
+    pub changes: Option<(usize, String)>,
     /// Whether this node has run long enough to have met every member that runs.
     pub settled: bool,
 }
@@ -140,6 +150,12 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         let text = "the election thread missed its turn, so this node counts itself as failed";
         add(ProblemKind::Stalled, "", text.to_owned());
     }
+    if let Some((times, why)) = &sight.changes {
+        let text = format!(
+            "the leader changed {times} times within 10 min, and no operator ordered that; the last time: {why}"
+        );
+        add(ProblemKind::LeaderChanges, "", text);
+    }
     if let Some(why) = status.realtime.as_ref().and_then(|realtime| realtime.refused.clone()) {
         add(ProblemKind::Realtime, "", why);
     }
@@ -167,6 +183,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     }
     if let Some(failure) = &status.failure {
         add(ProblemKind::Job, "", failed(failure));
+    }
+    if let Some(late) = &sight.late {
+        add(ProblemKind::Renewal, &format!("epoch {}", late.epoch), renewed_late(late));
     }
     for (about, text) in &sight.certificate {
         add(ProblemKind::Certificate, about, text.clone());
@@ -204,6 +223,15 @@ fn failed(failure: &FailureStatus) -> String {
     format!(
         "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can; \
          `electd undrain` ends that"
+    )
+}
+
+/// That a job was ended before its leadership was renewed.
+fn renewed_late(late: &LateRenewal) -> String {
+    let (epoch, at) = (late.epoch, moment(late.at_ms));
+    format!(
+        "the job of epoch {epoch} was ended at {at}, as no renewal of the leadership came in time: this host, its disk or \
+         the network was slow"
     )
 }
 

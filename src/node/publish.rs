@@ -38,9 +38,13 @@ use jiff::Timestamp;
 use parking_lot::RwLock;
 
 use calls::Calls;
+pub use measures::LateRenewal;
 use measures::Measures;
 use snapshot::{Known, Snapshot};
 use watched::Watched;
+
+/// For how long it is a problem that a renewal came late.
+const SHOWN: Duration = Duration::from_secs(600);
 
 /// Shared by the election thread and all readers.
 pub struct Published {
@@ -174,7 +178,7 @@ impl Published {
     ///
     /// # Errors
     /// With a voter that is too far from them.
-    pub fn may_take(&self, timing: &Timing) -> Result<(), String> {
+    pub fn check_timing(&self, timing: &Timing) -> Result<(), String> {
         let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
         let votes = |id| snapshot.list.get(id).is_some_and(Member::votes);
         if self.settings.quorum != Quorum::Majority || !votes(own) {
@@ -225,6 +229,18 @@ impl Published {
         change(Arc::make_mut(&mut self.watched.write()));
     }
 
+    /// A job of this epoch was ended, as no renewal of the leadership came in time.
+    pub fn note_late_renewal(&self, epoch: u64) {
+        self.measures.tally.late_renewals.inc();
+        let (at, at_ms) = (clock::now(), clock::wall_clock_ms());
+        *self.measures.late.lock() = Some(LateRenewal { epoch, at, at_ms });
+    }
+
+    /// The last time that this happened.
+    pub fn late_renewal(&self) -> Option<LateRenewal> {
+        *self.measures.late.lock()
+    }
+
     /// The input of a check for problems besides the status.
     pub fn sight(&self) -> Sight {
         let (snapshot, now) = (self.snapshot.read().clone(), clock::now());
@@ -239,6 +255,7 @@ impl Published {
         Sight {
             rejected,
             timings: timings.collect(),
+            late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
             ..Sight::default()
         }

@@ -56,7 +56,7 @@ impl Rejections {
         let logs = if is_member(peer, list) {
             last.is_none_or(|last| now.since(last) >= PAUSE)
         } else {
-            self.has_line(now)
+            self.take_line(now)
         };
         let logged = if logs { Some(now) } else { last };
         let reason = Reason { why: why.to_owned(), recorded: now, logged, said: logs };
@@ -83,7 +83,7 @@ impl Rejections {
     }
 
     /// Whether one more line may be logged about strangers.
-    fn has_line(&mut self, now: Time) -> bool {
+    fn take_line(&mut self, now: Time) -> bool {
         let (since, lines) = &mut self.window;
         if now.since(*since) >= WINDOW {
             (*since, *lines) = (now, 0);

@@ -86,7 +86,7 @@ impl NodeHandle {
     pub(super) fn end_orders(&self, left: &mut Left) {
         let drain = self.published.drain();
         let drained = drain.as_ref().and_then(|drain| Some((drain.since, drain.until?)));
-        if drained.is_some_and(|(since, until)| left.drain.is_over(since, until)) {
+        if drained.is_some_and(|(since, until)| left.drain.count_down(since, until)) {
             self.try_order(Command::Undrain);
         } else if let Some((since, until)) = drained.and_then(|_| left.drain.moved()) {
             // The clock of the host was set: a restart is to know what is left.
@@ -95,7 +95,7 @@ impl NodeHandle {
         }
         let pause = self.published.pause();
         let until = pause.until.filter(|_| pause.paused);
-        let is_over = until.is_some_and(|until| left.pause.is_over(pause.since, until));
+        let is_over = until.is_some_and(|until| left.pause.count_down(pause.since, until));
         if is_over && self.leadership().is_some() {
             self.try_order(Command::EndPause { version: pause.version });
         }
@@ -104,7 +104,7 @@ impl NodeHandle {
         }
         // Where members preempt, this one would only take over again: there an operator ends its resignation.
         let led = self.published.led_since_resigned();
-        if left.resigned.is_reached(led, self.published.timing().failure * STEADY, clock::now()) {
+        if left.resigned.observe(led, self.published.timing().failure * STEADY, clock::now()) {
             self.try_order(Command::Undrain);
         }
     }
@@ -112,7 +112,7 @@ impl NodeHandle {
     /// Until the time is over, a member that was needed meanwhile stands back again, unless it leads. A drained member
     /// is not eligible anyway, and undraining it ends both.
     fn stand_back_until(&self, failure: &Failure, is_drained: bool, left: &mut Left) {
-        if left.failure.is_over(failure.since_ms, failure.until_ms) {
+        if left.failure.count_down(failure.since_ms, failure.until_ms) {
             self.published.failures.end();
             if !is_drained {
                 self.try_order(Command::Undrain);

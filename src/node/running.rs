@@ -197,6 +197,22 @@ impl NodeHandle {
         self.published.ring();
     }
 
+    /// The work of this member was ended in this epoch, as no renewal of the leadership came in time: that is counted, shown
+    /// as the problem `renewal` for ten minutes, and noted in the history.
+    ///
+    /// ```
+    /// # let node = electd::node::example::leader()?;
+    /// use electd::node::handle::Handle;
+    ///
+    /// node.handle().note_late_renewal(1);
+    /// assert_eq!(node.handle().tally().late_renewals.get(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn note_late_renewal(&self, epoch: u64) {
+        self.published.note_late_renewal(epoch);
+        self.published.ring();
+    }
+
     /// The timings in force: those of the start, or of the last reload.
     ///
     /// ```
@@ -215,14 +231,14 @@ impl NodeHandle {
     /// ```
     /// # let node = electd::node::example::leader()?;
     /// let handle = node.handle();
-    /// assert_eq!(handle.may_retime(&handle.timing()), Ok(()));
+    /// assert_eq!(handle.check_timing(&handle.timing()), Ok(()));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Errors
     /// With the member whose lease is too far from the new one, in words.
-    pub fn may_retime(&self, timing: &Timing) -> Result<(), String> {
-        self.published.may_take(timing)
+    pub fn check_timing(&self, timing: &Timing) -> Result<(), String> {
+        self.published.check_timing(timing)
     }
 
     /// How the running member list differs from the members of this configuration, and what to do; none if both are the
@@ -247,7 +263,7 @@ impl NodeHandle {
     /// let (handle, file) = (node.handle(), node.config());
     /// let text = std::fs::read_to_string(&file)?.replacen('{', r#"{"timing": {"failure": "2s"},"#, 1);
     /// let config = electd::config::parse(&text, &file)?;
-    /// handle.may_retime(&config.timing)?;
+    /// handle.check_timing(&config.timing)?;
     /// handle.retime(config.timing)?;
     /// assert_eq!(handle.timing(), config.timing);
     /// # Ok::<(), Box<dyn std::error::Error>>(())

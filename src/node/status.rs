@@ -124,6 +124,13 @@ pub struct Status {
     pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
     pub last_leadership: Option<Entry>,
+    /// What the clock of this node's host shows as it answers, in milliseconds since the Unix epoch; null of a node of an
+    /// earlier version.
+    #[serde(default)]
+    pub clock_ms: Option<u64>,
+    /// When the process that read this status asked for it, and when it had the answer, by its own clock in the same unit.
+    #[serde(skip)]
+    pub asked_ms: Option<(u64, u64)>,
     /// The id of the latest event of `GET /events`: to be sent there as Last-Event-ID by a client that has
     /// read this status and wants all that follows.
     pub last_event: Option<String>,

@@ -29,13 +29,14 @@ fn level(change: &Transition) -> Level {
 /// A change as one word, as `GET /events` has it, and whether it is a warning.
 fn event(change: &Transition) -> &'static str {
     use Reason::{
-        Drained, HaltedBy, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped,
+        Drained, HaltedBy, JobFailed, ListChanged, Outranks, Preempted, Removed, Resigned, Stopped,
         SwitchedOver, Unhealthy,
     };
     let in_order = matches!(
         change.reason,
         Drained
             | HaltedBy(_)
+            | JobFailed
             | ListChanged
             | Outranks(_)
             | Preempted(_)
@@ -99,6 +100,7 @@ mod tests {
         let in_order = [
             Reason::Drained,
             Reason::HaltedBy(id),
+            Reason::JobFailed,
             Reason::ListChanged,
             Reason::Outranks(id),
             Reason::Preempted(id),

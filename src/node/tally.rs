@@ -26,6 +26,8 @@ pub struct Tally {
     pub election_duration: Histogram,
     /// How often the election thread missed its turn.
     pub stalls: Counter,
+    /// How often a job was ended, as no renewal of the leadership came in time.
+    pub late_renewals: Counter,
     /// How many commands run while this node leads: those that hold its leadership, which the election notes.
     pub exec_running: Gauge,
     /// How runs of the hook ended, and how many events it was not run for.
@@ -51,6 +53,7 @@ impl Tally {
             elections: Family::default(),
             election_duration: Histogram::new(ELECTIONS),
             stalls: Counter::default(),
+            late_renewals: Counter::default(),
             exec_running: Gauge::default(),
             hooks: Family::default(),
             store_writes,

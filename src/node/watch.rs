@@ -27,11 +27,16 @@ use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
 use crate::calls::{Named, THREAD};
+use crate::core::Cause;
 use crate::net::OwnListener;
 use crate::store;
 
 /// How often problems are looked for where nothing rings.
 const LOOK: Duration = Duration::from_secs(1);
+
+/// If the leader changes as often within so many milliseconds and nobody ordered that, it is a problem.
+const OFTEN: usize = 5;
+const OF_LATE: u64 = 600_000;
 
 const STACK: usize = 512 * 1024;
 
@@ -167,6 +172,8 @@ impl Watcher {
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
         sight.coroner = self.attendance.look();
+        let (times, why) = self.history.unplanned(wall_clock_ms().saturating_sub(OF_LATE));
+        sight.changes = (times >= OFTEN).then_some((times, why));
         sight
     }
 
@@ -180,7 +187,10 @@ impl Watcher {
             let leaderless = self.history.leaderless().map(|since| since.at(change.at_ms));
             events.push(Event { leaderless, leaderless_ms, ..changed(change, status) });
         }
-        if !events.is_empty() {
+        let late = self.published.late_renewal();
+        let is_late = late
+            .is_some_and(|late| self.history.note_late(&status.node.name, late.epoch, late.at_ms));
+        if !events.is_empty() || is_late {
             let history = self.history.entries();
             self.published.show(|watched| {
                 watched.history = history.clone();
@@ -196,7 +206,7 @@ impl Watcher {
     /// was known, if one is by this.
     fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<u64> {
         let tally = &self.published.measures.tally;
-        if change.cause == "stalled" {
+        if change.cause.parse() == Ok(Cause::Stalled) {
             tally.stalls.inc();
         }
         let began = self.history.change(change);
@@ -228,7 +238,7 @@ fn changed(change: &ChangeStatus, status: &Status) -> Event {
     let event = match change.to.as_str() {
         "leading" => EventKind::Leading,
         "following" => EventKind::Following,
-        "stopping" if change.cause == "removed" => EventKind::Removed,
+        "stopping" if change.cause.parse() == Ok(Cause::Removed) => EventKind::Removed,
         "stopping" => EventKind::Stopping,
         _ => EventKind::NoLeader,
     };

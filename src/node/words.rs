@@ -35,8 +35,8 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             "id {} ({id}) in use by {address}: another process runs as this member; stop one",
             members.name(*id)
         ),
-        Rejection::Disagreement { key, ours, theirs } if ours.starts_with("at most ") => format!(
-            "the {key} {theirs} cannot have come about: the side that refuses takes {ours}; the other \
+        Rejection::Beyond { key, most, told } => format!(
+            "the {key} {told} cannot have come about: the side that refuses takes at most {most}; the other \
              runs on a state that is not its own, or is no member: stop it, and look at who it is"
         ),
         Rejection::Disagreement { key, ours, theirs } => {
@@ -97,11 +97,13 @@ pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
 /// This voter has not met these voters.
 pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
     let names: Vec<String> = voters.iter().map(|id| members.name(*id)).collect();
+    let names = match names.as_slice() {
+        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
+        all => all.concat(),
+    };
     format!(
-        "this voter's store is empty and it has not met {}: it votes for nobody until it has, or until a leader \
-         leads. Start them and mend the links between; or, if this is the cluster's first start, restart more \
-         than half of the voters with --bootstrap",
-        names.join(", ")
+        "waits for {names}: the store of this voter is empty, so it votes for nobody until it has met every other \
+         voter once, or a leader leads"
     )
 }
 

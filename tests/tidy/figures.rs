@@ -47,8 +47,36 @@ docs/trace.md | in 256 KiB of | src/node/recorder.rs | OF_QUIET_TIMES: usize = 2
 docs/trace.md | At most 5,000 events are shown | src/record/trace/svg.rs | MOST_EVENTS: usize = 5000;
 docs/trace.md | The last 8 are kept | src/store/recordings.rs | KEPT: usize = 8;
 docs/trace.md | at most 32 MiB together | src/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
+docs/three-hosts.svg | epoch 3, 482 ms later | README.md | 482 ms (493)
 docs/trace.md | leaves 512 KiB of the file system free | src/store/spare.rs | SPARE: u64 = 512 * 1024;
 ";
+
+/// The figures in the row of this fault below this heading.
+fn measured(path: &str, heading: &str, fault: &str) -> Vec<f64> {
+    let text = fs::read_to_string(path).expect("the page is there");
+    let rows = text.lines().skip_while(|line| *line != heading);
+    let row =
+        rows.skip(1).take_while(|line| !line.starts_with('#')).find(|row| row.starts_with(fault));
+    let row = row.and_then(|row| row.strip_prefix(fault)).unwrap_or_default();
+    let is_of_number = |c: char| c.is_ascii_digit() || c == '.';
+    let numbers = row.split(|c| !is_of_number(c)).filter_map(|number| number.parse().ok());
+    // The faults of some rows name a signal, and no number stands in them.
+    numbers.collect()
+}
+
+/// README shows the figures of docs/failover.md, rounded: there is one run.
+#[test]
+fn readme_and_the_page_about_failovers_have_the_figures_of_one_run() {
+    for fault in ["| `kill -9`", "| cable cut", "| frozen"] {
+        let shown = measured("README.md", "## How fast", fault);
+        let all = measured("docs/failover.md", "### Beside keepalived and etcd", fault);
+        assert_eq!((shown.len(), all.len()), (8, 8), "{fault}: {shown:?}, {all:?}");
+        for (shown, exact) in shown.iter().zip(&all) {
+            let most = if shown.fract() == 0.0 { 0.5 } else { 0.05 };
+            assert!((shown - exact).abs() <= most + 1e-9, "{fault}: {shown} is not {exact}");
+        }
+    }
+}
 
 #[test]
 fn the_docs_and_the_code_have_the_same_figures() {

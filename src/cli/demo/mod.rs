@@ -30,7 +30,7 @@ use crate::admin::client::{Client, ClientError};
 use crate::cli::target::target;
 use crate::config::{Config, parse_quorum};
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::exec::needs::is_no_program;
+use crate::exec::needs::why_no_program;
 use cluster::{Changes, Cluster};
 use keeper::Keeper;
 use news::News;
@@ -97,7 +97,7 @@ impl Demo {
             keeper::keep(folder.as_deref());
             return Ok(());
         }
-        if let Some(why) = self.job.first().and_then(is_no_program) {
+        if let Some(why) = self.job.first().and_then(why_no_program) {
             let what =
                 format!("{why}: give the path of a program, or a name that is found in PATH");
             return Err(CliError::new(Exit::Usage, what));

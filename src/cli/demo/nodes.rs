@@ -85,7 +85,7 @@ impl Node {
     /// Kills it; what there is to say comes when it has ended.
     pub fn kill(&mut self) -> Option<String> {
         let _ = self.child.kill(); // it may have ended
-        matches!(self.condition, Condition::Ended(_)).then(|| self.is_down())
+        matches!(self.condition, Condition::Ended(_)).then(|| self.why_down())
     }
 
     /// Freezes it, or thaws it. Returns what it did.
@@ -95,7 +95,7 @@ impl Node {
             Condition::Runs => (Condition::Frozen, Signal::STOP, "frozen; f thaws it"),
             Condition::Frozen => (Condition::Runs, Signal::CONT, "thawed"),
             Condition::Restarts(_) => return None,
-            Condition::Ended(_) => return Some(self.is_down()),
+            Condition::Ended(_) => return Some(self.why_down()),
         };
         let words = format!("{name} is {words}");
         self.condition = next;
@@ -103,7 +103,7 @@ impl Node {
         Some(words)
     }
 
-    fn is_down(&self) -> String {
+    fn why_down(&self) -> String {
         format!("{} does not run: r starts it", self.name)
     }
 

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use crate::cli::ask::{Asked, leads, newest_leader};
 use crate::cli::judge::judge;
+use crate::cli::merged::{Led, Seen};
 use crate::node::status::Status;
 use crate::trace::length;
 
@@ -49,17 +50,17 @@ impl Story {
     }
 }
 
-/// That this node leads now, and what a node that saw the end of the leadership before tells of that.
+/// That this node leads now, and what all nodes together know of the time before, as `electd status` says it.
 fn beginning<'s>(leader: &Status, all: impl Iterator<Item = &'s Status>) -> String {
     let (name, epoch) = (&leader.node.name, leader.epoch);
     let known = all.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
     let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (epoch, name));
-    // A node that started meanwhile did not see it; the new leader itself knows best.
-    let best = of_it.max_by_key(|(status, led)| (led.cause != "start", leads(status)));
-    match best.filter(|(_, led)| led.cause != "start" && led.before.is_some()) {
-        Some((_, led)) => format!(
+    let seen: Vec<_> = of_it.map(|(status, led)| Seen::by(&status.node.name, led)).collect();
+    let led = Led::of(&seen, None);
+    match led.leaderless_ms {
+        Some(gap) => format!(
             "{name} leads in epoch {epoch}; nobody led for {}; {}",
-            length(Duration::from_millis(led.leaderless_ms)),
+            length(Duration::from_millis(gap)),
             led.reason
         ),
         None => format!("{name} leads in epoch {epoch}"),
@@ -114,6 +115,26 @@ mod tests {
         let mut first = leading("a", 5, "leader_dead");
         first.answer.as_mut().unwrap().last_leadership.as_mut().unwrap().before = None;
         assert_eq!(story.observe(&[first], now).unwrap(), "a leads in epoch 5");
+    }
+
+    /// The figure is that of `electd status`, whichever node answers first.
+    #[test]
+    fn nobody_led_for_the_time_that_the_node_saw_which_knew_the_leader_longest() {
+        let pair = || {
+            let mut cut_off = leading("b", 2, "leader_suspected");
+            let led = cut_off.answer.as_mut().unwrap().last_leadership.as_mut().unwrap();
+            led.leaderless_ms = 6147;
+            let mut follower = leading("b", 2, "leader_certified");
+            let status = follower.answer.as_mut().unwrap();
+            (status.node.name, status.state) = ("a".to_owned(), "following".to_owned());
+            [cut_off, follower]
+        };
+        let words = "b leads in epoch 2; nobody led for 355 ms; lost the connection to leader c";
+        let [one, other] = pair();
+        for asked in [pair(), [other, one]] {
+            let told = Story::default().observe(&asked, Instant::now());
+            assert_eq!(told.as_deref(), Some(words));
+        }
     }
 
     #[test]

@@ -99,7 +99,7 @@ impl<'kvs> VisitSource<'kvs> for Fields {
     fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
         match key.as_str() {
             "event" => self.event = Some(value.to_string()),
-            "same" => {}             // only for those who count lines
+            "same" | "every" => {}   // only for those who count lines
             "cluster" | "node" => {} // every line has them
             name => {
                 let value = value.to_u64().map_or_else(|| value.to_string().into(), Value::from);

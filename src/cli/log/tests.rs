@@ -275,6 +275,22 @@ fn a_document_names_cluster_and_node_once_and_numbers_are_numbers() {
     assert_eq!(take(&out), format!("{begin}{end}\n"));
 }
 
+/// Each start and each end of a job counts for itself, however many there are.
+#[test]
+fn a_line_that_says_so_is_written_each_time() {
+    let out = Arc::default();
+    let log = node_log(&out, "info", WriteStyle::Never, LogFormat::Json, false);
+    let fields = [("event", "job_ended"), ("every", "true")];
+    for epoch in 0..100 {
+        let mut record = Record::builder();
+        record.level(Level::Info).key_values(&fields);
+        log.log(&record.args(format_args!("the job has ended (epoch {epoch}, TERM)")).build());
+    }
+    let text = take(&out);
+    assert_eq!(text.lines().count(), 100, "{text}");
+    assert!(!text.contains("every"), "{text}");
+}
+
 #[test]
 fn what_was_counted_in_an_interval_is_told_before_the_next_line() {
     let out = Arc::default();

@@ -3,6 +3,7 @@
 use super::view::{Cause, View, Why};
 use crate::cli::judge::judge;
 use crate::cli::print::counted;
+use crate::core;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.
@@ -21,7 +22,7 @@ pub fn why(view: &View) -> Why {
 pub fn of_node(own: &Status, view: &View) -> Why {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
-    let cause = known.map_or("", |known| known.cause.as_str());
+    let ended = known.and_then(|known| known.cause.parse::<core::Cause>().ok());
     let voters = || own.members.iter().filter(|member| member.role != "observer");
     let missing: Vec<&str> = voters()
         .filter(|member| member.status != "alive")
@@ -39,17 +40,17 @@ pub fn of_node(own: &Status, view: &View) -> Why {
             missing.join(", ")
         ));
     }
-    if ["uninformed", "voters_uninformed"].contains(&cause) {
+    if matches!(ended, Some(core::Cause::Uninformed | core::Cause::VotersUninformed)) {
         return Why::new(Cause::Uninformed, reason).remedy(
             "start all voters, and mend the links between them; if this is the cluster's first start, restart more \
              than half of the voters with --bootstrap",
         );
     }
-    if cause == "may_not_lead" {
+    if ended == Some(core::Cause::MayNotLead) {
         let why = Why::new(Cause::NoCandidate, reason);
         return why.remedy("make one eligible: `electd why` says of each member what keeps it");
     }
-    if cause == "disk_lags" {
+    if ended == Some(core::Cause::DiskLags) {
         let name = &own.node.name;
         let remedy = format!(
             "`electd check --node {name}` on its host measures the disk; give it a faster one"

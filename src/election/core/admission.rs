@@ -255,7 +255,7 @@ fn meet(cx: &mut Context<'_>, hello: &Hello) -> Met {
     let (now, failure) = (cx.now, cx.state.settings.timing.failure);
     let met_before = cx.state.detector.change(hello.id, |peer| {
         if !peer.heard_within(failure, now) {
-            peer.lines.was_silent();
+            peer.lines.forget_age();
         }
         peer.meet(hello, protocol)
     });

@@ -190,7 +190,7 @@ impl Context<'_> {
         if !state.eligibility.has_resigned() || !leaderless && state.detector.iter().any(may_lead) {
             return;
         }
-        state.eligibility.is_needed();
+        state.eligibility.forget_resignation();
         for member in state.membership.list().iter() {
             state.detector.change(member.id, |peer| peer.set_eligible(member.may_lead()));
         }

@@ -142,7 +142,7 @@ impl Detector {
         let (mut late, mut next) = (Vec::new(), None);
         for peer in &mut self.peers {
             if peer.lines.is_one_way() && !peer.lines.is_unreachable() {
-                match peer.is_unreachable_by(limits, now) {
+                match peer.judge_unreachable(limits, now) {
                     Some(due) => next = Some(next.map_or(due, |earliest: Time| earliest.min(due))),
                     None if peer.lines.is_unreachable() => late.push(peer.id()),
                     None => {}

@@ -87,7 +87,7 @@ impl Eligibility {
     }
 
     /// No other member is left to lead.
-    pub fn is_needed(&mut self) {
+    pub fn forget_resignation(&mut self) {
         self.resigned = false;
     }
 
@@ -212,7 +212,7 @@ mod tests {
         assert!(own.is_willing());
         own.resign();
         assert!(!own.is_willing() && own.has_resigned());
-        own.is_needed();
+        own.forget_resignation();
         assert!(own.is_willing());
     }
 

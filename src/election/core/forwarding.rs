@@ -216,7 +216,7 @@ pub fn may_resume(state: &State, pause: Version) -> bool {
 
 /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
 pub fn switch_over(cx: &mut Context<'_>, asked: Asker, to: NodeId) {
-    match switchover::may_switch_over(cx.state, to) {
+    match switchover::check_switchover(cx.state, to) {
         Ok(()) if to != cx.state.id() => {
             let due = cx.now + cx.state.settings.timing.failure;
             let switchover = Switchover { to, asked, due, taken: false };

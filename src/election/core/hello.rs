@@ -90,4 +90,6 @@ pub enum Rejection {
     Disagreement { key: String, ours: String, theirs: String },
     /// Another member answers at the address that was dialed.
     WrongAddress { expected: NodeId, found: NodeId },
+    /// This number of the hello, or of a message, cannot have come about: the refusing member accepts at most that.
+    Beyond { key: String, most: u64, told: u64 },
 }

@@ -254,7 +254,7 @@ fn recover_from(cx: &mut Context<'_>, stalled: Duration) {
     for id in cx.state.detector.ids() {
         cx.state.detector.change(id, |peer| {
             peer.lines.end();
-            peer.lines.is_looked_for();
+            peer.lines.end_look();
             peer.suspect();
         });
         cx.out.push(Output::Disconnect { peer: id });

@@ -34,6 +34,8 @@ pub(super) enum Ending {
     SwitchedOver(NodeId),
     /// The process is about to end; these commands asked for it.
     Stop(Vec<CommandId>),
+    /// The job of the leader failed.
+    JobFailed,
 }
 
 impl Job {
@@ -59,7 +61,7 @@ impl Job {
             (Some(Ending::Stop(asked)), Ending::Stop(more)) => asked.extend(more),
             (Some(before), Ending::Stop(asked)) => *before = Ending::Stop(asked),
             (Some(Ending::Stop(_) | Ending::Resign(_)), _) => {}
-            (Some(before), Ending::Resign(to)) => *before = Ending::Resign(to), // it was said that the leader resigns
+            (Some(before), ending @ (Ending::Resign(_) | Ending::JobFailed)) => *before = ending, // no other undoes it
             (Some(_), _) => {}
             (none, ending) => {
                 *none = Some(ending);
@@ -71,7 +73,7 @@ impl Job {
 
     /// Whether it was said that the leader resigns, once the job has ended.
     pub fn resigns(&self) -> bool {
-        matches!(self.ending, Some(Ending::Resign(_)))
+        matches!(self.ending, Some(Ending::Resign(_) | Ending::JobFailed))
     }
 
     /// What ends the leadership once the job has ended, if anything does.

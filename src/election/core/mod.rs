@@ -56,7 +56,7 @@ mod waiting;
 pub use api::{Input, Output, Redial};
 pub use command::Command;
 pub use note::{Note, Split};
-pub use phase::{NodeStatus, Phase, Reason, Transition};
+pub use phase::{Cause, NodeStatus, Phase, Reason, Transition};
 pub use types::CommandId;
 
 use std::sync::Arc;

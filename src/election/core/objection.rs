@@ -26,12 +26,11 @@ const MOST: u64 = 1 << 32;
 /// may as well be a liar that wants to keep the true one out.
 const MOST_STARTS: u64 = 1 << 24;
 
-/// A rejection for a number that is too great, in the form of a setting that differs, which an older electd knows as
-/// well. (X2)
+/// A rejection for a number that is too great. (X2)
 fn beyond(key: &str, claimed: u64, known: u64, most: u64) -> Option<Rejection> {
     let limit = known.saturating_add(most);
     let is_beyond = claimed > limit && !Fault::FarAhead.is_planted();
-    is_beyond.then(|| differ(key, format!("at most {limit}"), claimed))
+    is_beyond.then(|| Rejection::Beyond { key: key.to_owned(), most: limit, told: claimed })
 }
 
 fn differ(key: &str, ours: impl ToString, theirs: impl ToString) -> Rejection {

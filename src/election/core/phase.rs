@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{EnumDiscriminants, EnumString, IntoStaticStr};
 
 use super::types::{Epoch, NodeId};
 
@@ -87,7 +87,15 @@ pub struct Transition {
 }
 
 /// Why a member changed its phase.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+///
+/// A [`Cause`] is a reason without its members and times: one word for programs, such as `leader_dead`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize, EnumDiscriminants)]
+#[strum_discriminants(
+    name(Cause),
+    derive(EnumString, Hash, IntoStaticStr),
+    strum(serialize_all = "snake_case"),
+    allow(missing_docs)
+)]
 pub enum Reason {
     /// All members are connected and none of them leads.
     AllConnected,
@@ -207,6 +215,23 @@ pub enum Reason {
     Stopped,
     /// This member was removed from the cluster.
     Removed,
+    /// The job of the leader failed, so that the leader stands back.
+    JobFailed,
+}
+
+impl Cause {
+    /// The word for it, which is part of electd's interface.
+    ///
+    /// ```
+    /// use electd_election::core::Cause;
+    ///
+    /// assert_eq!(Cause::LeaderDead.name(), "leader_dead");
+    /// assert_eq!("leader_dead".parse(), Ok(Cause::LeaderDead));
+    /// ```
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        self.into()
+    }
 }
 
 impl Reason {

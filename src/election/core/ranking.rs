@@ -29,7 +29,7 @@ pub fn checked(turn: &mut Turn<'_>, healthy: bool) {
 /// nobody could succeed leads on. The caller repeats this if an election was in progress.
 pub fn stand_back(turn: &mut Turn<'_>) {
     if turn.cx.state.leads() {
-        let _ = handover::resign(turn, None); // refused if nobody could succeed it
+        handover::leave_failed_job(turn);
     } else if !turn.cx.state.elects() {
         turn.cx.state.eligibility.resign();
     }
@@ -87,7 +87,7 @@ pub fn undrain(turn: &mut Turn<'_>) -> Result<(u64, Done), Refusal> {
         return Err(Refusal::TooMany);
     }
     turn.cx.state.eligibility.set_drain(None);
-    turn.cx.state.eligibility.is_needed(); // a resignation is undone as well
+    turn.cx.state.eligibility.forget_resignation(); // a resignation is undone as well
     let record = turn.cx.persist();
     apply_changes(turn);
     Ok((record, Done::Undrained))

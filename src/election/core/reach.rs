@@ -92,9 +92,9 @@ pub(super) fn pass_over(cx: &mut Context<'_>, id: NodeId, unit: Duration) {
     let designated = release::gave_up(cx.state).is_some_and(|(_, successor)| successor == Some(id));
     let passed_over = cx.state.detector.change(id, |peer| {
         if designated {
-            peer.does_not_succeed(unit, now);
+            peer.note_no_success(unit, now);
         }
-        votes && peer.does_not_lead(unit, now)
+        votes && peer.note_no_leadership(unit, now)
     });
     if passed_over {
         cx.out.push(Output::Note(Note::DoesNotLead { peer: id }));

@@ -50,7 +50,7 @@ pub fn hear_choice(cx: &mut Context<'_>, chosen: Option<NodeId>) {
     }
 }
 
-pub fn may_switch_over(state: &State, to: NodeId) -> Result<(), Refusal> {
+pub fn check_switchover(state: &State, to: NodeId) -> Result<(), Refusal> {
     match state.course.switchover() {
         _ if !state.leads() => Err(Refusal::NotLeader),
         Some(under_way) => Err(Refusal::Switching(under_way.to)),

@@ -326,6 +326,24 @@ mod tests {
         assert!(decode_opening(b"GET / HTTP/1.1").is_err());
     }
 
+    /// An electd that does not know this reason reads a setting that differs.
+    #[test]
+    fn a_number_that_cannot_have_come_about_is_sent_as_a_setting_that_differs() {
+        let key = "epoch".to_owned();
+        let frame = encode_rejection(&Rejection::Beyond { key, most: 7, told: 9 });
+        let sent: Value = serde_json::from_slice(&frame[4..]).unwrap();
+        let differs = json!({"key": "epoch", "ours": "at most 7", "theirs": "9"});
+        assert_eq!(sent, json!({"reject": {"disagreement": differs}}));
+        for (ours, theirs) in [("at most x", "9"), ("at most 7", "x"), ("7", "9")] {
+            let reject =
+                json!({"reject": {"disagreement": {"key": "k", "ours": ours, "theirs": theirs}}});
+            let (key, ours, theirs) = ("k".to_owned(), ours.to_owned(), theirs.to_owned());
+            let reason = Rejection::Disagreement { key, ours, theirs };
+            let reply = decode_reply(reject.to_string().as_bytes()).unwrap();
+            assert_eq!(reply, Reply::Reject(reason));
+        }
+    }
+
     /// Such as those of a later version, in a rolling upgrade that goes on to use it.
     #[test]
     fn a_hello_with_a_word_that_this_version_does_not_know_is_refused_with_those_that_it_knows() {

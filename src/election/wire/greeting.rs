@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::bounds::{at_most, cluster_name, line, nanos, nanos_each, optional_line, origin};
 use super::mirror::{id, mirrors};
@@ -17,7 +17,46 @@ use crate::core::protocol::Protocols;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Incarnation, NodeId, Rank};
 
-mirrors! { Rejection => core::Rejection, Departure => departures::Departure }
+mirrors! { Departure => departures::Departure }
+
+/// What stands before the greatest number that a member accepts, where a number is refused.
+const AT_MOST: &str = "at most ";
+
+/// As the mirror says, but for a number that cannot have come about: that is sent as a setting that differs, which an
+/// older electd reads as well.
+impl Serialize for core::Rejection {
+    fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
+        if !to.is_human_readable() {
+            return core::Rejection::serialize(self, to);
+        }
+        match self {
+            core::Rejection::Beyond { key, most, told } => {
+                let (key, ours) = (key.clone(), format!("{AT_MOST}{most}"));
+                let theirs = told.to_string();
+                Rejection::serialize(&core::Rejection::Disagreement { key, ours, theirs }, to)
+            }
+            other => Rejection::serialize(other, to),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for core::Rejection {
+    fn deserialize<D: Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+        if !from.is_human_readable() {
+            return core::Rejection::deserialize(from);
+        }
+        Ok(match Rejection::deserialize(from)? {
+            core::Rejection::Disagreement { key, ours, theirs } => {
+                let most = ours.strip_prefix(AT_MOST).and_then(|most| most.parse().ok());
+                match (most, theirs.parse()) {
+                    (Some(most), Ok(told)) => core::Rejection::Beyond { key, most, told },
+                    _ => core::Rejection::Disagreement { key, ours, theirs },
+                }
+            }
+            other => other,
+        })
+    }
+}
 
 /// The first frame of a dialer.
 #[derive(Serialize, Deserialize)]
@@ -121,6 +160,13 @@ enum Rejection {
         told: Incarnation,
     },
     Removed(#[serde(with = "id")] NodeId),
+    /// It is sent as a disagreement.
+    #[serde(skip)]
+    Beyond {
+        key: String,
+        most: u64,
+        told: u64,
+    },
 }
 
 impl From<&core::Hello> for Hello {

@@ -289,5 +289,6 @@ pub fn every_rejection() -> Vec<Rejection> {
         Rejection::WrongAddress { expected: id(1), found: id(2) },
         Rejection::StateLost { id: id(1), known: Incarnation(3), told: Incarnation(2) },
         Rejection::Removed(id(1)),
+        Rejection::Beyond { key: "epoch".into(), most: 4_294_967_296, told: u64::MAX },
     ]
 }

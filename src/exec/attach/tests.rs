@@ -122,8 +122,16 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     let (lock, addresses) = ("exec-1.lock".to_owned(), vec!["10.0.0.9/24%eth0".to_owned()]);
     let file = folder.path().join(&lock);
     let (clock, takes_failures) = (Some(clock::own()), true);
-    let (takes_clean, gives) = (true, true);
-    let welcome = FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives };
+    let (takes_clean, takes_late, gives) = (true, true, true);
+    let welcome = FromNode::Welcome {
+        lock,
+        addresses,
+        clock,
+        takes_failures,
+        takes_clean,
+        takes_late,
+        gives,
+    };
     assert_eq!(exec.hears(), welcome);
     assert_eq!(fs::metadata(&file).unwrap().permissions().mode() & 0o777, 0o600);
     let leadership = node.handle().leadership().unwrap();

@@ -13,18 +13,17 @@ use std::time::Duration;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, kill_process_group, pidfd_open};
-use rustix::time::Timespec;
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::Waiting;
-use super::super::order::{Begin, Order};
+use super::super::order::{Begin, Means, Order};
 use super::super::stderr::say;
 use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE};
-use super::running::Running;
+use super::running::{Running, check_closed, code};
 use super::task::Task;
 use crate::calls::Named;
 use crate::core::types::Time;
@@ -88,10 +87,10 @@ impl Guard {
         let lock = ManuallyDrop::new(lock);
         electd.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
-        if term.is_due()? {
+        if term.check_due()? {
             return Err(Failed::Late { is_left: false });
         }
-        if is_closed(&electd)? {
+        if check_closed(&electd)? {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
@@ -99,7 +98,7 @@ impl Guard {
         let addresses =
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.
-        if term.is_due()? {
+        if term.check_due()? {
             return Err(Failed::Late { is_left: !addresses.is_none_or(Held::end) });
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
@@ -134,7 +133,11 @@ impl Guard {
     pub fn run(mut self) -> (Result<Ended, Failed>, bool) {
         let forced = self.serve();
         let was_ordered = self.ordered.is_some();
+        let means = self.means();
         let code = self.finish();
+        if let (Some(electd), Some(means)) = (&mut self.electd, means) {
+            let _ = electd.write(&[means.byte()]); // electd may have ended
+        }
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
         let is_all_gone = !self.is_marked();
         let ended =
@@ -152,7 +155,7 @@ impl Guard {
             if is_over || is_idle {
                 return Ok(is_over);
             }
-            let is_due = self.ordered.is_some() || self.term.is_due()?;
+            let is_due = self.ordered.is_some() || self.term.check_due()?;
             if is_due && self.termed.is_none() && self.command.is_some() {
                 self.terminate();
                 continue;
@@ -166,6 +169,15 @@ impl Guard {
                 let due = self.termed.map(|_| self.limit_of_command()).transpose()?;
                 self.wait(due, true)?;
             }
+        }
+    }
+
+    /// How the command ends, as its time is over or it has ended: none if it ended by itself.
+    fn means(&self) -> Option<Means> {
+        match (&self.command, self.ended, self.termed) {
+            (None, ..) | (_, Some(_), None) => None,
+            (_, Some(_), Some(_)) => Some(Means::Term),
+            (_, None, _) => Some(Means::Kill),
         }
     }
 
@@ -237,12 +249,12 @@ impl Guard {
         while self.children.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         for _ in 0..REAPED {
             let Some((pid, status)) = tree::reap() else { return true };
-            self.has_ended(pid, status);
+            self.note_end(pid, status);
         }
         false
     }
 
-    fn has_ended(&mut self, pid: Pid, status: WaitStatus) {
+    fn note_end(&mut self, pid: Pid, status: WaitStatus) {
         if self.command.as_ref().is_some_and(|command| command.pid == pid) {
             self.ended = Some(code(status));
         }
@@ -297,7 +309,7 @@ impl Guard {
     fn kill_left(&mut self, timeout: Duration) -> io::Result<Vec<Pid>> {
         let mut ended = Vec::new();
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
-        ended.into_iter().for_each(|(pid, status)| self.has_ended(pid, status));
+        ended.into_iter().for_each(|(pid, status)| self.note_end(pid, status));
         while !self.reap() {}
         // Nothing is below this process any more.
         if self.is_marked()
@@ -341,7 +353,7 @@ impl Guard {
         loop {
             self.take_orders();
             // An alarm that has gone off does not tell when it did.
-            if awaits_kill && self.kill.is_due().unwrap_or(true) {
+            if awaits_kill && self.kill.check_due().unwrap_or(true) {
                 (longest, awaits_kill) = (longest.min(now()), false);
             }
             let limit = self.limit().map_or(begin, |limit| limit.min(longest)) + self.grace;
@@ -379,19 +391,6 @@ impl Guard {
             Err(error) => Err(error).named("poll"),
         }
     }
-}
-
-/// Whether the other end of this connection is closed.
-fn is_closed(electd: &UnixStream) -> io::Result<bool> {
-    let mut fds = [PollFd::new(electd, PollFlags::empty())];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).named("poll")?;
-    Ok(fds[0].revents().contains(PollFlags::HUP))
-}
-
-/// The exit code as a shell tells it.
-fn code(status: WaitStatus) -> u8 {
-    let code = status.exit_status().or(status.terminating_signal().map(|signal| 128 + signal));
-    code.and_then(|code| u8::try_from(code).ok()).unwrap_or(u8::MAX)
 }
 
 #[cfg(test)]

@@ -16,6 +16,8 @@ use crate::node::leadership::{Feed, Term};
 use crate::node::logged::logged;
 use crate::testing::alone::alone;
 
+mod words;
+
 /// A node that has ended, or not.
 struct Node {
     is_gone: bool,
@@ -140,15 +142,15 @@ fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     job.ordered = None;
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
     assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
-    assert!(!job.is_frozen());
+    assert!(!job.looks_frozen());
     guard.write_all(&[0]).unwrap();
-    assert!(!job.is_frozen());
+    assert!(!job.looks_frozen());
     assert_eq!(told(&mut job, &guard), Some(Order::Answer));
-    assert!(!job.is_frozen(), "it has yet to answer");
+    assert!(!job.looks_frozen(), "it has yet to answer");
     job.asked = Some(ago(seconds(3)));
-    assert!(job.is_frozen(), "the kernel removes its addresses");
+    assert!(job.looks_frozen(), "the kernel removes its addresses");
     guard.write_all(&[0]).unwrap();
-    assert!(!job.is_frozen(), "it was busy");
+    assert!(!job.looks_frozen(), "it was busy");
 }
 
 /// A process that does nothing until its stdin ends.
@@ -234,14 +236,18 @@ fn a_job_is_told_in_words() {
         let told = logged(|| end = Some(job.end(ExitStatus::from_raw(status))));
         (end.unwrap(), told.join("; "))
     };
-    let by_itself = "INFO : the job ended by itself, with code 3".to_owned();
-    let with_leadership = "INFO : the job has ended, since the leadership does".to_owned();
+    let by_itself =
+        "INFO job_ended: the job ended by itself, with code 3 (epoch 1, by itself)".to_owned();
+    let with_leadership =
+        "INFO job_ended: the job has ended, since the leadership does (epoch 1, by itself)"
+            .to_owned();
     assert_eq!(end(&runs, &valid, 3 << 8), ((Left::Nothing, JobEnd::ByItself(3)), by_itself));
     let ends = (Left::Nothing, JobEnd::WithLeadership);
     assert_eq!(end(&runs, &ended, 3 << 8), (ends.clone(), with_leadership.clone()));
     assert_eq!(end(&holds, &valid, 0), (ends, with_leadership));
     let killed = Signal::KILL.as_raw();
-    assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), String::new()));
+    let guard_lost = "WARN job_ended: the job was killed, since its guard was (epoch 1, KILL)";
+    assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), guard_lost.to_owned()));
     let ends = |leadership: &Leadership, status: i32, overruled, stopped| {
         let (mut job, _guard) = job(&LIVES, &runs, leadership, getpid());
         (job.overruled, job.stopped) = (overruled, stopped);
@@ -293,7 +299,7 @@ fn leading(status: i32) -> Ended {
 fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
     let by_deadline = BY_DEADLINE.as_raw();
     // The leadership was renewed just when TERM was due.
-    assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::WithLeadership));
+    assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::Late));
     let stopped = Ended { stopped: true, ..leading(by_deadline) };
     assert_eq!(stopped.verdict(), (Left::Something, JobEnd::WithStop(143)));
 }
@@ -371,7 +377,9 @@ fn a_job_that_is_to_end_has_as_long_as_its_plan_says() {
         change.send(Change::Ending { within: seconds(9) }).unwrap();
     });
     assert_eq!((left, end), (Left::Nothing, JobEnd::WithStop(3)));
-    assert_eq!(lines, ["INFO : the leadership is to end: the job is told to end"]);
+    let stopped =
+        "INFO job_ended: the job has ended, since electd ends, with code 3 (epoch 1, by itself)";
+    assert_eq!(lines, ["INFO : the leadership is to end: the job is told to end", stopped]);
     let (ended, lines) = watched(3 << 8, |change, _, hears| {
         change.send(Change::Leading { epoch: 1 }).unwrap();
         change.send(Change::Ending { within: seconds(9) }).unwrap();
@@ -380,7 +388,7 @@ fn a_job_that_is_to_end_has_as_long_as_its_plan_says() {
     assert_eq!(ended, (Left::Nothing, JobEnd::WithLeadership));
     let told = [
         "INFO : the leadership is to end: the job is told to end",
-        "INFO : the job has ended, since the leadership does",
+        "INFO job_ended: the job has ended, since the leadership does (epoch 1, by itself)",
     ];
     assert_eq!(lines, told);
 }

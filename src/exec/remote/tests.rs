@@ -11,8 +11,8 @@ use crate::node::logged::logged;
 fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
     let (lock, addresses) = ("exec-1.lock".to_owned(), Vec::new());
     let clock = clock.map(str::to_owned);
-    let (takes_clean, gives) = (takes_failures, true);
-    FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, gives }
+    let (takes_clean, takes_late, gives) = (takes_failures, takes_failures, true);
+    FromNode::Welcome { lock, addresses, clock, takes_failures, takes_clean, takes_late, gives }
 }
 
 /// What becomes of the connection to a node that says this first.
@@ -34,7 +34,7 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
         while let Ok(Some(word)) = words::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
-                FromExec::Clean | FromExec::Ended => None,
+                FromExec::Clean | FromExec::Late { .. } | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
             hears.send(word).unwrap();
@@ -42,6 +42,18 @@ fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
         }
     });
     (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), heard)
+}
+
+/// A node of an earlier version would end the connection.
+#[test]
+fn a_node_that_takes_it_is_told_of_a_renewal_that_came_late() {
+    for takes in [true, false] {
+        let (node, heard) = node(takes);
+        node.note_late_renewal(7);
+        drop(node.hold(Duration::from_secs(1)).unwrap()); // what was said before has arrived
+        let said: Vec<_> = heard.try_iter().collect();
+        assert_eq!(said.contains(&FromExec::Late { epoch: 7 }), takes, "{said:?}");
+    }
 }
 
 /// Otherwise the next leader would hand over too, if it leads by then.
@@ -108,6 +120,7 @@ fn what_a_node_says_first_is_kept() {
             takes_failures: false,
             gives: false,
             takes_clean: false,
+            takes_late: false,
         },
         FromNode::DoesNotLead,
     ];

@@ -281,14 +281,16 @@ fn what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run() {
     drop(file);
     let failed = format!("WARN : the cleanup {} failed: exit status: 1", cleanup.display());
     let killed = "WARN : the guard of the job was killed, and the job with it: the node hands over";
-    let ended = "INFO : the job has ended, since the leadership does";
-    for (signal, told) in [(Signal::KILL, &[failed.as_str(), killed][..]), (BY_DEADLINE, &[ended])]
+    let lost = "WARN job_ended: the job was killed, since its guard was (epoch 7, KILL)";
+    let ended = "WARN job_ended: the job was ended, since no renewal of the leadership came in time (epoch 7, by itself)";
+    for (signal, told) in
+        [(Signal::KILL, &[lost, failed.as_str(), killed][..]), (BY_DEADLINE, &[ended])]
     {
         let how = format!("leave {}", signal.as_raw());
         let plan = Plan { cleanup: Some(cleanup.clone()), ..ends(&how) };
         let (node, stopping) = Leading::until("released");
         let lines = logged(|| assert_eq!(run(&&node, &plan, &stopping), End::Lost));
-        let begun = format!("INFO : runs {GUARD} in epoch 7, guard ");
+        let begun = format!("INFO job_started: runs {GUARD} in epoch 7, guard ");
         assert!(lines[0].starts_with(&begun), "{lines:?}");
         assert_eq!(&lines[1..], told);
         assert!(tree::is_childless(), "nothing is left, and nothing is to be reaped");

@@ -36,7 +36,7 @@ impl Assured {
 
     /// The operator gets the answer that the member is drained. A slow disk may answer an order after a
     /// later order was given.
-    pub fn was_drained(&mut self, id: CommandId) {
+    pub fn note_drain(&mut self, id: CommandId) {
         self.drained |= self.wanted && id == CommandId(DRAIN + self.orders);
     }
 
@@ -46,7 +46,7 @@ impl Assured {
 
     /// The operator gets the answer that the cluster is paused or resumed: a leader that says so has
     /// stored that.
-    pub fn was_paused(&mut self, core: &Core, stored: Pause) {
+    pub fn note_pause(&mut self, core: &Core, stored: Pause) {
         if core.phase() == Phase::Leading {
             self.pause = self.pause.max(stored);
         }

@@ -109,7 +109,7 @@ impl Network {
         Pair { from, to, token: link.token }
     }
 
-    pub fn is_present(&mut self, pair: Pair) -> bool {
+    pub fn matches_link(&mut self, pair: Pair) -> bool {
         self.link(pair.from, pair.to).token == pair.token
     }
 

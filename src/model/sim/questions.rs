@@ -98,7 +98,7 @@ impl Questions {
         let majority = core.members().majority();
         let timings = seen.timings(core);
         let Some(question) = seen.last_of(core).filter(|_| isolated) else { return Ok(()) };
-        if question.is_open(now, timings) {
+        if question.stays_open(now, timings) {
             return Err("says that no majority answers, while a majority may answer".into());
         }
         if question.answers.len() >= majority {
@@ -122,7 +122,7 @@ impl Questions {
         let timings = seen.timings(core);
         seen.timing = Some(core.settings().timing);
         let Some(question) = seen.last_of(core) else { return Ok(()) };
-        let is_open = question.is_open(now, timings);
+        let is_open = question.stays_open(now, timings);
         let withdraws = withdraws && question.at < now; // or because of the question before
         if withdraws && is_open && !question.may_be_refused(core) {
             return Err(
@@ -148,7 +148,7 @@ impl Seen {
 
 impl Question {
     /// Whether voters may still answer in time.
-    fn is_open(&mut self, now: Time, timings: [Timing; 2]) -> bool {
+    fn stays_open(&mut self, now: Time, timings: [Timing; 2]) -> bool {
         let votes = self.votes;
         let [before, present] =
             timings.map(|timing| if votes { timing.lease * 9 / 11 } else { timing.message * 2 });

@@ -28,7 +28,7 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
         | Transit::TimedOut(pair)
         | Transit::Certified(pair, _)
         | Transit::Opened(pair, _)
-            if !world.network.is_present(pair) => {}
+            if !world.network.matches_link(pair) => {}
         Transit::Dial(pair) if !network::dials(world, pair.from, pair.to) => {}
         Transit::Dial(pair) => {
             let pair = world.network.enter(pair.from, pair.to, LinkState::Dialing);

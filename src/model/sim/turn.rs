@@ -75,8 +75,8 @@ impl World {
 
     /// The operator of a member gets the answer that it is drained. Where the leader judges all drains, they never leave
     /// nobody that may lead. An order to undrain counts from when it is given. (A6)
-    fn was_drained(&mut self, node: usize, id: CommandId) {
-        self.nodes[node].assured.was_drained(id);
+    fn note_drain(&mut self, node: usize, id: CommandId) {
+        self.nodes[node].assured.note_drain(id);
         self.faults.count(Counter::Drained);
         let role = |at: usize| self.members.at(at).map(|member| member.role);
         let mut leaders = (0..self.nodes.len()).filter(|at| role(*at) == Some(Role::Member));
@@ -121,7 +121,7 @@ impl World {
             // The last output of a process that was asked to stop: it ends cleanly.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
             Output::Answer { id, result: Ok(Done::Drained { .. }) } => {
-                self.was_drained(node, id);
+                self.note_drain(node, id);
             }
             Output::Answer {
                 result: Err(refusal @ (Refusal::LastEligible | Refusal::Undecided)),
@@ -136,7 +136,7 @@ impl World {
                 let Node { core: Some(core), assured, disk, .. } = &mut self.nodes[node] else {
                     return;
                 };
-                assured.was_paused(core, disk.pause());
+                assured.note_pause(core, disk.pause());
             }
             Output::Answer { id: CHANGE, result } => members::answered(self, node, result),
             Output::Note(Note::ListOverruled { .. }) => self.faults.count(Counter::Overruled),

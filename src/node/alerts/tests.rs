@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::config::Builder;
 use crate::node::logged::{fields, logged};
-use crate::node::status::MemberStatus;
+use crate::node::status::{LeaderlessStatus, MemberStatus};
 
 /// The members a, b, c and so on in these states.
 fn status(quorum: &str, states: &[&str]) -> Status {
@@ -99,6 +99,36 @@ fn each_problem_is_told_once_when_it_begins_and_once_when_it_is_over() {
     assert_eq!(fields(over), ["event=problem_over kind=certificate"]);
     let began = fields(|| Alerts::default().problems(&failed, &[], &status, true));
     assert_eq!(began, ["event=problem kind=certificate"]);
+}
+
+/// As the first of three hosts starts, and the others minutes later, or never.
+#[test]
+fn before_a_cluster_has_begun_a_member_that_is_not_there_yet_is_no_news() {
+    let mut alerts = Alerts::default();
+    let down = |name: &str| found(ProblemKind::PeerDown, name, &format!("{name} is down: silent"));
+    let mut first = status("majority", &["alive", "suspected", "suspected"]);
+    first.members[1].failed_dial = Some("no route".to_owned());
+    let cause =
+        |cause: &str| Some(LeaderlessStatus { cause: cause.to_owned(), ..Default::default() });
+    for (at, word) in ["start", "uninformed", "voters_uninformed"].into_iter().enumerate() {
+        first.leaderless = cause(word);
+        let began = if at == 0 { vec![down("b"), down("c")] } else { Vec::new() };
+        let told = logged(|| alerts.problems(&began, &[], &first, true));
+        assert_eq!(told, [""; 0], "{word}");
+    }
+    // b is there, and the two elect a leader without c.
+    let mut begun = status("majority", &["alive", "alive", "suspected"]);
+    let over = logged(|| alerts.problems(&[], &[down("b")], &first, true));
+    assert!(over.iter().all(|line| line.starts_with("INFO")), "{over:?}");
+    begun.leaderless = None;
+    let told = logged(|| alerts.problems(&[], &[], &begun, true));
+    let left = "WARN member_down: voter c is down: silent; 2 of 3 voters left, no further failure tolerated";
+    assert_eq!(told, [left]);
+    // A node that knew a leader misses its members.
+    let mut again = status("majority", &["alive", "suspected", "suspected"]);
+    (again.leaderless, again.last_leadership) = (cause("start"), Some(Entry::of_a(1)));
+    let told = logged(|| Alerts::default().problems(&[down("b")], &[], &again, true));
+    assert_eq!(told.len(), 2, "{told:?}");
 }
 
 #[test]

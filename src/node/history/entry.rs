@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::core::Cause;
+
 /// A leadership, as one node saw it. Field names and meanings are part of electd's interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Entry {
@@ -28,6 +30,10 @@ pub struct Entry {
     /// For how long this node had heard no leader before, in milliseconds; for the first leadership since the node's
     /// start, since that.
     pub leaderless_ms: u64,
+    /// When the job of this leadership was ended, as no renewal came in time, in milliseconds since the Unix epoch; left
+    /// out where that did not happen, and on nodes that did not run it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub job_late_ms: Option<u64>,
 }
 
 /// How well a change of this cause tells why a leadership ended.
@@ -43,26 +49,80 @@ pub enum Tells {
     Order,
 }
 
+/// The cause of the first leadership since the start of a node, which did not see how the one before ended.
+pub const START: &str = "start";
+
 impl Tells {
-    /// Of a cause, as one word.
+    /// Of a cause, as one word. A later version may have words that this one does not know.
     pub fn by(cause: &str) -> Tells {
+        match cause.parse() {
+            Ok(cause) => Tells::of(cause),
+            Err(_) if cause == START => Tells::Nothing,
+            Err(_) => Tells::Little,
+        }
+    }
+
+    fn of(cause: Cause) -> Tells {
         match cause {
-            "start" => Tells::Nothing,
-            "resigned" | "drained" | "switched_over" | "unhealthy" | "removed" | "stopped" => {
-                Tells::Order
-            }
-            "leader_dead"
-            | "leader_certified"
-            | "leader_suspected"
-            | "leader_disconnected"
-            | "leader_removed"
-            | "leader_restarted"
-            | "lease_ended"
-            | "stalled"
-            | "preempted"
-            | "taking_over"
-            | "outranks" => Tells::Fate,
-            _ => Tells::Little,
+            Cause::Resigned
+            | Cause::Drained
+            | Cause::SwitchedOver
+            | Cause::Unhealthy
+            | Cause::Removed
+            | Cause::JobFailed
+            | Cause::Stopped => Tells::Order,
+            Cause::LeaderDead
+            | Cause::LeaderCertified
+            | Cause::LeaderSuspected
+            | Cause::LeaderDisconnected
+            | Cause::LeaderRemoved
+            | Cause::LeaderRestarted
+            | Cause::LeaseEnded
+            | Cause::Stalled
+            | Cause::Preempted
+            | Cause::TakingOver
+            | Cause::Outranks => Tells::Fate,
+            Cause::AllConnected
+            | Cause::NobodyLeads
+            | Cause::ListChanged
+            | Cause::LeaderReleased
+            | Cause::Declined
+            | Cause::Asked
+            | Cause::Joined
+            | Cause::Answered
+            | Cause::AnswererLost
+            | Cause::NoCoordinator
+            | Cause::MayNotLead
+            | Cause::Eligible
+            | Cause::Highest
+            | Cause::NoAnswer
+            | Cause::Appeared
+            | Cause::Overtaken
+            | Cause::Announced
+            | Cause::Storing
+            | Cause::Overruled
+            | Cause::DiskLags
+            | Cause::LaterList
+            | Cause::SameEpoch
+            | Cause::HaltedBy
+            | Cause::LeaderGaveUp
+            | Cause::HalterLost
+            | Cause::Organized
+            | Cause::AllHalted
+            | Cause::NotAccepted
+            | Cause::AllReady
+            | Cause::NotNormal
+            | Cause::ToBeTakenIn
+            | Cause::NewTask
+            | Cause::BallotBack
+            | Cause::BallotLost
+            | Cause::MajorityAgrees
+            | Cause::NoMajority
+            | Cause::Refused
+            | Cause::Isolated
+            | Cause::Uninformed
+            | Cause::VotersUninformed
+            | Cause::Reclaimed => Tells::Little,
         }
     }
 }
@@ -82,6 +142,7 @@ impl Entry {
             cause: "start".to_owned(),
             reason: "this node started".to_owned(),
             leaderless_ms: 0,
+            job_late_ms: None,
         }
     }
 }
@@ -139,6 +200,7 @@ mod tests {
             cause: "leader_dead".to_owned(),
             reason: "c is dead".to_owned(),
             leaderless_ms: 6,
+            job_late_ms: None,
         };
         let mut told = json!({
             "leader": "b", "epoch": 2, "since_ms": 3, "until_ms": 4, "lasts": true, "before": "c", "before_epoch": 5,

@@ -51,6 +51,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         cause: "start".to_owned(),
         reason: "this node started".to_owned(),
         leaderless_ms: 500,
+        job_late_ms: None,
     };
     let words = |words: &str, change| ChangeStatus { reason: words.to_owned(), ..change };
     let begins = known.change(&words("c leads", change(1500, Some("c"), 3, "announced")));
@@ -66,6 +67,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         cause: "leader_dead".to_owned(),
         reason: "c is dead".to_owned(),
         leaderless_ms: 300,
+        job_late_ms: None,
         ..first.clone()
     };
     let begins = known.change(&words("b leads", change(4200, Some("b"), 5, "highest")));
@@ -81,6 +83,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         cause: "reclaimed".to_owned(),
         reason: "it took the next".to_owned(),
         leaderless_ms: 0,
+        job_late_ms: None,
         ..second
     };
     assert_eq!(again, Some(third), "another epoch is another leadership");
@@ -163,6 +166,53 @@ fn a_leader_led_until_it_was_heard_last() {
     let stood = ChangeStatus { silent_ms: 9000, ..change(3100, Some("a"), 3, "announced") };
     assert_eq!(known.change(&stood).unwrap().leaderless_ms, 95);
     assert_eq!(spans(&known)[1], ("b".into(), 3005, Some(3005)), "not before its begin");
+}
+
+#[test]
+fn a_job_that_was_ended_as_no_renewal_came_in_time_is_noted_at_its_leadership() {
+    let mut known = Leaderships::new(0, Vec::new());
+    known.change(&change(1000, Some("c"), 1, "announced"));
+    known.change(&change(2000, Some("b"), 2, "leader_dead"));
+    assert!(!known.note_late("b", 1, 5), "another leadership");
+    assert!(known.note_late("c", 1, 1500) && !known.note_late("c", 1, 1500));
+    let noted: Vec<_> = known.entries().iter().map(|entry| entry.job_late_ms).collect();
+    assert_eq!(noted, [Some(1500), None]);
+    let text = serde_json::json!(*known.entries());
+    assert!(text[0]["job_late_ms"] == 1500 && text[1].get("job_late_ms").is_none(), "{text}");
+}
+
+#[test]
+fn changes_of_the_leader_that_nobody_ordered_are_counted() {
+    let mut known = Leaderships::new(0, Vec::new());
+    known.change(&change(1000, Some("c"), 1, "announced"));
+    for (at, epoch, cause) in
+        [(2000, 2, "leader_dead"), (3000, 3, "drained"), (4000, 4, "lease_ended")]
+    {
+        known.change(&change(at, None, epoch - 1, cause));
+        known.change(&change(at + 5, Some("b"), epoch, "highest"));
+    }
+    let unplanned = |since| known.unplanned(since);
+    assert_eq!(unplanned(0).0, 2);
+    assert_eq!(unplanned(2006), (1, known.entries()[3].reason.clone()));
+    assert_eq!(unplanned(4006), (0, String::new()));
+}
+
+/// An election on one machine takes less than a millisecond.
+#[test]
+fn nobody_led_for_a_time_after_the_process_of_a_leader_died() {
+    for (cause, time) in [
+        ("leader_certified", 1),
+        ("leader_dead", 1),
+        ("leader_restarted", 1),
+        ("leader_released", 0),
+        ("preempted", 0),
+    ] {
+        let mut known = Leaderships::new(0, Vec::new());
+        known.change(&change(1000, Some("c"), 1, "announced"));
+        known.change(&change(3000, None, 1, cause));
+        let next = known.change(&change(3000, Some("b"), 2, "majority_agrees")).unwrap();
+        assert_eq!((next.cause.as_str(), next.leaderless_ms), (cause, time));
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 //! Which problems are seen in a status, and for how long.
 
 use super::*;
+use crate::core::types::Time;
 use crate::node::status::{LeaderStatus, NodeRef, RankStatus, RealtimeStatus};
 
 /// A member of this role in this state.
@@ -154,6 +155,8 @@ fn each_kind_has_its_words() {
         certificate: vec![("its end", "the certificate ends".to_owned())],
         coroner: Some("it has ended".to_owned()),
         edited: Some("the file was edited".to_owned()),
+        late: Some(LateRenewal { epoch: 7, at: Time(0), at_ms: 1000 }),
+        changes: Some((5, "leader b is silent".to_owned())),
         settled: true,
     };
     let told = find(&status, &sight);
@@ -161,7 +164,7 @@ fn each_kind_has_its_words() {
         told.iter().map(|it| format!("{}|{}|{}", it.kind.name(), it.about, it.text)).collect();
     assert_eq!(told, EACH_KIND);
     let of_file: Vec<_> = find(&status, &sight).iter().map(Found::is_of_file).collect();
-    assert_eq!(of_file, (1..=14).map(|place| place == 14).collect::<Vec<_>>());
+    assert_eq!(of_file, (1..=16).map(|place| place == 16).collect::<Vec<_>>());
     let other =
         Found { kind: ProblemKind::Rejected, about: EDITED.to_owned(), text: String::new() };
     assert!(!other.is_of_file(), "a member may have any name");
@@ -216,15 +219,17 @@ fn how_often_the_job_failed_is_told_from_the_second_time_on() {
 }
 
 /// The names of all kinds, in the order of the metrics.
-const NAMES: [&str; 13] = [
+const NAMES: [&str; 15] = [
     "storage",
     "rank",
     "health",
     "address",
     "job",
+    "renewal",
     "peer_down",
     "rejected",
     "stalled",
+    "leader_changes",
     "realtime",
     "quorum_margin",
     "config_differs",
@@ -233,9 +238,11 @@ const NAMES: [&str; 13] = [
 ];
 
 /// In the order in which they are told: kind, what it is about, and the words.
-const EACH_KIND: [&str; 14] = [
+const EACH_KIND: [&str; 16] = [
     "storage||no space",
     "stalled||the election thread missed its turn, so this node counts itself as failed",
+    "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that; the last time: leader b is \
+     silent",
     "realtime||a limit",
     "address||it means loopback",
     "peer_down|b|b is passed over in elections: heard, but cannot be dialed; the last dial: no route",
@@ -244,6 +251,8 @@ const EACH_KIND: [&str; 14] = [
     "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
     "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
      other can; `electd undrain` ends that",
+    "renewal|epoch 7|the job of epoch 7 was ended at 1970-01-01T00:00:01.000Z, as no renewal of the leadership came in \
+     time: this host, its disk or the network was slow",
     "certificate|its end|the certificate ends",
     "coroner||it has ended",
     "config_differs|b|b has other timings: failure 1s",

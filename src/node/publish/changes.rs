@@ -9,7 +9,7 @@ use std::time::Duration;
 use crate::core::membership::MemberList;
 use crate::core::settings::Settings;
 use crate::core::types::NodeId;
-use crate::core::{NodeStatus, Phase, Reason, Transition};
+use crate::core::{Cause, NodeStatus, Phase, Transition};
 use crate::node::status::ChangeStatus;
 
 /// How many of the latest changes of state are shown.
@@ -74,7 +74,7 @@ impl Noted {
             leader: change.leader.map(|id| members.name(id)),
             epoch: change.epoch.0,
             reason: reason::sentence(&change.reason, members),
-            cause: cause(&change.reason),
+            cause: Cause::from(&change.reason).name().to_owned(),
             hinders: change.reason.hinders(),
             silent_ms: u64::try_from(silent.as_millis()).unwrap_or(u64::MAX),
         }
@@ -87,23 +87,10 @@ pub fn halting_word(settings: &Settings, phase: Phase) -> Option<String> {
     halting.then(|| NodeStatus::from(phase).name().to_owned())
 }
 
-/// The name of a reason as one word, such as leader_dead.
-fn cause(reason: &Reason) -> String {
-    let name = format!("{reason:?}");
-    let name = name.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
-    let mut word = String::new();
-    for letter in name.chars() {
-        if letter.is_uppercase() && !word.is_empty() {
-            word.push('_');
-        }
-        word.extend(letter.to_lowercase());
-    }
-    word
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::Reason;
     use crate::core::types::Epoch;
     use crate::node::history::Tells;
     use crate::node::words::tests::{id, members};
@@ -118,6 +105,7 @@ mod tests {
             (Reason::SwitchedOver(member), "switched_over", Tells::Order),
             (Reason::Unhealthy, "unhealthy", Tells::Order),
             (Reason::Removed, "removed", Tells::Order),
+            (Reason::JobFailed, "job_failed", Tells::Order),
             (Reason::Stopped, "stopped", Tells::Order),
             (Reason::LeaderDead(member), "leader_dead", Tells::Fate),
             (Reason::LeaderCertified(member), "leader_certified", Tells::Fate),
@@ -134,7 +122,7 @@ mod tests {
             (Reason::Joined(member), "joined", Tells::Little),
             (Reason::Uninformed(vec![member]), "uninformed", Tells::Little),
         ] {
-            assert_eq!((cause(&reason).as_str(), Tells::by(word)), (word, tells));
+            assert_eq!((Cause::from(&reason).name(), Tells::by(word)), (word, tells));
         }
         assert_eq!(Tells::by("start"), Tells::Nothing);
     }

@@ -184,12 +184,18 @@ impl Snapshot {
     }
 
     /// For how long this node had not heard the leader that it named before this change, if that is longer than the
-    /// leader is silent between two heartbeats; or for how long this node itself had stood still.
+    /// leader is silent between two heartbeats; or for how long this node itself had stood still. Of a leader whose
+    /// connection has ended, and that another follows before this node knows why, nothing but that time is known.
     fn silent(&self, change: &Transition, core: &Core, now: Time) -> Duration {
         if let Reason::Stalled(time) = change.reason {
             return time;
         }
         let before = self.changes.leader().and_then(|leader| core.detector().get(leader));
+        let follows = change.leader.filter(|next| Some(*next) != self.changes.leader());
+        let is_gone = |leader: &Peer| leader.lines.inbound().is_none() || !leader.alive();
+        if follows.is_some() && before.is_some_and(is_gone) {
+            return before.and_then(Peer::heard).map(|heard| now.since(heard)).unwrap_or_default();
+        }
         let silent = before.and_then(|leader| Some(now.since(leader.heard()?))).unwrap_or_default();
         if silent > core.settings().timing.heartbeat * 2 { silent } else { Duration::ZERO }
     }

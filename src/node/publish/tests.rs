@@ -240,8 +240,8 @@ fn timings_are_taken_by_voters_alone_only_where_the_others_can_follow() {
     follow(&published);
     published.carry_on(|snapshot| snapshot.members[1].timing = Some(TIMING.nanos()));
     let longer = |times| Timing { lease: TIMING.lease * times, ..TIMING };
-    assert_eq!(published.may_take(&longer(16)), Ok(()));
-    let refused = published.may_take(&longer(17)).unwrap_err();
+    assert_eq!(published.check_timing(&longer(16)), Ok(()));
+    let refused = published.check_timing(&longer(17)).unwrap_err();
     assert_eq!(
         refused,
         "timing: lease 2.72s and the 160ms of node-2 are more than 16 times apart, so that one would not vote for \
@@ -251,17 +251,17 @@ fn timings_are_taken_by_voters_alone_only_where_the_others_can_follow() {
         let mut members = settings(2).members.iter().cloned().collect::<Vec<_>>();
         members[usize::from(!own)].role = Role::Observer;
         list(&published, MemberList::new(ListVersion::default(), members));
-        published.may_take(&longer(17))
+        published.check_timing(&longer(17))
     };
     assert_eq!((observes(true), observes(false)), (Ok(()), Ok(())), "one of them does not vote");
     follow(&published);
-    assert_eq!(published.may_take(&longer(17)), Ok(()), "its timings are not known");
+    assert_eq!(published.check_timing(&longer(17)), Ok(()), "its timings are not known");
     published.carry_on(|snapshot| snapshot.members[1].timing = Some(TIMING.nanos()));
     published.carry_on(|snapshot| snapshot.members[1].status = Liveness::Dead);
-    assert_eq!(published.may_take(&longer(17)), Ok(()), "it is gone");
+    assert_eq!(published.check_timing(&longer(17)), Ok(()), "it is gone");
     published.carry_on(|snapshot| snapshot.members[1].status = Liveness::Alive);
     published.settings.quorum = Quorum::None;
-    assert_eq!(published.may_take(&longer(17)), Ok(()), "nobody votes");
+    assert_eq!(published.check_timing(&longer(17)), Ok(()), "nobody votes");
 }
 
 #[test]

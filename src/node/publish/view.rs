@@ -14,7 +14,7 @@ use crate::core::message::Liveness;
 use crate::core::protocol::VERSION;
 use crate::core::settings::{RankKind, Settings, Timing};
 use crate::core::types::{NodeId, Pause, Role, Time};
-use crate::core::{Phase, Split};
+use crate::core::{Cause, Phase, Split};
 use crate::flight::document::Recording;
 use crate::node::clock;
 use crate::node::failures::Failure;
@@ -121,6 +121,7 @@ impl Published {
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
             last_leadership: watched.history.last().cloned(),
+            clock_ms: Some(clock::wall_clock_ms()),
             last_event: Some(measures.events.last().to_string()),
             ..Status::default() // what the lines below set
         };
@@ -137,7 +138,7 @@ impl Published {
             return Some(LeaderlessStatus {
                 since: clock::moment(clock::wall_clock_ms().saturating_sub(millis(since))),
                 lasts_ms: millis(since),
-                cause: "stalled".to_owned(),
+                cause: Cause::Stalled.name().to_owned(),
                 reason: "its election thread missed its turn".to_owned(),
             });
         }

@@ -15,7 +15,7 @@ pub(super) struct Steady {
 
 impl Steady {
     /// Takes the leader and epoch that this member knows now. Returns whether they have been the same for this long.
-    pub fn is_reached(&mut self, led: Option<(NodeId, u64)>, after: Duration, now: Time) -> bool {
+    pub fn observe(&mut self, led: Option<(NodeId, u64)>, after: Duration, now: Time) -> bool {
         let Some(led) = led else {
             self.of = None;
             return false;
@@ -39,7 +39,7 @@ mod tests {
         let mut steady = Steady::default();
         let mut look = |epoch: Option<u64>, ms: u64| {
             let led = epoch.map(|epoch| (NodeId(Uuid::from_u128(1)), epoch));
-            steady.is_reached(led, Duration::from_millis(100), Time(ms * 1_000_000))
+            steady.observe(led, Duration::from_millis(100), Time(ms * 1_000_000))
         };
         assert!(!look(Some(7), 0) && !look(Some(7), 99) && look(Some(7), 100));
         assert!(!look(Some(8), 101) && !look(None, 150) && !look(Some(8), 201));

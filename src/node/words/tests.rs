@@ -95,11 +95,7 @@ fn a_rejected_hello_is_told_with_what_differs_and_what_to_do() {
     let [ours, theirs] = ["x", "y"].map(str::to_owned);
     let (key, address) = ("preempt".to_owned(), "10.0.0.2:40000".to_owned());
     let lost = |known| Rejection::StateLost { id: id(2), known, told: Incarnation(3) };
-    let limit = Rejection::Disagreement {
-        key: "round".to_owned(),
-        ours: "at most 7".to_owned(),
-        theirs: "9".to_owned(),
-    };
+    let limit = Rejection::Beyond { key: "round".to_owned(), most: 7, told: 9 };
     let rejections = [
         Rejection::Protocol { ours: 7, theirs: 5 },
         Rejection::Cluster { ours: ours.clone(), theirs: theirs.clone() },

@@ -103,7 +103,7 @@ impl Recording {
     /// # Errors
     /// If it is not what this version writes, or not all of it.
     pub fn read(text: &[u8]) -> Result<Recording, NoRecording> {
-        is_whole(text)?;
+        check_whole(text)?;
         let text = std::str::from_utf8(text).map_err(|_| NoRecording::Other)?;
         let text = plain_json(text);
         #[derive(Deserialize)]
@@ -142,15 +142,15 @@ impl Recording {
 /// Checks the checksum of a recording.
 ///
 /// ```
-/// use electd_record::flight::document::{NoRecording, is_whole};
+/// use electd_record::flight::document::{NoRecording, check_whole};
 ///
-/// assert_eq!(is_whole(br#"{"crc32":"00000000","node":"a"}"#), Err(NoRecording::Damaged));
-/// assert_eq!(is_whole(br#"{"node":"a"}"#), Err(NoRecording::EventsAlone));
+/// assert_eq!(check_whole(br#"{"crc32":"00000000","node":"a"}"#), Err(NoRecording::Damaged));
+/// assert_eq!(check_whole(br#"{"node":"a"}"#), Err(NoRecording::EventsAlone));
 /// ```
 ///
 /// # Errors
 /// If it has none, or that of another text.
-pub fn is_whole(text: &[u8]) -> Result<(), NoRecording> {
+pub fn check_whole(text: &[u8]) -> Result<(), NoRecording> {
     let text = text.trim_ascii_end();
     let Some(content) = text.strip_prefix(HEAD.as_bytes()) else {
         let record = serde_json::from_slice::<Record>(text);
@@ -183,7 +183,7 @@ mod tests {
         for number in 0..200 {
             let record = Record { node: format!("node-{number}"), ..Record::default() };
             let file = Recording::new::<Vec<u8>>(record, &[]).written();
-            assert_eq!(is_whole(file.as_bytes()), Ok(()), "{file}");
+            assert_eq!(check_whole(file.as_bytes()), Ok(()), "{file}");
         }
     }
 

@@ -65,17 +65,18 @@ pub fn sentence(reason: &Reason, members: &MemberList) -> String {
         Reason::Isolated => "no majority of the voters answers".into(),
         Reason::Uninformed(unmet) => format!(
             "its store is empty and it has not met {}: a first start needs every voter to meet every \
-             other once, or --bootstrap on a majority",
+             other once",
             names(unmet)
         ),
         Reason::VotersUninformed(voters) => format!(
             "{} vote for nobody, as their stores are empty and each has not met all other voters: a first \
-             start needs that once, or --bootstrap on a majority",
+             start needs that once",
             names(voters)
         ),
         Reason::LeaseEnded => "no majority acknowledged it in time".into(),
         Reason::Reclaimed => "the voters know a greater epoch".into(),
         Reason::Stopped => "stopping".into(),
+        Reason::JobFailed => "its job failed".into(),
         Reason::Removed => "removed from the cluster".into(),
     }
 }
@@ -146,6 +147,7 @@ mod tests {
             (Reason::Overtaken, "a greater epoch overtook this election"),
             (Reason::DiskLags, "its own disk does not write, so it withdraws"),
             (Reason::Resigned, "resigned"),
+            (Reason::JobFailed, "its job failed"),
             (Reason::Drained, "drained by an operator"),
             (Reason::Unhealthy, "its health check fails"),
             (Reason::MajorityAgrees, "a majority of the voters would vote for it"),
@@ -167,12 +169,12 @@ mod tests {
             (
                 Reason::Uninformed(vec![c, c]),
                 "its store is empty and it has not met c, c: a first start needs every voter to meet every other \
-                 once, or --bootstrap on a majority",
+                 once",
             ),
             (
                 Reason::VotersUninformed(vec![c, c]),
                 "c, c vote for nobody, as their stores are empty and each has not met all other voters: a first start \
-                 needs that once, or --bootstrap on a majority",
+                 needs that once",
             ),
         ]
     }

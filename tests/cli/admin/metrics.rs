@@ -51,6 +51,7 @@ fn a_node_is_shown_in_figures() {
         "electd_problems{kind=\"storage\"} 1",
         "electd_problems{kind=\"peer_down\"} 0",
         "electd_dropped_total{queue=\"events\"} 0",
+        "electd_late_renewals_total 0",
         "electd_stalls_total 0",
         "electd_exec_running 0",
         "electd_peer_rtt_seconds{peer=\"node-2\"} 0.0005",

@@ -77,7 +77,10 @@ enum Fault {
 }
 
 /// The log line of a node whose job ended because its leadership did.
-const ENDED_WITH_LEADERSHIP: &str = "the job has ended, since the leadership does";
+const ENDED_WITH_LEADERSHIP: [&str; 2] = [
+    "the job has ended, since the leadership does",
+    "the job was ended, since no renewal of the leadership came in time",
+];
 
 /// Three nodes that run a command while they lead.
 struct Jobs {
@@ -130,7 +133,10 @@ impl Jobs {
         let number = self.number(&leader.node);
         let node = self.cluster.node(number);
         let begin = Instant::now();
-        let ends_of_jobs = || node.log().matches(ENDED_WITH_LEADERSHIP).count();
+        let ends_of_jobs = || {
+            let log = node.log();
+            ENDED_WITH_LEADERSHIP.iter().map(|words| log.matches(words).count()).sum::<usize>()
+        };
         let ended_before = ends_of_jobs();
         let mut struck = self.strike(fault, number).unwrap_or(false);
         let next = eventually("a command begins to run", || {

@@ -34,7 +34,7 @@ pub(in crate::core) trait Election {
 
     /// Whether this member may follow a leader that announced itself and need not hand over to it. Otherwise the
     /// algorithm does what is needed instead.
-    fn may_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {
+    fn try_follow(&mut self, _cx: &mut Context, _view: View, _leader: NodeId) -> bool {
         true
     }
 

@@ -94,12 +94,12 @@ impl Lines {
     }
 
     /// This member starts anew, and discovers the peer like all others.
-    pub(in crate::core) fn is_looked_for(&mut self) {
+    pub(in crate::core) fn end_look(&mut self) {
         self.unreachable = false;
     }
 
     /// The peer was silent, like a dead one: it has `failure` to be reached once it is heard again.
-    pub(in crate::core) fn was_silent(&mut self) {
+    pub(in crate::core) fn forget_age(&mut self) {
         self.one_way_since = None;
     }
 

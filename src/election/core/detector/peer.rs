@@ -299,12 +299,12 @@ impl Peer {
     }
 
     /// This member, as leader, gave up its epoch for this peer, which does not lead.
-    pub(in crate::core) fn does_not_succeed(&mut self, unit: Duration, now: Time) {
+    pub(in crate::core) fn note_no_success(&mut self, unit: Duration, now: Time) {
         self.failings.declined.again(unit, now);
     }
 
     /// It was to lead, or to continue its election, and did not. Returns whether it is passed over from now on.
-    pub(in crate::core) fn does_not_lead(&mut self, unit: Duration, now: Time) -> bool {
+    pub(in crate::core) fn note_no_leadership(&mut self, unit: Duration, now: Time) -> bool {
         self.failings.passed.again(unit, now);
         self.failings.passed.times() == Peer::TWICE
     }
@@ -337,13 +337,13 @@ impl Peer {
 
     /// Passes this peer over if nothing could be sent to it for `limit` although it was heard; its silences may last
     /// up to `rarest`. Returns when to look again; none if only its next message can change that.
-    pub(super) fn is_unreachable_by(
+    pub(super) fn judge_unreachable(
         &mut self,
         (limit, rarest): (Duration, Duration),
         now: Time,
     ) -> Option<Time> {
         if !self.heard_within(rarest, now) {
-            self.lines.was_silent();
+            self.lines.forget_age();
             return None;
         }
         let heard = self.heard_within(limit, now);

@@ -169,7 +169,7 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
         ),
         false if known => {}
         false => {
-            if turn.algorithm.may_follow(&mut turn.cx, view, leader.id) {
+            if turn.algorithm.try_follow(&mut turn.cx, view, leader.id) {
                 follow(&mut turn.cx, view, leader.id);
             }
         }

@@ -46,7 +46,7 @@ pub fn is_ending(state: &State) -> bool {
     match state.endings.job.ending() {
         None => false,
         Some(Ending::Stop(_)) => true,
-        Some(Ending::Resign(_) | Ending::Unfit) => succeeds(),
+        Some(Ending::Resign(_) | Ending::JobFailed | Ending::Unfit) => succeeds(),
         Some(Ending::Preempted(by)) => may_hand_over_to(state, *by),
         Some(Ending::SwitchedOver(_)) => state.course.switchover().is_some(),
     }
@@ -60,6 +60,7 @@ fn end_leadership(turn: &mut Turn<'_>, ending: Option<Ending>) {
         Some(Ending::Resign(to)) if leads => {
             _ = handover::resign(turn, to).or_else(|_| handover::resign(turn, None))
         }
+        Some(Ending::JobFailed) if leads => handover::leave_failed_job(turn),
         Some(Ending::Unfit) if leads => handover::hand_over_if_unfit(turn),
         Some(Ending::Preempted(by)) if leads && may_hand_over_to(turn.cx.state, by) => {
             handover::hand_over(turn, Some(by), Reason::Preempted(by));

@@ -199,11 +199,24 @@ pub fn resign(turn: &mut Turn<'_>, to: Option<NodeId>) -> Result<Done, Refusal> 
         return Err(Refusal::Outranked { to: successor, by: best });
     }
     let epoch = state.view().epoch;
-    if !release::waits_for_job(&mut turn.cx, Ending::Resign(to)) {
-        turn.cx.state.eligibility.resign();
-        hand_over(turn, Some(successor), Reason::Resigned);
-    }
+    resign_for(turn, Ending::Resign(to), successor, Reason::Resigned);
     Ok(Done::Resigned { epoch, successor: Some(successor) })
+}
+
+/// The job of this leader failed: it hands over, if any member could succeed it.
+pub fn leave_failed_job(turn: &mut Turn<'_>) {
+    let state = &turn.cx.state;
+    let successor = state.best_other().filter(|best| state.leads() && state.could_lead(*best));
+    if let Some(successor) = successor {
+        resign_for(turn, Ending::JobFailed, successor, Reason::JobFailed);
+    }
+}
+
+fn resign_for(turn: &mut Turn<'_>, ending: Ending, successor: NodeId, reason: Reason) {
+    if !release::waits_for_job(&mut turn.cx, ending) {
+        turn.cx.state.eligibility.resign();
+        hand_over(turn, Some(successor), reason);
+    }
 }
 
 /// The process is about to end: hands over if it leads. Returns whether that is done; if a job has to end first,

@@ -53,6 +53,24 @@ fn scene(kind: &str) -> Scene {
     Scene { guard, electd, child }
 }
 
+#[test]
+fn a_guard_knows_how_its_command_ended() {
+    let mut guard = scene("leased").guard;
+    assert_eq!(guard.means(), None, "without a command nothing is ended");
+    let process = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
+    guard.command = Some(Running { pid: getpid(), process, mark: Mark::of_nobody() });
+    assert_eq!(guard.means(), Some(Means::Kill), "it is killed now");
+    guard.termed = Some(now());
+    assert_eq!(guard.means(), Some(Means::Kill), "TERM was not enough");
+    guard.ended = Some(0);
+    assert_eq!(guard.means(), Some(Means::Term));
+    guard.termed = None;
+    assert_eq!(guard.means(), None, "it ended by itself");
+    for means in [Means::Term, Means::Kill] {
+        assert_eq!(Means::of(means.byte()), Some(means));
+    }
+}
+
 /// As electd does by its end. A program that another test starts now has a copy of the stream until its exec.
 fn close(electd: &UnixStream) {
     electd.shutdown(Shutdown::Both).unwrap();
@@ -191,7 +209,7 @@ fn a_guard_does_not_wake_for_what_has_been_done() {
         scene.guard.own.set(past).unwrap();
         scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap();
         let scene = woken(scene, None, true);
-        assert!(scene.guard.kill.is_due().unwrap());
+        assert!(scene.guard.kill.check_due().unwrap());
         let due = now() + Duration::from_millis(5);
         woken(scene, Some(due), false);
         assert!(due <= now());
@@ -208,7 +226,7 @@ fn a_guard_wakes_in_time_to_tend_its_addresses() {
         let scene = woken(scene, due, false);
         assert!(scene.guard.own.left().unwrap() <= Duration::from_millis(200));
         scene.guard.wait(Some(Time(1)), false).unwrap();
-        assert!(scene.guard.own.is_due().unwrap(), "whichever comes first");
+        assert!(scene.guard.own.check_due().unwrap(), "whichever comes first");
         assert!(scene.guard.addresses.is_some_and(Held::end));
     }
 }
@@ -224,7 +242,7 @@ fn a_guard_tends_its_addresses_while_its_node_leads() {
     let own = Alarm::of(guard.own.as_fd().try_clone_to_owned().unwrap());
     guard.addresses = Some(Held::overdue());
     let serves = thread::spawn(move || (guard.serve().unwrap(), guard));
-    within(SECONDS(60), "they are due later", || !own.is_due().unwrap());
+    within(SECONDS(60), "they are due later", || !own.check_due().unwrap());
     electd.write_all(&Order::End { kill: Time(u64::MAX) }.bytes()).unwrap();
     let (forced, mut guard) = serves.join().unwrap();
     assert!(!forced && guard.addresses.take().is_some_and(Held::end));
@@ -233,9 +251,9 @@ fn a_guard_tends_its_addresses_while_its_node_leads() {
 #[test]
 fn a_guard_sees_that_electd_has_ended_whatever_it_said_before() {
     let (near, mut far) = UnixStream::pair().unwrap();
-    assert!(!is_closed(&near).unwrap());
+    assert!(!check_closed(&near).unwrap());
     far.write_all(&[0]).unwrap();
-    assert!(!is_closed(&near).unwrap(), "it has said something");
+    assert!(!check_closed(&near).unwrap(), "it has said something");
     close(&far);
-    assert!(is_closed(&near).unwrap());
+    assert!(check_closed(&near).unwrap());
 }

@@ -40,7 +40,10 @@ fn refused(change: impl FnOnce(&mut Hello)) -> Option<String> {
     let before = p3.core.clone();
     let out = hello(&mut p3, change);
     let key = out.iter().find_map(|output| match output {
-        Output::Reject { reason: Rejection::Disagreement { key, .. }, .. } => Some(key.clone()),
+        Output::Reject {
+            reason: Rejection::Disagreement { key, .. } | Rejection::Beyond { key, .. },
+            ..
+        } => Some(key.clone()),
         _ => None,
     });
     assert!(key.is_none() || p3.core == before, "it left a trace: {out:?}");

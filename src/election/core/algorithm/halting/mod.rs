@@ -192,7 +192,7 @@ impl Election for Halting {
     }
 
     /// Only READY makes a follower. A member that finds a leader otherwise waits to be taken in.
-    fn may_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
+    fn try_follow(&mut self, cx: &mut Context, view: View, leader: NodeId) -> bool {
         let obeys = cx.state.phase() == Phase::Reorganizing && self.obeys(leader, view.epoch);
         let ready = obeys && self.ready == view.epoch;
         if !ready {
