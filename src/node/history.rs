@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, Tells};
 
-use super::changed::ChangeStatus;
 use super::leaderless::Leaderless;
+use super::status::ChangeStatus;
 
 pub(super) use file::{Keeper, load};
 
