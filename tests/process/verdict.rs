@@ -61,7 +61,7 @@ fn a_node_that_is_cut_off_says_so_first_and_is_one_problem_for_the_others() {
             (&["status", "--node", "node-1"], "verdict     CUT OFF: "),
             (&["why", "--node", "node-1"], "CUT OFF: "),
         ] {
-            let command = command(&cluster, args);
+            let mut command = command(&cluster, args);
             let output = cluster.node(1).at_home(|| command.finished());
             let text = String::from_utf8_lossy(&output.stdout).into_owned();
             let begin =
