@@ -30,9 +30,9 @@ pub struct Entry {
     pub leaderless_ms: u64,
 }
 
-#[cfg(any(test, feature = "samples"))]
 impl Entry {
     /// That a leads in this epoch from now on.
+    #[doc(hidden)]
     #[must_use]
     pub fn of_a(epoch: u64) -> Entry {
         Entry {

@@ -14,7 +14,7 @@ pub mod leaderless;
 pub mod majority;
 pub mod orders;
 pub mod problem;
-#[cfg(any(test, feature = "samples"))]
+#[doc(hidden)]
 pub mod samples;
 pub mod status;
 pub mod unable;

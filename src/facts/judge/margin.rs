@@ -9,7 +9,7 @@ use super::super::status::{MemberStatus, Status};
 use super::super::words::and;
 
 /// How many more failures are tolerated.
-pub(super) struct Margin {
+pub(super) struct Spare {
     pub tolerated: u64,
     /// How many it would be if all members were well.
     pub at_most: u64,
@@ -51,14 +51,14 @@ fn silenced<'a>((_, hindrances): &'a Hindered) -> Option<&'a Hindrance> {
     hindrances.iter().find(|it| it.silences())
 }
 
-pub(super) fn of(asked: &[Asked]) -> Margin {
+pub(super) fn of(asked: &[Asked]) -> Spare {
     let known = answers(asked).filter(|one| one.leader.is_some() && !one.is_cut_off());
     let told = known
         .map(|one| (!one.leads(), one.failures_tolerated, one.failures_tolerated_at_most))
         .min();
     let (_, told, at_most) = told.unwrap_or_default();
     let leader = best(answers(asked)).filter(|best| best.named_leader().is_some());
-    let Some(best) = leader else { return Margin { tolerated: told, at_most, unable: vec![] } };
+    let Some(best) = leader else { return Spare { tolerated: told, at_most, unable: vec![] } };
     let members = members(best, asked);
     let is_heard = |it: &&Hindered| it.0.is_alive() && silenced(it).is_some();
     let unable: Vec<&Hindered> =
@@ -74,7 +74,7 @@ pub(super) fn of(asked: &[Asked]) -> Margin {
         silenced(it).filter(|why| !told_so_far(why)).map(|why| why.words(&it.0.name))
     };
     let tolerated = if unable.is_empty() { told } else { told.min(seen) };
-    Margin { tolerated, at_most, unable: unable.iter().filter_map(sentence).collect() }
+    Spare { tolerated, at_most, unable: unable.iter().filter_map(sentence).collect() }
 }
 
 /// The view of the cluster: that of the leader, or of who follows it; without one, of the node that hears most.
