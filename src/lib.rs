@@ -40,6 +40,7 @@
 //! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Six rooms are
 //! in crates of their own, and shown here under their names: [`core`], [`limits`] (what input from outside may be) and
 //! `wire` (frames and JSON) are `electd-election`; [`trace`] and [`flight`] are `electd-record`; [`sim`] is `electd-model`.
+//! `electd-facts` is the status of a node, and the one verdict on a cluster.
 //!
 //! Around them: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's
 //! death), [`store`] (durable state), [`rank`] (samples of an attribute, the health check), `realtime` (how the kernel

@@ -110,7 +110,7 @@ impl Asked<'_> {
         let is_socket = control::of_address(self.address).is_some();
         let reason = match error.kind() {
             ErrorKind::ConnectionRefused | ErrorKind::NotFound => {
-                "connection refused, so no node runs there".to_owned()
+                "connection refused, so nobody answers HTTP there".to_owned()
             }
             ErrorKind::PermissionDenied => format!("this user may not open it: {WHO_MAY}"),
             ErrorKind::WouldBlock | ErrorKind::TimedOut if is_socket => self.silence.to_owned(),
@@ -180,7 +180,7 @@ mod tests {
     #[test]
     fn why_a_node_gives_no_answer_is_told_by_where_it_was_asked_and_how_far_that_came() {
         let (admin, socket) = ("h:7201", "unix:/s");
-        let refused = "connection refused, so no node runs there";
+        let refused = "connection refused, so nobody answers HTTP there";
         let hung_up =
             "the connection was closed; is it the `address` of a member? give its `admin`";
         let closed = "the node closed the connection";

@@ -18,6 +18,7 @@ use super::places::{Place, Purpose};
 use super::response::{Delivery, Response};
 use super::stream::{self, Stream};
 use super::talk::{Over, Talk};
+use super::verdict;
 
 /// A client's connection.
 struct Connection<'a, H> {
@@ -83,6 +84,7 @@ impl<H: Handle> Connection<'_, H> {
             Answer::Command(command) => self.carry_out(command),
             Answer::Peer(name) => self.ask_peer(&name),
             Answer::Election(asked) => self.find_election(asked),
+            Answer::Verdict => self.find_verdict(),
             Answer::Attach => return Ok(Some(End::Attach)),
             Answer::Stream(stream) if self.talk.line.place().begin(Purpose::Stream) => {
                 return self.stream(stream).map(|()| Some(End::Over(Over::Answered)));
@@ -123,6 +125,17 @@ impl<H: Handle> Connection<'_, H> {
         }
         let (node, security) = (self.shared.handle(), self.shared.security());
         let response = self.shared.elections().answer(asked, node, &security);
+        self.talk.line.place().end();
+        response
+    }
+
+    /// How the cluster is, as its members answer.
+    fn find_verdict(&self) -> Response {
+        if !self.talk.line.place().begin(Purpose::Election) {
+            return verdict::too_many();
+        }
+        let (node, security) = (self.shared.handle(), self.shared.security());
+        let response = self.shared.verdicts().answer(node, &security);
         self.talk.line.place().end();
         response
     }

@@ -17,6 +17,7 @@ use super::request::Request;
 use super::response::Response;
 use super::routes::Route;
 use super::stream::{self, Stream};
+use super::verdict::{self, Verdicts};
 
 /// What all connections share.
 pub struct Shared<H> {
@@ -24,6 +25,7 @@ pub struct Shared<H> {
     access: Access,
     places: Arc<Places>,
     elections: Elections,
+    verdicts: Verdicts,
 }
 
 impl<H: Handle> Shared<H> {
@@ -32,7 +34,8 @@ impl<H: Handle> Shared<H> {
         let places = Arc::<Places>::default();
         let waiting = places.clone();
         handle.events().on_news(move || waiting.tell_news());
-        Shared { handle, access, places, elections: Elections::default() }
+        let (elections, verdicts) = (Elections::default(), Verdicts::default());
+        Shared { handle, access, places, elections, verdicts }
     }
 
     /// The node.
@@ -48,6 +51,11 @@ impl<H: Handle> Shared<H> {
     /// The elections that clients ask for.
     pub fn elections(&self) -> &Elections {
         &self.elections
+    }
+
+    /// The verdicts that clients ask for.
+    pub fn verdicts(&self) -> &Verdicts {
+        &self.verdicts
     }
 
     /// Whether a request is for this node, as its Host says.
@@ -83,6 +91,8 @@ pub enum Answer {
     Peer(String),
     /// With an election, for which other members are asked.
     Election(elections::Asked),
+    /// With the verdict on the cluster, for which other members are asked.
+    Verdict,
     /// The connection is given away: a process attaches itself to the node.
     Attach,
 }
@@ -121,6 +131,7 @@ pub fn answer<H: Handle>(
         None if request.path == "/events" && request.method == "GET" => {
             events(request, shared).map_or_else(Answer::Now, Answer::Stream)
         }
+        None if request.path == verdict::PATH && request.method == "GET" => Answer::Verdict,
         None => {
             let peer = peers::asked(&request.path).filter(|_| request.method == "GET");
             let peer = peer.map(|name| Answer::Peer(name.to_owned()));

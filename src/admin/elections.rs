@@ -5,7 +5,6 @@
 //! than one; and each member's share is bounded, so that a member that lies costs no more than an honest one.
 
 use std::sync::Arc;
-use std::thread;
 use std::time::Instant;
 
 use log::debug;
@@ -127,32 +126,17 @@ fn ask<H: Handle>(which: Which, node: &H, security: &Security) -> Option<Electio
     Some(Election::new(merged, &own.cluster, began))
 }
 
-/// Asks the other members, some at a time, and first those that this node takes to be alive.
+/// Asks the other members.
 fn ask_others(own: &Status, security: &Security) -> Vec<TimedRecord> {
-    let until = Instant::now() + limits::GATHERING;
-    let mut others: Vec<_> =
-        own.members.iter().filter(|member| member.name != own.node.name).collect();
-    others.sort_by_key(|member| member.status == "alive"); // the last comes first
-    let (open, answers) = (Mutex::new(others), Mutex::new(Vec::new()));
-    let next = || open.lock().pop().filter(|_| Instant::now() < until);
-    let work = || {
-        while let Some(member) = next() {
-            match record_of(member, own, security) {
-                Ok(record) => answers.lock().push(record),
-                Err(why) => debug!("{} tells nothing of its elections: {why}", member.name),
-            }
-        }
-    };
-    thread::scope(|scope| {
-        for _ in 0..limits::ASKED_AT_ONCE.min(own.members.len()) {
-            let builder =
-                thread::Builder::new().name("admin-ask".to_owned()).stack_size(limits::STACK);
-            if builder.spawn_scoped(scope, work).is_err() {
-                break; // fewer do, and without any this node tells what it knows
-            }
+    let others = own.members.iter().filter(|member| member.name != own.node.name).collect();
+    let told = peers::ask_all(others, |member| match record_of(member, own, security) {
+        Ok(record) => Some(record),
+        Err(why) => {
+            debug!("{} tells nothing of its elections: {why}", member.name);
+            None
         }
     });
-    let mut answers = answers.into_inner();
+    let mut answers: Vec<TimedRecord> = told.into_iter().flatten().collect();
     answers.sort_by(|a: &TimedRecord, b| a.record.node.cmp(&b.record.node)); // one order, whoever answers first
     answers
 }

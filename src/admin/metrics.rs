@@ -65,7 +65,7 @@ fn plain(page: &str) -> String {
 
 /// The state of the node.
 fn state(registry: &mut Registry, status: &Status) {
-    let leads = status.state == "leading" && !status.stalled;
+    let leads = status.leads();
     let has_leader = status.leader.is_some() && !status.stalled;
     let mut gauge = |name: &str, help: &str, value: u64| {
         registry.register(name, help, ConstGauge::new(value));
@@ -114,7 +114,7 @@ fn members(registry: &mut Registry, status: &Status) {
     let up = Family::<Labels, Gauge>::default();
     for member in status.members.iter().filter(|member| member.id != status.node.id) {
         let labels = vec![("peer", member.name.clone())];
-        up.get_or_create(&labels).set((member.status == "alive").into());
+        up.get_or_create(&labels).set(member.is_alive().into());
     }
     registry.register("electd_peer_up", "Whether another member answers", up);
     let times = Family::<Labels, Gauge<f64, AtomicU64>>::default();

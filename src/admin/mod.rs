@@ -20,6 +20,7 @@
 //! | `views` | what a node shows |
 //! | `page` | `GET /`: a page for people, which asks the other paths |
 //! | `peers` | `GET /peers/NAME/status`: what another member shows |
+//! | `verdict` | `GET /verdict`: the verdict on the cluster, by the answers of all members |
 //! | `elections` | `GET /elections/last`: an election, merged from what all members recorded |
 //! | `guard` | which clients may give commands |
 //! | `host` | the names by which a server is asked, and the pages that ask |
@@ -62,6 +63,7 @@ mod serving;
 mod site;
 mod stream;
 mod talk;
+mod verdict;
 mod views;
 
 pub use crate::net::listen;
@@ -84,7 +86,7 @@ mod limits {
     pub const COMMANDS: usize = 16;
     /// Of these, the questions that the node asks other members at the same time. None of their connections is ended.
     pub const PEERS: usize = 8;
-    /// Of these, the questions for elections, of which one at a time is found. None of their connections is ended.
+    /// Of these, the questions for elections and verdicts, of which one at a time is found. None of their connections is ended.
     pub const ELECTIONS: usize = 16;
     /// The members that are asked for an election at the same time.
     pub const ASKED_AT_ONCE: usize = 8;

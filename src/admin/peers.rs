@@ -1,6 +1,9 @@
 //! `GET /peers/NAME/status`: what another member shows, so that a browser needs the address of one node alone.
 
-use std::time::Duration;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use parking_lot::Mutex;
 
 use crate::limits::is_name;
 use crate::node::handle::Handle;
@@ -53,6 +56,35 @@ pub fn status<H: Handle>(name: &str, handle: &H, security: &Security) -> Respons
         }
         Err(error) => Response::error(502, error.to_string()),
     }
+}
+
+/// Asks these members, some at a time, and first those that this node takes to be alive. Those that were not asked in time
+/// have no answer.
+pub(super) fn ask_all<T: Send>(
+    mut members: Vec<&MemberStatus>,
+    ask: impl Fn(&MemberStatus) -> T + Sync,
+) -> Vec<T> {
+    let until = Instant::now() + limits::GATHERING;
+    let count = members.len();
+    members.sort_by_key(|member| member.is_alive()); // the last comes first
+    let (open, answers) = (Mutex::new(members), Mutex::new(Vec::new()));
+    let next = || open.lock().pop().filter(|_| Instant::now() < until);
+    let work = || {
+        while let Some(member) = next() {
+            let answer = ask(member);
+            answers.lock().push(answer);
+        }
+    };
+    thread::scope(|scope| {
+        for _ in 0..limits::ASKED_AT_ONCE.min(count) {
+            let builder =
+                thread::Builder::new().name("admin-ask".to_owned()).stack_size(limits::STACK);
+            if builder.spawn_scoped(scope, work).is_err() {
+                break; // fewer do, and without any this node tells what it knows
+            }
+        }
+    });
+    answers.into_inner()
 }
 
 /// A client of this member, which waits for this long if not as usual; it speaks HTTPS where this node serves that.

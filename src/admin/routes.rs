@@ -13,7 +13,7 @@ use crate::node::handle::{Command, Handle};
 use super::order::how_long;
 use super::request::Request;
 use super::response::Response;
-use super::{elections, metrics, page, peers, views};
+use super::{elections, metrics, page, peers, verdict, views};
 
 /// A path, and what a client can do there.
 pub struct Route<H> {
@@ -52,6 +52,7 @@ impl<H: Handle> Route<H> {
         Route::shown("/events", |_, _| Response::of("text/event-stream", Vec::new())),
         Route::shown("/history", |node, _| views::history(node)),
         Route::shown(ANY_PEER, |_, _| Response::of("application/json", Vec::new())),
+        Route::shown(verdict::PATH, |_, _| Response::of("application/json", Vec::new())),
         Route::shown("/trace", views::trace),
         Route::shown("/flight", |node, _| views::flight(node)),
         Route::shown("/metrics", metrics::answer),

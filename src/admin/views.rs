@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use crate::core::Phase;
 use crate::node::handle::Handle;
 use crate::node::history::History;
 use crate::node::problems::ProblemKind;
@@ -17,12 +18,12 @@ pub fn status<H: Handle>(handle: &H) -> Response {
 
 /// Whether the node leads.
 pub fn leader<H: Handle>(handle: &H) -> Response {
-    judged(handle, |status| status.state == "leading" && !status.stalled)
+    judged(handle, Status::leads)
 }
 
 /// Whether the node follows a leader.
 pub fn follower<H: Handle>(handle: &H) -> Response {
-    judged(handle, |status| status.state == "following" && knows_leader(status))
+    judged(handle, |status| status.phase() == Some(Phase::Following) && knows_leader(status))
 }
 
 /// Whether the node knows the leader, and could vote or lead.

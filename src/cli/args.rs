@@ -46,6 +46,18 @@ impl ConfigArgs {
         self.node.clone().or_else(|| variable("ELECTD_NODE"))
     }
 
+    /// The text, whose commands name the file that this command line names.
+    pub fn hints(&self, text: &str) -> String {
+        let Some(file) = &self.config else { return text.to_owned() };
+        let mut parts = text.split("`electd ");
+        let mut told = parts.next().unwrap_or_default().to_owned();
+        for part in parts {
+            let (command, rest) = part.split_at(part.find([' ', '`']).unwrap_or(part.len()));
+            told += &format!("`electd {command} --config {}{rest}", file.display());
+        }
+        told
+    }
+
     /// Whether a flag names the cluster, or the flag or the environment names the member.
     pub fn says_whom(&self) -> bool {
         self.config.is_some() || self.node().is_some()

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver};
+use electd_facts::asked::{self, Silence, rivals};
+use electd_facts::judge::{Judgement, judge};
 
 use crate::admin::client::{Client, ClientError, Recipient};
 use crate::config::{Config, node_name};
@@ -83,6 +85,11 @@ impl NodeArgs {
         Ok(Targets { nodes, one: true, config: Some(config), timeout, trust })
     }
 
+    /// The text, whose commands name the file that this command line names.
+    pub fn hints(&self, text: &str) -> String {
+        self.config.hints(text)
+    }
+
     /// The node at this address. The certificates for HTTPS come from the configuration.
     fn at(&self, address: String) -> Result<Targets, CliError> {
         let secured = address.starts_with("https://");
@@ -134,6 +141,7 @@ impl Targets {
         collect(&added, client, &mut asked, &enough);
         let place = |asked: &Asked| added.iter().position(|node| *node == asked.target);
         asked[known..].sort_by_key(place);
+        ask_rivals_again(&mut asked, client);
         asked
     }
 
@@ -177,6 +185,17 @@ fn collect(
         if enough(asked) {
             return;
         }
+    }
+}
+
+/// Asks those that lead beside each other once more: one of them may have handed over to the other meanwhile.
+fn ask_rivals_again(asked: &mut [Asked], client: &Client) {
+    let answers: Vec<Option<&Status>> = asked.iter().map(|it| it.answer.as_ref().ok()).collect();
+    let rivals = rivals(&answers);
+    let nodes: Vec<Target> = rivals.iter().map(|at| asked[*at].target.clone()).collect();
+    for again in ask_all(&nodes, client).iter().take(nodes.len()) {
+        let place = asked.iter_mut().find(|known| known.target == again.target);
+        place.into_iter().for_each(|known| known.answer.clone_from(&again.answer));
     }
 }
 
@@ -244,18 +263,31 @@ impl Asked {
 
 /// Whether this node leads. A stalled node may have been replaced without knowing it.
 pub fn leads(status: &Status) -> bool {
-    status.state == "leading" && !status.stalled
+    status.leads()
 }
 
 /// The leader that a node names, unless the node is stalled.
 pub fn leader_of(status: &Status) -> Option<&LeaderStatus> {
-    status.leader.as_ref().filter(|_| !status.stalled)
+    status.named_leader()
 }
 
-/// Of all leaders named, the one with the greatest epoch: the nodes that name another have not heard of it yet.
+/// Of all leaders named, the one that counts.
 pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
-    let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    statuses.filter_map(leader_of).max_by_key(|leader| leader.epoch)
+    asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))
+}
+
+/// The verdict on the cluster by these answers.
+pub fn judged(asked: &[Asked]) -> Judgement {
+    let silence = |error: &ClientError| match error {
+        ClientError::NotServed => Silence::NotServed,
+        ClientError::Other(sentence) => Silence::Other(sentence.clone()),
+        error => Silence::None(error.to_string()),
+    };
+    let told = asked.iter().map(|asked| asked::Asked {
+        name: asked.name(),
+        answer: asked.answer.as_ref().map_err(silence),
+    });
+    judge(&told.collect::<Vec<_>>())
 }
 
 #[cfg(test)]

@@ -3,13 +3,12 @@
 use std::fmt::Write;
 
 use clap::Args;
-use serde_json::{Value, json};
+use electd_facts::judge::{Judgement, Verdict};
 
 use super::args::{Output, OutputArgs};
-use super::ask::NodeArgs;
+use super::ask::{NodeArgs, judged};
 use super::error::CliError;
 use super::exit::Exit;
-use super::judge::{Judgement, Trouble, Verdict, judge};
 use super::print;
 
 /// Show in one line how the cluster is, for a monitoring system.
@@ -20,7 +19,8 @@ use super::print;
 /// have resigned, which by themselves change no exit code. Figures for graphs follow a bar.
 ///
 /// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong, or no further failure is tolerated although
-/// the whole cluster tolerates one, whoever caused that; 2 no leader; 3 unknown: no node answers, or the command line is
+/// the whole cluster tolerates one, whoever caused that; 2 no leader, more than one, or only a node answers that hears
+/// nobody; 3 unknown: no node answers, or the command line is
 /// wrong.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -49,15 +49,16 @@ impl Health {
         }
         let targets = self.nodes.targets();
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
-        let judgement = judge(&targets.ask(&targets.client(None)));
+        let judgement = judged(&targets.ask(&targets.client(None)));
         match self.output.output {
             Output::Table => print::result(&line(&judgement)),
-            Output::Json => print::json(&object(&judgement)),
+            Output::Json => print::json(&judgement.json()),
         }?;
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),
             Verdict::Degraded => Exit::No,
-            Verdict::NoLeader => Exit::Usage, // the number 2, which means an outage here
+            // The number 2, which means an outage here.
+            Verdict::NoLeader | Verdict::TwoLeaders | Verdict::CutOff => Exit::Usage,
             Verdict::Unknown => Exit::Unknown,
         };
         Err(CliError::silent(exit))
@@ -92,7 +93,10 @@ fn line(judgement: &Judgement) -> String {
     let Judgement { verdict, problems, orders, leader, tolerated, .. } = judgement;
     let (answering, asked) = &judgement.answering;
     let epoch = leader.as_ref().map_or(0, |(_, epoch)| *epoch);
-    let begin = format!("ELECTD {}: ", verdict.word());
+    let begin = match verdict {
+        Verdict::TwoLeaders => "ELECTD ".to_owned(), // the summary begins with the word
+        verdict => format!("ELECTD {}: ", verdict.word()),
+    };
     let figures = format!(
         " | failures_tolerated={tolerated} answering={answering};;;0;{asked} problems={} epoch={epoch}c\n",
         problems.len()
@@ -124,32 +128,10 @@ fn shortened(text: &str, most: usize) -> String {
     format!("{}{mark}", &text[..end])
 }
 
-/// The same for programs, whole.
-fn object(judgement: &Judgement) -> Value {
-    let Judgement { verdict, problems, reasons, leaderless_ms, orders, leader, tolerated, .. } =
-        judgement;
-    let (answering, asked) = judgement.answering;
-    let problem = |it: &Trouble| {
-        let about = Some(&it.about).filter(|about| !about.is_empty());
-        let kind = Some(&it.kind).filter(|kind| !kind.is_empty());
-        json!({ "nodes": it.nodes, "kind": kind, "about": about, "text": it.text })
-    };
-    json!({
-        "verdict": verdict,
-        "summary": judgement.summary(),
-        "leader": leader.as_ref().map(|(name, epoch)| json!({ "name": name, "epoch": epoch })),
-        "leaderless_ms": leaderless_ms,
-        "reasons": reasons,
-        "failures_tolerated": tolerated,
-        "answering": answering,
-        "asked": asked,
-        "problems": problems.iter().map(problem).collect::<Vec<_>>(),
-        "orders": orders,
-    })
-}
-
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
     use crate::admin::client::ClientError;
     use crate::cli::ask::Asked;
@@ -161,7 +143,7 @@ mod tests {
         let mut paused = following("a", Some(("c", 7)));
         let since = "2026-11-22T10:58:33.123Z".to_owned();
         paused.answer.as_mut().unwrap().pause = Some(PauseStatus { since, until: None });
-        let judgement = judge(&[paused]);
+        let judgement = judged(&[paused]);
         assert_eq!(judgement.verdict, Verdict::Well);
         let text = line(&judgement);
         let words = "ELECTD OK: c leads in epoch 7; 1 more failure tolerated; 1 of 1 node answers; paused: since \
@@ -169,13 +151,13 @@ mod tests {
                      problems=0 epoch=7c\n";
         assert_eq!(text, words);
         let paused = "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader";
-        assert_eq!(object(&judgement)["orders"], json!([paused]));
+        assert_eq!(judgement.json()["orders"], json!([paused]));
     }
 
     #[test]
     fn one_line_has_words_and_figures() {
-        let text = line(&judge(&[following("a", Some(("c", 7))), silent("b")]));
-        let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+        let text = line(&judged(&[following("a", Some(("c", 7))), silent("b")]));
+        let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
         let expected = format!(
             "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2 nodes answer; {silence} | \
              failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n"
@@ -185,7 +167,7 @@ mod tests {
             "ELECTD UNKNOWN: no leader is known; 0 of 1 node answers; {silence} | failures_tolerated=0 \
              answering=0;;;0;1 problems=1 epoch=0c\n"
         );
-        assert_eq!(line(&judge(&[silent("b")])), expected);
+        assert_eq!(line(&judged(&[silent("b")])), expected);
     }
 
     /// A bar begins the figures, and a plugin has one line.
@@ -196,7 +178,7 @@ mod tests {
             let (kind, text) = ("k".to_owned(), text.to_owned());
             let problem = Problem { kind, text, about: String::new(), since: String::new() };
             asked.answer.as_mut().unwrap().problems = vec![problem];
-            let text = line(&judge(&[asked]));
+            let text = line(&judged(&[asked]));
             let begin = "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 1 node answers; a: k: ";
             let end = " | failures_tolerated=1 answering=1;;;0;1 problems=1 epoch=7c\n";
             let words = text.strip_prefix(begin).and_then(|text| text.strip_suffix(end));
@@ -221,10 +203,10 @@ mod tests {
         let mut unserved = silent("d");
         unserved.answer = Err(ClientError::NotServed);
         let all = [of("a", "following", 1), of("c", "leading", 2), unserved];
-        let text = line(&judge(&all));
+        let text = line(&judged(&all));
         assert!(text.contains("; 2 more failures tolerated; 2 of 2 nodes answer | "), "{text}");
         assert!(text.contains(" failures_tolerated=2 answering=2;;;0;2 "), "{text}");
-        let text = line(&judge(&[of("a", "following", 3), of("b", "following", 0)]));
+        let text = line(&judged(&[of("a", "following", 3), of("b", "following", 0)]));
         assert!(text.contains("; no further failure tolerated; "), "{text}");
     }
 
@@ -246,20 +228,20 @@ mod tests {
             status.resigned = true;
             asked.push(one);
         }
-        let led = line(&judge(&asked));
+        let led = line(&judged(&asked));
         for status in asked.iter_mut().filter_map(|asked| asked.answer.as_mut().ok()) {
             status.leader = None;
             let reason = format!("{} {}", status.node.name, "why ".repeat(50));
             status.leaderless = Some(LeaderlessStatus { reason, ..LeaderlessStatus::default() });
         }
-        for line in [led, line(&judge(&asked))] {
+        for line in [led, line(&judged(&asked))] {
             assert!(line.len() < 500 && line.lines().count() == 1, "{} {line}", line.len());
             assert!(
                 line.contains(" more | failures_tolerated=") && line.ends_with("c\n"),
                 "{line}"
             );
         }
-        let several = line(&judge(&[following("a", Some(("c", 7))), silent("b"), silent("c")]));
+        let several = line(&judged(&[following("a", Some(("c", 7))), silent("b"), silent("c")]));
         assert!(several.contains("1 of 3 nodes answer; b, c do not answer | "), "{several}");
     }
 
@@ -283,8 +265,8 @@ mod tests {
             "problems": [{ "nodes": [], "kind": null, "about": null, "text": "b is of another cluster" }],
             "orders": [],
         });
-        assert_eq!(object(&judge(&[asked, other])), expected);
-        assert_eq!(object(&judge(&[silent("b")]))["verdict"], "unknown");
+        assert_eq!(judged(&[asked, other]).json(), expected);
+        assert_eq!(judged(&[silent("b")]).json()["verdict"], "unknown");
     }
 
     #[test]
@@ -312,7 +294,7 @@ mod tests {
             };
             let status = asked.answer.as_mut().unwrap();
             status.problems = vec![told("x", 100), told("y", last)];
-            line(&judge(&[asked]))
+            line(&judged(&[asked]))
         };
         let shown = (181..230).map(|last| (of(last), last));
         let (whole, cut): (Vec<_>, Vec<_>) = shown.partition(|(line, _)| line.contains("yyy"));
@@ -337,8 +319,8 @@ mod tests {
         };
         asked.answer.as_mut().unwrap().problems =
             vec![down("d"), Problem { about: String::new(), ..down("") }];
-        let judgement = judge(&[asked, silent("b")]);
-        let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+        let judgement = judged(&[asked, silent("b")]);
+        let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
         let expected = json!({
             "verdict": "degraded",
             "summary": "c leads in epoch 7; 1 more failure tolerated",
@@ -354,6 +336,6 @@ mod tests {
             ],
             "orders": [],
         });
-        assert_eq!(object(&judgement), expected);
+        assert_eq!(judgement.json(), expected);
     }
 }

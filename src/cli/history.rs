@@ -79,7 +79,7 @@ impl History {
 
 /// Whether this node is of a cluster that elects by a majority.
 fn by_majority(asked: &Asked) -> bool {
-    asked.answer.as_ref().is_ok_and(|status| status.quorum == "majority")
+    asked.answer.as_ref().is_ok_and(|status| status.by_majority())
 }
 
 /// For how long nobody led in total, as far as that is known.

@@ -1,13 +1,15 @@
 //! `electd leader`: prints the leader, for people and for scripts.
 
 use clap::Args;
+use electd_facts::judge::{Judgement, Verdict};
+use electd_facts::majority;
 use serde_json::json;
 
 use crate::core::settings::Quorum;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, any_answer, leader_of, leads, newest_leader};
+use super::ask::{Asked, NodeArgs, any_answer, judged, leader_of, leads, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -20,7 +22,8 @@ use super::print;
 /// greatest epoch counts, and stderr says which members differ. The answer is printed as soon as a majority agrees;
 /// with "quorum": "none", as soon as all live members agree.
 ///
-/// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader; 69 no node answers.
+/// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader, or two or more lead: all of them are printed;
+/// 69 no node answers.
 /// With --check: 0 the node leads, 1 it does not, 69 unknown, for it does not answer.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -51,14 +54,24 @@ impl Leader {
         let enough = |asked: &[Asked]| agree(asked, quorum == Some(Quorum::Majority));
         let asked = targets.ask_until(&targets.client(None), enough);
         any_answer(&asked)?;
-        let leader = newest_leader(&asked);
-        dissent(&asked, leader).iter().for_each(|sentence| print::message(sentence));
-        match (self.output.output, leader) {
-            (Output::Json, leader) => print::json(&json!(leader))?,
-            (Output::Table, Some(leader)) => print::result(&line(leader))?,
-            (Output::Table, None) => print::message("no leader is known"),
+        let judgement = judged(&asked);
+        let leaders = leaders(&asked, &judgement);
+        if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
+            print::message(&judgement.summary());
         }
-        leader.map(|_| ()).ok_or(CliError::silent(Exit::No))
+        let newest = newest_leader(&asked);
+        dissent(&asked, newest).iter().for_each(|sentence| print::message(sentence));
+        match self.output.output {
+            Output::Json if leaders.len() > 1 => print::json(&json!(leaders))?,
+            Output::Json => print::json(&json!(newest))?,
+            Output::Table => leaders.iter().try_for_each(|leader| print::result(&line(leader)))?,
+        }
+        match leaders.as_slice() {
+            [_] => return Ok(()),
+            [] if judgement.cut_off.is_empty() => print::message("no leader is known"),
+            _ => {}
+        }
+        Err(CliError::silent(Exit::No))
     }
 
     fn check(&self) -> Result<(), CliError> {
@@ -88,16 +101,27 @@ fn agree(asked: &[Asked], by_majority: bool) -> bool {
         return false;
     };
     if by_majority {
-        let voters: Vec<&MemberStatus> =
-            members.iter().filter(|member| member.role != "observer").collect();
+        let voters: Vec<&MemberStatus> = members.iter().filter(|member| member.votes()).collect();
         let votes = voters.iter().filter(|voter| agreeing.contains(&voter.id.as_str())).count();
-        return votes * 2 > voters.len();
+        return majority::is_reached(votes, voters.len());
     }
     let answers = |id: &str| answered.iter().any(|status| status.node.id == id);
-    let missed = |member: &MemberStatus| member.admin.is_none() || member.status != "alive";
+    let missed = |member: &MemberStatus| member.admin.is_none() || !member.is_alive();
     !members.is_empty()
         && agreeing.len() == answered.len()
         && members.iter().all(|member| missed(member) || answers(&member.id))
+}
+
+/// The leader, or all that lead beside each other, the newest first.
+fn leaders<'a>(asked: &'a [Asked], judgement: &Judgement) -> Vec<&'a LeaderStatus> {
+    if judgement.verdict != Verdict::TwoLeaders {
+        return newest_leader(asked).into_iter().collect();
+    }
+    let own = |name: &String| {
+        let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        statuses.find(|one| one.node.name == *name && leads(one)).and_then(leader_of)
+    };
+    judgement.leaders.iter().filter_map(|(name, _)| own(name)).collect()
 }
 
 fn line(leader: &LeaderStatus) -> String {

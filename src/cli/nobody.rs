@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use electd_facts::words::some_of;
+
 use crate::node::status::LeaderlessStatus;
 
-use super::judge::some_of;
 use super::transition::{Knows, Line};
 
 /// What each node that answers knows of a leader.

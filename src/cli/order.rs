@@ -4,10 +4,10 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use electd_facts::unable;
 use serde_json::json;
 
 use crate::admin::client::{Achieved, Client, ClientError, Order, Recipient};
-use crate::node::unable;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs, Targets};

@@ -4,13 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use electd_facts::words::some_of;
+
 use crate::node::history::Entry;
 use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{Asked, leader_of, leads, newest_leader};
+use super::ask::{Asked, judged, leader_of, leads, newest_leader};
 use super::clocks::apart;
-use super::judge::{judge, some_of};
 use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
@@ -25,7 +26,7 @@ pub const NOTE: usize = 7;
 /// All nodes, for people: what is wrong, a row each, since when the leader leads, the orders in force, and the leaders
 /// that led simultaneously.
 pub fn overview(asked: &[Asked], verbose: bool) -> String {
-    let judgement = judge(asked);
+    let judgement = judged(asked);
     let mut text = format!("{}\n", judgement.headline());
     for problem in judgement.besides() {
         let _ = writeln!(text, "problem: {problem}");
@@ -245,7 +246,7 @@ problem: c does not answer
 NODE  STATE      LEADER  EPOCH  UP     RTT     VERSION  NOTE
 a     following  b       7      1m 1s  0.4 ms  0.3.0
 b     leading    b       7      1m 1s  -       0.2.0
-c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so no node runs there
+c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there
 
 since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead: redial refused; nobody led for 12 ms
 versions: 0.2.0 (b), 0.3.0 (a)

@@ -4,13 +4,14 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use electd_facts::majority;
 use serde_json::json;
 
 use crate::admin::client::{Client, Order};
 use crate::node::status::{LeaderStatus, Status};
 
 use super::args::{Output, OutputArgs, member_names};
-use super::ask::{Asked, NodeArgs, Targets, leader_of, leads, newest_leader};
+use super::ask::{Asked, NodeArgs, Targets, leader_of, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{TokenArgs, explained, give};
@@ -118,8 +119,8 @@ fn steady_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
         leader_of(one).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };
     let itself = answers().find(|one| one.node.id == leader.id);
-    let is_steady =
-        itself.is_none_or(leads) && answers().filter(names).count() * 2 > answers().count();
+    let is_named = majority::is_reached(answers().filter(names).count(), answers().count());
+    let is_steady = itself.is_none_or(Status::leads) && is_named;
     is_steady.then_some(leader)
 }
 

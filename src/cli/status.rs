@@ -5,21 +5,23 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::RecvTimeoutError;
+use electd_facts::judge::{Judgement, Verdict};
+use electd_facts::orders;
+use electd_facts::words::failures;
 use serde_json::{Value, json};
 
 use crate::node::moment;
 use crate::node::status::{self, LeaderlessStatus, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets, any_answer, leader_of};
+use super::ask::{Asked, NodeArgs, Targets, any_answer, judged, leader_of};
 use super::error::CliError;
 use super::exit::Exit;
-use super::judge::{Verdict, failures, judge};
 use super::overview::{fraction, overview, partition, state, version};
+use super::print;
 use super::print::counted;
 use super::screen::{self, Screen};
 use super::watch;
-use super::{orders, print};
 use crate::trace::length;
 
 /// The interval of --watch.
@@ -39,7 +41,7 @@ const REDRAW: Duration = Duration::from_secs(1);
 /// colours, unless NO_COLOR is set.
 ///
 /// Exit codes: 0 all is well; 1 there is no leader, a node does not answer, there is a problem, or no further failure is
-/// tolerated; 69 no node answers.
+/// tolerated; 2 two or more nodes lead; 69 no node answers.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -79,13 +81,15 @@ impl Status {
             (Output::Json, all) => print::json(&document(all)),
             (Output::Table, all) => {
                 let column = if targets.one { COLUMN } else { 1 };
-                let text = screen::on_terminal(&shown(all, targets.one, self.verbose), column);
+                let text = self.nodes.hints(&shown(all, targets.one, self.verbose));
+                let text = screen::on_terminal(&text, column);
                 print::painted(&text)
             }
         }?;
         any_answer(&asked)?;
-        match judge(&asked).verdict {
+        match judged(&asked).verdict {
             Verdict::Well => Ok(()),
+            Verdict::TwoLeaders => Err(CliError::silent(Exit::Usage)), // the number 2, an outage here
             _ => Err(CliError::silent(Exit::No)),
         }
     }
@@ -95,7 +99,8 @@ impl Status {
         let (mut screen, ends) = (Screen::open()?, watch::ends()?);
         let client = targets.client(None);
         loop {
-            screen.draw(&shown(&targets.ask(&client), targets.one, self.verbose))?;
+            let text = shown(&targets.ask(&client), targets.one, self.verbose);
+            screen.draw(&self.nodes.hints(&text))?;
             if ends.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
                 return Ok(());
             }
@@ -106,8 +111,18 @@ impl Status {
 /// For people: all that one node shows; or of all nodes a row each, even if nobody answers, as the rows say why.
 fn shown(asked: &[Asked], is_one: bool, verbose: bool) -> String {
     match asked {
-        [Asked { answer: Ok(status), .. }] if is_one => details(status, verbose),
+        [Asked { answer: Ok(status), .. }] if is_one => {
+            verdict(&judged(asked)) + &details(status, verbose)
+        }
         all => overview(all, verbose),
+    }
+}
+
+/// The verdict by what one node answers, if anything is wrong.
+fn verdict(judgement: &Judgement) -> String {
+    match judgement.verdict {
+        Verdict::Well => String::new(),
+        _ => format!("{:<12}{}\n", "verdict", judgement.headline()),
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use electd_facts::majority;
+
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Quorum, Timing};
 use crate::core::types::Role;
@@ -140,7 +142,8 @@ fn voters(roles: &[Role]) -> usize {
 
 /// How many voters may fail.
 fn to_spare(roles: &[Role]) -> usize {
-    voters(roles).div_ceil(2).saturating_sub(1)
+    let voters = voters(roles);
+    voters.saturating_sub(majority::of(voters))
 }
 
 /// How many voters are needed, and may therefore fail.

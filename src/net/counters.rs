@@ -65,6 +65,11 @@ impl Counters {
         self.dials.failed(peer)
     }
 
+    /// Whether the host of this peer refused the last dial, so that it can be reached.
+    pub fn is_refused(&self, peer: NodeId) -> bool {
+        self.dials.is_refused(peer)
+    }
+
     /// Each cause to refuse a connection before its hello, with its count.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
         Cause::ALL

@@ -10,6 +10,9 @@ use crate::calls;
 use crate::core::types::NodeId;
 use crate::limits::MORE_FILES;
 
+/// What a host does that runs, where no process listens.
+const REFUSES: &str = "refuses connections";
+
 /// Why the last dial of each peer failed, with the remedy in words. A peer is in it until a dial succeeds.
 #[derive(Debug, Default)]
 pub struct Dials(Mutex<BTreeMap<NodeId, String>>);
@@ -18,6 +21,11 @@ impl Dials {
     /// Why the last dial of this peer failed; none if it is connected, or was not dialed yet.
     pub fn failed(&self, peer: NodeId) -> Option<String> {
         self.0.lock().get(&peer).cloned()
+    }
+
+    /// Whether the host of this peer refused the last dial, so that it can be reached.
+    pub fn is_refused(&self, peer: NodeId) -> bool {
+        self.0.lock().get(&peer).is_some_and(|why| why.contains(REFUSES))
     }
 
     pub(super) fn record(&self, peer: NodeId, why: String) {
@@ -45,7 +53,7 @@ pub(super) fn unconnected(address: &str, error: &io::Error) -> String {
     match error.kind() {
         _ if wants_descriptors(error) => out_of_descriptors(),
         ErrorKind::ConnectionRefused => {
-            format!("{address} refuses connections: start it, or look at where it listens")
+            format!("{address} {REFUSES}: start it, or look at where it listens")
         }
         ErrorKind::TimedOut | ErrorKind::WouldBlock => {
             format!("nothing answers at {address}: look at its host, the network and the firewalls")

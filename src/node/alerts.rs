@@ -8,10 +8,11 @@ use std::time::Duration;
 use log::{info, warn};
 
 use super::history::{Entry, START, Tells};
-use super::problems::{Found, ProblemKind, voters};
-use super::status::Status;
+use super::problems::{Found, ProblemKind};
+use super::status::{MemberStatus, Status};
 use crate::config::{Config, MemberConfig};
 use crate::core::Cause;
+use crate::core::message::Liveness;
 use crate::core::protocol::VERSION;
 use crate::core::types::Incarnation;
 use crate::trace::length;
@@ -95,8 +96,10 @@ impl Alerts {
         if is_first_start(status) {
             return;
         }
-        let silent =
-            status.members.iter().filter(|member| is_settled && member.status == "suspected");
+        let silent = status
+            .members
+            .iter()
+            .filter(|member| is_settled && member.liveness() == Some(Liveness::Suspected));
         let now: BTreeMap<String, String> = silent
             .filter_map(|member| Some((member.name.clone(), member.failed_dial.clone()?)))
             .collect();
@@ -110,8 +113,8 @@ impl Alerts {
 
     /// With a majority: whether enough voters are left.
     fn majority(&mut self, status: &Status, is_settled: bool) {
-        let (all, alive, needed) = voters(&status.members);
-        let is_lost = status.quorum == "majority" && alive < needed;
+        let (all, alive, needed) = status.voters();
+        let is_lost = status.by_majority() && alive < needed;
         if is_lost == self.no_majority || (is_lost && (!is_settled || is_first_start(status))) {
             return;
         }
@@ -171,17 +174,17 @@ pub(super) fn leads(entry: &Entry, node: &str) {
 /// The role of a member, for a sentence about it.
 fn role(status: &Status, name: &str) -> &'static str {
     let member = status.members.iter().find(|member| member.name == name);
-    match member.map(|member| member.role.as_str()) {
-        Some("observer") => "observer",
-        _ if status.quorum == "majority" => "voter",
+    match member.map(MemberStatus::votes) {
+        Some(false) => "observer",
+        _ if status.by_majority() => "voter",
         _ => "member",
     }
 }
 
 /// How many are left, and how many more may fail.
 fn left(status: &Status) -> String {
-    let (all, alive, needed) = voters(&status.members);
-    if status.quorum != "majority" {
+    let (all, alive, needed) = status.voters();
+    if !status.by_majority() {
         return format!("{alive} of {all} members left");
     }
     let words = match alive.checked_sub(needed) {

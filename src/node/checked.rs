@@ -71,7 +71,7 @@ impl Checks {
             earlier.stop();
         }
         if self.published.watched().health.is_none() {
-            self.published.show(|watched| watched.health = Some(HealthStatus::unknown()));
+            self.published.show(|watched| watched.health = Some(unknown()));
         }
         drop(closed);
         Ok(())
@@ -113,11 +113,9 @@ fn shown(before: Option<HealthStatus>, verdict: Verdict, finding: Finding) -> He
     HealthStatus { healthy, since, output, failure }
 }
 
-impl HealthStatus {
-    /// No check has ended yet.
-    fn unknown() -> HealthStatus {
-        HealthStatus { since: now(), ..HealthStatus::default() }
-    }
+/// No check has ended yet.
+fn unknown() -> HealthStatus {
+    HealthStatus { since: now(), ..HealthStatus::default() }
 }
 
 fn now() -> String {

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::fanout::{Fanout, Subscription};
-use super::leaderless::LeaderlessStatus;
+use super::status::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
 pub const KEPT: usize = 1024;

@@ -9,8 +9,8 @@ use serde::{Deserialize, Serialize};
 
 pub use entry::{Entry, START, Tells};
 
-use super::changed::ChangeStatus;
 use super::leaderless::Leaderless;
+use super::status::ChangeStatus;
 use crate::core::Cause;
 
 pub(super) use file::{Keeper, load};

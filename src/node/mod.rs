@@ -4,7 +4,6 @@
 mod alerts;
 pub(crate) mod attendance;
 pub mod certificates;
-mod changed;
 pub mod checked;
 mod clock;
 mod command;
@@ -45,7 +44,6 @@ mod story;
 mod surroundings;
 pub mod tally;
 mod threads;
-pub(crate) mod unable;
 mod watch;
 mod words;
 

@@ -21,7 +21,7 @@ const LIMITS: [Duration; 2] = [Duration::from_millis(500), Duration::from_secs(1
 pub(super) fn await_answers(entries: &[Member], status: &Status) -> Result<(), CommandError> {
     let moves = |entry: &&Member| {
         let known = status.members.iter().find(|member| member.id == entry.id.to_string());
-        known.is_some_and(|known| known.status == "alive" && known.address != entry.address)
+        known.is_some_and(|known| known.is_alive() && known.address != entry.address)
     };
     let dial = |entry: &Member| {
         let [name, host] = LIMITS;

@@ -1,59 +1,16 @@
 //! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by
 //! checking the status regularly; the election thread never looks for them.
 
+pub use electd_facts::problem::ProblemKind;
 use jiff::Timestamp;
-use strum::{IntoStaticStr, VariantArray};
+
+use crate::core::Phase;
+use crate::core::message::Liveness;
+use crate::core::types::Role;
 
 use super::clock::moment;
 use super::publish::LateRenewal;
 use super::status::{FailureStatus, HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
-
-/// The kind of a problem. The names are part of electd's interface.
-#[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
-#[strum(serialize_all = "snake_case")]
-pub enum ProblemKind {
-    /// The state of this node cannot be written, or soon cannot.
-    Storage,
-    /// This node has no rank, so it is not eligible.
-    Rank,
-    /// The health check of this node fails, so it is not eligible.
-    Health,
-    /// The others cannot dial this node.
-    Address,
-    /// The job of this node failed, so it leads only if no other can.
-    Job,
-    /// The job of this node was ended, as no renewal of the leadership came in time.
-    Renewal,
-    /// A member does not answer.
-    PeerDown,
-    /// A member refuses this node, or this node a member.
-    Rejected,
-    /// The election thread missed its turn.
-    Stalled,
-    /// The leader changes again and again, and no operator ordered that.
-    LeaderChanges,
-    /// The system refuses the real-time scheduling or the locked memory that the file asks for.
-    Realtime,
-    /// No further voter may fail.
-    QuorumMargin,
-    /// Members run with different files, or this node with an old one.
-    ConfigDiffers,
-    /// The certificate ends soon, or new files of it cannot be used.
-    Certificate,
-    /// A crash of this node would not be certified.
-    Coroner,
-}
-
-impl ProblemKind {
-    /// All of them.
-    pub const ALL: &'static [ProblemKind] = ProblemKind::VARIANTS;
-
-    /// Its name in status, metrics and logs.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        self.into()
-    }
-}
 
 /// The input of a check besides the status.
 #[derive(Debug, Default)]
@@ -76,6 +33,8 @@ pub(super) struct Sight {
     pub late: Option<LateRenewal>,
     /// How often the leader changed of late without an order, and why it did the last time; none if that is not often.
     pub changes: Option<(usize, String)>,
+    /// Whether the host of a member that this node does not hear refused its last dial, so that the network is whole.
+    pub refused: bool,
     /// Whether this node has run long enough to have met every member that runs.
     pub settled: bool,
 }
@@ -163,6 +122,9 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         add(ProblemKind::Address, "", why.clone());
     }
     if sight.settled {
+        if hears_nobody(status, sight) {
+            add(ProblemKind::CutOff, "", CUT_OFF.to_owned());
+        }
         if let Some(text) = margin(status) {
             add(ProblemKind::QuorumMargin, "", text);
         }
@@ -191,7 +153,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         add(ProblemKind::Certificate, about, text.clone());
     }
     // A node that ends has dismissed its coroner.
-    if let Some(text) = sight.coroner.as_ref().filter(|_| status.state != "stopping") {
+    if let Some(text) = sight.coroner.as_ref().filter(|_| status.phase() != Some(Phase::Stopping)) {
         add(ProblemKind::Coroner, "", text.clone());
     }
     for (name, difference) in &sight.timings {
@@ -237,29 +199,35 @@ fn renewed_late(late: &LateRenewal) -> String {
 
 /// A problem if a member does not answer, or is unreachable.
 fn down(member: &MemberStatus) -> Option<String> {
-    let MemberStatus { name, status, passed_over, failed_dial, .. } = member;
+    let MemberStatus { name, passed_over, failed_dial, .. } = member;
     let dial =
         failed_dial.as_ref().map_or_else(String::new, |why| format!("; the last dial: {why}"));
-    match (status.as_str(), passed_over) {
-        ("alive", Some(why)) => Some(format!("{name} is passed over in elections: {why}{dial}")),
-        ("alive", None) => None,
-        ("dead", _) => Some(format!("{name} is down: process ended")),
+    match (member.liveness(), passed_over) {
+        (Some(Liveness::Alive), Some(why)) => {
+            Some(format!("{name} is passed over in elections: {why}{dial}"))
+        }
+        (Some(Liveness::Alive), None) => None,
+        (Some(Liveness::Dead), _) => Some(format!("{name} is down: process ended")),
         _ => Some(format!("{name} is down: silent{dial}")),
     }
 }
 
-/// The voters of a majority: how many there are, how many are alive, and how many it takes.
-pub(super) fn voters(members: &[MemberStatus]) -> (usize, usize, usize) {
-    let voters = members.iter().filter(|member| member.role != "observer");
-    let all = voters.clone().count();
-    let alive = voters.filter(|member| member.status == "alive").count();
-    (all, alive, all / 2 + 1)
+/// What a node that hears nobody knows of itself.
+const CUT_OFF: &str =
+    "this node hears nobody: it is probably cut off; the others may have a leader";
+
+/// Whether this node hears none of two or more others, and nothing shows that it is not its own network: no process is
+/// proven to have ended, and no host refused a dial.
+fn hears_nobody(status: &Status, sight: &Sight) -> bool {
+    let others = || status.members.iter().filter(|member| member.id != status.node.id);
+    let is_silent = |member: &MemberStatus| member.liveness() == Some(Liveness::Suspected);
+    others().count() >= 2 && others().all(is_silent) && !sight.refused
 }
 
 /// A problem if no further voter may fail, although the cluster could tolerate a failure.
 fn margin(status: &Status) -> Option<String> {
-    let (all, alive, needed) = voters(&status.members);
-    if status.quorum != "majority" || alive == all || alive > needed {
+    let (all, alive, needed) = status.voters();
+    if !status.by_majority() || alive == all || alive > needed {
         return None;
     }
     let left = format!("{alive} of {all} voters left, {needed} are needed");
@@ -270,30 +238,28 @@ fn margin(status: &Status) -> Option<String> {
 
 /// How many more members may fail, one after another, before nobody can lead.
 pub(super) fn tolerated(status: &Status) -> u64 {
-    let eligible = |member: &&MemberStatus| {
-        let is_alive = member.status == "alive" && member.passed_over.is_none();
-        member.role == "member" && member.eligible && is_alive
-    };
+    let eligible = |member: &&MemberStatus| member.may_lead() && member.passed_over.is_none();
     let candidates = status.members.iter().filter(eligible).count();
-    let (_, alive, needed) = voters(&status.members);
+    let (_, alive, needed) = status.voters();
+    // Who cannot write neither votes nor leads: of the others' disks this node knows nothing, and `judge` does.
+    let unable = usize::from(status.problem(ProblemKind::Storage).is_some());
+    let (alive, candidates) = (alive.saturating_sub(unable), candidates.saturating_sub(unable));
     if status.leader.is_none() { 0 } else { spare(status, alive, needed, candidates) }
 }
 
 /// How many it would be if all members were alive and eligible.
 pub(super) fn tolerated_at_most(status: &Status) -> u64 {
-    let candidates = status.members.iter().filter(|member| member.role == "member").count();
-    let (all, _, needed) = voters(&status.members);
+    let candidates =
+        status.members.iter().filter(|member| member.part() == Some(Role::Member)).count();
+    let (all, _, needed) = status.voters();
     spare(status, all, needed, candidates)
 }
 
 /// How many of these voters and candidates may fail.
 fn spare(status: &Status, voters: usize, needed: usize, candidates: usize) -> u64 {
     let candidates = candidates.saturating_sub(1);
-    let spare = match status.quorum.as_str() {
-        "majority" => voters.saturating_sub(needed).min(candidates),
-        _ => candidates,
-    };
-    spare as u64
+    let voters = if status.by_majority() { voters.saturating_sub(needed) } else { candidates };
+    voters.min(candidates) as u64
 }
 
 #[cfg(test)]

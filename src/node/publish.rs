@@ -252,7 +252,9 @@ impl Published {
         });
         let mut rejected = snapshot.rejections.recent(list, now, failure);
         rejected.extend(self.measures.handshakes.recent(list, now, failure));
+        let counters = &self.measures.counters;
         Sight {
+            refused: list.iter().any(|member| counters.is_refused(member.id)),
             rejected,
             timings: timings.collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),

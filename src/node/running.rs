@@ -7,6 +7,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
+use electd_facts::unable;
 
 use super::events::EventLog;
 use super::fanout::Subscription;
@@ -19,7 +20,6 @@ use super::moving;
 use super::publish::Published;
 use super::status::Status;
 use super::tally::Tally;
-use super::unable;
 use super::words;
 use crate::config::Config;
 use crate::core;

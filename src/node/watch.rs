@@ -257,7 +257,7 @@ fn changed(change: &ChangeStatus, status: &Status) -> Event {
 fn members(known: &mut BTreeMap<String, bool>, status: &Status) -> Vec<Event> {
     let others = status.members.iter().filter(|member| member.id != status.node.id);
     let now: BTreeMap<String, bool> =
-        others.map(|member| (member.name.clone(), member.status == "alive")).collect();
+        others.map(|member| (member.name.clone(), member.is_alive())).collect();
     let mut events = Vec::new();
     for (name, alive) in &now {
         // A member that was just added has not been met yet.

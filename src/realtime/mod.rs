@@ -12,9 +12,9 @@ use audio_thread_priority::{
     RtPriorityHandle, demote_current_thread_from_real_time, promote_current_thread_to_real_time,
     set_rt_priority,
 };
+use electd_facts::status::RealtimeStatus;
 use parking_lot::Mutex;
 use rustix::mm::{MlockAllFlags, mlockall};
-use serde::{Deserialize, Serialize};
 
 /// The priority of these threads, of 1 to 99: above all ordinary processes, and below what the kernel itself and tools
 /// for audio and clocks run at.
@@ -22,22 +22,6 @@ const PRIORITY: u8 = 10;
 
 /// What the library asks for beside the calling thread, and ignores on Linux.
 const NO_AUDIO: (u32, u32) = (0, 48_000);
-
-/// Whether a node has the real-time scheduling and the locked memory that its file asks for.
-///
-/// ```
-/// use electd::node::status::RealtimeStatus;
-///
-/// let refused = Some("its memory is not locked".to_owned());
-/// assert!(!RealtimeStatus { holds: refused.is_none(), refused }.holds);
-/// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct RealtimeStatus {
-    /// Whether it has all of it.
-    pub holds: bool,
-    /// What the system refused, and the remedy, in words; null if nothing.
-    pub refused: Option<String>,
-}
 
 /// A node's wish to run in real time. The default is none: its threads then are as all others. Cheap to clone.
 #[derive(Clone, Debug, Default)]

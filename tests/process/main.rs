@@ -51,6 +51,7 @@ mod tls;
 mod trace;
 mod unsteady;
 mod upgrade;
+mod verdict;
 mod views;
 mod watching;
 mod what_if;

@@ -321,7 +321,7 @@ fn a_watch_of_leaders_says_that_nobody_leads_and_why_and_for_how_long_that_was()
     });
     let all = electd(&cluster, &["status"]);
     let all = String::from_utf8_lossy(&all.stdout);
-    assert!(all.starts_with("NO LEADER: no leader is known: "), "{all}");
+    assert!(all.starts_with("NO LEADER: nobody leads: node-2 and node-3 are down: "), "{all}");
     assert!(all.lines().next().unwrap().contains("; nobody has led for "), "{all}");
     cluster.node(3).start();
     let leads = watching.until(|line| line["to"] == "leading" && line["kind"] == "change");

@@ -11,7 +11,8 @@ mod rules;
 use std::fs;
 use std::path::PathBuf;
 
-/// The folders of src/ that are crates of their own, below the daemon's. Their manifests say which crates each may use.
+/// The folders of src/ that are crates of several rooms, below the daemon's. Their manifests say which crates each may use.
+/// src/facts is a crate of one room.
 const CRATES: &[&str] = &["election", "record", "model"];
 
 /// The rooms of src/ and those that each may use directly; what these use, it may use too.
@@ -30,6 +31,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("trace", &["core"]),
     ("flight", &["trace", "limits"]),
     ("sim", &["trace", "flight"]),
+    ("facts", &["core", "trace"]),
     ("coroner", &["net", "rank"]),
     ("node", &["core", "coroner", "store", "rank", "config", "trace", "flight"]),
     ("exec", &["node"]),

@@ -146,7 +146,8 @@ fn a_listener_says_after_which_event_it_listens() {
     assert!(refused.ends_with(" tells no events: HTTP status 503"), "{refused}");
     let nobody = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
     let refused = client.listen(&nobody, None).err().unwrap().to_string();
-    let expected = format!("no answer from {nobody}: connection refused, so no node runs there");
+    let expected =
+        format!("no answer from {nobody}: connection refused, so nobody answers HTTP there");
     assert_eq!(refused, expected);
 }
 

@@ -6,23 +6,6 @@ const PATIENCE = 6000;
 const AT_ONCE = 3; // questions to other members
 const SHOWN = 20; // leaderships
 
-const REMEDIES = {
-  storage: "Free space, or repair the disk: the node then writes again by itself.",
-  rank: "Repair the program or the path of `rank`.",
-  health: "Repair what the health check looks at.",
-  address: "Correct the name in DNS or /etc/hosts, give the member a `listen`, or raise LimitNOFILE, as the message says.",
-  job: "Look at the output of the command, repair the cause, then `electd undrain`.",
-  renewal: "Look at its host, its disk and the network: a renewal that comes late ends the job before the lease is over.",
-  peer_down: "Start the member; or look at firewalls, and why it restarts or is cut off.",
-  rejected: "Give both the same file; the message says what differs.",
-  stalled: "Look at its host: it was frozen, or has too little processor time.",
-  leader_changes: "See `electd history` for the reasons; lengthen the timings, or repair the host or link that fails.",
-  quorum_margin: "Bring the others back.",
-  config_differs: "Give all members the same file; reload, or restart the nodes that the message names.",
-  certificate: "Renew the certificate; docs/security.md says how.",
-  coroner: "Until another coroner begins, a crash of this node costs the lease. The message says why, and what to do.",
-  realtime: "Give the unit the limit that the message names; docs/operations.md says how.",
-};
 const EVENTS = [
   "leading", "following", "no_leader", "member_up", "member_down", "problem", "problem_over", "takeover", "removed",
   "stopping",
@@ -33,12 +16,13 @@ const base = location.pathname.endsWith("/") ? location.pathname : `${location.p
 const by = (id) => document.getElementById(id);
 const answers = new Map(); // by member: its status or an error
 const longest = new Map(); // by member: its longest lease so far
+let judged = null; // the verdict on the cluster, as the node that serves this page gives it
 let own = null; // the name of the node that serves this page
 let members = []; // as that node lists them
 let history = [];
 let historyOf = ""; // for which leadership
 let heard = Date.now();
-const asking = { own: false, others: false, election: false };
+const asking = { own: false, others: false, election: false, verdict: false };
 let chosen = "last"; // the election that is drawn: that, or an epoch
 let again = false; // something happened while the others were asked
 let isLive = true;
@@ -77,11 +61,8 @@ async function get(path) {
 const status = (name) => answers.get(name)?.status;
 const leads = (one) => one.state === "leading" && !one.stalled;
 
-// The leader of the greatest epoch that any node names.
-function leader() {
-  const all = members.map((member) => status(member.name)).filter((one) => one?.leader && !one.stalled);
-  return all.map((one) => one.leader).reduce((a, b) => (a && a.epoch >= b.epoch ? a : b), null);
-}
+// The leader that the verdict names.
+const leader = () => judged?.leader ?? null;
 
 function length(ms) {
   const [seconds, minutes, hours] = [1000, 60000, 3600000].map((unit) => Math.floor(ms / unit));
@@ -141,20 +122,9 @@ function card(member) {
     fact(facts, "lease", el("span", {}, `${length(left)} left `, el("progress", bar)));
   }
   const kind = first && one && leads(one) ? "leads" : one && !one.stalled && state !== "dead" ? "" : "gone";
-  const title = el("h3", {}, member.name, el("span", { class: "state" }, state));
+  const badges = (judged?.badges[member.name] ?? []).map(({ text, colour }) => el("span", { class: `badge ${colour}` }, text));
+  const title = el("h3", {}, member.name, el("span", { class: "state" }, state), ...badges);
   return el("li", { class: kind }, title, el("dl", {}, ...facts));
-}
-
-function problems() {
-  const all = new Map(); // what several nodes say is said once
-  for (const { name } of members) {
-    for (const problem of status(name)?.problems ?? []) {
-      const known = all.get(`${problem.kind} ${problem.text}`) ?? { ...problem, nodes: [] };
-      known.nodes.push(name);
-      all.set(`${problem.kind} ${problem.text}`, known);
-    }
-  }
-  return [...all.values()];
 }
 
 function links() {
@@ -206,35 +176,29 @@ function strip() {
   }));
 }
 
-function verdict(view, first, found) {
-  const failures = first ? (status(first.name) ?? view).failures_tolerated : 0;
-  const at_most = view.failures_tolerated_at_most;
-  if (!first) {
-    return ["bad", `Nobody leads${view.leaderless ? `: ${view.leaderless.reason}` : ""}.`];
-  }
-  const more = failures === 0 ? "no further failure is tolerated" : `${failures} more ${failures === 1 ? "failure is" : "failures are"} tolerated`;
-  const word = found.length > 0 || (failures === 0 && at_most > 0) ? "fair" : "good";
-  return [word, `${first.name} leads in epoch ${first.epoch}; ${more}.`];
+// A problem, who reports it, and what to do.
+function box({ nodes, kind, text, since, remedy }) {
+  const title = el("strong", {}, nodes.length === 1 ? `${nodes[0]}: ${text}` : text);
+  const by_whom = nodes.length > 1 ? `, as ${nodes.join(", ")} say` : "";
+  const more = [kind, since && `since ${since}`].filter(Boolean).join(", ");
+  const facts = [more, remedy].filter(Boolean).join(": ");
+  return el("li", {}, title, by_whom, ...(facts ? [el("br", {}), el("span", { class: "remedy" }, facts)] : []));
 }
 
 function render() {
   const view = status(own);
   if (!view) return;
-  const [first, found] = [leader(), problems()];
-  const [word, words] = verdict(view, first, found);
-  by("verdict").className = word;
-  say("verdict", words);
+  const [first, found] = [leader(), judged?.boxes ?? []];
+  if (judged) {
+    by("verdict").className = judged.colour;
+    say("verdict", judged.banner);
+  }
   say("happened", first ? happened() : "");
   document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
   say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
-  const paused = view.pause && `Paused since ${view.pause.since}: nobody preempts the leader.`;
-  const chosen = view.switchover && `An operator chose ${view.switchover} to lead.`;
-  say("orders", [paused, chosen].filter(Boolean).join("\n"));
+  say("orders", (judged?.orders ?? []).join("\n"));
   const none = el("li", { class: "none" }, "None that a node that answers knows of.");
-  show("problems", ...(found.length === 0 ? [none] : found.map(({ nodes, kind, text, since }) => el(
-    "li", {}, el("strong", {}, nodes.length > 1 ? text : `${nodes[0]}: ${text}`), nodes.length > 1 ? `, as ${nodes.join(", ")} say` : "", el("br", {}),
-    el("span", { class: "remedy" }, `${kind}, since ${since}. ${REMEDIES[kind] ?? ""}`),
-  ))));
+  show("problems", ...(found.length === 0 ? [none] : found.map(box)));
   show("members", ...members.map(card));
   show("links", ...links());
   show("history", ...leaderships());
@@ -242,6 +206,11 @@ function render() {
   say("guarantee", view.guarantee);
   const live = isLive ? "Changes are shown as they happen" : "Changes are shown within seconds, as too many pages listen already";
   say("source", `As ${own} sees it, and the others through it. ${live}.`);
+}
+
+async function ask_verdict() {
+  judged = await get("verdict");
+  render();
 }
 
 async function ask(name, path) {
@@ -302,6 +271,7 @@ async function look() {
   await once("own", () => ask_own().then(() => { say("silent", ""); render(); }, mourn));
   if (own !== null) {
     once("election", draw);
+    once("verdict", ask_verdict).catch(() => {}); // the next look asks again
     await once("others", async () => {
       do {
         again = false;

@@ -22,6 +22,7 @@ fn all_paths_are_listed_with_what_can_be_done_there() {
         "GET /events",
         "GET /history",
         "GET /peers/NAME/status",
+        "GET /verdict",
         "GET /trace",
         "GET /flight",
         "GET /metrics",

@@ -6,38 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::*;
 use crate::config;
-use crate::node::status::{NodeRef, RankStatus};
 
-/// A follower of this leader in this epoch; without a leader, electing.
-pub fn status(name: &str, leader: Option<(&str, u64)>) -> Status {
-    let named = |name: &str| format!("id of {name}");
-    Status {
-        cluster: "demo".to_owned(),
-        node: NodeRef { id: named(name), name: name.to_owned() },
-        state: if leader.is_some() { "following" } else { "electing" }.to_owned(),
-        leader: leader.map(|(name, epoch)| LeaderStatus {
-            id: named(name),
-            name: name.to_owned(),
-            address: "127.0.0.1:7101".to_owned(),
-            epoch,
-        }),
-        epoch: leader.map_or(0, |(_, epoch)| epoch),
-        quorum: "none".to_owned(),
-        algorithm: "bully".to_owned(),
-        preempt: "always".to_owned(),
-        health: None,
-        rank_source: "all are equal, the id decides".to_owned(),
-        guarantee: "one leader while all reach each other".to_owned(),
-        worst_failover_ms: Some(900),
-        incarnation: 1,
-        uptime_ms: 61_000,
-        age_ms: 3,
-        failures_tolerated: 1,
-        failures_tolerated_at_most: 1,
-        version: "0.2.0".to_owned(),
-        ..Status::default()
-    }
-}
+pub use electd_facts::samples::{member, status};
 
 /// The answer of such a node.
 pub fn following(name: &str, leader: Option<(&str, u64)>) -> Asked {
@@ -46,24 +16,9 @@ pub fn following(name: &str, leader: Option<(&str, u64)>) -> Asked {
 
 /// A node that does not answer.
 pub fn silent(name: &str) -> Asked {
-    let reason = "connection refused, so no node runs there".to_owned();
+    let reason = "connection refused, so nobody answers HTTP there".to_owned();
     let answer = Err(ClientError::NoAnswer { address: "127.0.0.1:1".to_owned(), reason });
     Asked { target: target(name), answer }
-}
-
-/// This member, alive and eligible, as a node shows it.
-pub fn member(name: &str) -> MemberStatus {
-    MemberStatus {
-        id: format!("id of {name}"),
-        name: name.to_owned(),
-        address: "127.0.0.1:7101".to_owned(),
-        admin: None,
-        role: "member".to_owned(),
-        eligible: true,
-        status: "alive".to_owned(),
-        rank: RankStatus { by: "id".to_owned(), ..RankStatus::default() },
-        ..MemberStatus::default()
-    }
 }
 
 fn target(name: &str) -> Target {
@@ -74,8 +29,8 @@ fn target(name: &str) -> Target {
 #[test]
 fn silence_of_all_names_each_reason() {
     let error = any_answer(&[silent("node-1"), silent("node-2")]).unwrap_err();
-    let words = "no node answers\n  node-1: no answer from 127.0.0.1:1: connection refused, so no node runs there\n  \
-                 node-2: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+    let words = "no node answers\n  node-1: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there\n  \
+                 node-2: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
     assert_eq!(error, CliError::new(Exit::Unavailable, words));
     assert_eq!(any_answer(&[silent("node-1"), following("node-2", None)]), Ok(()));
     let mut other = silent("node-3");
@@ -135,13 +90,14 @@ fn file(folder: &Path, keys: &str) -> PathBuf {
     file
 }
 
+#[derive(clap::Parser)]
+struct Flags {
+    #[command(flatten)]
+    nodes: NodeArgs,
+}
+
 /// The arguments as a command reads them.
 fn flags(file: &Path, words: &[&str]) -> NodeArgs {
-    #[derive(clap::Parser)]
-    struct Flags {
-        #[command(flatten)]
-        nodes: NodeArgs,
-    }
     let words = [&["x", "--config", file.to_str().unwrap()], words].concat();
     <Flags as clap::Parser>::parse_from(words).nodes
 }
@@ -199,6 +155,17 @@ fn https_needs_the_authorities_of_the_file() {
     assert!(at("http://h:1").targets().is_ok_and(|targets| targets.trust.is_none()));
     let nowhere = flags(Path::new("/no/such/file"), &["--admin", "h:1"]);
     assert!(nowhere.targets().is_ok(), "no file is needed for HTTP");
+}
+
+/// Whoever follows the hint means the same cluster.
+#[test]
+fn a_hint_repeats_the_file_that_was_named() {
+    let hint = "a resigned: `electd undrain --node a` ends that; `electd why` tells more";
+    let named = flags(Path::new("/f"), &[]).hints(hint);
+    let words = "a resigned: `electd undrain --config /f --node a` ends that; `electd why --config /f` tells more";
+    assert_eq!(named, words);
+    let usual = <Flags as clap::Parser>::parse_from(["x"]).nodes;
+    assert_eq!(usual.hints(hint), hint);
 }
 
 /// The address of a node that gives this answer to each that asks.

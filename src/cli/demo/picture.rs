@@ -2,8 +2,7 @@
 
 use super::nodes::Condition;
 use crate::admin::client::ClientError;
-use crate::cli::ask::Asked;
-use crate::cli::judge::judge;
+use crate::cli::ask::{Asked, judged};
 use crate::cli::overview;
 use crate::cli::{print, screen};
 use crate::node::status::Status;
@@ -31,7 +30,7 @@ pub struct Picture<'a> {
 impl Picture<'_> {
     /// As text, with lines no longer and no more than this.
     pub fn text(&self, width: usize, height: usize) -> String {
-        let judgement = judge(self.asked);
+        let judgement = judged(self.asked);
         let mut above = self.title.to_vec();
         above.push(String::new());
         above.extend(self.table().lines().map(|line| cut(line, width)));

@@ -2,8 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cli::ask::{Asked, leads, newest_leader};
-use crate::cli::judge::judge;
+use crate::cli::ask::{Asked, judged, leads, newest_leader};
 use crate::cli::merged::{Led, Seen};
 use crate::node::status::Status;
 use crate::trace::length;
@@ -43,7 +42,7 @@ impl Story {
             return None;
         }
         *is_said = true;
-        let reasons = judge(asked).reasons;
+        let reasons = judged(asked).reasons;
         let why =
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
         Some(format!("nobody leads{why}"))

@@ -147,7 +147,7 @@ fn a_resignation_goes_to_the_leader_and_its_answer_is_told() {
         let told = news.recv_timeout(Duration::from_secs(60));
         let Ok(News::Line(words)) = told else { panic!("nothing is told") };
         let admin = stage.asked[place].target.admin.clone().unwrap();
-        let why = "connection refused, so no node runs there";
+        let why = "connection refused, so nobody answers HTTP there";
         assert_eq!(words, format!("no answer from {admin}: {why}"));
     };
     let follow = |stage: &mut Stage, place: usize| {

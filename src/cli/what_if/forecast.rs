@@ -4,6 +4,8 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use electd_facts::majority;
+
 use crate::config::guarantee::Guarantee;
 use crate::core::bounds;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum, Timing};
@@ -89,7 +91,7 @@ impl Case {
         let before = self.leader.map_or_else(|| self.best(&old), |leader| vec![leader]);
         let needed = match self.quorum {
             Quorum::None => None,
-            Quorum::Majority => Some(self.voters(0..self.members.len()) / 2 + 1),
+            Quorum::Majority => Some(majority::of(self.voters(0..self.members.len()))),
         };
         let sides = self.sides.iter().map(|side| self.side(side, &before, needed, &guarantee));
         Forecast { sides: sides.collect(), before, needed, guarantee }

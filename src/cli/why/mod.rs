@@ -9,6 +9,7 @@ mod view;
 use std::fmt::Write;
 
 use clap::Args;
+use electd_facts::judge::Verdict;
 use serde_json::{Value, json};
 
 use super::args::{Output, OutputArgs, member_names};
@@ -23,7 +24,8 @@ use view::{View, Why};
 /// The nodes are asked for their status now, and the answer is drawn from all of them: roles, drains, health, ranks,
 /// refusals, disks, and who hears whom. If something can be done about it, a line says what.
 ///
-/// Exit codes: 0 a member leads; 1 nobody leads, as far as the nodes know; 2 there is no such member; 69 no node answers;
+/// Exit codes: 0 a member leads; 1 nobody leads, as far as the nodes know; 2 two or more members lead, or there is no such
+/// member; 69 no node answers;
 /// 78 another node answers at an address of the file.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -64,12 +66,16 @@ impl WhyArgs {
         let nobody = view.leader.is_none().then(|| nobody::why(&view));
         match self.output.output {
             Output::Table => {
-                print::result(&screen::on_terminal(&text(nobody.as_ref(), &members), 2))
+                let text = self.nodes.hints(&text(&view, nobody.as_ref(), &members));
+                print::result(&screen::on_terminal(&text, 2))
             }
             Output::Json => print::json(&object(&view, nobody.as_ref(), &members)),
         }?;
         any_answer(&asked)?;
         match nobody {
+            None if view.judgement.verdict == Verdict::TwoLeaders => {
+                Err(CliError::silent(Exit::Usage)) // the number 2, an outage here
+            }
             None => Ok(()),
             Some(_) => Err(CliError::silent(Exit::No)),
         }
@@ -77,12 +83,18 @@ impl WhyArgs {
 }
 
 /// For people: a sentence each, and below it what to do.
-fn text(nobody: Option<&Why>, members: &[(&str, Why)]) -> String {
+fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)]) -> String {
     let mut text = String::new();
+    let judgement = &view.judgement;
+    if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
+        let _ = writeln!(text, "{}", judgement.headline()); // a string takes everything
+    }
     let sentences = members.iter().map(|(name, why)| (why.begin(name), why));
+    // Who hears nobody cannot know that nobody leads.
+    let nobody = nobody.filter(|_| judgement.verdict != Verdict::CutOff);
     let nobody = nobody.map(|why| ("nobody leads".to_owned(), why));
     for (begin, Why { reason, remedy, .. }) in nobody.into_iter().chain(sentences) {
-        let _ = writeln!(text, "{begin}: {reason}"); // a string takes everything
+        let _ = writeln!(text, "{begin}: {reason}");
         if let Some(remedy) = remedy {
             let _ = writeln!(text, "  => {remedy}");
         }

@@ -1,14 +1,34 @@
 //! Why nobody leads.
 
 use super::view::{Cause, View, Why};
-use crate::cli::judge::judge;
+use electd_facts::judge::{How, Verdict};
+use electd_facts::leaderless::LeaderlessStatus;
+
 use crate::cli::print::counted;
+use crate::node::problems::ProblemKind;
 use crate::core;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.
 pub fn why(view: &View) -> Why {
-    let judged = judge(view.asked);
+    let judged = &view.judgement;
+    if let Some(stuck) = &judged.stuck {
+        let cause = match stuck.how {
+            How::Voters => Cause::NoMajority,
+            How::Informed => Cause::Uninformed,
+            How::Candidates => Cause::NoCandidate,
+        };
+        let lost = match stuck.how {
+            How::Voters => {
+                "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md"
+            }
+            How::Informed | How::Candidates => "",
+        };
+        return Why::new(cause, stuck.reason.clone()).remedy(stuck.remedy.clone() + lost);
+    }
+    if judged.verdict == Verdict::CutOff {
+        return Why::new(Cause::CutOff, judged.summary()).remedy(ProblemKind::CutOff.remedy());
+    }
     let reason = match judged.reasons.as_slice() {
         [] => "no node says why; an election may be under way".to_owned(),
         reasons => reasons.join("; "),
@@ -23,14 +43,16 @@ pub fn of_node(own: &Status, view: &View) -> Why {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
     let ended = known.and_then(|known| known.cause.parse::<core::Cause>().ok());
-    let voters = || own.members.iter().filter(|member| member.role != "observer");
-    let missing: Vec<&str> = voters()
-        .filter(|member| member.status != "alive")
+    if own.is_cut_off() {
+        let why = Why::new(Cause::CutOff, "it hears nobody: it is probably cut off");
+        return why.remedy(format!("mend the network of {}", own.node.name));
+    }
+    let missing: Vec<&str> = (own.members.iter())
+        .filter(|member| member.votes() && !member.is_alive())
         .map(|member| member.name.as_str())
         .collect();
-    let (all, alive) = (voters().count(), voters().count() - missing.len());
-    let needed = all / 2 + 1;
-    if own.quorum == "majority" && alive < needed {
+    let (all, alive, needed) = own.voters();
+    if own.by_majority() && alive < needed {
         let (all, are) = (counted(all, "voter"), if needed == 1 { "is" } else { "are" });
         let reason = format!("it hears {alive} of {all}, and {needed} {are} needed: {reason}");
         return Why::new(Cause::NoMajority, reason).remedy(format!(
@@ -46,9 +68,8 @@ pub fn of_node(own: &Status, view: &View) -> Why {
              than half of the voters with --bootstrap",
         );
     }
-    if ended == Some(core::Cause::MayNotLead) {
-        let why = Why::new(Cause::NoCandidate, reason);
-        return why.remedy("make one eligible: `electd why` says of each member what keeps it");
+    if known.is_some_and(LeaderlessStatus::has_no_candidate) {
+        return Why::new(Cause::NoCandidate, reason);
     }
     if ended == Some(core::Cause::DiskLags) {
         let name = &own.node.name;
@@ -57,12 +78,13 @@ pub fn of_node(own: &Status, view: &View) -> Why {
         );
         return Why::new(Cause::Storage, reason).remedy(remedy);
     }
-    let is_electing =
-        ["electing", "waiting", "halted", "reorganizing"].contains(&own.state.as_str());
-    let cause = match (is_electing, view.leader) {
+    let cause = match (own.elects(), view.leader) {
         (true, None) => Cause::Electing,
         _ => Cause::NoLeader,
     };
+    if view.judgement.stuck.is_some() {
+        return Why::new(cause, reason); // what has to be done is said of the cluster
+    }
     Why::new(cause, format!("{reason}; an election is under way, and ends by itself"))
 }
 
@@ -72,7 +94,7 @@ mod tests {
     use crate::cli::ask::tests::{following, member, silent};
     use crate::cli::why::tests::pair;
     use crate::cli::why::{of_member, text};
-    use crate::node::status::{LeaderlessStatus, MemberStatus};
+    use crate::node::status::MemberStatus;
 
     #[test]
     fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
@@ -89,51 +111,67 @@ mod tests {
             let asked = [asked, silent("b")];
             let view = View::of(&asked);
             let nobody = super::why(&view);
-            let text = text(Some(&nobody), &[("a", of_member::why("a", &view))]);
+            let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
             (nobody.cause, text)
         };
         let electing = "the reason; an election is under way, and ends by itself";
-        for (found, expected, words, remedy) in [
+        let told = "a: the reason";
+        let lost = "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md";
+        let met = "start all voters, and mend the links between them";
+        let bootstrap = format!(
+            "{met}; if this is the cluster's first start, restart more than half of the voters with --bootstrap"
+        );
+        let measured =
+            "`electd check --node a` on its host measures the disk; give it a faster one";
+        let [missed, start] =
+            ["start or reconnect 1 of b", "start b"].map(|it| format!("{it}{lost}"));
+        let heard = "it hears 1 of 2 voters, and 2 are needed: the reason";
+        let waits = "a waits until it has met all voters";
+        for (found, cause, nobody, do_this, words, remedy) in [
             (
                 why("isolated", "majority", "dead"),
                 Cause::NoMajority,
-                "it hears 1 of 2 voters, and 2 are needed: the reason",
-                "start or reconnect 1 of b; if that can never be, see \"When the majority is lost for good\" in \
-                 docs/operations.md",
+                "b is down",
+                &*start,
+                heard,
+                &*missed,
             ),
             (
                 why("uninformed", "majority", "alive"),
                 Cause::Uninformed,
+                waits,
+                met,
                 "the reason",
-                "start all voters, and mend the links between them; if this is the cluster's first start, restart more than \
-                 half of the voters with --bootstrap",
+                &*bootstrap,
             ),
             (
                 why("voters_uninformed", "none", "dead"),
                 Cause::Uninformed,
+                told,
+                &*bootstrap,
                 "the reason",
-                "start all voters, and mend the links between them; if this is the cluster's first start, restart more than \
-                 half of the voters with --bootstrap",
+                &*bootstrap,
             ),
-            (
-                why("may_not_lead", "none", "alive"),
-                Cause::NoCandidate,
-                "the reason",
-                "make one eligible: `electd why` says of each member what keeps it",
-            ),
+            (why("may_not_lead", "none", "alive"), Cause::NoCandidate, told, "", "the reason", ""),
             (
                 why("disk_lags", "majority", "alive"),
                 Cause::Storage,
+                told,
+                measured,
                 "the reason",
-                "`electd check --node a` on its host measures the disk; give it a faster one",
+                measured,
             ),
-            (why("leader_dead", "none", "dead"), Cause::Electing, electing, ""),
-            (why("leader_dead", "majority", "alive"), Cause::Electing, electing, ""),
+            (why("leader_dead", "none", "dead"), Cause::Electing, told, "", electing, ""),
+            (why("leader_dead", "majority", "alive"), Cause::Electing, told, "", electing, ""),
         ] {
-            let remedy = if remedy.is_empty() { String::new() } else { format!("  => {remedy}\n") };
+            let line = |remedy: &str| match remedy {
+                "" => String::new(),
+                remedy => format!("  => {remedy}\n"),
+            };
+            let (do_this, remedy) = (line(do_this), line(remedy));
             let text =
-                format!("nobody leads: a: the reason\n{remedy}a does not lead: {words}\n{remedy}");
-            assert_eq!(found, (expected, text));
+                format!("nobody leads: {nobody}\n{do_this}a does not lead: {words}\n{remedy}");
+            assert_eq!(found, (cause, text));
         }
     }
 

@@ -1,13 +1,16 @@
 //! Why one member leads or does not: the first reason that holds, from what keeps it from any election down to its rank.
 
+use electd_facts::unable;
+
 use super::nobody;
 use super::view::{Cause, View, Why};
 use crate::admin::client::ClientError;
 use crate::cli::ask::leads;
 use crate::cli::overview::since;
+use crate::core::Phase;
+use crate::core::types::Role;
 use crate::node::problems::ProblemKind;
 use crate::node::status::{MemberStatus, Problem, Status};
-use crate::node::unable;
 
 /// Why this member leads or does not.
 pub fn why(name: &str, view: &View) -> Why {
@@ -62,7 +65,8 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
 fn higher<'a>(name: &str, view: &View<'a>) -> Vec<&'a str> {
     let Some((best, own)) = view.best.zip(view.member(name)) else { return Vec::new() };
     let may_lead = |member: &&MemberStatus| {
-        member.role == "member" && member.eligible && member.status == "alive"
+        // Who cannot write its state is not the one who takes over.
+        member.may_lead() && !view.status(&member.name).is_some_and(Status::is_silenced)
     };
     let above = best.members.iter().filter(may_lead).filter(|member| ranks_above(member, own));
     above.map(|member| member.name.as_str()).collect()
@@ -92,7 +96,7 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
     let reason = unable::own(own)?;
     let undrain = format!("`electd undrain --node {name}` ends that");
     let own_member = own.members.iter().find(|member| member.name == name);
-    let (cause, remedy) = if own_member.is_some_and(|member| member.role != "member") {
+    let (cause, remedy) = if own_member.is_some_and(|member| member.part() != Some(Role::Member)) {
         return Some(Why::new(Cause::Role, reason)); // as it is meant
     } else if own.drain.is_some() {
         (Cause::Drained, undrain)
@@ -125,7 +129,7 @@ fn problem(status: &Status, kind: ProblemKind) -> Option<&Problem> {
 /// That it is kept apart, as it and another member refuse each other.
 fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let is_apart = own.is_some_and(|own| own.leader.is_none())
-        || view.member(name).is_some_and(|member| member.status != "alive");
+        || view.member(name).is_some_and(|member| !member.is_alive());
     let own = own.into_iter().flat_map(rejections);
     let own = own.filter(|problem| view.names.contains(problem.about.as_str()));
     let about_it = view.best.into_iter().flat_map(rejections);
@@ -139,7 +143,7 @@ fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
 /// That others do not hear it.
 fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let (best, member) = view.best.zip(view.member(name))?;
-    if member.status == "alive" || best.node.name == name {
+    if member.is_alive() || best.node.name == name {
         return None;
     }
     let by = &best.node.name;
@@ -166,8 +170,8 @@ fn without_leader(own: &Status, view: &View) -> Option<Why> {
     if own.leader.is_some() {
         return None;
     }
-    Some(match own.state.as_str() {
-        "starting" => Why::new(
+    Some(match own.phase() {
+        Some(Phase::Starting) => Why::new(
             Cause::Starting,
             "it has just started, and looks for the others before it elects, for about the failure time",
         ),
@@ -178,12 +182,12 @@ fn without_leader(own: &Status, view: &View) -> Option<Why> {
 /// What another node sees of it.
 fn seen(name: &str, view: &View) -> Option<Why> {
     let member = view.member(name)?;
-    let reason = match member.role.as_str() {
-        "witness" => "it is a witness, which only votes",
-        "observer" => "it is an observer, which neither votes nor leads",
-        _ => "",
+    let reason = match member.part() {
+        Some(Role::Witness) => Some("it is a witness, which only votes"),
+        Some(Role::Observer) => Some("it is an observer, which neither votes nor leads"),
+        _ => None,
     };
-    if !reason.is_empty() {
+    if let Some(reason) = reason {
         return Some(Why::new(Cause::Role, reason));
     }
     if let Some(why) = &member.passed_over {

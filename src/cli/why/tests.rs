@@ -287,7 +287,7 @@ fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
     holds(&cut, "a", Cause::Unheard, words);
     let [_, leader] = both("dead", true, none);
     let words = "b does not hear it; the last dial: refused; it does not answer here: no answer from 127.0.0.1:1: \
-                 connection refused, so no node runs there => start it on its host (`systemctl start electd@a`, or \
+                 connection refused, so nobody answers HTTP there => start it on its host (`systemctl start electd@a`, or \
                  `electd run --node a`); if it runs there, its process is frozen, or its network is cut";
     holds(&[leader, silent("a")], "a", Cause::Down, words);
 

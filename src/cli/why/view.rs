@@ -4,7 +4,10 @@ use std::collections::BTreeSet;
 
 use strum::IntoStaticStr;
 
-use crate::cli::ask::{Asked, leader_of, leads, newest_leader};
+use electd_facts::asked;
+use electd_facts::judge::Judgement;
+
+use crate::cli::ask::{Asked, judged, newest_leader};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 /// Why a member leads or does not. The names are part of electd's interface.
@@ -62,6 +65,8 @@ pub enum Cause {
     Rank,
     /// Nobody may lead.
     NoCandidate,
+    /// Only nodes answer that hear nobody.
+    CutOff,
 }
 
 impl Cause {
@@ -104,6 +109,8 @@ impl Why {
 /// What is known of a cluster.
 pub struct View<'a> {
     pub asked: &'a [Asked],
+    /// The verdict on it.
+    pub judgement: Judgement,
     /// The names of all members.
     pub names: BTreeSet<&'a str>,
     /// The leader, of the greatest epoch that any node names.
@@ -115,12 +122,11 @@ pub struct View<'a> {
 impl<'a> View<'a> {
     pub fn of(asked: &'a [Asked]) -> View<'a> {
         let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-        let best = answers().max_by_key(|status| {
-            (leader_of(status).map(|leader| leader.epoch), leads(status), !status.stalled)
-        });
+        let best = asked::best(answers());
         let members = answers().flat_map(|status| &status.members);
         let names = members.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
-        View { asked, names: names.collect(), leader: newest_leader(asked), best }
+        let judgement = judged(asked);
+        View { asked, judgement, names: names.collect(), leader: newest_leader(asked), best }
     }
 
     /// The answer of a member, or why there is none.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::IntoStaticStr;
+use strum::{IntoStaticStr, VariantArray};
 
 use super::types::{Epoch, Incarnation, NodeId, Pause, Rank, Version};
 
@@ -133,7 +133,17 @@ pub struct MemberReport {
 
 /// The failure detector's judgement of a member.
 #[derive(
-    Clone, Copy, Debug, Default, Deserialize, Eq, Hash, IntoStaticStr, PartialEq, Serialize,
+    Clone,
+    Copy,
+    Debug,
+    Default,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    PartialEq,
+    Serialize,
+    VariantArray,
 )]
 #[strum(serialize_all = "snake_case")]
 #[serde(remote = "Self")]

@@ -4,13 +4,24 @@
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
-use strum::{EnumDiscriminants, EnumString, IntoStaticStr};
+use strum::{EnumDiscriminants, EnumString, IntoStaticStr, VariantArray};
 
 use super::types::{Epoch, NodeId};
 
 /// The phase of a member.
 #[derive(
-    Clone, Copy, Debug, Deserialize, Eq, Hash, IntoStaticStr, Ord, PartialEq, PartialOrd, Serialize,
+    Clone,
+    Copy,
+    Debug,
+    Deserialize,
+    Eq,
+    Hash,
+    IntoStaticStr,
+    Ord,
+    PartialEq,
+    PartialOrd,
+    Serialize,
+    VariantArray,
 )]
 #[strum(serialize_all = "snake_case")]
 pub enum Phase {

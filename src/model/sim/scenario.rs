@@ -14,7 +14,7 @@ use super::node::Death;
 use super::orders;
 use super::settle;
 use super::setup::MOST_NODES;
-use super::setup::{Delays, Setup, TIMING};
+use super::setup::{Delays, Setup, TIMING, majority};
 use super::world::World;
 use super::{Counts, SimError};
 use crate::core::detector::ConnectionId;
@@ -134,9 +134,9 @@ impl Scenario {
         if let Some(dead) = initiators.intersection(&crashed).next() {
             return Err(SimError::DeadInitiator { node: dead + 1 });
         }
-        let (left, majority) = (self.nodes - crashed.len(), self.nodes / 2 + 1);
-        if self.quorum == Quorum::Majority && 0 < left && left < majority {
-            return Err(SimError::Minority { left, nodes: self.nodes, majority });
+        let (left, needed) = (self.nodes - crashed.len(), majority(self.nodes));
+        if self.quorum == Quorum::Majority && 0 < left && left < needed {
+            return Err(SimError::Minority { left, nodes: self.nodes, majority: needed });
         }
         if !initiators.is_empty() {
             return Ok(initiators);

@@ -9,7 +9,7 @@ use super::faults::inflict;
 use super::links::DIAL_TIMEOUT;
 use super::members;
 use super::plan::Fault;
-use super::setup::TIMING;
+use super::setup::{TIMING, majority};
 use super::trouble::SLOWEST;
 use super::world::World;
 use crate::core::bounds;
@@ -79,7 +79,7 @@ pub(super) fn revive(world: &mut World) {
     // A newcomer learns the state of the cluster from a leader, or from all others; and a later change
     // may remove one of a bare majority.
     let knows = world.setup.bootstrap && !world.changes;
-    let wanted = if knows { voters.len() / 2 + 1 } else { voters.len() };
+    let wanted = if knows { majority(voters.len()) } else { voters.len() };
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
     for at in voters.iter().rev() {
         if live < wanted && world.nodes[*at].core.is_none() {
@@ -235,7 +235,7 @@ pub(super) fn agreed(world: &World, alive: &[(usize, &Core)]) -> Option<(usize, 
     let list =
         world.nodes[place].core.as_ref().filter(|core| core.phase() == Phase::Leading)?.members();
     let agrees = |core: &Core| view(core) == (leader, epoch) && core.members() == list;
-    let majority = world.setup.quorum == Quorum::Majority;
+    let by_majority = world.setup.quorum == Quorum::Majority;
     let lives = |id| world.place(id).is_some_and(|at| world.nodes[at].core.is_some());
     let may_hear = |core: &Core| {
         let others = core.members().iter().filter(|m| m.votes() && m.id != core.id());
@@ -243,9 +243,10 @@ pub(super) fn agreed(world: &World, alive: &[(usize, &Core)]) -> Option<(usize, 
             let may = lives(other.id) && list.get(other.id).is_some();
             (could + usize::from(may), all + 1)
         });
-        could > all / 2
+        could >= majority(all)
     };
-    let removed = |core: &Core| majority && list.removed().contains(&core.id()) && may_hear(core);
+    let removed =
+        |core: &Core| by_majority && list.removed().contains(&core.id()) && may_hear(core);
     let agree =
         alive.iter().all(|(_, core)| agrees(core)) && !world.live().any(|(_, core)| removed(core));
     agree.then_some((place, epoch))

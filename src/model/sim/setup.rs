@@ -145,3 +145,8 @@ impl Setup {
         }
     }
 }
+
+/// How many of so many voters are a majority. A judge does not borrow the arithmetic of the accused.
+pub(super) fn majority(voters: usize) -> usize {
+    voters / 2 + 1
+}

@@ -157,6 +157,7 @@ fn each_kind_has_its_words() {
         edited: Some("the file was edited".to_owned()),
         late: Some(LateRenewal { epoch: 7, at: Time(0), at_ms: 1000 }),
         changes: Some((5, "leader b is silent".to_owned())),
+        refused: false,
         settled: true,
     };
     let told = find(&status, &sight);
@@ -219,7 +220,7 @@ fn how_often_the_job_failed_is_told_from_the_second_time_on() {
 }
 
 /// The names of all kinds, in the order of the metrics.
-const NAMES: [&str; 15] = [
+const NAMES: [&str; 16] = [
     "storage",
     "rank",
     "health",
@@ -227,6 +228,7 @@ const NAMES: [&str; 15] = [
     "job",
     "renewal",
     "peer_down",
+    "cut_off",
     "rejected",
     "stalled",
     "leader_changes",
@@ -315,4 +317,29 @@ fn a_problem_begins_once_and_ends_once() {
     assert_eq!((began.len(), over.len(), &*over[0].about), (0, 1, "b"));
     let (began, over) = problems.look(&well, &settled());
     assert_eq!((began.len(), over.len(), problems.list().len()), (0, 1, 0));
+}
+
+/// That a process ended, or that a host refuses a dial, shows that the network of this node is whole.
+#[test]
+fn a_node_that_hears_none_of_several_is_cut_off_unless_something_shows_that_it_is_not() {
+    let told = |states: &[&str], sight: &Sight| {
+        seen(&status("majority", members(states)), sight).iter().any(|(kind, _)| *kind == "cut_off")
+    };
+    let silent = ["alive", "suspected", "suspected"];
+    assert!(told(&silent, &settled()));
+    assert!(!told(&silent, &Sight::default()), "it has just started");
+    assert!(!told(&silent, &Sight { refused: true, ..settled() }));
+    assert!(!told(&["alive", "suspected", "dead"], &settled()));
+    assert!(!told(&["alive", "suspected", "alive"], &settled()));
+    assert!(!told(&["alive", "suspected"], &settled()), "of two, either may be");
+}
+
+/// A node that cannot write neither votes nor takes over.
+#[test]
+fn a_node_without_a_disk_does_not_count_itself() {
+    let mut of = status("majority", members(&["alive", "alive", "alive"]));
+    assert_eq!(tolerated(&of), 1);
+    let (kind, text) = (ProblemKind::Storage.name().to_owned(), "full".to_owned());
+    of.problems.push(Problem { since: String::new(), kind, about: String::new(), text });
+    assert_eq!(tolerated(&of), 0);
 }

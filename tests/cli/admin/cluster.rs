@@ -16,7 +16,7 @@ fn told(cluster: &Cluster, args: &[&str]) -> (Option<i32>, String, String) {
 }
 
 fn refused(address: SocketAddr) -> String {
-    format!("no answer from {address}: connection refused, so no node runs there")
+    format!("no answer from {address}: connection refused, so nobody answers HTTP there")
 }
 
 /// Each once, in the order of those that tell of them, however long one takes to answer.

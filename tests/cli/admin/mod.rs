@@ -20,6 +20,7 @@ mod peers;
 mod places;
 mod protocol;
 mod usage;
+mod verdicts;
 mod views;
 mod watch;
 mod whole;

@@ -61,7 +61,11 @@ fn why_there_is_no_answer_is_told_in_words() {
     };
     let [silent, address] = [nobody, far.local_addr()];
     for (number, code, words) in [
-        (2, 502, format!("no answer from {silent}: connection refused, so no node runs there")),
+        (
+            2,
+            502,
+            format!("no answer from {silent}: connection refused, so nobody answers HTTP there"),
+        ),
         (3, 502, format!("at {address} answers node-4 of cluster demo, and not node-3")),
         (4, 502, format!("at {address} answers node-4 of cluster other, and not node-4")),
         (5, 404, "node-5 has no \"admin\" address, so it cannot be asked".to_owned()),

@@ -1,7 +1,7 @@
 //! A word that a cut link carries only when it is repaired.
 
-use electd::core::message::{Heartbeat, Message};
-use electd::core::types::Epoch;
+use electd_election::core::message::{Heartbeat, Message};
+use electd_election::core::types::Epoch;
 
 use super::{acknowledge, p5_leads};
 use crate::paper::process::{TIMING, id, rank};

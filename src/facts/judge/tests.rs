@@ -1,8 +1,39 @@
 //! What those who answer let say of a cluster.
 
+mod situations;
+
+use super::super::samples::{problem, status};
+use super::super::status::{LeaderlessStatus, Problem};
 use super::*;
-use crate::cli::ask::tests::{following, silent};
-use crate::node::status::{LeaderlessStatus, Problem};
+
+/// A member that was asked, and its answer.
+struct Asked {
+    pub name: String,
+    pub answer: Result<Status, Silence>,
+}
+
+/// The answer of such a node.
+fn following(name: &str, leader: Option<(&str, u64)>) -> Asked {
+    Asked { name: name.to_owned(), answer: Ok(status(name, leader)) }
+}
+
+/// A node that does not answer.
+fn silent(name: &str) -> Asked {
+    let words = "no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
+    Asked { name: name.to_owned(), answer: Err(Silence::None(words.to_owned())) }
+}
+
+fn judge(told: &[Asked]) -> Judgement {
+    super::judge(
+        &told
+            .iter()
+            .map(|told| super::Asked {
+                name: &told.name,
+                answer: told.answer.as_ref().map_err(Clone::clone),
+            })
+            .collect::<Vec<_>>(),
+    )
+}
 
 #[test]
 fn the_worst_decides() {
@@ -13,7 +44,7 @@ fn the_worst_decides() {
     assert_eq!(judged(&[following("a", None), silent("b")]), Verdict::NoLeader);
     assert_eq!(judged(&[silent("a"), silent("b")]), Verdict::Unknown);
     let mut unserved = silent("b");
-    unserved.answer = Err(ClientError::NotServed);
+    unserved.answer = Err(Silence::NotServed);
     assert_eq!(judged(&[well(), unserved]), Verdict::Well);
 }
 
@@ -46,11 +77,6 @@ fn why_nobody_leads_is_said_once_by_all_who_say_it() {
                      of the voters answers; nobody has led for 11 s";
     assert_eq!(say(1, "no majority of the voters answers", 11_000), words);
     assert_eq!(judge(&[following("d", None)]).summary(), "no leader is known");
-}
-
-fn problem(kind: ProblemKind, about: &str, text: &str) -> Problem {
-    let (since, kind) = (String::new(), kind.name().to_owned());
-    Problem { since, kind, about: about.to_owned(), text: text.to_owned() }
 }
 
 #[test]
@@ -89,26 +115,26 @@ fn a_status_says_once_that_a_member_is_down_and_how_many_are_left() {
 }
 
 #[test]
-fn a_long_list_of_names_is_cut() {
-    let names = |count| (1..=count).map(|at| format!("n{at}")).collect::<Vec<_>>();
-    assert_eq!(some_of(&names(3)), "n1, n2, n3");
-    assert_eq!(some_of(&names(4)), "n1, n2 and 2 others");
-    assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
-}
-
-#[test]
 fn each_verdict_has_a_word_for_people_and_one_for_programs() {
-    let words = [Verdict::Well, Verdict::Degraded, Verdict::NoLeader, Verdict::Unknown]
-        .map(|it| (it.word(), serde_json::json!(it)));
+    let all = [
+        Verdict::Well,
+        Verdict::Degraded,
+        Verdict::NoLeader,
+        Verdict::TwoLeaders,
+        Verdict::CutOff,
+        Verdict::Unknown,
+    ];
+    assert_eq!(all.map(Verdict::code), [0, 1, 2, 2, 2, 3]);
+    let words = all.map(|it| (it.word(), serde_json::json!(it)));
     let expected = [
         ("OK", "ok".into()),
         ("DEGRADED", "degraded".into()),
         ("NO LEADER", "no_leader".into()),
+        ("TWO LEADERS", "two_leaders".into()),
+        ("CUT OFF", "cut_off".into()),
         ("UNKNOWN", "unknown".into()),
     ];
     assert_eq!(words, expected);
-    let counts = [0, 1, 2].map(failures);
-    assert_eq!(counts, ["no further failure", "1 more failure", "2 more failures"]);
 }
 
 /// Another node in its place says so in a whole sentence, and is no member that does not answer.
@@ -116,12 +142,11 @@ fn each_verdict_has_a_word_for_people_and_one_for_programs() {
 fn who_answers_in_anothers_place_is_told_in_its_own_words() {
     let mut other = silent("b");
     let sentence = "127.0.0.1:1 is of cluster hc, not demo";
-    other.answer = Err(ClientError::Other(sentence.to_owned()));
+    other.answer = Err(Silence::Other(sentence.to_owned()));
     let judgement = judge(&[following("a", Some(("c", 7))), other, silent("d")]);
     let told: Vec<_> =
         judgement.problems.iter().map(|it| (it.about.as_str(), it.to_string())).collect();
-    let silence =
-        "d does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+    let silence = "d does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
     assert_eq!(told, [("", sentence.to_owned()), ("d", silence.to_owned())]);
     assert_eq!(judgement.besides(), ["d does not answer", sentence]);
     assert_eq!(judgement.brief(), [sentence, silence]);
@@ -195,13 +220,13 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
         told("e", &[of(down, "d", "it is silent")]),
     ];
     let judgement = judge(&asked);
-    let silence =
-        "d does not answer: no answer from 127.0.0.1:1: connection refused, so no node runs there";
+    let silence = "d does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
     let trouble = |nodes: &[&str], kind: &str, about: &str, text: &str| Trouble {
         nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         kind: kind.to_owned(),
         about: about.to_owned(),
         text: text.to_owned(),
+        since: String::new(),
     };
     let expected = [
         trouble(&[], "", "d", silence),

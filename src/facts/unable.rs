@@ -1,5 +1,7 @@
 //! Why a member cannot lead, in words, as far as a node knows it.
 
+use electd_election::core::types::Role;
+
 use super::status::{MemberStatus, Status};
 
 /// Why the member of this name cannot lead instead of the leader.
@@ -55,7 +57,7 @@ fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
         Some(never)
     } else if let Some(refused) = refused {
         Some(format!("it and {} refuse each other: {}", status.node.name, refused.reason))
-    } else if member.status != "alive" {
+    } else if !member.is_alive() {
         let dial = member.failed_dial.as_ref().map(|dial| format!("; the last dial: {dial}"));
         Some(format!("{} does not hear it{}", status.node.name, dial.unwrap_or_default()))
     } else if let Some(why) = &member.passed_over {
@@ -69,17 +71,19 @@ fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
 
 /// A member that never leads, by its role.
 fn never(member: &MemberStatus) -> Option<String> {
-    match member.role.as_str() {
-        "witness" => Some("it is a witness, which only votes".to_owned()),
-        "observer" => Some("it is an observer, which neither votes nor leads".to_owned()),
+    match member.part() {
+        Some(Role::Witness) => Some("it is a witness, which only votes".to_owned()),
+        Some(Role::Observer) => Some("it is an observer, which neither votes nor leads".to_owned()),
         _ => None,
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::status::{
+        DrainStatus, FailureStatus, HealthStatus, NodeRef, RejectionStatus,
+    };
     use super::*;
-    use crate::node::status::{DrainStatus, FailureStatus, HealthStatus, NodeRef, RejectionStatus};
 
     fn member(name: &str) -> MemberStatus {
         MemberStatus {

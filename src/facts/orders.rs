@@ -1,16 +1,17 @@
 //! The orders of operators that are in force, in words: a pause, a switchover, drained members, and members that
 //! resigned. For `status` and `health`, which say the same of one node and of all.
 
+use electd_election::core::types::Role;
 use jiff::Timestamp;
 
-use crate::node::status::{DrainStatus, PauseStatus, Status};
-
-use super::ask::{Asked, leads};
+use super::asked::{Asked, answers as of};
+use super::status::{DrainStatus, PauseStatus, Status};
 
 /// In milliseconds.
 const DAY: u64 = 24 * 3600 * 1000;
 
 /// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
+#[must_use]
 pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
     let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain, status.clock_ms)));
     let takeover = takeover(status).map(|words| ("takeover", words));
@@ -19,10 +20,11 @@ pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
 
 /// The orders that all nodes together know, a line each. They keep a cluster from what its operator may expect of it,
 /// and none of them is a problem.
+#[must_use]
 pub fn of_all(asked: &[Asked]) -> Vec<String> {
-    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let answers = || of(asked);
     // A follower hears of a pause from the leader, and an old one may still speak of a pause that is over.
-    let latest = answers().max_by_key(|one| (leads(one), one.leader.is_some(), one.epoch));
+    let latest = answers().max_by_key(|one| (one.leads(), one.leader.is_some(), one.epoch));
     let of_cluster = latest.into_iter().flat_map(of_cluster);
     let mut lines: Vec<String> =
         of_cluster.map(|(order, words)| format!("{order}: {words}")).collect();
@@ -30,9 +32,10 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
         Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?, one.clock_ms)))
     }));
     lines.extend(answers().filter_map(resigned));
-    let takeovers = answers().filter_map(|one| {
+    // Who cannot write its state takes over from nobody.
+    let takeovers = answers().filter(|one| !one.is_silenced()).filter_map(|one| {
         let (name, takeover) = (&one.node.name, one.takeover.clone()?);
-        let leader = answers().find(|other| leads(other) && other.node.name == takeover.from);
+        let leader = answers().find(|other| other.leads() && other.node.name == takeover.from);
         let due = leader.and_then(|leader| leader.takeovers.get(name));
         let takeover = match due {
             Some(due) => takeover.not_before(due, &one.preempt),
@@ -80,6 +83,7 @@ fn end(until: &Option<String>) -> String {
 }
 
 /// The takeover that this node waits for: from whom, when, and why not yet.
+#[must_use]
 pub fn takeover(status: &Status) -> Option<String> {
     Some(format!("{} {}", status.node.name, status.takeover.as_ref()?.words()))
 }
@@ -99,10 +103,11 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
     let says = |one: &Status| !one.version.is_empty() || one.drain.is_some();
     let answers = move |id: &str| {
         let is_it = |one: &Status| one.node.id == id && says(one);
-        asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(is_it))
+        of(asked).any(is_it)
     };
-    let members = latest.members.iter().filter(|it| it.role == "member" && !it.eligible);
-    let silent = members.filter(move |member| member.status == "alive" && !answers(&member.id));
+    let members =
+        latest.members.iter().filter(|it| it.part() == Some(Role::Member) && !it.eligible);
+    let silent = members.filter(move |member| member.is_alive() && !answers(&member.id));
     silent.map(|member| {
         let why = "drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host says which";
         format!("not eligible: {} ({why})", member.name)
@@ -111,9 +116,35 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::asked::Silence;
+    use super::super::samples::{member, status};
+    use super::super::status::{MemberStatus, TakeoverStatus};
     use super::*;
-    use crate::cli::ask::tests::{following, member, silent};
-    use crate::node::status::{MemberStatus, TakeoverStatus};
+
+    struct Told {
+        name: String,
+        answer: Result<Status, Silence>,
+    }
+
+    fn following(name: &str, leader: Option<(&str, u64)>) -> Told {
+        answered(status(name, leader))
+    }
+
+    fn silent(name: &str) -> Told {
+        Told { name: name.to_owned(), answer: Err(Silence::NotServed) }
+    }
+
+    fn of_all(told: &[Told]) -> Vec<String> {
+        super::of_all(
+            &told
+                .iter()
+                .map(|told| Asked {
+                    name: &told.name,
+                    answer: told.answer.as_ref().map_err(Clone::clone),
+                })
+                .collect::<Vec<_>>(),
+        )
+    }
 
     fn since() -> String {
         "2026-11-22T10:58:33.123Z".to_owned()
@@ -126,8 +157,8 @@ mod tests {
         leader
     }
 
-    fn answered(status: Status) -> Asked {
-        Asked { answer: Ok(status), ..silent("x") }
+    fn answered(status: Status) -> Told {
+        Told { name: status.node.name.clone(), answer: Ok(status) }
     }
 
     #[test]
@@ -256,7 +287,7 @@ mod tests {
         let leader = Status { pause, switchover, members, ..leading() };
         let of = |name: &str| match following(name, Some(("b", 7))).answer {
             Ok(status) => status,
-            Err(error) => panic!("{error}"),
+            Err(error) => panic!("{error:?}"),
         };
         let drain =
             |until| Some(DrainStatus { since: since(), until, reason: "new disk".to_owned() });
@@ -284,7 +315,7 @@ mod tests {
             let Ok(status) = following("a", leader).answer else { panic!("it answers") };
             answered(Status { epoch, switchover: Some(by.to_owned()), ..status })
         };
-        let told = |asked: &[Asked]| {
+        let told = |asked: &[Told]| {
             let lines = of_all(asked);
             lines
                 .into_iter()

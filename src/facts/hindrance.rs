@@ -1,0 +1,294 @@
+//! What keeps a member from voting or from leading, as the answers of all nodes show it together.
+
+use strum::IntoStaticStr;
+
+use super::asked::Asked;
+use super::leaderless::LeaderlessStatus;
+use super::problem::ProblemKind;
+use super::status::{MemberStatus, Problem, Status};
+use super::words::and;
+use electd_election::core::Phase;
+use electd_election::core::types::Role;
+
+/// What keeps a member from voting or from leading. The names are part of electd's interface: the page shows them as
+/// badges.
+#[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq)]
+#[strum(serialize_all = "snake_case")]
+pub enum Hindrance {
+    /// It cannot write its state, and so neither votes nor leads. What is wrong, in words.
+    Disk(String),
+    /// It hears nobody.
+    CutOff,
+    /// It and another member refuse each other.
+    Refused,
+    /// Its election thread missed its turn.
+    Stalled,
+    /// Its store is empty, and it votes for nobody until it has met these, or until a leader leads.
+    Waits(Vec<String>),
+    /// It answers here, and the others do not hear it.
+    Unheard,
+    /// Nobody hears it, and it does not answer.
+    Down,
+    /// An operator drained it.
+    Drained,
+    /// An operator had it hand over.
+    Resigned,
+    /// Its health check fails.
+    Unhealthy,
+    /// What it ran while it led failed.
+    JobFailed,
+    /// It has no rank.
+    NoRank,
+    /// Elections pass it over, for this reason.
+    PassedOver(String),
+    /// It says that it is not eligible, and does not answer here to say why.
+    NotEligible,
+}
+
+impl Hindrance {
+    /// Its name for programs.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        self.into()
+    }
+
+    /// Its name on a badge.
+    #[must_use]
+    pub fn badge(&self) -> String {
+        match self {
+            Hindrance::PassedOver(why) => why.clone(),
+            other => other.name().replace('_', " "),
+        }
+    }
+
+    /// Whether the member cannot vote for it, and so cannot lead either.
+    #[must_use]
+    pub fn silences(&self) -> bool {
+        use Hindrance::{CutOff, Disk, Down, Refused, Stalled, Unheard, Waits};
+        matches!(self, Disk(_) | CutOff | Refused | Stalled | Waits(_) | Unheard | Down)
+    }
+
+    /// The sentence about the member of this name.
+    #[must_use]
+    pub fn words(&self, name: &str) -> String {
+        match self {
+            Hindrance::Disk(why) => {
+                let why = why.split(": ").next().unwrap_or_default();
+                format!("{name} cannot write its votes ({why})")
+            }
+            Hindrance::CutOff => format!("{name} hears nobody"),
+            Hindrance::Refused => format!("{name} is refused"),
+            Hindrance::Stalled => format!("{name} stalls"),
+            Hindrance::Waits(others) if others.is_empty() => {
+                format!("{name} waits until it has met all voters")
+            }
+            Hindrance::Waits(others) => format!("{name} waits for {}", and(others)),
+            Hindrance::Unheard => format!("{name} answers here, and the others do not hear it"),
+            Hindrance::Down => format!("{name} is down"),
+            Hindrance::Drained => format!("{name} is drained"),
+            Hindrance::Resigned => format!("{name} resigned"),
+            Hindrance::Unhealthy => format!("{name} is unhealthy"),
+            Hindrance::JobFailed => format!("the job of {name} failed"),
+            Hindrance::NoRank => format!("{name} has no rank"),
+            Hindrance::PassedOver(why) => format!("{name} {why}"),
+            Hindrance::NotEligible => format!("{name} is not eligible"),
+        }
+    }
+
+    /// What to do about it at the member of this name.
+    #[must_use]
+    pub fn remedy(&self, name: &str) -> String {
+        match self {
+            Hindrance::Disk(_) => format!("free space on {name}, or mend its disk"),
+            Hindrance::CutOff | Hindrance::Unheard => format!("mend the network of {name}"),
+            Hindrance::Refused => format!("do what the problem `rejected` of {name} says"),
+            Hindrance::Stalled => format!("look at the host of {name}"),
+            Hindrance::Waits(others) if others.is_empty() => {
+                "start all voters, and mend the links between them".to_owned()
+            }
+            Hindrance::Waits(others) => format!("start {}", and(others)),
+            Hindrance::Down => format!("start {name}"),
+            Hindrance::Drained | Hindrance::Resigned => format!("`electd undrain --node {name}`"),
+            Hindrance::Unhealthy => format!("mend what the health check of {name} looks at"),
+            Hindrance::JobFailed => {
+                format!("mend what {name} runs, then `electd undrain --node {name}`")
+            }
+            Hindrance::NoRank => format!("mend the `rank` of {name}"),
+            Hindrance::PassedOver(_) => format!("find out why {name} is cut off or restarts"),
+            Hindrance::NotEligible => format!("`electd status --node {name}` on its host"),
+        }
+    }
+}
+
+/// What hinders a member, the worst first: what it says itself, and what `best`, the view of the others, knows of it.
+#[must_use]
+pub fn of(member: &MemberStatus, best: &Status, asked: &[Asked]) -> Vec<Hindrance> {
+    let own = asked.iter().find_map(|asked| {
+        asked.answer.as_ref().ok().copied().filter(|own| own.node.name == member.name)
+    });
+    let mut found: Vec<Hindrance> = own.into_iter().flat_map(silencing).collect();
+    let is_best = own.is_some_and(|own| std::ptr::eq(own, best));
+    if !is_best && !member.is_alive() {
+        let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == member.name;
+        let is_apart =
+            |own: &Status| own.leader.is_none() && own.problem(ProblemKind::Rejected).is_some();
+        match own {
+            _ if best.problems.iter().any(refuses) => found.push(Hindrance::Refused),
+            Some(own) if is_apart(own) => found.push(Hindrance::Refused),
+            _ if !found.is_empty() => {}
+            Some(_) => found.push(Hindrance::Unheard),
+            None => found.push(Hindrance::Down),
+        }
+    }
+    found.extend(own.and_then(ineligible));
+    if !is_best && member.is_alive() {
+        found.extend(member.passed_over.clone().map(Hindrance::PassedOver));
+        let is_known = found.iter().any(|it| !matches!(it, Hindrance::PassedOver(_)));
+        if member.part() == Some(Role::Member) && !member.eligible && !is_known && own.is_none() {
+            found.push(Hindrance::NotEligible);
+        }
+    }
+    found
+}
+
+/// What keeps a node from voting, as it says itself.
+fn silencing(own: &Status) -> Vec<Hindrance> {
+    let disk = own.problem(ProblemKind::Storage).map(|it| Hindrance::Disk(it.text.clone()));
+    let cut_off = own.is_cut_off().then_some(Hindrance::CutOff);
+    let stalled = own.stalled.then_some(Hindrance::Stalled);
+    let waits = own.leaderless.as_ref().filter(|it| it.is_uninformed()).map(|_| {
+        let others = own.members.iter().filter(|it| it.votes() && !it.is_alive());
+        Hindrance::Waits(others.map(|it| it.name.clone()).collect())
+    });
+    [disk, cut_off, stalled, waits].into_iter().flatten().collect()
+}
+
+/// What keeps a node from leading although it votes, as it says itself.
+fn ineligible(own: &Status) -> Option<Hindrance> {
+    if own.drain.is_some() {
+        Some(Hindrance::Drained)
+    } else if own.resigned {
+        Some(Hindrance::Resigned)
+    } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
+        Some(Hindrance::Unhealthy)
+    } else if own.failure.is_some() {
+        Some(Hindrance::JobFailed)
+    } else {
+        own.problem(ProblemKind::Rank).map(|_| Hindrance::NoRank)
+    }
+}
+
+impl LeaderlessStatus {
+    /// Whether the voter votes for nobody, as its store is empty and it has not met all others.
+    #[must_use]
+    pub fn is_uninformed(&self) -> bool {
+        self.cause == "uninformed"
+    }
+
+    /// Whether no member that lives may lead.
+    #[must_use]
+    pub fn has_no_candidate(&self) -> bool {
+        self.cause == "may_not_lead"
+    }
+}
+
+impl Status {
+    /// Whether this node neither votes nor leads, as it says itself.
+    #[must_use]
+    pub fn is_silenced(&self) -> bool {
+        !silencing(self).is_empty()
+    }
+
+    /// Whether the node takes part in an election now.
+    #[must_use]
+    pub fn elects(&self) -> bool {
+        self.phase().is_some_and(Phase::elects)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::status::DrainStatus;
+    use super::*;
+
+    /// Each is a sentence about its member, with what to do; and a name for programs.
+    #[test]
+    fn each_hindrance_is_a_sentence_with_a_remedy() {
+        let full = "/d has room for 0 bytes, and the state takes up to 262144: free some";
+        for (found, name, words, remedy) in [
+            (
+                Hindrance::Disk(full.into()),
+                "disk",
+                "c cannot write its votes (/d has room for 0 bytes, and the state takes up to 262144)",
+                "free space on c, or mend its disk",
+            ),
+            (Hindrance::CutOff, "cut_off", "c hears nobody", "mend the network of c"),
+            (
+                Hindrance::Refused,
+                "refused",
+                "c is refused",
+                "do what the problem `rejected` of c says",
+            ),
+            (Hindrance::Stalled, "stalled", "c stalls", "look at the host of c"),
+            (
+                Hindrance::Waits(vec!["a".into(), "b".into()]),
+                "waits",
+                "c waits for a and b",
+                "start a and b",
+            ),
+            (
+                Hindrance::Waits(vec![]),
+                "waits",
+                "c waits until it has met all voters",
+                "start all voters, and mend the links between them",
+            ),
+            (
+                Hindrance::Unheard,
+                "unheard",
+                "c answers here, and the others do not hear it",
+                "mend the network of c",
+            ),
+            (Hindrance::Down, "down", "c is down", "start c"),
+            (Hindrance::Drained, "drained", "c is drained", "`electd undrain --node c`"),
+            (Hindrance::Resigned, "resigned", "c resigned", "`electd undrain --node c`"),
+            (
+                Hindrance::Unhealthy,
+                "unhealthy",
+                "c is unhealthy",
+                "mend what the health check of c looks at",
+            ),
+            (
+                Hindrance::JobFailed,
+                "job_failed",
+                "the job of c failed",
+                "mend what c runs, then `electd undrain --node c`",
+            ),
+            (Hindrance::NoRank, "no_rank", "c has no rank", "mend the `rank` of c"),
+            (
+                Hindrance::PassedOver("comes and goes".into()),
+                "passed_over",
+                "c comes and goes",
+                "find out why c is cut off or restarts",
+            ),
+            (
+                Hindrance::NotEligible,
+                "not_eligible",
+                "c is not eligible",
+                "`electd status --node c` on its host",
+            ),
+        ] {
+            assert_eq!((found.name(), &*found.words("c")), (name, words));
+            assert_eq!(found.remedy("c"), remedy);
+        }
+        assert_eq!(Hindrance::JobFailed.badge(), "job failed");
+        assert_eq!(Hindrance::PassedOver("comes and goes".into()).badge(), "comes and goes");
+    }
+
+    #[test]
+    fn a_drained_node_votes() {
+        let drain = DrainStatus { since: "then".into(), until: None, reason: String::new() };
+        let own = Status { drain: Some(drain), ..Status::default() };
+        assert!(!own.is_silenced());
+        assert_eq!(ineligible(&own), Some(Hindrance::Drained));
+    }
+}

@@ -1,0 +1,186 @@
+//! What is wrong, each cause once: who tells it, what to do, and what of it stands in one line.
+
+use std::fmt;
+
+use super::super::asked::{Asked, Silence, answers};
+use super::super::problem::ProblemKind;
+use super::super::status::Status;
+use super::super::words::some_of;
+
+/// Something that is wrong, once for all nodes that tell it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trouble {
+    /// The names of the nodes that tell it; none if the command itself found it.
+    pub nodes: Vec<String>,
+    /// As in the problems of a node; of a node that does not answer there is none.
+    pub kind: String,
+    /// The member that it is about, if it is about another than those that tell it.
+    pub about: String,
+    /// What is wrong, in words.
+    pub text: String,
+    /// Since when, as the first that tells it says.
+    pub since: String,
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Trouble { nodes, kind, text, .. } = self;
+        match nodes.as_slice() {
+            [] => f.write_str(text),
+            nodes => write!(f, "{}: {kind}: {text}", some_of(nodes)),
+        }
+    }
+}
+
+impl Trouble {
+    /// Whether it is of this kind.
+    #[must_use]
+    pub fn is(&self, kind: ProblemKind) -> bool {
+        self.kind == kind.name()
+    }
+
+    /// What to do about it.
+    #[must_use]
+    pub fn remedy(&self) -> Option<&'static str> {
+        ProblemKind::of(&self.kind).map(ProblemKind::remedy)
+    }
+}
+
+/// All that is wrong.
+pub(super) fn of(asked: &[Asked]) -> Vec<Trouble> {
+    silent(asked).chain(reported(asked)).collect()
+}
+
+/// The nodes that do not answer, or another one in their place.
+fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
+    let trouble = |about: String, text| Trouble {
+        nodes: vec![],
+        kind: String::new(),
+        about,
+        text,
+        since: String::new(),
+    };
+    asked.iter().filter_map(move |asked| match asked.answer.as_ref().err()? {
+        Silence::NotServed => None,
+        Silence::Other(sentence) => Some(trouble(String::new(), sentence.clone())),
+        Silence::None(error) => {
+            let name = asked.name;
+            Some(trouble(name.to_owned(), format!("{name} does not answer: {error}")))
+        }
+    })
+}
+
+/// The problems that nodes tell, with their names: what one sees, another may not. That a node is cut off is one cause:
+/// that it misses the others, and they miss it, follows from that.
+fn reported(asked: &[Asked]) -> Vec<Trouble> {
+    let is_cut_off =
+        |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
+    let follows = |status: &Status, kind: Option<ProblemKind>, about: &str| match kind {
+        Some(ProblemKind::PeerDown) => status.is_cut_off() || is_cut_off(about),
+        Some(ProblemKind::QuorumMargin) => status.is_cut_off(),
+        _ => false,
+    };
+    let mut reported: Vec<Trouble> = Vec::new();
+    for status in answers(asked) {
+        for found in &status.problems {
+            if follows(status, ProblemKind::of(&found.kind), &found.about) {
+                continue;
+            }
+            let same =
+                |known: &&mut Trouble| (&known.kind, &known.text) == (&found.kind, &found.text);
+            match reported.iter_mut().find(same) {
+                Some(known) => add_once(&mut known.nodes, &status.node.name),
+                None => reported.push(Trouble {
+                    nodes: vec![status.node.name.clone()],
+                    kind: found.kind.clone(),
+                    about: found.about.clone(),
+                    text: found.text.clone(),
+                    since: found.since.clone(),
+                }),
+            }
+        }
+    }
+    reported
+}
+
+/// That these nodes do not answer, if there are any.
+fn no_answer(names: &[String]) -> Option<String> {
+    match names {
+        [] => None,
+        [one] => Some(format!("{one} does not answer")),
+        several => Some(format!("{} do not answer", some_of(several))),
+    }
+}
+
+/// Adds a name, once.
+pub(super) fn add_once(names: &mut Vec<String>, name: &str) {
+    if !names.iter().any(|known| known == name) {
+        names.push(name.to_owned());
+    }
+}
+
+impl super::Judgement {
+    /// The problems that this command found itself, and those that nodes told.
+    fn by_source(&self) -> (Vec<&Trouble>, Vec<&Trouble>) {
+        self.problems.iter().partition(|it| it.nodes.is_empty())
+    }
+
+    /// What is wrong, for one line: the shortest first, so that as much as possible finds room. Why a member does not
+    /// answer is said once: by those that miss it, or else by the command.
+    #[must_use]
+    pub fn brief(&self) -> Vec<String> {
+        let (silent, reported) = self.by_source();
+        let is_reported = |about: &str| reported.iter().any(|it| it.about == about);
+        let unheard: Vec<String> =
+            silent.iter().map(|it| it.about.clone()).filter(|about| !about.is_empty()).collect();
+        let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
+        let short = no_answer(&unheard).filter(|_| is_short);
+        let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
+        let mut reported: Vec<String> = reported.iter().map(ToString::to_string).collect();
+        reported.sort_by_key(String::len);
+        short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
+    }
+
+    /// What is wrong besides what the headline says, a line each.
+    #[must_use]
+    pub fn besides(&self) -> Vec<String> {
+        let (silent, reported) = self.by_source();
+        let is_down = |about: &str| {
+            reported.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about)
+        };
+        let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_down(&it.about));
+        let unheard: Vec<String> = unheard.map(|it| it.about.clone()).collect();
+        let mut lines: Vec<String> = no_answer(&unheard).into_iter().collect();
+        let others = silent.iter().filter(|it| it.about.is_empty());
+        lines.extend(others.map(|it| it.text.clone()));
+        // That a node is cut off, the headline says first.
+        let boxes = self.boxes();
+        let told = boxes.iter().filter(|it| !it.nodes.is_empty() && !it.is(ProblemKind::CutOff));
+        lines.extend(told.map(Trouble::to_string));
+        lines
+    }
+
+    /// What is wrong besides the number of voters, each cause once: that a member is down, whoever tells it, and not
+    /// again that it does not answer.
+    #[must_use]
+    pub fn boxes(&self) -> Vec<Trouble> {
+        let (silent, reported) = self.by_source();
+        let mut once: Vec<Trouble> = Vec::new();
+        for trouble in reported.into_iter().filter(|it| !it.is(ProblemKind::QuorumMargin)) {
+            let same = |known: &&mut Trouble| {
+                trouble.is(ProblemKind::PeerDown)
+                    && (&known.kind, &known.about) == (&trouble.kind, &trouble.about)
+            };
+            match once.iter_mut().find(same) {
+                Some(known) => {
+                    trouble.nodes.iter().for_each(|name| add_once(&mut known.nodes, name))
+                }
+                None => once.push(trouble.clone()),
+            }
+        }
+        let is_down =
+            |about: &str| once.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
+        let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_down(&it.about));
+        unsaid.cloned().chain(once.iter().cloned()).collect()
+    }
+}

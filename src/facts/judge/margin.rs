@@ -1,0 +1,195 @@
+//! How many more failures a cluster tolerates, and what keeps it from electing a leader. Who cannot vote does not
+//! count.
+
+use super::super::asked::{Asked, answers, best};
+use super::super::hindrance::{self, Hindrance};
+use super::super::leaderless::LeaderlessStatus;
+use super::super::majority;
+use super::super::status::{MemberStatus, Status};
+use super::super::words::and;
+
+/// How many more failures are tolerated.
+pub(super) struct Spare {
+    pub tolerated: u64,
+    /// How many it would be if all members were well.
+    pub at_most: u64,
+    /// The voters that others hear and that cannot vote, in sentences.
+    pub unable: Vec<String>,
+}
+
+/// Why nobody leads, where that does not end by itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stuck {
+    /// What keeps the members from it.
+    pub how: How,
+    /// The same in words, such as "b and c are down".
+    pub reason: String,
+    /// What has to be done.
+    pub remedy: String,
+}
+
+/// What a cluster lacks for a leader.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum How {
+    /// Too few voters can vote.
+    Voters,
+    /// No voter knows enough of the others, as at a first start.
+    Informed,
+    /// No member may lead.
+    Candidates,
+}
+
+/// A member, with what hinders it.
+type Hindered<'a> = (&'a MemberStatus, Vec<Hindrance>);
+
+fn members<'a>(best: &'a Status, asked: &[Asked]) -> Vec<Hindered<'a>> {
+    best.members.iter().map(|member| (member, hindrance::of(member, best, asked))).collect()
+}
+
+/// The first thing that keeps the member from voting.
+fn silenced<'a>((_, hindrances): &'a Hindered) -> Option<&'a Hindrance> {
+    hindrances.iter().find(|it| it.silences())
+}
+
+pub(super) fn of(asked: &[Asked]) -> Spare {
+    let known = answers(asked).filter(|one| one.leader.is_some() && !one.is_cut_off());
+    let told = known
+        .map(|one| (!one.leads(), one.failures_tolerated, one.failures_tolerated_at_most))
+        .min();
+    let (_, told, at_most) = told.unwrap_or_default();
+    let leader = best(answers(asked)).filter(|best| best.named_leader().is_some());
+    let Some(best) = leader else { return Spare { tolerated: told, at_most, unable: vec![] } };
+    let members = members(best, asked);
+    let is_heard = |it: &&Hindered| it.0.is_alive() && silenced(it).is_some();
+    let unable: Vec<&Hindered> =
+        members.iter().filter(|it| it.0.votes()).filter(is_heard).collect();
+    let candidates = members.iter().filter(|it| it.0.may_lead() && it.1.is_empty()).count();
+    let (_, alive, needed) = best.voters();
+    let voters = alive.saturating_sub(unable.len());
+    let spare = if best.by_majority() { voters.saturating_sub(needed) } else { usize::MAX };
+    let seen = spare.min(candidates.saturating_sub(1)) as u64;
+    // That one hears nobody is said first.
+    let told_so_far = |why: &&Hindrance| **why == Hindrance::CutOff;
+    let sentence = |it: &&Hindered| {
+        silenced(it).filter(|why| !told_so_far(why)).map(|why| why.words(&it.0.name))
+    };
+    let tolerated = if unable.is_empty() { told } else { told.min(seen) };
+    Spare { tolerated, at_most, unable: unable.iter().filter_map(sentence).collect() }
+}
+
+/// The view of the cluster: that of the leader, or of who follows it; without one, of the node that hears most.
+fn view<'a>(asked: &[Asked<'a>]) -> Option<&'a Status> {
+    let led = best(answers(asked)).filter(|best| best.named_leader().is_some());
+    led.or_else(|| {
+        answers(asked).max_by_key(|one| {
+            let alive = one.members.iter().filter(|member| member.is_alive()).count();
+            (!one.stalled && !one.is_cut_off(), alive)
+        })
+    })
+}
+
+/// What hinders each member that something hinders.
+pub(super) fn hindrances(asked: &[Asked]) -> Vec<(String, Vec<Hindrance>)> {
+    let members = view(asked).map(|best| members(best, asked)).unwrap_or_default();
+    let hindered = members.into_iter().filter(|(_, found)| !found.is_empty());
+    hindered.map(|(member, found)| (member.name.clone(), found)).collect()
+}
+
+/// What keeps the members from electing a leader, if something has to be done about it.
+pub(super) fn stuck(asked: &[Asked]) -> Option<Stuck> {
+    let best = view(asked)?;
+    let members = members(best, asked);
+    let voters: Vec<&Hindered> = members.iter().filter(|it| it.0.votes()).collect();
+    let mut silent: Vec<(&str, &Hindrance)> =
+        voters.iter().filter_map(|it| Some((it.0.name.as_str(), silenced(it)?))).collect();
+    let missing = majority::of(voters.len()).saturating_sub(voters.len() - silent.len());
+    if best.by_majority() && missing > 0 {
+        silent.sort_by_key(|(_, why)| effort(why));
+        let waits = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Waits(_));
+        let waiting: Vec<(&str, &Hindrance)> = silent.iter().filter(waits).copied().collect();
+        // Who waits names those that are missing.
+        return Some(if waiting.is_empty() {
+            let remedy = remedies_of(&silent, missing);
+            Stuck { how: How::Voters, reason: reason(&silent), remedy }
+        } else {
+            let remedy = remedies(waiting.iter());
+            Stuck { how: How::Informed, reason: reason(&waiting), remedy }
+        });
+    }
+    let candidates: Vec<&Hindered> = members.iter().filter(|it| it.0.could_ever_lead()).collect();
+    if candidates.is_empty() || candidates.iter().any(|it| it.1.is_empty()) {
+        return None;
+    }
+    // Some of these lead if no other can: the nodes know.
+    let is_told =
+        |one: &Status| one.leaderless.as_ref().is_some_and(LeaderlessStatus::has_no_candidate);
+    if !answers(asked).any(is_told) {
+        return None;
+    }
+    let each: Vec<(&str, &Hindrance)> =
+        candidates.iter().map(|it| (it.0.name.as_str(), &it.1[0])).collect();
+    let ends: Vec<_> = each.iter().filter(|(_, why)| !why.silences()).take(1).collect();
+    Some(Stuck {
+        how: How::Candidates,
+        reason: format!("no member may lead: {}", reason(&each)),
+        remedy: remedies(ends.into_iter()),
+    })
+}
+
+/// What is mended first: a process that runs and lacks something, before one that has to be started.
+fn effort(why: &Hindrance) -> u8 {
+    match why {
+        Hindrance::Disk(_) => 0,
+        Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard => 1,
+        Hindrance::Refused => 2,
+        Hindrance::Waits(_) => 4,
+        _ => 3,
+    }
+}
+
+/// What is wrong with each, those that are down in one sentence.
+fn reason(all: &[(&str, &Hindrance)]) -> String {
+    let named =
+        |down: bool| all.iter().filter(move |(_, why)| matches!(why, Hindrance::Down) == down);
+    let mut parts: Vec<String> = named(false).map(|(name, why)| why.words(name)).collect();
+    let down: Vec<String> = named(true).map(|(name, _)| (*name).to_owned()).collect();
+    parts.extend(match down.as_slice() {
+        [] => None,
+        [one] => Some(format!("{one} is down")),
+        several => Some(format!("{} are down", and(several))),
+    });
+    and(&parts)
+}
+
+/// What brings back so many of these: those that run and lack something, and then any of those that are down.
+fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize) -> String {
+    let is_down = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Down);
+    let (down, others): (Vec<_>, Vec<_>) = silent.iter().partition(is_down);
+    let mended = remedies(others.iter().take(missing).copied());
+    let left = missing.saturating_sub(others.len());
+    let names: Vec<String> = down.iter().map(|(name, _)| (*name).to_owned()).collect();
+    let started = match left {
+        0 => String::new(),
+        all if all == names.len() => format!("start {}", and(&names)),
+        some => format!("start or reconnect {some} of {}", names.join(", ")),
+    };
+    and(&[mended, started].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>())
+}
+
+fn remedies<'a>(of: impl Iterator<Item = &'a (&'a str, &'a Hindrance)>) -> String {
+    let mut all: Vec<String> = Vec::new();
+    for (name, why) in of {
+        let remedy = why.remedy(name);
+        if !all.contains(&remedy) {
+            all.push(remedy);
+        }
+    }
+    and(&all)
+}
+
+impl MemberStatus {
+    /// Whether its role lets it lead.
+    fn could_ever_lead(&self) -> bool {
+        self.part() == Some(electd_election::core::types::Role::Member)
+    }
+}

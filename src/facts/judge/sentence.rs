@@ -1,0 +1,169 @@
+//! The verdict in one sentence.
+
+use serde_json::{Value, json};
+
+use super::super::hindrance::Hindrance;
+use super::super::status::Status;
+use super::super::words::{and, failures, some_of};
+use super::{Colour, Judgement, Trouble, Verdict};
+
+impl Judgement {
+    /// The leader and the tolerated failures, or why there is none, in one sentence.
+    #[must_use]
+    pub fn summary(&self) -> String {
+        let tolerated = format!("{} tolerated{}", failures(self.tolerated), self.unable());
+        self.blindness() + &self.sentence(&tolerated, None)
+    }
+
+    /// The summary, with how many voters are left, if that is a problem.
+    #[must_use]
+    pub fn banner(&self) -> String {
+        match self.told_margin() {
+            Some(margin) if self.unable.is_empty() => {
+                self.blindness() + &self.sentence(&margin.text, Some(&margin.text))
+            }
+            _ => self.summary(),
+        }
+    }
+
+    /// The verdict as a word, and why.
+    #[must_use]
+    pub fn headline(&self) -> String {
+        match self.verdict {
+            // It begins so.
+            Verdict::TwoLeaders => self.banner(),
+            other => format!("{}: {}", other.word(), self.banner()),
+        }
+    }
+
+    /// Who of those that others hear cannot vote: it does not count in the margin.
+    fn unable(&self) -> String {
+        match self.unable.as_slice() {
+            [] => String::new(),
+            all => format!(": {}", and(all)),
+        }
+    }
+
+    /// That nodes hear nobody. If nobody else answers, what the others do is not known.
+    fn blindness(&self) -> String {
+        let (hears, is) = match self.cut_off.as_slice() {
+            [] => return String::new(),
+            [_] => ("hears", "is"),
+            _ => ("hear", "are"),
+        };
+        let names = and(&self.cut_off);
+        let known = self.answering.0 > self.cut_off.len();
+        let others = if known { "" } else { "; the others may have a leader" };
+        format!("{names} {hears} nobody: {names} {is} probably cut off{others}; ")
+    }
+
+    fn sentence(&self, tolerated: &str, margin: Option<&String>) -> String {
+        if self.verdict == Verdict::TwoLeaders {
+            let each: Vec<String> = self
+                .leaders
+                .iter()
+                .map(|(name, epoch)| format!("{name} in epoch {epoch}"))
+                .collect();
+            let count = count(each.len());
+            return format!("{count} LEADERS: {}", and(&each));
+        }
+        if let Some((name, epoch)) = &self.leader {
+            return format!("{name} leads in epoch {epoch}; {tolerated}");
+        }
+        let time = self.leaderless();
+        let time = time.map_or_else(String::new, |time| format!("; nobody has led for {time}"));
+        match &self.stuck {
+            Some(stuck) => format!("nobody leads: {}: {}{time}", stuck.reason, stuck.remedy),
+            None if self.verdict == Verdict::CutOff => {
+                let names = and(&self.cut_off);
+                let knows = if self.cut_off.len() == 1 { "knows" } else { "know" };
+                let for_how_long = self.leaderless().map(|time| format!(" since {time}"));
+                format!("{names} {knows} no leader{}", for_how_long.unwrap_or_default())
+            }
+            None => {
+                let reasons: Vec<&str> =
+                    margin.into_iter().chain(&self.reasons).map(String::as_str).collect();
+                let why = if reasons.is_empty() { "" } else { ": " };
+                format!("no leader is known{why}{}{time}", reasons.join("; "))
+            }
+        }
+    }
+}
+
+fn count(leaders: usize) -> String {
+    match leaders {
+        2 => "TWO".to_owned(),
+        3 => "THREE".to_owned(),
+        many => many.to_string(),
+    }
+}
+
+impl Judgement {
+    /// For programs, whole.
+    #[must_use]
+    pub fn json(&self) -> Value {
+        let problem = |it: &Trouble| {
+            let about = Some(&it.about).filter(|about| !about.is_empty());
+            let kind = Some(&it.kind).filter(|kind| !kind.is_empty());
+            json!({ "nodes": it.nodes, "kind": kind, "about": about, "text": it.text })
+        };
+        let leads = |(name, epoch): &(String, u64)| json!({ "name": name, "epoch": epoch });
+        let mut object = json!({
+            "verdict": self.verdict,
+            "summary": self.summary(),
+            "leader": self.leader.as_ref().map(leads),
+            "leaderless_ms": self.leaderless_ms,
+            "reasons": self.reasons,
+            "failures_tolerated": self.tolerated,
+            "answering": self.answering.0,
+            "asked": self.answering.1,
+            "problems": self.problems.iter().map(problem).collect::<Vec<_>>(),
+            "orders": self.orders,
+        });
+        if self.verdict == Verdict::TwoLeaders {
+            object["leaders"] = self.leaders.iter().map(leads).collect();
+        }
+        object
+    }
+
+    /// The same for a page: also its colour, its sentence, what is wrong with what to do, and what hinders each member.
+    #[must_use]
+    pub fn page(&self) -> Value {
+        let remedied = |it: &Trouble| {
+            json!({
+                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(),
+            })
+        };
+        let badge = |it: &Hindrance| {
+            let colour: &str = if it.silences() { Colour::Bad } else { Colour::Fair }.into();
+            json!({ "kind": it.name(), "text": it.badge(), "colour": colour })
+        };
+        let badges = self.hindrances.iter().map(|(name, found)| {
+            (name.clone(), found.iter().map(badge).collect::<Vec<_>>().into())
+        });
+        let mut object = self.json();
+        let colour: &str = self.verdict.colour().into();
+        object["colour"] = colour.into();
+        object["code"] = self.verdict.code().into();
+        object["banner"] = self.banner().into();
+        object["boxes"] = self.boxes().iter().map(remedied).collect();
+        object["badges"] = Value::Object(badges.collect());
+        object
+    }
+}
+
+/// Why no leader is known, once for all nodes that say the same.
+pub(super) fn reasons<'a>(statuses: impl Iterator<Item = &'a Status>) -> Vec<String> {
+    let mut reasons: Vec<(Vec<String>, &str)> = Vec::new();
+    for status in statuses {
+        // A node of an earlier version tells its changes alone.
+        let change = status.changes.last().filter(|_| status.version.is_empty());
+        let reason = status.leaderless.as_ref().map(|it| it.reason.as_str());
+        let Some(reason) = reason.or(change.map(|change| change.reason.as_str())) else { continue };
+        match reasons.iter_mut().find(|(_, known)| *known == reason) {
+            Some((nodes, _)) => super::boxes::add_once(nodes, &status.node.name),
+            None => reasons.push((vec![status.node.name.clone()], reason)),
+        }
+    }
+    reasons.iter().map(|(nodes, reason)| format!("{}: {reason}", some_of(nodes))).collect()
+}

@@ -1,0 +1,153 @@
+//! The words of a status as the types that they came from. A word of a later version is none of them.
+
+use electd_election::core::Phase;
+use electd_election::core::message::Liveness;
+use electd_election::core::settings::Quorum;
+use electd_election::core::types::Role;
+use strum::VariantArray;
+
+use super::majority;
+use super::problem::ProblemKind;
+use super::status::{LeaderStatus, MemberStatus, Problem, Status};
+
+/// The variant of this name.
+fn named<T: Copy + Into<&'static str> + VariantArray>(word: &str) -> Option<T> {
+    T::VARIANTS.iter().copied().find(|known| Into::<&str>::into(*known) == word)
+}
+
+impl Status {
+    /// The state of the node.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        named(&self.state)
+    }
+
+    /// Whether the node needs a majority to lead.
+    #[must_use]
+    pub fn by_majority(&self) -> bool {
+        named(&self.quorum) == Some(Quorum::Majority)
+    }
+
+    /// Whether the node leads. A stalled node may have been replaced without noticing.
+    #[must_use]
+    pub fn leads(&self) -> bool {
+        self.phase() == Some(Phase::Leading) && !self.stalled
+    }
+
+    /// Whether the lease of a leader is over, so that another may lead.
+    #[must_use]
+    pub fn is_outlasted(&self) -> bool {
+        self.by_majority() && self.lease_remaining_ms == Some(0)
+    }
+
+    /// The leader that the node names, unless the node is stalled.
+    #[must_use]
+    pub fn named_leader(&self) -> Option<&LeaderStatus> {
+        self.leader.as_ref().filter(|_| !self.stalled)
+    }
+
+    /// The problem of this kind that the node reports first.
+    #[must_use]
+    pub fn problem(&self, kind: ProblemKind) -> Option<&Problem> {
+        self.problems.iter().find(|found| found.is(kind))
+    }
+
+    /// Whether the node hears nobody, although its network, and not the others, is probably at fault.
+    #[must_use]
+    pub fn is_cut_off(&self) -> bool {
+        self.problem(ProblemKind::CutOff).is_some()
+    }
+
+    /// The member of this name as the node sees it.
+    #[must_use]
+    pub fn member(&self, name: &str) -> Option<&MemberStatus> {
+        self.members.iter().find(|member| member.name == name)
+    }
+
+    /// The voters of a majority: how many there are, how many are alive, and how many it takes.
+    #[must_use]
+    pub fn voters(&self) -> (usize, usize, usize) {
+        let voters = self.members.iter().filter(|member| member.votes());
+        let (all, alive) = voters
+            .fold((0, 0), |(all, alive), voter| (all + 1, alive + usize::from(voter.is_alive())));
+        (all, alive, majority::of(all))
+    }
+}
+
+impl MemberStatus {
+    /// Its part in the cluster.
+    #[must_use]
+    pub fn part(&self) -> Option<Role> {
+        named(&self.role)
+    }
+
+    /// What the node that answers knows of its life.
+    #[must_use]
+    pub fn liveness(&self) -> Option<Liveness> {
+        named(&self.status)
+    }
+
+    /// Whether the node that answers hears it.
+    #[must_use]
+    pub fn is_alive(&self) -> bool {
+        self.liveness() == Some(Liveness::Alive)
+    }
+
+    /// Whether it votes.
+    #[must_use]
+    pub fn votes(&self) -> bool {
+        self.part() != Some(Role::Observer)
+    }
+
+    /// Whether it could lead now: by its role, by what it says of itself, and as it is heard.
+    #[must_use]
+    pub fn may_lead(&self) -> bool {
+        self.part() == Some(Role::Member) && self.eligible && self.is_alive()
+    }
+}
+
+impl Problem {
+    /// Whether it is of this kind.
+    #[must_use]
+    pub fn is(&self, kind: ProblemKind) -> bool {
+        self.kind == kind.name()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::samples::{member, status};
+    use super::*;
+
+    #[test]
+    fn a_word_is_the_type_that_it_came_from_or_none() {
+        let mut one = status("a", Some(("a", 7)));
+        assert_eq!((one.phase(), one.by_majority()), (Some(Phase::Following), false));
+        one.state = "of_a_later_version".to_owned();
+        assert_eq!(one.phase(), None);
+        let mut other = member("b");
+        assert!(other.votes() && other.may_lead() && other.is_alive());
+        other.role = "observer".to_owned();
+        assert!(!other.votes() && !other.may_lead());
+        other.status = "dead".to_owned();
+        assert_eq!((other.liveness(), other.is_alive()), (Some(Liveness::Dead), false));
+    }
+
+    #[test]
+    fn a_leader_whose_lease_is_over_or_that_stalls_may_have_been_replaced() {
+        let of = |quorum: &str, lease, stalled| {
+            let state = "leading".to_owned();
+            let quorum = quorum.to_owned();
+            let one = Status {
+                state,
+                quorum,
+                lease_remaining_ms: lease,
+                stalled,
+                ..status("a", Some(("a", 7)))
+            };
+            one.leads() && !one.is_outlasted()
+        };
+        assert!(of("majority", Some(1), false) && of("none", None, false));
+        assert!(!of("majority", Some(0), false) && !of("none", None, true));
+    }
+}

@@ -1,0 +1,21 @@
+//! What nodes tell of themselves, and what that means: facts as types, and one verdict on a cluster.
+//!
+//! [`status`] is the answer of a node. [`judge`] takes the answers of all that were asked, and is the only place that
+//! says whether a cluster is well; `electd status`, `health`, `leader` and `why`, the page and the alerts show what it says.
+//! [`problem`] has the kinds of problems, with the remedy of each. Nothing here asks, waits or prints.
+
+pub mod asked;
+pub mod changed;
+pub mod entry;
+pub mod hindrance;
+pub mod judge;
+pub mod known;
+pub mod leaderless;
+pub mod majority;
+pub mod orders;
+pub mod problem;
+#[doc(hidden)]
+pub mod samples;
+pub mod status;
+pub mod unable;
+pub mod words;

@@ -1,0 +1,59 @@
+//! Answers of nodes that do not run, for tests.
+
+use super::problem::ProblemKind;
+use super::status::{LeaderStatus, MemberStatus, NodeRef, Problem, RankStatus, Status};
+
+/// A follower of this leader in this epoch; without a leader, electing.
+#[must_use]
+pub fn status(name: &str, leader: Option<(&str, u64)>) -> Status {
+    let named = |name: &str| format!("id of {name}");
+    Status {
+        cluster: "demo".to_owned(),
+        node: NodeRef { id: named(name), name: name.to_owned() },
+        state: if leader.is_some() { "following" } else { "electing" }.to_owned(),
+        leader: leader.map(|(name, epoch)| LeaderStatus {
+            id: named(name),
+            name: name.to_owned(),
+            address: "127.0.0.1:7101".to_owned(),
+            epoch,
+        }),
+        epoch: leader.map_or(0, |(_, epoch)| epoch),
+        quorum: "none".to_owned(),
+        algorithm: "bully".to_owned(),
+        preempt: "always".to_owned(),
+        health: None,
+        rank_source: "all are equal, the id decides".to_owned(),
+        guarantee: "one leader while all reach each other".to_owned(),
+        worst_failover_ms: Some(900),
+        incarnation: 1,
+        uptime_ms: 61_000,
+        age_ms: 3,
+        failures_tolerated: 1,
+        failures_tolerated_at_most: 1,
+        version: "0.2.0".to_owned(),
+        ..Status::default()
+    }
+}
+
+/// This member, alive and eligible, as a node shows it.
+#[must_use]
+pub fn member(name: &str) -> MemberStatus {
+    MemberStatus {
+        id: format!("id of {name}"),
+        name: name.to_owned(),
+        address: "127.0.0.1:7101".to_owned(),
+        admin: None,
+        role: "member".to_owned(),
+        eligible: true,
+        status: "alive".to_owned(),
+        rank: RankStatus { by: "id".to_owned(), ..RankStatus::default() },
+        ..MemberStatus::default()
+    }
+}
+
+/// A problem of this kind.
+#[must_use]
+pub fn problem(kind: ProblemKind, about: &str, text: &str) -> Problem {
+    let (since, kind) = (String::new(), kind.name().to_owned());
+    Problem { since, kind, about: about.to_owned(), text: text.to_owned() }
+}

@@ -1,0 +1,60 @@
+//! Lists and counts in words.
+
+/// How many names of a list are shown, if there are more than one more.
+const SHOWN: usize = 2;
+
+/// These names, or the first of them and how many others there are.
+#[must_use]
+pub fn some_of(names: &[String]) -> String {
+    if names.len() <= SHOWN + 1 {
+        return names.join(", ");
+    }
+    let (shown, others) = names.split_at(SHOWN);
+    format!("{} and {} others", shown.join(", "), others.len())
+}
+
+/// These parts of a sentence: "a", "a and b", "a, b and c".
+#[must_use]
+pub fn and(parts: &[String]) -> String {
+    match parts {
+        [] => String::new(),
+        [one] => one.clone(),
+        [first @ .., last] => format!("{} and {last}", first.join(", ")),
+    }
+}
+
+/// How many failures are tolerated, in words.
+#[must_use]
+pub fn failures(count: u64) -> String {
+    match count {
+        0 => "no further failure".to_owned(),
+        1 => "1 more failure".to_owned(),
+        count => format!("{count} more failures"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn names(count: usize) -> Vec<String> {
+        (1..=count).map(|at| format!("n{at}")).collect()
+    }
+
+    #[test]
+    fn a_long_list_of_names_is_cut() {
+        assert_eq!(some_of(&names(3)), "n1, n2, n3");
+        assert_eq!(some_of(&names(4)), "n1, n2 and 2 others");
+        assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
+    }
+
+    #[test]
+    fn each_form_is_a_sentence_of_its_own() {
+        assert_eq!(
+            [0, 1, 2, 3].map(|it| and(&names(it))),
+            ["", "n1", "n1 and n2", "n1, n2 and n3"]
+        );
+        let counts = [0, 1, 2].map(failures);
+        assert_eq!(counts, ["no further failure", "1 more failure", "2 more failures"]);
+    }
+}
