@@ -83,7 +83,7 @@ fn leaves_nothing_out(cluster: &Cluster, shown: &Value) {
         for entry in record.entries.into_iter().filter(|entry| entry.what == "sent") {
             let kind = entry.kind.unwrap();
             // These are for whoever comes back later, too.
-            if entry.number == Some(epoch) && !["view", "coordinator"].contains(&kind.as_str()) {
+            if entry.number == Some(epoch) && !["view", "coordinator"].contains(&kind.name()) {
                 *recorded
                     .entry((node.name.clone(), entry.peer.unwrap(), entry.label))
                     .or_insert(0) += 1;

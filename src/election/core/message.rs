@@ -245,6 +245,11 @@ impl Kind {
         }
     }
 
+    /// The kind of this name, as JSON has it.
+    pub fn named(name: &str) -> Option<Kind> {
+        Kind::ALL.iter().copied().find(|kind| kind.name() == name)
+    }
+
     /// The name as the papers write it, in traces.
     pub fn title(self) -> String {
         self.name().to_uppercase().replace('_', "-")

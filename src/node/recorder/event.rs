@@ -162,7 +162,7 @@ impl Event {
 
 fn of_message(entry: Entry, said: &Brief, place: u64) -> Entry {
     Entry {
-        kind: Some(said.kind.name().to_owned()),
+        kind: Some(said.kind.into()),
         number: said.number.map(|number| number.0),
         place: Some(place),
         ..entry

@@ -92,7 +92,7 @@ impl Html<'_> {
 mod tests {
     use super::*;
     use crate::core::types::Time;
-    use crate::trace::{Event, What};
+    use crate::trace::{Caption, Event, What};
 
     #[test]
     fn what_users_typed_is_text_and_no_markup() {
@@ -100,7 +100,7 @@ mod tests {
         let what = [
             What::Sends {
                 to: 0,
-                label: evil.to_owned(),
+                message: Caption { label: evil.to_owned(), ..Caption::default() },
                 arrives: Time(1),
                 lost: false,
                 unseen: None,

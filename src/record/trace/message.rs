@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Brief, Detail, Narrator};
+use super::{Brief, Caption, Detail, Narrator};
 use crate::core::message::{Ballot, Heartbeat, Lap, Message, Opinion, Run, View};
 
 impl Narrator<'_> {
@@ -11,10 +11,10 @@ impl Narrator<'_> {
         self.detail == Detail::All || !Brief::of(message).is_periodic()
     }
 
-    /// A message in few words, for a drawing; none if it is not worth an arrow.
+    /// A message as a drawing shows it; none if it is not worth an arrow.
     #[must_use]
-    pub fn label(&self, message: &Message) -> Option<String> {
-        self.tells(message).then(|| Brief::of(message).label(self.members))
+    pub fn caption(&self, message: &Message) -> Option<Caption> {
+        self.tells(message).then(|| Brief::of(message).caption(self.members))
     }
 
     /// A message with what it says; of one that has no words here, the name alone.
@@ -118,13 +118,14 @@ mod tests {
         let narrator = Narrator { members: &only_c(), detail: Detail::All };
         for (message, words, label, about) in rows {
             assert_eq!(narrator.message(message), *words);
-            assert_eq!(narrator.label(message).as_deref(), Some(*label));
+            let caption = narrator.caption(message).expect("an arrow");
+            assert_eq!((&*caption.label, caption.kind), (*label, Some(message.kind())));
             let number = Brief::of(message).number.map(|number| number.0);
             assert_eq!(number, *about, "{words}");
             // A trace of an election has no signs of life.
             let is_sign = ["PROBE", "ALIVE", "HEARTBEAT", "ACKNOWLEDGE"].contains(label);
             let election = Narrator { detail: Detail::Election, ..narrator };
-            assert_eq!(election.label(message).is_none(), is_sign, "{words}");
+            assert_eq!(election.caption(message).is_none(), is_sign, "{words}");
         }
     }
 

@@ -33,7 +33,7 @@ use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use brief::Brief;
 pub use diagram::Diagram;
-pub use event::{Event, Unseen, What, gap};
+pub use event::{Caption, Event, Unseen, What, gap};
 pub use length::length;
 
 /// One line of a trace.

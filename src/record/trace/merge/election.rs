@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::trace::event::Event;
-use crate::trace::record::Record;
+use crate::trace::record::{MessageKind, Record};
 
 /// The record of a node, and how its clock compares with the one of the asker.
 #[derive(Clone, Debug)]
@@ -45,9 +45,9 @@ pub struct Merged {
     pub began_ns: i128,
     /// The events in order, from its begin on.
     pub events: Vec<Event>,
-    /// How many messages of each kind the members sent, as JSON names the kinds. A COORDINATOR counts if it was taken,
+    /// How many messages of each kind the members sent. A COORDINATOR counts if it was taken,
     /// or may have been.
-    pub messages: BTreeMap<String, u64>,
+    pub messages: BTreeMap<MessageKind, u64>,
     /// How many earlier events are left out, since there are too many.
     pub left_out: usize,
 }

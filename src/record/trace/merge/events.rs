@@ -9,7 +9,7 @@ use crate::core::Phase;
 use crate::core::message::Kind;
 use crate::core::types::Time;
 use crate::trace::event::{Event, Unseen, What};
-use crate::trace::record::{Entry, Record};
+use crate::trace::record::{Entry, MessageKind, Record};
 
 /// How long a message of which one end is unknown is shown to travel.
 const UNKNOWN: u64 = 1000;
@@ -35,7 +35,7 @@ pub struct Drawn<'a> {
     names: Vec<String>,
     began: i128,
     events: Vec<Event>,
-    messages: BTreeMap<String, u64>,
+    messages: BTreeMap<MessageKind, u64>,
     /// Where each entry is among the events; a message that was taken is where it was sent.
     places: BTreeMap<At, usize>,
     /// The members that got this leader, or that others took messages of.
@@ -100,9 +100,9 @@ impl<'a> Drawn<'a> {
                 }
                 self.count(entry);
                 lane = from;
-                let (label, arrives) = (entry.label.clone(), Time(time.0 + UNKNOWN));
+                let (message, arrives) = (entry.caption(), Time(time.0 + UNKNOWN));
                 let unseen = Some(Unseen::Departure);
-                What::Sends { to: node, label, arrives, lost: false, unseen }
+                What::Sends { to: node, message, arrives, lost: false, unseen }
             }
             _ => self.happened(at, entry, node),
         };
@@ -115,7 +115,7 @@ impl<'a> Drawn<'a> {
 
     /// A message that was sent here.
     fn sent(&mut self, at: At, entry: &Entry, to: usize) -> What {
-        let (label, sent) = (entry.label.clone(), self.known.order.time(at));
+        let (message, sent) = (entry.caption(), self.known.order.time(at));
         let soon = Time(self.time(sent).0 + UNKNOWN);
         let (arrives, lost, unseen) = match self.known.pairs.taken(at) {
             Some(taken) => {
@@ -125,10 +125,10 @@ impl<'a> Drawn<'a> {
             None if self.is_covered(&self.names[to], sent) => (soon, true, None),
             None => (soon, false, Some(Unseen::Arrival)),
         };
-        if !lost || entry.kind.as_deref() != Some(Kind::Coordinator.name()) {
+        if !lost || message.kind != Some(Kind::Coordinator) {
             self.count(entry);
         }
-        What::Sends { to, label, arrives, lost, unseen }
+        What::Sends { to, message, arrives, lost, unseen }
     }
 
     /// Whether the record of this member has all that it took at this time.
@@ -166,10 +166,11 @@ impl<'a> Drawn<'a> {
     }
 
     fn count(&mut self, entry: &Entry) {
-        if SIGNS_OF_LIFE.iter().any(|kind| entry.kind.as_deref() == Some(kind.name())) {
+        if entry.known().is_some_and(|kind| SIGNS_OF_LIFE.contains(&kind)) {
             return;
         }
-        *self.messages.entry(entry.kind.clone().unwrap_or_default()).or_default() += 1;
+        let kind = entry.kind.clone().unwrap_or_else(|| MessageKind::Other(String::new()));
+        *self.messages.entry(kind).or_default() += 1;
     }
 
     fn time(&self, time: i128) -> Time {

@@ -176,17 +176,13 @@ impl Entry {
     fn elects(&self, epoch: u64) -> bool {
         use Kind::{Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest};
         let kinds = [Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest];
-        self.number == Some(epoch) && kinds.into_iter().any(|kind| self.is(kind))
+        self.number == Some(epoch) && self.known().is_some_and(|kind| kinds.contains(&kind))
     }
 
     /// Whether it announces the leader of this epoch, or the node follows that leader from here on: it does so
     /// whenever it comes back, too.
     fn tells_of(&self, epoch: u64) -> bool {
-        self.number == Some(epoch) && (self.settles() || self.is(Kind::Coordinator))
-    }
-
-    fn is(&self, kind: Kind) -> bool {
-        self.kind.as_deref() == Some(kind.name())
+        self.number == Some(epoch) && (self.settles() || self.known() == Some(Kind::Coordinator))
     }
 
     /// Whether it is about a connection or a dial, which matters only if something came of it.
@@ -201,7 +197,7 @@ mod tests {
     use super::*;
 
     fn of_kind(kind: &str, number: u64) -> Entry {
-        Entry { kind: Some(kind.to_owned()), number: Some(number), ..Entry::default() }
+        Entry { kind: Some(kind.to_owned().into()), number: Some(number), ..Entry::default() }
     }
 
     #[test]

@@ -33,7 +33,10 @@ fn merged(records: &[TimedRecord], which: Which) -> Merged {
 
 /// How many messages of each kind.
 fn counted(merged: &Merged) -> Vec<(&str, u64)> {
-    merged.messages.iter().map(|(kind, count)| (kind.as_str(), *count)).collect()
+    let mut counts: Vec<_> =
+        merged.messages.iter().map(|(kind, count)| (kind.name(), *count)).collect();
+    counts.sort_unstable();
+    counts
 }
 
 const FAILOVER: [(&str, u64); 3] = [("answer", 3), ("coordinator", 2), ("election", 3)];
@@ -223,7 +226,9 @@ fn elections_that_overlap_are_told_apart() {
         world.became(to, at + 300, ("following", 3), heard);
     }
     let first = merged(&world.without_d(), Which::Epoch(2));
-    let elects = |merged: &Merged, kind: &str| merged.messages.get(kind).copied().unwrap_or(0);
+    let elects = |merged: &Merged, kind: &str| {
+        merged.messages.get(&kind.to_owned().into()).copied().unwrap_or(0)
+    };
     assert_eq!(FAILOVER.map(|(kind, _)| elects(&first, kind)), FAILOVER.map(|(_, count)| count));
     let second = merged(&world.without_d(), Which::Last);
     assert_eq!(second.epoch, Some(3));

@@ -1,5 +1,7 @@
 //! All that is shown of what members recorded.
 
+use std::collections::BTreeMap;
+
 use super::super::*;
 use super::world::{UPTIME, World, failover};
 use crate::trace::event::{Event, What};
@@ -9,15 +11,18 @@ use crate::trace::record::Entry;
 fn shown(merged: &Merged) -> String {
     let Merged { names, silent, algorithm, epoch, leader, members, began_ns, left_out, .. } =
         merged;
+    let messages: BTreeMap<_, _> =
+        merged.messages.iter().map(|(kind, count)| (kind.name(), count)).collect();
     let mut lines = vec![
         format!("names {names:?}, silent {silent:?}, {members} members"),
         format!("algorithm {algorithm}, epoch {epoch:?}, leader {leader:?}"),
-        format!("began {began_ns}, left out {left_out}, messages {:?}", merged.messages),
+        format!("began {began_ns}, left out {left_out}, messages {messages:?}"),
     ];
     for (at, event) in merged.events.iter().enumerate() {
         let us = |time: crate::core::types::Time| time.0 as f64 / 1000.0;
         let what = match &event.what {
-            What::Sends { to, label, arrives, lost, unseen } => {
+            What::Sends { to, message, arrives, lost, unseen } => {
+                let label = &message.label;
                 format!(
                     "sends {label} to {to}, arrives {}, lost {lost}, unseen {unseen:?}",
                     us(*arrives)
@@ -96,7 +101,7 @@ fn each_kind_of_entry_is_shown() {
     // One of a member that was removed, one to it, and one of which the sender tells nothing.
     let gone = |what: &str| Entry {
         peer: Some("z".to_owned()),
-        kind: Some("halt".to_owned()),
+        kind: Some("halt".to_owned().into()),
         ..entry(what, "HALT")
     };
     world.add(a, 300, gone("sent"), &[1]);
