@@ -79,6 +79,7 @@
 
 pub use electd_election::{core, limits};
 pub use electd_model::sim;
+use electd_record::recorder;
 pub use electd_record::{flight, trace};
 
 use electd_election::wire;

@@ -34,7 +34,6 @@ mod prepare;
 pub mod problems;
 mod publish;
 pub mod ranked;
-mod recorder;
 mod rejections;
 mod release;
 pub(crate) mod retries;

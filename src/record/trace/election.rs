@@ -7,6 +7,7 @@ use serde_json::{Map, Value, json};
 
 use super::Line;
 use super::diagram::Diagram;
+use super::differing;
 use super::event::{Event, What};
 use super::json::json as events;
 use super::length::length;
@@ -104,11 +105,13 @@ impl Election {
             "cluster": self.cluster,
             "algorithm": merged.algorithm,
             "epoch": merged.epoch,
-            "leader": merged.leader,
+            "leader": merged.leaders.first(),
+            "leaders": merged.leaders,
             "began": self.began,
             "messages": kinds.iter().map(named).chain([total]).collect::<Map<_, _>>(),
             "other_messages": others.into_iter().map(other).collect::<Map<_, _>>(),
             "formula": self.formula().map(|(least, most)| json!({"least": least, "most": most})),
+            "differs": self.formula().and_then(|formula| differing::why(merged, self.algorithm?, formula)),
             "silent": merged.silent,
             "left_out": merged.left_out,
         });
@@ -144,13 +147,15 @@ impl Election {
             matches!(&event.what, What::Becomes { phase: crate::core::Phase::Leading, .. })
         };
         let won = self.merged.events.iter().rfind(leads);
-        match (self.merged.epoch, &self.merged.leader) {
-            (Some(epoch), Some(leader)) => {
-                let after = won.map(|won| length(won.time.since(Time(0))));
-                let after = after.map(|after| format!(", {after} after the election began"));
-                format!("{leader} leads in epoch {epoch}{}", after.unwrap_or_default())
+        let after = won.map(|won| length(won.time.since(Time(0))));
+        let after = after.map(|after| format!(", {after} after the election began"));
+        let after = after.unwrap_or_default();
+        match (self.merged.epoch, &self.merged.leaders[..]) {
+            (Some(epoch), [leader]) => format!("{leader} leads in epoch {epoch}{after}"),
+            (Some(epoch), [first @ .., last]) => {
+                format!("{} and {last} lead in epoch {epoch}{after}", first.join(", "))
             }
-            _ => "nobody leads yet, as far as any node tells".to_owned(),
+            _ => "nobody leads yet, as far as any node recorded".to_owned(),
         }
     }
 
@@ -168,6 +173,11 @@ impl Election {
             } else {
                 write!(text, ", of {least} to {most} that {members} members may need")
             };
+        }
+        let differs = self.formula().zip(self.algorithm);
+        let differs = differs.and_then(|(formula, of)| differing::why(&self.merged, of, formula));
+        if let Some(why) = differs {
+            let _ = write!(text, " ({why})");
         }
         let others: Vec<_> =
             others.iter().map(|(kind, count)| format!("{count} {}", kind.title())).collect();

@@ -10,6 +10,7 @@ mod bounded;
 mod brief;
 mod command;
 mod diagram;
+mod differing;
 #[cfg(test)]
 mod drawing;
 pub mod election;

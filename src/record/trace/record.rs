@@ -79,6 +79,9 @@ pub struct Entry {
     /// Which start of the other member this is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<u64>,
+    /// Whether this shows that the process of the other member is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// The phase after a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
@@ -224,6 +227,7 @@ mod tests {
             number: Some(5),
             place: Some(6),
             incarnation: Some(7),
+            gone: true,
             phase: text("phase"),
             leader: text("leader"),
             reason: text("reason"),
@@ -246,7 +250,7 @@ mod tests {
             "now_ns": 10, "wall_ms": 11, "since_ns": 12, "members": ["member"],
             "entries": [
                 {"n": 1, "at_ns": 2, "what": "what", "causes": [3, 4], "label": "label", "peer": "peer",
-                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "phase": "phase", "leader": "leader",
+                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "gone": true, "phase": "phase", "leader": "leader",
                  "reason": "reason", "since_ns": 8},
                 {"n": 0, "at_ns": 0, "what": "", "label": ""},
             ],

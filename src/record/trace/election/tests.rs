@@ -44,7 +44,7 @@ fn full() -> Merged {
         silent: vec!["c".to_owned()],
         algorithm: "bully".to_owned(),
         epoch: Some(4),
-        leader: Some("b".to_owned()),
+        leaders: vec!["b".to_owned()],
         members: 3,
         events: vec![
             sends(0, 30, false, None),
@@ -80,10 +80,10 @@ b leads in epoch 4, 12 ms after the election began
 nothing is told by c: only what the others saw of it is shown
 ";
     assert_eq!(Election::new(full(), "demo", "then".to_owned()).text(), expected);
-    let merged = Merged { epoch: None, leader: None, ..full() };
+    let merged = Merged { epoch: None, leaders: Vec::new(), ..full() };
     let text = Election::new(merged, "demo", "then".to_owned()).text();
     assert!(text.starts_with("Election under way in demo, algorithm bully, then\n"), "{text}");
-    assert!(text.contains("\nnobody leads yet, as far as any node tells\n"), "{text}");
+    assert!(text.contains("\nnobody leads yet, as far as any node recorded\n"), "{text}");
     assert!(text.contains(" = 4 messages; besides, "), "nobody knows how many it takes: {text}");
     let lower = [(Kind::Lower.into(), 1)].into();
     let merged = Merged { messages: lower, members: 1, ..full() };
@@ -160,7 +160,7 @@ fn the_time_of_an_election_is_that_of_the_leader_that_remained() {
         names: ["a", "b"].map(str::to_owned).to_vec(),
         algorithm: "bully".to_owned(),
         epoch: Some(4),
-        leader: Some("b".to_owned()),
+        leaders: vec!["b".to_owned()],
         events: vec![leads(0, 2), leads(1, 9)],
         ..Merged::default()
     };

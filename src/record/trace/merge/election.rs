@@ -31,14 +31,14 @@ pub enum Which {
 pub struct Merged {
     /// The names of all members, in the order of their ids.
     pub names: Vec<String>,
-    /// The members that told nothing.
+    /// The members of which there is no record.
     pub silent: Vec<String>,
     /// The election algorithm.
     pub algorithm: String,
     /// The epoch of the election; none if it has not ended.
     pub epoch: Option<u64>,
-    /// The leader in it, as far as any member told.
-    pub leader: Option<String>,
+    /// The leaders in it, as far as any member recorded: with the quorum `none` there may be several.
+    pub leaders: Vec<String>,
     /// How many members took part, as far as anybody told.
     pub members: usize,
     /// When it began, in nanoseconds by the asker's clock.

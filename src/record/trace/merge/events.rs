@@ -14,6 +14,10 @@ use crate::trace::record::{Entry, MessageKind, Record};
 /// How long a message of which one end is unknown is shown to travel.
 const UNKNOWN: u64 = 1000;
 
+/// How long the record of a receiver has to go on for a message that is not in it to be lost: it may have waited in a
+/// queue, and clocks are compared as well as the messages allow.
+const LATE: i128 = 1_000_000_000;
+
 /// Only those are recorded of which something came.
 const SIGNS_OF_LIFE: [Kind; 4] = [Kind::Heartbeat, Kind::Acknowledge, Kind::Probe, Kind::Alive];
 
@@ -40,12 +44,21 @@ pub struct Drawn<'a> {
     places: BTreeMap<At, usize>,
     /// The members that got this leader, or that others took messages of.
     took_part: BTreeSet<usize>,
-    led: BTreeMap<u64, String>,
+    led: BTreeMap<u64, BTreeSet<String>>,
+    /// Who led before.
+    old: Option<String>,
+    /// The members whose processes are gone, and where their ends are among the events.
+    dead: BTreeMap<usize, usize>,
 }
 
 impl<'a> Drawn<'a> {
     /// These entries, in their order; a message that nobody saw depart, from a while before it was taken.
-    pub fn of(known: &'a Known<'a>, ahead: &'a [i128], entries: &[At]) -> Drawn<'a> {
+    /// All led by the leader of this epoch before.
+    pub fn of(
+        known: &'a Known<'a>,
+        ahead: &'a [i128],
+        (entries, common): (&[At], Option<u64>),
+    ) -> Drawn<'a> {
         let mut entries: Vec<(i128, At)> =
             entries.iter().map(|at| (shown_from(known, *at), *at)).collect();
         entries.sort_by_key(|(time, _)| *time);
@@ -60,6 +73,8 @@ impl<'a> Drawn<'a> {
             places: BTreeMap::new(),
             took_part: BTreeSet::new(),
             led: BTreeMap::new(),
+            old: common.and_then(|epoch| leader_of(known.records, epoch)),
+            dead: BTreeMap::new(),
         };
         entries.into_iter().for_each(|(time, at)| drawn.add(time, at));
         drawn
@@ -73,7 +88,10 @@ impl<'a> Drawn<'a> {
         Merged {
             silent: self.names.iter().filter(|name| !has_record(name)).cloned().collect(),
             algorithm: algorithm.unwrap_or_default(),
-            leader: epoch.and_then(|epoch| self.led.get(&epoch).cloned()),
+            leaders: epoch
+                .and_then(|epoch| self.led.get(&epoch))
+                .map(|leaders| leaders.iter().cloned().collect())
+                .unwrap_or_default(),
             members: self.took_part.len(),
             began_ns: self.began,
             names: self.names,
@@ -106,11 +124,28 @@ impl<'a> Drawn<'a> {
             }
             _ => self.happened(at, entry, node),
         };
+        let death = peer.filter(|_| entry.gone).map(|peer| self.buries(time, peer));
         let record_at = at.0;
         let causes = causes(record, at.1).filter_map(|cause| self.places.get(&(record_at, cause)));
-        let causes = if lane == node { causes.copied().collect() } else { Vec::new() };
+        let causes = causes.copied().chain(death);
+        let causes = if lane == node { causes.collect() } else { Vec::new() };
         self.places.insert(at, self.events.len());
         self.events.push(Event { time, node: lane, what, causes });
+    }
+
+    /// A member sees that the process of another is gone: it is dead from here on. Where its end is among the events.
+    fn buries(&mut self, time: Time, dead: usize) -> usize {
+        if let Some(place) = self.dead.get(&dead) {
+            return *place;
+        }
+        let mut add = |what| self.events.push(Event { time, node: dead, what, causes: Vec::new() });
+        if self.places.is_empty() && self.old.as_ref() == Some(&self.names[dead]) {
+            add(What::Led);
+        }
+        add(What::Dies);
+        let place = self.events.len() - 1;
+        self.dead.insert(dead, place);
+        place
     }
 
     /// A message that was sent here.
@@ -131,13 +166,13 @@ impl<'a> Drawn<'a> {
         What::Sends { to, message, arrives, lost, unseen }
     }
 
-    /// Whether the record of this member has all that it took at this time.
+    /// Whether the record of this member has all that it took from this time on, for so long that the message is lost.
     fn is_covered(&self, name: &str, time: i128) -> bool {
         let records = self.known.records.iter().zip(self.ahead);
         let mut own = records.filter(|(record, _)| record.node == name);
         own.any(|(record, ahead)| {
             let [since, now] = [record.since_ns, record.now_ns].map(|at| i128::from(at) + ahead);
-            (since..now).contains(&time)
+            since <= time && time + LATE <= now
         })
     }
 
@@ -151,7 +186,7 @@ impl<'a> Drawn<'a> {
                 if let (true, Some(epoch), Some(leader)) =
                     (phase.has_leader(), entry.number, &entry.leader)
                 {
-                    self.led.entry(epoch).or_insert_with(|| leader.clone());
+                    self.led.entry(epoch).or_default().insert(leader.clone());
                     self.took_part.insert(node);
                 }
                 What::Becomes { phase, label, reason: entry.reason.clone().unwrap_or_default() }
@@ -160,7 +195,10 @@ impl<'a> Drawn<'a> {
                 let since = i128::from(entry.since_ns.unwrap_or(entry.at_ns)) + self.ahead[at.0];
                 What::Waited { since: self.time(since), label }
             }
-            ("started", _) => What::Starts,
+            ("started", _) => {
+                self.dead.remove(&node);
+                What::Starts
+            }
             _ => What::Suffers(label),
         }
     }
@@ -190,6 +228,13 @@ impl<'a> Drawn<'a> {
 fn shown_from(known: &Known, at: At) -> i128 {
     let arrives = known.records[at.0].entries[at.1].what == "got" && known.pairs.sent(at).is_none();
     known.order.time(at) - if arrives { i128::from(UNKNOWN) } else { 0 }
+}
+
+/// Who led in this epoch, as far as any member recorded.
+fn leader_of(records: &[&Record], epoch: u64) -> Option<String> {
+    let of_epoch = |entry: &&Entry| entry.settles() && entry.number == Some(epoch);
+    let mut named = records.iter().flat_map(|record| &record.entries).filter(of_epoch);
+    named.find_map(|entry| entry.leader.clone())
 }
 
 /// The members, as the record tells them that was told last.

@@ -9,13 +9,13 @@ use crate::trace::record::Entry;
 
 /// What is found, with a line for each event; times in microseconds.
 fn shown(merged: &Merged) -> String {
-    let Merged { names, silent, algorithm, epoch, leader, members, began_ns, left_out, .. } =
+    let Merged { names, silent, algorithm, epoch, leaders, members, began_ns, left_out, .. } =
         merged;
     let messages: BTreeMap<_, _> =
         merged.messages.iter().map(|(kind, count)| (kind.name(), count)).collect();
     let mut lines = vec![
         format!("names {names:?}, silent {silent:?}, {members} members"),
-        format!("algorithm {algorithm}, epoch {epoch:?}, leader {leader:?}"),
+        format!("algorithm {algorithm}, epoch {epoch:?}, leaders {leaders:?}"),
         format!("began {began_ns}, left out {left_out}, messages {messages:?}"),
     ];
     for (at, event) in merged.events.iter().enumerate() {
