@@ -199,10 +199,10 @@ mod tests {
         };
         let acknowledge =
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
-        let trial = Message::PreVote { number, epoch, list };
-        let opinion = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch };
-        let claim = Message::VoteRequest { number, epoch, lease, list };
-        let grant = Message::Vote { incarnation, number, epoch };
+        let pre_vote = Message::PreVote { number, epoch, list };
+        let reply = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch };
+        let request = Message::VoteRequest { number, epoch, lease, list };
+        let vote = Message::Vote { incarnation, number, epoch };
         let denial = Message::Denial { number, opinion: Opinion::No { wait: lease }, epoch };
         let preempt = Message::Preempt { epoch, rank, votes: Vec::new() };
         let release = |successor| Message::Release { epoch, successor, eligible };
@@ -211,11 +211,11 @@ mod tests {
         are_told(&[
             (Message::Probe { number }, "PROBE", "PROBE", None),
             (Message::Alive { number }, "ALIVE", "ALIVE", None),
-            (trial, "TRIAL(epoch 7)", "TRIAL", in_epoch),
-            (opinion, "OPINION(yes, epoch 7)", "OPINION", None),
-            (claim, "CLAIM(epoch 7)", "CLAIM", in_epoch),
-            (grant, "GRANT(epoch 7)", "GRANT", in_epoch),
-            (denial, "REFUSE(no, epoch 7)", "REFUSE", None),
+            (pre_vote, "PRE-VOTE(epoch 7)", "PRE-VOTE", in_epoch),
+            (reply, "PRE-VOTE-REPLY(yes, epoch 7)", "PRE-VOTE-REPLY", None),
+            (request, "VOTE-REQUEST(epoch 7)", "VOTE-REQUEST", in_epoch),
+            (vote, "VOTE(epoch 7)", "VOTE", in_epoch),
+            (denial, "DENIAL(no, epoch 7)", "DENIAL", None),
             (beat, "HEARTBEAT(epoch 7, number 9)", "HEARTBEAT", in_epoch),
             (acknowledge, "ACKNOWLEDGE(epoch 7, number 9)", "ACKNOWLEDGE", in_epoch),
             (view(None), "VIEW(epoch 7, no leader)", "VIEW 7", in_epoch),

@@ -229,9 +229,11 @@ impl Way<'_> {
     }
 }
 
-/// What a message said, as far as it was recorded.
+/// What a message said, as far as it was recorded. Its first word is the name of its kind, which versions write in different
+/// ways.
 fn said(entry: &Entry) -> impl Ord + use<> {
-    (entry.kind.clone(), entry.number, entry.label.clone())
+    let more = entry.label.split_once(' ').map(|(_, more)| more.to_owned());
+    (entry.kind.clone(), entry.number, more)
 }
 
 #[cfg(test)]
@@ -269,6 +271,7 @@ mod tests {
                 what: what.to_owned(),
                 peer: Some(peer.to_owned()),
                 label: label.to_owned(),
+                kind: Some(label.to_lowercase().into()),
                 place: place.parse().ok(),
                 incarnation: if begins { rest.parse().ok() } else { Some(1) },
                 ..Entry::default()
