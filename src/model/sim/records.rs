@@ -12,9 +12,9 @@ use crate::trace::record::Record;
 
 /// The records of the processes, by the place of the node and the number of its start.
 #[derive(Debug, Default)]
-pub struct Records(BTreeMap<(usize, u64), (Recorder, Recorded)>);
+pub struct OwnRecords(BTreeMap<(usize, u64), (Recorder, Recorded)>);
 
-impl Records {
+impl OwnRecords {
     /// A process takes an input.
     pub fn begin(&mut self, process: (usize, u64), core: &Core, now: Time, input: &Input) {
         let now = by_own_clock(process.0, now);
@@ -43,7 +43,7 @@ fn by_own_clock(node: usize, now: Time) -> Time {
 
 /// What all nodes that run would show to somebody who estimates their clocks wrong by up to 30 ms.
 fn shown(world: &World) -> Vec<TimedRecord> {
-    let Some(Records(records)) = &world.records else { return Vec::new() };
+    let Some(OwnRecords(records)) = &world.records else { return Vec::new() };
     let live = world.live().filter_map(|(node, core)| {
         let recorded = &records.get(&(node, world.nodes[node].incarnation))?.1;
         let (since_ns, entries) = recorded.entries(&world.members);

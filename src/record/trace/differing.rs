@@ -16,7 +16,7 @@ pub fn why(merged: &Merged, algorithm: AlgorithmKind, (least, most): (u64, u64))
     if (least..=most).contains(&total) {
         return None;
     }
-    let found = Found::of(merged, kinds);
+    let found = Meanwhile::of(merged, kinds);
     let silent = merged.silent.iter().filter(|name| !found.dead.contains(*name)).count();
     let reasons = [
         (silent, "one member has no record of it", "members have no record of it"),
@@ -47,7 +47,7 @@ pub fn why(merged: &Merged, algorithm: AlgorithmKind, (least, most): (u64, u64))
 
 /// What happened meanwhile that no formula has.
 #[derive(Default)]
-struct Found {
+struct Meanwhile {
     dead: BTreeSet<String>,
     died: usize,
     started: usize,
@@ -57,9 +57,9 @@ struct Found {
     otherwise: usize,
 }
 
-impl Found {
-    fn of(merged: &Merged, kinds: &[Kind]) -> Found {
-        let mut found = Found::default();
+impl Meanwhile {
+    fn of(merged: &Merged, kinds: &[Kind]) -> Meanwhile {
+        let mut found = Meanwhile::default();
         let (mut gone, mut rounds) = (BTreeSet::new(), BTreeSet::new());
         let elects = |event: &Event| event.what.kind().is_some_and(|kind| kinds.contains(&kind));
         for (at, event) in merged.events.iter().enumerate() {

@@ -71,26 +71,27 @@ struct Way<'r> {
 }
 
 /// The messages of one connection, by their places in the record of one end.
-type Connection = Vec<usize>;
+type Conversation = Vec<usize>;
 
 /// Messages by their places: where they were sent, and where they were taken.
-type Found = Vec<(usize, usize)>;
+type Matched = Vec<(usize, usize)>;
 
 impl Way<'_> {
-    fn pairs(&self) -> Found {
+    fn pairs(&self) -> Matched {
         let (sent, taken) = (self.sent(), self.taken());
-        let mut all = Found::new();
+        let mut all = Matched::new();
         for (out, into, found) in self.chain(&sent, &taken) {
             // A message that its sender counted as one of the connection before, as it did not know of this one yet.
             let early = found.first().map_or(0, |(first, at)| {
                 let place = |entry: &Entry| entry.place.unwrap_or(0);
                 place(&self.to.entries[*at]).saturating_sub(place(&self.from.entries[*first]))
             });
-            let before = out.checked_sub(1).map_or(&[][..], |before| &sent[before].0);
+            let before = out.checked_sub(1).filter(|_| early > 0);
+            let before = before.map_or(&[][..], |before| &sent[before].0);
             let open = before.iter().filter(|at| !all.iter().any(|(sent, _)| sent == *at));
-            let open: Connection = open.copied().collect();
+            let open: Conversation = open.copied().collect();
             let late = open.len().saturating_sub(usize::try_from(early).unwrap_or(usize::MAX));
-            let head: Connection =
+            let head: Conversation =
                 taken[into].iter().copied().take_while(|at| *at < found[0].1).collect();
             all.extend(self.in_order(&open[late..], &head, |entry| said(entry)));
             all.extend(found);
@@ -99,19 +100,19 @@ impl Way<'_> {
     }
 
     /// What was sent, by connections, and whether each of them was one to the receiver's present process.
-    fn sent(&self) -> Vec<(Connection, bool)> {
-        let mut all = vec![(Connection::new(), true)];
+    fn sent(&self) -> Vec<(Conversation, bool)> {
+        let mut all = vec![(Conversation::new(), true)];
         for (at, entry) in self.from.entries.iter().enumerate() {
             match entry.what.as_str() {
                 _ if entry.peer.as_ref() != Some(&self.to.node) => {}
                 "connected" => {
                     let is_present =
                         entry.incarnation.is_none_or(|started| started == self.to.incarnation);
-                    all.push((Connection::new(), is_present));
+                    all.push((Conversation::new(), is_present));
                 }
                 "sent" => {
                     if self.begins_anew(&self.from.entries, all.last().map(|last| &last.0), at) {
-                        all.push((Connection::new(), true));
+                        all.push((Conversation::new(), true));
                     }
                     all.last_mut().map(|last| last.0.push(at)).unwrap_or_default();
                 }
@@ -122,17 +123,17 @@ impl Way<'_> {
     }
 
     /// What the sender's present process sent and the receiver took, by connections.
-    fn taken(&self) -> Vec<Connection> {
-        let mut all = vec![Connection::new()];
+    fn taken(&self) -> Vec<Conversation> {
+        let mut all = vec![Conversation::new()];
         for (at, entry) in self.to.entries.iter().enumerate() {
             let is_one = entry.peer.as_ref() == Some(&self.from.node)
                 && entry.incarnation == Some(self.from.incarnation);
             match entry.what.as_str() {
                 _ if !is_one => {}
-                "met" => all.push(Connection::new()),
+                "met" => all.push(Conversation::new()),
                 "got" => {
                     if self.begins_anew(&self.to.entries, all.last(), at) {
-                        all.push(Connection::new());
+                        all.push(Conversation::new());
                     }
                     all.last_mut().map(|last| last.push(at)).unwrap_or_default();
                 }
@@ -144,7 +145,7 @@ impl Way<'_> {
     }
 
     /// Whether a message is the first that was recorded of another connection than this one.
-    fn begins_anew(&self, entries: &[Entry], present: Option<&Connection>, at: usize) -> bool {
+    fn begins_anew(&self, entries: &[Entry], present: Option<&Conversation>, at: usize) -> bool {
         let last = present.and_then(|present| present.last());
         last.is_some_and(|last| entries[at].place <= entries[*last].place)
     }
@@ -153,10 +154,10 @@ impl Way<'_> {
     /// those are taken that have the most messages in common together.
     fn chain(
         &self,
-        sent: &[(Connection, bool)],
-        taken: &[Connection],
-    ) -> Vec<(usize, usize, Found)> {
-        let found: Vec<Vec<(u64, Found)>> = sent
+        sent: &[(Conversation, bool)],
+        taken: &[Conversation],
+    ) -> Vec<(usize, usize, Matched)> {
+        let found: Vec<Vec<(u64, Matched)>> = sent
             .iter()
             .map(|(out, is_present)| {
                 let out = if *is_present { &out[..] } else { &[] };
@@ -188,9 +189,18 @@ impl Way<'_> {
     }
 
     /// The messages that were sent and taken, if these are the two ends of one connection, and how much speaks for that.
-    fn matches(&self, sent: &[usize], taken: &[usize]) -> (u64, Found) {
+    fn matches(&self, sent: &[usize], taken: &[usize]) -> (u64, Matched) {
+        let (weight, by_place) = self.by_place(sent, taken);
+        // Where the sender began to count too late, the places show less than the order.
+        let by_order = self.in_order(sent, taken, said);
+        let weight = weight + by_order.len().max(by_place.len()) as u64;
+        (weight, if by_order.len() > by_place.len() { by_order } else { by_place })
+    }
+
+    /// The same, first of all by their places, and how many of these are equal.
+    fn by_place(&self, sent: &[usize], taken: &[usize]) -> (u64, Matched) {
         let exact = self.in_order(sent, taken, |entry| (said(entry), entry.place));
-        let mut found = Found::new();
+        let mut found = Matched::new();
         let (mut from, mut into) = (0, 0);
         // Where a message was dropped the counts differ: the order shows what the places do not.
         for (out, at) in exact.iter().copied().map(Some).chain([None]).map(|pair| {
@@ -203,7 +213,7 @@ impl Way<'_> {
             }
             (from, into) = (out + 1, at + 1);
         }
-        (2 * exact.len() as u64 + found.len() as u64, found)
+        (exact.len() as u64, found)
     }
 
     /// Finds each message that was taken among those that were sent, all in one order.
@@ -212,12 +222,12 @@ impl Way<'_> {
         sent: &[usize],
         taken: &[usize],
         key: impl Fn(&Entry) -> K,
-    ) -> Found {
+    ) -> Matched {
         let mut places: BTreeMap<K, Vec<usize>> = BTreeMap::new();
         for at in sent {
             places.entry(key(&self.from.entries[*at])).or_default().push(*at);
         }
-        let (mut next, mut found) = (0, Found::new());
+        let (mut next, mut found) = (0, Matched::new());
         for at in taken {
             let Some(places) = places.get(&key(&self.to.entries[*at])) else { continue };
             if let Some(place) = places.get(places.partition_point(|place| *place < next)) {

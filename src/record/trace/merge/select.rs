@@ -65,7 +65,14 @@ impl Known<'_> {
         let end =
             if leader.is_some() { first.end } else { together().filter_map(|gap| gap.end).max() };
         let end = end?;
-        let Begin { start, earliest } = begin(together(), first.start, end);
+        // Who had no leader when there was a new one had lost one, too.
+        let is_open = |gap: &&Gap| {
+            gap.end.is_none_or(|until| until > first_end)
+                && gap.epoch != epoch
+                && gap.before.is_none_or(|(before, _)| before < epoch)
+        };
+        let lost = || together().chain(gaps.iter().filter(is_open));
+        let Begin { start, earliest } = begin(lost(), first.start, first_end);
         let is_in_gap = |at: &At, time: i128| {
             let mut own = of_epoch().filter(|gap| gap.record == at.0 && gap.start <= end);
             own.any(|gap| (gap.start.max(start)..=gap.end.unwrap_or(end)).contains(&time))
@@ -79,7 +86,8 @@ impl Known<'_> {
         let first: Vec<At> = self.order.all.iter().copied().filter(is_first).collect();
         let mut entries = self.all_of(&first, (epoch, start));
         self.add_causes(&mut entries, earliest);
-        let common = together().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
+        let had = lost().filter(|gap| gap.start <= first_end).filter_map(|gap| gap.before);
+        let common = had.map(|(epoch, _)| epoch).max();
         Some(Selected { epoch: Some(epoch), common, entries })
     }
 
@@ -147,17 +155,15 @@ impl Known<'_> {
         entries.filter(|at| !is_alone(at)).collect()
     }
 
-    /// Adds what brought these about since this time, while the members still had the leader before.
+    /// Adds what brought these about after this time, in whole turns: the members still had the leader before.
     fn add_causes(&self, entries: &mut BTreeSet<At>, earliest: i128) {
         let mut open: Vec<At> = entries.iter().copied().collect();
         while let Some(at) = open.pop() {
             let own = causes(self.records[at.0], at.1).map(|cause| (at.0, cause));
             let found = own.chain(self.pairs.sent(at));
-            let found =
-                found.filter(|at| self.order.time(*at) > earliest && !self.entry(*at).settles());
-            let new: Vec<At> = found.filter(|at| !entries.contains(at)).collect();
-            entries.extend(&new);
-            open.extend(new);
+            let turns = found.filter(|at| self.order.time(*at) > earliest);
+            let found = turns.flat_map(|at| self.turn(at)).filter(|at| !self.entry(*at).settles());
+            open.extend(found.filter(|at| entries.insert(*at)));
         }
     }
 
