@@ -80,6 +80,7 @@
 
 pub use electd_election::{core, limits};
 pub use electd_model::sim;
+use electd_record::recorder;
 pub use electd_record::{flight, trace};
 
 /// The page for those who embed a member: its code is compiled as it stands there.

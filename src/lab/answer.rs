@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
+use crate::core::message::Kind;
 use crate::core::types::Time;
 use crate::sim::{Delays, Elected, Observed};
 use crate::trace::json::json as events_of;
@@ -126,9 +127,9 @@ fn places(events: &[Event]) -> BTreeMap<usize, u64> {
 /// The events without the regular questions of a coordinator, and the replies to these, unless something came of them.
 /// Tells where each was before.
 fn without_checks(events: &[Event]) -> (Vec<Event>, Vec<usize>) {
-    let is_check = |event: &Event| matches!(&event.what, What::Sends { label, .. } if label.starts_with("ARE-YOU-NORMAL"));
+    let is_check = |event: &Event| event.what.kind() == Some(Kind::AreYouNormal);
     let is_quiet = |event: &Event| {
-        let is_reply = event.what.label().starts_with("REPLY");
+        let is_reply = event.what.kind() == Some(Kind::Reply);
         is_check(event)
             || (is_reply && event.causes.first().is_some_and(|cause| is_check(&events[*cause])))
     };

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use crate::core::Phase;
+use crate::core::message::Kind;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::sim::Elected;
 use crate::trace::merge::figures;
@@ -51,10 +52,10 @@ fn initiators(own: &[&Event], all: &[Event]) -> Vec<usize> {
     numbers
 }
 
-/// To whom messages of this name were sent, and by whom.
-fn sent<'a>(own: &'a [&Event], name: &'a str) -> impl Iterator<Item = (usize, usize)> + 'a {
+/// To whom messages of this kind were sent, and by whom.
+fn sent(own: &[&Event], kind: Kind) -> impl Iterator<Item = (usize, usize)> {
     own.iter().filter_map(move |event| match &event.what {
-        What::Sends { to, label, .. } if label.split(' ').next() == Some(name) => {
+        What::Sends { to, message, .. } if message.kind == Some(kind) => {
             Some((event.node + 1, to + 1))
         }
         _ => None,
@@ -64,7 +65,7 @@ fn sent<'a>(own: &'a [&Event], name: &'a str) -> impl Iterator<Item = (usize, us
 fn bully(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formula> {
     let (alive, lowest) = (&elected.alive, *initiators.first()?);
     let m = alive.len();
-    let dead = sent(own, "ELECTION").map(|(_, to)| to).filter(|to| !alive.contains(to));
+    let dead = sent(own, Kind::Election).map(|(_, to)| to).filter(|to| !alive.contains(to));
     let top = dead.max();
     if let Some(n) = top {
         if alive.len() + 1 != n || lowest >= n {
@@ -82,7 +83,7 @@ fn bully(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Form
 fn halting(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formula> {
     let (alive, (leader, _)) = (&elected.alive, elected.leader?);
     let to_dead = |(_, to): &(usize, usize)| !alive.contains(to);
-    let asked = || sent(own, "ARE-YOU-THERE");
+    let asked = || sent(own, Kind::AreYouThere);
     if asked().any(|way| way.0 != leader && to_dead(&way)) {
         // All look for a coordinator of whose death nobody knows.
         let n = alive.len() + 1;
@@ -92,7 +93,7 @@ fn halting(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Fo
     }
     let h = asked().filter(to_dead).count();
     let i = asked().count() - h; // each of them is answered, and gives up
-    let d = sent(own, "HALT").filter(to_dead).count();
+    let d = sent(own, Kind::Halt).filter(to_dead).count();
     let l = alive.iter().filter(|number| **number < leader).count();
     let (name, value) = if i == 0 { ("", String::new()) } else { (" + 2I", format!(", I = {i}")) };
     let words = format!("h + D + 6L{name}, h = {h}, D = {d}, L = {l}{value}");
@@ -108,16 +109,16 @@ fn ring(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formu
     let between: Option<usize> =
         initiators.windows(2).map(|pair| Some(hops(place(&pair[0])?, place(&pair[1])?))).sum();
     let between = between?;
-    let to_dead = |name| sent(own, name).any(|(_, to)| !alive.contains(&to));
-    if to_dead("ELECTION") || to_dead("ELECTED") {
+    let to_dead = |kind| sent(own, kind).any(|(_, to)| !alive.contains(&to));
+    if to_dead(Kind::Election) || to_dead(Kind::Elected) {
         return None; // the ring waited, and others began meanwhile
     }
     let mut words = ["2N + d".to_owned(), format!(", N = {m}, d = {d}")];
-    let round = elected.leader.map(|(_, epoch)| epoch.to_string())?;
+    let (_, epoch) = elected.leader?;
     let is_other = |event: &&&Event| match &event.what {
-        What::Sends { label, .. } => label
-            .strip_prefix("ELECTED ")
-            .is_some_and(|rest| !rest.starts_with(&format!("{round},"))),
+        What::Sends { message, .. } => {
+            message.kind == Some(Kind::Elected) && message.number != Some(epoch.0)
+        }
         _ => false,
     };
     let y = own.iter().filter(is_other).count(); // they tell a newcomer of the leader before

@@ -7,6 +7,8 @@
 use electd_election::core;
 #[cfg(test)]
 use electd_record::flight;
+#[cfg(test)]
+use electd_record::recorder;
 use electd_record::trace;
 
 pub mod sim;

@@ -19,7 +19,6 @@ use super::leadership::Change;
 use super::members;
 use super::notes;
 use super::publish::Published;
-use super::recorder::Recorder;
 use super::story;
 use super::words;
 use crate::core::durable::Durable;
@@ -30,6 +29,7 @@ use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::flight::tape::Tape;
 use crate::net::{Answering, Event as NetEvent, Net, Who};
+use crate::recorder::Recorder;
 use crate::store::{Record, Writer};
 
 /// How many inputs are taken before the timers get their turn, however many wait.

@@ -33,7 +33,6 @@ mod prepare;
 pub mod problems;
 mod publish;
 pub mod ranked;
-mod recorder;
 mod rejections;
 mod release;
 pub(crate) mod retries;

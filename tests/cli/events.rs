@@ -72,11 +72,11 @@ fn a_cause_is_earlier_than_its_effect_and_has_reached_its_member() {
 fn a_message_is_caused_by_the_message_that_it_answers() {
     let pairs = [
         ("ANSWER", "ELECTION"),
-        ("OPINION", "TRIAL"),
-        ("CLAIM", "OPINION"),
-        ("GRANT", "CLAIM"),
-        ("COORDINATOR", "GRANT"),
-        ("TRIAL", "T1"),
+        ("PRE-VOTE-REPLY", "PRE-VOTE"),
+        ("VOTE-REQUEST", "PRE-VOTE-REPLY"),
+        ("VOTE", "VOTE-REQUEST"),
+        ("COORDINATOR", "VOTE"),
+        ("PRE-VOTE", "T1"),
     ];
     let events = events("--nodes 5 --crash 5 --initiators 2 --quorum majority");
     let word = |event: &Value| {

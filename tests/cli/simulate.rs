@@ -138,7 +138,7 @@ fn an_election_by_a_majority_can_be_shown_and_drawn() {
         );
         assert_eq!(figures(&args)["leader"], 4, "{algorithm}");
         let svg = stdout(&simulate(&format!("{args} --output svg")));
-        for message in ["TRIAL", "OPINION", "CLAIM", "GRANT"] {
+        for message in ["PRE-VOTE", "PRE-VOTE-REPLY", "VOTE-REQUEST", "VOTE"] {
             assert!(svg.contains(&format!(">{message}<")), "{algorithm}, {message}: {svg}");
         }
         assert!(svg.contains("by a majority"), "{svg}");

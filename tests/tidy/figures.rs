@@ -42,8 +42,8 @@ docs/security.md | take the answer within two seconds | src/admin/mod.rs | ANSWE
 docs/security.md | closed after 30 seconds | src/admin/mod.rs | IDLE: Duration = Duration::from_secs(30);
 docs/status.md | the latest 16 durable writes | src/store/pace.rs | WRITES: usize = 16;
 docs/status.md | the latest 32 changes of state | src/node/publish/changes.rs | KEPT: usize = 32;
-docs/trace.md | at most 1.5 MiB of it | src/node/recorder.rs | OF_ELECTIONS: usize = 1280 * 1024;
-docs/trace.md | in 256 KiB of | src/node/recorder.rs | OF_QUIET_TIMES: usize = 256 * 1024;
+docs/trace.md | at most 1.5 MiB of it | src/record/recorder.rs | OF_ELECTIONS: usize = 1280 * 1024;
+docs/trace.md | in 256 KiB of | src/record/recorder.rs | OF_QUIET_TIMES: usize = 256 * 1024;
 docs/trace.md | At most 5,000 events are shown | src/record/trace/svg.rs | MOST_EVENTS: usize = 5000;
 docs/trace.md | The last 8 are kept | src/store/recordings.rs | KEPT: usize = 8;
 docs/trace.md | at most 32 MiB together | src/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;

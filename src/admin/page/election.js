@@ -23,14 +23,17 @@ function load(title) {
   by("drawing").append(frame);
 }
 
-function words({ epoch, leader, messages, left_out }) {
-  const what = epoch === null ? "Nobody is elected yet" : `${leader ?? "A member that nobody names"} was elected, in epoch ${epoch}`;
+function words({ epoch, leader, leaders, messages, left_out }) {
+  const names = leaders?.length > 1 ? `${leaders.join(" and ")} were` : `${leader ?? "A member that nobody names"} was`;
+  const what = epoch === null ? "Nobody is elected yet" : `${names} elected, in epoch ${epoch}`;
   const earlier = left_out === 0 ? "" : ` ${left_out} earlier events are left out.`;
   return `${what}. The members sent each other ${messages.total} messages for it, as they recorded.${earlier}`;
 }
 
-// What happened, but for the times and the order, which are estimated anew whenever the members are asked.
+// What happened, but for the times and the order, which are estimated anew whenever the members are asked. An election that is
+// under way grows for as long as it lasts: it is drawn again when the members stand in another way, or when it is over.
 function content({ epoch, leader, silent, events }) {
+  if (epoch === null) return JSON.stringify([chosen, silent, standing()]);
   const all = events.map(({ member, what, label, to, lost, unseen }) => JSON.stringify([member, what, label, to, lost, unseen]));
   return JSON.stringify([chosen, epoch, leader, silent, all.sort()]);
 }

@@ -5,8 +5,8 @@ use electd_facts::judge::{How, Verdict};
 use electd_facts::leaderless::LeaderlessStatus;
 
 use crate::cli::print::counted;
-use crate::node::problems::ProblemKind;
 use crate::core;
+use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.

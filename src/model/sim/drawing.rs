@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::core::types::Time;
-use crate::trace::{Event, What, length};
+use crate::trace::{Caption, Event, What, length};
 
 /// A wait of a member: since when, until when by its clock, and what made it wait.
 #[derive(Clone, Debug)]
@@ -71,12 +71,19 @@ impl Drawing {
         self.members.entry(node).or_default().turn = causes;
     }
 
-    /// A member takes a message of this label: those that were sent before it on that way and did not arrive are lost.
+    /// A member takes this message: those that were sent before it on that way and did not arrive are lost.
     /// Tells where the message is.
-    pub fn arrive(&mut self, now: Time, from: usize, to: usize, label: &str) -> Option<usize> {
+    pub fn arrive(
+        &mut self,
+        now: Time,
+        from: usize,
+        to: usize,
+        message: &Caption,
+    ) -> Option<usize> {
         let queue = self.under_way.get_mut(&(from, to))?;
         // None is there if it is a copy.
-        let found = queue.iter().position(|at| self.events[*at].what.label() == label)?;
+        let is_it = |at: &usize| matches!(&self.events[*at].what, What::Sends { message: sent, .. } if sent == message);
+        let found = queue.iter().position(is_it)?;
         let at = queue.drain(..=found).next_back()?;
         if let Some(Event { what: What::Sends { arrives, lost, .. }, .. }) = self.events.get_mut(at)
         {
@@ -159,15 +166,14 @@ impl Drawing {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::core::message::Kind;
+
+    fn request() -> Caption {
+        Caption { kind: Some(Kind::VoteRequest), ..Caption::default() }
+    }
 
     fn sends(to: usize, arrives: u64) -> What {
-        What::Sends {
-            to,
-            label: "CLAIM".to_owned(),
-            arrives: Time(arrives),
-            lost: true,
-            unseen: None,
-        }
+        What::Sends { to, message: request(), arrives: Time(arrives), lost: true, unseen: None }
     }
 
     #[test]
@@ -175,7 +181,7 @@ mod tests {
         let mut drawing = Drawing::default();
         drawing.add(Time(0), 0, sends(1, 100)); // too late for the end
         drawing.add(Time(0), 0, sends(2, 5));
-        let at = drawing.arrive(Time(5), 0, 2, "CLAIM");
+        let at = drawing.arrive(Time(5), 0, 2, &request());
         drawing.begin_turn(2, at.into_iter().collect());
         drawing.add(Time(5), 2, sends(0, 6));
         let events = drawing.finish(Time(50));

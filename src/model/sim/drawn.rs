@@ -48,8 +48,8 @@ impl World {
         let Some(drawing) = &mut self.drawing else { return };
         let causes = match (input, peer) {
             (Input::Message { envelope, .. }, Some(from)) => {
-                let label = narrator.label(&envelope.message);
-                let sent = label.and_then(|label| drawing.arrive(now, from, node, &label));
+                let taken = narrator.caption(&envelope.message);
+                let sent = taken.and_then(|message| drawing.arrive(now, from, node, &message));
                 sent.into_iter().collect()
             }
             (_, Some(peer)) => drawing.death(peer).into_iter().collect(),

@@ -51,6 +51,8 @@ mod plan;
 mod play;
 mod process;
 mod questions;
+#[cfg(test)]
+mod records;
 mod retiming;
 mod run;
 mod scenario;

@@ -31,8 +31,8 @@ pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: 
         let elects = elects(world, to, &envelope.message);
         if let Some(Sent { arrives, is_lost }) = network::send(world, node, to, &envelope, elects) {
             world.draw(node, |narrator| {
-                let label = narrator.label(&envelope.message)?;
-                Some(What::Sends { to, label, arrives, lost: true, unseen: None })
+                let message = narrator.caption(&envelope.message)?;
+                Some(What::Sends { to, message, arrives, lost: true, unseen: None })
             });
             world.in_flight += u64::from(elects && !is_lost);
             let counts = (elects || !is_election(kind)) && (live || kind != Kind::Coordinator);

@@ -32,9 +32,13 @@ impl World {
         let mut out = std::mem::take(&mut self.outputs);
         #[cfg(test)]
         self.flights.iter_mut().for_each(|flights| flights.begin(process, core, now, &input));
+        #[cfg(test)]
+        self.records.iter_mut().for_each(|records| records.begin(process, core, now, &input));
         core.handle(now, input, &mut out);
         #[cfg(test)]
         self.flights.iter_mut().for_each(|flights| flights.end(process, core, now, &out));
+        #[cfg(test)]
+        self.records.iter_mut().for_each(|records| records.end(process, core, now, &out));
         let due = core.deadline().is_some_and(|due| due <= now);
         let busy = &mut self.nodes[node].busy; // a new list makes the leader send a heartbeat immediately
         if tick && due && *busy {

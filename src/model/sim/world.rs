@@ -81,6 +81,8 @@ pub(super) struct World {
     pub drawing: Option<Drawing>,
     #[cfg(test)]
     pub flights: Option<super::flights::Flights>,
+    #[cfg(test)]
+    pub records: Option<super::records::OwnRecords>,
 }
 
 /// The id of the node at this place: version 4, ascending.
@@ -147,6 +149,8 @@ impl World {
             drawing: (setup.detail == Some(Detail::All)).then(Drawing::default),
             #[cfg(test)]
             flights: (setup.detail == Some(Detail::All)).then(Default::default),
+            #[cfg(test)]
+            records: None,
             changes: false,
             founders,
             members,

@@ -1,6 +1,7 @@
 //! A message in few words: all that a drawing shows of it, and all that a node keeps of it. What a message carries
 //! besides, which may be a secret, is in none of these.
 
+use super::event::Caption;
 use crate::core::membership::MemberList;
 use crate::core::message::{Ballot, Heartbeat, Kind, Lap, Message, View};
 use crate::core::types::{Epoch, NodeId};
@@ -67,6 +68,13 @@ impl Brief {
             _ => None,
         };
         Brief { kind: message.kind(), number, about, accepted }
+    }
+
+    /// It as a drawing shows it.
+    #[must_use]
+    pub fn caption(&self, members: &MemberList) -> Caption {
+        let number = self.number.map(|number| number.0);
+        Caption { kind: Some(self.kind), number, label: self.label(members) }
     }
 
     /// It in few words, such as "ELECTION 1".

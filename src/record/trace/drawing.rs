@@ -3,7 +3,7 @@
 use super::html::Html;
 use super::json::json;
 use super::svg::{Svg, draw};
-use super::{Diagram, Event, Unseen, What, gap};
+use super::{Caption, Diagram, Event, Unseen, What, gap};
 use crate::core::Phase;
 use crate::core::types::Time;
 
@@ -17,7 +17,8 @@ impl std::fmt::Display for Part<'_> {
 }
 
 fn sends(to: usize, label: &str, arrives: u64, lost: bool, unseen: Option<Unseen>) -> What {
-    What::Sends { to, label: label.to_owned(), arrives: Time(arrives), lost, unseen }
+    let message = Caption { label: label.to_owned(), ..Caption::default() };
+    What::Sends { to, message, arrives: Time(arrives), lost, unseen }
 }
 
 fn becomes(phase: Phase, label: &str, reason: &str) -> What {

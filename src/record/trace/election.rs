@@ -7,10 +7,12 @@ use serde_json::{Map, Value, json};
 
 use super::Line;
 use super::diagram::Diagram;
+use super::differing;
 use super::event::{Event, What};
 use super::json::json as events;
 use super::length::length;
 use super::merge::{Merged, figures};
+use super::record::MessageKind;
 use super::svg::MOST_NODES;
 use crate::core::message::Kind;
 use crate::core::settings::AlgorithmKind;
@@ -97,16 +99,19 @@ impl Election {
         let total =
             ("total".to_owned(), Value::from(kinds.iter().map(|(_, count)| count).sum::<u64>()));
         let named = |(kind, count): &(Kind, u64)| (kind.name().to_owned(), Value::from(*count));
+        let other = |(kind, count): (&MessageKind, u64)| (kind.name().to_owned(), count.into());
         let mut object = events(&self.diagram());
         let more = json!({
             "cluster": self.cluster,
             "algorithm": merged.algorithm,
             "epoch": merged.epoch,
-            "leader": merged.leader,
+            "leader": merged.leaders.first(),
+            "leaders": merged.leaders,
             "began": self.began,
             "messages": kinds.iter().map(named).chain([total]).collect::<Map<_, _>>(),
-            "other_messages": others,
+            "other_messages": others.into_iter().map(other).collect::<Map<_, _>>(),
             "formula": self.formula().map(|(least, most)| json!({"least": least, "most": most})),
+            "differs": self.formula().and_then(|formula| differing::why(merged, self.algorithm?, formula)),
             "silent": merged.silent,
             "left_out": merged.left_out,
         });
@@ -142,13 +147,15 @@ impl Election {
             matches!(&event.what, What::Becomes { phase: crate::core::Phase::Leading, .. })
         };
         let won = self.merged.events.iter().rfind(leads);
-        match (self.merged.epoch, &self.merged.leader) {
-            (Some(epoch), Some(leader)) => {
-                let after = won.map(|won| length(won.time.since(Time(0))));
-                let after = after.map(|after| format!(", {after} after the election began"));
-                format!("{leader} leads in epoch {epoch}{}", after.unwrap_or_default())
+        let after = won.map(|won| length(won.time.since(Time(0))));
+        let after = after.map(|after| format!(", {after} after the election began"));
+        let after = after.unwrap_or_default();
+        match (self.merged.epoch, &self.merged.leaders[..]) {
+            (Some(epoch), [leader]) => format!("{leader} leads in epoch {epoch}{after}"),
+            (Some(epoch), [first @ .., last]) => {
+                format!("{} and {last} lead in epoch {epoch}{after}", first.join(", "))
             }
-            _ => "nobody leads yet, as far as any node tells".to_owned(),
+            _ => "nobody leads yet, as far as any node recorded".to_owned(),
         }
     }
 
@@ -167,9 +174,13 @@ impl Election {
                 write!(text, ", of {least} to {most} that {members} members may need")
             };
         }
-        let title = |name: &str| name.to_uppercase().replace('_', "-");
+        let differs = self.formula().zip(self.algorithm);
+        let differs = differs.and_then(|(formula, of)| differing::why(&self.merged, of, formula));
+        if let Some(why) = differs {
+            let _ = write!(text, " ({why})");
+        }
         let others: Vec<_> =
-            others.iter().map(|(name, count)| format!("{count} {}", title(name))).collect();
+            others.iter().map(|(kind, count)| format!("{count} {}", kind.title())).collect();
         if !others.is_empty() {
             let _ = write!(text, "; besides, {}", others.join(", "));
         }
@@ -177,15 +188,16 @@ impl Election {
     }
 
     /// The messages of the algorithm, those of no kind besides, which are counted apart: LOWER only where it was sent.
-    fn messages(&self) -> (Vec<(Kind, u64)>, Map<String, Value>) {
+    fn messages(&self) -> (Vec<(Kind, u64)>, Vec<(&MessageKind, u64)>) {
         let sent = &self.merged.messages;
-        let kinds = self.algorithm.map_or(&[][..], Kind::of).iter().copied();
-        let counted = kinds.map(|kind| (kind, sent.get(kind.name()).copied().unwrap_or(0)));
-        let counted: Vec<_> =
-            counted.filter(|(kind, count)| *kind != Kind::Lower || *count > 0).collect();
-        let is_other = |name: &str| counted.iter().all(|(kind, _)| kind.name() != name);
-        let others = sent.iter().filter(|(name, _)| is_other(name));
-        let others = others.map(|(name, count)| (name.clone(), Value::from(*count))).collect();
+        let kinds = self.algorithm.map_or(&[][..], Kind::of);
+        let count = |kind: Kind| sent.get(&kind.into()).copied().unwrap_or(0);
+        let counted = kinds.iter().map(|kind| (*kind, count(*kind)));
+        let counted = counted.filter(|(kind, count)| *kind != Kind::Lower || *count > 0).collect();
+        let is_other = |kind: &MessageKind| kind.known().is_none_or(|kind| !kinds.contains(&kind));
+        let others = sent.iter().filter(|(kind, _)| is_other(kind));
+        let mut others: Vec<_> = others.map(|(kind, count)| (kind, *count)).collect();
+        others.sort_by_key(|(kind, _)| kind.name());
         (counted, others)
     }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use crate::core::Phase;
+use crate::core::message::Kind;
 use crate::core::types::Time;
 
 /// Something that is drawn.
@@ -26,8 +27,8 @@ pub enum What {
     Sends {
         /// The place of the receiver.
         to: usize,
-        /// The message, in few words.
-        label: String,
+        /// The message.
+        message: Caption,
         /// When it arrives, or would have.
         arrives: Time,
         /// Whether no member took it.
@@ -59,6 +60,17 @@ pub enum What {
     Dies,
     /// Something else that happens to it, in few words.
     Suffers(String),
+}
+
+/// A message as a drawing shows it. Readers count and choose messages by their kind; the words are for people alone.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Caption {
+    /// Its kind; none if a later version sent it, whose kinds this one does not know.
+    pub kind: Option<Kind>,
+    /// The round or epoch that it is about; none if it is about none.
+    pub number: Option<u64>,
+    /// It in few words.
+    pub label: String,
 }
 
 /// The end of a message that nobody recorded.
@@ -94,12 +106,20 @@ impl What {
         }
     }
 
+    /// The kind of the message, if it sends one.
+    #[must_use]
+    pub fn kind(&self) -> Option<Kind> {
+        if let What::Sends { message, .. } = self { message.kind } else { None }
+    }
+
     /// What is written beside it.
     #[must_use]
     pub fn label(&self) -> &str {
         match self {
-            What::Sends { label, .. } | What::Becomes { label, .. } => label,
-            What::Waited { label, .. } | What::Suffers(label) => label,
+            What::Sends { message, .. } => &message.label,
+            What::Becomes { label, .. } | What::Waited { label, .. } | What::Suffers(label) => {
+                label
+            }
             What::Led => "old leader",
             What::Starts => "starts",
             What::Dies => "dies",
@@ -112,7 +132,7 @@ impl Event {
     #[must_use]
     pub fn sentence(&self, names: &[String]) -> String {
         match &self.what {
-            What::Sends { to, label, lost, unseen, .. } => {
+            What::Sends { to, message, lost, unseen, .. } => {
                 let to = names.get(*to).map_or("?", String::as_str);
                 let more = match unseen {
                     _ if *lost => ", which does not take it",
@@ -120,7 +140,7 @@ impl Event {
                     Some(Unseen::Arrival) => ", which did not record whether it arrived",
                     Some(Unseen::Departure) => ", which alone recorded it",
                 };
-                format!("sends {label} to {to}{more}")
+                format!("sends {} to {to}{more}", message.label)
             }
             What::Becomes { label, reason, .. } => format!("{label}: {reason}"),
             What::Waited { label, .. } => format!("has waited for {label}"),

@@ -9,7 +9,9 @@ use sha2::{Digest, Sha256};
 
 use super::diagram::Diagram;
 use super::escaped::Escaped;
+use super::fans::Fans;
 use super::json::json;
+use super::legend;
 use super::length::clock;
 use super::svg;
 
@@ -66,20 +68,37 @@ impl Html<'_> {
             "policy" => f.write_str(&policy()),
             "drawing" => svg::draw(self.0, None, f),
             "events" => self.list(f),
+            "legend" => self.legend(f),
             // No markup ends the element, or opens another, as there is no `<` in it.
             "data" => f.write_str(&json(self.0).to_string().replace('<', "\\u003c")),
             _ => Ok(()),
         }
     }
 
+    fn legend(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let shapes = legend::shapes(self.0.events).into_iter();
+        let shapes = shapes.map(|(shape, meaning)| (shape.to_owned(), meaning));
+        for (name, meaning) in legend::messages(self.0.events).into_iter().chain(shapes) {
+            writeln!(f, "<dt>{}</dt><dd>{meaning}</dd>", Escaped(&name))?;
+        }
+        Ok(())
+    }
+
     fn list(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let names = &self.0.names;
-        for event in self.0.events {
+        let (names, fans) = (&self.0.names, Fans::of(self.0.events));
+        for (at, event) in self.0.events.iter().enumerate() {
             let name = names.get(event.node).map_or("?", String::as_str);
             let (time, sentence) = (clock(event.time), event.sentence(names));
+            f.write_str("<li")?;
+            if event.what.kind().is_some_and(|kind| !kind.is_of_an_election()) {
+                f.write_str(" data-beside")?;
+            }
+            if let Some(fan) = fans.get(at) {
+                write!(f, " data-fan=\"{}\"", fan.first)?;
+            }
             writeln!(
                 f,
-                "<li><button type=\"button\"><time>{time}</time> <span>{} {}</span></button></li>",
+                "><button type=\"button\"><time>{time}</time> <span>{} {}</span></button></li>",
                 Escaped(name),
                 Escaped(&sentence)
             )?;
@@ -92,7 +111,7 @@ impl Html<'_> {
 mod tests {
     use super::*;
     use crate::core::types::Time;
-    use crate::trace::{Event, What};
+    use crate::trace::{Caption, Event, What};
 
     #[test]
     fn what_users_typed_is_text_and_no_markup() {
@@ -100,7 +119,7 @@ mod tests {
         let what = [
             What::Sends {
                 to: 0,
-                label: evil.to_owned(),
+                message: Caption { label: evil.to_owned(), ..Caption::default() },
                 arrives: Time(1),
                 lost: false,
                 unseen: None,

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::record::{Entry, Record};
+use super::record::{Entry, MessageKind, Record};
 
 /// The entries that are merged where memory is scarce: more than 16 elections of 64 members.
 const LATEST: usize = 4096;
@@ -44,7 +44,13 @@ impl Record {
         let is_too_much = [
             (names.len().max(self.members.len()) > MOST_NAMES, "too many names"),
             (
-                names.into_iter().chain(words(entries)).map(String::len).sum::<usize>() > MOST_TEXT,
+                names
+                    .into_iter()
+                    .map(|name| &**name)
+                    .chain(words(entries))
+                    .map(str::len)
+                    .sum::<usize>()
+                    > MOST_TEXT,
                 "too many words",
             ),
             (
@@ -64,9 +70,11 @@ impl Record {
 }
 
 /// All words of these entries.
-fn words(entries: &[Entry]) -> impl Iterator<Item = &String> {
+fn words(entries: &[Entry]) -> impl Iterator<Item = &str> {
     entries.iter().flat_map(|Entry { what, label, kind, phase, leader, reason, .. }| {
-        [what, label].into_iter().chain([kind, phase, leader, reason].into_iter().flatten())
+        let kind = kind.as_ref().map(MessageKind::name);
+        let words = [phase, leader, reason].map(Option::as_deref);
+        [&**what, &**label].into_iter().chain(kind).chain(words.into_iter().flatten())
     })
 }
 
@@ -113,7 +121,8 @@ mod tests {
         let text = |bytes: usize| Some("a".repeat(bytes));
         let each = |more: usize| {
             let (label, what) = ("a".repeat(149_796), "a".repeat(149_796 + more));
-            let [kind, phase, leader, reason, peer] = std::array::from_fn(|_| text(149_796));
+            let [phase, leader, reason, peer] = std::array::from_fn(|_| text(149_796));
+            let kind = text(149_796).map(MessageKind::Other);
             let entry = Entry { label, what, kind, phase, leader, reason, peer, ..entry(0) };
             Record { entries: vec![entry], members: vec!["abcd".to_owned()], ..Record::default() }
                 .latest()

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::{Brief, Detail, Narrator};
+use super::{Brief, Caption, Detail, Narrator};
 use crate::core::message::{Ballot, Heartbeat, Lap, Message, Opinion, Run, View};
 
 impl Narrator<'_> {
@@ -11,10 +11,10 @@ impl Narrator<'_> {
         self.detail == Detail::All || !Brief::of(message).is_periodic()
     }
 
-    /// A message in few words, for a drawing; none if it is not worth an arrow.
+    /// A message as a drawing shows it; none if it is not worth an arrow.
     #[must_use]
-    pub fn label(&self, message: &Message) -> Option<String> {
-        self.tells(message).then(|| Brief::of(message).label(self.members))
+    pub fn caption(&self, message: &Message) -> Option<Caption> {
+        self.tells(message).then(|| Brief::of(message).caption(self.members))
     }
 
     /// A message with what it says; of one that has no words here, the name alone.
@@ -118,13 +118,14 @@ mod tests {
         let narrator = Narrator { members: &only_c(), detail: Detail::All };
         for (message, words, label, about) in rows {
             assert_eq!(narrator.message(message), *words);
-            assert_eq!(narrator.label(message).as_deref(), Some(*label));
+            let caption = narrator.caption(message).expect("an arrow");
+            assert_eq!((&*caption.label, caption.kind), (*label, Some(message.kind())));
             let number = Brief::of(message).number.map(|number| number.0);
             assert_eq!(number, *about, "{words}");
             // A trace of an election has no signs of life.
             let is_sign = ["PROBE", "ALIVE", "HEARTBEAT", "ACKNOWLEDGE"].contains(label);
             let election = Narrator { detail: Detail::Election, ..narrator };
-            assert_eq!(election.label(message).is_none(), is_sign, "{words}");
+            assert_eq!(election.caption(message).is_none(), is_sign, "{words}");
         }
     }
 
@@ -198,10 +199,10 @@ mod tests {
         };
         let acknowledge =
             Message::Acknowledge { incarnation, epoch, number, rank, eligible, pause };
-        let trial = Message::PreVote { number, epoch, list };
-        let opinion = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch };
-        let claim = Message::VoteRequest { number, epoch, lease, list };
-        let grant = Message::Vote { incarnation, number, epoch };
+        let pre_vote = Message::PreVote { number, epoch, list };
+        let reply = Message::PreVoteReply { number, opinion: Opinion::Yes, epoch };
+        let request = Message::VoteRequest { number, epoch, lease, list };
+        let vote = Message::Vote { incarnation, number, epoch };
         let denial = Message::Denial { number, opinion: Opinion::No { wait: lease }, epoch };
         let preempt = Message::Preempt { epoch, rank, votes: Vec::new() };
         let release = |successor| Message::Release { epoch, successor, eligible };
@@ -210,11 +211,11 @@ mod tests {
         are_told(&[
             (Message::Probe { number }, "PROBE", "PROBE", None),
             (Message::Alive { number }, "ALIVE", "ALIVE", None),
-            (trial, "TRIAL(epoch 7)", "TRIAL", in_epoch),
-            (opinion, "OPINION(yes, epoch 7)", "OPINION", None),
-            (claim, "CLAIM(epoch 7)", "CLAIM", in_epoch),
-            (grant, "GRANT(epoch 7)", "GRANT", in_epoch),
-            (denial, "REFUSE(no, epoch 7)", "REFUSE", None),
+            (pre_vote, "PRE-VOTE(epoch 7)", "PRE-VOTE", in_epoch),
+            (reply, "PRE-VOTE-REPLY(yes, epoch 7)", "PRE-VOTE-REPLY", None),
+            (request, "VOTE-REQUEST(epoch 7)", "VOTE-REQUEST", in_epoch),
+            (vote, "VOTE(epoch 7)", "VOTE", in_epoch),
+            (denial, "DENIAL(no, epoch 7)", "DENIAL", None),
             (beat, "HEARTBEAT(epoch 7, number 9)", "HEARTBEAT", in_epoch),
             (acknowledge, "ACKNOWLEDGE(epoch 7, number 9)", "ACKNOWLEDGE", in_epoch),
             (view(None), "VIEW(epoch 7, no leader)", "VIEW 7", in_epoch),

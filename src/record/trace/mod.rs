@@ -10,14 +10,17 @@ mod bounded;
 mod brief;
 mod command;
 mod diagram;
+mod differing;
 #[cfg(test)]
 mod drawing;
 pub mod election;
 mod escaped;
 mod event;
+mod fans;
 pub mod html;
 pub mod json;
 mod latest;
+mod legend;
 mod length;
 pub mod merge;
 mod message;
@@ -33,7 +36,7 @@ use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use brief::Brief;
 pub use diagram::Diagram;
-pub use event::{Event, Unseen, What, gap};
+pub use event::{Caption, Event, Unseen, What, gap};
 pub use length::length;
 
 /// One line of a trace.

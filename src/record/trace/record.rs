@@ -3,6 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::bounded;
+use super::event::Caption;
+use crate::core::message::Kind;
 
 /// The record of a node since its start, as far as it is kept.
 ///
@@ -67,7 +69,7 @@ pub struct Entry {
     pub peer: Option<String>,
     /// The kind of the message.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub kind: Option<String>,
+    pub kind: Option<MessageKind>,
     /// The round or epoch that the message is about, or the epoch after a change of phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub number: Option<u64>,
@@ -77,6 +79,9 @@ pub struct Entry {
     /// Which start of the other member this is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub incarnation: Option<u64>,
+    /// Whether this shows that the process of the other member is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub gone: bool,
     /// The phase after a change.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
@@ -89,6 +94,60 @@ pub struct Entry {
     /// Since when the node waited.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ns: Option<u64>,
+}
+
+/// The kind of a message in a record.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(from = "String", into = "String")]
+pub enum MessageKind {
+    /// One that this version knows.
+    Known(Kind),
+    /// One of a later version, by its name.
+    Other(String),
+}
+
+impl MessageKind {
+    /// Its name in JSON.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            MessageKind::Known(kind) => kind.name(),
+            MessageKind::Other(name) => name,
+        }
+    }
+
+    /// Its name in traces.
+    #[must_use]
+    pub fn title(&self) -> String {
+        match self {
+            MessageKind::Known(kind) => kind.title(),
+            MessageKind::Other(name) => name.to_uppercase().replace('_', "-"),
+        }
+    }
+
+    /// The kind, if this version knows it.
+    #[must_use]
+    pub fn known(&self) -> Option<Kind> {
+        if let MessageKind::Known(kind) = self { Some(*kind) } else { None }
+    }
+}
+
+impl From<String> for MessageKind {
+    fn from(name: String) -> MessageKind {
+        Kind::named(&name).map_or(MessageKind::Other(name), MessageKind::Known)
+    }
+}
+
+impl From<Kind> for MessageKind {
+    fn from(kind: Kind) -> MessageKind {
+        MessageKind::Known(kind)
+    }
+}
+
+impl From<MessageKind> for String {
+    fn from(kind: MessageKind) -> String {
+        kind.name().to_owned()
+    }
 }
 
 impl Record {
@@ -128,6 +187,16 @@ impl Record {
 }
 
 impl Entry {
+    /// The kind of its message, if this version knows it.
+    pub(super) fn known(&self) -> Option<Kind> {
+        self.kind.as_ref().and_then(MessageKind::known)
+    }
+
+    /// Its message as a drawing shows it.
+    pub(super) fn caption(&self) -> Caption {
+        Caption { kind: self.known(), number: self.number, label: self.label.clone() }
+    }
+
     /// Whether the node has a leader from here on, itself or another.
     pub(super) fn settles(&self) -> bool {
         self.phase.as_deref().is_some_and(|phase| matches!(phase, "following" | "leading"))
@@ -154,10 +223,11 @@ mod tests {
             causes: vec![3, 4],
             label: "label".to_owned(),
             peer: text("peer"),
-            kind: text("kind"),
+            kind: Some(MessageKind::Other("kind".to_owned())),
             number: Some(5),
             place: Some(6),
             incarnation: Some(7),
+            gone: true,
             phase: text("phase"),
             leader: text("leader"),
             reason: text("reason"),
@@ -180,7 +250,7 @@ mod tests {
             "now_ns": 10, "wall_ms": 11, "since_ns": 12, "members": ["member"],
             "entries": [
                 {"n": 1, "at_ns": 2, "what": "what", "causes": [3, 4], "label": "label", "peer": "peer",
-                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "phase": "phase", "leader": "leader",
+                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "gone": true, "phase": "phase", "leader": "leader",
                  "reason": "reason", "since_ns": 8},
                 {"n": 0, "at_ns": 0, "what": "", "label": ""},
             ],

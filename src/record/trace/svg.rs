@@ -13,6 +13,8 @@ use std::fmt;
 
 use super::diagram::Diagram;
 use super::escaped::Escaped;
+use super::event::Event;
+use super::legend;
 use canvas::{Canvas, GUTTER, ROW, TOP};
 use shapes::line;
 
@@ -26,6 +28,9 @@ pub const MOST_EVENTS: usize = 5000;
 const CAPITAL: f64 = 7.4;
 const HEADING: f64 = 8.2;
 
+/// The height of a line of the legend.
+const LINE: f64 = 16.0;
+
 /// The style of a drawing, for pages that rebuild it without its own.
 pub const STYLE: &str = "
     svg { color: #1c2128; font: 11px sans-serif }
@@ -34,6 +39,7 @@ pub const STYLE: &str = "
     .paper { fill: #ffffff }
     .heading { font-size: 14px; font-weight: bold; text-anchor: start }
     .counts { text-anchor: start }
+    .legend { text-anchor: start; opacity: 0.8 }
     .name { font-weight: bold }
     .time { text-anchor: end; opacity: 0.65 }
     .life { stroke: currentColor; opacity: 0.3 }
@@ -90,7 +96,9 @@ pub(super) fn draw(
         .map(|(text, letter)| text.chars().count() as f64 * letter + 32.0);
     let heading = if document.is_some() { heading[0].max(heading[1]) } else { 0.0 };
     let width = lines.max(heading).max(canvas.right);
-    let height = canvas.y + ROW * 2.0;
+    let legend = if document.is_some() { below_it(events) } else { Vec::new() };
+    let below = canvas.y + ROW * 2.0;
+    let height = below + LINE * legend.len() as f64;
     // A part of a document begins with the names.
     let top = if document.is_some() { 0.0 } else { TOP - 42.0 };
     let (attributes, height) = (document.unwrap_or_default(), height - top);
@@ -108,7 +116,17 @@ pub(super) fn draw(
         writeln!(f, r#"<text class="counts" x="16" y="46">{counts}</text>"#)?;
     }
     lifelines(names, &canvas, f)?;
+    for (row, words) in legend.iter().enumerate() {
+        let y = below + LINE * row as f64;
+        writeln!(f, r#"<text class="legend" x="16" y="{y:.1}">{}</text>"#, Escaped(words))?;
+    }
     writeln!(f, "{}{}</svg>", canvas.body, canvas.labels)
+}
+
+/// What stands below a drawing that is a document of its own.
+fn below_it(events: &[Event]) -> Vec<String> {
+    let messages = legend::messages(events).into_iter();
+    messages.map(|(name, meaning)| format!("{name}: {meaning}")).collect()
 }
 
 fn lifelines(names: &[String], canvas: &Canvas, f: &mut fmt::Formatter<'_>) -> fmt::Result {

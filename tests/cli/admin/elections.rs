@@ -35,7 +35,7 @@ pub fn record(number: usize) -> Record {
         what: what.to_owned(),
         label: "COORDINATOR 7".to_owned(),
         peer: Some(name(peer)),
-        kind: Some("coordinator".to_owned()),
+        kind: Some("coordinator".to_owned().into()),
         number: Some(7),
         place: Some(0),
         incarnation: Some(1),

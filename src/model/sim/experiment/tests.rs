@@ -8,7 +8,7 @@ use crate::core::Phase;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
 use crate::sim::{Deed, Delays};
-use crate::trace::What;
+use crate::trace::{Event, What};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -192,4 +192,27 @@ fn a_run_follows_from_what_is_asked() {
     let of_seed = |seed| seen(&Experiment { seed, delays: Delays::Random, ..kill.clone() });
     assert_eq!(of_seed(7), of_seed(7));
     assert_ne!(of_seed(7), of_seed(8));
+}
+
+/// The first picture of README.md: the host of the leader of three is lost.
+#[test]
+fn the_first_picture_of_the_readme_shows_a_run() {
+    let lost = Duration::from_secs(1);
+    let observed = Experiment {
+        quorum: Quorum::Majority,
+        deeds: vec![(lost, Deed::Vanish(3))],
+        until: Duration::from_secs(4),
+        ..Experiment::new(AlgorithmKind::Bully, 3)
+    };
+    let observed = observed.run().unwrap();
+    let leads = |event: &&Event| matches!(event.what, What::Becomes { phase: Phase::Leading, .. });
+    let led: Vec<&Event> = observed.events.iter().filter(leads).collect();
+    let [before, after] = led[..] else { panic!("{led:?}") };
+    assert_eq!((before.node, after.node), (2, 1), "c, then b");
+    let epoch = |event: &Event| event.what.label().replace("leads in ", "");
+    let later = after.time.since(Time(0) + lost).as_millis();
+    let picture = include_str!("../../../../docs/three-hosts.svg");
+    for words in [epoch(before), format!("{}, {later} ms later", epoch(after))] {
+        assert!(picture.contains(&format!(">{words}<")), "the picture has to say: {words}");
+    }
 }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::Phase;
-use crate::trace::Unseen;
+use crate::trace::{Caption, Unseen};
 
 /// A member of this place leads from this time on.
 fn leads(node: usize, ms: u64) -> Event {
@@ -29,20 +29,22 @@ fn an_election_of_too_many_members_is_not_drawn_and_told_where_to_look() {
 /// A message to b that takes so long.
 fn sends(ms: u64, micros: u64, lost: bool, unseen: Option<Unseen>) -> Event {
     let arrives = Time(ms * 1_000_000 + micros * 1000);
-    let label = "ELECTION 4".to_owned();
-    event(ms, What::Sends { to: 1, label, arrives, lost, unseen })
+    let (kind, label) = (Some(Kind::Election), "ELECTION 4".to_owned());
+    let message = Caption { kind, number: Some(4), label };
+    event(ms, What::Sends { to: 1, message, arrives, lost, unseen })
 }
 
 /// One with all that there may be to tell.
 fn full() -> Merged {
     let waited = What::Waited { since: Time(3_000_000), label: "T1 6 ms".to_owned() };
-    let counts = [("election", 2), ("answer", 1), ("coordinator", 1), ("release", 3)];
+    use Kind::{Answer, Coordinator, Release};
+    let counts = [(Kind::Election, 2), (Answer, 1), (Coordinator, 1), (Release, 3)];
     Merged {
         names: ["a", "b", "c"].map(str::to_owned).to_vec(),
         silent: vec!["c".to_owned()],
         algorithm: "bully".to_owned(),
         epoch: Some(4),
-        leader: Some("b".to_owned()),
+        leaders: vec!["b".to_owned()],
         members: 3,
         events: vec![
             sends(0, 30, false, None),
@@ -53,7 +55,7 @@ fn full() -> Merged {
             event(9, waited),
             leads(1, 12),
         ],
-        messages: counts.map(|(kind, count)| (kind.to_owned(), count)).into(),
+        messages: counts.map(|(kind, count)| (kind.into(), count)).into(),
         left_out: 7,
         ..Merged::default()
     }
@@ -78,15 +80,17 @@ b leads in epoch 4, 12 ms after the election began
 nothing is told by c: only what the others saw of it is shown
 ";
     assert_eq!(Election::new(full(), "demo", "then".to_owned()).text(), expected);
-    let merged = Merged { epoch: None, leader: None, ..full() };
+    let merged = Merged { epoch: None, leaders: Vec::new(), ..full() };
     let text = Election::new(merged, "demo", "then".to_owned()).text();
     assert!(text.starts_with("Election under way in demo, algorithm bully, then\n"), "{text}");
-    assert!(text.contains("\nnobody leads yet, as far as any node tells\n"), "{text}");
+    assert!(text.contains("\nnobody leads yet, as far as any node recorded\n"), "{text}");
     assert!(text.contains(" = 4 messages; besides, "), "nobody knows how many it takes: {text}");
-    let lower = [("lower".to_owned(), 1)].into();
+    let lower = [(Kind::Lower.into(), 1)].into();
     let merged = Merged { messages: lower, members: 1, ..full() };
     let counts = Election::new(merged, "demo", "then".to_owned()).counts();
-    assert!(counts.contains(" + 1 LOWER + ") && counts.ends_with("as many as 1 members need"));
+    assert!(
+        counts.contains(" + 1 LOWER + ") && counts.contains("as many as 1 members need (more: ")
+    );
 }
 
 #[test]
@@ -158,7 +162,7 @@ fn the_time_of_an_election_is_that_of_the_leader_that_remained() {
         names: ["a", "b"].map(str::to_owned).to_vec(),
         algorithm: "bully".to_owned(),
         epoch: Some(4),
-        leader: Some("b".to_owned()),
+        leaders: vec!["b".to_owned()],
         events: vec![leads(0, 2), leads(1, 9)],
         ..Merged::default()
     };

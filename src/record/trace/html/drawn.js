@@ -47,6 +47,17 @@ function drawn(box, svg, events, parts) {
   events.forEach((event, at) => event.causes.forEach((cause) => effects[cause].push(at)));
   const { width, height } = svg.viewBox.baseVal;
   let zoomed = 1;
+  // The names of the members stay in sight. Readers of the drawing have them in it.
+  const bar = document.createElement("div");
+  bar.className = "names";
+  bar.setAttribute("aria-hidden", "true");
+  const columns = [...svg.querySelectorAll("text.name")].map((text) => {
+    const name = document.createElement("span");
+    name.textContent = text.textContent;
+    bar.append(name);
+    return [name, Number(text.getAttribute("x"))];
+  });
+  box.prepend(bar);
   let isFit = true; // until the reader zooms
 
   // Shows the events before a step, and what caused the chosen one and what it caused.
@@ -61,7 +72,7 @@ function drawn(box, svg, events, parts) {
         cause: causes.has(at),
         effect: caused.has(at),
         aside: chosen !== null && at !== chosen && !causes.has(at) && !caused.has(at),
-        out: isOut(event),
+        out: isOut(event, at),
       };
       for (const part of parts[at]) {
         for (const [name, has] of Object.entries(classes)) part.classList.toggle(name, has);
@@ -80,6 +91,8 @@ function drawn(box, svg, events, parts) {
     zoomed = Math.min(Math.max(to, 0.1), 5);
     svg.setAttribute("width", width * zoomed);
     svg.setAttribute("height", height * zoomed);
+    bar.style.width = `${width * zoomed}px`;
+    for (const [name, x] of columns) name.style.left = `${x * zoomed}px`;
     box.scrollLeft = ((box.scrollLeft + x) * zoomed) / before - x;
     box.scrollTop = ((box.scrollTop + y) * zoomed) / before - y;
   }

@@ -7,10 +7,16 @@ const parts = events.map((_, at) => [items[at]]); // all that shows an event
 const shown = drawn(drawing, drawing.querySelector("svg"), events, parts);
 
 const out = { members: new Set(), kinds: new Set() }; // what is filtered away
+// What is no message of the election is folded at first; and so are the messages of a broadcast but the first, in the list.
+const beside = items.map((item) => "beside" in item.dataset);
+const fans = items.map((item) => ("fan" in item.dataset ? Number(item.dataset.fan) : null));
+const opened = new Set(); // the broadcasts whose messages are listed one by one
+let isFolded = beside.some(Boolean);
 let step = events.length; // so many events are shown
 let chosen = null;
 
-function isOut(event) {
+function isOut(event, at) {
+  if (isFolded && beside[at]) return true;
   const ends = [event.member, event.to].filter((name) => name !== undefined);
   return out.kinds.has(kind(event)) || ends.every((name) => out.members.has(name));
 }
@@ -27,7 +33,10 @@ function tell(marked) {
 function render() {
   const marked = shown.mark(step, chosen, isOut);
   const current = chosen ?? step - 1;
+  if (current >= 0 && fans[current] !== null && fans[current] !== current) opened.add(fans[current]);
   items.forEach((item, at) => {
+    item.hidden = fans[at] !== null && fans[at] !== at && !opened.has(fans[at]);
+    item.querySelector(".opens")?.setAttribute("aria-expanded", String(opened.has(at)));
     const button = item.querySelector("button");
     button.tabIndex = at === Math.max(current, 0) ? 0 : -1;
     button.toggleAttribute("aria-current", at === step - 1);
@@ -48,7 +57,7 @@ function go(to) {
 // The next event that is shown, in this direction.
 function move(by) {
   let to = step + by;
-  while (to > 0 && to < events.length && isOut(events[to - 1])) to += by;
+  while (to > 0 && to < events.length && isOut(events[to - 1], to - 1)) to += by;
   go(to);
 }
 
@@ -79,6 +88,36 @@ function filter(field, names, set) {
     label.append(box, name);
     field.append(label);
   }
+}
+
+// A button that lists the messages of a broadcast, and one that shows what is folded.
+function fold() {
+  fans.forEach((fan, at) => {
+    if (fan !== at) return;
+    const button = document.createElement("button");
+    const count = fans.filter((other) => other === at).length;
+    Object.assign(button, { type: "button", className: "opens", textContent: `to ${count}` });
+    button.setAttribute("aria-label", `Each of the ${count} messages of this broadcast`);
+    button.addEventListener("click", () => {
+      opened.has(at) ? opened.delete(at) : opened.add(at);
+      if (chosen === null && fans[step - 1] === at) step = at + 1;
+      render();
+    });
+    items[at].append(button);
+  });
+  const button = by("fold");
+  const names = [...new Set(events.filter((_, at) => beside[at]).map(kind))].join(", ");
+  const label = () => {
+    button.textContent = `${isFolded ? "Show" : "Hide"} what is no part of the election: ${names}`;
+    button.setAttribute("aria-pressed", String(isFolded));
+  };
+  button.hidden = !isFolded;
+  button.addEventListener("click", () => {
+    isFolded = !isFolded;
+    label();
+    render();
+  });
+  label();
 }
 
 const keys = {
@@ -115,6 +154,7 @@ by("fit").addEventListener("click", shown.fit);
 
 filter(by("members"), members, out.members);
 filter(by("kinds"), new Set(events.map(kind)), out.kinds);
+fold();
 place.max = events.length;
 by("player").hidden = false;
 shown.fit();

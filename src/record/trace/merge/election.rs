@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::trace::event::Event;
-use crate::trace::record::Record;
+use crate::trace::record::{MessageKind, Record};
 
 /// The record of a node, and how its clock compares with the one of the asker.
 #[derive(Clone, Debug)]
@@ -31,23 +31,23 @@ pub enum Which {
 pub struct Merged {
     /// The names of all members, in the order of their ids.
     pub names: Vec<String>,
-    /// The members that told nothing.
+    /// The members of which there is no record.
     pub silent: Vec<String>,
     /// The election algorithm.
     pub algorithm: String,
     /// The epoch of the election; none if it has not ended.
     pub epoch: Option<u64>,
-    /// The leader in it, as far as any member told.
-    pub leader: Option<String>,
+    /// The leaders in it, as far as any member recorded: with the quorum `none` there may be several.
+    pub leaders: Vec<String>,
     /// How many members took part, as far as anybody told.
     pub members: usize,
     /// When it began, in nanoseconds by the asker's clock.
     pub began_ns: i128,
     /// The events in order, from its begin on.
     pub events: Vec<Event>,
-    /// How many messages of each kind the members sent, as JSON names the kinds. A COORDINATOR counts if it was taken,
+    /// How many messages of each kind the members sent. A COORDINATOR counts if it was taken,
     /// or may have been.
-    pub messages: BTreeMap<String, u64>,
+    pub messages: BTreeMap<MessageKind, u64>,
     /// How many earlier events are left out, since there are too many.
     pub left_out: usize,
 }

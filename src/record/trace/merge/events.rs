@@ -9,10 +9,14 @@ use crate::core::Phase;
 use crate::core::message::Kind;
 use crate::core::types::Time;
 use crate::trace::event::{Event, Unseen, What};
-use crate::trace::record::{Entry, Record};
+use crate::trace::record::{Entry, MessageKind, Record};
 
 /// How long a message of which one end is unknown is shown to travel.
 const UNKNOWN: u64 = 1000;
+
+/// How long the record of a receiver has to go on for a message that is not in it to be lost: it may have waited in a
+/// queue, and clocks are compared as well as the messages allow.
+const LATE: i128 = 1_000_000_000;
 
 /// Only those are recorded of which something came.
 const SIGNS_OF_LIFE: [Kind; 4] = [Kind::Heartbeat, Kind::Acknowledge, Kind::Probe, Kind::Alive];
@@ -35,17 +39,26 @@ pub struct Drawn<'a> {
     names: Vec<String>,
     began: i128,
     events: Vec<Event>,
-    messages: BTreeMap<String, u64>,
+    messages: BTreeMap<MessageKind, u64>,
     /// Where each entry is among the events; a message that was taken is where it was sent.
     places: BTreeMap<At, usize>,
     /// The members that got this leader, or that others took messages of.
     took_part: BTreeSet<usize>,
-    led: BTreeMap<u64, String>,
+    led: BTreeMap<u64, BTreeSet<String>>,
+    /// Who led before.
+    old: Option<String>,
+    /// The members whose processes are gone, and where their ends are among the events.
+    dead: BTreeMap<usize, usize>,
 }
 
 impl<'a> Drawn<'a> {
     /// These entries, in their order; a message that nobody saw depart, from a while before it was taken.
-    pub fn of(known: &'a Known<'a>, ahead: &'a [i128], entries: &[At]) -> Drawn<'a> {
+    /// All led by the leader of this epoch before.
+    pub fn of(
+        known: &'a Known<'a>,
+        ahead: &'a [i128],
+        (entries, common): (&[At], Option<u64>),
+    ) -> Drawn<'a> {
         let mut entries: Vec<(i128, At)> =
             entries.iter().map(|at| (shown_from(known, *at), *at)).collect();
         entries.sort_by_key(|(time, _)| *time);
@@ -60,6 +73,8 @@ impl<'a> Drawn<'a> {
             places: BTreeMap::new(),
             took_part: BTreeSet::new(),
             led: BTreeMap::new(),
+            old: common.and_then(|epoch| leader_of(known.records, epoch)),
+            dead: BTreeMap::new(),
         };
         entries.into_iter().for_each(|(time, at)| drawn.add(time, at));
         drawn
@@ -73,7 +88,10 @@ impl<'a> Drawn<'a> {
         Merged {
             silent: self.names.iter().filter(|name| !has_record(name)).cloned().collect(),
             algorithm: algorithm.unwrap_or_default(),
-            leader: epoch.and_then(|epoch| self.led.get(&epoch).cloned()),
+            leaders: epoch
+                .and_then(|epoch| self.led.get(&epoch))
+                .map(|leaders| leaders.iter().cloned().collect())
+                .unwrap_or_default(),
             members: self.took_part.len(),
             began_ns: self.began,
             names: self.names,
@@ -100,22 +118,39 @@ impl<'a> Drawn<'a> {
                 }
                 self.count(entry);
                 lane = from;
-                let (label, arrives) = (entry.label.clone(), Time(time.0 + UNKNOWN));
+                let (message, arrives) = (entry.caption(), Time(time.0 + UNKNOWN));
                 let unseen = Some(Unseen::Departure);
-                What::Sends { to: node, label, arrives, lost: false, unseen }
+                What::Sends { to: node, message, arrives, lost: false, unseen }
             }
             _ => self.happened(at, entry, node),
         };
+        let death = peer.filter(|_| entry.gone).map(|peer| self.buries(time, peer));
         let record_at = at.0;
         let causes = causes(record, at.1).filter_map(|cause| self.places.get(&(record_at, cause)));
-        let causes = if lane == node { causes.copied().collect() } else { Vec::new() };
+        let causes = causes.copied().chain(death);
+        let causes = if lane == node { causes.collect() } else { Vec::new() };
         self.places.insert(at, self.events.len());
         self.events.push(Event { time, node: lane, what, causes });
     }
 
+    /// A member sees that the process of another is gone: it is dead from here on. Where its end is among the events.
+    fn buries(&mut self, time: Time, dead: usize) -> usize {
+        if let Some(place) = self.dead.get(&dead) {
+            return *place;
+        }
+        let mut add = |what| self.events.push(Event { time, node: dead, what, causes: Vec::new() });
+        if self.places.is_empty() && self.old.as_ref() == Some(&self.names[dead]) {
+            add(What::Led);
+        }
+        add(What::Dies);
+        let place = self.events.len() - 1;
+        self.dead.insert(dead, place);
+        place
+    }
+
     /// A message that was sent here.
     fn sent(&mut self, at: At, entry: &Entry, to: usize) -> What {
-        let (label, sent) = (entry.label.clone(), self.known.order.time(at));
+        let (message, sent) = (entry.caption(), self.known.order.time(at));
         let soon = Time(self.time(sent).0 + UNKNOWN);
         let (arrives, lost, unseen) = match self.known.pairs.taken(at) {
             Some(taken) => {
@@ -125,19 +160,19 @@ impl<'a> Drawn<'a> {
             None if self.is_covered(&self.names[to], sent) => (soon, true, None),
             None => (soon, false, Some(Unseen::Arrival)),
         };
-        if !lost || entry.kind.as_deref() != Some(Kind::Coordinator.name()) {
+        if !lost || message.kind != Some(Kind::Coordinator) {
             self.count(entry);
         }
-        What::Sends { to, label, arrives, lost, unseen }
+        What::Sends { to, message, arrives, lost, unseen }
     }
 
-    /// Whether the record of this member has all that it took at this time.
+    /// Whether the record of this member has all that it took from this time on, for so long that the message is lost.
     fn is_covered(&self, name: &str, time: i128) -> bool {
         let records = self.known.records.iter().zip(self.ahead);
         let mut own = records.filter(|(record, _)| record.node == name);
         own.any(|(record, ahead)| {
             let [since, now] = [record.since_ns, record.now_ns].map(|at| i128::from(at) + ahead);
-            (since..now).contains(&time)
+            since <= time && time + LATE <= now
         })
     }
 
@@ -151,7 +186,7 @@ impl<'a> Drawn<'a> {
                 if let (true, Some(epoch), Some(leader)) =
                     (phase.has_leader(), entry.number, &entry.leader)
                 {
-                    self.led.entry(epoch).or_insert_with(|| leader.clone());
+                    self.led.entry(epoch).or_default().insert(leader.clone());
                     self.took_part.insert(node);
                 }
                 What::Becomes { phase, label, reason: entry.reason.clone().unwrap_or_default() }
@@ -160,16 +195,20 @@ impl<'a> Drawn<'a> {
                 let since = i128::from(entry.since_ns.unwrap_or(entry.at_ns)) + self.ahead[at.0];
                 What::Waited { since: self.time(since), label }
             }
-            ("started", _) => What::Starts,
+            ("started", _) => {
+                self.dead.remove(&node);
+                What::Starts
+            }
             _ => What::Suffers(label),
         }
     }
 
     fn count(&mut self, entry: &Entry) {
-        if SIGNS_OF_LIFE.iter().any(|kind| entry.kind.as_deref() == Some(kind.name())) {
+        if entry.known().is_some_and(|kind| SIGNS_OF_LIFE.contains(&kind)) {
             return;
         }
-        *self.messages.entry(entry.kind.clone().unwrap_or_default()).or_default() += 1;
+        let kind = entry.kind.clone().unwrap_or_else(|| MessageKind::Other(String::new()));
+        *self.messages.entry(kind).or_default() += 1;
     }
 
     fn time(&self, time: i128) -> Time {
@@ -189,6 +228,13 @@ impl<'a> Drawn<'a> {
 fn shown_from(known: &Known, at: At) -> i128 {
     let arrives = known.records[at.0].entries[at.1].what == "got" && known.pairs.sent(at).is_none();
     known.order.time(at) - if arrives { i128::from(UNKNOWN) } else { 0 }
+}
+
+/// Who led in this epoch, as far as any member recorded.
+fn leader_of(records: &[&Record], epoch: u64) -> Option<String> {
+    let of_epoch = |entry: &&Entry| entry.settles() && entry.number == Some(epoch);
+    let mut named = records.iter().flat_map(|record| &record.entries).filter(of_epoch);
+    named.find_map(|entry| entry.leader.clone())
 }
 
 /// The members, as the record tells them that was told last.

@@ -54,12 +54,12 @@ pub fn merge(timed: &[TimedRecord], which: Which) -> Option<Merged> {
     let ahead = align(&estimates, &flights);
     let order = Order::of(&records, &ahead, &mut pairs);
     let known = Known { records: &records, pairs: &pairs, order: &order };
-    let Selected { epoch, mut entries } = known.select(which)?;
+    let Selected { epoch, common, mut entries } = known.select(which)?;
     let mut chosen: Vec<_> =
         order.all.iter().copied().filter(|entry| entries.contains(entry)).collect();
     let left_out = chosen.len().saturating_sub(MOST_EVENTS);
     chosen.drain(..left_out).for_each(|entry| _ = entries.remove(&entry));
-    let drawn = Drawn::of(&known, &ahead, &chosen);
+    let drawn = Drawn::of(&known, &ahead, (&chosen, common));
     Some(Merged { epoch, left_out, ..drawn.finish(epoch) })
 }
 

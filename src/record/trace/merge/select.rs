@@ -16,6 +16,8 @@ const TOGETHER: i128 = 1_000_000_000;
 /// A time in which a member had no leader; or the moment at which it got another.
 struct Gap {
     record: usize,
+    /// The epoch of the leader that it had before, and since when; none if it had none since it was started.
+    before: Option<(u64, i128)>,
     start: i128,
     /// None while it lasts.
     end: Option<i128>,
@@ -28,6 +30,8 @@ struct Gap {
 pub struct Selected {
     /// The epoch of the election; none if it has not ended.
     pub epoch: Option<u64>,
+    /// The epoch of the last leader that the members had in common before, if any had one.
+    pub common: Option<u64>,
     pub entries: BTreeSet<At>,
 }
 
@@ -47,7 +51,7 @@ impl Known<'_> {
         let epoch = match which {
             Which::All => {
                 let entries = self.order.all.iter().copied().collect();
-                return Some(Selected { epoch: None, entries });
+                return Some(Selected { epoch: None, common: None, entries });
             }
             Which::Epoch(epoch) => epoch,
             Which::Last if (0..self.records.len()).all(is_open) => return self.under_way(&gaps),
@@ -60,27 +64,42 @@ impl Known<'_> {
         let together = || of_epoch().filter(|gap| gap.start <= first_end + TOGETHER);
         let end =
             if leader.is_some() { first.end } else { together().filter_map(|gap| gap.end).max() };
-        let (start, end) = (first.start - TOGETHER, end?);
+        let end = end?;
+        // Who had no leader when there was a new one had lost one, too.
+        let is_open = |gap: &&Gap| {
+            gap.end.is_none_or(|until| until > first_end)
+                && gap.epoch != epoch
+                && gap.before.is_none_or(|(before, _)| before < epoch)
+        };
+        let lost = || together().chain(gaps.iter().filter(is_open));
+        let Begin { start, earliest } = begin(lost(), first.start, first_end);
         let is_in_gap = |at: &At, time: i128| {
             let mut own = of_epoch().filter(|gap| gap.record == at.0 && gap.start <= end);
             own.any(|gap| (gap.start.max(start)..=gap.end.unwrap_or(end)).contains(&time))
         };
         let is_first = |at: &At| {
             let (time, entry) = (self.order.time(*at), self.entry(*at));
-            is_in_gap(at, time)
-                || at.0 == first.record && (first.start..=first_end).contains(&time)
-                || entry.elects(epoch)
-                || time <= end && entry.tells_of(epoch)
+            let is_of_leader = at.0 == first.record && (first.start..=first_end).contains(&time);
+            let is_named = entry.elects(epoch) || time <= end && entry.tells_of(epoch);
+            time >= start && (is_in_gap(at, time) || is_of_leader || is_named)
         };
         let first: Vec<At> = self.order.all.iter().copied().filter(is_first).collect();
-        Some(Selected { epoch: Some(epoch), entries: self.all_of(&first, epoch) })
+        let mut entries = self.all_of(&first, (epoch, start));
+        self.add_causes(&mut entries, earliest);
+        let had = lost().filter(|gap| gap.start <= first_end).filter_map(|gap| gap.before);
+        let common = had.map(|(epoch, _)| epoch).max();
+        Some(Selected { epoch: Some(epoch), common, entries })
     }
 
     /// An election that has not ended: all since the members have no leader.
     fn under_way(&self, gaps: &[Gap]) -> Option<Selected> {
-        let start = gaps.iter().filter(|gap| gap.end.is_none()).map(|gap| gap.start).min()?;
+        let open = || gaps.iter().filter(|gap| gap.end.is_none());
+        let (first, last) =
+            (open().map(|gap| gap.start).min()?, open().map(|gap| gap.start).max()?);
+        let Begin { start, .. } = begin(open(), first, last + 1);
         let entries = self.order.all.iter().copied().filter(|at| self.order.time(*at) >= start);
-        Some(Selected { epoch: None, entries: entries.collect() })
+        let common = open().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
+        Some(Selected { epoch: None, common, entries: entries.collect() })
     }
 
     fn entry(&self, at: At) -> &Entry {
@@ -92,24 +111,26 @@ impl Known<'_> {
         let mut gaps = Vec::new();
         for (record, recorded) in self.records.iter().enumerate() {
             let mut since = (!recorded.entries.is_empty()).then(|| self.order.time((record, 0)));
+            let mut before = None;
             for (at, entry) in recorded.entries.iter().enumerate() {
                 let (time, epoch) = (self.order.time((record, at)), entry.number.unwrap_or(0));
                 if entry.settles() {
                     let (start, leads) = (since.take().unwrap_or(time), entry.leads());
-                    gaps.push(Gap { record, start, end: Some(time), epoch, leads });
+                    gaps.push(Gap { record, before, start, end: Some(time), epoch, leads });
+                    before = Some((epoch, time));
                 } else if entry.phase.is_some() {
                     since.get_or_insert(time);
                 }
             }
             if let Some(start) = since {
-                gaps.push(Gap { record, start, end: None, epoch: 0, leads: false });
+                gaps.push(Gap { record, before, start, end: None, epoch: 0, leads: false });
             }
         }
         gaps
     }
 
-    /// These entries with all of their turns, what brought them about, and what came of them.
-    fn all_of(&self, first: &[At], epoch: u64) -> BTreeSet<At> {
+    /// These entries with all of their turns, what brought them about since this time, and what came of them.
+    fn all_of(&self, first: &[At], (epoch, start): (u64, i128)) -> BTreeSet<At> {
         let links = self.links();
         let (mut found, mut open) = (BTreeSet::new(), first.to_vec());
         while let Some(at) = open.pop() {
@@ -126,11 +147,24 @@ impl Known<'_> {
             let near = turn.iter().flat_map(|at| links.get(at).into_iter().flatten());
             let is_later =
                 |at: &At| self.entry(*at).settles() && self.entry(*at).number > Some(epoch);
+            let near = near.filter(|at| self.order.time(**at) >= start);
             open.extend(near.filter(|at| !self.turn(**at).iter().any(is_later)));
         }
         let entries = found.iter().flat_map(|at| self.turn(*at));
         let is_alone = |at: &At| !links.contains_key(at) && self.entry(*at).is_about_connection();
         entries.filter(|at| !is_alone(at)).collect()
+    }
+
+    /// Adds what brought these about after this time, in whole turns: the members still had the leader before.
+    fn add_causes(&self, entries: &mut BTreeSet<At>, earliest: i128) {
+        let mut open: Vec<At> = entries.iter().copied().collect();
+        while let Some(at) = open.pop() {
+            let own = causes(self.records[at.0], at.1).map(|cause| (at.0, cause));
+            let found = own.chain(self.pairs.sent(at));
+            let turns = found.filter(|at| self.order.time(*at) > earliest);
+            let found = turns.flat_map(|at| self.turn(at)).filter(|at| !self.entry(*at).settles());
+            open.extend(found.filter(|at| entries.insert(*at)));
+        }
     }
 
     /// The entries that each entry brought about or was brought about by.
@@ -157,6 +191,35 @@ impl Known<'_> {
     }
 }
 
+/// When an election began.
+struct Begin {
+    /// From when on what the members do may be a part of it.
+    start: i128,
+    /// What brought it about came after this.
+    earliest: i128,
+}
+
+/// When the election began that ended these gaps: when the members lost the last leader that they had in common. A member
+/// that had lost it long before the others was alone with that, and tried in vain. Where no member had a leader before, it
+/// began when the first gap did, which is the leader's.
+fn begin<'g>(gaps: impl Iterator<Item = &'g Gap> + Clone, first: i128, end: i128) -> Begin {
+    let gaps = gaps.filter(|gap| gap.start <= end);
+    let common = gaps.clone().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
+    let is_common = |gap: &&Gap| gap.before.map(|(epoch, _)| epoch) == common;
+    let had = gaps.clone().filter(is_common);
+    // A member may follow the next leader without a time between.
+    let lost = had.clone().filter(|gap| gap.end != Some(gap.start)).map(|gap| gap.start).max();
+    let latest = match common {
+        Some(_) => lost.or_else(|| had.clone().map(|gap| gap.start).max()).unwrap_or(first),
+        None => first,
+    };
+    let is_near = |start: &i128| (latest - TOGETHER..=latest).contains(start);
+    let start = had.clone().map(|gap| gap.start).filter(is_near).min().unwrap_or(latest);
+    let settled = had.filter_map(|gap| gap.before).map(|(_, since)| since);
+    let settled = settled.filter(|since| *since <= start).max().unwrap_or(i128::MIN);
+    Begin { start, earliest: settled.max(start - TOGETHER) }
+}
+
 /// The places of the entries that brought this one about: all are earlier.
 pub fn causes(record: &Record, at: usize) -> impl Iterator<Item = usize> {
     let earlier = &record.entries[..at];
@@ -176,17 +239,13 @@ impl Entry {
     fn elects(&self, epoch: u64) -> bool {
         use Kind::{Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest};
         let kinds = [Answer, Elected, Election, Halt, Lower, PreVote, Ready, Vote, VoteRequest];
-        self.number == Some(epoch) && kinds.into_iter().any(|kind| self.is(kind))
+        self.number == Some(epoch) && self.known().is_some_and(|kind| kinds.contains(&kind))
     }
 
     /// Whether it announces the leader of this epoch, or the node follows that leader from here on: it does so
     /// whenever it comes back, too.
     fn tells_of(&self, epoch: u64) -> bool {
-        self.number == Some(epoch) && (self.settles() || self.is(Kind::Coordinator))
-    }
-
-    fn is(&self, kind: Kind) -> bool {
-        self.kind.as_deref() == Some(kind.name())
+        self.number == Some(epoch) && (self.settles() || self.known() == Some(Kind::Coordinator))
     }
 
     /// Whether it is about a connection or a dial, which matters only if something came of it.
@@ -201,7 +260,7 @@ mod tests {
     use super::*;
 
     fn of_kind(kind: &str, number: u64) -> Entry {
-        Entry { kind: Some(kind.to_owned()), number: Some(number), ..Entry::default() }
+        Entry { kind: Some(kind.to_owned().into()), number: Some(number), ..Entry::default() }
     }
 
     #[test]

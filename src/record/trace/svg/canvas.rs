@@ -8,6 +8,7 @@ use super::shapes::{self, LETTER, Point, line};
 use crate::core::Phase;
 use crate::core::types::Time;
 use crate::trace::event::{Event, What, gap};
+use crate::trace::fans::Fans;
 use crate::trace::length::{clock, length};
 
 /// Where things are, in pixels.
@@ -48,6 +49,7 @@ pub(super) struct Canvas {
     pub labels: String,
     /// Where each event is, by its place among all.
     places: Vec<f64>,
+    fans: Fans,
 }
 
 impl Canvas {
@@ -72,6 +74,7 @@ impl Canvas {
             body: String::new(),
             labels: String::new(),
             places: vec![TOP; events.len()],
+            fans: Fans::of(events),
         }
     }
 
@@ -132,11 +135,18 @@ impl Canvas {
             self.lifelines[to].marks.push((time, y));
         }
         for (row, (at, event)) in instant.events.iter().enumerate() {
+            if let Some(fan) = self.fans.get(*at).filter(|fan| fan.first != *at) {
+                self.places[*at] = self.places[fan.first];
+                continue;
+            }
             // What happens without a message happens at the line.
             self.y += if row == 0 && instant.arrivals.is_empty() { 0.0 } else { ROW };
             self.places[*at] = self.y;
             self.lifelines[event.node].marks.push((time, self.y));
             self.marked(*at, |canvas| canvas.event(event))?;
+            if let Some(fan) = self.fans.get(*at) {
+                self.marked(*at, |canvas| canvas.count(event, fan.count))?;
+            }
         }
         Ok(())
     }
@@ -188,6 +198,14 @@ impl Canvas {
             What::Suffers(_) => self.beside(at, label),
             What::Waited { .. } => Ok(()), // drawn with its instant
         }
+    }
+
+    /// To how many a broadcast goes: below the beginning of its arrows.
+    fn count(&mut self, event: &Event, count: usize) -> fmt::Result {
+        let What::Sends { to, .. } = event.what else { return Ok(()) };
+        let side = if to > event.node { 14.0 } else { -14.0 };
+        let at = (self.x(event.node) + side, self.y + 12.0);
+        shapes::text(&mut self.labels, "label", at, &format!("to {count}"))
     }
 
     /// A message, from where it was sent to where it arrives.

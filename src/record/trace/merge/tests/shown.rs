@@ -1,5 +1,7 @@
 //! All that is shown of what members recorded.
 
+use std::collections::BTreeMap;
+
 use super::super::*;
 use super::world::{UPTIME, World, failover};
 use crate::trace::event::{Event, What};
@@ -7,17 +9,20 @@ use crate::trace::record::Entry;
 
 /// What is found, with a line for each event; times in microseconds.
 fn shown(merged: &Merged) -> String {
-    let Merged { names, silent, algorithm, epoch, leader, members, began_ns, left_out, .. } =
+    let Merged { names, silent, algorithm, epoch, leaders, members, began_ns, left_out, .. } =
         merged;
+    let messages: BTreeMap<_, _> =
+        merged.messages.iter().map(|(kind, count)| (kind.name(), count)).collect();
     let mut lines = vec![
         format!("names {names:?}, silent {silent:?}, {members} members"),
-        format!("algorithm {algorithm}, epoch {epoch:?}, leader {leader:?}"),
-        format!("began {began_ns}, left out {left_out}, messages {:?}", merged.messages),
+        format!("algorithm {algorithm}, epoch {epoch:?}, leaders {leaders:?}"),
+        format!("began {began_ns}, left out {left_out}, messages {messages:?}"),
     ];
     for (at, event) in merged.events.iter().enumerate() {
         let us = |time: crate::core::types::Time| time.0 as f64 / 1000.0;
         let what = match &event.what {
-            What::Sends { to, label, arrives, lost, unseen } => {
+            What::Sends { to, message, arrives, lost, unseen } => {
+                let label = &message.label;
                 format!(
                     "sends {label} to {to}, arrives {}, lost {lost}, unseen {unseen:?}",
                     us(*arrives)
@@ -96,7 +101,7 @@ fn each_kind_of_entry_is_shown() {
     // One of a member that was removed, one to it, and one of which the sender tells nothing.
     let gone = |what: &str| Entry {
         peer: Some("z".to_owned()),
-        kind: Some("halt".to_owned()),
+        kind: Some("halt".to_owned().into()),
         ..entry(what, "HALT")
     };
     world.add(a, 300, gone("sent"), &[1]);
@@ -107,7 +112,7 @@ fn each_kind_of_entry_is_shown() {
     insta::assert_snapshot!("kinds", shown(&merge(&world.records[..3], Which::All).unwrap()));
 }
 
-/// The record of b begins in the middle, and ends before its last message.
+/// The record of b begins in the middle, and ends less than a second after its last message.
 #[test]
 fn a_message_is_lost_only_where_its_receiver_has_a_record_of_that_time() {
     let mut world = World::of(["a", "b", "c", "d"]);
@@ -116,7 +121,7 @@ fn a_message_is_lost_only_where_its_receiver_has_a_record_of_that_time() {
         world.send((0, 1), at, ("halt", at), 0);
     }
     let b = &mut world.records[1].record;
-    (b.since_ns, b.now_ns) = ((UPTIME + 100_000) as u64, (UPTIME + 200_000) as u64);
+    (b.since_ns, b.now_ns) = ((UPTIME + 100_000) as u64, (UPTIME + 1_000_199_000) as u64);
     insta::assert_snapshot!("covered", shown(&merge(&world.records[..2], Which::All).unwrap()));
 }
 

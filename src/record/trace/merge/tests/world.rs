@@ -86,7 +86,7 @@ impl World {
             what: "sent".to_owned(),
             label: format!("{} {number}", kind.to_uppercase()),
             peer: Some(self.records[to].record.node.clone()),
-            kind: Some(kind.to_owned()),
+            kind: Some(kind.to_owned().into()),
             number: Some(number),
             place: Some(*place),
             ..Entry::default()

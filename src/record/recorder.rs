@@ -146,10 +146,10 @@ impl Recorder {
                 self.is_noted = !said.is_periodic();
                 What::Got { from: *from, incarnation: envelope.incarnation, said, place }
             }
-            Input::Welcomed { peer, .. } => {
+            Input::Welcomed { peer, welcome } => {
                 self.counts.connected(*peer);
                 self.refused.remove(peer);
-                What::Connected { peer: *peer }
+                What::Connected { peer: *peer, incarnation: welcome.incarnation }
             }
             Input::Hello { hello, .. } => {
                 What::Met { peer: hello.id, incarnation: hello.incarnation }

@@ -44,6 +44,7 @@ pub enum What {
     },
     Connected {
         peer: NodeId,
+        incarnation: Incarnation,
     },
     Met {
         peer: NodeId,
@@ -100,7 +101,7 @@ impl Event {
                 let why = if *for_answer { "an answer" } else { "a leader" };
                 ("waited", None, format!("{why} for {}", length(self.time.since(*since))))
             }
-            What::Connected { peer } => {
+            What::Connected { peer, .. } => {
                 ("connected", Some(peer), format!("connected to {}", name(peer)))
             }
             What::Met { peer, .. } => ("met", Some(peer), format!("{} connects", name(peer))),
@@ -146,7 +147,11 @@ impl Event {
                 Entry { incarnation: Some(incarnation.0), ..of_message(entry, said, *place) }
             }
             What::Sent { said, place, .. } => of_message(entry, said, *place),
-            What::Met { incarnation, .. } => Entry { incarnation: Some(incarnation.0), ..entry },
+            What::Met { incarnation, .. } | What::Connected { incarnation, .. } => {
+                Entry { incarnation: Some(incarnation.0), ..entry }
+            }
+            What::Ended { redial, .. } => Entry { gone: *redial == Redial::Refused, ..entry },
+            What::Certified { .. } => Entry { gone: true, ..entry },
             What::Became(change) => Entry {
                 phase: Some(change.to.name().to_owned()),
                 number: Some(change.epoch.0),
@@ -162,7 +167,7 @@ impl Event {
 
 fn of_message(entry: Entry, said: &Brief, place: u64) -> Entry {
     Entry {
-        kind: Some(said.kind.name().to_owned()),
+        kind: Some(said.kind.into()),
         number: said.number.map(|number| number.0),
         place: Some(place),
         ..entry

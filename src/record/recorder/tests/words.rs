@@ -53,7 +53,7 @@ fn a_message_and_a_change_are_told_whole() {
         what: text("got"),
         label: text("ELECTION 4"),
         peer: Some(text("b")),
-        kind: Some(text("election")),
+        kind: Some(text("election").into()),
         number: Some(4),
         place: Some(1),
         incarnation: Some(7),
@@ -65,7 +65,7 @@ fn a_message_and_a_change_are_told_whole() {
         causes: vec![3],
         label: text("ANSWER 4"),
         peer: Some(text("c")),
-        kind: Some(text("answer")),
+        kind: Some(text("answer").into()),
         number: Some(4),
         place: Some(0),
         ..shared
