@@ -211,7 +211,10 @@ class Network:
 
     def close(self):
         for host in self.hosts.values():
-            host.off()
+            try:
+                host.off()
+            except (OSError, subprocess.SubprocessError, TimeoutError) as error:
+                print(f"{host.name} is not off: {error}", file=sys.stderr)
         for space in [host.space for host in self.hosts.values()] + [self.switch]:
             subprocess.run(["ip", "netns", "delete", space], capture_output=True)
         # Where to leave the logs of the hosts, for whoever looks into a failure.

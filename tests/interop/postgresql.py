@@ -34,14 +34,14 @@ def whole(network):
     return wait("a primary with two followers", found, 120)
 
 
-def writer(network, number, where):
+def writer(host, number, where):
     def answer(read):
         return int(read().split("|")[1])
 
     client = ["psql", f"{where} user=app dbname=postgres connect_timeout=2 target_session_attrs=read-write", "-qAt",
               "-v", "ON_ERROR_STOP=1"]
     line = "INSERT INTO numbers VALUES ({}) RETURNING number || '|' || (SELECT max(epoch) FROM electd);"
-    return Writer(network["d"], number, client, line.format, answer)
+    return Writer(host, number, client, line.format, answer)
 
 
 def main():
@@ -52,9 +52,9 @@ def main():
         wait("its epoch", lambda: query(first, "SELECT epoch FROM electd"))
         assert query(first, "CREATE ROLE app LOGIN; CREATE TABLE numbers (number int PRIMARY KEY);"
                      "GRANT ALL ON numbers, electd TO app") == ""
-        # One through HAProxy, and one for each host, which tries it whoever leads.
-        writers = [writer(network, 0, "host=127.0.0.1 port=5000")]
-        writers += [writer(network, number, f"host={name} port=5432") for number, name in enumerate(NAMES, 1)]
+        # One through HAProxy, and one on each host for its own server, whoever leads, and whatever is cut.
+        writers = [writer(network["d"], 0, "host=127.0.0.1 port=5000")]
+        writers += [writer(network[name], number, f"host={name} port=5432") for number, name in enumerate(NAMES, 1)]
         outages = disturb(recipe, writers[0], faults, lambda: whole(network))
         acknowledged = [write for each in writers for write in each.end()]
         there = set(query(whole(network)[0], "SELECT number FROM numbers", timeout=60).split())

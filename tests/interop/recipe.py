@@ -43,7 +43,7 @@ class Recipe:
         # The page says so in words: how files come to other hosts is not its business.
         file = network[members[0]].run("cat", "/etc/electd/cluster.json")
         for name in members[1:]:
-            subprocess.run(network[name].inside("sh", "-c", "cat >/etc/electd/cluster.json"), input=file, text=True, check=True)
+            subprocess.run(network[name].inside("sh", "-c", "install -d /etc/electd && cat >/etc/electd/cluster.json"), input=file, text=True, check=True)
         for name in network.hosts:
             self.serve(name)
 

@@ -33,7 +33,7 @@ def whole(network):
     return wait("a master with a replica", found, 120)
 
 
-def writer(network, number, where, confirmed):
+def writer(host, number, where, confirmed):
     """Writes, and with `confirmed` counts what the replica has too."""
     line = "EVAL \"redis.call('SET',KEYS[1],1) return tonumber(redis.call('GET','electd:epoch'))\" 1 n{}"
 
@@ -43,7 +43,7 @@ def writer(network, number, where, confirmed):
             raise ValueError("not confirmed")
         return epoch
 
-    return Writer(network["d"], number, ["redis-cli", *where], lambda n: f"{line.format(n)}\nWAIT 1 200", answer)
+    return Writer(host, number, ["redis-cli", *where], lambda n: f"{line.format(n)}\nWAIT 1 200", answer)
 
 
 def main():
@@ -51,8 +51,9 @@ def main():
     with Network(electd, "a", "b", "c", "d") as network:
         recipe = Recipe(network, page, ["a", "b", "c"], ["/replica", "electd run", "haproxy -f"])
         whole(network)
-        writers = [writer(network, 0, ["-p", "6000"], False), writer(network, 1, ["-p", "6000"], True)]
-        writers += [writer(network, number, ["-h", name], True) for number, name in enumerate(PAIR, 2)]
+        # Two through HAProxy, and one on each host for its own server, whoever leads, and whatever is cut.
+        writers = [writer(network["d"], number, ["-p", "6000"], number > 0) for number in range(2)]
+        writers += [writer(network[name], number, ["-h", name], True) for number, name in enumerate(PAIR, 2)]
         outages = disturb(recipe, writers[0], faults, lambda: whole(network))
         ends = [each.end() for each in writers]
         master, _ = whole(network)
