@@ -96,24 +96,26 @@ mod tests {
     use crate::cli::why::{of_member, text};
     use crate::node::status::MemberStatus;
 
+    /// Why nobody leads, by the answer of a alone, which has b in this status.
+    fn told(cause: &str, quorum: &str, status: &str) -> (Cause, String) {
+        let mut asked = following("a", None);
+        let own = asked.answer.as_mut().unwrap();
+        own.quorum = quorum.into();
+        let observer = MemberStatus { role: "observer".into(), ..member("o") };
+        let other = MemberStatus { status: status.into(), ..member("b") };
+        own.members = vec![member("a"), other, observer];
+        let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
+        own.leaderless = Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
+        let asked = [asked, silent("b")];
+        let view = View::of(&asked);
+        let nobody = super::why(&view);
+        let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
+        (nobody.cause, text)
+    }
+
     #[test]
     fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
-        let why = |cause: &str, quorum: &str, status: &str| {
-            let mut asked = following("a", None);
-            let own = asked.answer.as_mut().unwrap();
-            own.quorum = quorum.into();
-            let observer = MemberStatus { role: "observer".into(), ..member("o") };
-            let other = MemberStatus { status: status.into(), ..member("b") };
-            own.members = vec![member("a"), other, observer];
-            let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
-            own.leaderless =
-                Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
-            let asked = [asked, silent("b")];
-            let view = View::of(&asked);
-            let nobody = super::why(&view);
-            let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
-            (nobody.cause, text)
-        };
+        let why = told;
         let electing = "the reason; an election is under way, and ends by itself";
         let told = "a: the reason";
         let lost = "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md";

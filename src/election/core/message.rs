@@ -1,5 +1,4 @@
-//! Every message that members exchange: its sender, the expected reply, its kind, the first version of the protocol
-//! that knows it, and the numbers in it.
+//! Every message that members exchange: its sender, its reply, its kind, the first version that knows it, its numbers.
 
 use std::sync::Arc;
 use std::time::Duration;

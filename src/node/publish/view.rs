@@ -13,7 +13,7 @@ use crate::core::membership::{Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::protocol::VERSION;
 use crate::core::settings::{RankKind, Settings, Timing};
-use crate::core::types::{NodeId, Pause, Role, Time};
+use crate::core::types::{Drain, NodeId, Pause, Role, Time};
 use crate::core::{Cause, Phase, Split};
 use crate::flight::document::Recording;
 use crate::node::clock;
@@ -96,11 +96,7 @@ impl Published {
             crash_failover_ms: failovers[1],
             proven_failover_ms: failovers[2],
             differs_from_file: against_file(list, &self.file.read(), settings.quorum),
-            drain: snapshot.drain.as_ref().map(|drain| DrainStatus {
-                since: clock::moment(drain.since),
-                until: drain.until.map(clock::moment),
-                reason: drain.reason.clone(),
-            }),
+            drain: snapshot.drain.as_ref().map(drain_status),
             resigned: snapshot.has_resigned && self.failures.present().is_none(),
             failure: self.failures.present().map(failure_status),
             takeover: takeover(settings, &snapshot).filter(|_| !stalled),
@@ -227,6 +223,15 @@ fn millis(time: Duration) -> u64 {
 fn failure_status(failure: Failure) -> FailureStatus {
     let Failure { count, since_ms, until_ms, reason } = failure;
     FailureStatus { since: clock::moment(since_ms), until: clock::moment(until_ms), count, reason }
+}
+
+fn drain_status(drain: &Drain) -> DrainStatus {
+    let Drain { since, until, reason } = drain;
+    DrainStatus {
+        since: clock::moment(*since),
+        until: until.map(clock::moment),
+        reason: reason.clone(),
+    }
 }
 
 fn pause_status(pause: &Pause) -> Option<PauseStatus> {

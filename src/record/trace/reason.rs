@@ -63,22 +63,29 @@ pub fn sentence(reason: &Reason, members: &MemberList) -> String {
         Reason::MajorityAgrees => "a majority of the voters would vote for it".into(),
         Reason::NoMajority(wait) | Reason::Refused(wait) => denied_for(reason, *wait),
         Reason::Isolated => "no majority of the voters answers".into(),
-        Reason::Uninformed(unmet) => format!(
-            "its store is empty and it has not met {}: a first start needs every voter to meet every \
-             other once",
-            names(unmet)
-        ),
-        Reason::VotersUninformed(voters) => format!(
-            "{} vote for nobody, as their stores are empty and each has not met all other voters: a first \
-             start needs that once",
-            names(voters)
-        ),
+        Reason::Uninformed(unmet) => unmet_by(&names(unmet)),
+        Reason::VotersUninformed(voters) => uninformed(&names(voters)),
         Reason::LeaseEnded => "no majority acknowledged it in time".into(),
         Reason::Reclaimed => "the voters know a greater epoch".into(),
         Reason::Stopped => "stopping".into(),
         Reason::JobFailed => "its job failed".into(),
         Reason::Removed => "removed from the cluster".into(),
     }
+}
+
+/// That this member has not met these voters since its store is empty.
+fn unmet_by(voters: &str) -> String {
+    format!(
+        "its store is empty and it has not met {voters}: a first start needs every voter to meet every other once"
+    )
+}
+
+/// That these voters have not met all others since their stores are empty.
+fn uninformed(voters: &str) -> String {
+    format!(
+        "{voters} vote for nobody, as their stores are empty and each has not met all other voters: a first start needs \
+         that once"
+    )
 }
 
 /// What proves the death of a leader of this name, in words.

@@ -1,5 +1,4 @@
-//! A command that runs on exactly one host: moved by each kind of failure, never on two hosts at one instant,
-//! and with nothing of it left over.
+//! A command that runs on exactly one host: moved by each kind of failure, never on two, with nothing of it left over.
 
 pub mod attached;
 mod bad;

@@ -3,7 +3,7 @@
 
 use std::fmt::Write;
 
-use super::super::ProblemKind;
+use super::super::ProblemKind as Kind;
 
 const RULES: &str =
     concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/prometheus/electd-rules.yml");
@@ -64,129 +64,148 @@ fn of_the_cluster() -> Vec<Rule> {
     ]
 }
 
+/// The alert on each kind of problem: its name, expression, how long that holds first, severity and summary.
+const ALERTS: &[(Kind, &str, &str, &str, &str, &str)] = &[
+    (
+        Kind::Storage,
+        "ElectdStorage",
+        "electd_problems{kind=\"storage\"} > 0",
+        "10s",
+        "critical",
+        "{{ $labels.instance }} cannot write its state",
+    ),
+    (
+        Kind::Rank,
+        "ElectdRank",
+        "electd_problems{kind=\"rank\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} has no rank, and does not lead",
+    ),
+    (
+        Kind::Health,
+        "ElectdUnhealthy",
+        "electd_problems{kind=\"health\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} is unhealthy, and does not lead while another can",
+    ),
+    (
+        Kind::Address,
+        "ElectdAddress",
+        "electd_problems{kind=\"address\"} > 0",
+        "1m",
+        "warning",
+        "The others cannot dial {{ $labels.instance }}",
+    ),
+    (
+        Kind::Job,
+        "ElectdJob",
+        "electd_problems{kind=\"job\"} > 0",
+        "1m",
+        "warning",
+        "The job of {{ $labels.instance }} failed",
+    ),
+    (
+        Kind::Renewal,
+        "ElectdRenewal",
+        "electd_problems{kind=\"renewal\"} > 0",
+        "0s",
+        "warning",
+        "A job of {{ $labels.instance }} was ended, as no renewal came in time",
+    ),
+    // Who is cut off, or whose metrics cannot be scraped, has an alert already.
+    (
+        Kind::PeerDown,
+        "ElectdPeerDown",
+        "max by (cluster) (electd_problems{kind=\"peer_down\"}) > 0 unless on (cluster) \
+        (electd_problems{kind=\"cut_off\"} > 0) unless on (cluster) (up{job=\"electd\"} == 0)",
+        "1m",
+        "warning",
+        "A member of {{ $labels.cluster }} is not heard by another",
+    ),
+    (
+        Kind::CutOff,
+        "ElectdCutOff",
+        "electd_problems{kind=\"cut_off\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} hears nobody: it is probably cut off",
+    ),
+    (
+        Kind::Rejected,
+        "ElectdRejected",
+        "electd_problems{kind=\"rejected\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} and another member refuse each other",
+    ),
+    (
+        Kind::Stalled,
+        "ElectdStalled",
+        "electd_problems{kind=\"stalled\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} stalls",
+    ),
+    (
+        Kind::LeaderChanges,
+        "ElectdFlapping",
+        "max by (cluster) (electd_problems{kind=\"leader_changes\"}) > 0",
+        "0s",
+        "warning",
+        "The leader of {{ $labels.cluster }} changes again and again",
+    ),
+    (
+        Kind::Realtime,
+        "ElectdRealtime",
+        "electd_problems{kind=\"realtime\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} runs without its real-time scheduling",
+    ),
+    // As the leader knows it: a node that is cut off counts what it hears alone.
+    (
+        Kind::QuorumMargin,
+        "ElectdNoFailureTolerated",
+        "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) (electd_has_leader) > 0",
+        "1m",
+        "warning",
+        "The next failure stops {{ $labels.cluster }}",
+    ),
+    (
+        Kind::ConfigDiffers,
+        "ElectdConfigDiffers",
+        "electd_problems{kind=\"config_differs\"} > 0",
+        "1m",
+        "warning",
+        "{{ $labels.instance }} runs with another file than the others, or with an old one",
+    ),
+    (
+        Kind::Certificate,
+        "ElectdCertificate",
+        "electd_problems{kind=\"certificate\"} > 0",
+        "1m",
+        "warning",
+        "The certificate of {{ $labels.instance }} ends soon, or cannot be used",
+    ),
+    (
+        Kind::Coroner,
+        "ElectdCoroner",
+        "electd_problems{kind=\"coroner\"} > 0",
+        "1m",
+        "warning",
+        "A crash of {{ $labels.instance }} would not be certified",
+    ),
+];
+
 /// The alert on a kind of problem.
-fn of(kind: ProblemKind) -> Rule {
-    use ProblemKind as Kind;
-    let of_node = "{{ $labels.instance }} of {{ $labels.cluster }}";
-    let (name, expr, after, severity, summary) = match kind {
-        Kind::Storage => (
-            "ElectdStorage",
-            "electd_problems{kind=\"storage\"} > 0",
-            "10s",
-            "critical",
-            "{{ $labels.instance }} cannot write its state",
-        ),
-        Kind::Rank => (
-            "ElectdRank",
-            "electd_problems{kind=\"rank\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} has no rank, and does not lead",
-        ),
-        Kind::Health => (
-            "ElectdUnhealthy",
-            "electd_problems{kind=\"health\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} is unhealthy, and does not lead while another can",
-        ),
-        Kind::Address => (
-            "ElectdAddress",
-            "electd_problems{kind=\"address\"} > 0",
-            "1m",
-            "warning",
-            "The others cannot dial {{ $labels.instance }}",
-        ),
-        Kind::Job => (
-            "ElectdJob",
-            "electd_problems{kind=\"job\"} > 0",
-            "1m",
-            "warning",
-            "The job of {{ $labels.instance }} failed",
-        ),
-        Kind::Renewal => (
-            "ElectdRenewal",
-            "electd_problems{kind=\"renewal\"} > 0",
-            "0s",
-            "warning",
-            "A job of {{ $labels.instance }} was ended, as no renewal came in time",
-        ),
-        // Who is cut off, or whose metrics cannot be scraped, has an alert already.
-        Kind::PeerDown => (
-            "ElectdPeerDown",
-            "max by (cluster) (electd_problems{kind=\"peer_down\"}) > 0 unless on (cluster) \
-             (electd_problems{kind=\"cut_off\"} > 0) unless on (cluster) (up{job=\"electd\"} == 0)",
-            "1m",
-            "warning",
-            "A member of {{ $labels.cluster }} is not heard by another",
-        ),
-        Kind::CutOff => (
-            "ElectdCutOff",
-            "electd_problems{kind=\"cut_off\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} hears nobody: it is probably cut off",
-        ),
-        Kind::Rejected => (
-            "ElectdRejected",
-            "electd_problems{kind=\"rejected\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} and another member refuse each other",
-        ),
-        Kind::Stalled => (
-            "ElectdStalled",
-            "electd_problems{kind=\"stalled\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} stalls",
-        ),
-        Kind::LeaderChanges => (
-            "ElectdFlapping",
-            "max by (cluster) (electd_problems{kind=\"leader_changes\"}) > 0",
-            "0s",
-            "warning",
-            "The leader of {{ $labels.cluster }} changes again and again",
-        ),
-        Kind::Realtime => (
-            "ElectdRealtime",
-            "electd_problems{kind=\"realtime\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} runs without its real-time scheduling",
-        ),
-        // As the leader knows it: a node that is cut off counts what it hears alone.
-        Kind::QuorumMargin => (
-            "ElectdNoFailureTolerated",
-            "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) (electd_has_leader) > 0",
-            "1m",
-            "warning",
-            "The next failure stops {{ $labels.cluster }}",
-        ),
-        Kind::ConfigDiffers => (
-            "ElectdConfigDiffers",
-            "electd_problems{kind=\"config_differs\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} runs with another file than the others, or with an old one",
-        ),
-        Kind::Certificate => (
-            "ElectdCertificate",
-            "electd_problems{kind=\"certificate\"} > 0",
-            "1m",
-            "warning",
-            "The certificate of {{ $labels.instance }} ends soon, or cannot be used",
-        ),
-        Kind::Coroner => (
-            "ElectdCoroner",
-            "electd_problems{kind=\"coroner\"} > 0",
-            "1m",
-            "warning",
-            "A crash of {{ $labels.instance }} would not be certified",
-        ),
-    };
+fn of(kind: Kind) -> Rule {
+    let row = ALERTS.iter().find(|row| row.0 == kind);
+    let &(_, name, expr, after, severity, summary) = row.expect("each kind has an alert");
     // That a member is missed, or that no other may fail, is told of the cluster.
     let is_of_cluster = matches!(kind, Kind::PeerDown | Kind::QuorumMargin | Kind::LeaderChanges);
+    let of_node = "{{ $labels.instance }} of {{ $labels.cluster }}";
     let subject = if is_of_cluster { "{{ $labels.cluster }}" } else { of_node };
     let description = format!("{subject}: {}.", kind.remedy());
     Rule { name, expr, after, severity, summary, description }
@@ -197,7 +216,7 @@ fn rules() -> String {
                     # Made by the tests of src/facts of the kinds: ELECTD_TEST_WRITE=1 cargo test -p electd-facts\n\
                     groups:\n  - name: electd\n    rules:\n"
         .to_owned();
-    let kinds = ProblemKind::ALL.iter().copied().map(of);
+    let kinds = Kind::ALL.iter().copied().map(of);
     for Rule { name, expr, after, severity, summary, description } in
         of_the_cluster().into_iter().chain(kinds)
     {
@@ -229,13 +248,13 @@ fn the_rules_of_the_example_are_those_of_the_kinds() {
 /// No two kinds share an alert, and what each alerts on is its own metric.
 #[test]
 fn each_kind_fires_an_alert_of_its_own() {
-    let mut names: Vec<&str> = ProblemKind::ALL.iter().map(|kind| of(*kind).name).collect();
+    let mut names: Vec<&str> = Kind::ALL.iter().map(|kind| of(*kind).name).collect();
     names.extend(of_the_cluster().iter().map(|rule| rule.name));
     let all = names.len();
     names.sort_unstable();
     names.dedup();
     assert_eq!(names.len(), all);
-    for kind in ProblemKind::ALL.iter().filter(|kind| **kind != ProblemKind::QuorumMargin) {
+    for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::QuorumMargin) {
         assert!(of(*kind).expr.contains(&format!("kind=\"{}\"", kind.name())), "{kind:?}");
     }
 }
