@@ -195,6 +195,7 @@ fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
             cause: cause.to_owned(),
             reason: "why".to_owned(),
             leaderless_ms: 1500,
+            job_late_ms: None,
         };
         let tell = || leads(&entry, "a");
         [logged(tell).join("; "), fields(tell).join("; ")]

@@ -109,6 +109,7 @@ fn led(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, lasts: bo
         cause: "start".to_owned(),
         reason: "this node started".to_owned(),
         leaderless_ms: 0,
+        job_late_ms: None,
     }
 }
 

@@ -51,6 +51,7 @@ fn liar() -> SocketAddr {
             cause: "start".to_owned(),
             reason: "it won".to_owned(),
             leaderless_ms: 3,
+            job_late_ms: None,
         }]);
     });
     let server = node.serve();
