@@ -64,8 +64,7 @@ pub fn sentence(reason: &Reason, members: &MemberList) -> String {
         Reason::NoMajority(wait) | Reason::Refused(wait) => denied_for(reason, *wait),
         Reason::Isolated => "no majority of the voters answers".into(),
         Reason::Uninformed(unmet) => format!(
-            "its store is empty and it has not met {}: a first start needs every voter to meet every \
-             other once",
+            "its store is empty and it has not met {}: a first start needs every voter to meet every other once",
             names(unmet)
         ),
         Reason::VotersUninformed(voters) => format!(
