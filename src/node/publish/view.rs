@@ -58,14 +58,13 @@ impl Published {
         Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
     }
 
-    /// The status for people and programs.
+    /// The status for people and programs. A stalled member counts itself as failed; until it says so itself, this does.
     pub fn status(&self) -> Status {
         let (snapshot, watched) = (self.snapshot.read().clone(), self.watched());
         let now = clock::now();
         let (settings, list, measures) = (&self.settings, &snapshot.list, &self.measures);
         let guarantee = self.guarantee(list, &snapshot.timing);
         let failovers = guarantee.failovers(snapshot.is_unsteady()).map(|time| time.map(millis));
-        // A stalled member counts itself as failed; until it can say so itself, this does.
         let stalled = snapshot.phase != Phase::Stopping && !self.is_believable(&snapshot, now);
         let phase = if stalled { Phase::Starting } else { snapshot.phase };
         let leader = snapshot.leader.filter(|_| !stalled).and_then(|id| list.get(id));

@@ -13,6 +13,7 @@ use super::super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::*;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
+use crate::core::types::Time;
 use crate::trace::election::Election;
 use crate::trace::merge::{Which, merge};
 
