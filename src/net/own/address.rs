@@ -181,13 +181,13 @@ pub(super) fn is_elsewhere(at: SocketAddr) -> bool {
 fn is_here(ip: IpAddr) -> bool {
     match UdpSocket::bind((ip, 0)) {
         // Where keepalived or HAProxy runs, a socket may have any address.
-        Ok(_) => is_listed(ip).unwrap_or(true),
+        Ok(_) => look_up(ip).unwrap_or(true),
         Err(_) => false,
     }
 }
 
 /// Whether an address of IPv4 is one of this host, by the list of the kernel; none if that cannot be read, and of IPv6.
-fn is_listed(ip: IpAddr) -> Option<bool> {
+fn look_up(ip: IpAddr) -> Option<bool> {
     let nonlocal = fs::read_to_string("/proc/sys/net/ipv4/ip_nonlocal_bind").ok()?;
     if ip.is_ipv6() || nonlocal.trim() == "0" {
         return None;
