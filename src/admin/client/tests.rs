@@ -101,6 +101,10 @@ fn a_question_is_for_one_path_and_names_the_host() {
     let own = Status { epoch: 7, ..Status::default() };
     let (question, told) =
         asked(&answer(&json!(own).to_string()), |at| client.status(&format!("http://{at}/")));
+    let told = told.map(|status| {
+        assert!(status.asked_ms.is_some_and(|(began, ended)| 0 < began && began <= ended));
+        Status { asked_ms: None, ..status }
+    });
     assert_eq!((question, told), (head("status"), Ok(own)));
     let history = History { node: "a".to_owned(), leaderships: Vec::new() };
     let (question, told) = asked(&answer(&json!(history).to_string()), |at| client.history(at));

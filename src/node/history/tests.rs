@@ -34,7 +34,7 @@ fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
     assert_eq!(begun(2000, None, 1, "leader_suspected"), None);
     assert_eq!(begun(2100, None, 1, "no_majority"), None);
     assert_eq!(begun(2300, Some("b"), 2, "highest"), led("b", 2, "leader_suspected", 300));
-    assert_eq!(begun(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 0));
+    assert_eq!(begun(3000, Some("a"), 3, "leader_dead"), led("a", 3, "leader_dead", 1));
 }
 
 #[test]

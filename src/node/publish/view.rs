@@ -58,7 +58,7 @@ impl Published {
         Guarantee::of(algorithm, quorum, timing, &roles, trust_refused)
     }
 
-    /// The status for people and programs. A stalled member counts itself as failed; until it says so itself, this does.
+    /// The status. A stalled member counts itself as failed; until it says so itself, this does.
     pub fn status(&self) -> Status {
         let (snapshot, watched) = (self.snapshot.read().clone(), self.watched());
         let now = clock::now();

@@ -328,22 +328,25 @@ fn a_change_notes_for_how_long_the_leader_before_was_silent() {
 /// The connection of the leader ends with its process, and the next leader announces itself before that is confirmed.
 #[test]
 fn a_follower_that_did_not_see_how_its_leader_ended_knows_when_it_heard_that_last() {
-    let pair = Pair::led(Preempt::Always);
-    let (core, mut snapshot) = (&pair.cores[0], pair.snapshot(0));
-    let peer = core.detector().get(id(2)).unwrap();
-    let (heard, is_connected) = (peer.heard().unwrap(), peer.lines.inbound().is_some());
-    let mut silent = |leader, after| {
-        let (from, to, epoch) = (Phase::Following, Phase::Following, snapshot.epoch);
-        let reason = Reason::Announced(leader);
-        let change = Transition { from, to, leader: Some(leader), epoch, reason };
-        snapshot.changed(&change, core, heard + Duration::from_millis(after));
-        snapshot.changes.status(core.settings()).last().unwrap().silent_ms
-    };
-    assert_eq!(silent(id(2), 30), 0, "none was known before");
-    assert_eq!(silent(id(2), 30), 0, "the same leads on");
-    let silent = silent(id(1), 30);
-    assert_eq!(silent, if is_connected { 0 } else { 30 });
-    assert!(!is_connected, "these two dialed each other without a connection that ends");
+    let mut pair = Pair::led(Preempt::Always);
+    for (has_ended, expected) in [(false, 0), (true, 30)] {
+        if has_ended {
+            let (connection, peer, redial) = (ConnectionId(2), id(2), Redial::Refused);
+            pair.take(0, Input::Ended { connection, peer, redial });
+        }
+        let (core, mut snapshot) = (&pair.cores[0], pair.snapshot(0));
+        let heard = core.detector().get(id(2)).unwrap().heard().unwrap();
+        let mut silent = |leader| {
+            let (from, to, epoch) = (Phase::Following, Phase::Following, snapshot.epoch);
+            let reason = Reason::Announced(leader);
+            let change = Transition { from, to, leader: Some(leader), epoch, reason };
+            snapshot.changed(&change, core, heard + Duration::from_millis(30));
+            snapshot.changes.status(core.settings()).last().unwrap().silent_ms
+        };
+        assert_eq!(silent(id(2)), 0, "none was known before");
+        assert_eq!(silent(id(2)), 0, "the same leads on");
+        assert_eq!(silent(id(1)), expected, "{has_ended}");
+    }
 }
 
 #[test]

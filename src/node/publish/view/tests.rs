@@ -108,6 +108,7 @@ fn the_status_has_each_fact_in_its_place() {
     partition.healed_ms_ago = 7000;
     assert!(status.uptime_ms < 100_000 && status.age_ms < 100_000);
     (status.uptime_ms, status.age_ms) = (2, 3);
+    assert!(status.clock_ms.replace(4).is_some_and(|clock| clock <= clock::wall_clock_ms()));
     assert_eq!(std::mem::take(&mut status.version), VERSION);
     let failure = status.failure.as_mut().unwrap();
     let known = published.failures.present().unwrap();
