@@ -1,5 +1,5 @@
-//! The records of all nodes of a run, as nodes keep theirs, each by a clock of its own. For tests alone: an election that
-//! is merged from them is held against what the run knows.
+//! The records of all nodes of a run, as nodes keep theirs, each by a clock of its own. For tests alone: an election
+//! that is merged from them is held against what the run knows.
 
 use std::collections::BTreeMap;
 
