@@ -255,7 +255,7 @@ fn a_node_that_has_stopped_leaves_no_thread() {
     for name in ["election", "watch"] {
         assert!(running.iter().any(|thread| thread == name), "{running:?}");
     }
-    assert_eq!(handle.events.urgent.capacity(), Some(1024));
+    assert_eq!(handle.events.urgent.capacity(), Some(256));
     node.stop();
     assert_eq!(threads(), before);
     assert_eq!(handle.status().state, "stopping");

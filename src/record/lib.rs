@@ -1,8 +1,8 @@
 //! What members of electd did.
 //!
 //! [`trace`] is the events of elections, as text, JSON and drawings, and merges what several members recorded.
-//! [`recorder`] notes what a member took and did in elections. [`flight`] is all inputs and outputs of a core, which can
-//! be replayed later. There is no file and no thread in this crate: the daemon writes the recordings down.
+//! [`recorder`] notes what a member took and did in elections. [`flight`] is all inputs and outputs of a core, which
+//! can be replayed later. There is no file and no thread in this crate: the daemon writes the recordings down.
 
 use electd_election::{core, limits};
 

@@ -231,7 +231,7 @@ fn elections_begin_when_they_did(times: usize) {
         let led = events(&shown, "becomes").filter(|event| event["phase"] == "leading");
         let led = led.last().unwrap()["at_ms"].as_f64().unwrap() as i64 + began(&shown);
         let since = own["since_ms"].as_i64().unwrap();
-        assert!((led - since).abs() <= 100, "{led} and {since}: {own:#} {shown:#}");
+        assert!((led - since).abs() <= tolerance, "{led} and {since}: {own:#} {shown:#}");
         cluster.node(3).start();
         before = cluster.agree_on(3);
         assert!(before > after);

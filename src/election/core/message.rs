@@ -262,8 +262,7 @@ impl Kind {
         name.to_uppercase().replace('_', "-")
     }
 
-    /// Whether a message of this kind is a part of an election, or of the end of a leadership: not one that shows that its
-    /// sender lives, or by which a member gets what it has missed.
+    /// Whether it is a part of an election or of the end of a leadership, and no sign of life or news of what was missed.
     pub fn is_of_an_election(self) -> bool {
         use Kind::{
             Acknowledge, Alive, Dead, Forward, Heartbeat, List, Listed, Outcome, Probe, Task,

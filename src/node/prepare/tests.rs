@@ -157,7 +157,7 @@ fn a_node_without_a_coroner_works_on_and_says_why() {
     assert!(matches!(attend(Attended::No), Attendance::Unasked));
     let problem = attend(Attended::Yes).look().expect("it has none");
     let why = io::Error::from(rustix::io::Errno::NOENT).to_string();
-    assert!(problem.contains(&format!("({why})")), "{problem}");
+    assert!(problem.contains(&format!(": {why})")), "{problem}");
     assert!(core.death.is_some(), "another may begin later");
 }
 

@@ -250,8 +250,8 @@ mod tests {
             "now_ns": 10, "wall_ms": 11, "since_ns": 12, "members": ["member"],
             "entries": [
                 {"n": 1, "at_ns": 2, "what": "what", "causes": [3, 4], "label": "label", "peer": "peer",
-                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "gone": true, "phase": "phase", "leader": "leader",
-                 "reason": "reason", "since_ns": 8},
+                 "kind": "kind", "number": 5, "place": 6, "incarnation": 7, "gone": true, "phase": "phase",
+                 "leader": "leader", "reason": "reason", "since_ns": 8},
                 {"n": 0, "at_ns": 0, "what": "", "label": ""},
             ],
         });

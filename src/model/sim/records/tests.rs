@@ -10,12 +10,14 @@ use super::super::orders;
 use super::super::plan::Fault;
 use super::super::settle::{agreed, step};
 use super::super::setup::{Delays, FaultSet, Setup, TIMING};
+use super::super::world::World;
 use super::*;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
 use crate::core::types::Time;
 use crate::trace::election::Election;
-use crate::trace::merge::{Which, merge};
+use crate::trace::merge::{TimedRecord, Which, merge};
+use crate::trace::record::Record;
 
 const NODES: usize = 5;
 
@@ -116,6 +118,30 @@ impl Trial {
             self.problems.push(format!("epoch {epoch} has other messages:\n{text}"));
         }
     }
+}
+
+/// What all nodes that run would show to somebody who estimates their clocks wrong by up to 30 ms.
+fn shown(world: &World) -> Vec<TimedRecord> {
+    let Some(OwnRecords(records)) = &world.records else { return Vec::new() };
+    let live = world.live().filter_map(|(node, core)| {
+        let recorded = &records.get(&(node, world.nodes[node].incarnation))?.1;
+        let (since_ns, entries) = recorded.entries(&world.members);
+        let record = Record {
+            cluster: "simulated".to_owned(),
+            node: world.members.name(core.id()),
+            incarnation: world.nodes[node].disk.incarnation().0,
+            algorithm: world.setup.algorithm.name().to_owned(),
+            quorum: world.setup.quorum.name().to_owned(),
+            now_ns: by_own_clock(node, world.nodes[node].local(world.now)).0,
+            since_ns,
+            members: world.members.iter().map(|member| member.name.clone()).collect(),
+            entries,
+            ..Record::default()
+        };
+        let wrong = (node as i128 * 17 % 7 - 3) * 10_000_000;
+        Some(TimedRecord { record, ahead_ns: wrong - i128::from(ahead(node)) })
+    });
+    live.collect()
 }
 
 /// The leader that all follow, and its epoch.

@@ -92,7 +92,7 @@ fn who_is_refused_over_tls_is_told_by_which_side_and_why() {
     let other_name = dialed(members, "c", accepts);
     let at_odds = dialed(members_at_odds, "b", accepts);
     for ((scene, channel, told), cause, by_peer, heard) in [
-        (other_name, Cause::OtherMember, false, &[][..]),
+        (other_name, Cause::OtherMember, false, &["Untrusted"][..]),
         (at_odds, Cause::UnknownCa, true, &["Dialed"]),
     ] {
         assert!(channel.is_none());

@@ -150,8 +150,8 @@ impl Way<'_> {
         last.is_some_and(|last| entries[at].place <= entries[*last].place)
     }
 
-    /// Which connection of the sender is which of the receiver, with the messages on it. All are in order on both sides, so
-    /// those are taken that have the most messages in common together.
+    /// Which connection of the sender is which of the receiver, with the messages on it. All are in order on both sides,
+    /// so those are taken that have the most messages in common together.
     fn chain(
         &self,
         sent: &[(Conversation, bool)],
@@ -188,7 +188,7 @@ impl Way<'_> {
         chain
     }
 
-    /// The messages that were sent and taken, if these are the two ends of one connection, and how much speaks for that.
+    /// The messages that were sent and taken, if these are the two ends of one connection, and how much speaks for it.
     fn matches(&self, sent: &[usize], taken: &[usize]) -> (u64, Matched) {
         let (weight, by_place) = self.by_place(sent, taken);
         // Where the sender began to count too late, the places show less than the order.
@@ -239,8 +239,8 @@ impl Way<'_> {
     }
 }
 
-/// What a message said, as far as it was recorded. Its first word is the name of its kind, which versions write in different
-/// ways.
+/// What a message said, as far as it was recorded. Its first word is the name of its kind, which versions write in
+/// different ways.
 fn said(entry: &Entry) -> impl Ord + use<> {
     let more = entry.label.split_once(' ').map(|(_, more)| more.to_owned());
     (entry.kind.clone(), entry.number, more)
@@ -262,8 +262,8 @@ mod tests {
         assert_eq!((pairs.sent((1, 4)), pairs.taken((0, 3))), (Some((0, 3)), Some((1, 4))));
     }
 
-    /// What a sent to b or b took of a, each start of a connection with the peer's incarnation: `+1`, and a message with
-    /// its place: `DEAD 4`.
+    /// What a sent to b or b took of a: each start of a connection with the peer's incarnation, `+1`, and each message
+    /// with its place, `DEAD 4`.
     fn record(node: &str, peer: &str, words: &[&str]) -> Record {
         let entries = words.iter().enumerate().map(|(at, word)| {
             let (first, rest) = word.split_at(1);

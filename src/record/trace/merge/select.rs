@@ -199,9 +199,9 @@ struct Begin {
     earliest: i128,
 }
 
-/// When the election began that ended these gaps: when the members lost the last leader that they had in common. A member
-/// that had lost it long before the others was alone with that, and tried in vain. Where no member had a leader before, it
-/// began when the first gap did, which is the leader's.
+/// When the election began that ended these gaps: when the members lost the last leader that they had in common. A
+/// member that had lost it long before the others was alone with that, and tried in vain. Where no member had a leader
+/// before, it began when the first gap did, which is the leader's.
 fn begin<'g>(gaps: impl Iterator<Item = &'g Gap> + Clone, first: i128, end: i128) -> Begin {
     let gaps = gaps.filter(|gap| gap.start <= end);
     let common = gaps.clone().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
