@@ -45,8 +45,6 @@ mod network;
 mod node;
 mod operators;
 mod orders;
-#[cfg(test)]
-mod own_records;
 mod page;
 mod pause;
 mod plan;

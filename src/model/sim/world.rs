@@ -82,7 +82,7 @@ pub(super) struct World {
     #[cfg(test)]
     pub flights: Option<super::flights::Flights>,
     #[cfg(test)]
-    pub records: Option<super::own_records::OwnRecords>,
+    pub records: Option<super::records::OwnRecords>,
 }
 
 /// The id of the node at this place: version 4, ascending.

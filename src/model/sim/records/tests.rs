@@ -14,7 +14,6 @@ use super::super::world::World;
 use super::*;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Preempt, Quorum};
-use crate::core::types::Time;
 use crate::trace::election::Election;
 use crate::trace::merge::{TimedRecord, Which, merge};
 use crate::trace::record::Record;
