@@ -204,6 +204,7 @@ fn each_figure_says_what_it_is() {
         "electd_healthy Whether the health check passes.",
         "electd_hooks_total How runs of the hook ended, and the changes that it was not told.",
         "electd_is_leader Whether this node leads.",
+        "electd_late_renewals_total How often a job was ended, as no renewal of the leadership came in time.",
         "electd_leader_changes_total How often another leader or epoch became known.",
         "electd_leaderless_seconds_total For how long this node has known no leader in all.",
         "electd_lease_remaining_seconds For how long this leader may lead without another word from a majority.",
