@@ -124,6 +124,7 @@ fn complete() -> FakeNode {
         tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc_by(8);
         tally.hooks.get_or_create(&vec![("result", "success".to_owned())]).inc_by(9);
         tally.stalls.inc_by(10);
+        tally.late_renewals.inc_by(14);
         tally.exec_running.set(13);
         tally.election_duration.observe(40.5);
         [0.125, 0.5].into_iter().for_each(|time| tally.store_writes.observe(time));
