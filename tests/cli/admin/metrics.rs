@@ -124,6 +124,7 @@ fn complete() -> FakeNode {
         tally.elections.get_or_create(&vec![("reason", "start".to_owned())]).inc_by(8);
         tally.hooks.get_or_create(&vec![("result", "success".to_owned())]).inc_by(9);
         tally.stalls.inc_by(10);
+        tally.late_renewals.inc_by(14);
         tally.exec_running.set(13);
         tally.election_duration.observe(40.5);
         [0.125, 0.5].into_iter().for_each(|time| tally.store_writes.observe(time));
@@ -204,6 +205,7 @@ fn each_figure_says_what_it_is() {
         "electd_healthy Whether the health check passes.",
         "electd_hooks_total How runs of the hook ended, and the changes that it was not told.",
         "electd_is_leader Whether this node leads.",
+        "electd_late_renewals_total How often a job was ended, as no renewal of the leadership came in time.",
         "electd_leader_changes_total How often another leader or epoch became known.",
         "electd_leaderless_seconds_total For how long this node has known no leader in all.",
         "electd_lease_remaining_seconds For how long this leader may lead without another word from a majority.",
