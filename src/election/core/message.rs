@@ -262,7 +262,7 @@ impl Kind {
         name.to_uppercase().replace('_', "-")
     }
 
-    /// Whether it is a part of an election or of the end of a leadership, and no sign of life or news of what was missed.
+    /// Whether it is a part of an election or of the end of a leadership: no sign of life, no news of what was missed.
     pub fn is_of_an_election(self) -> bool {
         use Kind::{
             Acknowledge, Alive, Dead, Forward, Heartbeat, List, Listed, Outcome, Probe, Task,
