@@ -16,10 +16,10 @@ const RATCHETS: &[Ratchet] = &[
     (
         "comparisons with words that the program itself wrote",
         own_words,
-        14,
+        13,
         "compare the enum: a fact becomes a word when it leaves the process",
     ),
-    ("verdicts on a cluster", verdicts, 2, "ask the verdict that is there"),
+    ("verdicts on a cluster", verdicts, 1, "ask the verdict that is there"),
     ("formulas of a majority", majorities, 3, "ask the member list, or the facts"),
     (
         "type names that stand for several types",

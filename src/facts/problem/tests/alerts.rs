@@ -11,21 +11,21 @@ const RULES: &str =
 /// How an alert is written.
 struct Rule {
     name: &'static str,
-    expr: &'static str,
+    expr: String,
     after: &'static str,
     severity: &'static str,
-    summary: &'static str,
+    summary: String,
     description: String,
 }
 
 /// Of the cluster as a whole: what no single node can know of itself.
 fn of_the_cluster() -> Vec<Rule> {
-    let rule = |name, expr, after, severity, summary, description: &str| Rule {
+    let rule = |name, expr: &str, after, severity, summary: &str, description: &str| Rule {
         name,
-        expr,
+        expr: expr.to_owned(),
         after,
         severity,
-        summary,
+        summary: summary.to_owned(),
         description: description.to_owned(),
     };
     vec![
@@ -72,118 +72,59 @@ fn of_the_cluster() -> Vec<Rule> {
     ]
 }
 
-/// The alert on a kind of problem.
-fn of(kind: ProblemKind) -> Rule {
+/// The name of the alert on a kind of problem, and its summary.
+fn words(kind: ProblemKind) -> (&'static str, &'static str) {
     use ProblemKind as Kind;
-    let of_node = "{{ $labels.instance }} of {{ $labels.cluster }}";
-    let (name, expr, after, severity, summary) = match kind {
-        Kind::Storage => (
-            "ElectdStorage",
-            "electd_problems{kind=\"storage\"} > 0",
-            "10s",
-            "critical",
-            "{{ $labels.instance }} cannot write its state",
-        ),
-        Kind::Rank => (
-            "ElectdRank",
-            "electd_problems{kind=\"rank\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} has no rank, and does not lead",
-        ),
-        Kind::Health => (
-            "ElectdUnhealthy",
-            "electd_problems{kind=\"health\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} is unhealthy, and does not lead while another can",
-        ),
-        Kind::Address => (
-            "ElectdAddress",
-            "electd_problems{kind=\"address\"} > 0",
-            "1m",
-            "warning",
-            "The others cannot dial {{ $labels.instance }}",
-        ),
-        Kind::Job => (
-            "ElectdJob",
-            "electd_problems{kind=\"job\"} > 0",
-            "1m",
-            "warning",
-            "The job of {{ $labels.instance }} failed",
-        ),
-        // Who is cut off, or whose metrics cannot be scraped, has an alert already.
-        Kind::PeerDown => (
-            "ElectdPeerDown",
-            "max by (cluster) (electd_problems{kind=\"peer_down\"}) > 0 unless on (cluster) \
-             (electd_problems{kind=\"cut_off\"} > 0) unless on (cluster) (up{job=\"electd\"} == 0)",
-            "1m",
-            "warning",
-            "A member of {{ $labels.cluster }} is not heard by another",
-        ),
-        Kind::CutOff => (
-            "ElectdCutOff",
-            "electd_problems{kind=\"cut_off\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} hears nobody: it is probably cut off",
-        ),
-        Kind::Rejected => (
-            "ElectdRejected",
-            "electd_problems{kind=\"rejected\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} and another member refuse each other",
-        ),
-        Kind::Stalled => (
-            "ElectdStalled",
-            "electd_problems{kind=\"stalled\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} stalls",
-        ),
-        Kind::Realtime => (
-            "ElectdRealtime",
-            "electd_problems{kind=\"realtime\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} runs without its real-time scheduling",
-        ),
-        // As the leader knows it: a node that is cut off counts what it hears alone.
-        Kind::QuorumMargin => (
-            "ElectdNoFailureTolerated",
-            "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) (electd_has_leader) > 0",
-            "1m",
-            "warning",
-            "The next failure stops {{ $labels.cluster }}",
-        ),
+    match kind {
+        Kind::Storage => ("ElectdStorage", "NODE cannot write its state"),
+        Kind::Rank => ("ElectdRank", "NODE has no rank, and does not lead"),
+        Kind::Health => {
+            ("ElectdUnhealthy", "NODE is unhealthy, and does not lead while another can")
+        }
+        Kind::Address => ("ElectdAddress", "The others cannot dial NODE"),
+        Kind::Job => ("ElectdJob", "The job of NODE failed"),
+        Kind::PeerDown => ("ElectdPeerDown", "A member of CLUSTER is not heard by another"),
+        Kind::CutOff => ("ElectdCutOff", "NODE hears nobody: it is probably cut off"),
+        Kind::Rejected => ("ElectdRejected", "NODE and another member refuse each other"),
+        Kind::Stalled => ("ElectdStalled", "NODE stalls"),
+        Kind::Realtime => ("ElectdRealtime", "NODE runs without its real-time scheduling"),
+        Kind::QuorumMargin => ("ElectdNoFailureTolerated", "The next failure stops CLUSTER"),
         Kind::ConfigDiffers => (
             "ElectdConfigDiffers",
-            "electd_problems{kind=\"config_differs\"} > 0",
-            "1m",
-            "warning",
-            "{{ $labels.instance }} runs with another file than the others, or with an old one",
+            "NODE runs with another file than the others, or with an old one",
         ),
-        Kind::Certificate => (
-            "ElectdCertificate",
-            "electd_problems{kind=\"certificate\"} > 0",
-            "1m",
-            "warning",
-            "The certificate of {{ $labels.instance }} ends soon, or cannot be used",
-        ),
-        Kind::Coroner => (
-            "ElectdCoroner",
-            "electd_problems{kind=\"coroner\"} > 0",
-            "1m",
-            "warning",
-            "A crash of {{ $labels.instance }} would not be certified",
-        ),
+        Kind::Certificate => {
+            ("ElectdCertificate", "The certificate of NODE ends soon, or cannot be used")
+        }
+        Kind::Coroner => ("ElectdCoroner", "A crash of NODE would not be certified"),
+    }
+}
+
+/// The alert on a kind of problem.
+fn of(kind: ProblemKind) -> Rule {
+    let filled = |text: &str| {
+        text.replace("NODE", "{{ $labels.instance }}").replace("CLUSTER", "{{ $labels.cluster }}")
     };
-    // That a member is missed, or that no other may fail, is told of the cluster.
-    let is_of_cluster = matches!(kind, Kind::PeerDown | Kind::QuorumMargin);
-    let subject = if is_of_cluster { "{{ $labels.cluster }}" } else { of_node };
-    let description = format!("{subject}: {}.", kind.remedy());
-    Rule { name, expr, after, severity, summary, description }
+    let (name, summary) = words(kind);
+    let expr = match kind {
+        // Who is cut off, or whose metrics cannot be scraped, has an alert already.
+        ProblemKind::PeerDown => "max by (cluster) (electd_problems{kind=\"peer_down\"}) > 0 unless on (cluster) \
+                                  (electd_problems{kind=\"cut_off\"} > 0) unless on (cluster) (up{job=\"electd\"} == 0)"
+            .to_owned(),
+        // As the leader knows it: a node that is cut off counts what it hears alone.
+        ProblemKind::QuorumMargin => "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) \
+                                      (electd_has_leader) > 0"
+            .to_owned(),
+        kind => format!("electd_problems{{kind=\"{}\"}} > 0", kind.name()),
+    };
+    let is_of_cluster = matches!(kind, ProblemKind::PeerDown | ProblemKind::QuorumMargin);
+    let subject = if is_of_cluster { "CLUSTER" } else { "NODE of CLUSTER" };
+    let (after, severity) = match kind {
+        ProblemKind::Storage => ("10s", "critical"),
+        _ => ("1m", "warning"),
+    };
+    let description = format!("{}: {}.", filled(subject), kind.remedy());
+    Rule { name, expr, after, severity, summary: filled(summary), description }
 }
 
 fn rules() -> String {
@@ -200,7 +141,7 @@ fn rules() -> String {
             text,
             "      - alert: {name}\n        expr: {expr}\n        for: {after}\n        labels: {{severity: {severity}}}\n\
              \x20       annotations:\n          summary: {}\n          description: {}\n",
-            quoted(summary),
+            quoted(&summary),
             quoted(&description)
         );
     }
