@@ -92,12 +92,12 @@ fn a_full_disk_counts_in_the_margin_and_is_what_has_to_be_mended() {
         let told = line.contains("no further failure tolerated: node-1 cannot write its votes (");
         ensure(health.status.code() == Some(1) && told, || line.clone())
     });
-    cluster.node(2).kill_9();
+    cluster.node(3).kill_9();
     eventually("the sentence names what has to be done", || {
         let health = electd(&cluster, &["health"]);
         let line = String::from_utf8_lossy(&health.stdout).into_owned();
         let begin = "ELECTD NO LEADER: nobody leads: node-1 cannot write its votes (";
-        let told = line.starts_with(begin) && line.contains("node-2 is down: free space on node-1");
+        let told = line.starts_with(begin) && line.contains("node-3 is down: free space on node-1");
         ensure(health.status.code() == Some(2) && told, || line.clone())
     });
     cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone

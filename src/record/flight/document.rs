@@ -202,14 +202,14 @@ mod tests {
     #[test]
     fn what_is_no_recording_is_told_by_its_kind() {
         let read = |text: &str| Recording::read(text.as_bytes()).unwrap_err();
-        let newer = sealed(&file().replace("\"format\":2", "\"format\":3"));
+        let newer = sealed(&file().replace("\"format\":3", "\"format\":4"));
         let unreadable = sealed(&file().replace("\"flight\":[]", "\"flight\":[\"AAAA\"]"));
         let version = VERSION.to_owned();
         for text in ["", "{}", "null", "\u{0}", "[1]", r#"{"leaderships": []}"#] {
             assert_eq!(read(text), NoRecording::Other, "{text}");
         }
         assert_eq!(read(r#"{"node": "a", "entries": []}"#), NoRecording::EventsAlone);
-        assert_eq!(read(&newer), NoRecording::Format { version, format: 3 });
+        assert_eq!(read(&newer), NoRecording::Format { version, format: 4 });
         let other = sealed(&unreadable.replace(&format!("\"{VERSION}\""), "\"0.0.9\""));
         let recording = Recording::read(other.as_bytes()).unwrap();
         let Err(NoRecording::Unreadable { version, why }) = recording.replay() else { panic!() };
@@ -259,7 +259,7 @@ mod tests {
         assert!(written.ends_with("\"flight\":[\"AAAA\"]}\n") && written.lines().count() == 1);
         for text in [written.trim_end(), &format!("{written}\n \n")] {
             let read = Recording::read(text.as_bytes()).unwrap();
-            assert_eq!((read.format, read.version.as_str(), &read.record), (2, VERSION, &record));
+            assert_eq!((read.format, read.version.as_str(), &read.record), (3, VERSION, &record));
             assert_eq!(read.flight, ["AAAA"]);
         }
     }
