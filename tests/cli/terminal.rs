@@ -178,7 +178,7 @@ fn the_manual_has_a_page_for_each_command_and_makes_its_folder() {
     let said = "the manual cannot be written to /dev/null/man1: Not a directory (os error 20); name another --out\n";
     assert_eq!((output.status.code(), text(&output.stderr).as_str()), (Some(2), said));
     let page = text(&electd(&["man"]).stdout);
-    assert!(page.contains(".TH electd 1 ") && page.contains("elected"), "{page}");
+    assert!(page.contains(".TH ELECTD 1 ") && page.contains("elected"), "{page}");
 }
 
 #[test]
