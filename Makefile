@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -33,19 +33,23 @@ help: ## show this list
 build: cargo ## build target/release/electd
 	$(CARGO) build --release
 
-# The program that the targets below install, pack and try with other tools.
+# The program that the targets below install, pack and try with other tools, and the one that prints its manual: another
+# where that is for another kind of processor.
 PROGRAM ?= target/release/electd
+PRINTER ?= $(PROGRAM)
 
 install: build install-files ## install the program, its manual, pages, completions and unit: make install [PREFIX=/usr/local] [DESTDIR=]
 
 .PHONY: install-files
 install-files:
 	install -D -m 755 $(PROGRAM) $(BIN)/electd
-	$(PROGRAM) man --out $(SHARE)/man/man1
+	$(PRINTER) man --out $(SHARE)/man/man1
+	install -d $(SHARE)/man/man5
+	mv $(SHARE)/man/man1/electd.json.5 $(SHARE)/man/man5
 	install -d $(SHARE)/bash-completion/completions $(SHARE)/zsh/site-functions $(SHARE)/fish/vendor_completions.d
-	$(PROGRAM) completions bash > $(SHARE)/bash-completion/completions/electd
-	$(PROGRAM) completions zsh > $(SHARE)/zsh/site-functions/_electd
-	$(PROGRAM) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
+	$(PRINTER) completions bash > $(SHARE)/bash-completion/completions/electd
+	$(PRINTER) completions zsh > $(SHARE)/zsh/site-functions/_electd
+	$(PRINTER) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd-exec@.service > $(UNITS)/electd-exec@.service
@@ -58,13 +62,12 @@ install-files:
 	cp -R examples/. $(DOC)/examples
 	install -m 644 packaging/electd-realtime.conf $(DOC)/examples
 	chmod -R u=rwX,go=rX $(DOC)
-	rm -f $(DOC)/examples/cluster.json
-	$(PROGRAM) init --member a=10.0.0.1 --member b=10.0.0.2 --member c=10.0.0.3 \
-		--out $(DOC)/examples/cluster.json >/dev/null 2>&1
-	chmod 644 $(DOC)/examples/cluster.json
 
 deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 	sh packaging/deb.sh $(PROGRAM) $(VERSION) target/deb
+
+dist: cargo ## make target/dist, to upload: static programs, packages and an image for x86_64 and aarch64, and what they consist of
+	sh packaging/dist.sh $(VERSION)
 
 interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg and a browser, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)

@@ -1,31 +1,34 @@
 #!/bin/sh
-# Packs a built program as a Debian package: deb.sh PROGRAM VERSION OUT. `make deb` calls it. DEBFULLNAME and DEBEMAIL
-# name the maintainer.
+# Packs a built program as a Debian package: deb.sh PROGRAM VERSION OUT [ARCH [PRINTER]]. `make deb` and `make dist` call it.
+# ARCH is Debian's word for the program's kind of processor, PRINTER a program of this host's kind that prints the manual.
+# DEBFULLNAME and DEBEMAIL name the maintainer.
 set -eu
 cd "$(dirname "$0")/.."
 program=$1 version=$2 out=$3
 command -v dpkg-deb >/dev/null || { echo "dpkg-deb is missing: run this on Debian or Ubuntu" >&2; exit 1; }
-arch=$(dpkg --print-architecture)
+arch=${4:-$(dpkg --print-architecture)} printer=${5:-$1}
 tree=$(mktemp -d)
 trap 'rm -rf "$tree"' EXIT
 chmod 755 "$tree"
-make --no-print-directory --silent install-files PROGRAM="$program" PREFIX=/usr DESTDIR="$tree"
+make --no-print-directory --silent install-files PROGRAM="$program" PRINTER="$printer" PREFIX=/usr DESTDIR="$tree"
 
-if command -v strip >/dev/null; then strip --strip-unneeded "$tree/usr/bin/electd"; fi
+if [ "$program" = "$printer" ] && command -v strip >/dev/null; then strip --strip-unneeded "$tree/usr/bin/electd"; fi
 
 doc=$tree/usr/share/doc/electd
 install -d -m 755 "$tree/etc/electd"
 { cat "$doc/LICENSE"; echo; cat "$doc/NOTICE"; } > "$doc/copyright"
 rm "$doc/LICENSE"
+if [ -n "${LICENSES:-}" ]; then gzip -9nc "$LICENSES" > "$doc/LICENSES.txt.gz"; fi
 gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
-gzip -9n "$tree"/usr/share/man/man1/*.1
+gzip -9n "$tree"/usr/share/man/man?/*
 
-# The program needs only the C library that it was built with, or a later one.
+# The program needs only the C library that it was built with, or a later one; a static one needs none.
 libc=$(grep -ao 'GLIBC_[0-9]*\.[0-9]*' "$tree/usr/bin/electd" | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+depends=${libc:+Depends: libc6 (>= $libc), libgcc-s1}
 install -d "$tree/DEBIAN"
 maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-root@localhost}>"
-sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@ARCH@/$arch/" -e "s/@DEPENDS@/libc6 (>= $libc), libgcc-s1/" \
-    packaging/debian/control.in > "$tree/DEBIAN/control"
+sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@ARCH@/$arch/" -e "s/^Depends: @DEPENDS@/$depends/" \
+    packaging/debian/control.in | sed '/^$/d' > "$tree/DEBIAN/control"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
 package=$out/electd_${version}_$arch.deb
 mkdir -p "$out"

@@ -1,7 +1,12 @@
-//! `electd man`: the manual that a package installs besides the program, made from the definitions of the commands.
+//! `electd man`: the manual that a package installs besides the program, made from the definitions of the commands and from
+//! the reference.
+
+mod file;
+mod page;
 
 use std::fs;
-use std::path::PathBuf;
+use std::io;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 
@@ -9,14 +14,14 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::print;
 
-/// Print the manual page, or write those of all commands.
+/// Print the manual page, or write all pages.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
   electd man | man -l -
-  electd man --out /usr/share/man/man1")]
+  electd man --out pages")]
 pub struct Man {
-    /// The folder for the pages: electd.1, electd-run.1 and so on. It is created if it is missing.
+    /// The folder for the pages: electd.1, electd-run.1 and so on, and electd.json.5. It is created if it is missing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
@@ -25,18 +30,22 @@ impl Man {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let Some(folder) = self.out else {
-            let mut page = Vec::new();
-            // Writing to memory does not fail.
-            let _ = clap_mangen::Man::new(super::command()).render(&mut page);
-            return print::result(&String::from_utf8_lossy(&page));
+            return print::result(&page::of(&super::command()));
         };
-        let written = fs::create_dir_all(&folder)
-            .and_then(|()| clap_mangen::generate_to(super::command(), &folder));
-        written.map_err(|error| {
+        write_all(&folder).map_err(|error| {
             let folder = folder.display();
             let what =
                 format!("the manual cannot be written to {folder}: {error}; name another --out");
             CliError::new(Exit::Usage, what)
         })
     }
+}
+
+/// Writes the page of each command, and that of the file.
+fn write_all(folder: &Path) -> io::Result<()> {
+    fs::create_dir_all(folder)?;
+    for (name, text) in page::all() {
+        fs::write(folder.join(format!("{name}.1")), text)?;
+    }
+    fs::write(folder.join("electd.json.5"), file::page())
 }

@@ -87,7 +87,7 @@ struct Cli {
 /// No line of a help is longer, on a terminal of any width.
 const WIDTH: usize = 80;
 
-const AFTER_HELP: &str = "\
+pub(in crate::cli) const AFTER_HELP: &str = "\
 Try it:
   electd demo                               kill one of five nodes: who leads?
   electd init --nodes 3 --out cluster.json  write a cluster of this machine

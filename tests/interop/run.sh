@@ -202,11 +202,11 @@ if has dpkg-deb "the package" && has dpkg "its installation"; then
         missing=
         for file in usr/bin/electd usr/lib/systemd/system/electd@.service usr/share/man/man1/electd.1.gz \
             usr/share/bash-completion/completions/electd usr/lib/sysusers.d/electd.conf \
-            usr/share/doc/electd/examples/cluster.json; do
+            usr/share/doc/electd/examples/containers/cluster.json; do
             [ -s "$dir/root/$file" ] || missing="$missing $file"
         done
         [ -z "$missing" ] && ok "dpkg installs $(basename "$package") into an empty root" || { bad "dpkg: without$missing"; cat "$dir/dpkg"; }
-        "$dir/root/usr/bin/electd" check --config "$dir/root/usr/share/doc/electd/examples/cluster.json" >/dev/null \
+        "$dir/root/usr/bin/electd" check --config "$dir/root/usr/share/doc/electd/examples/containers/cluster.json" >/dev/null \
             && ok "the packed program takes the packed example" || bad "the packed example"
     else
         bad "packaging/deb.sh"
