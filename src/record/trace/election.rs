@@ -21,6 +21,9 @@ use crate::core::types::Time;
 /// How far what happened is indented in a line, less one.
 pub const INDENT: usize = 22;
 
+/// How many messages there are of each kind.
+type Counted<K> = Vec<(K, u64)>;
+
 /// An election to be shown.
 ///
 /// ```
@@ -188,7 +191,7 @@ impl Election {
     }
 
     /// The messages of the algorithm, those of no kind besides, which are counted apart: LOWER only where it was sent.
-    fn messages(&self) -> (Vec<(Kind, u64)>, Vec<(&MessageKind, u64)>) {
+    fn messages(&self) -> (Counted<Kind>, Counted<&MessageKind>) {
         let sent = &self.merged.messages;
         let kinds = self.algorithm.map_or(&[][..], Kind::of);
         let count = |kind: Kind| sent.get(&kind.into()).copied().unwrap_or(0);

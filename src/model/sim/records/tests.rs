@@ -1,8 +1,9 @@
 //! Kill, restart, resign and switch over, again and again: each election is what the run knows of it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::super::deeds::{self, Cuts, Deed};
 use super::super::members;
 use super::super::network;
 use super::super::node::Death;
@@ -84,7 +85,7 @@ impl Trial {
     /// Does something to this leader, or beside it.
     fn disturb(&mut self, leader: usize) {
         let other = (leader + 1 + self.random.below(NODES as u64 - 1) as usize) % NODES;
-        match self.random.below(6) {
+        match self.random.below(7) {
             0 => self.world.die(leader, Death::Vanished),
             1 => orders::give(&mut self.world, leader, Fault::Resign(None)),
             2 => orders::give(&mut self.world, leader, Fault::SwitchOver(Some(other))),
@@ -93,8 +94,22 @@ impl Trial {
                 self.pass(TIMING.failure * 3);
                 self.world.die(leader, Death::Killed);
             }
+            4 if self.world.setup.quorum == Quorum::Majority => {
+                self.cut_off(other);
+                self.world.die(leader, Death::Killed);
+            }
             _ => self.world.die(leader, Death::Killed),
         }
+    }
+
+    /// Cuts a member off for a while: it looks for a leader in vain.
+    fn cut_off(&mut self, node: usize) {
+        let (one, mut all) = (BTreeSet::from([node + 1]), (1..=NODES).collect::<BTreeSet<_>>());
+        all.remove(&(node + 1));
+        let mut cuts = Cuts::default();
+        deeds::perform(&mut self.world, &mut cuts, &Deed::Cut(one, all)).unwrap();
+        self.pass(TIMING.failure * 20);
+        deeds::perform(&mut self.world, &mut cuts, &Deed::HealAll).unwrap();
     }
 
     /// Holds what the records show of the election of this epoch against what happened.

@@ -93,7 +93,7 @@ impl Way<'_> {
             let late = open.len().saturating_sub(usize::try_from(early).unwrap_or(usize::MAX));
             let head: Conversation =
                 taken[into].iter().copied().take_while(|at| *at < found[0].1).collect();
-            all.extend(self.in_order(&open[late..], &head, |entry| said(entry)));
+            all.extend(self.in_order(&open[late..], &head, said));
             all.extend(found);
         }
         all

@@ -155,15 +155,15 @@ impl Known<'_> {
         entries.filter(|at| !is_alone(at)).collect()
     }
 
-    /// Adds what brought these about after this time, in whole turns: the members still had the leader before.
+    /// Adds the turns that brought these about after this time, while the members still had the leader before; but not
+    /// what brought about those: a member that tries in vain is its own cause for hours.
     fn add_causes(&self, entries: &mut BTreeSet<At>, earliest: i128) {
-        let mut open: Vec<At> = entries.iter().copied().collect();
-        while let Some(at) = open.pop() {
+        for at in entries.clone() {
             let own = causes(self.records[at.0], at.1).map(|cause| (at.0, cause));
             let found = own.chain(self.pairs.sent(at));
             let turns = found.filter(|at| self.order.time(*at) > earliest);
-            let found = turns.flat_map(|at| self.turn(at)).filter(|at| !self.entry(*at).settles());
-            open.extend(found.filter(|at| entries.insert(*at)));
+            let found = turns.flat_map(|at| self.turn(at));
+            entries.extend(found.filter(|at| !self.entry(*at).settles()));
         }
     }
 
