@@ -95,26 +95,27 @@ mod tests {
     use crate::cli::why::{of_member, text};
     use crate::node::status::MemberStatus;
 
+    /// Why nobody leads by the answer of a, which knows no leader for this cause, and sees b so; and what is printed.
+    fn told(cause: &str, quorum: &str, status: &str) -> (Cause, String) {
+        let mut asked = following("a", None);
+        let own = asked.answer.as_mut().unwrap();
+        own.quorum = quorum.into();
+        let observer = MemberStatus { role: "observer".into(), ..member("o") };
+        let other = MemberStatus { status: status.into(), ..member("b") };
+        own.members = vec![member("a"), other, observer];
+        let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
+        own.leaderless = Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
+        let asked = [asked, silent("b")];
+        let view = View::of(&asked);
+        let nobody = super::why(&view);
+        let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
+        (nobody.cause, text)
+    }
+
     #[test]
     fn that_nobody_leads_is_told_with_what_the_nodes_miss() {
-        let why = |cause: &str, quorum: &str, status: &str| {
-            let mut asked = following("a", None);
-            let own = asked.answer.as_mut().unwrap();
-            own.quorum = quorum.into();
-            let observer = MemberStatus { role: "observer".into(), ..member("o") };
-            let other = MemberStatus { status: status.into(), ..member("b") };
-            own.members = vec![member("a"), other, observer];
-            let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
-            own.leaderless =
-                Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
-            let asked = [asked, silent("b")];
-            let view = View::of(&asked);
-            let nobody = super::why(&view);
-            let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
-            (nobody.cause, text)
-        };
         let electing = "the reason; an election is under way, and ends by itself";
-        let told = "a: the reason";
+        let each = "a: the reason";
         let lost = "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md";
         let met = "start all voters, and mend the links between them";
         let bootstrap = format!(
@@ -128,7 +129,7 @@ mod tests {
         let waits = "a waits until it has met all voters";
         for (found, cause, nobody, do_this, words, remedy) in [
             (
-                why("isolated", "majority", "dead"),
+                told("isolated", "majority", "dead"),
                 Cause::NoMajority,
                 "b is down",
                 &*start,
@@ -136,7 +137,7 @@ mod tests {
                 &*missed,
             ),
             (
-                why("uninformed", "majority", "alive"),
+                told("uninformed", "majority", "alive"),
                 Cause::Uninformed,
                 waits,
                 met,
@@ -144,24 +145,24 @@ mod tests {
                 &*bootstrap,
             ),
             (
-                why("voters_uninformed", "none", "dead"),
+                told("voters_uninformed", "none", "dead"),
                 Cause::Uninformed,
-                told,
+                each,
                 &*bootstrap,
                 "the reason",
                 &*bootstrap,
             ),
-            (why("may_not_lead", "none", "alive"), Cause::NoCandidate, told, "", "the reason", ""),
+            (told("may_not_lead", "none", "alive"), Cause::NoCandidate, each, "", "the reason", ""),
             (
-                why("disk_lags", "majority", "alive"),
+                told("disk_lags", "majority", "alive"),
                 Cause::Storage,
-                told,
+                each,
                 measured,
                 "the reason",
                 measured,
             ),
-            (why("leader_dead", "none", "dead"), Cause::Electing, told, "", electing, ""),
-            (why("leader_dead", "majority", "alive"), Cause::Electing, told, "", electing, ""),
+            (told("leader_dead", "none", "dead"), Cause::Electing, each, "", electing, ""),
+            (told("leader_dead", "majority", "alive"), Cause::Electing, each, "", electing, ""),
         ] {
             let line = |remedy: &str| match remedy {
                 "" => String::new(),
