@@ -95,12 +95,6 @@ pub fn errno(error: &io::Error) -> Option<i32> {
     inner(error).map_or(error, |failed| &failed.error).raw_os_error()
 }
 
-/// The error of the system itself, for those who say the name in their own words.
-#[must_use]
-pub fn unnamed(error: io::Error) -> io::Error {
-    inner(&error).and(errno(&error)).map_or(error, io::Error::from_raw_os_error)
-}
-
 /// What to do where this call, for this file or address if any, failed with this number.
 #[must_use]
 pub fn remedy(call: &str, of: &str, code: i32) -> Option<&'static str> {
@@ -177,7 +171,7 @@ mod tests {
         assert_eq!(errno(&error), Some(Errno::CONNREFUSED.raw_os_error()));
         let own = Err::<(), _>(io::Error::other("so")).named("poll");
         assert_eq!(own.unwrap_err().to_string(), "so");
-        assert_eq!(unnamed(error).raw_os_error(), Some(Errno::CONNREFUSED.raw_os_error()));
+        assert_eq!(errno(&error), Some(Errno::CONNREFUSED.raw_os_error()));
         assert_eq!(errno(&Errno::IO.into()), Some(Errno::IO.raw_os_error()));
         assert_eq!(errno(&io::Error::other("so")), None);
     }

@@ -70,7 +70,10 @@ pub fn look() -> Result<(), Unmet> {
             std::fs::read_link("/proc/self/exe").and_then(|_| tree::cost_of_a_walk()).map(drop)
         }),
     ];
-    let unmet = |call| move |error| Unmet { call, error: calls::unnamed(error) };
+    // The names of the calls stand in the sentence.
+    let unnamed =
+        |error: io::Error| calls::errno(&error).map_or(error, io::Error::from_raw_os_error);
+    let unmet = |call| move |error| Unmet { call, error: unnamed(error) };
     tried.into_iter().try_for_each(|(call, tries)| tries().map_err(unmet(call)))
 }
 

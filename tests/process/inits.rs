@@ -74,7 +74,7 @@ fn three_hosts_with_authorities_of_their_own_do_not_lead_one_each() {
         cluster.certificates().put(&name, &[authority.certificate()], &pair);
     }
     cluster.nodes().iter().for_each(|node| node.start());
-    none_leads(&cluster.nodes(), "is signed by no authority that this node trusts");
+    none_leads(cluster.nodes(), "is signed by no authority that this node trusts");
 }
 
 #[story]

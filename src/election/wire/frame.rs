@@ -17,7 +17,7 @@ pub enum FrameError {
     /// The connection ended between two frames.
     #[error("connection closed")]
     Closed,
-    /// The length is beyond [`MAX_FRAME`], so no electd sent it.
+    /// The length is beyond `MAX_FRAME`, so no electd sent it.
     #[error("a frame of {0} bytes was announced; the most is {MAX_FRAME}")]
     TooLong(u32),
     /// The connection failed, or ended within a frame.
