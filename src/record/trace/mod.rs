@@ -1,10 +1,8 @@
 //! Events of the core as text, a line each: the input of a member, what it does and why. A [`Diagram`] of them has
 //! other forms: JSON, a drawing, and a page for a browser.
 //!
-//! The log and the status of a node use its words for a change of phase ([`Reason::sentence`]), so that all say the
+//! The log and the status of a node use its words for a change of phase ([`reason::sentence`]), so that all say the
 //! same.
-//!
-//! [`Reason::sentence`]: crate::core::Reason::sentence
 
 mod bounded;
 mod brief;
