@@ -115,7 +115,7 @@ fn the_page_has_each_event_in_the_list_and_in_the_drawing_and_asks_for_nothing()
     for args in runs() {
         let (page, events) = (simulate(&args, "html"), events(&args));
         assert!(page.starts_with("<!doctype html>") && page.ends_with("</html>\n"), "{args}");
-        assert_eq!(page.matches("<li").count(), events.len(), "{args}");
+        assert_eq!(page.matches("><button type=\"button\"><time>").count(), events.len(), "{args}");
         for at in 0..events.len() {
             assert!(page.contains(&format!("<g data-event=\"{at}\">")), "{args}: event {at}");
         }

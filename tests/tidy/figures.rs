@@ -47,7 +47,6 @@ docs/trace.md | in 256 KiB of | src/record/recorder.rs | OF_QUIET_TIMES: usize =
 docs/trace.md | At most 5,000 events are shown | src/record/trace/svg.rs | MOST_EVENTS: usize = 5000;
 docs/trace.md | The last 8 are kept | src/store/recordings.rs | KEPT: usize = 8;
 docs/trace.md | at most 32 MiB together | src/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
-docs/three-hosts.svg | epoch 3, 482 ms later | README.md | 482 ms (493)
 docs/trace.md | leaves 512 KiB of the file system free | src/store/spare.rs | SPARE: u64 = 512 * 1024;
 ";
 
