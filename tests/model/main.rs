@@ -8,7 +8,6 @@ mod halting;
 mod hostile;
 mod member;
 mod mutants;
-mod orders;
 mod ring;
 mod simulator;
 mod sweep;

@@ -6,7 +6,6 @@ use super::job::Ending;
 use super::leadership::{call, handover};
 use super::message::{Done, Refusal};
 use super::phase::{Phase, Reason};
-use super::planted::Fault;
 use super::settings::Preempt;
 use super::state::State;
 use super::turn::Turn;
@@ -51,13 +50,8 @@ pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
     let others = || state.eligible().filter(|peer| peer.id() != of);
     if !state.leads() {
         return Err(Refusal::NotLeader);
-    } else if of != state.id() && leads_on
-        || others().any(heard)
-        || Fault::DrainUnjudged.is_planted()
-    {
-        if !Fault::AgreementForgotten.is_planted() {
-            state.course.agree_to_drain(of);
-        }
+    } else if of != state.id() && leads_on || others().any(heard) {
+        state.course.agree_to_drain(of);
         return Ok(());
     }
     Err(if others().next().is_some() { Refusal::NotLeader } else { Refusal::LastEligible })
