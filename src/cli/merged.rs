@@ -127,10 +127,9 @@ impl Led {
             ),
             (None, None) => (START.to_owned(), "no leader was known before".to_owned()),
         };
-        let saw_end = |seen: &&Seen<'_>| Tells::by(&seen.entry.cause) > Tells::Little;
-        let (those, all) = (know().filter(saw_end), know());
-        let gap = those.map(|seen| seen.entry.leaderless_ms).min();
-        let gap = gap.or_else(|| all.map(|seen| seen.entry.leaderless_ms).min());
+        // Who heard a leader of its own until the next one announced itself noticed no end: it counts if nobody did.
+        let gaps = || know().map(|seen| seen.entry.leaderless_ms);
+        let gap = gaps().filter(|gap| *gap > 0).min().or_else(|| gaps().min());
         let lasts = entries().any(|entry| entry.lasts);
         let (since_ms, until_ms) = span(seen, lasts).unwrap_or_default();
         Led {

@@ -76,8 +76,12 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
     assert!(second > first);
     assert!(!cluster.status(3).unwrap().members[2].eligible, "who resigned is not eligible");
     let all = done(&electd(&cluster, &["status"]));
-    let resigned = "\nnot eligible: node-3 (resigned; `electd undrain --node node-3` ends that)\n";
-    assert!(all.contains(resigned), "{all}");
+    let file = cluster.file();
+    let resigned = format!(
+        "\nnot eligible: node-3 (resigned; `electd undrain --config {} --node node-3` ends that)\n",
+        file.display()
+    );
+    assert!(all.contains(&resigned), "{all}");
 
     assert_eq!(resign(cluster.node(2), &json!({"to": "node-1"})), (200, "node-1".into()));
     let third = cluster.agree_on(1);

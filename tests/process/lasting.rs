@@ -233,7 +233,7 @@ fn a_first_start_with_a_dead_link_between_two_voters_names_them() {
     let Some(cluster) = parted(3, (2, 3), majority) else { return };
     for (number, unmet) in [(2, "node-3"), (3, "node-2")] {
         eventually("it names whom it has not met", || {
-            let words = format!("waits for {unmet}: the store of this voter is empty");
+            let words = format!("its store is empty and it has not met {unmet}:");
             let log = cluster.node(number).log();
             ensure(log.contains(&words), || log)
         });

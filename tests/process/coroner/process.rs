@@ -155,8 +155,8 @@ fn nobody_but_the_node_holds_what_its_coroner_watches() {
     let mut config = cluster.config().clone();
     config["hooks"] = json!({"on_change": ["sleep", "100"]});
     config["health"] = json!({"command": ["sleep", "0.05"], "every": "100ms", "timeout": "90ms"});
-    let rank = ["sh", "-c", "sleep 0.04; echo 1"];
-    config["rank"] = json!({"by": "command", "command": rank, "every": "100ms", "timeout": "90ms"});
+    let rank = ["sh", "-c", "sleep 0.4; echo 1"];
+    config["rank"] = json!({"by": "command", "command": rank, "every": "1s", "timeout": "900ms"});
     fs::write(cluster.file(), config.to_string()).unwrap();
     let command = job.command(Manner::Obeys);
     let more: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
@@ -164,7 +164,7 @@ fn nobody_but_the_node_holds_what_its_coroner_watches() {
     job.until_begun(1, DEADLINE);
     let (own, of_node) = (sockets(node.pid()), words(node.pid()));
     let mut unseen =
-        vec!["electd guard ", "sleep 1000 ", "sleep 100 ", "sleep 0.05 ", "sleep 0.04 "];
+        vec!["electd guard ", "sleep 1000 ", "sleep 100 ", "sleep 0.05 ", "sleep 0.4 "];
     eventually("each kind of program was looked at", || {
         for process in all_below(node.pid()) {
             let words = words(process);

@@ -15,7 +15,7 @@ use crate::support::{Cluster, DEADLINE, ensure, eventually};
 #[track_caller]
 fn until_missed(cluster: &Cluster, number: usize, why: &str) {
     let words = format!(
-        "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the silence of \
+        "{why}), so that the others would have to wait for the silence of \
          this node, and for its lease"
     );
     eventually("the node tells that it has no coroner", || {
@@ -56,7 +56,12 @@ fn a_node_that_may_not_start_its_coroner_says_so_and_its_crash_costs_the_lease()
     let node = cluster.node(leader);
     assert_eq!(coroner_of(node.pid()), None);
     for number in 1..=3 {
-        until_missed(&cluster, number, "Operation not permitted (os error 1)");
+        let remedy = "have the filter of system calls allow it: the seccomp profile of the container, or SystemCallFilter= of the unit";
+        until_missed(
+            &cluster,
+            number,
+            &format!("(starting a process: Operation not permitted (os error 1); {remedy}"),
+        );
     }
     let end = end_of_lease(&cluster, leader);
     node.kill_9();
@@ -71,7 +76,7 @@ fn a_coroner_that_cannot_begin_is_missed_and_ends() {
     let node = cluster.node(1);
     fs::create_dir_all(node.state().join("coroner.new")).unwrap(); // where it is to listen
     node.start();
-    until_missed(&cluster, 1, "Is a directory (os error 21)");
+    until_missed(&cluster, 1, "(unlink coroner.new: Is a directory (os error 21)");
     no_coroner_is_left(node);
     cluster.agree_on(1);
     fs::remove_dir(node.state().join("coroner.new")).unwrap();
