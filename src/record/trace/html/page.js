@@ -97,7 +97,7 @@ function fold() {
     const button = document.createElement("button");
     const count = fans.filter((other) => other === at).length;
     Object.assign(button, { type: "button", className: "opens", textContent: `to ${count}` });
-    button.setAttribute("aria-label", `Each of the ${count} messages of this broadcast`);
+    button.setAttribute("aria-label", `to ${count}: each message of this broadcast`);
     button.addEventListener("click", () => {
       opened.has(at) ? opened.delete(at) : opened.add(at);
       if (chosen === null && fans[step - 1] === at) step = at + 1;
