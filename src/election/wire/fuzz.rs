@@ -15,7 +15,7 @@ use crate::core::membership::{MOST_MEMBERS, MOST_REMOVED};
 use crate::core::message::Message;
 use crate::core::settings::Timing;
 use crate::core::types::Task;
-use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name};
+use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name, is_reason};
 
 /// Streams of frames: one for each good frame, and one of all of them.
 pub fn streams() -> Vec<Vec<u8>> {
@@ -123,6 +123,7 @@ fn keeps_to_bounds(key: &str, value: &Value) {
             "name" => is_name(text),
             // The longest name of a host, with a port.
             "address" | "admin" => text.len() <= 260 && !text.contains(disguises),
+            "reason" => is_reason(text),
             _ => is_line(text),
         },
         Value::Array(list) => {
