@@ -1,14 +1,13 @@
 //! `GET /elections/last` and `/elections/EPOCH`: an election of the cluster, merged from what its members recorded, as
 //! `electd trace` shows it: to a browser as the drawing, to others as JSON.
 //!
-//! One election is merged at a time, and whoever asks meanwhile waits for it, so that a crowd of browsers costs no more
-//! than one; and each member's share is bounded, so that a member that lies costs no more than an honest one.
+//! One election is merged at a time, for all who ask meanwhile; and each member's share is bounded, so that a member that
+//! lies costs no more than an honest one.
 
 use std::sync::Arc;
 use std::time::Instant;
 
 use log::debug;
-use parking_lot::Mutex;
 
 use crate::node::handle::Handle;
 use crate::node::moment_of;
@@ -18,6 +17,7 @@ use crate::trace::election::Election;
 use crate::trace::html::{Html, policy};
 use crate::trace::merge::{TimedRecord, Which, merge};
 
+use super::latest::Latest;
 use super::limits;
 use super::peers;
 use super::request::Request;
@@ -55,7 +55,7 @@ pub fn too_many() -> Response {
 
 /// The election that was merged last.
 #[derive(Debug, Default)]
-pub struct Elections(Mutex<Option<Found>>);
+pub struct Elections(Latest<Found>);
 
 #[derive(Clone, Debug)]
 struct Found {
@@ -95,15 +95,12 @@ impl Elections {
         asked: Asked,
         ask: impl FnOnce() -> Option<Election>,
     ) -> Option<Option<Arc<Election>>> {
-        let now = Instant::now();
-        let mut last = self.0.try_lock_for(limits::WAIT)?;
-        if let Some(found) = last.as_ref().filter(|found| found.answers(asked, now)) {
-            return Some(found.election.clone());
-        }
-        let since = Instant::now();
-        let election = ask().map(Arc::new);
-        let found = Found { which: asked.which, since, done: Instant::now(), election };
-        Some(last.insert(found).election.clone())
+        let found = || {
+            let since = Instant::now();
+            let election = ask().map(Arc::new);
+            Found { which: asked.which, since, done: Instant::now(), election }
+        };
+        self.0.get(|known, came| known.answers(asked, came), found).map(|found| found.election)
     }
 }
 

@@ -22,6 +22,7 @@
 //! | `peers` | `GET /peers/NAME/status`: what another member shows |
 //! | `verdict` | `GET /verdict`: the verdict on the cluster, by the answers of all members |
 //! | `elections` | `GET /elections/last`: an election, merged from what all members recorded |
+//! | `latest` | an answer of all members, for all clients that ask at about the same time |
 //! | `guard` | which clients may give commands |
 //! | `host` | the names by which a server is asked, and the pages that ask |
 //! | `response` | an answer to bytes |
@@ -46,6 +47,7 @@ pub mod group;
 mod guard;
 mod host;
 mod inbound;
+mod latest;
 mod line;
 pub mod listener;
 mod metrics;

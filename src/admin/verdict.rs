@@ -1,13 +1,11 @@
 //! `GET /verdict`: how the cluster is, as this node and the other members answer it: the verdict that `electd status`
 //! and `health` give, for the page and for programs.
-//!
-//! The others are asked once for all who want to know it at about the same time.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use electd_facts::asked::{Asked, Silence, rivals};
 use electd_facts::judge::judge;
-use parking_lot::Mutex;
 use serde_json::Value;
 
 use crate::node::handle::Handle;
@@ -15,6 +13,7 @@ use crate::node::status::{MemberStatus, Status};
 use crate::tls::Security;
 
 use super::client::ClientError;
+use super::latest::Latest;
 use super::limits;
 use super::peers;
 use super::response::Response;
@@ -29,19 +28,14 @@ pub fn too_many() -> Response {
 
 /// The verdict that was given last, and when the members began to be asked.
 #[derive(Debug, Default)]
-pub struct Verdicts(Mutex<Option<(Instant, Value)>>);
+pub struct Verdicts(Latest<(Instant, Arc<Value>)>);
 
 impl Verdicts {
     /// Asks the members for their status, by HTTPS where this node serves that.
     pub fn answer<H: Handle>(&self, node: &H, security: &Security) -> Response {
-        let Some(mut last) = self.0.try_lock_for(limits::WAIT) else { return too_many() };
-        let since = Instant::now();
-        let known = last.as_ref().filter(|(since, _)| *since + limits::FRESH >= Instant::now());
-        if let Some((_, verdict)) = known {
-            return Response::json(200, verdict);
-        }
-        let verdict = find(node, security);
-        Response::json(200, &last.insert((since, verdict)).1)
+        let is_fresh = |(since, _): &(Instant, _), came| *since + limits::FRESH >= came;
+        let found = self.0.get(is_fresh, || (Instant::now(), Arc::new(find(node, security))));
+        found.map_or_else(too_many, |(_, verdict)| Response::json(200, &*verdict))
     }
 }
 
