@@ -10,26 +10,32 @@ use crate::calls;
 use crate::core::types::NodeId;
 use crate::limits::MORE_FILES;
 
-/// What a host does that runs, where no process listens.
-const REFUSES: &str = "refuses connections";
-
-/// Why the last dial of each peer failed, with the remedy in words. A peer is in it until a dial succeeds.
+/// How the last dial of each peer failed. A peer is in it until a dial succeeds.
 #[derive(Debug, Default)]
-pub struct Dials(Mutex<BTreeMap<NodeId, String>>);
+pub struct Dials(Mutex<BTreeMap<NodeId, FailedDial>>);
+
+/// How a dial failed.
+#[derive(Debug)]
+pub(super) struct FailedDial {
+    /// Why, with the remedy in words.
+    pub why: String,
+    /// Whether the host refused the connection: it can be reached, and no process listens there.
+    pub is_refused: bool,
+}
 
 impl Dials {
     /// Why the last dial of this peer failed; none if it is connected, or was not dialed yet.
     pub fn failed(&self, peer: NodeId) -> Option<String> {
-        self.0.lock().get(&peer).cloned()
+        self.0.lock().get(&peer).map(|failed| failed.why.clone())
     }
 
     /// Whether the host of this peer refused the last dial, so that it can be reached.
     pub fn is_refused(&self, peer: NodeId) -> bool {
-        self.0.lock().get(&peer).is_some_and(|why| why.contains(REFUSES))
+        self.0.lock().get(&peer).is_some_and(|failed| failed.is_refused)
     }
 
-    pub(super) fn record(&self, peer: NodeId, why: String) {
-        self.0.lock().insert(peer, why);
+    pub(super) fn record(&self, peer: NodeId, failed: FailedDial) {
+        self.0.lock().insert(peer, failed);
     }
 
     /// A peer is connected, or is not dialed any more.
@@ -53,7 +59,7 @@ pub(super) fn unconnected(address: &str, error: &io::Error) -> String {
     match error.kind() {
         _ if wants_descriptors(error) => out_of_descriptors(),
         ErrorKind::ConnectionRefused => {
-            format!("{address} {REFUSES}: start it, or look at where it listens")
+            format!("{address} refuses connections: start it, or look at where it listens")
         }
         ErrorKind::TimedOut | ErrorKind::WouldBlock => {
             format!("nothing answers at {address}: look at its host, the network and the firewalls")
@@ -137,10 +143,12 @@ mod tests {
     fn each_peer_has_its_own_failed_dial_until_it_is_connected() {
         let [a, b] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
         let dials = Dials::default();
-        dials.record(a, "one".to_owned());
-        dials.record(b, "two".to_owned());
-        dials.record(a, "three".to_owned());
+        let because = |why: &str, is_refused| FailedDial { why: why.to_owned(), is_refused };
+        dials.record(a, because("one", true));
+        dials.record(b, because("two", true));
+        dials.record(a, because("three", false));
         let failed = || [a, b].map(|peer| dials.failed(peer));
+        assert_eq!([a, b].map(|peer| dials.is_refused(peer)), [false, true]);
         assert_eq!(failed(), [Some("three".to_owned()), Some("two".to_owned())]);
         dials.forget(a);
         assert_eq!(failed(), [None, Some("two".to_owned())]);

@@ -18,7 +18,7 @@ use socket2::{SockRef, TcpKeepalive};
 use super::channel::Channel;
 use super::counters::Counters;
 use super::deadline::{Deadline, STEP, connect};
-use super::dials::{unanswered, unconnected, unresolved};
+use super::dials::{FailedDial, unanswered, unconnected, unresolved};
 use super::failure_time::FailureTime;
 use super::first_word::FirstWord;
 use super::inbox::Inbox;
@@ -177,9 +177,10 @@ impl Writer {
         let addresses = places.resolve(address, self.failure_time.step());
         let addresses = addresses.inspect_err(|error| self.fails(unresolved(address, error)))?;
         let stream = connect(&addresses, self.failure_time.step()).inspect_err(|error| {
-            self.fails(unconnected(address, error));
+            let is_refused = error.kind() == ErrorKind::ConnectionRefused;
+            self.note_failed(FailedDial { why: unconnected(address, error), is_refused });
             let proves = peers.home(&self.peer).as_ref() == Some(address);
-            if error.kind() == ErrorKind::ConnectionRefused && proves {
+            if is_refused && proves {
                 inbox.input(Input::Refused { peer });
             }
         })?;
@@ -249,7 +250,11 @@ impl Writer {
 
     /// Notes why this dial led to no connection.
     fn fails(&self, why: String) {
-        self.surroundings.counters.dials.record(self.peer.id, why);
+        self.note_failed(FailedDial { why, is_refused: false });
+    }
+
+    fn note_failed(&self, failed: FailedDial) {
+        self.surroundings.counters.dials.record(self.peer.id, failed);
     }
 
     /// Tells of what is wrong with the peer, or with this node in its eyes.

@@ -13,6 +13,7 @@ mod tls;
 use super::*;
 use crate::core::message::Kind;
 use crate::core::types::NodeId;
+use crate::net::dials::FailedDial;
 use crate::net::inbox::{Answering, End as ThreadEnd, Event};
 use crate::net::line::{Line, line};
 use crate::wire::fuzz::streams;
@@ -35,7 +36,8 @@ impl Scene {
     fn new(address: &str, places: Places) -> Scene {
         let peer = PeerAddress { id: PEER, name: "b".to_owned(), address: address.to_owned() };
         let counters = Arc::<Counters>::default();
-        counters.dials.record(PEER, "an earlier dial failed".to_owned());
+        let why = "an earlier dial failed".to_owned();
+        counters.dials.record(PEER, FailedDial { why, is_refused: false });
         let (sender, events) = unbounded::<Event>();
         let (answering, end) = ThreadEnd::new();
         let surroundings = Surroundings {
