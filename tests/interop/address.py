@@ -43,7 +43,7 @@ def main():
 
         def whole():
             holder = wait("one host that has the address", lambda: len(watch.holders) == 1 and watch.holders[0])
-            wait("three members", lambda: network[holder].run("sh", "-c", "electd health >&2 && echo well", check=False) == "well")
+            wait("three members", lambda: recipe.is_well(holder))
             return network[holder], next(name for name in NAMES if name != holder)
 
         whole()

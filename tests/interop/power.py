@@ -7,6 +7,7 @@ the old host was off, and with 75 if something that it needs is missing.
 import os
 import subprocess
 import threading
+import time
 
 from hosts import Network, wait
 from recipe import Recipe, begin
@@ -31,15 +32,17 @@ class Switch(threading.Thread):
 
     def run(self):
         network = self.recipe.network
-        while not self.ended:
-            for host in (network[name] for name in NAMES):
-                if os.path.exists(f"{network.folder}/off-{host.name}"):
-                    host.off()
-                    self.off.append((host.name, len(written(network))))
-                    host.on()
-                    self.recipe.serve(host.name)
-                    os.remove(f"{network.folder}/off-{host.name}")
-            wait("a moment", lambda: True)
+        while True:
+            orders = [network[name] for name in NAMES if os.path.exists(f"{network.folder}/off-{name}")]
+            for host in orders:
+                host.off()
+                self.off.append((host.name, len(written(network))))
+                host.on()
+                self.recipe.serve(host.name)
+                os.remove(f"{network.folder}/off-{host.name}")
+            if self.ended:
+                return
+            time.sleep(0.05)
 
 
 def written(network):
@@ -69,8 +72,7 @@ def main():
         switch = Switch(recipe)
         for turn in range(faults):
             lines = wait("a job", lambda: written(network))
-            wait("three members", lambda: network["a"].init and network["a"].run(
-                "sh", "-c", "electd health >&2 && echo well", check=False) == "well", 120)
+            wait("three members", lambda: network["a"].init and recipe.is_well("a"), 120)
             host, epoch = written(network)[-1]
             network[host].freeze()
             wait("a job elsewhere", lambda: written(network)[-1][0] != host, 60)

@@ -65,6 +65,10 @@ class Recipe:
                 return self.network[name]
         return None
 
+    def is_well(self, name):
+        """Whether the cluster is well, as electd says on this host."""
+        return self.network[name].run("sh", "-c", "electd health >&2 && echo well", check=False) == "well"
+
     def harm(self, kind, host, to):
         """Harms a host, and returns what mends it."""
         if kind == "power":
