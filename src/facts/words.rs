@@ -1,5 +1,7 @@
 //! Lists and counts in words.
 
+pub use electd_record::trace::and;
+
 /// How many names of a list are shown, if there are more than one more.
 const SHOWN: usize = 2;
 
@@ -11,16 +13,6 @@ pub fn some_of(names: &[String]) -> String {
     }
     let (shown, others) = names.split_at(SHOWN);
     format!("{} and {} others", shown.join(", "), others.len())
-}
-
-/// These parts of a sentence: "a", "a and b", "a, b and c".
-#[must_use]
-pub fn and(parts: &[String]) -> String {
-    match parts {
-        [] => String::new(),
-        [one] => one.clone(),
-        [first @ .., last] => format!("{} and {last}", first.join(", ")),
-    }
 }
 
 /// How many failures are tolerated, in words.

@@ -10,7 +10,7 @@ use crate::core::membership::{Change, MOST_MEMBERS, MemberList};
 use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Command, Core, Split};
-use crate::trace::length;
+use crate::trace::{and, length};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
@@ -97,13 +97,10 @@ pub fn unreachable(peer: NodeId, members: &MemberList) -> String {
 /// This voter has not met these voters.
 pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
     let names: Vec<String> = voters.iter().map(|id| members.name(*id)).collect();
-    let names = match names.as_slice() {
-        [all @ .., last] if !all.is_empty() => format!("{} and {last}", all.join(", ")),
-        all => all.concat(),
-    };
     format!(
-        "waits for {names}: the store of this voter is empty, so it votes for nobody until it has met every other \
-         voter once, or a leader leads"
+        "waits for {}: the store of this voter is empty, so it votes for nobody until it has met every other \
+         voter once, or a leader leads",
+        and(&names)
     )
 }
 

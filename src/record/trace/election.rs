@@ -11,6 +11,7 @@ use super::differing;
 use super::event::{Event, What};
 use super::json::json as events;
 use super::length::length;
+use super::listed::and;
 use super::merge::{Merged, figures};
 use super::record::MessageKind;
 use super::svg::MOST_NODES;
@@ -154,9 +155,9 @@ impl Election {
         let after = after.map(|after| format!(", {after} after the election began"));
         let after = after.unwrap_or_default();
         match (self.merged.epoch, &self.merged.leaders[..]) {
-            (Some(epoch), [leader]) => format!("{leader} leads in epoch {epoch}{after}"),
-            (Some(epoch), [first @ .., last]) => {
-                format!("{} and {last} lead in epoch {epoch}{after}", first.join(", "))
+            (Some(epoch), leaders @ [_, others @ ..]) => {
+                let lead = if others.is_empty() { "leads" } else { "lead" };
+                format!("{} {lead} in epoch {epoch}{after}", and(leaders))
             }
             _ => "nobody leads yet, as far as any node recorded".to_owned(),
         }

@@ -20,6 +20,7 @@ pub mod json;
 mod latest;
 mod legend;
 mod length;
+mod listed;
 pub mod merge;
 mod message;
 pub mod reason;
@@ -36,6 +37,7 @@ pub use brief::Brief;
 pub use diagram::Diagram;
 pub use event::{Caption, Event, Unseen, What, gap};
 pub use length::length;
+pub use listed::and;
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -114,7 +114,9 @@ impl Way<'_> {
                     if self.begins_anew(&self.from.entries, all.last().map(|last| &last.0), at) {
                         all.push((Conversation::new(), true));
                     }
-                    all.last_mut().map(|last| last.0.push(at)).unwrap_or_default();
+                    if let Some((last, _)) = all.last_mut() {
+                        last.push(at);
+                    }
                 }
                 _ => {}
             }
@@ -135,7 +137,9 @@ impl Way<'_> {
                     if self.begins_anew(&self.to.entries, all.last(), at) {
                         all.push(Conversation::new());
                     }
-                    all.last_mut().map(|last| last.push(at)).unwrap_or_default();
+                    if let Some(last) = all.last_mut() {
+                        last.push(at);
+                    }
                 }
                 _ => {}
             }
