@@ -261,16 +261,6 @@ impl Asked {
     }
 }
 
-/// Whether this node leads. A stalled node may have been replaced without knowing it.
-pub fn leads(status: &Status) -> bool {
-    status.leads()
-}
-
-/// The leader that a node names, unless the node is stalled.
-pub fn leader_of(status: &Status) -> Option<&LeaderStatus> {
-    status.named_leader()
-}
-
 /// Of all leaders named, the one that counts.
 pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
     asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))

@@ -9,6 +9,8 @@ pub enum Exit {
     No,
     /// The command line is wrong.
     Usage,
+    /// Nobody leads, or several members do, for `health`, `status` and `why`, whose number monitoring systems take so.
+    Outage,
     /// The state of the cluster is unknown (`electd health` alone).
     Unknown,
     /// The stored state is damaged or of a newer format.
@@ -42,7 +44,7 @@ impl Exit {
         match self {
             Exit::Done => 0,
             Exit::No => 1,
-            Exit::Usage => 2,
+            Exit::Usage | Exit::Outage => 2,
             Exit::Unknown => 3,
             Exit::State => 65,
             Exit::Unread => 66,
@@ -76,6 +78,7 @@ mod tests {
             (Exit::Done, 0, "done"),
             (Exit::No, 1, "no"),
             (Exit::Usage, 2, "usage"),
+            (Exit::Outage, 2, ""),  // of `health`, `status` and `why` alone
             (Exit::Unknown, 3, ""), // of `health` alone
             (Exit::State, 65, "state damaged or of a newer format"),
             (Exit::Unread, 66, "a file of the node cannot be read"),

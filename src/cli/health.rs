@@ -57,8 +57,7 @@ impl Health {
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),
             Verdict::Degraded => Exit::No,
-            // The number 2, which means an outage here.
-            Verdict::NoLeader | Verdict::TwoLeaders | Verdict::CutOff => Exit::Usage,
+            Verdict::NoLeader | Verdict::TwoLeaders | Verdict::CutOff => Exit::Outage,
             Verdict::Unknown => Exit::Unknown,
         };
         Err(CliError::silent(exit))

@@ -9,7 +9,7 @@ use crate::core::settings::Quorum;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, any_answer, judged, leader_of, leads, newest_leader};
+use super::ask::{Asked, NodeArgs, any_answer, judged, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -77,7 +77,7 @@ impl Leader {
     fn check(&self) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let asked = targets.ask_for_any(&targets.client(None))?;
-        let leading = asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(leads));
+        let leading = asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(Status::leads));
         if let Output::Json = self.output.output {
             print::json(&json!({ "leads": leading }))?;
         }
@@ -93,7 +93,7 @@ fn agree(asked: &[Asked], by_majority: bool) -> bool {
     let answered: Vec<&Status> =
         asked.iter().filter_map(|asked| asked.answer.as_ref().ok()).collect();
     let names = |status: &&&Status| {
-        leader_of(status).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
+        status.named_leader().is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };
     let agreeing: Vec<&str> =
         answered.iter().filter(names).map(|status| status.node.id.as_str()).collect();
@@ -119,7 +119,7 @@ fn leaders<'a>(asked: &'a [Asked], judgement: &Judgement) -> Vec<&'a LeaderStatu
     }
     let own = |name: &String| {
         let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-        statuses.find(|one| one.node.name == *name && leads(one)).and_then(leader_of)
+        statuses.find(|one| one.node.name == *name && one.leads()).and_then(Status::named_leader)
     };
     judgement.leaders.iter().filter_map(|(name, _)| own(name)).collect()
 }
@@ -131,7 +131,7 @@ fn line(leader: &LeaderStatus) -> String {
 /// The nodes that see it differently, a sentence each.
 fn dissent(asked: &[Asked], leader: Option<&LeaderStatus>) -> Vec<String> {
     let differs = |asked: &Asked| {
-        let own = leader_of(asked.answer.as_ref().ok()?);
+        let own = asked.answer.as_ref().ok()?.named_leader();
         let same =
             own.map(|own| (&own.id, own.epoch)) == leader.map(|leader| (&leader.id, leader.epoch));
         let sees = match own {
@@ -216,7 +216,7 @@ mod tests {
         let mut stalled = following("node-1", Some(("node-5", 9)));
         if let Ok(status) = &mut stalled.answer {
             (status.state, status.stalled) = ("leading".to_owned(), true);
-            assert!(!leads(status), "it may have been replaced");
+            assert!(!status.leads(), "it may have been replaced");
         }
         let asked = [stalled, following("node-2", Some(("node-4", 8)))];
         assert_eq!(newest_leader(&asked).map(|leader| leader.epoch), Some(8));

@@ -10,7 +10,7 @@ use crate::node::history::Entry;
 use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{Asked, judged, leader_of, leads, newest_leader};
+use super::ask::{Asked, judged, newest_leader};
 use super::clocks::apart;
 use super::merged::{Led, Seen};
 use super::print;
@@ -73,7 +73,7 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
         Ok(status) => vec![
             name,
             state(status),
-            leader_of(status).map_or("-", |leader| &leader.name).to_owned(),
+            status.named_leader().map_or("-", |leader| &leader.name).to_owned(),
             status.epoch.to_string(),
             length(Duration::from_millis(status.uptime_ms)),
             round_trip(&status.node.id, all),
@@ -117,7 +117,7 @@ pub fn partition(met: &PartitionStatus) -> String {
 
 /// How long this node takes to acknowledge a heartbeat, as the leader measured it.
 fn round_trip(id: &str, all: &[Asked]) -> String {
-    let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| leads(one));
+    let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| one.leads());
     let member = leader.and_then(|leader| leader.members.iter().find(|member| member.id == id));
     let time = member.and_then(|member| member.rtt_ms);
     fraction(time).unwrap_or_else(|| "-".to_owned())

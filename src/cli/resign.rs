@@ -11,7 +11,7 @@ use crate::admin::client::{Client, Order};
 use crate::node::status::{LeaderStatus, Status};
 
 use super::args::{Output, OutputArgs, member_names};
-use super::ask::{Asked, NodeArgs, Targets, leader_of, newest_leader};
+use super::ask::{Asked, NodeArgs, Targets, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{TokenArgs, explained, give};
@@ -116,7 +116,7 @@ fn steady_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
     let leader = newest_leader(asked)?;
     let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let names = |one: &&Status| {
-        leader_of(one).is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
+        one.named_leader().is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };
     let itself = answers().find(|one| one.node.id == leader.id);
     let is_named = majority::is_reached(answers().filter(names).count(), answers().count());

@@ -14,7 +14,7 @@ use crate::node::moment;
 use crate::node::status::{self, LeaderlessStatus, MemberStatus, RankStatus};
 
 use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets, any_answer, judged, leader_of};
+use super::ask::{Asked, NodeArgs, Targets, any_answer, judged};
 use super::error::CliError;
 use super::exit::Exit;
 use super::overview::{fraction, overview, partition, state, version};
@@ -89,7 +89,7 @@ impl Status {
         any_answer(&asked)?;
         match judged(&asked).verdict {
             Verdict::Well => Ok(()),
-            Verdict::TwoLeaders => Err(CliError::silent(Exit::Usage)), // the number 2, an outage here
+            Verdict::TwoLeaders => Err(CliError::silent(Exit::Outage)),
             _ => Err(CliError::silent(Exit::No)),
         }
     }
@@ -161,7 +161,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
 }
 
 fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
-    let leader = leader_of(status).map_or_else(
+    let leader = status.named_leader().map_or_else(
         || no_leader(status),
         |leader| format!("{} at {}", leader.name, leader.address),
     );

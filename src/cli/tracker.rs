@@ -5,7 +5,6 @@ use crate::node::events::{Event, EventKind};
 use crate::node::moment;
 use crate::node::status::Status;
 
-use super::ask::leader_of;
 use super::transition::{Kind, Line, now};
 
 /// News of one node.
@@ -92,7 +91,7 @@ impl Tracker {
             node: Some(self.name.clone()),
             to: Some(status.state.clone()),
             halting: status.halting.as_ref().map(|halting| halting.status.clone()),
-            leader: leader_of(status).map(|leader| leader.name.clone()),
+            leader: status.named_leader().map(|leader| leader.name.clone()),
             epoch: Some(status.epoch),
             leaderless: status.leaderless.clone(),
             reason: status.changes.last().map(|change| change.reason.clone()).unwrap_or_default(),

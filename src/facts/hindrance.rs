@@ -3,7 +3,6 @@
 use strum::IntoStaticStr;
 
 use super::asked::Asked;
-use super::leaderless::LeaderlessStatus;
 use super::problem::ProblemKind;
 use super::status::{MemberStatus, Problem, Status};
 use super::words::and;
@@ -175,20 +174,6 @@ fn ineligible(own: &Status) -> Option<Hindrance> {
         Some(Hindrance::JobFailed)
     } else {
         own.problem(ProblemKind::Rank).map(|_| Hindrance::NoRank)
-    }
-}
-
-impl LeaderlessStatus {
-    /// Whether the voter votes for nobody, as its store is empty and it has not met all others.
-    #[must_use]
-    pub fn is_uninformed(&self) -> bool {
-        self.cause == "uninformed"
-    }
-
-    /// Whether no member that lives may lead.
-    #[must_use]
-    pub fn has_no_candidate(&self) -> bool {
-        self.cause == "may_not_lead"
     }
 }
 

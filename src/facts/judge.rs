@@ -17,6 +17,7 @@ use super::problem::ProblemKind;
 use super::status::Status;
 
 pub use boxes::Trouble;
+use margin::SeenMembers;
 pub use margin::{How, Stuck};
 
 /// The state of a cluster, by the worst that is known of it.
@@ -115,7 +116,7 @@ pub struct Judgement {
     /// How many nodes answer, and how many were asked.
     pub answering: (usize, usize),
     /// How many more failures are tolerated, as the leader knows; if it does not answer, the least number of the nodes
-    /// that know a leader. Who cannot vote does not count.
+    /// that know a leader. A voter that cannot vote does not count.
     pub tolerated: u64,
 }
 
@@ -130,7 +131,8 @@ pub fn judge(asked: &[Asked]) -> Judgement {
     let cut_off: Vec<String> =
         answers(asked).filter(|one| one.is_cut_off()).map(|one| one.node.name.clone()).collect();
     let problems = boxes::of(asked);
-    let margin = margin::of(asked);
+    let members = SeenMembers::of(asked);
+    let margin = margin::of(asked, members.as_ref());
     let is_blind = answers(asked).all(Status::is_cut_off);
     let is_well =
         problems.is_empty() && (margin.tolerated > 0 || margin.at_most == 0) && cut_off.is_empty();
@@ -150,11 +152,14 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         reasons: if is_led { Vec::new() } else { sentence::reasons(answers(asked)) },
         leaderless_ms: answers(asked).filter_map(lasts).min().filter(|_| !is_led),
         orders: orders::of_all(asked),
-        stuck: if is_led || is_blind { None } else { margin::stuck(asked) },
+        stuck: members
+            .as_ref()
+            .filter(|_| !is_led && !is_blind)
+            .and_then(|it| margin::stuck(asked, it)),
         leader,
         leaders,
         cut_off,
-        hindrances: margin::hindrances(asked),
+        hindrances: members.as_ref().map(SeenMembers::hindrances).unwrap_or_default(),
         unable: margin.unable,
         answering: (
             answers(asked).count(),

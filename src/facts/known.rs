@@ -6,6 +6,7 @@ use electd_election::core::settings::Quorum;
 use electd_election::core::types::Role;
 use strum::VariantArray;
 
+use super::changed::ChangeStatus;
 use super::majority;
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, Problem, Status};
@@ -99,10 +100,24 @@ impl MemberStatus {
         self.part() != Some(Role::Observer)
     }
 
+    /// Whether its role lets it lead.
+    #[must_use]
+    pub fn could_ever_lead(&self) -> bool {
+        self.part() == Some(Role::Member)
+    }
+
     /// Whether it could lead now: by its role, by what it says of itself, and as it is heard.
     #[must_use]
     pub fn may_lead(&self) -> bool {
-        self.part() == Some(Role::Member) && self.eligible && self.is_alive()
+        self.could_ever_lead() && self.eligible && self.is_alive()
+    }
+}
+
+impl ChangeStatus {
+    /// The state after.
+    #[must_use]
+    pub fn phase(&self) -> Option<Phase> {
+        named(&self.to)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
         Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?, one.clock_ms)))
     }));
     lines.extend(answers().filter_map(resigned));
-    // Who cannot write its state takes over from nobody.
+    // A member that cannot write its state takes over from nobody.
     let takeovers = answers().filter(|one| !one.is_silenced()).filter_map(|one| {
         let (name, takeover) = (&one.node.name, one.takeover.clone()?);
         let leader = answers().find(|other| other.leads() && other.node.name == takeover.from);

@@ -7,7 +7,7 @@ use super::status::{MemberStatus, Status};
 /// Why the member of this name cannot lead instead of the leader.
 #[must_use]
 pub fn words(name: &str, status: &Status) -> String {
-    let member = status.members.iter().find(|member| member.name == name);
+    let member = status.member(name);
     let why = if status.node.name == name {
         own(status)
     } else {
@@ -29,8 +29,7 @@ pub fn own(status: &Status) -> Option<String> {
     };
     let rank = status.rank_source.strip_prefix("none: ");
     let unhealthy = status.health.as_ref().filter(|health| !health.healthy);
-    let member = status.members.iter().find(|member| member.name == *name);
-    if let Some(never) = member.and_then(never) {
+    if let Some(never) = status.member(name).and_then(never) {
         Some(never)
     } else if let Some(drain) = &status.drain {
         Some(format!("it is drained since {}{}", drain.since, reason(&drain.reason)))
@@ -70,7 +69,8 @@ fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
 }
 
 /// A member that never leads, by its role.
-fn never(member: &MemberStatus) -> Option<String> {
+#[must_use]
+pub fn never(member: &MemberStatus) -> Option<String> {
     match member.part() {
         Some(Role::Witness) => Some("it is a witness, which only votes".to_owned()),
         Some(Role::Observer) => Some("it is an observer, which neither votes nor leads".to_owned()),

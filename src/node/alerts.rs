@@ -134,7 +134,7 @@ impl Alerts {
 fn is_first_start(status: &Status) -> bool {
     let is_awaited = status.leaderless.as_ref().is_some_and(|leaderless| {
         leaderless.cause == START
-            || matches!(leaderless.cause.parse(), Ok(Cause::Uninformed | Cause::VotersUninformed))
+            || matches!(leaderless.known_cause(), Some(Cause::Uninformed | Cause::VotersUninformed))
     });
     status.last_leadership.is_none() && is_awaited
 }
@@ -173,7 +173,7 @@ pub(super) fn leads(entry: &Entry, node: &str) {
 
 /// The role of a member, for a sentence about it.
 fn role(status: &Status, name: &str) -> &'static str {
-    let member = status.members.iter().find(|member| member.name == name);
+    let member = status.member(name);
     match member.map(MemberStatus::votes) {
         Some(false) => "observer",
         _ if status.by_majority() => "voter",

@@ -9,7 +9,7 @@ use crate::core::types::Task;
 use crate::store::StoreError;
 use crate::tls::BadFile;
 
-/// Who has the address of a member that died.
+/// The coroner has the address of a member that died.
 const OF_CORONER: &str = "; or a member died there, and \"electd coroner\" leaves the address to a start by its user once \
     its job has ended; TERM ends it sooner";
 

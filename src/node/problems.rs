@@ -6,7 +6,6 @@ use jiff::Timestamp;
 
 use crate::core::Phase;
 use crate::core::message::Liveness;
-use crate::core::types::Role;
 
 use super::clock::moment;
 use super::publish::LateRenewal;
@@ -241,7 +240,7 @@ pub(super) fn tolerated(status: &Status) -> u64 {
     let eligible = |member: &&MemberStatus| member.may_lead() && member.passed_over.is_none();
     let candidates = status.members.iter().filter(eligible).count();
     let (_, alive, needed) = status.voters();
-    // Who cannot write neither votes nor leads: of the others' disks this node knows nothing, and `judge` does.
+    // A node that cannot write neither votes nor leads: of the others' disks this node knows nothing, and `judge` does.
     let unable = usize::from(status.problem(ProblemKind::Storage).is_some());
     let (alive, candidates) = (alive.saturating_sub(unable), candidates.saturating_sub(unable));
     if status.leader.is_none() { 0 } else { spare(status, alive, needed, candidates) }
@@ -249,8 +248,7 @@ pub(super) fn tolerated(status: &Status) -> u64 {
 
 /// How many it would be if all members were alive and eligible.
 pub(super) fn tolerated_at_most(status: &Status) -> u64 {
-    let candidates =
-        status.members.iter().filter(|member| member.part() == Some(Role::Member)).count();
+    let candidates = status.members.iter().filter(|member| member.could_ever_lead()).count();
     let (all, _, needed) = status.voters();
     spare(status, all, needed, candidates)
 }

@@ -27,7 +27,7 @@ use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
 use crate::calls::{Named, THREAD};
-use crate::core::Cause;
+use crate::core::{Cause, Phase};
 use crate::net::OwnListener;
 use crate::store;
 
@@ -212,7 +212,7 @@ impl Watcher {
         let began = self.history.change(change);
         if let Some(leadership) = &began {
             tally.began(leadership);
-            if change.to == "leading" {
+            if change.phase() == Some(Phase::Leading) {
                 alerts::leads(leadership, own);
             }
         }

@@ -60,7 +60,7 @@ fn the_leader_is_who_has_the_greatest_epoch_and_does_not_hang() {
     };
     let told = [("leading", false), ("leading", true), ("following", false), ("following", true)]
         .map(|(state, stalled)| of(state, stalled))
-        .map(|status| (leads(&status), leader_of(&status).is_some()));
+        .map(|status| (status.leads(), status.named_leader().is_some()));
     assert_eq!(told, [(true, true), (false, false), (false, true), (false, false)]);
     let asked = [following("a", Some(("b", 7))), following("b", Some(("c", 8))), silent("c")];
     let newest = |asked: &[Asked]| newest_leader(asked).map(|leader| leader.name.clone());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::cli::ask::{Asked, judged, leads, newest_leader};
+use crate::cli::ask::{Asked, judged, newest_leader};
 use crate::cli::merged::{Led, Seen};
 use crate::node::status::Status;
 use crate::trace::length;
@@ -22,7 +22,7 @@ impl Story {
     /// What there is to say now that these are the answers of the nodes.
     pub fn observe(&mut self, asked: &[Asked], now: Instant) -> Option<String> {
         let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-        let newest = statuses().filter(|status| leads(status)).max_by_key(|status| status.epoch);
+        let newest = statuses().filter(|status| status.leads()).max_by_key(|status| status.epoch);
         if let Some(leader) = newest {
             self.leaderless = None;
             let found = (leader.node.name.clone(), leader.epoch);

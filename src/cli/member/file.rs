@@ -7,6 +7,7 @@ use serde_json::json;
 
 use crate::config::{self, WrittenMembers};
 use crate::core::membership::Member;
+use crate::core::types::Role;
 use crate::node::status::MemberStatus;
 
 /// The text of this file, with these members in place of those that it lists. The entry of a member whose name, addresses
@@ -52,7 +53,7 @@ fn new_row(member: &MemberStatus) -> String {
     if let Some(admin) = admin {
         row += &format!(", \"admin\": {}", json!(admin));
     }
-    if role != "member" {
+    if member.part() != Some(Role::Member) {
         row += &format!(", \"role\": {}", json!(role));
     }
     row + "}"

@@ -74,7 +74,7 @@ impl WhyArgs {
         any_answer(&asked)?;
         match nobody {
             None if view.judgement.verdict == Verdict::TwoLeaders => {
-                Err(CliError::silent(Exit::Usage)) // the number 2, an outage here
+                Err(CliError::silent(Exit::Outage))
             }
             None => Ok(()),
             Some(_) => Err(CliError::silent(Exit::No)),
@@ -90,7 +90,7 @@ fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)]) -> String {
         let _ = writeln!(text, "{}", judgement.headline()); // a string takes everything
     }
     let sentences = members.iter().map(|(name, why)| (why.begin(name), why));
-    // Who hears nobody cannot know that nobody leads.
+    // A node that hears nobody cannot know that nobody leads.
     let nobody = nobody.filter(|_| judgement.verdict != Verdict::CutOff);
     let nobody = nobody.map(|why| ("nobody leads".to_owned(), why));
     for (begin, Why { reason, remedy, .. }) in nobody.into_iter().chain(sentences) {

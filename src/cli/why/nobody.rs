@@ -42,7 +42,7 @@ pub fn why(view: &View) -> Why {
 pub fn of_node(own: &Status, view: &View) -> Why {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
-    let ended = known.and_then(|known| known.cause.parse::<core::Cause>().ok());
+    let ended = known.and_then(LeaderlessStatus::known_cause);
     if own.is_cut_off() {
         let why = Why::new(Cause::CutOff, "it hears nobody: it is probably cut off");
         return why.remedy(format!("mend the network of {}", own.node.name));

@@ -5,10 +5,8 @@ use electd_facts::unable;
 use super::nobody;
 use super::view::{Cause, View, Why};
 use crate::admin::client::ClientError;
-use crate::cli::ask::leads;
 use crate::cli::overview::since;
 use crate::core::Phase;
-use crate::core::types::Role;
 use crate::node::problems::ProblemKind;
 use crate::node::status::{MemberStatus, Problem, Status};
 
@@ -29,7 +27,7 @@ pub fn why(name: &str, view: &View) -> Why {
 fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     match view.leader.filter(|leader| leader.name == name) {
         None => {
-            let own = own.filter(|own| leads(own))?;
+            let own = own.filter(|own| own.leads())?;
             let other = view.leader.map_or("another", |leader| &leader.name);
             let reason = format!(
                 "in epoch {} beside {other}, of a greater epoch, as the two do not hear each other",
@@ -65,7 +63,7 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
 fn higher<'a>(name: &str, view: &View<'a>) -> Vec<&'a str> {
     let Some((best, own)) = view.best.zip(view.member(name)) else { return Vec::new() };
     let may_lead = |member: &&MemberStatus| {
-        // Who cannot write its state is not the one who takes over.
+        // A member that cannot write its state is not the one that takes over.
         member.may_lead() && !view.status(&member.name).is_some_and(Status::is_silenced)
     };
     let above = best.members.iter().filter(may_lead).filter(|member| ranks_above(member, own));
@@ -95,8 +93,7 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
     }
     let reason = unable::own(own)?;
     let undrain = format!("`electd undrain --node {name}` ends that");
-    let own_member = own.members.iter().find(|member| member.name == name);
-    let (cause, remedy) = if own_member.is_some_and(|member| member.part() != Some(Role::Member)) {
+    let (cause, remedy) = if own.member(name).is_some_and(|member| !member.could_ever_lead()) {
         return Some(Why::new(Cause::Role, reason)); // as it is meant
     } else if own.drain.is_some() {
         (Cause::Drained, undrain)
@@ -182,12 +179,7 @@ fn without_leader(own: &Status, view: &View) -> Option<Why> {
 /// What another node sees of it.
 fn seen(name: &str, view: &View) -> Option<Why> {
     let member = view.member(name)?;
-    let reason = match member.part() {
-        Some(Role::Witness) => Some("it is a witness, which only votes"),
-        Some(Role::Observer) => Some("it is an observer, which neither votes nor leads"),
-        _ => None,
-    };
-    if let Some(reason) = reason {
+    if let Some(reason) = unable::never(member) {
         return Some(Why::new(Cause::Role, reason));
     }
     if let Some(why) = &member.passed_over {

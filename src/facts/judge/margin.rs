@@ -1,4 +1,4 @@
-//! How many more failures a cluster tolerates, and what keeps it from electing a leader. Who cannot vote does not
+//! How many more failures a cluster tolerates, and what keeps it from electing a leader. A voter that cannot vote does not
 //! count.
 
 use super::super::asked::{Asked, answers, best};
@@ -42,8 +42,32 @@ pub enum How {
 /// A member, with what hinders it.
 type Hindered<'a> = (&'a MemberStatus, Vec<Hindrance>);
 
-fn members<'a>(best: &'a Status, asked: &[Asked]) -> Vec<Hindered<'a>> {
-    best.members.iter().map(|member| (member, hindrance::of(member, best, asked))).collect()
+/// The members, as the leader or a node that follows it sees them; without one, as the node does that hears most.
+pub(super) struct SeenMembers<'a> {
+    seen_by: &'a Status,
+    all: Vec<Hindered<'a>>,
+}
+
+impl<'a> SeenMembers<'a> {
+    /// None if no node answers.
+    pub fn of(asked: &[Asked<'a>]) -> Option<SeenMembers<'a>> {
+        let led = best(answers(asked)).filter(|best| best.named_leader().is_some());
+        let most = || {
+            answers(asked).max_by_key(|one| {
+                let alive = one.members.iter().filter(|member| member.is_alive()).count();
+                (!one.stalled && !one.is_cut_off(), alive)
+            })
+        };
+        let seen_by = led.or_else(most)?;
+        let hindered = |member| (member, hindrance::of(member, seen_by, asked));
+        Some(SeenMembers { seen_by, all: seen_by.members.iter().map(hindered).collect() })
+    }
+
+    /// What hinders each member that something hinders.
+    pub fn hindrances(&self) -> Vec<(String, Vec<Hindrance>)> {
+        let hindered = self.all.iter().filter(|(_, found)| !found.is_empty());
+        hindered.map(|(member, found)| (member.name.clone(), found.clone())).collect()
+    }
 }
 
 /// The first thing that keeps the member from voting.
@@ -51,22 +75,23 @@ fn silenced<'a>((_, hindrances): &'a Hindered) -> Option<&'a Hindrance> {
     hindrances.iter().find(|it| it.silences())
 }
 
-pub(super) fn of(asked: &[Asked]) -> Spare {
+pub(super) fn of(asked: &[Asked], members: Option<&SeenMembers>) -> Spare {
     let known = answers(asked).filter(|one| one.leader.is_some() && !one.is_cut_off());
     let told = known
         .map(|one| (!one.leads(), one.failures_tolerated, one.failures_tolerated_at_most))
         .min();
     let (_, told, at_most) = told.unwrap_or_default();
-    let leader = best(answers(asked)).filter(|best| best.named_leader().is_some());
-    let Some(best) = leader else { return Spare { tolerated: told, at_most, unable: vec![] } };
-    let members = members(best, asked);
+    let led = members.filter(|members| members.seen_by.named_leader().is_some());
+    let Some(SeenMembers { seen_by, all: members }) = led else {
+        return Spare { tolerated: told, at_most, unable: vec![] };
+    };
     let is_heard = |it: &&Hindered| it.0.is_alive() && silenced(it).is_some();
     let unable: Vec<&Hindered> =
         members.iter().filter(|it| it.0.votes()).filter(is_heard).collect();
     let candidates = members.iter().filter(|it| it.0.may_lead() && it.1.is_empty()).count();
-    let (_, alive, needed) = best.voters();
+    let (_, alive, needed) = seen_by.voters();
     let voters = alive.saturating_sub(unable.len());
-    let spare = if best.by_majority() { voters.saturating_sub(needed) } else { usize::MAX };
+    let spare = if seen_by.by_majority() { voters.saturating_sub(needed) } else { usize::MAX };
     let seen = spare.min(candidates.saturating_sub(1)) as u64;
     // That one hears nobody is said first.
     let told_so_far = |why: &&Hindrance| **why == Hindrance::CutOff;
@@ -77,37 +102,18 @@ pub(super) fn of(asked: &[Asked]) -> Spare {
     Spare { tolerated, at_most, unable: unable.iter().filter_map(sentence).collect() }
 }
 
-/// The view of the cluster: that of the leader, or of who follows it; without one, of the node that hears most.
-fn view<'a>(asked: &[Asked<'a>]) -> Option<&'a Status> {
-    let led = best(answers(asked)).filter(|best| best.named_leader().is_some());
-    led.or_else(|| {
-        answers(asked).max_by_key(|one| {
-            let alive = one.members.iter().filter(|member| member.is_alive()).count();
-            (!one.stalled && !one.is_cut_off(), alive)
-        })
-    })
-}
-
-/// What hinders each member that something hinders.
-pub(super) fn hindrances(asked: &[Asked]) -> Vec<(String, Vec<Hindrance>)> {
-    let members = view(asked).map(|best| members(best, asked)).unwrap_or_default();
-    let hindered = members.into_iter().filter(|(_, found)| !found.is_empty());
-    hindered.map(|(member, found)| (member.name.clone(), found)).collect()
-}
-
 /// What keeps the members from electing a leader, if something has to be done about it.
-pub(super) fn stuck(asked: &[Asked]) -> Option<Stuck> {
-    let best = view(asked)?;
-    let members = members(best, asked);
+pub(super) fn stuck(asked: &[Asked], members: &SeenMembers) -> Option<Stuck> {
+    let SeenMembers { seen_by, all: members } = members;
     let voters: Vec<&Hindered> = members.iter().filter(|it| it.0.votes()).collect();
     let mut silent: Vec<(&str, &Hindrance)> =
         voters.iter().filter_map(|it| Some((it.0.name.as_str(), silenced(it)?))).collect();
     let missing = majority::of(voters.len()).saturating_sub(voters.len() - silent.len());
-    if best.by_majority() && missing > 0 {
+    if seen_by.by_majority() && missing > 0 {
         silent.sort_by_key(|(_, why)| effort(why));
         let waits = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Waits(_));
         let waiting: Vec<(&str, &Hindrance)> = silent.iter().filter(waits).copied().collect();
-        // Who waits names those that are missing.
+        // A voter that waits names those that are missing.
         return Some(if waiting.is_empty() {
             let remedy = remedies_of(&silent, missing);
             Stuck { how: How::Voters, reason: reason(&silent), remedy }
@@ -185,11 +191,4 @@ fn remedies<'a>(of: impl Iterator<Item = &'a (&'a str, &'a Hindrance)>) -> Strin
         }
     }
     and(&all)
-}
-
-impl MemberStatus {
-    /// Whether its role lets it lead.
-    fn could_ever_lead(&self) -> bool {
-        self.part() == Some(electd_election::core::types::Role::Member)
-    }
 }

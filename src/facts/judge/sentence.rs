@@ -36,7 +36,7 @@ impl Judgement {
         }
     }
 
-    /// Who of those that others hear cannot vote: it does not count in the margin.
+    /// The voters that others hear and that cannot vote: they do not count in the margin.
     fn unable(&self) -> String {
         match self.unable.as_slice() {
             [] => String::new(),

@@ -114,7 +114,7 @@ const ALERTS: &[(Kind, &str, &str, &str, &str, &str)] = &[
         "warning",
         "A job of {{ $labels.instance }} was ended, as no renewal came in time",
     ),
-    // Who is cut off, or whose metrics cannot be scraped, has an alert already.
+    // A member that is cut off, or whose metrics cannot be scraped, has an alert already.
     (
         Kind::PeerDown,
         "ElectdPeerDown",
