@@ -100,6 +100,8 @@ pub(super) enum Deferred {
     Vote,
     /// It counts itself among those that have stored the present member list.
     List,
+    /// It is not drained any more.
+    Undrain,
     /// It sends this message to a member; its own vote it counts itself.
     Tell(NodeId, Message),
     /// It answers this command, which is done.

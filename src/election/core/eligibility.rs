@@ -15,6 +15,8 @@ pub(super) struct Eligibility {
     resigned: bool,
     /// The operator's order that it not lead.
     drain: Option<Drain>,
+    /// Whether an operator undrained it, and the disk has not stored that yet: a restart would find it drained.
+    undrains: bool,
     /// Whether its health check fails, or has not passed yet.
     unhealthy: bool,
     /// Whether it is drained or unhealthy, frozen during an election.
@@ -58,13 +60,29 @@ impl Eligibility {
         !self.resigned && !self.unfit && self.value.is_some()
     }
 
-    /// An operator drains or undrains it. [`Eligibility::freeze`] puts that into effect.
-    pub fn set_drain(&mut self, drain: Option<Drain>) {
-        self.drain = drain;
+    /// An operator drains it. [`Eligibility::freeze`] puts that into effect.
+    pub fn set_drain(&mut self, drain: Drain) {
+        (self.drain, self.undrains) = (Some(drain), false);
     }
 
+    /// An operator undrains it, which counts once [`Eligibility::undrained`] says that it is stored.
+    pub fn undrain(&mut self) {
+        self.undrains |= self.drain.take().is_some();
+    }
+
+    /// The last order to undrain it is stored. [`Eligibility::freeze`] puts that into effect.
+    pub fn undrained(&mut self) {
+        self.undrains = false;
+    }
+
+    /// The drain that the next record holds.
     pub fn drain(&self) -> Option<&Drain> {
         self.drain.as_ref()
+    }
+
+    /// Whether a drain counts: it was ordered, or the order to end it is not stored yet.
+    pub fn is_drained(&self) -> bool {
+        self.drain.is_some() || self.undrains
     }
 
     /// Its health check passes or fails. [`Eligibility::freeze`] puts that into effect.
@@ -74,7 +92,7 @@ impl Eligibility {
 
     /// Whether it becomes ineligible as soon as no election is in progress.
     pub fn is_unfit(&self) -> bool {
-        self.unhealthy || self.drain.is_some()
+        self.unhealthy || self.is_drained()
     }
 
     pub fn has_resigned(&self) -> bool {
@@ -223,10 +241,16 @@ mod tests {
         own.checked(true);
         own.freeze(Time(0));
         assert!(own.is_willing());
-        own.set_drain(Some(Drain::default()));
+        own.set_drain(Drain::default());
         assert!(own.is_willing() && own.is_unfit());
         own.freeze(Time(0));
         assert!(!own.is_willing());
+        own.undrain();
+        own.freeze(Time(0));
+        assert!(!own.is_willing() && own.drain().is_none(), "it is not stored yet");
+        own.undrained();
+        own.freeze(Time(0));
+        assert!(own.is_willing());
         assert!(!Eligibility::new(Some(1), true, Some(Drain::default())).is_willing());
     }
 

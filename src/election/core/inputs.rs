@@ -171,6 +171,7 @@ pub fn persisted(turn: &mut Turn<'_>, number: u64) {
             Deferred::Reserve(_) | Deferred::Vote => {} // the queue itself knows
             Deferred::Promise(longest) => state.voter.stored_promise(longest),
             Deferred::List => state.membership.store(own),
+            Deferred::Undrain => ranking::undrained(turn),
             Deferred::Tell(to, message) => voting::tell_durable(&mut turn.cx, to, message),
             Deferred::Answer(id, done) => answers::answer(&mut turn.cx, id, Ok(done)),
         }

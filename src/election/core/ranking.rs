@@ -2,6 +2,7 @@
 
 use super::answers::Carried;
 use super::detector::Peer;
+use super::durable::Deferred;
 use super::job::Ending;
 use super::leadership::{call, handover};
 use super::message::{Done, Refusal};
@@ -64,7 +65,7 @@ pub fn drain(turn: &mut Turn<'_>, drain: Drain) -> Carried {
     if !state.records.have_room() {
         return Err(Refusal::TooMany);
     }
-    turn.cx.state.eligibility.set_drain(Some(drain));
+    turn.cx.state.eligibility.set_drain(drain);
     let record = turn.cx.persist();
     if matches!(turn.cx.state.phase(), Phase::Electing | Phase::Reorganizing) {
         turn.cx.freeze_rank(); // it could win this election after the answer
@@ -75,16 +76,24 @@ pub fn drain(turn: &mut Turn<'_>, drain: Drain) -> Carried {
     Ok((record, Done::Drained { successor }))
 }
 
-/// This member may lead again. Returns the record that holds that, as well.
+/// This member may lead again once that is stored: until then a restart would find it drained, and a leader that counts on
+/// it could agree to the drain of the last member left. Returns the record that holds it, as well. (A6)
 pub fn undrain(turn: &mut Turn<'_>) -> Result<(u64, Done), Refusal> {
     if !turn.cx.state.records.have_room() {
         return Err(Refusal::TooMany);
     }
-    turn.cx.state.eligibility.set_drain(None);
+    turn.cx.state.eligibility.undrain();
     turn.cx.state.eligibility.forget_resignation(); // a resignation is undone as well
     let record = turn.cx.persist();
+    turn.cx.state.records.defer(record, Deferred::Undrain);
     apply_changes(turn);
     Ok((record, Done::Undrained))
+}
+
+/// The disk stored that this member is undrained.
+pub fn undrained(turn: &mut Turn<'_>) {
+    turn.cx.state.eligibility.undrained();
+    apply_changes(turn);
 }
 
 /// Applies a new rank or eligibility, unless an election is in progress or this member leads.

@@ -244,7 +244,7 @@ pub fn hand_over_if_unfit(turn: &mut Turn<'_>) {
     if !state.leads() || !state.eligibility.is_unfit() || Fault::UnfitLeads.is_planted() {
         return;
     }
-    let drained = state.eligibility.drain().is_some();
+    let drained = state.eligibility.is_drained();
     if !drained && state.is_paused() {
         return; // an unhealthy leader of a paused cluster keeps leading
     }
