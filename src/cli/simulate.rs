@@ -133,6 +133,8 @@ enum FaultsArg {
     Stay,
     /// As `all`, and each member runs a job while it leads: no two jobs run at one instant.
     Jobs,
+    /// As `jobs`, with drains that the leader judges, other addresses, and coroners that are replaced.
+    Orders,
 }
 
 impl FaultsArg {
@@ -143,6 +145,7 @@ impl FaultsArg {
             FaultsArg::Storm => FaultSet::Storm,
             FaultsArg::Stay => FaultSet::Stay,
             FaultsArg::Jobs => FaultSet::Jobs,
+            FaultsArg::Orders => FaultSet::Orders,
         }
     }
 }

@@ -1,6 +1,6 @@
 //! The phase of a member, and the state that belongs to a phase and ends with it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -66,8 +66,9 @@ pub(super) struct Switchover {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Agreed {
     /// The members that acknowledged a heartbeat of this leadership: since then none of them is drained unless this
-    /// leader agrees.
-    heard: BTreeSet<NodeId>,
+    /// leader agrees. With each, the last round that it acknowledged, and whether it was eligible then: what it says
+    /// elsewhere has no number, and may be older.
+    heard: BTreeMap<NodeId, (u64, bool)>,
     /// The members whose drain this leader agreed to, and its heartbeat round then. What they say of themselves counts
     /// again once they acknowledge a later one: it left after the answer.
     drains: BTreeMap<NodeId, u64>,
@@ -304,17 +305,22 @@ impl Course {
     }
 
     /// A member acknowledged this heartbeat round of this leadership. Returns whether that is its first.
-    pub fn acknowledged(&mut self, by: NodeId, number: u64) -> bool {
+    pub fn acknowledged(&mut self, by: NodeId, number: u64, eligible: bool) -> bool {
         let Stage::Leading { agreed, .. } = &mut self.stage else { return false };
         if agreed.drains.get(&by).is_some_and(|round| number > *round) {
             agreed.drains.remove(&by);
         }
-        agreed.heard.insert(by)
+        let before = agreed.heard.get(&by).copied();
+        if before.is_none_or(|(latest, _)| number >= latest) {
+            agreed.heard.insert(by, (number, eligible));
+        }
+        before.is_none()
     }
 
-    /// Whether a member acknowledged a heartbeat of this leadership.
-    pub fn was_acknowledged(&self, by: NodeId) -> bool {
-        matches!(&self.stage, Stage::Leading { agreed, .. } if agreed.heard.contains(&by))
+    /// Whether a member acknowledged a heartbeat of this leadership, and was eligible when it did so last.
+    pub fn acknowledged_eligible(&self, by: NodeId) -> bool {
+        let Stage::Leading { agreed, .. } = &self.stage else { return false };
+        agreed.heard.get(&by).is_some_and(|(_, eligible)| *eligible)
     }
 
     /// This leader agrees that a member is drained.

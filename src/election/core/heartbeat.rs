@@ -230,7 +230,7 @@ pub fn acknowledged(
         let (detector, present) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
         detector.declares(from, turn.cx.now);
         detector.change(from, |peer| peer.says_rank(present, eligible));
-        if turn.cx.state.course.acknowledged(from, number) {
+        if turn.cx.state.course.acknowledged(from, number, eligible) {
             turn.cx.state.outbox.commands.retry();
         }
         promise::prolong(&mut turn.cx, from, number);

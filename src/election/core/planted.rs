@@ -140,6 +140,12 @@ faults! {
         "A member is told what its version of the protocol does not know.";
     DrainForgotten "A5" "jobs-drain-forgotten": "bully majority jobs" 82,
         "A drained member may lead after a restart.";
+    DrainUnjudged "A6" "orders-drain-unjudged": "bully majority orders" 0,
+        "A leader agrees to the drain of the last member that may lead.";
+    AgreementForgotten "A6" "orders-agreement-forgotten": "bully majority orders" 0,
+        "A leader counts on a member to whose drain it agreed a moment before.";
+    ReplacedAmidJob "Z7" "orders-replaced-amid-job": "bully majority orders" 0,
+        "A coroner takes the place of another while a job runs.";
     UnfitLeads "H9" "jobs-unfit-leads": "bully majority jobs" 208,
         "A drained leader does not hand over.";
     PauseForgotten "H4" "jobs-pause-forgotten": "bully majority jobs" 58,

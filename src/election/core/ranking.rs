@@ -7,6 +7,7 @@ use super::job::Ending;
 use super::leadership::{call, handover};
 use super::message::{Done, Refusal};
 use super::phase::{Phase, Reason};
+use super::planted::Fault;
 use super::settings::Preempt;
 use super::state::State;
 use super::turn::Turn;
@@ -41,18 +42,23 @@ pub fn is_drained_alone(state: &State) -> bool {
 }
 
 /// This leader judges the drain of a member, itself included: another one that may lead has to be left. That is this
-/// leader, or a member that acknowledged a heartbeat of this leadership: it is drained only if this leader agrees. So the
-/// last eligible member is never drained, however many are asked for at once, and whoever leads meanwhile. A leader that has
-/// not led for long enough to hear the others is asked again once it has. (A6)
+/// leader, or a member that was eligible when it last acknowledged a heartbeat of this leadership: it is drained only if
+/// this leader agrees. So the last eligible member is never drained, however many are asked for at once, and whoever leads
+/// meanwhile. A leader that has not led for long enough to hear the others is asked again once it has. (A6)
 pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
     let stops = matches!(state.endings.job.ending(), Some(Ending::Stop(_)));
     let leads_on = state.is_eligible() && !state.eligibility.is_unfit() && !stops;
-    let heard = |peer: &Peer| state.course.was_acknowledged(peer.id());
+    let heard = |peer: &Peer| state.course.acknowledged_eligible(peer.id());
     let others = || state.eligible().filter(|peer| peer.id() != of);
     if !state.leads() {
         return Err(Refusal::NotLeader);
-    } else if of != state.id() && leads_on || others().any(heard) {
-        state.course.agree_to_drain(of);
+    } else if of != state.id() && leads_on
+        || others().any(heard)
+        || Fault::DrainUnjudged.is_planted()
+    {
+        if !Fault::AgreementForgotten.is_planted() {
+            state.course.agree_to_drain(of);
+        }
         return Ok(());
     }
     Err(if others().next().is_some() { Refusal::NotLeader } else { Refusal::LastEligible })

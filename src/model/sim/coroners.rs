@@ -40,6 +40,10 @@ struct Coroner {
     certificate: Option<DeathCertificate>,
     /// Since when it answers whoever dials; none while the process runs, and of one that stays silent.
     answers: Option<Time>,
+    /// It ended, and its process goes on.
+    has_ended: bool,
+    /// It took the place of one that knew of a job, and does not know of the guard of that.
+    is_ignorant: bool,
 }
 
 /// What becomes of a process that died, and of all that belongs to it.
@@ -98,7 +102,8 @@ impl Coroners {
             .for_each(|part| part.copy_from_slice(&self.random.draw().to_be_bytes()));
         let certificate = DeathCertificate { member, incarnation, secret: Secret(secret) };
         let before = self.of[node];
-        self.of[node] = Coroner { certificate: Some(certificate).filter(|_| knows), answers: None };
+        let certificate_of = Some(certificate).filter(|_| knows);
+        self.of[node] = Coroner { certificate: certificate_of, ..Coroner::default() };
         // The start waited until nothing of the job was left. A coroner that still waited for that has not handed over.
         let hands_over =
             before.answers.is_some() && knows && (self.sure || self.random.below(2) == 0);
@@ -109,11 +114,33 @@ impl Coroners {
         (knows.then(|| certificate.hash(cluster)), buried)
     }
 
+    /// The coroner of a process that runs ends. Tells whether there was one.
+    pub fn lose(&mut self, node: usize) -> bool {
+        let coroner = &mut self.of[node];
+        let ends = coroner.certificate.is_some() && !coroner.has_ended;
+        coroner.has_ended |= ends;
+        ends
+    }
+
+    /// After a turn of a process, whose job runs or not: another coroner takes the place of one that ended. Tells whether
+    /// it does. (Z7)
+    pub fn replace(&mut self, node: usize, job_runs: bool) -> bool {
+        let coroner = &mut self.of[node];
+        coroner.is_ignorant &= job_runs; // it knows of each job that begins from now on
+        let may = !job_runs || Fault::ReplacedAmidJob.is_planted();
+        let replaces = coroner.has_ended && may;
+        if replaces {
+            (coroner.has_ended, coroner.is_ignorant) = (false, job_runs);
+        }
+        replaces
+    }
+
     /// A process was killed. Draws how it ends.
     pub fn draw_end(&mut self, node: usize, has_job: bool) -> End {
         let (draw, ends) = (self.random.below(8), self.random.up_to(JOB_ENDS));
         match draw {
             _ if self.of[node].certificate.is_none() => End::Uncertified,
+            _ if self.of[node].has_ended => End::Uncertified,
             _ if self.sure => End::Clean(Duration::ZERO),
             0 => End::Uncertified,
             1 if has_job => End::Unclean,
@@ -123,7 +150,7 @@ impl Coroners {
 
     /// A process ended like this, and its job ends at this time. Tells whether its coroner certifies that.
     pub fn certify(&mut self, node: usize, end: End, (now, job_ends): (Time, Time)) -> bool {
-        let early = Fault::CertificateEarly.is_planted();
+        let early = Fault::CertificateEarly.is_planted() || self.of[node].is_ignorant;
         let ready = match end {
             End::Clean(_) if early => now,
             End::Clean(_) => now.max(job_ends) + self.random.up_to(SOON),
@@ -150,7 +177,7 @@ impl Coroners {
 
     /// The answer to a dial, and when it leaves.
     pub fn answer(&mut self, node: usize, now: Time) -> Option<(Time, DeathCertificate)> {
-        let Coroner { certificate, answers } = self.of[node];
+        let Coroner { certificate, answers, .. } = self.of[node];
         let delay = self.random.up_to(SOON);
         Some((now.max(answers?) + delay, certificate?))
     }

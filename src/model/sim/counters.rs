@@ -149,6 +149,20 @@ pub enum Counter {
     Ended,
     /// Starts of removed members, which came to nothing.
     Barred,
+    /// Drains that the leader is to judge.
+    DrainsAsked,
+    /// Drains that were answered: the member is drained.
+    Drained,
+    /// Drains that were refused, as nobody would be left to lead.
+    DrainsRefused,
+    /// Drains of which no leader said anything in time.
+    DrainsUndecided,
+    /// Other addresses that were asked for.
+    Moves,
+    /// Coroners that ended before their processes.
+    CoronersEnded,
+    /// Of these, those that were replaced.
+    CoronersReplaced,
     /// Jobs started.
     JobsStarted,
     /// Of these, those that were to end before their leadership did.
@@ -172,7 +186,7 @@ pub enum Counter {
 }
 
 /// All counters with their names, in the order in which they are shown.
-const TITLES: [(Counter, &str); 81] = [
+const TITLES: [(Counter, &str); 88] = [
     (Counter::Starts, "starts and restarts"),
     (Counter::Kills, "processes killed"),
     (Counter::Vanished, "hosts vanished"),
@@ -244,6 +258,13 @@ const TITLES: [(Counter, &str); 81] = [
     (Counter::Switchovers, "switchovers asked for"),
     (Counter::SwitchoversEnded, "ends of switchovers asked for"),
     (Counter::SwitchedOver, "  handed over, of these"),
+    (Counter::DrainsAsked, "drains that a leader judges"),
+    (Counter::Drained, "drains answered"),
+    (Counter::DrainsRefused, "  refused, of those judged"),
+    (Counter::DrainsUndecided, "  not decided in time"),
+    (Counter::Moves, "other addresses asked for"),
+    (Counter::CoronersEnded, "coroners that ended"),
+    (Counter::CoronersReplaced, "  replaced, of these"),
     (Counter::JobsStarted, "jobs started"),
     (Counter::JobsEnded, "  ended in order, of these"),
     (Counter::Certified, "deaths certified"),

@@ -34,7 +34,8 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
         }
         Fault::Die(death, outputs) if runs => die(world, node, death, outputs),
         Fault::Tick if runs => world.tell_now(node, Input::Tick),
-        Fault::Start | Fault::HostReturns | Fault::Die(..) | Fault::Tick => {}
+        Fault::CoronerEnds if runs => orders::end_coroner(world, node),
+        Fault::Start | Fault::HostReturns | Fault::Die(..) | Fault::Tick | Fault::CoronerEnds => {}
         Fault::Pause(name) => pause::pause(world, node, name),
         // With a majority promises run by the clocks of the voters, which are assumed to keep time
         // within a tenth. Those that such a step cannot shorten are of the one who leads.

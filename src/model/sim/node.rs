@@ -284,6 +284,11 @@ impl Disk {
         (self.incarnation > Incarnation(0)).then_some(&self.durable)
     }
 
+    /// Whether a process that starts now is drained.
+    pub fn holds_drain(&self) -> bool {
+        self.durable.drain.is_some()
+    }
+
     /// The epoch that a process starts with.
     pub fn epoch(&self) -> Epoch {
         self.durable.epoch

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::draft::Draft;
 use super::node::Death;
-use super::plan::Fault;
+use super::plan::{Aim, Fault};
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::settings::Alone;
@@ -65,6 +65,30 @@ pub(super) fn add_drains(draft: &mut Draft, world: &mut World) {
             draw => Fault::Check(draw == 5),
         };
         draft.put(at, node, fault);
+    }
+}
+
+/// Adds drains that the leader judges, one by one and of all at once, other addresses, and the ends of coroners.
+pub(super) fn add_orders(draft: &mut Draft) {
+    let period = TIMING.failure * (4 + draft.random.below(12) as u32);
+    for _ in 0..2 + draft.random.below(12) {
+        let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
+        match draft.random.below(8) {
+            0 => {
+                for node in 0..draft.nodes {
+                    let at = at + draft.random.up_to(TIMING.message * 2);
+                    draft.put(at, node, Fault::AskDrain);
+                }
+            }
+            1 | 2 => draft.put(at, node, Fault::AskDrain),
+            3 => draft.aimed(at, Aim::Leader, Fault::AskDrain),
+            4 => draft.put(at, node, Fault::Drain(false)),
+            5 => {
+                let (who, number) = (draft.anyone(), draft.random.draw());
+                draft.put(at, node, Fault::Move(who, number));
+            }
+            _ => draft.aimed(at, Aim::Leader, Fault::CoronerEnds),
+        }
     }
 }
 

@@ -29,6 +29,16 @@ pub(super) fn give(world: &mut World, node: usize, order: Fault) {
             let id = world.nodes[node].assured.drain(true);
             (Counter::Drains, id, Command::Drain(Drain::default()))
         }
+        Fault::AskDrain => {
+            let id = world.nodes[node].assured.drain(true);
+            (Counter::DrainsAsked, id, Forwarded::Drain(Drain::default()).into())
+        }
+        Fault::Move(who, number) => {
+            let Some(member) = world.members.at(who) else { return };
+            let address = format!("host-{}:{}", who + 1, 7101 + number % 8);
+            let set = Change::Set(vec![Member { address, ..Member::clone(member) }]);
+            (Counter::Moves, CHANGE, Forwarded::Change(set).into())
+        }
         Fault::Drain(false) => {
             let id = world.nodes[node].assured.drain(false);
             (Counter::Undrains, id, Command::Undrain)
@@ -66,6 +76,12 @@ pub(super) fn give(world: &mut World, node: usize, order: Fault) {
     };
     world.faults.count(counter);
     world.tell_now(node, Input::Command { id, command });
+}
+
+/// The coroner of a process ends before it.
+pub(super) fn end_coroner(world: &mut World, node: usize) {
+    let ends = world.coroners.as_mut().is_some_and(|coroners| coroners.lose(node));
+    world.faults.add(Counter::CoronersEnded, u64::from(ends));
 }
 
 /// The check of a member passes or fails from now on.

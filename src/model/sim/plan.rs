@@ -48,8 +48,14 @@ pub(super) enum Fault {
     Elect,
     Resign(Option<usize>),
     Stop,
-    /// An operator drains a member, or undrains it.
+    /// An operator drains a member by force, or undrains it.
     Drain(bool),
+    /// An operator asks that a member be drained, which the leader judges.
+    AskDrain,
+    /// An operator asks this member that the one at this place have another address, with this number in it.
+    Move(usize, u64),
+    /// The coroner of a member ends, and its process goes on.
+    CoronerEnds,
     /// An operator asks this member that the cluster be paused, or resumed.
     PauseCluster(bool),
     /// An operator asks this member that the one at this place lead, or that a switchover end.

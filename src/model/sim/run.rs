@@ -41,12 +41,13 @@ impl Schedule {
             [0, BEYOND, CHANGES].map(|sequence| Random::new(self.seed ^ sequence));
         let mut setup = self.setup(&mut random, &mut beyond);
         let nodes = setup.values.len();
-        let changing = !self.faults.is_within_model() && changes.below(2) == 0;
+        let stays = self.faults.is_within_model() || self.faults == FaultSet::Orders;
+        let changing = !stays && changes.below(2) == 0;
         if changing {
             setup.newcomers = joining::newcomers(&mut changes, &setup.roles, nodes);
         }
         let mut world = World::new(setup);
-        if self.faults == FaultSet::Jobs {
+        if self.faults.has_jobs() {
             let exclusive = self.quorum == Quorum::Majority;
             world.jobs = Some(Jobs::new(self.seed, nodes, exclusive));
         }

@@ -51,17 +51,31 @@ pub enum FaultSet {
     Stay,
     /// As `All`, and each member runs a job while it leads.
     Jobs,
+    /// As `Jobs`, with orders of operators that the leader judges: drains, of several members at once too, and other
+    /// addresses; and coroners that end and are replaced. The members of the cluster stay the same.
+    Orders,
 }
 
 impl FaultSet {
     /// All sets.
-    pub const ALL: [FaultSet; 5] =
-        [FaultSet::Model, FaultSet::All, FaultSet::Storm, FaultSet::Stay, FaultSet::Jobs];
+    pub const ALL: [FaultSet; 6] = [
+        FaultSet::Model,
+        FaultSet::All,
+        FaultSet::Storm,
+        FaultSet::Stay,
+        FaultSet::Jobs,
+        FaultSet::Orders,
+    ];
 
     /// Whether the network, the processes and their clocks keep to the model.
     #[must_use]
     pub fn is_within_model(self) -> bool {
         self == FaultSet::Model
+    }
+
+    /// Whether each member runs a job while it leads.
+    pub(super) fn has_jobs(self) -> bool {
+        matches!(self, FaultSet::Jobs | FaultSet::Orders)
     }
 
     /// Its name in commands.

@@ -2,7 +2,8 @@
 
 use super::draft::Draft;
 use super::operators::{
-    add_certificates, add_drains, add_outage, add_pauses, add_switchovers, add_tasks, add_upgrades,
+    add_certificates, add_drains, add_orders, add_outage, add_pauses, add_switchovers, add_tasks,
+    add_upgrades,
 };
 use super::plan::Plan;
 use super::schedule::Schedule;
@@ -51,6 +52,7 @@ const SOURCES: &[Source] = &[
     source(0x0070_6175_7365_7300, jobs, |draft, _| add_pauses(draft)),
     source(0x7377_6974_6368, with_switchovers, |draft, _| add_switchovers(draft)),
     source(0x7570_6772_6164, with_upgrades, add_upgrades),
+    source(0x006f_7264_6572_7300, orders, |draft, _| add_orders(draft)),
     source(0x636f_7069_6573, with_coroners, |draft, _| add_certificates(draft)),
 ];
 
@@ -64,6 +66,10 @@ fn storms(run: Schedule, _: &World) -> bool {
 
 fn jobs(run: Schedule, _: &World) -> bool {
     run.faults == FaultSet::Jobs
+}
+
+fn orders(run: Schedule, _: &World) -> bool {
+    run.faults == FaultSet::Orders
 }
 
 fn with_tasks(run: Schedule, world: &World) -> bool {

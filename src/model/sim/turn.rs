@@ -4,11 +4,13 @@ use super::counters::Counter;
 use super::members;
 use super::network;
 use super::node::{Death, Node};
+use super::setup::FaultSet;
 use super::speech;
 use super::waiting;
 use super::world::{CHANGE, World};
-use crate::core::message::Done;
-use crate::core::{Input, Note, Output};
+use crate::core::message::{Done, Refusal};
+use crate::core::types::Role;
+use crate::core::{CommandId, Input, Note, Output};
 
 impl World {
     /// Hands a process an input and carries out what it answers, one by one: it may die between
@@ -69,9 +71,33 @@ impl World {
         self.outputs = out;
         self.check(node);
         self.look_after_job(node);
+        self.look_after_coroner(node);
         self.record_waits(node);
         self.arm(node);
         self.leave(node);
+    }
+
+    /// The operator of a member gets the answer that it is drained. Where the leader judges all drains, they never leave
+    /// nobody that may lead, whoever crashes now. (A6)
+    fn note_drain(&mut self, node: usize, id: CommandId) {
+        self.nodes[node].assured.note_drain(id);
+        self.faults.count(Counter::Drained);
+        let role = |at: usize| self.members.at(at).map(|member| member.role);
+        let mut leaders = (0..self.nodes.len()).filter(|at| role(*at) == Some(Role::Member));
+        let judged = self.setup.faults == FaultSet::Orders;
+        if judged && leaders.all(|at| self.nodes[at].disk.holds_drain()) {
+            self.checker.fail(self.now, "all members that may lead are drained");
+        }
+    }
+
+    /// Another coroner takes the place of one that ended, while no job runs.
+    fn look_after_coroner(&mut self, node: usize) {
+        let now = self.nodes[node].local(self.now);
+        let job_runs = self.jobs.as_ref().is_some_and(|jobs| jobs.runs(node, now));
+        let lives = self.nodes[node].core.is_some();
+        let replaced = self.coroners.as_mut().filter(|_| lives);
+        let replaced = replaced.is_some_and(|coroners| coroners.replace(node, job_runs));
+        self.faults.add(Counter::CoronersReplaced, u64::from(replaced));
     }
 
     fn carry(&mut self, node: usize, output: Output) {
@@ -99,7 +125,16 @@ impl World {
             // The last output of a process that was asked to stop: it ends cleanly.
             Output::Answer { result: Ok(Done::Stopped), .. } => self.die(node, Death::Killed),
             Output::Answer { id, result: Ok(Done::Drained { .. }) } => {
-                self.nodes[node].assured.note_drain(id);
+                self.note_drain(node, id);
+            }
+            Output::Answer {
+                result: Err(refusal @ (Refusal::LastEligible | Refusal::Undecided)),
+                ..
+            } => {
+                let refused = refusal == Refusal::LastEligible;
+                let counter =
+                    if refused { Counter::DrainsRefused } else { Counter::DrainsUndecided };
+                self.faults.count(counter);
             }
             Output::Answer { result: Ok(Done::Paused | Done::Resumed), .. } => {
                 let Node { core: Some(core), assured, disk, .. } = &mut self.nodes[node] else {
