@@ -138,13 +138,17 @@ faults! {
         "A leader that stepped down frees its votes while its job runs.";
     UnknownSaid "C4" "jobs-unknown-said": "bully majority jobs" 45,
         "A member is told what its version of the protocol does not know.";
-    DrainForgotten "A5" "jobs-drain-forgotten": "bully majority jobs" 82,
+    DrainForgotten "A5" "jobs-drain-forgotten": "bully majority jobs" 64,
         "A drained member may lead after a restart.";
     DrainUnjudged "A6" "orders-drain-unjudged": "bully majority orders" 0,
         "A leader agrees to the drain of the last member that may lead.";
-    AgreementForgotten "A6" "orders-agreement-forgotten": "bully majority orders" 0,
+    AgreementForgotten "A6" "orders-agreement-forgotten": "bully majority orders" 2,
         "A leader counts on a member to whose drain it agreed a moment before.";
-    ReplacedAmidJob "Z7" "orders-replaced-amid-job": "bully majority orders" 0,
+    UndrainNotDurable "A6" "orders-undrain-not-durable": "bully majority orders" 6,
+        "A member that is undrained may lead before that is on its disk.";
+    SaidAnywhere "A6" "orders-said-anywhere": "bully majority orders" 28,
+        "A leader that judges a drain counts on what a late message says of another member.";
+    ReplacedAmidJob "Z7" "orders-replaced-amid-job": "bully majority orders" 1_337,
         "A coroner takes the place of another while a job runs.";
     UnfitLeads "H9" "jobs-unfit-leads": "bully majority jobs" 208,
         "A drained leader does not hand over.";

@@ -48,7 +48,9 @@ pub fn is_drained_alone(state: &State) -> bool {
 pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
     let stops = matches!(state.endings.job.ending(), Some(Ending::Stop(_)));
     let leads_on = state.is_eligible() && !state.eligibility.is_unfit() && !stops;
-    let heard = |peer: &Peer| state.course.acknowledged_eligible(peer.id());
+    let heard = |peer: &Peer| {
+        state.course.acknowledged_eligible(peer.id()) || Fault::SaidAnywhere.is_planted()
+    };
     let others = || state.eligible().filter(|peer| peer.id() != of);
     if !state.leads() {
         return Err(Refusal::NotLeader);
@@ -89,6 +91,9 @@ pub fn undrain(turn: &mut Turn<'_>) -> Result<(u64, Done), Refusal> {
         return Err(Refusal::TooMany);
     }
     turn.cx.state.eligibility.undrain();
+    if Fault::UndrainNotDurable.is_planted() {
+        turn.cx.state.eligibility.undrained();
+    }
     turn.cx.state.eligibility.forget_resignation(); // a resignation is undone as well
     let record = turn.cx.persist();
     turn.cx.state.records.defer(record, Deferred::Undrain);

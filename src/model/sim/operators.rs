@@ -82,14 +82,37 @@ pub(super) fn add_orders(draft: &mut Draft) {
             }
             1 | 2 => draft.put(at, node, Fault::AskDrain),
             3 => draft.aimed(at, Aim::Leader, Fault::AskDrain),
-            4 => draft.put(at, node, Fault::Drain(false)),
+            4 if draft.random.below(2) == 0 => draft.put(at, node, Fault::Drain(false)),
+            4 => add_lost_undrain(draft, at, node),
             5 => {
                 let (who, number) = (draft.anyone(), draft.random.draw());
                 draft.put(at, node, Fault::Move(who, number));
             }
-            _ => draft.aimed(at, Aim::Leader, Fault::CoronerEnds),
+            // Often the process follows it: whoever cleans a host up may end both.
+            _ => {
+                draft.aimed(at, Aim::Leader, Fault::CoronerEnds);
+                let later = at + draft.random.up_to(TIMING.failure);
+                if draft.random.below(2) == 0 {
+                    draft.aimed(later, Aim::Leader, Fault::Die(Death::Killed, 0));
+                }
+            }
         }
     }
+}
+
+/// A host after the other is to be served: this one is undrained on a disk that hangs, the others are to be drained, and its
+/// process crashes.
+fn add_lost_undrain(draft: &mut Draft, at: Time, node: usize) {
+    draft.put(at, node, Fault::StallDisk(TIMING.failure));
+    draft.put(at, node, Fault::Drain(false));
+    for other in (0..draft.nodes).filter(|other| *other != node) {
+        let asked = at + draft.random.up_to(TIMING.failure / 2);
+        draft.put(asked, other, Fault::AskDrain);
+    }
+    let dies = at + TIMING.failure / 2 + draft.random.up_to(TIMING.message);
+    let starts = dies + draft.random.up_to(TIMING.failure);
+    draft.put(dies, node, Fault::Die(Death::Killed, 0));
+    draft.put(starts, node, Fault::Start);
 }
 
 /// Adds pauses of the cluster and their ends, each asked of any member.
