@@ -46,7 +46,7 @@ fn a_leader_that_is_drained_hands_over_at_once_and_says_so_when_that_is_durable(
     assert_eq!(answer(&answered), Some(Ok(Done::Drained { successor: Some(id(4)) })));
 }
 
-/// Rule A5.
+/// Rules A5 and A6.
 #[test]
 fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     let mut p5 = leader(None);
@@ -55,6 +55,8 @@ fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     let mut again = p5.restarts();
     assert!(!again.core.is_eligible());
     again.take(Input::Command { id: CommandId(8), command: Command::Undrain });
+    assert!(!again.core.is_eligible(), "if it crashed now, it would be drained again");
+    again.stores();
     assert!(again.core.is_eligible());
 }
 
