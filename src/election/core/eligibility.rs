@@ -183,6 +183,11 @@ impl Eligibility {
         self.first = self.is_chosen() && !Fault::ChoiceUnheeded.is_planted();
     }
 
+    /// It leads no more: if it was to hand over, as it is drained or unhealthy, it does not come back.
+    pub fn loses_leadership(&mut self) {
+        self.unfit |= self.is_unfit();
+    }
+
     /// Counts for how long it is eligible, from one heartbeat round to the next.
     pub fn observe(&mut self, eligible: bool, of: Incarnation, after: Duration, now: Time) {
         self.streak.observe(eligible, of, after, now);

@@ -143,9 +143,8 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
     if state.never_leads(leader.id) || outdated || state.course.storing() == Some(view) {
         return;
     }
-    // A leader that is drained, and waited for its job before it handed over, does not come back.
-    if turn.cx.state.leads() && turn.cx.state.eligibility.is_unfit() {
-        turn.cx.freeze_rank();
+    if turn.cx.state.leads() {
+        turn.cx.state.eligibility.loses_leadership();
     }
     let state = &turn.cx.state;
     // A member that is still discovering the others could not lead immediately: the cluster would have no leader

@@ -135,6 +135,7 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
 pub fn give_up(state: &mut State, successor: Option<NodeId>) {
     if state.leads() {
         let epoch = state.view().epoch;
+        state.eligibility.loses_leadership();
         if state.endings.job.resigns() && state.best_other().is_some() {
             state.eligibility.resign(); // the operator that asked for that has the answer
         }
