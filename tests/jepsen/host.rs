@@ -6,6 +6,7 @@ use std::net::UdpSocket;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
@@ -23,6 +24,9 @@ const ENDS_OF_EXEC: &[End] = &[69, 76];
 
 /// A node that begins ends with this code where it cannot write its state.
 const CANNOT_WRITE: End = 73;
+
+/// `exec` ends with this code where its command cannot begin, as its lock cannot be written.
+const CANNOT_BEGIN: End = 70;
 
 /// How long a node may take until it has its state and its address: a coroner may have that.
 const BEGINS: Duration = Duration::from_secs(5);
@@ -101,6 +105,9 @@ impl Host {
                 self.add_job(&mut command, plan, random, at + 1);
                 let home = self.home.clone();
                 self.execs[at].start(command, |command| inside(&home, || command.spawn()));
+                if self.read_only.is_some() {
+                    self.execs[at].expect(CANNOT_BEGIN);
+                }
             }
         }
     }
@@ -148,8 +155,16 @@ impl Host {
         if self.read_only.is_none() {
             let state = self.state();
             mount(&["--bind".as_ref(), state.as_ref(), state.as_ref()]);
-            mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_ref()]);
+            // The kernel refuses that while somebody has just opened a file there to write it.
+            let mut remount = Command::new("mount");
+            remount.args(["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_os_str()]);
+            let tries = (0..500).any(|_| {
+                thread::sleep(Duration::from_millis(10));
+                remount.output().expect("the program is there").status.success()
+            });
+            assert!(tries, "{remount:?}");
         }
+        self.execs.iter_mut().for_each(|exec| exec.expect(CANNOT_BEGIN));
         self.read_only = Some(Instant::now() + time);
         if self.node.is_younger_than(BEGINS) {
             self.node.expect(CANNOT_WRITE);
