@@ -8,12 +8,10 @@ the times in ms from "it leads" at the highest to "it leads" at another one, and
 started by then (guards, and what becomes the command), as strace saw them from 0.3 s before it led. Needs strace.
 """
 
-import json
 import os
 import re
 import shutil
 import signal
-import socket
 import statistics
 import subprocess
 import sys
@@ -21,46 +19,22 @@ import tempfile
 import threading
 import time
 
-ELECTD = os.path.abspath(sys.argv[1])
+from members import Member, await_, write_cluster
+
 ROUNDS = int(sys.argv[2]) if len(sys.argv) > 2 else 5
 HIGHEST = "c"
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
-class Member:
-    """A member, its lines of stderr, and when each came."""
-
-    def __init__(self, file, name, folder, job):
-        command = [ELECTD, "run", "--config", file, "--node", name, "--stop-after", "1s", *job]
-        self.name, self.lines, self.trace = name, [], None
-        self.process = subprocess.Popen(command, cwd=folder, stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
-        threading.Thread(target=self.read, daemon=True).start()
-
-    def read(self):
-        for line in self.process.stderr:
-            self.lines.append((time.monotonic(), line))
-
-    def led(self):
-        return next((at for at, line in self.lines if "-> leading" in line), None)
+class Traced(Member):
+    """A member that strace follows."""
 
     def follow(self, file):
         self.trace = subprocess.Popen(
             ["strace", "-f", "-qq", "-e", "trace=execve", "-ttt", "-o", file, "-p", str(self.process.pid)])
 
     def end(self):
-        self.process.terminate()
-        self.process.wait()
-        if self.trace:
-            self.trace.wait()
+        super().end()
+        self.trace.wait()
 
 
 def guards_of(pid):
@@ -90,31 +64,16 @@ def kill_guards(member, over):
         time.sleep(0.0005)
 
 
-def await_(what, look, most=60):
-    begin = time.monotonic()
-    while not look():
-        if time.monotonic() - begin > most:
-            sys.exit(f"{what}: not within {most} s")
-        time.sleep(0.002)
-
-
 def one_round(cause):
     folder = tempfile.mkdtemp(prefix="electd-begins-")
-    ports = free_ports(3)
     names = ["a", "b", HIGHEST]
-    members = [{"name": name, "address": f"127.0.0.1:{port}"} for name, port in zip(names, ports)]
-    ids = ["018db8ac-db45-4792-a0b9-9560d9932c98", "6810b99e-43f6-4461-9022-87f37f50ffb1", "f0e1d2c3-b4a5-4687-8796-a5b4c3d2e1f0"]
-    for member, id_ in zip(members, sorted(ids)):
-        member["id"] = id_
-    file = os.path.join(folder, "cluster.json")
-    with open(file, "w") as out:
-        json.dump({"cluster": "begins", "quorum": "majority", "data_dir": folder, "members": members}, out)
-    good = ["--", "sleep", "100000"]
-    others = [Member(file, name, folder, good) for name in names[:2]]
+    file = write_cluster(folder, names, cluster="begins")
+    stop, good = ["--stop-after", "1s", "--"], ["sleep", "100000"]
+    others = [Member(file, name, folder, *stop, *good) for name in names[:2]]
     cwd = os.path.join(folder, "cwd")
     os.mkdir(cwd)
-    job = ["--", "/no/such/program"] if cause == "the program is missing" else good
-    highest = Member(file, HIGHEST, cwd, job)
+    job = ["/no/such/program"] if cause == "the program is missing" else good
+    highest = Traced(file, HIGHEST, cwd, *stop, *job)
     highest.follow(os.path.join(folder, "strace"))
     over = threading.Event()
     if cause == "the working directory is gone":
@@ -133,8 +92,7 @@ def one_round(cause):
     led = highest.led()
 
     def next_led():
-        later = [at for one in others for at, line in one.lines if "-> leading" in line and at > led]
-        return min(later, default=None)
+        return min((at for at in (one.led(after=led) for one in others) if at), default=None)
 
     runs = cause == "the working directory is gone"  # then the job does begin
     begin = time.monotonic()
