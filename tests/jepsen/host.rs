@@ -6,7 +6,6 @@ use std::net::UdpSocket;
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::thread;
 use std::time::{Duration, Instant};
 
 use electd::core::random::Random;
@@ -154,15 +153,12 @@ impl Host {
     pub fn make_read_only(&mut self, time: Duration) {
         if self.read_only.is_none() {
             let state = self.state();
-            mount(&["--bind".as_ref(), state.as_ref(), state.as_ref()]);
-            // The kernel refuses that while somebody has just opened a file there to write it.
-            let mut remount = Command::new("mount");
-            remount.args(["-o".as_ref(), "remount,ro,bind".as_ref(), state.as_os_str()]);
-            let tries = (0..500).any(|_| {
-                thread::sleep(Duration::from_millis(10));
-                remount.output().expect("the program is there").status.success()
-            });
-            assert!(tries, "{remount:?}");
+            // Made read-only elsewhere: here somebody may open a file to write it just now, and then the kernel refuses it.
+            let aside = self.folder.join("read-only");
+            fs::create_dir_all(&aside).expect("a folder can be made");
+            mount(&["--bind".as_ref(), state.as_ref(), aside.as_ref()]);
+            mount(&["-o".as_ref(), "remount,ro,bind".as_ref(), aside.as_ref()]);
+            mount(&["--move".as_ref(), aside.as_ref(), state.as_ref()]);
         }
         self.execs.iter_mut().for_each(|exec| exec.expect(CANNOT_BEGIN));
         self.read_only = Some(Instant::now() + time);
