@@ -130,12 +130,8 @@ impl Cluster {
 
     /// The same, with nodes that have not been started yet.
     pub fn prepare_on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
-        let mut cluster = Cluster::at(&network.places(), own_host(), change);
-        for (number, node) in (1..).zip(&mut cluster.nodes) {
-            node.home = Some(network.home(number));
-        }
-        cluster.network = Some(network);
-        cluster
+        let places = network.places();
+        Cluster::prepare_at(&places, network, change)
     }
 
     /// The network that the nodes are on, of those that are [`Cluster::on`] one.
