@@ -14,7 +14,9 @@ pub fn none_contradicts(seen: &Seen) -> Result<(), String> {
     all_name_the_same_leaders(seen)?;
     // An alert for each trouble, and none if all is well.
     let (code, alerts) = (seen.page.code, &seen.alerts);
-    ensure((code == 0) == alerts.is_empty(), || format!("the code is {code}, the alerts {alerts:?}"))
+    ensure((code == 0) == alerts.is_empty(), || {
+        format!("the code is {code}, the alerts {alerts:?}")
+    })
 }
 
 /// `status` and the page have the banner, `health` its summary, after the same word.
@@ -30,7 +32,9 @@ fn one_sentence(seen: &Seen) -> Result<(), String> {
     ensure(status == banner, || format!("status says {status:?}, the page {banner:?}"))?;
     let told = health.strip_prefix("ELECTD ").unwrap_or_default();
     let begins = told.strip_prefix(&*summary).is_some_and(|rest| rest.starts_with("; "));
-    ensure(begins, || format!("health says {health:?}, the page {summary:?}"))
+    ensure(begins, || format!("health says {health:?}, the page {summary:?}"))?;
+    let figure = format!(" | failures_tolerated={} ", page.tolerated);
+    ensure(health.contains(&figure), || format!("health says {health:?}, the page {figure:?}"))
 }
 
 fn codes_and_colours_fit(seen: &Seen) -> Result<(), String> {
@@ -79,7 +83,9 @@ fn all_name_the_same_leaders(seen: &Seen) -> Result<(), String> {
     };
     let first = |line| str::split_whitespace(line).next();
     let leads_now = |line| (str::split_whitespace(line).nth(3) == Some("now")).then_some(line);
-    let by_why = named("why", |line| line.split_once(" leads: ").map(|(name, _)| name));
+    let by_why = named("why", |line| {
+        line.split_once(" leads: ").map(|(name, _)| name).filter(|name| *name != "nobody")
+    });
     let lasting: Vec<&str> =
         seen.history.results().iter().filter_map(|line| leads_now(line)).collect();
     let in_history: Names = lasting.into_iter().filter_map(first).collect();

@@ -77,37 +77,37 @@ fn has_each(view: &str, lines: &[String], patterns: &[impl AsRef<str>]) -> Resul
 
 /// A test for each row.
 macro_rules! situations {
-    ($($(#[$attribute:meta])* $name:ident),+ $(,)?) => {$(
+    ($($(#[$attribute:meta])* $name:ident: $row:ident),+ $(,)?) => {$(
         #[story]
         $(#[$attribute])*
         fn $name() {
-            holds(&table::$name(), stages::$name);
+            holds(&table::$row, stages::$name);
         }
     )+};
 }
 
 situations! {
-    healthy,
-    first_start,
-    leader_killed,
+    healthy: HEALTHY,
+    first_start: FIRST_START,
+    leader_killed: LEADER_KILLED,
     #[ignore = "long"]
-    host_lost,
+    host_lost: HOST_LOST,
     #[ignore = "long"]
-    cut_off_seen_by_itself,
+    cut_off_seen_by_itself: CUT_OFF_SEEN_BY_ITSELF,
     #[ignore = "long"]
-    cut_off_seen_by_the_others,
+    cut_off_seen_by_the_others: CUT_OFF_SEEN_BY_THE_OTHERS,
     #[ignore = "long"]
-    cut_off_seen_by_all,
-    no_majority,
+    cut_off_seen_by_all: CUT_OFF_SEEN_BY_ALL,
+    no_majority: NO_MAJORITY,
     #[ignore = "long"]
-    two_leaders,
-    disk_full,
-    state_lost,
-    drained,
-    resigned,
-    unhealthy,
-    job_failing,
-    flapping,
-    clocks_apart,
-    two_versions,
+    two_leaders: TWO_LEADERS,
+    disk_full: DISK_FULL,
+    state_lost: STATE_LOST,
+    drained: DRAINED,
+    resigned: RESIGNED,
+    unhealthy: UNHEALTHY,
+    job_failing: JOB_FAILING,
+    flapping: FLAPPING,
+    clocks_apart: CLOCKS_APART,
+    two_versions: TWO_VERSIONS,
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use super::alerts;
 use super::stages::Scene;
-use crate::support::{Finished, command, http};
+use crate::support::{Finished, Node, command_by, http};
 
 /// How long a scrape waits, as Prometheus does.
 const SCRAPE: Duration = Duration::from_secs(3);
@@ -44,6 +44,8 @@ pub struct Page {
     pub colour: String,
     pub banner: String,
     pub summary: String,
+    /// How many more failures are tolerated.
+    pub tolerated: i64,
     pub leaders: Vec<String>,
     /// Each as `KIND: what is wrong`.
     pub boxes: Vec<String>,
@@ -60,13 +62,14 @@ pub struct Reached {
 impl Seen {
     pub fn of(scene: &Scene) -> Result<Seen, String> {
         let (cluster, here) = (&scene.cluster, scene.cluster.node(scene.from));
+        let file = scene.file();
         let told = |args: &[&str]| {
-            let mut command = command(cluster, args);
+            let mut command = command_by(&file, args);
             Told::of(&here.at_home(move || command.finished()))
         };
         let answer = here.get("/verdict")?;
         let page = serde_json::from_str(&answer.body).map_err(|_| format!("{answer:?}"))?;
-        let scrape = |node: &crate::support::Node| {
+        let scrape = |node: &Node| {
             let (name, admin) = (node.name.clone(), node.admin);
             let ask = move || http::ask_within(SCRAPE, admin, "GET", "/metrics", "");
             let metrics = here.at_home(ask).ok().map(|answer| answer.body);
@@ -120,6 +123,7 @@ impl Page {
             colour: word(&answer["colour"]),
             banner: word(&answer["banner"]),
             summary: word(&answer["summary"]),
+            tolerated: answer["failures_tolerated"].as_i64().unwrap_or(-1),
             leaders: led.unwrap_or_else(|| one().into_iter().collect()),
             boxes: answer["boxes"].as_array().into_iter().flatten().map(told).collect(),
         }
@@ -160,26 +164,20 @@ pub fn lines(text: &str) -> Vec<String> {
 
 fn untimed(text: &str) -> String {
     let mut words: Vec<String> = Vec::new();
-    let mut is_time = false; // the unit of it follows, or a smaller one
     for word in text.split_whitespace() {
         let bare = word.trim_matches(['(', ')', ';', ',', ':', '.']);
-        let unit = ["ns", "µs", "ms", "s"].contains(&bare);
-        if unit && words.last().is_some_and(|last| last.parse::<f64>().is_ok()) {
-            let number = words.pop().unwrap_or_default();
-            words.push(word.replacen(bare, "TIME", 1));
-            is_time = false;
-            debug_assert!(!number.is_empty());
-        } else if is_part(bare) {
-            let rest = word.replacen(bare, "TIME", 1);
-            if is_time {
-                words.pop();
-            }
-            words.push(rest);
-            is_time = true;
+        let last = words.last().map_or("", |last| last.trim_start_matches('('));
+        let is_unit = ["ns", "µs", "ms", "s"].contains(&bare) && last.parse::<f64>().is_ok();
+        let goes_on = is_part(bare) && last == "TIME"; // as in 3m 4s
+        if is_unit || goes_on {
+            let opened = words.pop().is_some_and(|last| last.starts_with('('));
+            let time = word.replacen(bare, "TIME", 1);
+            words.push(if opened { format!("({time}") } else { time });
         } else {
-            is_time = false;
-            let when = bare.len() == 24 && bare.starts_with("20") && bare.ends_with('Z');
-            words.push(if when { word.replacen(bare, "WHEN", 1) } else { word.to_owned() });
+            let is_moment = bare.len() == 24 && bare.starts_with("20") && bare.ends_with('Z');
+            let name = if is_moment { "WHEN" } else { "TIME" };
+            let is_timed = is_moment || is_part(bare);
+            words.push(if is_timed { word.replacen(bare, name, 1) } else { word.to_owned() });
         }
     }
     words.join(" ")

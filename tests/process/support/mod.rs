@@ -46,7 +46,7 @@ use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use command::{Finished, command, done, electd};
+pub use command::{Finished, command, command_by, done, electd};
 use credentials::{Certificates, secure};
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};

@@ -95,9 +95,8 @@ impl Network {
     }
 
     fn places_with(&self, serves: impl Fn(usize) -> String) -> Vec<(SocketAddr, SocketAddr)> {
-        let served = |(number, (member, _))| {
-            (member, format!("{}:7200", serves(number)).parse().unwrap())
-        };
+        let served =
+            |(number, (member, _))| (member, format!("{}:7200", serves(number)).parse().unwrap());
         (1..).zip(self.places()).map(served).collect()
     }
 
