@@ -21,7 +21,7 @@ use stages::Scene;
 use table::Row;
 
 /// Far longer than the views take to show a situation: `failure`, and a look each second.
-const SOON: Duration = Duration::from_secs(8);
+const SOON: Duration = Duration::from_secs(60);
 
 /// Waits until all views show the situation as the row says, and none contradicts another.
 #[track_caller]

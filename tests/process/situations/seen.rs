@@ -11,8 +11,8 @@ use super::alerts;
 use super::stages::Scene;
 use crate::support::{Finished, Node, command_by, http};
 
-/// How long a scrape waits, as Prometheus does.
-const SCRAPE: Duration = Duration::from_secs(3);
+/// How long a scrape waits for a node that is gone without a word.
+const SCRAPE: Duration = Duration::from_secs(1);
 
 /// What all views show.
 pub struct Seen {

@@ -126,6 +126,8 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         &[
             "CUT OFF: node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader \
              since TIME",
+            "node-1 does not lead: node-3 hears nobody, and so knows nothing of it",
+            "node-2 does not lead: node-3 hears nobody, and so knows nothing of it",
             "node-3 does not lead: it hears nobody: it is probably cut off",
             "=> mend the network of node-3",
         ],
