@@ -144,8 +144,11 @@ impl super::Judgement {
         let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
         let short = no_answer(&unheard).filter(|_| is_short);
         let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        let mut reported: Vec<String> = reported.iter().map(ToString::to_string).collect();
-        reported.sort_by_key(String::len);
+        // The number of voters last: that no further failure is tolerated, the summary says.
+        let mut reported: Vec<(bool, String)> =
+            reported.iter().map(|it| (it.is(ProblemKind::QuorumMargin), it.to_string())).collect();
+        reported.sort_by_key(|(is_margin, text)| (*is_margin, text.len()));
+        let reported = reported.into_iter().map(|(_, text)| text);
         short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
     }
 

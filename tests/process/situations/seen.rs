@@ -49,6 +49,8 @@ pub struct Page {
     pub leaders: Vec<String>,
     /// Each as `KIND: what is wrong`.
     pub boxes: Vec<String>,
+    /// The orders that are in force, and that clocks differ.
+    pub notes: Vec<String>,
 }
 
 /// A node, as it is scraped.
@@ -116,6 +118,7 @@ impl Page {
         let name = |leader: &Value| word(&leader["name"]);
         let led = answer["leaders"].as_array().map(|all| all.iter().map(name).collect());
         let one = || answer["leader"].as_object().map(|_| name(&answer["leader"]));
+        let notes = answer["orders"].as_array().into_iter().flatten().chain([&answer["clocks"]]);
         let told = |it: &Value| format!("{}: {}", word(&it["kind"]), word(&it["text"]));
         Page {
             verdict: word(&answer["verdict"]),
@@ -126,6 +129,7 @@ impl Page {
             tolerated: answer["failures_tolerated"].as_i64().unwrap_or(-1),
             leaders: led.unwrap_or_else(|| one().into_iter().collect()),
             boxes: answer["boxes"].as_array().into_iter().flatten().map(told).collect(),
+            notes: notes.filter(|it| it.is_string()).map(word).collect(),
         }
     }
 }
@@ -142,9 +146,9 @@ impl fmt::Display for Seen {
         for (view, Told { code, lines, .. }) in each {
             writeln!(f, "--- {view}: {code}\n    {}", lines.join("\n    "))?;
         }
-        let Page { code, colour, verdict, banner, boxes, .. } = &self.page;
+        let Page { code, colour, verdict, banner, boxes, notes, .. } = &self.page;
         writeln!(f, "--- page: {code}, {colour}, {verdict}: {banner}")?;
-        boxes.iter().try_for_each(|text| writeln!(f, "    {text}"))?;
+        boxes.iter().chain(notes).try_for_each(|text| writeln!(f, "    {text}"))?;
         for Reached { name, log, metrics } in &self.nodes {
             let last = log[log.len().saturating_sub(20)..].join("\n    ");
             writeln!(f, "--- log of {name}\n    {last}")?;

@@ -16,7 +16,7 @@ pub struct Row {
     pub health: Told,
     pub leader: Told,
     pub why: Told,
-    /// The colour, the banner, and all boxes.
+    /// The colour, the banner, and what stands below: all boxes, and orders that decide.
     pub page: (&'static str, &'static str, &'static [&'static str]),
     pub history: Told,
     /// Lines, each with the number of the node that logs it.

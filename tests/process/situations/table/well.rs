@@ -76,7 +76,11 @@ pub const DRAINED: Row = Row {
             "=> `electd undrain … --node node-3` ends that",
         ],
     ),
-    page: ("good", "node-2 leads in epoch <2>; 1 more failure tolerated", &[]),
+    page: (
+        "good",
+        "node-2 leads in epoch <2>; 1 more failure tolerated",
+        &["drained: node-3, since WHEN: new fan"],
+    ),
     history: (
         0,
         &[
@@ -121,7 +125,11 @@ pub const RESIGNED: Row = Row {
             "=> `electd undrain … --node node-3` ends that",
         ],
     ),
-    page: ("good", "node-2 leads in epoch <2>; 1 more failure tolerated", &[]),
+    page: (
+        "good",
+        "node-2 leads in epoch <2>; 1 more failure tolerated",
+        &["not eligible: node-3 (resigned; `electd undrain --node node-3` ends that)"],
+    ),
     history: (
         0,
         &[
@@ -156,7 +164,11 @@ pub const CLOCKS_APART: Row = Row {
     ),
     leader: (0, &["node-3 … epoch <3>"]),
     why: (0, &["node-3 leads: in epoch <3>, since WHEN (TIME); …"]),
-    page: ("good", "node-3 leads in epoch <3>; 1 more failure tolerated", &[]),
+    page: (
+        "good",
+        "node-3 leads in epoch <3>; 1 more failure tolerated",
+        &["clocks differ: the clock of node-2 is at least TIME behind that of node-…"],
+    ),
     history: (0, &["node-3 <3> WHEN now TIME - no leader was known before"]),
     log: &[(2, "WHEN INFO node-2: … -> following, leader node-3, epoch <3>: node-3 leads")],
     metrics: (&[(3, "electd_is_leader{…} 1")], &[]),
