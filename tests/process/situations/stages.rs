@@ -11,9 +11,9 @@ use serde_json::Value;
 use tempfile::TempDir;
 
 use crate::jobs::failing::{RUNS, third_fails};
-use crate::problems::{Disk, well, with_check, with_disk, with_majority};
+use crate::problems::{Disk, well, with_check, with_disk_and, with_majority};
 use crate::support::script::ELECTD;
-use crate::support::{Cluster, Network, done, electd, watchful};
+use crate::support::{Cluster, Network, done, electd, steady};
 
 /// A cluster in its situation.
 pub struct Scene {
@@ -82,8 +82,14 @@ impl Drop for Scene {
     }
 }
 
+/// A majority of members that are seldom missed.
+fn majority(config: &mut Value) {
+    steady(config);
+    config["quorum"] = "majority".into();
+}
+
 pub fn healthy() -> Option<Scene> {
-    Some(Scene::of(well(|_| {}), 1))
+    Some(Scene::of(well(steady), 1))
 }
 
 /// Of three, the first alone has been started so far.
@@ -94,7 +100,7 @@ pub fn first_start() -> Option<Scene> {
 }
 
 pub fn leader_killed() -> Option<Scene> {
-    let cluster = well(|_| {});
+    let cluster = well(steady);
     let former = cluster.agree_on(3);
     cluster.node(3).kill_9();
     cluster.agree_on(2);
@@ -102,7 +108,7 @@ pub fn leader_killed() -> Option<Scene> {
 }
 
 pub fn no_majority() -> Option<Scene> {
-    let cluster = well(|_| {});
+    let cluster = well(steady);
     let former = cluster.agree_on(3);
     [2, 3].iter().for_each(|number| cluster.node(*number).kill_9());
     Some(Scene::after(cluster, 1, former))
@@ -111,7 +117,7 @@ pub fn no_majority() -> Option<Scene> {
 /// Three hosts on one network, which carries HTTP, too.
 fn on_hosts() -> Option<Cluster> {
     let network = Network::of(3)?;
-    let cluster = Cluster::prepare_at(&network.places_on_cables(), network, with_majority);
+    let cluster = Cluster::prepare_at(&network.places_on_cables(), network, majority);
     Some(started(cluster))
 }
 
@@ -120,7 +126,7 @@ fn served_beside(quorum: &str) -> Option<Cluster> {
     let network = Network::of(3)?;
     network.widen();
     let change = |config: &mut Value| {
-        watchful(config);
+        steady(config);
         config["quorum"] = quorum.into();
     };
     Some(started(Cluster::prepare_at(&network.places_beside(), network, change)))
@@ -166,19 +172,19 @@ pub fn two_leaders() -> Option<Scene> {
 }
 
 pub fn disk_full() -> Option<Scene> {
-    let (cluster, disk) = with_disk(1)?;
+    let (cluster, disk) = with_disk_and(1, majority)?;
     disk.fill();
     Some(Scene::of(cluster, 2).keeping(Kept::Disk(disk)))
 }
 
 pub fn state_lost() -> Option<Scene> {
-    let cluster = well(|_| {});
+    let cluster = well(steady);
     cluster.lose_state_of_first();
     Some(Scene::of(cluster, 2))
 }
 
 fn ordered(order: &[&str]) -> Option<Scene> {
-    let cluster = well(|_| {});
+    let cluster = well(steady);
     let former = cluster.agree_on(3);
     done(&electd(&cluster, order));
     cluster.agree_on(2);
@@ -254,7 +260,7 @@ fn clock_behind(folder: &TempDir) -> Option<PathBuf> {
 pub fn clocks_apart() -> Option<Scene> {
     let folder = tempfile::tempdir().unwrap();
     let library = clock_behind(&folder)?;
-    let cluster = Cluster::prepare(3, with_majority);
+    let cluster = Cluster::prepare(3, majority);
     [1, 3].iter().for_each(|number| cluster.node(*number).start());
     cluster.node(2).start_in(&[("LD_PRELOAD", library.to_str().unwrap())]);
     cluster.agree_on(3);
@@ -281,7 +287,7 @@ fn another_version(folder: &TempDir) -> PathBuf {
 
 pub fn two_versions() -> Option<Scene> {
     let folder = tempfile::tempdir().unwrap();
-    let cluster = Cluster::prepare(3, with_majority);
+    let cluster = Cluster::prepare(3, majority);
     cluster.node(1).build.replace(Some(another_version(&folder)));
     Some(Scene::of(started(cluster), 1).keeping(Kept::Folder(folder)))
 }

@@ -66,6 +66,11 @@ pub fn watchful(config: &mut Value) {
     config["timing"]["message"] = "50ms".into();
 }
 
+/// Timings with which a member that is silent is missed, and seldom one that is busy.
+pub fn steady(config: &mut Value) {
+    config["timing"] = json!({"failure": "3s", "heartbeat": "100ms", "message": "250ms"});
+}
+
 /// Timings with which no busy machine costs a leader its lead.
 pub fn patient(config: &mut Value) {
     config["timing"] = json!({"failure": "10s", "heartbeat": "500ms", "message": "1s"});

@@ -37,7 +37,7 @@ pub const LEADER_KILLED: Row = Row {
     history: (
         0,
         &[
-            "node-3 <former> WHEN WHEN TIME - no leader was known before",
+            "node-3 <former> WHEN WHEN TIME …",
             "node-2 <2> WHEN now TIME TIME leader node-3 is dead: certified by its host",
         ],
     ),
@@ -95,7 +95,7 @@ pub const HOST_LOST: Row = Row {
     history: (
         0,
         &[
-            "node-3 <former> WHEN WHEN TIME - no leader was known before",
+            "node-3 <former> WHEN WHEN TIME …",
             "node-2 <2> WHEN now TIME TIME leader node-3 is silent",
         ],
     ),
@@ -204,7 +204,7 @@ pub const DISK_FULL: Row = Row {
          the state takes up to 262144)",
         &["storage: … has room for 0 bytes, and the state takes up to 262144: free some"],
     ),
-    history: (0, &["node-3 <3> WHEN now TIME - no leader was known before"]),
+    history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(
         1,
         "WHEN WARN node-1: storage: … has room for 0 bytes, and the state takes up to 262144: free some",
@@ -246,7 +246,7 @@ pub const STATE_LOST: Row = Row {
         "node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated",
         &["rejected: node-1 is refused: … its state was lost, …"],
     ),
-    history: (0, &["node-3 <3> WHEN now TIME - no leader was known before"]),
+    history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[
         (1, "WHEN WARN node-1: node-3 rejects this node: … its state was lost, …"),
         (3, "WHEN WARN node-3: node-1 is refused: … its state was lost, …"),
@@ -290,7 +290,7 @@ pub const UNHEALTHY: Row = Row {
     history: (
         0,
         &[
-            "node-3 <former> WHEN WHEN TIME - no leader was known before",
+            "node-3 <former> WHEN WHEN TIME …",
             "node-2 <2> WHEN now TIME TIME node-3: its health check fails",
         ],
     ),
@@ -337,13 +337,7 @@ pub const JOB_FAILING: Row = Row {
         ],
     ),
     // node-3 alone knew that its job failed, and ended before it met the next leader.
-    history: (
-        0,
-        &[
-            "node-3 … - no leader was known before",
-            "node-2 <2> WHEN now TIME TIME leader node-3 handed over",
-        ],
-    ),
+    history: (0, &["node-3 …", "node-2 <2> WHEN now TIME TIME leader node-3 handed over"]),
     log: &[
         (3, "WHEN INFO node-3: the job ended by itself, with code 3 (epoch …, by itself)"),
         (3, "WHEN INFO node-3: leading -> waiting, leader none, epoch …: its job failed"),

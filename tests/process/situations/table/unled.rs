@@ -81,7 +81,7 @@ pub const NO_MAJORITY: Row = Row {
         "nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; nobody has led for TIME",
         &["peer_down: node-2 is down: process ended", "peer_down: node-3 is down: process ended"],
     ),
-    history: (0, &["node-3 <former> WHEN WHEN TIME - no leader was known before"]),
+    history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
     log: &[
         (
             1,
@@ -137,7 +137,7 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         "node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader since TIME",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
-    history: (0, &["node-3 <former> WHEN WHEN TIME - no leader was known before"]),
+    history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
     log: &[
         (
             3,
@@ -194,10 +194,7 @@ pub const TWO_LEADERS: Row = Row {
     ),
     history: (
         0,
-        &[
-            "node-3 <3> WHEN now TIME - no leader was known before",
-            "node-2 <2> WHEN now TIME TIME leader node-3 is silent",
-        ],
+        &["node-3 <3> WHEN now TIME …", "node-2 <2> WHEN now TIME TIME leader node-3 is silent"],
     ),
     log: &[
         (
