@@ -53,7 +53,8 @@ fn find<H: Handle>(node: &H, security: &Security) -> Value {
         rivals(&answers).into_iter().filter_map(|at| Some(&*told.get(at)?.0)).collect();
     let again = own.members.iter().filter(|member| rivals.contains(&member.name.as_str()));
     let again = ask(again.collect());
-    let own = node.status();
+    let mut own = node.status();
+    own.asked_ms = own.clock_ms.map(|now| (now, now));
     told.retain(|(name, _)| !again.iter().any(|(known, _)| known == name));
     told.extend(again);
     told.push((own.node.name.clone(), Ok(own)));

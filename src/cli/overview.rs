@@ -11,7 +11,6 @@ use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, judged, newest_leader};
-use super::clocks::apart;
 use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
@@ -33,7 +32,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     }
     let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let _ = write!(text, "\n{table}");
-    let last = [since(asked), versions(asked), apart(asked)];
+    let last = [since(asked), versions(asked), judgement.clocks.clone()];
     let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));

@@ -11,6 +11,7 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
+use super::clocks;
 use super::hindrance::Hindrance;
 use super::orders;
 use super::problem::ProblemKind;
@@ -101,6 +102,8 @@ pub struct Judgement {
     pub leaderless_ms: Option<u64>,
     /// The orders of operators that are in force, a line each. By themselves they change no verdict.
     pub orders: Vec<String>,
+    /// That the clocks of nodes differ, if they do. By itself that changes no verdict.
+    pub clocks: Option<String>,
     /// The leader's name and epoch: of several the one of the greatest epoch, and then of the greatest id.
     pub leader: Option<(String, u64)>,
     /// The nodes that lead, each with its epoch, the newest first. Two or more lead at the same time.
@@ -152,6 +155,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         reasons: if is_led { Vec::new() } else { sentence::reasons(answers(asked)) },
         leaderless_ms: answers(asked).filter_map(lasts).min().filter(|_| !is_led),
         orders: orders::of_all(asked),
+        clocks: clocks::apart(asked),
         stuck: members
             .as_ref()
             .filter(|_| !is_led && !is_blind)

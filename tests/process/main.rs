@@ -41,6 +41,7 @@ mod refusals;
 mod reload;
 mod returning;
 mod siege;
+mod situations;
 mod store;
 mod strangers;
 mod streams;

@@ -4,22 +4,22 @@
 //! How long that takes is printed (`cargo test --test process -- problems:: --nocapture`).
 
 use std::fs;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Instant;
 
 use serde_json::{Value, json};
 use story::story;
 
-use crate::support::{Cluster, Held, electd, ensure, eventually, watchful};
+use crate::support::{Cluster, Held, electd, ensure, eventually, steady, watchful};
 
-fn with_majority(config: &mut Value) {
+pub fn with_majority(config: &mut Value) {
     watchful(config);
     config["quorum"] = "majority".into();
 }
 
 /// A cluster of three in which all is well.
-fn well(change: impl FnOnce(&mut Value)) -> Cluster {
+pub fn well(change: impl FnOnce(&mut Value)) -> Cluster {
     let cluster = Cluster::start_with(3, |config| {
         with_majority(config);
         change(config);
@@ -126,15 +126,21 @@ fn an_election_thread_that_stands_still() {
     cluster.agree_on(3);
 }
 
+/// A cluster of three whose health checks pass until there is a file `ill-NODE` in this folder. No member is silent here.
+pub fn with_check(folder: &Path) -> Cluster {
+    let ill = folder.join("ill");
+    let script = format!("test ! -e {}-$ELECTD_NODE || {{ echo ill; exit 1; }}", ill.display());
+    well(|config| {
+        steady(config);
+        let check = json!({"command": ["sh", "-c", script], "every": "200ms", "timeout": "190ms"});
+        config["health"] = check;
+    })
+}
+
 #[story]
 fn a_failing_check() {
     let folder = tempfile::tempdir().unwrap();
-    let ill = folder.path().join("ill");
-    let script = format!("test ! -e {}-$ELECTD_NODE || {{ echo ill; exit 1; }}", ill.display());
-    let cluster = well(|config| {
-        let check = json!({"command": ["sh", "-c", script], "every": "200ms", "timeout": "190ms"});
-        config["health"] = check;
-    });
+    let cluster = with_check(folder.path());
     let file = folder.path().join("ill-node-1");
     fs::write(&file, "").unwrap();
     seen(&cluster, 1, "health", "exited with code 1: ill", "unhealthy: ");
@@ -217,7 +223,12 @@ impl Drop for Disk {
 /// Three nodes, of which this one has a disk of its own, follow node-3. None if this process may mount
 /// no file system.
 pub fn with_disk(number: usize) -> Option<(Cluster, Disk)> {
-    let cluster = Cluster::prepare(3, with_majority);
+    with_disk_and(number, with_majority)
+}
+
+/// The same with a changed config.
+pub fn with_disk_and(number: usize, change: fn(&mut Value)) -> Option<(Cluster, Disk)> {
+    let cluster = Cluster::prepare(3, change);
     let folder = cluster.state_file(number).parent().unwrap().to_path_buf();
     let Some(disk) = Disk::mount(folder) else {
         println!("left out: mounting a file system takes root");

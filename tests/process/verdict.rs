@@ -45,7 +45,9 @@ fn two_leaders_are_named_with_their_epochs() {
         let [first, last] = each.map(|(epoch, name)| format!("{name} in epoch {epoch}"));
         let words = format!("TWO LEADERS: {first} and {last}");
         let told = judgement.headline();
-        ensure(told.ends_with(&words) && judgement.verdict == Verdict::TwoLeaders, || told.clone())
+        ensure(told.starts_with(&words) && judgement.verdict == Verdict::TwoLeaders, || {
+            told.clone()
+        })
     });
 }
 

@@ -196,7 +196,7 @@ function render() {
   say("happened", first ? happened() : "");
   document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
   say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
-  say("orders", (judged?.orders ?? []).join("\n"));
+  say("orders", [...(judged?.orders ?? []), ...(judged?.clocks ? [judged.clocks] : [])].join("\n"));
   const none = el("li", { class: "none" }, "None that a node that answers knows of.");
   show("problems", ...(found.length === 0 ? [none] : found.map(box)));
   show("members", ...members.map(card));

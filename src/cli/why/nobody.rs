@@ -3,6 +3,7 @@
 use super::view::{Cause, View, Why};
 use electd_facts::judge::{How, Verdict};
 use electd_facts::leaderless::LeaderlessStatus;
+use electd_facts::words::and;
 
 use crate::cli::print::counted;
 use crate::core;
@@ -38,19 +39,28 @@ pub fn why(view: &View) -> Why {
     Why { cause, reason, remedy }
 }
 
+/// That this node hears nobody, if it does not.
+pub fn cut_off(own: &Status) -> Option<Why> {
+    let why = || Why::new(Cause::CutOff, "it hears nobody: it is probably cut off");
+    own.is_cut_off().then(|| why().remedy(format!("mend the network of {}", own.node.name)))
+}
+
 /// Why this node, which answers, knows no leader.
 pub fn of_node(own: &Status, view: &View) -> Why {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
     let ended = known.and_then(LeaderlessStatus::known_cause);
-    if own.is_cut_off() {
-        let why = Why::new(Cause::CutOff, "it hears nobody: it is probably cut off");
-        return why.remedy(format!("mend the network of {}", own.node.name));
+    if let Some(why) = cut_off(own) {
+        return why;
     }
     let missing: Vec<&str> = (own.members.iter())
         .filter(|member| member.votes() && !member.is_alive())
         .map(|member| member.name.as_str())
         .collect();
+    if known.is_some_and(LeaderlessStatus::is_uninformed) && !missing.is_empty() {
+        let missing: Vec<String> = missing.iter().map(|name| (*name).to_owned()).collect();
+        return Why::new(Cause::Uninformed, reason).remedy(format!("start {}", and(&missing)));
+    }
     let (all, alive, needed) = own.voters();
     if own.by_majority() && alive < needed {
         let (all, are) = (counted(all, "voter"), if needed == 1 { "is" } else { "are" });

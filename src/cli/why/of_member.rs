@@ -91,6 +91,9 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
             format!("make room on the disk of {name}, or mend it; the node goes on by itself");
         return Some(Why::new(Cause::Storage, reason).remedy(remedy));
     }
+    if let Some(why) = nobody::cut_off(own) {
+        return Some(why);
+    }
     let reason = unable::own(own)?;
     let undrain = format!("`electd undrain --node {name}` ends that");
     let (cause, remedy) = if own.member(name).is_some_and(|member| !member.could_ever_lead()) {
@@ -98,7 +101,8 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
     } else if own.drain.is_some() {
         (Cause::Drained, undrain)
     } else if own.resigned {
-        (Cause::Resigned, undrain)
+        let reason = "it resigned, as it was ordered to";
+        return Some(Why::new(Cause::Resigned, reason).remedy(undrain));
     } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
         let check = format!(
             "`electd check --node {name}` on its host runs the check once; mend what it tells"
@@ -144,6 +148,10 @@ fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
         return None;
     }
     let by = &best.node.name;
+    if own.is_none() && best.is_cut_off() {
+        let reason = format!("{by} hears nobody, and so knows nothing of it");
+        return Some(Why::new(Cause::Unheard, reason));
+    }
     let dial = member.failed_dial.as_ref().map(|dial| format!("; the last dial: {dial}"));
     let dial = dial.unwrap_or_default();
     if own.is_some() {

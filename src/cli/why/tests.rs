@@ -154,8 +154,7 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
     let words = "it stands back until soon, as what it ran failed: exit 1 => mend what it runs; `electd undrain \
                  --node a` ends that earlier";
     holds(&failed, "a", Cause::Job, words);
-    let words =
-        "it resigned (`electd undrain --node a` ends that) => `electd undrain --node a` ends that";
+    let words = "it resigned, as it was ordered to => `electd undrain --node a` ends that";
     holds(&of_a(|a| a.resigned = true), "a", Cause::Resigned, words);
     let beside = of_a(|a| {
         (a.state, a.epoch) = ("leading".into(), 6);

@@ -4,8 +4,9 @@ use std::fmt;
 
 use super::super::asked::{Asked, Silence, answers};
 use super::super::problem::ProblemKind;
-use super::super::status::Status;
+use super::super::status::{Problem, Status};
 use super::super::words::some_of;
+use super::Verdict;
 
 /// Something that is wrong, once for all nodes that tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -71,13 +72,20 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
 }
 
 /// The problems that nodes tell, with their names: what one sees, another may not. That a node is cut off is one cause:
-/// that it misses the others, and they miss it, follows from that.
+/// that it misses the others, and they miss it, follows from that. So it is with one whom the leader refuses.
 fn reported(asked: &[Asked]) -> Vec<Trouble> {
     let is_cut_off =
         |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
+    let leader = answers(asked).find(|one| one.leads());
+    let is_refused = |name: &str| {
+        let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == name;
+        leader.is_some_and(|leader| leader.node.name != name && leader.problems.iter().any(refuses))
+    };
+    let is_apart = |status: &Status| status.is_cut_off() || is_refused(&status.node.name);
     let follows = |status: &Status, kind: Option<ProblemKind>, about: &str| match kind {
-        Some(ProblemKind::PeerDown) => status.is_cut_off() || is_cut_off(about),
-        Some(ProblemKind::QuorumMargin) => status.is_cut_off(),
+        Some(ProblemKind::PeerDown) => is_apart(status) || is_cut_off(about) || is_refused(about),
+        Some(ProblemKind::QuorumMargin) => is_apart(status),
+        Some(ProblemKind::Rejected) => is_refused(&status.node.name),
         _ => false,
     };
     let mut reported: Vec<Trouble> = Vec::new();
@@ -136,8 +144,11 @@ impl super::Judgement {
         let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
         let short = no_answer(&unheard).filter(|_| is_short);
         let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        let mut reported: Vec<String> = reported.iter().map(ToString::to_string).collect();
-        reported.sort_by_key(String::len);
+        // The number of voters last: that no further failure is tolerated, the summary says.
+        let mut reported: Vec<(bool, String)> =
+            reported.iter().map(|it| (it.is(ProblemKind::QuorumMargin), it.to_string())).collect();
+        reported.sort_by_key(|(is_margin, text)| (*is_margin, text.len()));
+        let reported = reported.into_iter().map(|(_, text)| text);
         short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
     }
 
@@ -148,7 +159,9 @@ impl super::Judgement {
         let is_down = |about: &str| {
             reported.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about)
         };
-        let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_down(&it.about));
+        let is_blind = self.verdict == Verdict::CutOff;
+        let is_said = |about: &str| is_blind || is_down(about);
+        let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_said(&it.about));
         let unheard: Vec<String> = unheard.map(|it| it.about.clone()).collect();
         let mut lines: Vec<String> = no_answer(&unheard).into_iter().collect();
         let others = silent.iter().filter(|it| it.about.is_empty());
@@ -180,7 +193,10 @@ impl super::Judgement {
         }
         let is_down =
             |about: &str| once.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
-        let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_down(&it.about));
+        // Who hears nobody cannot ask the others either.
+        let is_blind = self.verdict == Verdict::CutOff;
+        let is_said = |about: &str| is_blind || is_down(about);
+        let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_said(&it.about));
         unsaid.cloned().chain(once.iter().cloned()).collect()
     }
 }

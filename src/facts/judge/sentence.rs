@@ -12,7 +12,7 @@ impl Judgement {
     #[must_use]
     pub fn summary(&self) -> String {
         let tolerated = format!("{} tolerated{}", failures(self.tolerated), self.unable());
-        self.blindness() + &self.sentence(&tolerated, None)
+        self.with_blindness(self.sentence(&tolerated, None))
     }
 
     /// The summary, with how many voters are left, if that is a problem.
@@ -20,7 +20,7 @@ impl Judgement {
     pub fn banner(&self) -> String {
         match self.told_margin() {
             Some(margin) if self.unable.is_empty() => {
-                self.blindness() + &self.sentence(&margin.text, Some(&margin.text))
+                self.with_blindness(self.sentence(&margin.text, Some(&margin.text)))
             }
             _ => self.summary(),
         }
@@ -44,17 +44,26 @@ impl Judgement {
         }
     }
 
+    /// The sentence with what is known of nodes that hear nobody: that comes first, but for two leaders.
+    fn with_blindness(&self, sentence: String) -> String {
+        match (self.blindness(), self.verdict) {
+            (None, _) => sentence,
+            (Some(blind), Verdict::TwoLeaders) => format!("{sentence}; {blind}"),
+            (Some(blind), _) => format!("{blind}; {sentence}"),
+        }
+    }
+
     /// That nodes hear nobody. If nobody else answers, what the others do is not known.
-    fn blindness(&self) -> String {
+    fn blindness(&self) -> Option<String> {
         let (hears, is) = match self.cut_off.as_slice() {
-            [] => return String::new(),
+            [] => return None,
             [_] => ("hears", "is"),
             _ => ("hear", "are"),
         };
         let names = and(&self.cut_off);
         let known = self.answering.0 > self.cut_off.len();
         let others = if known { "" } else { "; the others may have a leader" };
-        format!("{names} {hears} nobody: {names} {is} probably cut off{others}; ")
+        Some(format!("{names} {hears} nobody: {names} {is} probably cut off{others}"))
     }
 
     fn sentence(&self, tolerated: &str, margin: Option<&String>) -> String {
@@ -147,6 +156,7 @@ impl Judgement {
         object["code"] = self.verdict.code().into();
         object["banner"] = self.banner().into();
         object["boxes"] = self.boxes().iter().map(remedied).collect();
+        object["clocks"] = self.clocks.clone().into();
         object["badges"] = Value::Object(badges.collect());
         object
     }

@@ -10,15 +10,15 @@ use super::attached::{Attached, exec};
 use crate::support::traced::Traced;
 use crate::support::{Cluster, done, electd, ensure, eventually};
 
-const FAILS: [&str; 4] = ["--", "sh", "-c", "exit 3"];
-const RUNS: [&str; 3] = ["--", "sleep", "100000"];
+pub const FAILS: [&str; 4] = ["--", "sh", "-c", "exit 3"];
+pub const RUNS: [&str; 3] = ["--", "sleep", "100000"];
 
 fn with_majority(config: &mut Value) {
     config["quorum"] = "majority".into();
 }
 
 /// Three nodes, of which the third has these options and a command that fails.
-fn third_fails(options: &[&str]) -> Cluster {
+pub fn third_fails(options: &[&str]) -> Cluster {
     let cluster = Cluster::prepare(3, with_majority);
     cluster.nodes()[..2].iter().for_each(|node| node.start_as(&RUNS, &[]));
     cluster.node(3).start_as(&[options, &FAILS].concat(), &[]);

@@ -9,7 +9,7 @@ mod crowd;
 mod defences;
 mod ending;
 mod exits;
-mod failing;
+pub mod failing;
 mod frozen;
 mod guard;
 mod inherited;

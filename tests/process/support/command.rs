@@ -1,5 +1,6 @@
 //! The commands of electd about a cluster, as an operator gives them.
 
+use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::sync::mpsc::channel;
 use std::thread;
@@ -37,8 +38,13 @@ impl Finished for Command {
 
 /// This command with the file of the cluster, and nothing of the environment that says another.
 pub fn command(cluster: &Cluster, args: &[&str]) -> Command {
+    command_by(&cluster.file(), args)
+}
+
+/// The same with another file.
+pub fn command_by(file: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
-    command.arg(args[0]).arg("--config").arg(cluster.file()).args(&args[1..]);
+    command.arg(args[0]).arg("--config").arg(file).args(&args[1..]);
     for variable in ["ELECTD_CONFIG", "ELECTD_NODE", "ELECTD_ADMIN"] {
         command.env_remove(variable);
     }

@@ -41,8 +41,19 @@ pub fn tell(state: &Path, method: &str, path: &str, body: &str) -> io::Result<An
 
 /// Asks one question.
 pub fn ask(address: SocketAddr, method: &str, path: &str, body: &str) -> io::Result<Answer> {
-    let stream = TcpStream::connect_timeout(&address, TIMEOUT)?;
-    stream.set_read_timeout(Some(TIMEOUT))?;
+    ask_within(TIMEOUT, address, method, path, body)
+}
+
+/// Asks one question of a node that may be gone without a word.
+pub fn ask_within(
+    time: Duration,
+    address: SocketAddr,
+    method: &str,
+    path: &str,
+    body: &str,
+) -> io::Result<Answer> {
+    let stream = TcpStream::connect_timeout(&address, time)?;
+    stream.set_read_timeout(Some(time))?;
     converse(stream, &address.to_string(), method, path, body)
 }
 

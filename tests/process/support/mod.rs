@@ -46,7 +46,7 @@ use electd::node::status::Status;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-pub use command::{Finished, command, done, electd};
+pub use command::{Finished, command, command_by, done, electd};
 use credentials::{Certificates, secure};
 pub(crate) use each::for_each_algorithm;
 pub use each::{has_joined, the_highest_comes_back};
@@ -64,6 +64,11 @@ const PATIENT: &str = "5s";
 pub fn watchful(config: &mut Value) {
     config["timing"]["failure"] = "1s".into();
     config["timing"]["message"] = "50ms".into();
+}
+
+/// Timings with which a member that is silent is missed, and seldom one that is busy.
+pub fn steady(config: &mut Value) {
+    config["timing"] = json!({"failure": "3s", "heartbeat": "100ms", "message": "250ms"});
 }
 
 /// Timings with which no busy machine costs a leader its lead.
@@ -130,12 +135,8 @@ impl Cluster {
 
     /// The same, with nodes that have not been started yet.
     pub fn prepare_on(network: Network, change: impl FnOnce(&mut Value)) -> Cluster {
-        let mut cluster = Cluster::at(&network.places(), own_host(), change);
-        for (number, node) in (1..).zip(&mut cluster.nodes) {
-            node.home = Some(network.home(number));
-        }
-        cluster.network = Some(network);
-        cluster
+        let places = network.places();
+        Cluster::prepare_at(&places, network, change)
     }
 
     /// The network that the nodes are on, of those that are [`Cluster::on`] one.

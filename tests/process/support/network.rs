@@ -17,6 +17,10 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
+use serde_json::Value;
+
+use super::Cluster;
+use super::places::own_host;
 
 /// All namespaces of tests begin so; the process that made one follows.
 const PREFIX: &str = "electd-test-";
@@ -78,6 +82,22 @@ impl Network {
         let place = |node| (format!("{}:{PORT}", address(node)), format!("127.0.0.{node}:7200"));
         let places = (1..=self.nodes).map(place);
         places.map(|(member, admin)| (parsed(member), parsed(admin))).collect()
+    }
+
+    /// The same, with HTTP on the cables: whoever is cut off is so for HTTP, too.
+    pub fn places_on_cables(&self) -> Vec<(SocketAddr, SocketAddr)> {
+        self.places_with(address)
+    }
+
+    /// The same, with HTTP on the second network of [`Network::widen`], which no cut parts.
+    pub fn places_beside(&self) -> Vec<(SocketAddr, SocketAddr)> {
+        self.places_with(|node| format!("192.168.5.{node}"))
+    }
+
+    fn places_with(&self, serves: impl Fn(usize) -> String) -> Vec<(SocketAddr, SocketAddr)> {
+        let served =
+            |(number, (member, _))| (member, format!("{}:7200", serves(number)).parse().unwrap());
+        (1..).zip(self.places()).map(served).collect()
     }
 
     fn switch(&self) -> String {
@@ -225,6 +245,22 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         remove(&format!("{}-", self.title));
+    }
+}
+
+impl Cluster {
+    /// Nodes that listen at these places of a network, and have not been started yet.
+    pub fn prepare_at(
+        places: &[(SocketAddr, SocketAddr)],
+        network: Network,
+        change: impl FnOnce(&mut Value),
+    ) -> Cluster {
+        let mut cluster = Cluster::at(places, own_host(), change);
+        for (number, node) in (1..).zip(&mut cluster.nodes) {
+            node.home = Some(network.home(number));
+        }
+        cluster.network = Some(network);
+        cluster
     }
 }
 

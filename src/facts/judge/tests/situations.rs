@@ -97,6 +97,15 @@ fn all_who_lead_are_named() {
     ];
     holds(&two, 2, Colour::Bad, "TWO LEADERS: b in epoch 2 and c in epoch 1");
     assert_eq!(judge(&two).leader, Some(("b".to_owned(), 2)));
+    let blind = [none_of(node("b", Some(("b", 2)), "a", &[])), {
+        let leads = |own: &mut Status| {
+            (own.state, own.leader) = ("leading".to_owned(), status("c", Some(("c", 1))).leader);
+            own.epoch = 1;
+        };
+        none_of(of(cut_off("c"), leads))
+    }];
+    let words = "TWO LEADERS: b in epoch 2 and c in epoch 1; c hears nobody: c is probably cut off";
+    holds(&blind, 2, Colour::Bad, words);
     let three = ["a", "c", "b"].map(|name| none_of(node(name, Some((name, 1)), "", &[])));
     let words = "THREE LEADERS: a in epoch 1, b in epoch 1 and c in epoch 1";
     holds(&three, 2, Colour::Bad, words);
@@ -208,6 +217,9 @@ fn who_hears_nobody_says_so_first_and_denies_no_leader() {
     let words = "CUT OFF: b hears nobody: b is probably cut off; the others may have a leader; b knows no leader since 7 s";
     holds(&alone, 2, Colour::Bad, words);
     assert_eq!(judge(&[cut_off("b")]).verdict, Verdict::CutOff);
+    // It cannot ask the others either.
+    let kinds: Vec<String> = judge(&alone).boxes().into_iter().map(|it| it.kind).collect();
+    assert_eq!((kinds, judge(&alone).besides()), (vec!["cut_off".to_owned()], vec![]));
     let leads = none_of(of(cut_off("b"), |own| {
         own.state = "leading".to_owned();
         own.leader = status("b", Some(("b", 3))).leader;
@@ -229,6 +241,24 @@ fn the_others_and_who_is_cut_off_are_one_cluster() {
     assert_eq!(judgement.problems.len(), 1, "{:?}", judgement.problems);
     assert_eq!(judgement.besides(), [""; 0]);
     assert_eq!(judgement.boxes()[0].remedy(), Some("mend the network of this node"));
+}
+
+/// One cause, one box, told by the others: they are many, and it is one.
+#[test]
+fn whom_the_leader_refuses_misses_nobody() {
+    let apart = |about: &str, words: &str| problem(ProblemKind::Rejected, about, words);
+    let margin = problem(ProblemKind::QuorumMargin, "", "2 of 3 voters left");
+    let told = [apart("a", "a is refused: its state was lost"), down("a"), margin.clone()];
+    let others = ["b", "c"].map(|name| node(name, C, "bc", &told));
+    let own = [apart("b", "b rejects this node"), down("b"), down("c"), margin];
+    let [b, c] = others;
+    let all = [node("a", C, "", &own), b, c];
+    let words = "DEGRADED: c leads in epoch 7; 2 of 3 voters left";
+    holds(&all, 1, Colour::Fair, words);
+    let boxes: Vec<String> = judge(&all).boxes().iter().map(ToString::to_string).collect();
+    assert_eq!(boxes, ["b, c: rejected: a is refused: its state was lost"]);
+    // Without a leader nobody knows who is the one.
+    assert!(judge(&[node("a", None, "", &own), node("b", None, "", &told)]).boxes().len() > 1);
 }
 
 #[test]

@@ -4,10 +4,10 @@
 
 use std::time::Duration;
 
-use crate::node::status::Status;
-use crate::trace::length;
+use electd_record::trace::length;
 
-use super::ask::Asked;
+use super::asked::{Asked, answers};
+use super::status::Status;
 
 /// From which difference on clocks are named.
 const MOST_MS: i128 = 1000;
@@ -32,9 +32,9 @@ impl Ahead {
 }
 
 /// The nodes whose clocks differ by more than a second from that of the node in the middle, if any do.
+#[must_use]
 pub fn apart(asked: &[Asked]) -> Option<String> {
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let mut known: Vec<(&str, Ahead)> = answers
+    let mut known: Vec<(&str, Ahead)> = answers(asked)
         .filter_map(|status| Some((status.node.name.as_str(), Ahead::of(status)?)))
         .collect();
     known.sort_by_key(|(_, ahead)| ahead.least + ahead.most);
@@ -55,23 +55,27 @@ pub fn apart(asked: &[Asked]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::asked::Silence;
+    use super::super::samples::status;
     use super::*;
-    use crate::cli::ask::tests::{following, silent};
 
     /// A node whose clock shows this when it is asked at 1,000,000 ms and the answer takes this long.
-    fn node(name: &str, clock: u64, takes: u64) -> Asked {
-        let mut asked = following(name, None);
-        let status = asked.answer.as_mut().unwrap();
-        (status.clock_ms, status.asked_ms) = (Some(clock), Some((1_000_000, 1_000_000 + takes)));
-        asked
+    fn node(name: &str, clock: u64, takes: u64) -> Status {
+        let asked_ms = Some((1_000_000, 1_000_000 + takes));
+        Status { clock_ms: Some(clock), asked_ms, ..status(name, None) }
+    }
+
+    fn apart(statuses: &[Status]) -> Option<String> {
+        let asked = |own| Asked { name: "", answer: Ok::<_, Silence>(own) };
+        super::apart(&statuses.iter().map(asked).collect::<Vec<_>>())
     }
 
     #[test]
     fn nodes_whose_clocks_differ_by_more_than_a_second_are_named() {
         let of = |clocks: &[(&str, u64, u64)]| {
-            let asked: Vec<Asked> =
+            let all: Vec<Status> =
                 clocks.iter().map(|(name, clock, takes)| node(name, *clock, *takes)).collect();
-            apart(&asked).map(|words| words.split(": set").next().unwrap_or_default().to_owned())
+            apart(&all).map(|words| words.split(": set").next().unwrap_or_default().to_owned())
         };
         let same = [("a", 1_000_002, 4), ("b", 1_000_900, 4), ("c", 999_200, 4)];
         assert_eq!(of(&same), None);
@@ -96,7 +100,6 @@ mod tests {
     #[test]
     fn a_node_that_does_not_say_what_its_clock_shows_is_left_out() {
         assert_eq!(apart(&[]), None);
-        let asked = [node("a", 1_000_000, 0), following("b", None), silent("c")];
-        assert_eq!(apart(&asked), None);
+        assert_eq!(apart(&[node("a", 1_000_000, 0), status("b", None)]), None);
     }
 }
