@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use electd_facts::entry::Entry;
 use serde::Serialize;
 
 use crate::node::moment;
@@ -63,6 +64,9 @@ pub struct Line {
     pub(super) leaderless: Option<LeaderlessStatus>,
     /// For how long nobody had led, if that is over by this.
     pub(super) leaderless_ms: Option<u64>,
+    /// The leadership that begins by this, as the node saw it.
+    #[serde(skip)]
+    pub(super) leadership: Option<Entry>,
     pub(super) reason: String,
 }
 
@@ -156,6 +160,11 @@ impl Line {
         self.leader.is_some() && self.leader == self.node
     }
 
+    /// Whether a leadership begins by it, as its node or all nodes together know.
+    pub fn begins_leadership(&self) -> bool {
+        self.leadership.is_some() || self.kind == Kind::LeaderKnown
+    }
+
     /// What its node knows of a leader: nothing if it does not answer.
     pub fn knows(&self) -> Option<(&str, Knows)> {
         let node = self.node.as_deref()?;
@@ -207,6 +216,7 @@ impl Line {
             member: None,
             leaderless: None,
             leaderless_ms: None,
+            leadership: None,
             reason: String::new(),
         }
     }

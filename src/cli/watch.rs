@@ -24,6 +24,7 @@ use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
+use super::gaps::Gaps;
 use super::nobody::Nobody;
 use super::print;
 use super::screen;
@@ -90,10 +91,9 @@ impl Watch {
         });
         let (output, leaders) = (self.output.output, self.leaders);
         let (trackers, client, held) = (Vec::new(), targets.client(None), Vec::new());
-        let nobody = Nobody::default();
-        let watched =
-            Watched { targets, trackers, client, sender, from, output, leaders, held, nobody };
-        watched.show(&answers, &ends)
+        let (nobody, gaps) = (Nobody::default(), Gaps::default());
+        Watched { targets, trackers, client, sender, from, output, leaders, held, nobody, gaps }
+            .show(&answers, &ends)
     }
 }
 
@@ -114,6 +114,7 @@ struct Watched {
     /// Lines that wait for earlier ones of other nodes.
     held: Vec<Line>,
     nobody: Nobody,
+    gaps: Gaps,
 }
 
 impl Watched {
@@ -190,12 +191,14 @@ impl Watched {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(Line::at_ms);
         let is_complete = self.trackers.iter().all(Tracker::is_known);
+        held.iter().for_each(|line| self.gaps.note(line));
         let mut lines = Vec::new();
         for line in held {
             let follows = self.nobody.observe(&line, is_complete);
             // A watch of one node has a line for its change already.
             let follows = follows.filter(|_| self.leaders || !self.targets.one);
-            lines.extend([line].into_iter().chain(follows));
+            let settled = [line].into_iter().chain(follows).map(|line| self.gaps.settle(line));
+            lines.extend(settled);
         }
         lines.retain(|line| !self.leaders || line.is_about_leadership());
         lines
@@ -333,6 +336,7 @@ mod tests {
             leaders,
             held: Vec::new(),
             nobody: Nobody::default(),
+            gaps: Gaps::default(),
         }
     }
 

@@ -12,6 +12,7 @@ use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
 use super::hindrance::Hindrance;
+use super::led::Led;
 use super::orders;
 use super::problem::ProblemKind;
 use super::status::Status;
@@ -103,6 +104,8 @@ pub struct Judgement {
     pub orders: Vec<String>,
     /// The leader's name and epoch: of several the one of the greatest epoch, and then of the greatest id.
     pub leader: Option<(String, u64)>,
+    /// That leadership, as the nodes that know it tell it together.
+    pub leadership: Option<Led>,
     /// The nodes that lead, each with its epoch, the newest first. Two or more lead at the same time.
     pub leaders: Vec<(String, u64)>,
     /// The nodes that answer and hear nobody.
@@ -156,6 +159,9 @@ pub fn judge(asked: &[Asked]) -> Judgement {
             .as_ref()
             .filter(|_| !is_led && !is_blind)
             .and_then(|it| margin::stuck(asked, it)),
+        leadership: leader
+            .as_ref()
+            .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
         leader,
         leaders,
         cut_off,

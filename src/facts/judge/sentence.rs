@@ -145,6 +145,7 @@ impl Judgement {
         let colour: &str = self.verdict.colour().into();
         object["colour"] = colour.into();
         object["code"] = self.verdict.code().into();
+        object["leadership"] = json!(self.leadership);
         object["banner"] = self.banner().into();
         object["boxes"] = self.boxes().iter().map(remedied).collect();
         object["badges"] = Value::Object(badges.collect());

@@ -2,7 +2,10 @@
 
 mod situations;
 
-use super::super::samples::{problem, status};
+use serde_json::json;
+
+use super::super::entry::Entry;
+use super::super::samples::{entry, problem, status};
 use super::super::status::{LeaderlessStatus, Problem};
 use super::*;
 
@@ -46,6 +49,23 @@ fn the_worst_decides() {
     let mut unserved = silent("b");
     unserved.answer = Err(Silence::NotServed);
     assert_eq!(judged(&[well(), unserved]), Verdict::Well);
+}
+
+/// As `electd status` shows it: not as the node that serves the page saw it alone.
+#[test]
+fn a_page_gets_the_present_leadership_as_all_who_saw_it_know_it() {
+    let told = |name: &str, cause: &str, leaderless_ms| {
+        let mut asked = following(name, Some(("b", 2)));
+        let led = Entry { leaderless_ms, ..entry("b", 2, 2300, None, cause) };
+        asked.answer.as_mut().unwrap().last_leadership = Some(led);
+        asked
+    };
+    let asked = [told("a", "announced", 0), told("d", "leader_dead", 10), told("e", "start", 9)];
+    let page = judge(&asked).page();
+    let shown = &page["leadership"];
+    assert_eq!((&shown["leaderless_ms"], &shown["before"]), (&json!(10), &json!("c")));
+    assert_eq!(judge(&asked[..1]).page()["leadership"]["leaderless_ms"], json!(null));
+    assert_eq!(judge(&[silent("a")]).page()["leadership"], json!(null));
 }
 
 #[test]
