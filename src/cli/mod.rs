@@ -14,7 +14,6 @@ mod ask;
 mod asker;
 mod certificates;
 mod check;
-mod clocks;
 mod completion;
 mod crowded;
 mod demo;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use electd_facts::clocks;
+use electd_facts::judge::Judgement;
 use electd_facts::led::Led;
 use electd_facts::words::some_of;
 
@@ -11,7 +13,6 @@ use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, judged, newest_leader};
-use super::clocks::apart;
 use super::print;
 use super::transition::now;
 use crate::trace::length;
@@ -32,7 +33,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     }
     let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let _ = write!(text, "\n{table}");
-    let last = [since(asked), versions(asked), apart(asked)];
+    let last = [since(asked), versions(asked), clocks(&judgement)];
     let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));
@@ -47,6 +48,11 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
         }
     }
     text
+}
+
+/// The nodes whose clocks differ, if there are any, with what to do.
+fn clocks(judgement: &Judgement) -> Option<String> {
+    clocks::words(&judgement.apart).map(|words| format!("{words}: {}", clocks::REMEDY))
 }
 
 /// The versions of the nodes, if they differ.

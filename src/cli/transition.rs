@@ -2,6 +2,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use electd_facts::clocks::{self, Apart};
 use electd_facts::entry::Entry;
 use serde::Serialize;
 
@@ -38,6 +39,8 @@ pub enum Kind {
     Takeover,
     /// No node that answers knows a leader.
     NobodyLeads,
+    /// The clocks of nodes differ.
+    ClocksDiffer,
     /// A node knows a leader again, which itself has told nothing yet.
     LeaderKnown,
 }
@@ -114,6 +117,7 @@ impl Line {
             (Kind::Takeover, ..) => "takeover to come".to_owned(),
             (Kind::NobodyLeads, ..) => "nobody leads".to_owned(),
             (Kind::LeaderKnown, ..) => "leader known".to_owned(),
+            (Kind::ClocksDiffer, ..) => "clocks differ".to_owned(),
             (_, Some(from), Some(to)) => format!("{from} -> {to}"),
             (_, None, Some(to)) => to.clone(),
             _ => "silent".to_owned(),
@@ -199,6 +203,12 @@ impl Line {
             reason: format!("{by} says so"),
             ..Line::of_all(Kind::LeaderKnown, at_ms)
         }
+    }
+
+    /// That the clocks of these nodes differ, if there are any.
+    pub fn clocks_differ(apart: &[Apart]) -> Option<Line> {
+        let reason = format!("{}: {}", clocks::words(apart)?, clocks::REMEDY);
+        Some(Line { reason, ..Line::of_all(Kind::ClocksDiffer, now()) })
     }
 
     /// A line of this kind that says nothing yet.

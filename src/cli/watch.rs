@@ -8,12 +8,14 @@
 //!
 //! Main does not wait for the others: one may be waiting for a frozen node.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver, Sender};
+use electd_facts::clocks::{Clock, apart};
 use jiff::SignedDuration;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -42,7 +44,8 @@ const QUEUE: usize = 64;
 /// Show each change as it happens, one line each, with its reason.
 ///
 /// The first lines show each node's present state. There are also lines when a node stops or starts to answer, when
-/// members and problems come and go, when a takeover is to come, and when no node that answers knows a leader. A node that
+/// members and problems come and go, when a takeover is to come, when no node that answers knows a leader, and when clocks
+/// differ by more than a second. A node that
 /// restarts is listened to again, and no event is lost that it keeps. Ends with Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -89,11 +92,21 @@ impl Watch {
         let from = self.since.map(|since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
-        let (output, leaders) = (self.output.output, self.leaders);
-        let (trackers, client, held) = (Vec::new(), targets.client(None), Vec::new());
-        let (nobody, gaps) = (Nobody::default(), Gaps::default());
-        Watched { targets, trackers, client, sender, from, output, leaders, held, nobody, gaps }
-            .show(&answers, &ends)
+        let watched = Watched {
+            trackers: Vec::new(),
+            client: targets.client(None),
+            targets,
+            sender,
+            from,
+            output: self.output.output,
+            leaders: self.leaders,
+            held: Vec::new(),
+            nobody: Nobody::default(),
+            gaps: Gaps::default(),
+            clocks: BTreeMap::new(),
+            apart: Vec::new(),
+        };
+        watched.show(&answers, &ends)
     }
 }
 
@@ -115,6 +128,9 @@ struct Watched {
     held: Vec<Line>,
     nobody: Nobody,
     gaps: Gaps,
+    /// What is known of the clocks, by the places of their nodes, and the nodes whose clock differed at the last look.
+    clocks: BTreeMap<usize, Clock>,
+    apart: Vec<String>,
 }
 
 impl Watched {
@@ -141,7 +157,8 @@ impl Watched {
                         return Err(CliError::new(Exit::Config, sentence));
                     }
                     self.watch_added(&news);
-                    let lines = self.trackers[place].observe(&news);
+                    let mut lines = self.trackers[place].observe(&news);
+                    lines.extend(self.look_at_clock(place, &news));
                     self.held.extend(lines);
                 }
             }
@@ -170,6 +187,17 @@ impl Watched {
             let added: Vec<Target> = self.targets.added(status).collect();
             self.targets.nodes.extend(added);
         }
+    }
+
+    /// A line if the clock of this node differs from those of the others and no line says so yet.
+    fn look_at_clock(&mut self, place: usize, news: &News) -> Option<Line> {
+        let News::Status(status) = news else { return None };
+        self.clocks.insert(place, Clock::of(status)?);
+        let apart = apart(self.clocks.values().cloned());
+        let nodes: Vec<String> = apart.iter().map(|it| it.node.clone()).collect();
+        let is_news = nodes.iter().any(|node| !self.apart.contains(node));
+        self.apart = nodes;
+        is_news.then(|| Line::clocks_differ(&apart)).flatten()
     }
 
     /// Prints the lines that were held back.
@@ -337,7 +365,28 @@ mod tests {
             held: Vec::new(),
             nobody: Nobody::default(),
             gaps: Gaps::default(),
+            clocks: BTreeMap::new(),
+            apart: Vec::new(),
         }
+    }
+
+    #[test]
+    fn nodes_whose_clocks_differ_are_named_once_until_they_agree_again() {
+        let mut watched = watched(false, false, true);
+        let mut look = |place, name: &str, clock_ms| {
+            let mut status = status(name, None);
+            (status.clock_ms, status.asked_ms) = (Some(clock_ms), Some((10_000, 10_004)));
+            let line = watched.look_at_clock(place, &News::Status(Box::new(status)));
+            line.map(|line| (line.kind, line.reason))
+        };
+        assert_eq!(look(0, "a", 10_002), None);
+        let (kind, reason) = look(1, "b", 25_206).unwrap();
+        let words = "clocks differ: the clock of b is at least 15.2 s ahead of that of a: set them by NTP or PTP";
+        assert_eq!(kind, Kind::ClocksDiffer);
+        assert!(reason.starts_with(words), "{reason}");
+        assert_eq!(look(1, "b", 25_210), None, "it was named");
+        assert_eq!(look(1, "b", 10_003), None, "it agrees");
+        assert!(look(1, "b", 25_206).is_some());
     }
 
     #[test]

@@ -11,6 +11,7 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
+use super::clocks::{Apart, Clock, apart};
 use super::hindrance::Hindrance;
 use super::led::Led;
 use super::orders;
@@ -106,6 +107,8 @@ pub struct Judgement {
     pub leader: Option<(String, u64)>,
     /// That leadership, as the nodes that know it tell it together.
     pub leadership: Option<Led>,
+    /// The nodes whose clocks differ from those of the others. That changes no verdict: elections measure lengths of time.
+    pub apart: Vec<Apart>,
     /// The nodes that lead, each with its epoch, the newest first. Two or more lead at the same time.
     pub leaders: Vec<(String, u64)>,
     /// The nodes that answer and hear nobody.
@@ -162,6 +165,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         leadership: leader
             .as_ref()
             .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
+        apart: apart(answers(asked).filter_map(Clock::of)),
         leader,
         leaders,
         cut_off,

@@ -6,6 +6,7 @@
 
 pub mod asked;
 pub mod changed;
+pub mod clocks;
 pub mod entry;
 pub mod hindrance;
 pub mod judge;

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::clocks;
 use super::super::hindrance::Hindrance;
 use super::super::status::Status;
 use super::super::words::{and, failures, some_of};
@@ -147,7 +148,11 @@ impl Judgement {
         object["code"] = self.verdict.code().into();
         object["leadership"] = json!(self.leadership);
         object["banner"] = self.banner().into();
-        object["boxes"] = self.boxes().iter().map(remedied).collect();
+        let clocks = clocks::words(&self.apart).map(|text| {
+            let (none, remedy) = ([""; 0], clocks::REMEDY);
+            json!({ "nodes": none, "kind": "clocks", "text": text, "since": "", "remedy": remedy })
+        });
+        object["boxes"] = self.boxes().iter().map(remedied).chain(clocks).collect();
         object["badges"] = Value::Object(badges.collect());
         object
     }

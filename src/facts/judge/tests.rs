@@ -51,6 +51,26 @@ fn the_worst_decides() {
     assert_eq!(judged(&[well(), unserved]), Verdict::Well);
 }
 
+/// Elections do not depend on that.
+#[test]
+fn clocks_that_differ_are_a_box_with_a_remedy_and_change_no_verdict() {
+    let told = |name: &str, clock_ms| {
+        let mut asked = following(name, Some(("c", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        (status.clock_ms, status.asked_ms) = (Some(clock_ms), Some((1_000_000, 1_000_004)));
+        asked
+    };
+    let judged = judge(&[told("a", 1_000_002), told("b", 1_000_003), told("c", 1_031_000)]);
+    assert_eq!(judged.verdict, Verdict::Well);
+    let text = "clocks differ: the clock of c is at least 31 s ahead of that of b";
+    let found = json!({
+        "nodes": [], "kind": "clocks", "text": text, "since": "", "remedy": super::super::clocks::REMEDY,
+    });
+    assert_eq!(judged.page()["boxes"], json!([found]));
+    let agree = judge(&[told("a", 1_000_002), told("b", 1_000_003)]);
+    assert_eq!(agree.page()["boxes"], json!([]));
+}
+
 /// As `electd status` shows it: not as the node that serves the page saw it alone.
 #[test]
 fn a_page_gets_the_present_leadership_as_all_who_saw_it_know_it() {
