@@ -22,7 +22,7 @@ use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{Entry, Keeper, Leaderships, load};
 use super::members::others;
-use super::problems::{Found, Problems, Sight};
+use super::problems::{Found, Problems, Sight, disk};
 use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
@@ -146,7 +146,10 @@ impl Watcher {
         let sight = self.sight();
         let status = self.published.status();
         let (began, over) = self.problems.look(&status, &sight);
-        self.published.show(|watched| watched.problems = self.problems.list());
+        self.published.show(|watched| {
+            watched.problems = self.problems.list();
+            watched.disk = sight.storage.as_ref().map(disk);
+        });
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
         events.extend(takeover(&mut self.takeover, &status));
