@@ -14,6 +14,7 @@ mod ask;
 mod asker;
 mod certificates;
 mod check;
+mod clocks;
 mod completion;
 mod crowded;
 mod demo;

@@ -8,14 +8,12 @@
 //!
 //! Main does not wait for the others: one may be waiting for a frozen node.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver, Sender};
-use electd_facts::clocks::{Clock, apart};
 use jiff::SignedDuration;
 use rustix::event::{PollFd, PollFlags, poll};
 
@@ -24,6 +22,7 @@ use crate::node::events::EventKind;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Targets};
+use super::clocks::Clocks;
 use super::error::CliError;
 use super::exit::Exit;
 use super::gaps::Gaps;
@@ -103,8 +102,7 @@ impl Watch {
             held: Vec::new(),
             nobody: Nobody::default(),
             gaps: Gaps::default(),
-            clocks: BTreeMap::new(),
-            apart: Vec::new(),
+            clocks: Clocks::default(),
         };
         watched.show(&answers, &ends)
     }
@@ -128,9 +126,7 @@ struct Watched {
     held: Vec<Line>,
     nobody: Nobody,
     gaps: Gaps,
-    /// What is known of the clocks, by the places of their nodes, and the nodes whose clock differed at the last look.
-    clocks: BTreeMap<usize, Clock>,
-    apart: Vec<String>,
+    clocks: Clocks,
 }
 
 impl Watched {
@@ -158,7 +154,7 @@ impl Watched {
                     }
                     self.watch_added(&news);
                     let mut lines = self.trackers[place].observe(&news);
-                    lines.extend(self.look_at_clock(place, &news));
+                    lines.extend(self.clocks.look(place, &news));
                     self.held.extend(lines);
                 }
             }
@@ -187,17 +183,6 @@ impl Watched {
             let added: Vec<Target> = self.targets.added(status).collect();
             self.targets.nodes.extend(added);
         }
-    }
-
-    /// A line if the clock of this node differs from those of the others and no line says so yet.
-    fn look_at_clock(&mut self, place: usize, news: &News) -> Option<Line> {
-        let News::Status(status) = news else { return None };
-        self.clocks.insert(place, Clock::of(status)?);
-        let apart = apart(self.clocks.values().cloned());
-        let nodes: Vec<String> = apart.iter().map(|it| it.node.clone()).collect();
-        let is_news = nodes.iter().any(|node| !self.apart.contains(node));
-        self.apart = nodes;
-        is_news.then(|| Line::clocks_differ(&apart)).flatten()
     }
 
     /// Prints the lines that were held back.
@@ -365,28 +350,8 @@ mod tests {
             held: Vec::new(),
             nobody: Nobody::default(),
             gaps: Gaps::default(),
-            clocks: BTreeMap::new(),
-            apart: Vec::new(),
+            clocks: Clocks::default(),
         }
-    }
-
-    #[test]
-    fn nodes_whose_clocks_differ_are_named_once_until_they_agree_again() {
-        let mut watched = watched(false, false, true);
-        let mut look = |place, name: &str, clock_ms| {
-            let mut status = status(name, None);
-            (status.clock_ms, status.asked_ms) = (Some(clock_ms), Some((10_000, 10_004)));
-            let line = watched.look_at_clock(place, &News::Status(Box::new(status)));
-            line.map(|line| (line.kind, line.reason))
-        };
-        assert_eq!(look(0, "a", 10_002), None);
-        let (kind, reason) = look(1, "b", 25_206).unwrap();
-        let words = "clocks differ: the clock of b is at least 15.2 s ahead of that of a: set them by NTP or PTP";
-        assert_eq!(kind, Kind::ClocksDiffer);
-        assert!(reason.starts_with(words), "{reason}");
-        assert_eq!(look(1, "b", 25_210), None, "it was named");
-        assert_eq!(look(1, "b", 10_003), None, "it agrees");
-        assert!(look(1, "b", 25_206).is_some());
     }
 
     #[test]

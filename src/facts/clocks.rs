@@ -17,23 +17,23 @@ pub const REMEDY: &str =
 
 /// How far the clock of a node is ahead of that of the process that asked: at least and at most so many milliseconds.
 #[derive(Clone, Debug)]
-pub struct Clock {
+pub struct NodeClock {
     node: String,
     least: i128,
     most: i128,
 }
 
-impl Clock {
+impl NodeClock {
     /// Of the node of this status; none if it does not say what its clock shows.
     #[must_use]
-    pub fn of(status: &Status) -> Option<Clock> {
+    pub fn of(status: &Status) -> Option<NodeClock> {
         let (clock, (asked, answered)) = (i128::from(status.clock_ms?), status.asked_ms?);
         let (least, most) = (clock - i128::from(answered), clock - i128::from(asked));
-        Some(Clock { node: status.node.name.clone(), least, most })
+        Some(NodeClock { node: status.node.name.clone(), least, most })
     }
 
     /// By how much this is certainly more than the other; below zero if it may be less.
-    fn beyond(&self, other: &Clock) -> i128 {
+    fn beyond(&self, other: &NodeClock) -> i128 {
         self.least - other.most
     }
 }
@@ -53,11 +53,11 @@ pub struct Apart {
 
 /// The nodes whose clocks differ by more than a second from that of the node in the middle.
 #[must_use]
-pub fn apart(clocks: impl IntoIterator<Item = Clock>) -> Vec<Apart> {
-    let mut known: Vec<Clock> = clocks.into_iter().collect();
+pub fn apart(clocks: impl IntoIterator<Item = NodeClock>) -> Vec<Apart> {
+    let mut known: Vec<NodeClock> = clocks.into_iter().collect();
     known.sort_by_key(|clock| clock.least + clock.most);
     let Some(middle) = known.get(known.len().saturating_sub(1) / 2) else { return Vec::new() };
-    let differs = |clock: &Clock| {
+    let differs = |clock: &NodeClock| {
         let (ahead, behind) = (clock.beyond(middle), middle.beyond(clock));
         let by_ms = ahead.max(behind);
         (by_ms > MOST_MS).then(|| Apart {
@@ -88,13 +88,13 @@ pub fn words(apart: &[Apart]) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::samples::status;
     use super::*;
-    use crate::samples::status;
 
     /// A node whose clock shows this when it is asked at 1,000,000 ms and the answer takes this long.
-    fn node(name: &str, clock: u64, takes: u64) -> Option<Clock> {
+    fn node(name: &str, clock: u64, takes: u64) -> Option<NodeClock> {
         let asked_ms = Some((1_000_000, 1_000_000 + takes));
-        Clock::of(&Status { clock_ms: Some(clock), asked_ms, ..status(name, None) })
+        NodeClock::of(&Status { clock_ms: Some(clock), asked_ms, ..status(name, None) })
     }
 
     #[test]
@@ -129,6 +129,6 @@ mod tests {
     #[test]
     fn a_node_that_does_not_say_what_its_clock_shows_is_left_out() {
         assert_eq!(apart([]), []);
-        assert!(Clock::of(&status("b", None)).is_none());
+        assert!(NodeClock::of(&status("b", None)).is_none());
     }
 }

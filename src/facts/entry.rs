@@ -5,9 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use super::tells::Tells;
 
-/// The cause of the first leadership since the start of a node, which did not see how the one before ended.
-pub const START: &str = "start";
-
 /// The answer of `GET /history`.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct History {

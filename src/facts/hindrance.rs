@@ -217,18 +217,6 @@ mod tests {
         let full = "/d has room for 0 bytes, and the state takes up to 262144: free some";
         for (found, name, words, remedy) in [
             (
-                Hindrance::Disk(DiskTrouble::Full),
-                "disk",
-                "c cannot write its votes (its disk is full)",
-                "free space on c",
-            ),
-            (
-                Hindrance::Disk(DiskTrouble::ReadOnly),
-                "disk",
-                "c cannot write its votes (its disk is read-only)",
-                "mend the disk of c",
-            ),
-            (
                 Hindrance::DiskInWords(full.into()),
                 "disk",
                 "c cannot write its votes (/d has room for 0 bytes, and the state takes up to 262144)",
@@ -303,6 +291,15 @@ mod tests {
         own.problems =
             vec![super::super::samples::problem(ProblemKind::Storage, "", "/d is full: free some")];
         assert_eq!(silencing(&own), [Hindrance::DiskInWords("/d is full: free some".into())]);
+        for (trouble, words, remedy) in [
+            (DiskTrouble::Full, "its disk is full", "free space on c"),
+            (DiskTrouble::ReadOnly, "its disk is read-only", "mend the disk of c"),
+            (DiskTrouble::Failing, "its disk fails", "mend the disk of c"),
+        ] {
+            let found = Hindrance::Disk(trouble);
+            assert_eq!(found.words("c"), format!("c cannot write its votes ({words})"));
+            assert_eq!((found.name(), &*found.remedy("c")), ("disk", remedy));
+        }
         own.disk = Some(DiskTrouble::Stuck);
         assert_eq!(silencing(&own), [Hindrance::Disk(DiskTrouble::Stuck)]);
         let mut told = serde_json::json!(own);

@@ -11,7 +11,7 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
-use super::clocks::{Apart, Clock, apart};
+use super::clocks::{Apart, NodeClock, apart};
 use super::hindrance::Hindrance;
 use super::led::Led;
 use super::orders;
@@ -165,7 +165,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         leadership: leader
             .as_ref()
             .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
-        apart: apart(answers(asked).filter_map(Clock::of)),
+        apart: apart(answers(asked).filter_map(NodeClock::of)),
         leader,
         leaders,
         cut_off,

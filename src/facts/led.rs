@@ -6,9 +6,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::entry::{Entry, History, START};
+use super::entry::{Entry, History};
 use super::status::Status;
-use super::tells::Tells;
+use super::tells::{START, Tells};
 
 /// A leadership, as all nodes together know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

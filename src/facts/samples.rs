@@ -3,6 +3,7 @@
 use super::entry::{Entry, History};
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, NodeRef, Problem, RankStatus, Status};
+use super::tells::START;
 
 /// A follower of this leader in this epoch; without a leader, electing.
 #[must_use]
@@ -68,8 +69,8 @@ pub fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cau
         since_ms,
         until_ms,
         lasts: until_ms.is_none(),
-        before: (cause != "start").then(|| "c".to_owned()),
-        before_epoch: (cause != "start").then_some(1),
+        before: (cause != START).then(|| "c".to_owned()),
+        before_epoch: (cause != START).then_some(1),
         cause: cause.to_owned(),
         reason: format!("{cause} by {since_ms}"),
         leaderless_ms: since_ms % 100,

@@ -2,7 +2,8 @@
 
 use electd_election::core::Cause;
 
-use super::entry::START;
+/// The cause of the first leadership since the start of a node, which did not see how the one before ended.
+pub const START: &str = "start";
 
 /// How well a change of this cause tells why a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

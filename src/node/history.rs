@@ -15,8 +15,8 @@ mod file;
 
 use std::sync::Arc;
 
-pub use electd_facts::entry::{Entry, History, START};
-pub use electd_facts::tells::Tells;
+pub use electd_facts::entry::{Entry, History};
+pub use electd_facts::tells::{START, Tells};
 
 use super::leaderless::Leaderless;
 use super::status::ChangeStatus;

@@ -1,7 +1,7 @@
 //! What several nodes tell of the same leaderships.
 
+use super::super::samples::{entry, history};
 use super::*;
-use crate::samples::{entry, history};
 
 fn spans(merged: &[Led]) -> Vec<(&str, u64, Option<u64>)> {
     merged.iter().map(|led| (led.leader.as_str(), led.since_ms, led.until_ms)).collect()
