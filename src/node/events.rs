@@ -254,7 +254,6 @@ impl EventLog {
     }
 
     /// A reader that comes by a connection did not take its events in time, and was cut off.
-    #[cfg(feature = "http")]
     pub(crate) fn count_cut(&self) {
         self.cut.fetch_add(1, Ordering::Relaxed);
     }
