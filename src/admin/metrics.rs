@@ -77,6 +77,9 @@ fn state(registry: &mut Registry, status: &Status) {
     gauge("electd_epoch", "The epoch that this node knows", status.epoch);
     let help = "How many more members may fail before nobody can lead";
     gauge("electd_failures_tolerated", help, status.failures_tolerated);
+    let (help, most) =
+        ("How many it would be if all members were well", status.failures_tolerated_at_most);
+    gauge("electd_failures_tolerated_at_most", help, most);
     if let Some(left) = status.lease_remaining_ms {
         let help = "For how long this leader may lead without another word from a majority";
         let left = ConstGauge::new(left as f64 / 1000.0);

@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use crate::node::handle::Handle;
 use crate::node::status::{MemberStatus, Status};
+use crate::node::wall_clock_ms;
 use crate::tls::Security;
 
 use super::client::ClientError;
@@ -53,8 +54,7 @@ fn find<H: Handle>(node: &H, security: &Security) -> Value {
         rivals(&answers).into_iter().filter_map(|at| Some(&*told.get(at)?.0)).collect();
     let again = own.members.iter().filter(|member| rivals.contains(&member.name.as_str()));
     let again = ask(again.collect());
-    let mut own = node.status();
-    own.asked_ms = own.clock_ms.map(|now| (now, now));
+    let own = own_status(node);
     told.retain(|(name, _)| !again.iter().any(|(known, _)| known == name));
     told.extend(again);
     told.push((own.node.name.clone(), Ok(own)));
@@ -63,6 +63,13 @@ fn find<H: Handle>(node: &H, security: &Security) -> Value {
         .iter()
         .map(|(name, answer)| Asked { name, answer: answer.as_ref().map_err(Clone::clone) });
     judge(&asked.collect::<Vec<_>>()).page()
+}
+
+/// The status of this node, as if it had been asked: with when that was.
+fn own_status<H: Handle>(node: &H) -> Status {
+    let began = wall_clock_ms();
+    let status = node.status();
+    Status { asked_ms: Some((began, wall_clock_ms())), ..status }
 }
 
 /// What this member answers.

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
+use electd_facts::led::{Led, merge};
 use serde_json::json;
 
 use crate::node::moment;
@@ -10,7 +11,6 @@ use crate::node::moment;
 use super::args::{Output, OutputArgs};
 use super::ask::{Asked, NodeArgs};
 use super::error::CliError;
-use super::merged::{Led, merge};
 use super::print;
 use super::screen;
 use super::transition::now;
@@ -183,8 +183,8 @@ fn cells(led: &Led, now_ms: u64) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::cli::merged::tests::{entry, history};
     use crate::node::history::Entry;
+    use electd_facts::samples::{entry, history};
 
     #[test]
     fn nodes_that_saw_the_same_are_merged() {

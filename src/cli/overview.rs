@@ -4,14 +4,15 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
+use electd_facts::clocks;
+use electd_facts::judge::Judgement;
+use electd_facts::led::Led;
 use electd_facts::words::some_of;
 
-use crate::node::history::Entry;
 use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
 use super::ask::{Asked, judged, newest_leader};
-use super::merged::{Led, Seen};
 use super::print;
 use super::transition::now;
 use crate::trace::length;
@@ -32,7 +33,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     }
     let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
     let _ = write!(text, "\n{table}");
-    let last = [since(asked), versions(asked), judgement.clocks.clone()];
+    let last = [since(asked), versions(asked), clocks(&judgement)];
     let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));
@@ -47,6 +48,11 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
         }
     }
     text
+}
+
+/// The nodes whose clocks differ, if there are any, with what to do.
+fn clocks(judgement: &Judgement) -> Option<String> {
+    clocks::words(&judgement.apart).map(|words| format!("{words}: {}", clocks::REMEDY))
 }
 
 /// The versions of the nodes, if they differ.
@@ -130,21 +136,14 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
 pub fn since(asked: &[Asked]) -> Option<String> {
     let newest = newest_leader(asked)?;
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let known = answers.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
-    let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (newest.epoch, &newest.name));
-    let all: Vec<(&status::Status, &Entry)> = of_it.collect();
-    let seen: Vec<Seen<'_>> =
-        all.iter().map(|(status, led)| Seen::by(&status.node.name, led)).collect();
-    if seen.is_empty() {
-        return None;
-    }
-    let led = Led::of(&seen, None);
+    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let led = Led::known(answers(), &newest.name, newest.epoch)?;
     // By the clock of the node that says since when.
-    let clock = |(status, known): &(&status::Status, &Entry)| {
-        (known.since_ms == led.since_ms).then_some(status.clock_ms).flatten()
+    let clock = |status: &status::Status| {
+        let told = status.last_leadership.as_ref()?;
+        status.clock_ms.filter(|_| (told.epoch, told.since_ms) == (led.epoch, led.since_ms))
     };
-    let clock = all.iter().find_map(clock).unwrap_or_else(now);
+    let clock = answers().find_map(clock).unwrap_or_else(now);
     let lasts = length(Duration::from_millis(clock.saturating_sub(led.since_ms)));
     let begin = format!("since {} ({lasts})", moment(led.since_ms));
     Some(match (&led.before, led.leaderless_ms) {
@@ -153,7 +152,11 @@ pub fn since(asked: &[Asked]) -> Option<String> {
             led.reason,
             length(Duration::from_millis(gap))
         ),
-        _ => format!("{begin}; no node that answers saw the one before"),
+        (Some(before), None) => format!(
+            "{begin}; before it {before} led: {}; no node that answers saw for how long nobody led",
+            led.reason
+        ),
+        (None, _) => format!("{begin}; no node that answers saw the one before"),
     })
 }
 
@@ -161,6 +164,7 @@ pub fn since(asked: &[Asked]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
+    use crate::node::history::Entry;
     use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
 
     #[test]
@@ -270,6 +274,16 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
         let begin = moment(led["since_ms"].as_u64().unwrap());
         let words = "; no node that answers saw the one before";
         assert_eq!(since(&[asked]), Some(format!("since {begin} (0 ms){words}")));
+        let mut missed = following("a", Some(("b", 7)));
+        let told = Entry {
+            before: Some("c".to_owned()),
+            cause: "announced".to_owned(),
+            leaderless_ms: 0,
+            ..serde_json::from_value(led.clone()).unwrap()
+        };
+        missed.answer.as_mut().unwrap().last_leadership = Some(told);
+        let words = "; before it c led: so; no node that answers saw for how long nobody led";
+        assert_eq!(since(&[missed]), Some(format!("since {begin} (0 ms){words}")));
         let mut other = following("a", Some(("c", 7)));
         other.answer.as_mut().unwrap().last_leadership = Some(serde_json::from_value(led).unwrap());
         assert_eq!(since(&[other]), None, "of another leader in that epoch");

@@ -121,6 +121,7 @@ impl Tracker {
             member: event.member.clone(),
             leaderless: event.leaderless.clone(),
             leaderless_ms: event.leaderless_ms,
+            leadership: event.leadership.clone(),
             reason: event.reason.clone(),
         }
     }
@@ -130,6 +131,7 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::status;
+    use crate::node::history::Entry;
     use crate::node::status::{HaltingStatus, LeaderlessStatus, TakeoverStatus};
 
     fn answered(start: u64) -> News {
@@ -292,6 +294,7 @@ mod tests {
         (event.leader, event.halting) = (leader.clone(), text.clone());
         (event.member, event.leaderless, event.leaderless_ms) =
             (Some("node-3".to_owned()), Some(since.clone()), Some(12));
+        event.leadership = Some(Entry::of_a(7));
         let expected = Line {
             kind: Kind::MemberDown,
             at_ms: 1_700_000_000_123,
@@ -305,6 +308,7 @@ mod tests {
             member: Some("node-3".to_owned()),
             leaderless: Some(since),
             leaderless_ms: Some(12),
+            leadership: Some(Entry::of_a(7)),
             reason: "why".to_owned(),
         };
         assert_eq!(tracker.observe(&News::Event(event)), [expected]);

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use electd_facts::clocks::{self, Apart};
+use electd_facts::entry::Entry;
 use serde::Serialize;
 
 use crate::node::moment;
@@ -37,6 +39,8 @@ pub enum Kind {
     Takeover,
     /// No node that answers knows a leader.
     NobodyLeads,
+    /// The clocks of nodes differ.
+    ClocksDiffer,
     /// A node knows a leader again, which itself has told nothing yet.
     LeaderKnown,
 }
@@ -63,6 +67,9 @@ pub struct Line {
     pub(super) leaderless: Option<LeaderlessStatus>,
     /// For how long nobody had led, if that is over by this.
     pub(super) leaderless_ms: Option<u64>,
+    /// The leadership that begins by this, as the node saw it.
+    #[serde(skip)]
+    pub(super) leadership: Option<Entry>,
     pub(super) reason: String,
 }
 
@@ -110,6 +117,7 @@ impl Line {
             (Kind::Takeover, ..) => "takeover to come".to_owned(),
             (Kind::NobodyLeads, ..) => "nobody leads".to_owned(),
             (Kind::LeaderKnown, ..) => "leader known".to_owned(),
+            (Kind::ClocksDiffer, ..) => "clocks differ".to_owned(),
             (_, Some(from), Some(to)) => format!("{from} -> {to}"),
             (_, None, Some(to)) => to.clone(),
             _ => "silent".to_owned(),
@@ -156,6 +164,11 @@ impl Line {
         self.leader.is_some() && self.leader == self.node
     }
 
+    /// Whether a leadership begins by it, as its node or all nodes together know.
+    pub fn begins_leadership(&self) -> bool {
+        self.leadership.is_some() || self.kind == Kind::LeaderKnown
+    }
+
     /// What its node knows of a leader: nothing if it does not answer.
     pub fn knows(&self) -> Option<(&str, Knows)> {
         let node = self.node.as_deref()?;
@@ -192,6 +205,12 @@ impl Line {
         }
     }
 
+    /// That the clocks of these nodes differ, if there are any.
+    pub fn clocks_differ(apart: &[Apart]) -> Option<Line> {
+        let reason = format!("{}: {}", clocks::words(apart)?, clocks::REMEDY);
+        Some(Line { reason, ..Line::of_all(Kind::ClocksDiffer, now()) })
+    }
+
     /// A line of this kind that says nothing yet.
     pub fn of_all(kind: Kind, at_ms: u64) -> Line {
         Line {
@@ -207,6 +226,7 @@ impl Line {
             member: None,
             leaderless: None,
             leaderless_ms: None,
+            leadership: None,
             reason: String::new(),
         }
     }

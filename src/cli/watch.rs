@@ -22,8 +22,10 @@ use crate::node::events::EventKind;
 
 use super::args::{Output, OutputArgs};
 use super::ask::{NodeArgs, Targets};
+use super::clocks::Clocks;
 use super::error::CliError;
 use super::exit::Exit;
+use super::gaps::Gaps;
 use super::nobody::Nobody;
 use super::print;
 use super::screen;
@@ -41,7 +43,8 @@ const QUEUE: usize = 64;
 /// Show each change as it happens, one line each, with its reason.
 ///
 /// The first lines show each node's present state. There are also lines when a node stops or starts to answer, when
-/// members and problems come and go, when a takeover is to come, and when no node that answers knows a leader. A node that
+/// members and problems come and go, when a takeover is to come, when no node that answers knows a leader, and when clocks
+/// differ by more than a second. A node that
 /// restarts is listened to again, and no event is lost that it keeps. Ends with Ctrl-C.
 #[derive(Args, Debug)]
 #[command(after_help = "\
@@ -88,11 +91,19 @@ impl Watch {
         let from = self.since.map(|since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
-        let (output, leaders) = (self.output.output, self.leaders);
-        let (trackers, client, held) = (Vec::new(), targets.client(None), Vec::new());
-        let nobody = Nobody::default();
-        let watched =
-            Watched { targets, trackers, client, sender, from, output, leaders, held, nobody };
+        let watched = Watched {
+            trackers: Vec::new(),
+            client: targets.client(None),
+            targets,
+            sender,
+            from,
+            output: self.output.output,
+            leaders: self.leaders,
+            held: Vec::new(),
+            nobody: Nobody::default(),
+            gaps: Gaps::default(),
+            clocks: Clocks::default(),
+        };
         watched.show(&answers, &ends)
     }
 }
@@ -114,6 +125,8 @@ struct Watched {
     /// Lines that wait for earlier ones of other nodes.
     held: Vec<Line>,
     nobody: Nobody,
+    gaps: Gaps,
+    clocks: Clocks,
 }
 
 impl Watched {
@@ -140,7 +153,8 @@ impl Watched {
                         return Err(CliError::new(Exit::Config, sentence));
                     }
                     self.watch_added(&news);
-                    let lines = self.trackers[place].observe(&news);
+                    let mut lines = self.trackers[place].observe(&news);
+                    lines.extend(self.clocks.look(place, &news));
                     self.held.extend(lines);
                 }
             }
@@ -190,12 +204,14 @@ impl Watched {
         let mut held = std::mem::take(&mut self.held);
         held.sort_by_key(Line::at_ms);
         let is_complete = self.trackers.iter().all(Tracker::is_known);
+        held.iter().for_each(|line| self.gaps.note(line));
         let mut lines = Vec::new();
         for line in held {
             let follows = self.nobody.observe(&line, is_complete);
             // A watch of one node has a line for its change already.
             let follows = follows.filter(|_| self.leaders || !self.targets.one);
-            lines.extend([line].into_iter().chain(follows));
+            let settled = [line].into_iter().chain(follows).map(|line| self.gaps.settle(line));
+            lines.extend(settled);
         }
         lines.retain(|line| !self.leaders || line.is_about_leadership());
         lines
@@ -333,6 +349,8 @@ mod tests {
             leaders,
             held: Vec::new(),
             nobody: Nobody::default(),
+            gaps: Gaps::default(),
+            clocks: Clocks::default(),
         }
     }
 

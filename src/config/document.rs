@@ -72,6 +72,8 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
     if let Some(spot) = top.get("admin_tls").filter(|_| admin_tls) {
         tls::check_admin(&members, spot, report);
     }
+    let is_untrusted = quorum == Quorum::Majority && trust_refused?.is_some();
+    let warnings = [is_untrusted.then_some(UNTRUSTED), unserved(&members, cfg!(feature = "http"))];
     Some(Config {
         file: std::path::PathBuf::new(), // `parse` knows it
         cluster: cluster?,
@@ -84,18 +86,25 @@ pub(super) fn read<'t>(root: &Spot<'t>, folder: &Path, report: &mut Report<'t>) 
         timing: timing?,
         trust_refused: trust_refused?.unwrap_or(true) && quorum == Quorum::None,
         realtime: realtime?.unwrap_or(false),
+        warnings: warnings.into_iter().flatten().map(str::to_owned).collect(),
         members,
         node: node?,
         admin_token_file: token?,
         admin_tls,
         admin_names: names?.unwrap_or_default(),
         control_group: group?,
-        warnings: match quorum {
-            Quorum::Majority if trust_refused?.is_some() => vec![UNTRUSTED.to_owned()],
-            _ => Vec::new(),
-        },
     })
 }
+
+/// That members have an `admin` which a build that serves no HTTP cannot offer: whoever asks there would take the node for
+/// one that is down.
+fn unserved(members: &[MemberConfig], serves_http: bool) -> Option<&'static str> {
+    let is_asked = members.iter().any(|member| member.admin.is_some());
+    (is_asked && !serves_http).then_some(UNSERVED)
+}
+
+const UNSERVED: &str = "this build serves no HTTP, so nobody answers at the `admin` of its member: build electd with its \
+     feature `http`";
 
 /// A firewall can refuse in place of a process that lives. A majority has the word of the dead process's host instead.
 const UNTRUSTED: &str = "trust_refused has no effect with a majority, where a refused connection frees no promise and a \
@@ -188,4 +197,21 @@ fn node<'t>(
     };
     report.wrong(spot, "is the name of no member", remedy);
     None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `check` shows it, and a node logs it once as it starts, as all warnings of the file.
+    #[test]
+    fn an_admin_that_the_build_cannot_serve_is_a_warning() {
+        let text = include_str!("../../conf/cluster.json");
+        let mut config = super::super::parse(text, Path::new("/no/such/c.json")).unwrap();
+        assert_eq!(unserved(&config.members, false), Some(UNSERVED));
+        assert_eq!(unserved(&config.members, true), None);
+        assert_eq!(config.warnings.contains(&UNSERVED.to_owned()), !cfg!(feature = "http"));
+        config.members.iter_mut().for_each(|member| member.admin = None);
+        assert_eq!(unserved(&config.members, false), None);
+    }
 }

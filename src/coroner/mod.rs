@@ -26,11 +26,9 @@ mod still;
 mod words;
 mod work;
 
-#[cfg(feature = "cli")]
 use std::process::ExitCode;
 
 /// Runs this process as a coroner, if it was started as one.
-#[cfg(feature = "cli")]
 #[must_use]
 pub fn if_asked() -> Option<ExitCode> {
     let is_asked = std::env::args_os().nth(1).is_some_and(|word| word == words::CORONER);

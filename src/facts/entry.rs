@@ -1,6 +1,18 @@
 //! One leadership, or the time without one, as it is shown and stored.
 
+use electd_election::core::Cause;
 use serde::{Deserialize, Serialize};
+
+use super::tells::Tells;
+
+/// The answer of `GET /history`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct History {
+    /// The name of the node that saw this.
+    pub node: String,
+    /// The leaderships that it knew, oldest first, at most 1,000.
+    pub leaderships: Vec<Entry>,
+}
 
 /// A leadership, as one node saw it. Field names and meanings are part of electd's interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -35,6 +47,16 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// For how long this node knows that there was no leader before; none if it missed how the leadership before ended, as
+    /// it followed that leader until it received the announcement of this one.
+    #[must_use]
+    pub fn gap_ms(&self) -> Option<u64> {
+        use Cause::{LeaderReleased, Overruled, Reclaimed};
+        let is_end = matches!(self.cause.parse(), Ok(LeaderReleased | Overruled | Reclaimed));
+        let saw_end = is_end || Tells::by(&self.cause) > Tells::Little;
+        Some(self.leaderless_ms).filter(|gap| *gap > 0 || saw_end)
+    }
+
     /// That a leads in this epoch from now on.
     #[doc(hidden)]
     #[must_use]
@@ -60,6 +82,25 @@ mod tests {
     use serde_json::{from_value, json};
 
     use super::*;
+
+    #[test]
+    fn no_time_without_a_leader_is_a_figure_only_of_a_node_that_saw_the_end() {
+        for (cause, gap_ms, known) in [
+            ("leader_dead", 3, Some(3)),
+            ("preempted", 0, Some(0)),
+            ("resigned", 0, Some(0)),
+            ("leader_released", 0, Some(0)),
+            ("reclaimed", 0, Some(0)),
+            ("overruled", 0, Some(0)),
+            ("announced", 0, None),
+            ("announced", 7, Some(7)),
+            ("start", 0, None),
+            ("a word of a later version", 0, None),
+        ] {
+            let told = Entry { cause: cause.to_owned(), leaderless_ms: gap_ms, ..Entry::of_a(2) };
+            assert_eq!(told.gap_ms(), known, "{cause}");
+        }
+    }
 
     #[test]
     fn an_entry_is_told_whole_and_read_without_what_came_later() {

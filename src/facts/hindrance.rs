@@ -4,7 +4,7 @@ use strum::IntoStaticStr;
 
 use super::asked::Asked;
 use super::problem::ProblemKind;
-use super::status::{MemberStatus, Problem, Status};
+use super::status::{DiskTrouble, MemberStatus, Problem, Status};
 use super::words::and;
 use electd_election::core::Phase;
 use electd_election::core::types::Role;
@@ -14,8 +14,11 @@ use electd_election::core::types::Role;
 #[derive(Clone, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
 pub enum Hindrance {
-    /// It cannot write its state, and so neither votes nor leads. What is wrong, in words.
-    Disk(String),
+    /// It cannot write its state, and so neither votes nor leads.
+    Disk(DiskTrouble),
+    /// The same of a node of an earlier version, which says what is wrong in words alone.
+    #[strum(serialize = "disk")]
+    DiskInWords(String),
     /// It hears nobody.
     CutOff,
     /// It and another member refuse each other.
@@ -63,15 +66,21 @@ impl Hindrance {
     /// Whether the member cannot vote for it, and so cannot lead either.
     #[must_use]
     pub fn silences(&self) -> bool {
-        use Hindrance::{CutOff, Disk, Down, Refused, Stalled, Unheard, Waits};
-        matches!(self, Disk(_) | CutOff | Refused | Stalled | Waits(_) | Unheard | Down)
+        use Hindrance::{CutOff, Disk, DiskInWords, Down, Refused, Stalled, Unheard, Waits};
+        matches!(
+            self,
+            Disk(_) | DiskInWords(_) | CutOff | Refused | Stalled | Waits(_) | Unheard | Down
+        )
     }
 
     /// The sentence about the member of this name.
     #[must_use]
     pub fn words(&self, name: &str) -> String {
         match self {
-            Hindrance::Disk(why) => {
+            Hindrance::Disk(trouble) => {
+                format!("{name} cannot write its votes ({})", trouble.words())
+            }
+            Hindrance::DiskInWords(why) => {
                 let why = why.split(": ").next().unwrap_or_default();
                 format!("{name} cannot write its votes ({why})")
             }
@@ -98,7 +107,9 @@ impl Hindrance {
     #[must_use]
     pub fn remedy(&self, name: &str) -> String {
         match self {
-            Hindrance::Disk(_) => format!("free space on {name}, or mend its disk"),
+            Hindrance::Disk(DiskTrouble::Full) => format!("free space on {name}"),
+            Hindrance::Disk(_) => format!("mend the disk of {name}"),
+            Hindrance::DiskInWords(_) => format!("free space on {name}, or mend its disk"),
             Hindrance::CutOff | Hindrance::Unheard => format!("mend the network of {name}"),
             Hindrance::Refused => format!("do what the problem `rejected` of {name} says"),
             Hindrance::Stalled => format!("look at the host of {name}"),
@@ -152,7 +163,11 @@ pub fn of(member: &MemberStatus, best: &Status, asked: &[Asked]) -> Vec<Hindranc
 
 /// What keeps a node from voting, as it says itself.
 fn silencing(own: &Status) -> Vec<Hindrance> {
-    let disk = own.problem(ProblemKind::Storage).map(|it| Hindrance::Disk(it.text.clone()));
+    let told = own.problem(ProblemKind::Storage);
+    let disk = told.map(|it| match own.disk {
+        Some(trouble) => Hindrance::Disk(trouble),
+        None => Hindrance::DiskInWords(it.text.clone()),
+    });
     let cut_off = own.is_cut_off().then_some(Hindrance::CutOff);
     let stalled = own.stalled.then_some(Hindrance::Stalled);
     let waits = own.leaderless.as_ref().filter(|it| it.is_uninformed()).map(|_| {
@@ -202,7 +217,7 @@ mod tests {
         let full = "/d has room for 0 bytes, and the state takes up to 262144: free some";
         for (found, name, words, remedy) in [
             (
-                Hindrance::Disk(full.into()),
+                Hindrance::DiskInWords(full.into()),
                 "disk",
                 "c cannot write its votes (/d has room for 0 bytes, and the state takes up to 262144)",
                 "free space on c, or mend its disk",
@@ -267,6 +282,31 @@ mod tests {
         }
         assert_eq!(Hindrance::JobFailed.badge(), "job failed");
         assert_eq!(Hindrance::PassedOver("comes and goes".into()).badge(), "comes and goes");
+    }
+
+    /// A member of an earlier version has words alone, and one of a later version a word that this one does not know.
+    #[test]
+    fn what_is_wrong_with_a_disk_is_a_fact_of_the_status() {
+        let mut own = super::super::samples::status("c", None);
+        own.problems =
+            vec![super::super::samples::problem(ProblemKind::Storage, "", "/d is full: free some")];
+        assert_eq!(silencing(&own), [Hindrance::DiskInWords("/d is full: free some".into())]);
+        for (trouble, words, remedy) in [
+            (DiskTrouble::Full, "its disk is full", "free space on c"),
+            (DiskTrouble::ReadOnly, "its disk is read-only", "mend the disk of c"),
+            (DiskTrouble::Failing, "its disk fails", "mend the disk of c"),
+        ] {
+            let found = Hindrance::Disk(trouble);
+            assert_eq!(found.words("c"), format!("c cannot write its votes ({words})"));
+            assert_eq!((found.name(), &*found.remedy("c")), ("disk", remedy));
+        }
+        own.disk = Some(DiskTrouble::Stuck);
+        assert_eq!(silencing(&own), [Hindrance::Disk(DiskTrouble::Stuck)]);
+        let mut told = serde_json::json!(own);
+        assert_eq!(told["disk"], "stuck");
+        told["disk"] = "a later word".into();
+        let read: Status = serde_json::from_value(told).unwrap();
+        assert_eq!(read.disk, Some(DiskTrouble::Failing));
     }
 
     #[test]

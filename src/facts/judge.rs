@@ -11,8 +11,9 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
-use super::clocks;
+use super::clocks::{Apart, NodeClock, apart};
 use super::hindrance::Hindrance;
+use super::led::Led;
 use super::orders;
 use super::problem::ProblemKind;
 use super::status::Status;
@@ -102,10 +103,12 @@ pub struct Judgement {
     pub leaderless_ms: Option<u64>,
     /// The orders of operators that are in force, a line each. By themselves they change no verdict.
     pub orders: Vec<String>,
-    /// That the clocks of nodes differ, if they do. By itself that changes no verdict.
-    pub clocks: Option<String>,
     /// The leader's name and epoch: of several the one of the greatest epoch, and then of the greatest id.
     pub leader: Option<(String, u64)>,
+    /// That leadership, as the nodes that know it tell it together.
+    pub leadership: Option<Led>,
+    /// The nodes whose clocks differ from those of the others. That changes no verdict: elections measure lengths of time.
+    pub apart: Vec<Apart>,
     /// The nodes that lead, each with its epoch, the newest first. Two or more lead at the same time.
     pub leaders: Vec<(String, u64)>,
     /// The nodes that answer and hear nobody.
@@ -155,11 +158,14 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         reasons: if is_led { Vec::new() } else { sentence::reasons(answers(asked)) },
         leaderless_ms: answers(asked).filter_map(lasts).min().filter(|_| !is_led),
         orders: orders::of_all(asked),
-        clocks: clocks::apart(asked),
         stuck: members
             .as_ref()
             .filter(|_| !is_led && !is_blind)
             .and_then(|it| margin::stuck(asked, it)),
+        leadership: leader
+            .as_ref()
+            .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
+        apart: apart(answers(asked).filter_map(NodeClock::of)),
         leader,
         leaders,
         cut_off,

@@ -12,11 +12,13 @@ pub mod hindrance;
 pub mod judge;
 pub mod known;
 pub mod leaderless;
+pub mod led;
 pub mod majority;
 pub mod orders;
 pub mod problem;
 #[doc(hidden)]
 pub mod samples;
 pub mod status;
+pub mod tells;
 pub mod unable;
 pub mod words;

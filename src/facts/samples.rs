@@ -1,7 +1,9 @@
 //! Answers of nodes that do not run, for tests.
 
+use super::entry::{Entry, History};
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, NodeRef, Problem, RankStatus, Status};
+use super::tells::START;
 
 /// A follower of this leader in this epoch; without a leader, electing.
 #[must_use]
@@ -56,4 +58,28 @@ pub fn member(name: &str) -> MemberStatus {
 pub fn problem(kind: ProblemKind, about: &str, text: &str) -> Problem {
     let (since, kind) = (String::new(), kind.name().to_owned());
     Problem { since, kind, about: about.to_owned(), text: text.to_owned() }
+}
+
+/// A leadership as a node tells it, after c led in epoch 1, if it did not start then; without an end it lasts.
+#[must_use]
+pub fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cause: &str) -> Entry {
+    Entry {
+        leader: leader.to_owned(),
+        epoch,
+        since_ms,
+        until_ms,
+        lasts: until_ms.is_none(),
+        before: (cause != START).then(|| "c".to_owned()),
+        before_epoch: (cause != START).then_some(1),
+        cause: cause.to_owned(),
+        reason: format!("{cause} by {since_ms}"),
+        leaderless_ms: since_ms % 100,
+        job_late_ms: None,
+    }
+}
+
+/// The history of this node.
+#[must_use]
+pub fn history(node: &str, leaderships: Vec<Entry>) -> History {
+    History { node: node.to_owned(), leaderships }
 }

@@ -111,6 +111,10 @@ pub struct Status {
     pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
     pub last_leadership: Option<Entry>,
+    /// What is wrong with the disk of this node, while the problem `storage` lasts; left out if nothing is, and of a node of an
+    /// earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disk: Option<DiskTrouble>,
     /// What the clock of this node's host shows as it answers, in milliseconds since the Unix epoch; null of a node of an
     /// earlier version.
     #[serde(default)]
@@ -220,6 +224,34 @@ pub struct Problem {
     pub about: String,
     /// What is wrong, in words.
     pub text: String,
+}
+
+/// What is wrong with the disk of a node. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DiskTrouble {
+    /// It has no room for the state.
+    Full,
+    /// It is read-only.
+    ReadOnly,
+    /// A write has been under way for long.
+    Stuck,
+    /// A write failed for another reason, or what a later version names otherwise.
+    #[serde(other)]
+    Failing,
+}
+
+impl DiskTrouble {
+    /// For people.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            DiskTrouble::Full => "its disk is full",
+            DiskTrouble::ReadOnly => "its disk is read-only",
+            DiskTrouble::Stuck => "its disk hangs",
+            DiskTrouble::Failing => "its disk fails",
+        }
+    }
 }
 
 /// The result of a node's health check.

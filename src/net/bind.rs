@@ -5,7 +5,6 @@ use std::net::{SocketAddr, TcpListener};
 
 use socket2::{Domain, Protocol, Socket, Type};
 
-#[cfg(any(test, feature = "http"))]
 use super::places::look_up;
 use crate::calls::{BIND, Named};
 
@@ -17,7 +16,6 @@ const BACKLOG: i32 = 4096;
 ///
 /// # Errors
 /// When the address cannot be resolved or is taken.
-#[cfg(any(test, feature = "http"))]
 pub fn listen(address: &str) -> io::Result<TcpListener> {
     Ok(listen_on(&look_up(address)?, 1)?.swap_remove(0))
 }

@@ -4,6 +4,9 @@
 //! side only writes. The accepter's reader thread answers and then only reads. With TLS a handshake comes before
 //! the HELLO.
 
+// Only the program serves HTTP and looks names up.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+
 mod bind;
 mod channel;
 mod counters;
@@ -29,15 +32,12 @@ mod writer;
 use std::io;
 use std::net::TcpStream;
 use std::time::Duration;
-#[cfg(feature = "cli")]
 use std::time::Instant;
 
 use crate::core::{Input, Output};
 
-#[cfg(any(test, feature = "http"))]
 pub use bind::listen;
 pub use counters::Counters;
-#[cfg(feature = "http")]
 pub use deadline::Deadline;
 use failure_time::FailureTime;
 use greeting::Greeter;
@@ -54,7 +54,6 @@ pub use writer::Surroundings;
 
 /// Looks host:port up as a node would, all of them at once. Returns for each what is wrong: it has no address, or has
 /// not got one within `limit`.
-#[cfg(feature = "cli")]
 pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
     let (places, end) = (Places::default(), Instant::now() + limit);
     for name in names {

@@ -153,9 +153,9 @@ fn is_end_told_elsewhere(kind: ProblemKind) -> bool {
 }
 
 /// Logs that this node leads: the story of a failover in one line, in the words of the history. How the last leadership
-/// ended is left out if this node does not know it.
+/// ended, and for how long nobody led, are left out if this node does not know it.
 pub(super) fn leads(entry: &Entry, node: &str) {
-    let Entry { before, epoch, cause, reason, leaderless_ms, .. } = entry;
+    let Entry { before, epoch, cause, reason, .. } = entry;
     let is_known = Tells::by(cause) > Tells::Little || cause.parse() == Ok(Cause::LeaderReleased);
     let why = if is_known { format!(" ({reason})") } else { String::new() };
     let how = match before.as_deref() {
@@ -163,12 +163,18 @@ pub(super) fn leads(entry: &Entry, node: &str) {
         Some(before) => format!("took over from {before}{why}"),
         None => "no leader was known since its start".to_owned(),
     };
-    info!(
-        event = "leads", epoch = epoch, before = before.as_deref().unwrap_or("none"), cause = cause,
-        leaderless_ms = leaderless_ms;
-        "leads in epoch {epoch}: {how} after {} without a leader",
-        length(Duration::from_millis(*leaderless_ms))
-    );
+    let before = before.as_deref().unwrap_or("none");
+    match entry.gap_ms() {
+        Some(gap) => info!(
+            event = "leads", epoch = epoch, before = before, cause = cause, leaderless_ms = gap;
+            "leads in epoch {epoch}: {how} after {} without a leader",
+            length(Duration::from_millis(gap))
+        ),
+        None => info!(
+            event = "leads", epoch = epoch, before = before, cause = cause;
+            "leads in epoch {epoch}: {how}; this node missed the end of the leadership before"
+        ),
+    }
 }
 
 /// The role of a member, for a sentence about it.

@@ -7,7 +7,6 @@
 use std::fmt;
 use std::io;
 use std::net::TcpListener;
-#[cfg(feature = "cli")]
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
@@ -27,7 +26,6 @@ pub(crate) enum Attended {
     /// It does not: this process may have given work of its leaderships to processes that no coroner knows.
     No,
     /// It does: the coroner knows all guards, which do such work.
-    #[cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program has a coroner"))]
     Yes,
 }
 
@@ -127,7 +125,6 @@ impl Attendance {
 
     /// A job of this node begins; `registers` says whether its guard gets a line to the coroner. If not, this node's death is
     /// not certified from now on, even if it dies at once; none if that is not certain, and then the job must not begin.
-    #[cfg(feature = "cli")]
     #[must_use]
     pub fn begins(&self, registers: bool) -> Option<JobRecord> {
         let Attendance::Asked(coroners) = self else { return Some(JobRecord(None)) };
@@ -148,7 +145,6 @@ impl Attendance {
     ///
     /// # Errors
     /// If the coroner cannot know of the guard. The job must not begin then.
-    #[cfg(feature = "cli")]
     pub fn register(&self) -> io::Result<Option<OwnedFd>> {
         match self {
             Attendance::Asked(coroners) => match &coroners.state.lock().coroner {
@@ -233,11 +229,9 @@ impl State {
 }
 
 /// A job of this node that may run.
-#[cfg(feature = "cli")]
 #[derive(Debug)]
 pub struct JobRecord(Option<Arc<Coroners>>);
 
-#[cfg(feature = "cli")]
 impl JobRecord {
     /// The job has ended, and nothing of it is left.
     pub fn ends_clean(mut self) {
@@ -254,7 +248,6 @@ impl JobRecord {
 }
 
 /// The job has ended, and it is not known what it left.
-#[cfg(feature = "cli")]
 impl Drop for JobRecord {
     fn drop(&mut self) {
         self.end(false);
@@ -269,7 +262,6 @@ impl Attendance {
     }
 
     /// By this coroner, and then by nobody.
-    #[cfg(feature = "cli")]
     pub fn by(coroner: Coroner) -> Attendance {
         let first = Mutex::new(Some(coroner));
         Attendance::begin(move || first.lock().take().ok_or(io::ErrorKind::NotFound.into()))

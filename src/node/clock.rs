@@ -22,7 +22,6 @@ pub fn now() -> Time {
 }
 
 /// What CLOCK_BOOTTIME shows at this time, in nanoseconds.
-#[cfg(feature = "cli")]
 pub fn since_boot(at: Time) -> u64 {
     at.0.saturating_sub(AT_BOOT.0)
 }
@@ -40,7 +39,6 @@ pub fn after(at_ms: u64, length: Duration) -> u64 {
 }
 
 /// The moment at which the node's clock shows so many nanoseconds, in UTC by the wall clock of this host.
-#[cfg(feature = "http")]
 pub fn moment_of(at_ns: i128) -> String {
     let ago_ms = u64::try_from((i128::from(now().0) - at_ns) / 1_000_000).unwrap_or_default();
     moment(wall_clock_ms().saturating_sub(ago_ms))
@@ -84,7 +82,6 @@ mod tests {
         }
     }
 
-    #[cfg(feature = "http")]
     #[test]
     fn a_reading_of_the_nodes_clock_is_a_moment_of_the_wall_clock() {
         for seconds in [0, 3600] {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::fanout::{Fanout, Subscription};
+use super::history::Entry;
 use super::status::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
@@ -126,9 +127,13 @@ pub struct Event {
     /// Since when this node knows no leader, and why; null if it knows one afterwards.
     #[serde(default)]
     pub leaderless: Option<LeaderlessStatus>,
-    /// For how long this node had heard no leader before, in milliseconds, if it knows one by this; null otherwise.
+    /// For how long this node had heard no leader before, in milliseconds, if it knows one by this; null otherwise, and if
+    /// it missed how the leadership before ended.
     #[serde(default)]
     pub leaderless_ms: Option<u64>,
+    /// The leadership that begins by this, as this node saw it; left out of others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub leadership: Option<Entry>,
     /// The member that it is about, by name: of `member_up` and `member_down`, and the leader of `takeover`.
     pub member: Option<String>,
     /// Why, in words.
@@ -249,7 +254,6 @@ impl EventLog {
     }
 
     /// A reader that comes by a connection did not take its events in time, and was cut off.
-    #[cfg(feature = "http")]
     pub(crate) fn count_cut(&self) {
         self.cut.fetch_add(1, Ordering::Relaxed);
     }

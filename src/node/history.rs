@@ -1,13 +1,22 @@
 //! The leaderships as this node saw them: derived from its changes of state, and kept on disk.
+//!
+//! ```
+//! # let node = electd::node::example::leader()?;
+//! use electd::node::handle::Handle;
+//! use electd::node::history::History;
+//!
+//! let handle = node.handle();
+//! let leaderships = handle.history().to_vec();
+//! println!("{}", serde_json::json!(History { node: handle.status().node.name, leaderships }));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
 
-mod entry;
 mod file;
 
 use std::sync::Arc;
 
-use serde::{Deserialize, Serialize};
-
-pub use entry::{Entry, START, Tells};
+pub use electd_facts::entry::{Entry, History};
+pub use electd_facts::tells::{START, Tells};
 
 use super::leaderless::Leaderless;
 use super::status::ChangeStatus;
@@ -20,26 +29,6 @@ pub const KEPT: usize = 1000;
 
 /// The greatest length of a reason.
 const LONGEST: usize = 200;
-
-/// The answer of `GET /history`.
-///
-/// ```
-/// # let node = electd::node::example::leader()?;
-/// use electd::node::handle::Handle;
-/// use electd::node::history::History;
-///
-/// let handle = node.handle();
-/// let leaderships = handle.history().to_vec();
-/// println!("{}", serde_json::json!(History { node: handle.status().node.name, leaderships }));
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct History {
-    /// The name of the node that saw this.
-    pub node: String,
-    /// The leaderships that it knew, oldest first, at most 1,000.
-    pub leaderships: Vec<Entry>,
-}
 
 /// The leadership that this node knows, or since when it knows none; and those before.
 #[derive(Debug)]

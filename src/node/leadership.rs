@@ -2,7 +2,6 @@
 //! can be asked at any instant whether it still holds, and a hold that delays its release.
 
 use std::sync::Arc;
-#[cfg(feature = "cli")]
 use std::sync::Weak;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -74,12 +73,10 @@ pub struct Leadership {
     /// For how long a renewal is valid, in nanoseconds; 0 if that is unknown.
     renewal: Arc<AtomicU64>,
     /// The listeners to renewals, each until it is dropped.
-    #[cfg(feature = "cli")]
     listeners: Arc<RwLock<Vec<Weak<dyn Renewed>>>>,
 }
 
 /// Hears of each renewal of a leadership, on the thread that learns of it: the election thread, as a rule. It must not wait.
-#[cfg(feature = "cli")]
 pub(crate) trait Renewed: std::fmt::Debug + Send + Sync {
     /// The leadership ends then unless it is renewed again; a renewal is valid for this long, if that
     /// is known.
@@ -118,7 +115,6 @@ impl Leadership {
 
     /// Calls this for each renewal from now on, until it is dropped, and immediately with the present
     /// end of the leadership.
-    #[cfg(feature = "cli")]
     pub(crate) fn tell(&self, whom: &Arc<impl Renewed + 'static>) {
         let weak: Weak<dyn Renewed> = Arc::downgrade(whom) as _;
         // No more is done under the lock: the election thread may be about to read it.
@@ -137,13 +133,11 @@ impl Leadership {
     }
 
     /// When the leadership ends if it is not renewed.
-    #[cfg(feature = "cli")]
     pub(crate) fn until(&self) -> Time {
         Time(self.until.load(Ordering::Acquire))
     }
 
     /// For how long a renewal is good at most, as the timings are now; none where the node did not say so.
-    #[cfg(feature = "cli")]
     pub(crate) fn renewal(&self) -> Option<Duration> {
         let renewal = Duration::from_nanos(self.renewal.load(Ordering::Acquire));
         (!renewal.is_zero()).then_some(renewal)
@@ -252,7 +246,6 @@ impl Feed {
             (Some(present), Some(term)) if present.epoch == term.epoch => {
                 present.renewal.store(term.renewal_after(present), Ordering::Release);
                 present.until.store(term.until.0, Ordering::Release);
-                #[cfg(feature = "cli")]
                 for whom in present.listeners.read().iter().filter_map(Weak::upgrade) {
                     whom.renewed(term.until, present.renewal());
                 }
@@ -266,7 +259,6 @@ impl Feed {
             epoch: term.epoch,
             until: Arc::new(AtomicU64::new(term.until.0)),
             renewal: Arc::new(AtomicU64::new(nanos(term.renewal))),
-            #[cfg(feature = "cli")]
             listeners: Arc::default(),
         });
         *parking_lot::RwLockUpgradableReadGuard::upgrade(before) = leadership;

@@ -1,6 +1,9 @@
 //! A running node: it starts and joins the threads that the crate's first page lists, and hands
 //! out the handle by which others see it.
 
+// Only the program shows and does all of this.
+#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
+
 mod alerts;
 pub(crate) mod attendance;
 pub mod certificates;
@@ -59,10 +62,7 @@ use crate::realtime::Realtime;
 pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
-#[cfg(feature = "cli")]
-pub(crate) use clock::{moment, since_boot};
-#[cfg(feature = "http")]
-pub(crate) use clock::{moment_of, wall_clock_ms};
+pub(crate) use clock::{moment, moment_of, since_boot, wall_clock_ms};
 use edited::{Edited, Present};
 pub use error::StartError;
 pub use fanout::Subscription;

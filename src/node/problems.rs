@@ -2,10 +2,12 @@
 //! checking the status regularly; the election thread never looks for them.
 
 pub use electd_facts::problem::ProblemKind;
+use electd_facts::status::DiskTrouble;
 use jiff::Timestamp;
 
 use crate::core::Phase;
 use crate::core::message::Liveness;
+use crate::store::{DiskFault, DiskFaultKind};
 
 use super::clock::moment;
 use super::publish::LateRenewal;
@@ -14,8 +16,8 @@ use super::status::{FailureStatus, HealthStatus, MemberStatus, Problem, Rejectio
 /// The input of a check besides the status.
 #[derive(Debug, Default)]
 pub(super) struct Sight {
-    /// Why the state cannot be written, in words.
-    pub storage: Option<String>,
+    /// Why the state cannot be written.
+    pub storage: Option<DiskFault>,
     /// Why the others cannot dial this node, in words.
     pub address: Option<String>,
     /// The refusals of the last moments.
@@ -102,7 +104,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         found.push(Found { kind, about: about.to_owned(), text });
     };
     if let Some(why) = &sight.storage {
-        add(ProblemKind::Storage, "", why.clone());
+        add(ProblemKind::Storage, "", why.text.clone());
     }
     if status.stalled {
         let text = "the election thread missed its turn, so this node counts itself as failed";
@@ -233,6 +235,16 @@ fn margin(status: &Status) -> Option<String> {
     let meaning =
         if alive < needed { "nobody can lead" } else { "no further failure is tolerated" };
     Some(format!("{left}: {meaning}"))
+}
+
+/// What is wrong with the disk, for the status.
+pub(super) fn disk(fault: &DiskFault) -> DiskTrouble {
+    match fault.kind {
+        DiskFaultKind::Full => DiskTrouble::Full,
+        DiskFaultKind::ReadOnly => DiskTrouble::ReadOnly,
+        DiskFaultKind::Stuck => DiskTrouble::Stuck,
+        DiskFaultKind::Failing => DiskTrouble::Failing,
+    }
 }
 
 /// How many more members may fail, one after another, before nobody can lead.

@@ -22,7 +22,7 @@ pub struct Tally {
     pub leader_changes: Counter,
     /// The same, by why the leadership before it ended.
     pub elections: Family<Vec<(&'static str, String)>, Counter>,
-    /// For how long this node knew no leader, each time.
+    /// For how long this node knew no leader, each time that it saw the end of the leadership before.
     pub election_duration: Histogram,
     /// How often the election thread missed its turn.
     pub stalls: Counter,
@@ -65,8 +65,10 @@ impl Tally {
     pub(super) fn began(&self, leadership: &Entry) {
         self.leader_changes.inc();
         self.elections.get_or_create(&vec![("reason", leadership.cause.clone())]).inc();
-        self.election_duration.observe(millis(leadership.leaderless_ms));
-        self.leaderless.lock().past += leadership.leaderless_ms;
+        if let Some(gap) = leadership.gap_ms() {
+            self.election_duration.observe(millis(gap));
+            self.leaderless.lock().past += gap;
+        }
     }
 
     /// Since when no leader is known, in milliseconds since the Unix epoch.
@@ -106,6 +108,7 @@ mod tests {
         began("start", 2500);
         began("leader_dead", 250);
         began("leader_dead", 250);
+        began("announced", 0); // it missed the end: the histogram has no time for that
         assert_eq!(tally.leaderless_seconds(9000).to_string(), "3", "and it is over");
         tally.set_leaderless(Some(8500));
         assert_eq!(tally.leaderless_seconds(9000).to_string(), "3.5");
@@ -118,7 +121,7 @@ mod tests {
         assert_eq!(lines, DURATIONS);
         let by =
             |cause: &str| tally.elections.get_or_create(&vec![("reason", cause.to_owned())]).get();
-        assert_eq!((tally.leader_changes.get(), by("start"), by("leader_dead")), (3, 1, 2));
+        assert_eq!((tally.leader_changes.get(), by("start"), by("leader_dead")), (4, 1, 2));
     }
 
     /// Of 2.5 s and twice 250 ms.

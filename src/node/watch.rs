@@ -20,9 +20,9 @@ use super::certificates::Certificates;
 use super::clock::wall_clock_ms;
 use super::edited::Edited;
 use super::events::{Event, EventKind};
-use super::history::{Keeper, Leaderships, load};
+use super::history::{Entry, Keeper, Leaderships, load};
 use super::members::others;
-use super::problems::{Found, Problems, Sight};
+use super::problems::{Found, Problems, Sight, disk};
 use super::publish::Published;
 use super::release::Left;
 use super::status::{ChangeStatus, Status};
@@ -146,7 +146,10 @@ impl Watcher {
         let sight = self.sight();
         let status = self.published.status();
         let (began, over) = self.problems.look(&status, &sight);
-        self.published.show(|watched| watched.problems = self.problems.list());
+        self.published.show(|watched| {
+            watched.problems = self.problems.list();
+            watched.disk = sight.storage.as_ref().map(disk);
+        });
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);
         events.extend(takeover(&mut self.takeover, &status));
@@ -183,9 +186,10 @@ impl Watcher {
         let new = status.changes.iter().filter(|change| change.number > reported);
         let mut events = Vec::new();
         for change in new {
-            let leaderless_ms = self.count(change, &status.node.name);
+            let leadership = self.count(change, &status.node.name);
+            let leaderless_ms = leadership.as_ref().and_then(Entry::gap_ms);
             let leaderless = self.history.leaderless().map(|since| since.at(change.at_ms));
-            events.push(Event { leaderless, leaderless_ms, ..changed(change, status) });
+            events.push(Event { leaderless, leaderless_ms, leadership, ..changed(change, status) });
         }
         let late = self.published.late_renewal();
         let is_late = late
@@ -202,9 +206,9 @@ impl Watcher {
         events
     }
 
-    /// Counts a change for the metrics, and logs the begin of a leadership of this node. Returns for how long no leader
-    /// was known, if one is by this.
-    fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<u64> {
+    /// Counts a change for the metrics, and logs the begin of a leadership of this node. Returns the leadership that
+    /// begins by this, if one does.
+    fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<Entry> {
         let tally = &self.published.measures.tally;
         if change.cause.parse() == Ok(Cause::Stalled) {
             tally.stalls.inc();
@@ -217,7 +221,7 @@ impl Watcher {
             }
         }
         tally.set_leaderless(self.history.leaderless().map(|leaderless| leaderless.since_ms));
-        began.map(|leadership| leadership.leaderless_ms)
+        began
     }
 }
 
@@ -290,6 +294,7 @@ fn present(status: &Status, at_ms: u64, reason: String) -> Event {
         epoch: status.epoch,
         leaderless: status.leaderless.clone(),
         leaderless_ms: None,
+        leadership: None,
         member: None,
         reason,
     }

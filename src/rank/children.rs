@@ -3,6 +3,8 @@
 //! A process may also get children that it never started (`exec/orphans.rs`), and has to reap them, but not these: the
 //! exit code of each is for the thread that waits for it.
 
+#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program is a first process"))]
+
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -116,19 +118,16 @@ pub fn wait(child: &mut Child) -> io::Result<ExitStatus> {
 }
 
 /// Calls this from now on after each program that was reaped.
-#[cfg(feature = "cli")]
 pub fn after_each(then: fn()) {
     let _ = THEN.set(then); // it is set by one command of the program, once
 }
 
 /// Whether this process started that one, and still has to reap it.
-#[cfg(feature = "cli")]
 pub fn has_started(pid: i32) -> bool {
     u32::try_from(pid).is_ok_and(|pid| STARTED.lock().contains(&pid))
 }
 
 /// Calls this unless a program is about to start: then its end is another occasion.
-#[cfg(feature = "cli")]
 pub fn while_none_starts(work: impl FnOnce()) {
     if let Some(_none_starts) = STARTING.try_write() {
         work();

@@ -5,6 +5,7 @@
 //! that no other thread has to.
 
 mod error;
+mod fault;
 pub mod file;
 pub mod folder;
 mod pace;
@@ -23,6 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use error::{StoreError, Trouble};
+pub use fault::{DiskFault, DiskFaultKind};
 pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub(crate) use record::fuzz;
@@ -91,7 +93,7 @@ impl Store {
         self.pace.begin();
         if let Err(source) = self.replace(record) {
             let error = StoreError::Unwritable { path: self.path.clone(), source };
-            self.pace.fail(error.to_string());
+            self.pace.fail(DiskFault::of(&error));
             return Err(error);
         }
         self.pace.add(start.elapsed());

@@ -12,6 +12,8 @@ use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
+use super::{DiskFault, DiskFaultKind};
+
 /// How many of the latest writes are looked at.
 const WRITES: usize = 16;
 
@@ -49,7 +51,7 @@ struct Writes {
     /// When the write that is under way began.
     begun: Option<Instant>,
     /// Why the last write failed.
-    failed: Option<String>,
+    failed: Option<DiskFault>,
 }
 
 impl Pace {
@@ -59,7 +61,7 @@ impl Pace {
     }
 
     /// The write that began last failed.
-    pub(super) fn fail(&self, why: String) {
+    pub(super) fn fail(&self, why: DiskFault) {
         let mut writes = self.writes.lock();
         (writes.begun, writes.failed) = (None, Some(why));
     }
@@ -81,16 +83,17 @@ impl Pace {
         self.histogram.clone()
     }
 
-    /// Why nothing can be made durable at present, in words; none if the last write succeeded.
+    /// Why nothing can be made durable at present; none if the last write succeeded.
     #[must_use]
-    pub fn trouble(&self) -> Option<String> {
+    pub fn trouble(&self) -> Option<DiskFault> {
         let writes = self.writes.lock();
         let hangs = writes.begun.map(|begun| begun.elapsed()).filter(|time| *time >= HANGS);
-        let hangs = hangs.map(|time| {
-            format!(
+        let hangs = hangs.map(|time| DiskFault {
+            kind: DiskFaultKind::Stuck,
+            text: format!(
                 "a write of the state has been under way for {} s; is the disk stuck?",
                 time.as_secs()
-            )
+            ),
         });
         hangs.or_else(|| writes.failed.clone())
     }
@@ -102,26 +105,30 @@ impl Pace {
     }
 }
 
-/// A sentence if the file system has so little room that the state may soon not fit, or is read-only;
+/// What is wrong if the file system has so little room that the state may soon not fit, or is read-only;
 /// none if that is unknown. This writes nothing.
 #[must_use]
-pub fn disk_trouble(dir: &Path) -> Option<String> {
+pub fn disk_trouble(dir: &Path) -> Option<DiskFault> {
     let system = statvfs(dir).ok()?;
     let shown = dir.display();
+    let fault = |kind, text| Some(DiskFault { kind, text });
     if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
-        return Some(format!(
-            "the file system of {shown} is read-only: the state cannot be written"
-        ));
+        let text = format!("the file system of {shown} is read-only: the state cannot be written");
+        return fault(DiskFaultKind::ReadOnly, text);
     }
     let (room, most) = (system.f_bavail.saturating_mul(system.f_frsize), ROOM);
     if system.f_blocks > 0 && room < most {
-        return Some(format!(
+        let text = format!(
             "{shown} has room for {room} bytes, and the state takes up to {most}: free some"
-        ));
+        );
+        return fault(DiskFaultKind::Full, text);
     }
     // Some file systems do not count files and say 0 of 0.
-    (system.f_files > 0 && system.f_ffree == 0)
-        .then(|| format!("the file system of {shown} has no room for one more file: remove some"))
+    if system.f_files > 0 && system.f_ffree == 0 {
+        let text = format!("the file system of {shown} has no room for one more file: remove some");
+        return fault(DiskFaultKind::Full, text);
+    }
+    None
 }
 
 /// Makes a few durable writes where the folder of a node is or will be, leaves nothing behind, and tells
@@ -163,21 +170,22 @@ mod tests {
     #[test]
     fn a_write_that_hangs_for_a_second_is_a_trouble_until_it_ends() {
         let pace = Pace::default();
+        let failed = |text: &str| DiskFault { kind: DiskFaultKind::Failing, text: text.to_owned() };
         let begun_before = |ms| {
             pace.begin();
             let since = Instant::now() - Duration::from_millis(ms);
             assert!(pace.writes.lock().begun.replace(since).is_some(), "it is under way");
-            (pace.trouble().unwrap(), since.elapsed())
+            (pace.trouble().unwrap().text, since.elapsed())
         };
-        pace.fail("no luck".to_owned());
+        pace.fail(failed("no luck"));
         let (told, elapsed) = begun_before(600);
         assert!(told == "no luck" || elapsed >= Duration::from_secs(1), "{told}");
         // The machine may stand still for the rest of the third second.
         let told = "a write of the state has been under way for 2 s; is the disk stuck?";
         assert!((0..20).any(|_| begun_before(2001).0 == told));
         assert!(begun_before(1001).0.starts_with("a write of the state has been under way for "));
-        pace.fail("still none".to_owned());
-        assert_eq!(pace.trouble().as_deref(), Some("still none"), "it has ended");
+        pace.fail(failed("still none"));
+        assert_eq!(pace.trouble(), Some(failed("still none")), "it has ended");
         pace.begin();
         pace.add(Duration::from_secs(1));
         assert_eq!(pace.trouble(), None);

@@ -259,7 +259,7 @@ fn a_failed_write_keeps_what_was_stored() {
     assert!(took.is_some(), "the status shows how long it took");
     fs::rename(&here, &away).unwrap();
     let error = store.save(&record(8)).unwrap_err();
-    assert_eq!(pace.trouble(), Some(error.to_string()));
+    assert_eq!(pace.trouble(), Some(DiskFault::of(&error)));
     assert_eq!(pace.slowest(), took, "it took no time to fail");
     assert_eq!(error.trouble(), Trouble::Folder);
     assert!(error.to_string().contains("what it held before is kept"), "{error}");
@@ -298,6 +298,11 @@ impl Drop for SmallDisk {
     }
 }
 
+#[allow(clippy::unnecessary_wraps)] // as it is found
+fn fault(kind: DiskFaultKind, text: String) -> Option<DiskFault> {
+    Some(DiskFault { kind, text })
+}
+
 #[test]
 fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let Some(disk) = SmallDisk::mount("size=64k") else {
@@ -310,13 +315,14 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let room = room.f_bavail * room.f_frsize;
     let little =
         format!("{shown} has room for {room} bytes, and the state takes up to 262144: free some");
-    assert_eq!(disk_trouble(dir), Some(little));
+    assert_eq!(disk_trouble(dir), fault(DiskFaultKind::Full, little));
     assert_eq!(disk_trouble(Path::new("/proc")), None, "it has no blocks and no files to count");
 
     let mut ballast = File::create(dir.join("ballast")).unwrap();
     while ballast.write_all(&[0; 512]).is_ok() {}
     let full = store.save(&record(8)).unwrap_err().to_string();
     assert!(full.contains("free some space there"), "{full}");
+    assert_eq!(store.pace.trouble(), fault(DiskFaultKind::Full, full));
     assert_eq!(fs::read_dir(dir).unwrap().count(), 3, "a half-written file was left behind");
     drop(ballast);
     fs::remove_file(dir.join("ballast")).unwrap();
@@ -332,7 +338,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
     let told = format!("the file system of {shown} is read-only: the state cannot be written");
-    assert_eq!(disk_trouble(dir), Some(told));
+    assert_eq!(disk_trouble(dir), fault(DiskFaultKind::ReadOnly, told));
     let start = Store::open(dir, id(1)).unwrap_err();
     assert_eq!(start.trouble(), Trouble::Folder);
     assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));
@@ -347,5 +353,5 @@ fn a_disk_without_room_for_one_more_file_is_told_and_one_with_just_enough_is_not
     File::create(disk.0.path().join("one")).unwrap();
     let shown = disk.0.path().display();
     let told = format!("the file system of {shown} has no room for one more file: remove some");
-    assert_eq!(disk_trouble(disk.0.path()), Some(told));
+    assert_eq!(disk_trouble(disk.0.path()), fault(DiskFaultKind::Full, told));
 }

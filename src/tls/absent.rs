@@ -2,7 +2,6 @@
 
 use std::convert::Infallible;
 use std::io::{self, Read, Write};
-#[cfg(feature = "http")]
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -72,12 +71,10 @@ impl Session {
         match credentials.0 {}
     }
 
-    #[cfg(feature = "http")]
     pub fn ask(trust: &Trust, _io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
         match trust.0 {}
     }
 
-    #[cfg(feature = "http")]
     pub fn serve(
         credentials: &Credentials,
         _io: &mut (impl Read + Write),
@@ -85,7 +82,6 @@ impl Session {
         match credentials.0 {}
     }
 
-    #[cfg(feature = "http")]
     pub fn farewell(&mut self) -> io::Result<Vec<u8>> {
         match self.0 {}
     }
@@ -118,17 +114,14 @@ pub fn can_name(_name: &str) -> bool {
 }
 
 /// The certificate that a command shows, and the authorities that it trusts.
-#[cfg(feature = "http")]
 #[derive(Clone, Debug)]
 pub struct Trust(Infallible);
 
-#[cfg(feature = "http")]
 impl Trust {
     /// Refuses: this build has no TLS.
     ///
     /// # Errors
     /// Always.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub fn load(
         ca: &Path,
         _shown: Option<(&Path, &Path)>,

@@ -26,7 +26,6 @@ pub struct Credentials {
     pub(super) client: Arc<ClientConfig>,
     pub(super) server: Arc<ServerConfig>,
     /// For HTTP: a client may come without a certificate.
-    #[cfg_attr(not(feature = "http"), expect(dead_code))]
     pub(super) admin: Arc<ServerConfig>,
     pub(super) cluster: String,
     begin: Timestamp,

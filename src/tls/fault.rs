@@ -77,7 +77,6 @@ impl Fault {
     }
 
     /// The peer refuses this node.
-    #[cfg(feature = "tls")]
     pub fn of_this_node(cause: Cause, why: impl Into<String>) -> Fault {
         Fault { cause, by_peer: true, why: why.into() }
     }

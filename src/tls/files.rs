@@ -76,7 +76,6 @@ impl Files {
 }
 
 /// Reads a file.
-#[cfg_attr(not(feature = "tls"), expect(dead_code))]
 pub(super) fn read(key: &'static str, file: &Path) -> Result<Vec<u8>, BadFile> {
     let read = || -> io::Result<Vec<u8>> {
         let mut bytes = Vec::new();

@@ -10,6 +10,9 @@
 //! files -> credentials (identity, verifier) -> session
 //! ```
 
+// Only the program with TLS uses all of this.
+#![cfg_attr(not(all(feature = "cli", feature = "tls")), allow(dead_code, unused_imports))]
+
 #[cfg(not(feature = "tls"))]
 mod absent;
 #[cfg(feature = "tls")]
@@ -26,30 +29,22 @@ mod security;
 mod session;
 #[cfg(all(test, feature = "tls"))]
 pub(crate) mod tests;
-#[cfg(all(feature = "tls", feature = "http"))]
+#[cfg(feature = "tls")]
 mod trust;
 #[cfg(feature = "tls")]
 mod verifier;
 
-#[cfg(all(not(feature = "tls"), feature = "http"))]
-pub(crate) use absent::Trust;
 #[cfg(not(feature = "tls"))]
-pub(crate) use absent::{Credentials, Session, can_name};
-#[cfg(feature = "tls")]
-pub(crate) use credentials::Credentials;
+pub(crate) use absent::{Credentials, Session, Trust, can_name};
 pub(crate) use fault::{Cause, Fault};
 pub(crate) use files::Stamp;
 pub use files::{BadFile, Files};
-#[cfg(feature = "tls")]
-pub(crate) use identity::can_name;
 #[cfg(feature = "tls")]
 pub use identity::uri;
 pub(crate) use secured::Secured;
 pub(crate) use security::Security;
 #[cfg(feature = "tls")]
-pub(crate) use session::Session;
-#[cfg(all(feature = "tls", feature = "http"))]
-pub(crate) use trust::Trust;
+pub(crate) use {credentials::Credentials, identity::can_name, session::Session, trust::Trust};
 
 /// Whether this build has TLS.
 pub(crate) const AVAILABLE: bool = cfg!(feature = "tls");

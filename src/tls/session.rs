@@ -53,7 +53,6 @@ impl Session {
     ///
     /// # Errors
     /// With what is wrong, or with none where the connection ended or was too slow.
-    #[cfg(feature = "http")]
     pub fn ask(
         trust: &super::Trust,
         io: &mut (impl Read + Write),
@@ -66,7 +65,6 @@ impl Session {
     ///
     /// # Errors
     /// With what is wrong, or with none where the connection ended or was too slow.
-    #[cfg(feature = "http")]
     pub fn serve(
         credentials: &Credentials,
         io: &mut (impl Read + Write),
@@ -140,7 +138,6 @@ impl Session {
     ///
     /// # Errors
     /// When the connection cannot be used any more.
-    #[cfg(feature = "http")]
     pub fn farewell(&mut self) -> io::Result<Vec<u8>> {
         self.connection.send_close_notify();
         self.seal(&[])

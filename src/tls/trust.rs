@@ -29,7 +29,6 @@ impl Trust {
     ///
     /// # Errors
     /// With what is wrong with the first file that cannot be used.
-    #[cfg_attr(not(feature = "cli"), expect(dead_code))]
     pub fn load(ca: &Path, shown: Option<(&Path, &Path)>, cluster: &str) -> Result<Trust, BadFile> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let (_, roots) = authorities(ca)?;

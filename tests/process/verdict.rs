@@ -91,14 +91,17 @@ fn a_full_disk_counts_in_the_margin_and_is_what_has_to_be_mended() {
     eventually("the margin does not count it", || {
         let health = electd(&cluster, &["health"]);
         let line = String::from_utf8_lossy(&health.stdout).into_owned();
-        let told = line.contains("no further failure tolerated: node-1 cannot write its votes (");
+        let told = line.contains(
+            "no further failure tolerated: node-1 cannot write its votes (its disk is full)",
+        );
         ensure(health.status.code() == Some(1) && told, || line.clone())
     });
     cluster.node(3).kill_9();
     eventually("the sentence names what has to be done", || {
         let health = electd(&cluster, &["health"]);
         let line = String::from_utf8_lossy(&health.stdout).into_owned();
-        let begin = "ELECTD NO LEADER: nobody leads: node-1 cannot write its votes (";
+        let begin =
+            "ELECTD NO LEADER: nobody leads: node-1 cannot write its votes (its disk is full)";
         let told = line.starts_with(begin) && line.contains("node-3 is down: free space on node-1");
         ensure(health.status.code() == Some(2) && told, || line.clone())
     });

@@ -142,11 +142,19 @@ function links() {
   return [caption, el("thead", {}, head), el("tbody", {}, ...rows)];
 }
 
+// For how long nobody led before: of the present leadership as all members together know it. A node that missed the end of
+// the leadership before has 0 ms, which says nothing.
+function gap(one) {
+  const known = judged?.leadership;
+  const all = known && known.epoch === one.epoch && known.leader === one.leader ? known : one;
+  return all.leaderless_ms ? length(all.leaderless_ms) : null;
+}
+
 function leaderships() {
   const time = (ms) => new Date(ms).toLocaleString();
   return history.slice(-SHOWN).reverse().map((one) => {
     const end = one.lasts ? "" : one.until_ms === null ? " (its end was not seen)" : ` for ${length(one.until_ms - one.since_ms)}`;
-    const before = one.before ? `, after ${one.before}: ${one.reason}; nobody led for ${length(one.leaderless_ms)}` : "";
+    const before = one.before ? `, after ${one.before}: ${one.reason}${gap(one) ? `; nobody led for ${gap(one)}` : ""}` : "";
     const what = `${one.leader} in epoch ${one.epoch}${one.lasts ? ", until now" : end}`;
     const button = { type: "button", "data-epoch": one.epoch, "aria-pressed": one.epoch === chosen, "aria-label": `Show the election of epoch ${one.epoch}` };
     const show = el("button", button, "Show");
@@ -159,7 +167,7 @@ function happened() {
   const last = history.at(-1);
   if (!last?.before) return "";
   const who = last.leader === last.before ? `${last.leader} was elected again` : `${last.leader} took over from ${last.before}`;
-  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()} (${last.reason}). Nobody led for ${length(last.leaderless_ms)} before.`;
+  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()} (${last.reason}).${gap(last) ? ` Nobody led for ${gap(last)} before.` : ""}`;
 }
 
 function strip() {
@@ -196,7 +204,7 @@ function render() {
   say("happened", first ? happened() : "");
   document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
   say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
-  say("orders", [...(judged?.orders ?? []), ...(judged?.clocks ? [judged.clocks] : [])].join("\n"));
+  say("orders", (judged?.orders ?? []).join("\n"));
   const none = el("li", { class: "none" }, "None that a node that answers knows of.");
   show("problems", ...(found.length === 0 ? [none] : found.map(box)));
   show("members", ...members.map(card));

@@ -2,18 +2,24 @@
 
 use std::time::{Duration, Instant};
 
+use electd_facts::led::Led;
+
 use crate::cli::ask::{Asked, judged, newest_leader};
-use crate::cli::merged::{Led, Seen};
 use crate::node::status::Status;
 use crate::trace::length;
 
 /// How long nobody leads before that is worth a line: most failovers take less.
 const LONG: Duration = Duration::from_secs(1);
 
+/// For how long the line of a new leader waits for what the others know of it.
+const OTHERS: Duration = Duration::from_millis(500);
+
 /// The last leader that was told of.
 #[derive(Default)]
 pub struct Story {
     leader: Option<(String, u64)>,
+    /// Since when that one has been known, as long as there is no line for it yet.
+    untold: Option<Instant>,
     /// Since when no node names a leader, and whether that was told.
     leaderless: Option<(Instant, bool)>,
 }
@@ -27,11 +33,23 @@ impl Story {
             self.leaderless = None;
             let found = (leader.node.name.clone(), leader.epoch);
             // A leader that does not know yet that it was replaced has a smaller epoch.
-            let is_new = self.leader.as_ref().is_none_or(|(_, epoch)| *epoch < found.1);
-            return is_new.then(|| {
-                self.leader = Some(found);
-                beginning(leader, statuses())
-            });
+            if self.leader.as_ref().is_none_or(|(_, epoch)| *epoch < found.1) {
+                let missed = self.begun(&statuses);
+                (self.leader, self.untold) = (Some(found), Some(now));
+                if missed.is_some() {
+                    return missed;
+                }
+            }
+        }
+        if let (Some((_, epoch)), Some(since)) = (&self.leader, self.untold) {
+            let is_late = |status: &Status| {
+                status.last_leadership.as_ref().is_some_and(|led| led.epoch < *epoch)
+            };
+            let is_complete = !statuses().any(is_late) || now.duration_since(since) >= OTHERS;
+            return if is_complete { self.begun(&statuses) } else { None };
+        }
+        if newest.is_some() {
+            return None;
         }
         if self.leader.is_none() || newest_leader(asked).is_some() {
             self.leaderless = None;
@@ -47,22 +65,26 @@ impl Story {
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
         Some(format!("nobody leads{why}"))
     }
+
+    /// The line for the leader that there is none for yet.
+    fn begun<'s, I: Iterator<Item = &'s Status>>(
+        &mut self,
+        all: &impl Fn() -> I,
+    ) -> Option<String> {
+        self.untold.take()?;
+        self.leader.as_ref().map(|(name, epoch)| beginning(name, *epoch, all()))
+    }
 }
 
 /// That this node leads now, and what all nodes together know of the time before, as `electd status` says it.
-fn beginning<'s>(leader: &Status, all: impl Iterator<Item = &'s Status>) -> String {
-    let (name, epoch) = (&leader.node.name, leader.epoch);
-    let known = all.filter_map(|status| Some((status, status.last_leadership.as_ref()?)));
-    let of_it = known.filter(|(_, led)| (led.epoch, &led.leader) == (epoch, name));
-    let seen: Vec<_> = of_it.map(|(status, led)| Seen::by(&status.node.name, led)).collect();
-    let led = Led::of(&seen, None);
-    match led.leaderless_ms {
-        Some(gap) => format!(
-            "{name} leads in epoch {epoch}; nobody led for {}; {}",
-            length(Duration::from_millis(gap)),
-            led.reason
-        ),
-        None => format!("{name} leads in epoch {epoch}"),
+fn beginning<'s>(name: &str, epoch: u64, all: impl Iterator<Item = &'s Status>) -> String {
+    let line = format!("{name} leads in epoch {epoch}");
+    match Led::known(all, name, epoch) {
+        Some(Led { leaderless_ms: Some(gap), reason, .. }) => {
+            format!("{line}; nobody led for {}; {reason}", length(Duration::from_millis(gap)))
+        }
+        Some(Led { before: Some(_), reason, .. }) => format!("{line}; {reason}"),
+        _ => line,
     }
 }
 
@@ -89,6 +111,15 @@ mod tests {
         Asked { answer: Ok(status), ..silent(name) }
     }
 
+    /// This node follows that leader, and missed how the leadership of c before it ended.
+    fn announced(name: &str, leader: &str, epoch: u64) -> Asked {
+        let mut asked = leading(leader, epoch, "announced");
+        let status = asked.answer.as_mut().unwrap();
+        (status.node.name, status.state) = (name.to_owned(), "following".to_owned());
+        status.last_leadership.as_mut().unwrap().leaderless_ms = 0;
+        asked
+    }
+
     const ENTRY: &str = r#"{"leader": "", "epoch": 0, "since_ms": 1, "until_ms": null, "lasts": true, "before": null,
         "cause": "", "reason": "", "leaderless_ms": 0}"#;
 
@@ -99,13 +130,14 @@ mod tests {
             [following("a", None), following("b", Some(("c", 1))), leading("c", 1, "start")];
         assert_eq!(story.observe(&first, now).unwrap(), "c leads in epoch 1");
         assert_eq!(story.observe(&first, now), None);
-        let next = [following("a", Some(("b", 2))), leading("b", 2, "leader_dead"), silent("c")];
+        let next = [announced("a", "b", 2), leading("b", 2, "leader_dead"), silent("c")];
         let words = "b leads in epoch 2; nobody led for 355 ms; lost the connection to leader c";
         assert_eq!(story.observe(&next, now).unwrap(), words);
         let old = [following("a", Some(("b", 2))), silent("b"), leading("c", 1, "start")];
         assert_eq!(story.observe(&old, now), None, "c does not know yet that b replaced it");
         let both = [leading("b", 2, "start"), leading("a", 3, "start"), leading("c", 1, "start")];
-        assert_eq!(story.observe(&both, now).unwrap(), "a leads in epoch 3");
+        assert_eq!(story.observe(&both, now), None, "the others have not heard of it");
+        assert_eq!(story.observe(&both, now + OTHERS).unwrap(), "a leads in epoch 3");
         // What others tell of another leadership is not about this one.
         let mut other = leading("b", 4, "leader_dead");
         other.answer.as_mut().unwrap().state = "following".to_owned();
@@ -114,6 +146,33 @@ mod tests {
         let mut first = leading("a", 5, "leader_dead");
         first.answer.as_mut().unwrap().last_leadership.as_mut().unwrap().before = None;
         assert_eq!(story.observe(&[first], now).unwrap(), "a leads in epoch 5");
+    }
+
+    #[test]
+    fn the_line_of_a_leader_waits_until_the_others_know_it() {
+        let (mut story, now) = (Story::default(), Instant::now());
+        let late = [leading("b", 2, "leader_dead"), announced("a", "c", 1)];
+        assert_eq!(story.observe(&late, now), None, "a may have seen a shorter time");
+        let known = [leading("b", 2, "leader_dead"), announced("a", "b", 2)];
+        let told = story.observe(&known, now).unwrap();
+        assert!(told.starts_with("b leads in epoch 2; nobody led for 355 ms"), "{told}");
+        // The next one leads before all have heard of this one: both have a line.
+        let missed = [leading("b", 3, "leader_dead"), announced("a", "b", 2)];
+        assert_eq!(story.observe(&missed, now), None);
+        let next = [silent("b"), leading("a", 4, "leader_dead")];
+        assert_eq!(story.observe(&next, now).unwrap(), "b leads in epoch 3");
+        let told = story.observe(&next, now).unwrap();
+        assert!(told.starts_with("a leads in epoch 4; nobody led for 355 ms"), "{told}");
+    }
+
+    /// It missed the end, and no other node answers.
+    #[test]
+    fn a_leader_that_missed_the_end_tells_no_time_without_a_leader() {
+        let mut alone = leading("b", 2, "announced");
+        let led = alone.answer.as_mut().unwrap().last_leadership.as_mut().unwrap();
+        led.leaderless_ms = 0;
+        let told = Story::default().observe(&[alone], Instant::now());
+        assert_eq!(told.as_deref(), Some("b leads in epoch 2; lost the connection to leader c"));
     }
 
     /// The figure is that of `electd status`, whichever node answers first.

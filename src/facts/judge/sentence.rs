@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 
+use super::super::clocks;
 use super::super::hindrance::Hindrance;
 use super::super::status::Status;
 use super::super::words::{and, failures, some_of};
@@ -154,9 +155,13 @@ impl Judgement {
         let colour: &str = self.verdict.colour().into();
         object["colour"] = colour.into();
         object["code"] = self.verdict.code().into();
+        object["leadership"] = json!(self.leadership);
         object["banner"] = self.banner().into();
-        object["boxes"] = self.boxes().iter().map(remedied).collect();
-        object["clocks"] = self.clocks.clone().into();
+        let clocks = clocks::words(&self.apart).map(|text| {
+            let (none, remedy) = ([""; 0], clocks::REMEDY);
+            json!({ "nodes": none, "kind": "clocks", "text": text, "since": "", "remedy": remedy })
+        });
+        object["boxes"] = self.boxes().iter().map(remedied).chain(clocks).collect();
         object["badges"] = Value::Object(badges.collect());
         object
     }

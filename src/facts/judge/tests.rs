@@ -2,7 +2,10 @@
 
 mod situations;
 
-use super::super::samples::{problem, status};
+use serde_json::json;
+
+use super::super::entry::Entry;
+use super::super::samples::{entry, problem, status};
 use super::super::status::{LeaderlessStatus, Problem};
 use super::*;
 
@@ -46,6 +49,43 @@ fn the_worst_decides() {
     let mut unserved = silent("b");
     unserved.answer = Err(Silence::NotServed);
     assert_eq!(judged(&[well(), unserved]), Verdict::Well);
+}
+
+/// Elections do not depend on that.
+#[test]
+fn clocks_that_differ_are_a_box_with_a_remedy_and_change_no_verdict() {
+    let told = |name: &str, clock_ms| {
+        let mut asked = following(name, Some(("c", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        (status.clock_ms, status.asked_ms) = (Some(clock_ms), Some((1_000_000, 1_000_004)));
+        asked
+    };
+    let judged = judge(&[told("a", 1_000_002), told("b", 1_000_003), told("c", 1_031_000)]);
+    assert_eq!(judged.verdict, Verdict::Well);
+    let text = "clocks differ: the clock of c is at least 31 s ahead of that of b";
+    let found = json!({
+        "nodes": [], "kind": "clocks", "text": text, "since": "", "remedy": super::super::clocks::REMEDY,
+    });
+    assert_eq!(judged.page()["boxes"], json!([found]));
+    let agree = judge(&[told("a", 1_000_002), told("b", 1_000_003)]);
+    assert_eq!(agree.page()["boxes"], json!([]));
+}
+
+/// As `electd status` shows it: not as the node that serves the page saw it alone.
+#[test]
+fn a_page_gets_the_present_leadership_as_all_who_saw_it_know_it() {
+    let told = |name: &str, cause: &str, leaderless_ms| {
+        let mut asked = following(name, Some(("b", 2)));
+        let led = Entry { leaderless_ms, ..entry("b", 2, 2300, None, cause) };
+        asked.answer.as_mut().unwrap().last_leadership = Some(led);
+        asked
+    };
+    let asked = [told("a", "announced", 0), told("d", "leader_dead", 10), told("e", "start", 9)];
+    let page = judge(&asked).page();
+    let shown = &page["leadership"];
+    assert_eq!((&shown["leaderless_ms"], &shown["before"]), (&json!(10), &json!("c")));
+    assert_eq!(judge(&asked[..1]).page()["leadership"]["leaderless_ms"], json!(null));
+    assert_eq!(judge(&[silent("a")]).page()["leadership"], json!(null));
 }
 
 #[test]

@@ -70,7 +70,6 @@ impl OwnAddress {
 
     /// Why one of the others probably dials this host where nobody listens: this host reaches it from another address
     /// than those that it listens on. What a name means on the host of the other is known there alone.
-    #[cfg(any(test, feature = "cli"))]
     #[must_use]
     pub fn missed(&self, others: &[Other], limit: Duration) -> Option<String> {
         let found = self.look_up(limit).ok()?;

@@ -183,7 +183,7 @@ fn a_majority_that_is_lost_is_told_once_and_not_where_nobody_needs_one() {
 
 #[test]
 fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
-    let lines = |before: Option<&str>, cause: &str| {
+    let lines = |before: Option<&str>, cause: &str, leaderless_ms| {
         let entry = Entry {
             leader: "a".to_owned(),
             epoch: 7,
@@ -194,7 +194,7 @@ fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
             before_epoch: Some(6),
             cause: cause.to_owned(),
             reason: "why".to_owned(),
-            leaderless_ms: 1500,
+            leaderless_ms,
             job_late_ms: None,
         };
         let tell = || leads(&entry, "a");
@@ -213,8 +213,11 @@ fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
         let told = format!("INFO leads: leads in epoch 7: {how} after 1.5 s without a leader");
         let name = before.unwrap_or("none");
         let fields = format!("event=leads epoch=7 before={name} cause={cause} leaderless_ms=1500");
-        assert_eq!(lines(before, cause), [told, fields]);
+        assert_eq!(lines(before, cause, 1500), [told, fields]);
     }
+    let missed = "INFO leads: leads in epoch 7: took over from b; this node missed the end of the leadership before";
+    let fields = "event=leads epoch=7 before=b cause=announced";
+    assert_eq!(lines(Some("b"), "announced", 0), [missed, fields], "not after 0 ms");
 }
 
 #[test]

@@ -16,6 +16,7 @@ pub fn event(reason: &str) -> Event {
         epoch: 7,
         leaderless: None,
         leaderless_ms: None,
+        leadership: None,
         member: None,
         reason: reason.to_owned(),
     }
@@ -115,6 +116,7 @@ fn an_event_is_told_whole_and_read_without_what_came_later() {
         epoch: 2,
         leaderless: Some(leaderless),
         leaderless_ms: Some(4),
+        leadership: Some(Entry::of_a(2)),
         member: Some("c".to_owned()),
         reason: "silent".to_owned(),
     };
@@ -122,13 +124,17 @@ fn an_event_is_told_whole_and_read_without_what_came_later() {
         "id": "3-17", "at_ms": 1, "event": "member_down", "node": "a", "from": "following", "state": "electing",
         "halting": "election", "leader": "b", "epoch": 2,
         "leaderless": {"since": "then", "lasts_ms": 3, "cause": "isolated", "reason": "it reaches nobody"},
-        "leaderless_ms": 4, "member": "c", "reason": "silent"
+        "leaderless_ms": 4, "member": "c", "reason": "silent",
+        "leadership": {
+            "leader": "a", "epoch": 2, "since_ms": 1, "until_ms": null, "lasts": true, "before": null,
+            "before_epoch": null, "cause": "start", "reason": "this node started", "leaderless_ms": 0
+        }
     });
     assert_eq!(serde_json::json!(whole), told);
     assert_eq!(serde_json::from_value::<Event>(told.clone()).unwrap(), whole);
     let fields = told.as_object_mut().unwrap();
-    fields.retain(|key, _| !key.starts_with("leaderless"));
-    let early = Event { leaderless: None, leaderless_ms: None, ..whole };
+    fields.retain(|key, _| !key.starts_with("leaderless") && key != "leadership");
+    let early = Event { leaderless: None, leaderless_ms: None, leadership: None, ..whole };
     assert_eq!(serde_json::from_value::<Event>(told).unwrap(), early);
 }
 

@@ -148,7 +148,7 @@ fn each_kind_has_its_words() {
     status.realtime = Some(RealtimeStatus { holds: false, refused: Some("a limit".to_owned()) });
     status.differs_from_file = Some("the members changed".to_owned());
     let sight = Sight {
-        storage: Some("no space".to_owned()),
+        storage: Some(DiskFault { kind: DiskFaultKind::Full, text: "no space".to_owned() }),
         address: Some("it means loopback".to_owned()),
         rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],

@@ -115,6 +115,7 @@ impl Published {
             rejections: self.rejections(&snapshot),
             changes: snapshot.changes.status(settings),
             problems: watched.problems.clone(),
+            disk: watched.disk,
             last_leadership: watched.history.last().cloned(),
             clock_ms: Some(clock::wall_clock_ms()),
             last_event: Some(measures.events.last().to_string()),

@@ -4,11 +4,13 @@ use std::sync::Arc;
 
 use crate::node::history::Entry;
 use crate::node::leaderless::Leaderless;
-use crate::node::status::{HealthStatus, Problem};
+use crate::node::status::{DiskTrouble, HealthStatus, Problem};
 
 #[derive(Clone, Default)]
 pub struct Watched {
     pub problems: Vec<Problem>,
+    /// What is wrong with the disk, if anything is.
+    pub disk: Option<DiskTrouble>,
     /// The leaderships, oldest first.
     pub history: Arc<Vec<Entry>>,
     /// Since when no leader is known, and why, if none is.

@@ -104,6 +104,7 @@ fn an_event_that_leaves_the_state_as_it_is_tells_that() {
         epoch: 4,
         leaderless: status.leaderless.clone(),
         leaderless_ms: None,
+        leadership: None,
         member: None,
         reason: "why".to_owned(),
     };

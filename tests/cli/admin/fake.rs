@@ -204,6 +204,7 @@ pub fn event(reason: &str) -> Event {
         epoch: 7,
         leaderless: None,
         leaderless_ms: None,
+        leadership: None,
         member: None,
         reason: reason.to_owned(),
     }

@@ -101,6 +101,7 @@ fn complete() -> FakeNode {
         ];
         state.status.epoch = 11;
         state.status.failures_tolerated = 12;
+        state.status.failures_tolerated_at_most = 15;
         state.status.lease_remaining_ms = Some(250);
         state.status.pause = Some(PauseStatus { since: String::new(), until: None });
         state.status.health = Some(HealthStatus::default());
@@ -201,6 +202,7 @@ fn each_figure_says_what_it_is() {
         "electd_epoch The epoch that this node knows.",
         "electd_exec_running How many commands run here while this node leads.",
         "electd_failures_tolerated How many more members may fail before nobody can lead.",
+        "electd_failures_tolerated_at_most How many it would be if all members were well.",
         "electd_has_leader Whether this node knows a leader.",
         "electd_healthy Whether the health check passes.",
         "electd_hooks_total How runs of the hook ended, and the changes that it was not told.",

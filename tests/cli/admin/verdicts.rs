@@ -116,12 +116,19 @@ fn a_node_gives_the_verdict_with_what_to_do() {
             .to_vec();
         state.status.resigned = true;
     });
+    for (node, clock_ms) in nodes.iter().zip([5, 60_000_000]) {
+        node.set(|state| state.status.clock_ms = Some(clock_ms));
+    }
     let answer = get(first, "/verdict");
     let verdict: Value = serde_json::from_str(&answer.body).unwrap();
     assert_eq!(answer.code, 200);
     assert_eq!(verdict["banner"], "TWO LEADERS: node-1 in epoch 2 and node-2 in epoch 1");
     assert_eq!((&verdict["colour"], &verdict["code"]), (&"bad".into(), &2.into()));
     assert_eq!(verdict["badges"]["node-1"][0]["text"], "resigned");
+    let boxes = verdict["boxes"].as_array().unwrap();
+    let clocks = boxes.iter().find(|found| found["kind"] == "clocks").unwrap();
+    let text = clocks["text"].as_str().unwrap();
+    assert!(text.starts_with("clocks differ: the clock of node-2 is at least "), "{text}");
 }
 
 #[test]

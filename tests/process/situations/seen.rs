@@ -49,7 +49,7 @@ pub struct Page {
     pub leaders: Vec<String>,
     /// Each as `KIND: what is wrong`.
     pub boxes: Vec<String>,
-    /// The orders that are in force, and that clocks differ.
+    /// The orders that are in force.
     pub notes: Vec<String>,
 }
 
@@ -118,7 +118,7 @@ impl Page {
         let name = |leader: &Value| word(&leader["name"]);
         let led = answer["leaders"].as_array().map(|all| all.iter().map(name).collect());
         let one = || answer["leader"].as_object().map(|_| name(&answer["leader"]));
-        let notes = answer["orders"].as_array().into_iter().flatten().chain([&answer["clocks"]]);
+        let notes = answer["orders"].as_array().into_iter().flatten();
         let told = |it: &Value| format!("{}: {}", word(&it["kind"]), word(&it["text"]));
         Page {
             verdict: word(&answer["verdict"]),

@@ -164,11 +164,15 @@ const ALERTS: &[(Kind, &str, &str, &str, &str, &str)] = &[
         "warning",
         "{{ $labels.instance }} runs without its real-time scheduling",
     ),
-    // As the leader knows it: a node that is cut off counts what it hears alone.
+    // As the leader knows it: a node that is cut off counts what it hears alone. A member that is missed, or that cannot
+    // vote, has an alert already, and that no further one may fail follows from that; of two voters none ever may.
     (
         Kind::QuorumMargin,
         "ElectdNoFailureTolerated",
-        "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) (electd_has_leader) > 0",
+        "max by (cluster) (electd_failures_tolerated) == 0 and max by (cluster) (electd_has_leader) > 0 \
+        unless max by (cluster) (electd_failures_tolerated_at_most) == 0 \
+        unless on (cluster) (electd_problems{kind=~\"cut_off|peer_down|rejected|stalled|storage\"} > 0) \
+        unless on (cluster) (up{job=\"electd\"} == 0)",
         "1m",
         "warning",
         "The next failure stops {{ $labels.cluster }}",
@@ -256,5 +260,18 @@ fn each_kind_fires_an_alert_of_its_own() {
     assert_eq!(names.len(), all);
     for kind in Kind::ALL.iter().filter(|kind| **kind != Kind::QuorumMargin) {
         assert!(of(*kind).expr.contains(&format!("kind=\"{}\"", kind.name())), "{kind:?}");
+    }
+}
+
+/// What keeps a voter from voting has an alert of its own: that the margin is gone follows from that, and is no second cause.
+#[test]
+fn a_voter_that_is_missed_fires_one_alert() {
+    let margin = of(Kind::QuorumMargin).expr;
+    for kind in [Kind::CutOff, Kind::PeerDown, Kind::Rejected, Kind::Stalled, Kind::Storage] {
+        let (_, without) = margin.split_once("unless on (cluster)").unwrap();
+        assert!(without.contains(kind.name()), "{kind:?}: {margin}");
+    }
+    for expr in [margin, of(Kind::PeerDown).expr] {
+        assert!(expr.ends_with("unless on (cluster) (up{job=\"electd\"} == 0)"), "{expr}");
     }
 }

@@ -1,28 +1,7 @@
 //! What several nodes tell of the same leaderships.
 
+use super::super::samples::{entry, history};
 use super::*;
-
-/// A leadership as a node tells it, after c led in epoch 1, if it did not start then; without an end it lasts.
-pub fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cause: &str) -> Entry {
-    Entry {
-        leader: leader.to_owned(),
-        epoch,
-        since_ms,
-        until_ms,
-        lasts: until_ms.is_none(),
-        before: (cause != "start").then(|| "c".to_owned()),
-        before_epoch: (cause != "start").then_some(1),
-        cause: cause.to_owned(),
-        reason: format!("{cause} by {since_ms}"),
-        leaderless_ms: since_ms % 100,
-        job_late_ms: None,
-    }
-}
-
-/// The history of this node.
-pub fn history(node: &str, leaderships: Vec<Entry>) -> History {
-    History { node: node.to_owned(), leaderships }
-}
 
 fn spans(merged: &[Led]) -> Vec<(&str, u64, Option<u64>)> {
     merged.iter().map(|led| (led.leader.as_str(), led.since_ms, led.until_ms)).collect()

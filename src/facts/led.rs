@@ -1,22 +1,27 @@
-//! The leaderships that several nodes tell, as one list: for `electd history` and `electd status`, so that both say the
-//! same.
+//! The leaderships that several nodes tell, as one list, and for how long nobody led before each: for all who show that, so
+//! that they show the same.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use crate::node::history::{Entry, History, START, Tells};
+use super::entry::{Entry, History};
+use super::status::Status;
+use super::tells::{START, Tells};
 
 /// A leadership, as all nodes together know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Led {
+    /// The name of the leader.
     pub leader: String,
+    /// Its epoch.
     pub epoch: u64,
     /// When it began, in milliseconds since the Unix epoch, as is the end: both by the clock of one node.
     pub since_ms: u64,
     /// When that node heard the leader last; none while it lasts, and if no node saw the end.
     pub until_ms: Option<u64>,
+    /// Whether it lasts.
     pub lasts: bool,
     /// The leader before; none if no node knows one.
     pub before: Option<String>,
@@ -41,6 +46,8 @@ pub struct Seen<'a> {
 }
 
 impl<'a> Seen<'a> {
+    /// What this node tells of it.
+    #[must_use]
     pub fn by(node: &'a str, entry: &'a Entry) -> Seen<'a> {
         let epoch = entry.before_epoch.unwrap_or_default();
         Seen { node, entry, before: entry.before.as_deref().map(|before| (epoch, before)) }
@@ -71,6 +78,7 @@ fn span(seen: &[Seen<'_>], lasts: bool) -> Option<(u64, Option<u64>)> {
 
 /// One leadership for each leader and epoch, in order of time. `one_at_a_time` says that the cluster elects by a
 /// majority.
+#[must_use]
 pub fn merge(histories: &[History], one_at_a_time: bool) -> Vec<Led> {
     let mut seen: BTreeMap<(u64, &str), Vec<Seen<'_>>> = BTreeMap::new();
     for History { node, leaderships } in histories {
@@ -110,6 +118,7 @@ impl Led {
     /// each heard it last at its end or earlier, and the next at its begin or later: so the shortest time without a leader
     /// is right. A node that first received the announcement of the next leader knows less.
     /// Clocks of different hosts are not compared.
+    #[must_use]
     pub fn of(seen: &[Seen<'_>], before: Option<(u64, &str)>) -> Led {
         let entries = || seen.iter().map(|seen| seen.entry);
         let before = seen.iter().filter_map(|seen| seen.before).chain(before).max();
@@ -127,8 +136,8 @@ impl Led {
             ),
             (None, None) => (START.to_owned(), "no leader was known before".to_owned()),
         };
-        // Who heard a leader of its own until the next one announced itself noticed no end: it counts if nobody did.
-        let gaps = || know().map(|seen| seen.entry.leaderless_ms);
+        // A moment that is too short for the clock of one node is none only if no other node noticed it.
+        let gaps = || know().filter_map(|seen| seen.entry.gap_ms());
         let gap = gaps().filter(|gap| *gap > 0).min().or_else(|| gaps().min());
         let lasts = entries().any(|entry| entry.lasts);
         let (since_ms, until_ms) = span(seen, lasts).unwrap_or_default();
@@ -144,6 +153,20 @@ impl Led {
             leaderless_ms: gap,
             job_late_ms: entries().filter_map(|entry| entry.job_late_ms).max(),
         }
+    }
+
+    /// The leadership of this leader in this epoch, as these nodes know it together; none if none of them does.
+    #[must_use]
+    pub fn known<'s>(
+        answers: impl Iterator<Item = &'s Status>,
+        leader: &str,
+        epoch: u64,
+    ) -> Option<Led> {
+        let known = answers
+            .filter_map(|status| Some((&status.node.name, status.last_leadership.as_ref()?)));
+        let of_it = known.filter(|(_, entry)| (entry.epoch, &*entry.leader) == (epoch, leader));
+        let seen: Vec<Seen<'_>> = of_it.map(|(node, entry)| Seen::by(node, entry)).collect();
+        (!seen.is_empty()).then(|| Led::of(&seen, None))
     }
 
     /// With a majority: takes begin and end from the node that saw this leadership (`own`) and how it ended (`next`), and
@@ -184,4 +207,4 @@ impl Led {
 }
 
 #[cfg(test)]
-pub mod tests;
+mod tests;

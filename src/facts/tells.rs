@@ -1,8 +1,9 @@
 //! How well a node knows why a leadership ended.
 
-use crate::core::Cause;
+use electd_election::core::Cause;
 
-pub use electd_facts::entry::Entry;
+/// The cause of the first leadership since the start of a node, which did not see how the one before ended.
+pub const START: &str = "start";
 
 /// How well a change of this cause tells why a leadership ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -16,9 +17,6 @@ pub enum Tells {
     /// Why the leader itself gave up, such as the order of an operator.
     Order,
 }
-
-/// The cause of the first leadership since the start of a node, which did not see how the one before ended.
-pub const START: &str = "start";
 
 impl Tells {
     /// Of a cause, as one word. A later version may have words that this one does not know.
