@@ -2,7 +2,7 @@
 
 use electd_election::core::Phase;
 use electd_election::core::message::Liveness;
-use electd_election::core::settings::Quorum;
+use electd_election::core::settings::{Preempt, Quorum};
 use electd_election::core::types::Role;
 use strum::VariantArray;
 
@@ -10,6 +10,9 @@ use super::changed::ChangeStatus;
 use super::majority;
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, Problem, Status};
+
+/// How the source of a rank begins that a node does not have.
+const NO_RANK: &str = "none: ";
 
 /// The variant of this name.
 fn named<T: Copy + Into<&'static str> + VariantArray>(word: &str) -> Option<T> {
@@ -21,6 +24,24 @@ impl Status {
     #[must_use]
     pub fn phase(&self) -> Option<Phase> {
         named(&self.state)
+    }
+
+    /// Whether no member preempts a leader that lives and is eligible.
+    #[must_use]
+    pub fn never_preempts(&self) -> bool {
+        self.preempt == Preempt::Never.to_string()
+    }
+
+    /// Why the node has no rank, if it has none.
+    #[must_use]
+    pub fn why_no_rank(&self) -> Option<&str> {
+        self.rank_source.strip_prefix(NO_RANK)
+    }
+
+    /// The source of the rank of a node that has none, for this reason.
+    #[must_use]
+    pub fn no_rank(why: &str) -> String {
+        format!("{NO_RANK}{why}")
     }
 
     /// Whether the node needs a majority to lead.
@@ -140,6 +161,11 @@ mod tests {
         assert_eq!((one.phase(), one.by_majority()), (Some(Phase::Following), false));
         one.state = "of_a_later_version".to_owned();
         assert_eq!(one.phase(), None);
+        one.preempt = Preempt::Never.to_string();
+        assert!(one.never_preempts() && !status("a", None).never_preempts());
+        one.rank_source = Status::no_rank("no file");
+        assert_eq!((&*one.rank_source, one.why_no_rank()), ("none: no file", Some("no file")));
+        assert_eq!(status("a", None).why_no_rank(), None);
         let mut other = member("b");
         assert!(other.votes() && other.may_lead() && other.is_alive());
         other.role = "observer".to_owned();

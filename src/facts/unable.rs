@@ -27,7 +27,7 @@ pub fn own(status: &Status) -> Option<String> {
         "" => String::new(),
         reason => format!(": {reason}"),
     };
-    let rank = status.rank_source.strip_prefix("none: ");
+    let rank = status.why_no_rank();
     let unhealthy = status.health.as_ref().filter(|health| !health.healthy);
     if let Some(never) = status.member(name).and_then(never) {
         Some(never)

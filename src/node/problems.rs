@@ -138,7 +138,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
     for refusal in &sight.rejected {
         add(ProblemKind::Rejected, &refusal.peer, format!("{} {}", refusal.peer, refusal.reason));
     }
-    if let Some(why) = status.rank_source.strip_prefix("none: ") {
+    if let Some(why) = status.why_no_rank() {
         add(ProblemKind::Rank, "", format!("no rank, so this node is not eligible: {why}"));
     }
     if let Some(text) = status.health.as_ref().and_then(|health| unhealthy(health, sight.settled)) {

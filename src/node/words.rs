@@ -129,10 +129,10 @@ pub fn split(split: &Split, members: &MemberList) -> String {
 
 /// The member that a switchover names leads already, and whether that lasts.
 pub fn leads_already(name: &str, status: &Status) -> String {
-    let Status { switchover, preempt, pause, .. } = status;
+    let Status { switchover, pause, .. } = status;
     if switchover.as_deref() == Some(name) {
         format!("{name} leads already, by a switchover; nothing changed")
-    } else if preempt == "never" || pause.is_some() {
+    } else if status.never_preempts() || pause.is_some() {
         format!("{name} leads already; nothing changed")
     } else {
         format!(

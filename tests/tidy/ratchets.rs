@@ -16,7 +16,7 @@ const RATCHETS: &[Ratchet] = &[
     (
         "comparisons with words that the program itself wrote",
         own_words,
-        2,
+        0,
         "compare the enum: a fact becomes a word when it leaves the process",
     ),
     ("verdicts on a cluster", verdicts, 1, "ask the verdict that is there"),

@@ -232,7 +232,7 @@ fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
         );
         return Some(Why::new(Cause::Paused, reason).remedy("`electd resume` ends that"));
     }
-    if best.preempt == "never" {
+    if best.never_preempts() {
         let reason = format!(
             "it ranks higher than {leads}, which stays while it lives and is eligible (preempt never)"
         );

@@ -13,6 +13,7 @@ use crate::core::types::{Drain, Epoch, Incarnation, NodeId, Pause, Rank, Task, T
 use crate::core::{Core, Phase, Reason, Split, Transition};
 use crate::node::clock;
 use crate::node::rejections::Rejections;
+use crate::node::status::Status;
 use crate::node::words;
 use crate::rank;
 
@@ -172,7 +173,7 @@ impl Snapshot {
     pub fn sampled(&mut self, outcome: &rank::Outcome) {
         self.rank_source = match outcome {
             Ok(sample) => sample.from.as_str().into(),
-            Err(why) => format!("none: {why}").into(),
+            Err(why) => Status::no_rank(why).into(),
         };
     }
 
