@@ -30,13 +30,19 @@ electd ($version) unstable; urgency=medium
 END
 gzip -9n "$tree"/usr/share/man/man?/*
 
+overrides=$tree/usr/share/lintian/overrides/electd
+install -D -m 644 packaging/debian/lintian-overrides "$overrides"
 # The program needs only the C library that it was built with, or a later one; a static one needs none.
 libc=$(grep -ao 'GLIBC_[0-9]*\.[0-9]*' "$tree/usr/bin/electd" | sed 's/GLIBC_//' | sort -uV | tail -n 1)
+if [ -z "$libc" ]; then
+    printf '# One package for every release: it needs no library.\nelectd: statically-linked-binary [usr/bin/electd]\n' >> "$overrides"
+fi
 depends=${libc:+Depends: libc6 (>= $libc), libgcc-s1}
 install -d "$tree/DEBIAN"
 sed -e "s/@VERSION@/$version/" -e "s/@MAINTAINER@/$maintainer/" -e "s/@ARCH@/$arch/" -e "s/^Depends: @DEPENDS@/$depends/" \
     packaging/debian/control.in | sed '/^$/d' > "$tree/DEBIAN/control"
 install -m 755 packaging/debian/postinst packaging/debian/prerm packaging/debian/postrm "$tree/DEBIAN/"
+(cd "$tree" && find usr etc -type f | LC_ALL=C sort | xargs md5sum > DEBIAN/md5sums)
 package=$out/electd_${version}_$arch.deb
 mkdir -p "$out"
 dpkg-deb --root-owner-group --build "$tree" "$package" >/dev/null

@@ -59,6 +59,9 @@ def outside(part, dist):
         if part in ["x86_64", "aarch64"] and part != platform.machine():
             # Which programs are played by another one can be a matter of a user namespace (Linux 6.7).
             spaces += ["--user", "--map-root-user"]
+            if subprocess.run(["unshare", "--user", "true"], stderr=subprocess.DEVNULL).returncode:
+                say("missing", f"user namespaces, which a root that was changed into has not: {part}")
+                return MISSING
         (work / "work").mkdir()
         words = ["unshare", *spaces, sys.executable, os.path.dirname(__file__), "--inside", part, dist, work / "work", root]
         return subprocess.run([str(word) for word in words]).returncode

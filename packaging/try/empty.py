@@ -49,6 +49,7 @@ def make_root(root, program):
 
 def new_cluster(root, work, name, *options):
     """Writes a file by the program itself, and has a node of each member started in a root of its own."""
+    (root / name).mkdir()
     run("chroot", root, "/electd", "init", "--out", f"/{name}/cluster.json", "--data-dir", f"/{name}/state", *options)
     for member in NAMES:
         if member != "a":
