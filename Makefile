@@ -23,7 +23,7 @@ DOC   := $(SHARE)/doc/electd
 UNITS := $(DESTDIR)$(PREFIX)/lib/systemd/system
 USERS := $(DESTDIR)$(PREFIX)/lib/sysusers.d
 
-.PHONY: help build install deb dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
+.PHONY: help build install deb dist try-dist interop test test-long test-boot test-crowd test-tls lint fmt run-cluster run-node run-job jepsen sim exhaustive mutants fuzz spec bench bench-job bench-address cargo rust-tools
 
 help: ## show this list
 	@echo "make TARGET, where TARGET is one of"
@@ -68,6 +68,9 @@ deb: build ## build a Debian package: target/deb/electd_VERSION_ARCH.deb
 
 dist: cargo ## make target/dist, to upload: static programs, packages and an image for x86_64 and aarch64, and what they consist of
 	sh packaging/dist.sh $(VERSION)
+
+try-dist: ## try what make dist made, as root: in an empty root, by apt and rpm, in containers; says which tools are missing
+	python3 packaging/try target/dist
 
 interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg, a browser, PostgreSQL and Redis, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)

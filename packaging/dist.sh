@@ -12,6 +12,10 @@ umask 022
 for tool in python3 dpkg-deb rpmbuild gzip sha256sum; do
     command -v $tool >/dev/null || { echo "$tool is missing: apt install python3 dpkg rpm gzip coreutils" >&2; exit 1; }
 done
+# What is missing for the second program shows before the first has taken its time.
+[ -n "${X86_64:-}" ] || sh packaging/static.sh x86_64-unknown-linux-musl --check
+[ -n "${AARCH64:-}" ] || sh packaging/static.sh aarch64-unknown-linux-musl --check
+if [ -z "${DEBEMAIL:-}" ]; then echo "note: DEBFULLNAME and DEBEMAIL name the maintainer of the Debian packages" >&2; fi
 rm -rf "$out"
 mkdir -p "$out"
 

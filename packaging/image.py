@@ -19,6 +19,8 @@ import time
 EPOCH = int(os.environ.get("SOURCE_DATE_EPOCH", "0"))
 # A number that no host gives to a person, and that orchestrators take for a user other than root.
 USER = 65532
+# The program's own, and those of libraries that are linked into it.
+LICENCES = "MIT AND MPL-2.0 AND ISC AND BSD-3-Clause AND Apache-2.0"
 PLATFORMS = {"x86_64": {"architecture": "amd64", "os": "linux"}, "aarch64": {"architecture": "arm64", "os": "linux"}}
 
 
@@ -76,7 +78,7 @@ class Archive:
                 "Env": ["PATH=/usr/bin"],
                 "Volumes": {"/var/lib/electd": {}},
                 "StopSignal": "SIGTERM",
-                "Labels": {"org.opencontainers.image.version": version, "org.opencontainers.image.licenses": "MIT"},
+                "Labels": {"org.opencontainers.image.version": version, "org.opencontainers.image.licenses": LICENCES},
             },
             "rootfs": {"type": "layers", "diff_ids": ["sha256:" + hashlib.sha256(raw).hexdigest()]},
             "history": [{"created": moment, "created_by": "image.py"}],

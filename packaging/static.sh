@@ -1,6 +1,6 @@
 #!/bin/sh
 # Builds the program without any library of the host: static.sh TARGET OUT, where TARGET is x86_64-unknown-linux-musl or
-# aarch64-unknown-linux-musl. `make dist` calls it.
+# aarch64-unknown-linux-musl. `make dist` calls it. With --check as OUT it only says what is missing for that.
 #
 # With the target of rustup and a C compiler for musl this is a plain build. Without, and for the other kind of processor,
 # it needs zig (`pip install ziglang`) as compiler and linker, and, if the target's standard library is missing, the source of
@@ -65,6 +65,7 @@ if [ ! -d "$sysroot/lib/rustlib/$target" ]; then
     export RUSTC_BOOTSTRAP=1
 fi
 
+if [ "$out" = --check ]; then exit; fi
 export RUSTC="$rustc" RUSTFLAGS="$flags" "CC_$(echo "$target" | tr - _)=$cc" "CFLAGS_$(echo "$target" | tr - _)=$c_flags"
 export "CARGO_TARGET_$(env_of)_LINKER=$cc"
 # shellcheck disable=SC2086 # several words
