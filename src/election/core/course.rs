@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
+use super::agreed::Agreed;
 use super::back_off::BackOff;
 use super::leadership::lease::Lease;
 use super::membership::known::Asker;
@@ -60,18 +61,6 @@ pub(super) struct Switchover {
     pub due: Time,
     /// Whether it said so and the asker has its answer: only the job of this leader still has to end.
     pub taken: bool,
-}
-
-/// What a leader has to know before it agrees that a member is drained. (A6)
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Agreed {
-    /// The members that acknowledged a heartbeat of this leadership: since then none of them is drained unless this
-    /// leader agrees. With each, the last round that it acknowledged, and whether it was eligible then: what it says
-    /// elsewhere has no number, and may be older.
-    heard: BTreeMap<NodeId, (u64, bool)>,
-    /// The members whose drain this leader agreed to, and its heartbeat round then. What they say of themselves counts
-    /// again once they acknowledge a later one: it left after the answer.
-    drains: BTreeMap<NodeId, u64>,
 }
 
 impl Stage {
@@ -304,36 +293,13 @@ impl Course {
         }
     }
 
-    /// A member acknowledged this heartbeat round of this leadership. Returns whether that is its first.
-    pub fn acknowledged(&mut self, by: NodeId, number: u64, eligible: bool) -> bool {
-        let Stage::Leading { agreed, .. } = &mut self.stage else { return false };
-        if agreed.drains.get(&by).is_some_and(|round| number > *round) {
-            agreed.drains.remove(&by);
-        }
-        let before = agreed.heard.get(&by).copied();
-        if before.is_none_or(|(latest, _)| number >= latest) {
-            agreed.heard.insert(by, (number, eligible));
-        }
-        before.is_none()
+    /// What this member agreed to as the leader; none if it does not lead.
+    pub fn agreed(&self) -> Option<&Agreed> {
+        if let Stage::Leading { agreed, .. } = &self.stage { Some(agreed) } else { None }
     }
 
-    /// Whether a member acknowledged a heartbeat of this leadership, and was eligible when it did so last.
-    pub fn acknowledged_eligible(&self, by: NodeId) -> bool {
-        let Stage::Leading { agreed, .. } = &self.stage else { return false };
-        agreed.heard.get(&by).is_some_and(|(_, eligible)| *eligible)
-    }
-
-    /// This leader agrees that a member is drained.
-    pub fn agree_to_drain(&mut self, member: NodeId) {
-        let round = self.round;
-        if let Stage::Leading { agreed, .. } = &mut self.stage {
-            agreed.drains.insert(member, round);
-        }
-    }
-
-    /// Whether this leader agreed that a member is drained, and that member has not said anything since.
-    pub fn is_drained(&self, member: NodeId) -> bool {
-        matches!(&self.stage, Stage::Leading { agreed, .. } if agreed.drains.contains_key(&member))
+    pub fn agreed_mut(&mut self) -> Option<&mut Agreed> {
+        if let Stage::Leading { agreed, .. } = &mut self.stage { Some(agreed) } else { None }
     }
 
     pub fn lease(&self) -> Option<&Lease> {

@@ -230,7 +230,8 @@ pub fn acknowledged(
         let (detector, present) = (&mut turn.cx.state.detector, Rank { id: from, ..rank });
         detector.declares(from, turn.cx.now);
         detector.change(from, |peer| peer.says_rank(present, eligible));
-        if turn.cx.state.course.acknowledged(from, number, eligible) {
+        let agreed = turn.cx.state.course.agreed_mut();
+        if agreed.is_some_and(|agreed| agreed.acknowledged(from, number, eligible)) {
             turn.cx.state.outbox.commands.retry();
         }
         promise::prolong(&mut turn.cx, from, number);

@@ -7,6 +7,7 @@
 
 pub mod address;
 mod admission;
+mod agreed;
 mod algorithm;
 mod answers;
 mod api;

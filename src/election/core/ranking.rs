@@ -49,7 +49,9 @@ pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
     let stops = matches!(state.endings.job.ending(), Some(Ending::Stop(_)));
     let leads_on = state.is_eligible() && !state.eligibility.is_unfit() && !stops;
     let heard = |peer: &Peer| {
-        state.course.acknowledged_eligible(peer.id()) || Fault::SaidAnywhere.is_planted()
+        let agreed = state.course.agreed();
+        agreed.is_some_and(|agreed| agreed.heard_eligible(peer.id()))
+            || Fault::SaidAnywhere.is_planted()
     };
     let others = || state.eligible().filter(|peer| peer.id() != of);
     if !state.leads() {
@@ -59,7 +61,10 @@ pub fn judge_drain(state: &mut State, of: NodeId) -> Result<(), Refusal> {
         || Fault::DrainUnjudged.is_planted()
     {
         if !Fault::AgreementForgotten.is_planted() {
-            state.course.agree_to_drain(of);
+            let round = state.course.round();
+            if let Some(agreed) = state.course.agreed_mut() {
+                agreed.drain(of, round);
+            }
         }
         return Ok(());
     }
