@@ -104,6 +104,7 @@ situations! {
     #[ignore = "long"]
     two_leaders: TWO_LEADERS,
     disk_full: DISK_FULL,
+    #[ignore = "long"]
     state_lost: STATE_LOST,
     drained: DRAINED,
     resigned: RESIGNED,
