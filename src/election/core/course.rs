@@ -1,6 +1,5 @@
 //! The phase of a member, and the state that belongs to a phase and ends with it.
 
-use std::collections::BTreeMap;
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
@@ -300,6 +299,11 @@ impl Course {
 
     pub fn agreed_mut(&mut self) -> Option<&mut Agreed> {
         if let Stage::Leading { agreed, .. } = &mut self.stage { Some(agreed) } else { None }
+    }
+
+    /// Whether this leader agreed that a member is drained, and that member has not said anything since.
+    pub fn is_drained(&self, member: NodeId) -> bool {
+        self.agreed().is_some_and(|agreed| agreed.is_drained(member))
     }
 
     pub fn lease(&self) -> Option<&Lease> {

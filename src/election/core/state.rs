@@ -293,9 +293,7 @@ impl State {
 
     /// The others that could lead instead of this member.
     pub(super) fn eligible(&self) -> impl DoubleEndedIterator<Item = &Peer> {
-        let agreed = self.course.agreed();
-        // It has yet to say so.
-        let drained = move |peer: &Peer| agreed.is_some_and(|agreed| agreed.is_drained(peer.id()));
+        let drained = |peer: &Peer| self.course.is_drained(peer.id()); // it has yet to say so
         let may_lead = move |peer: &&Peer| {
             peer.is_eligible() && !self.never_leads(peer.id()) && !drained(peer)
         };
