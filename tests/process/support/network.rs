@@ -17,10 +17,6 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::thread::{LinkNameSpaceType, move_into_link_name_space};
-use serde_json::Value;
-
-use super::Cluster;
-use super::places::own_host;
 
 /// All namespaces of tests begin so; the process that made one follows.
 const PREFIX: &str = "electd-test-";
@@ -245,22 +241,6 @@ impl Network {
 impl Drop for Network {
     fn drop(&mut self) {
         remove(&format!("{}-", self.title));
-    }
-}
-
-impl Cluster {
-    /// Nodes that listen at these places of a network, and have not been started yet.
-    pub fn prepare_at(
-        places: &[(SocketAddr, SocketAddr)],
-        network: Network,
-        change: impl FnOnce(&mut Value),
-    ) -> Cluster {
-        let mut cluster = Cluster::at(places, own_host(), change);
-        for (number, node) in (1..).zip(&mut cluster.nodes) {
-            node.home = Some(network.home(number));
-        }
-        cluster.network = Some(network);
-        cluster
     }
 }
 

@@ -5,7 +5,10 @@ use std::net::{Ipv4Addr, SocketAddr};
 use std::process;
 use std::sync::atomic::{AtomicU16, AtomicU32, Ordering};
 
+use serde_json::Value;
 use uuid::Uuid;
+
+use super::{Cluster, Network};
 
 /// A loopback address that no other cluster has, in this process or in another.
 pub fn own_host() -> Ipv4Addr {
@@ -30,4 +33,20 @@ pub fn own_places(host: Ipv4Addr, n: usize) -> Vec<(SocketAddr, SocketAddr)> {
 /// Fresh ids, in the order in which electd ranks them.
 pub fn ascending_ids(n: usize) -> BTreeSet<Uuid> {
     (0..n).map(|_| Uuid::new_v4()).collect()
+}
+
+impl Cluster {
+    /// Nodes that listen at these places of a network, and have not been started yet.
+    pub fn prepare_at(
+        places: &[(SocketAddr, SocketAddr)],
+        network: Network,
+        change: impl FnOnce(&mut Value),
+    ) -> Cluster {
+        let mut cluster = Cluster::at(places, own_host(), change);
+        for (number, node) in (1..).zip(&mut cluster.nodes) {
+            node.home = Some(network.home(number));
+        }
+        cluster.network = Some(network);
+        cluster
+    }
 }
