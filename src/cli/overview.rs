@@ -52,7 +52,8 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
 
 /// The nodes whose clocks differ, if there are any, with what to do.
 fn clocks(judgement: &Judgement) -> Option<String> {
-    clocks::words(&judgement.apart).map(|words| format!("{words}: {}", clocks::REMEDY))
+    clocks::words(&judgement.apart)
+        .map(|words| format!("clocks differ: {words}: {}", clocks::REMEDY))
 }
 
 /// The versions of the nodes, if they differ.

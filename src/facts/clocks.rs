@@ -70,7 +70,7 @@ pub fn apart(clocks: impl IntoIterator<Item = NodeClock>) -> Vec<Apart> {
     known.iter().filter_map(differs).collect()
 }
 
-/// That the clocks of these differ, in words, if there are any.
+/// By how much the clocks of these differ, in words, if there are any.
 #[must_use]
 pub fn words(apart: &[Apart]) -> Option<String> {
     let each = |it: &Apart| {
@@ -83,7 +83,7 @@ pub fn words(apart: &[Apart]) -> Option<String> {
         )
     };
     let all: Vec<String> = apart.iter().map(each).collect();
-    (!all.is_empty()).then(|| format!("clocks differ: {}", all.join("; ")))
+    (!all.is_empty()).then(|| all.join("; "))
 }
 
 #[cfg(test)]
@@ -107,13 +107,13 @@ mod tests {
         let same = [("a", 1_000_002, 4), ("b", 1_000_900, 4), ("c", 999_200, 4)];
         assert_eq!(of(&same), None);
         let ahead = [("a", 1_000_002, 4), ("b", 1_015_206, 6), ("c", 1_000_003, 4)];
-        let words = "clocks differ: the clock of b is at least 15.2 s ahead of that of c";
+        let words = "the clock of b is at least 15.2 s ahead of that of c";
         assert_eq!(of(&ahead).as_deref(), Some(words));
         let behind = [("a", 1_000_002, 4), ("b", 990_000, 0)];
-        let words = "clocks differ: the clock of a is at least 10 s ahead of that of b";
+        let words = "the clock of a is at least 10 s ahead of that of b";
         assert_eq!(of(&behind).as_deref(), Some(words));
         let two = [("a", 1_000_000, 0), ("b", 998_000, 0), ("c", 1_003_000, 0)];
-        let words = "clocks differ: the clock of b is at least 2 s behind that of a; the clock of c is at least 3 s \
+        let words = "the clock of b is at least 2 s behind that of a; the clock of c is at least 3 s \
                      ahead of that of a";
         assert_eq!(of(&two).as_deref(), Some(words));
     }

@@ -23,8 +23,8 @@ fn holds(expr: &str, nodes: &[Reached]) -> bool {
     if let Some((one, other)) = expr.split_once(" or ") {
         return holds(one, nodes) || holds(other, nodes);
     }
-    if let Some((one, other)) = expr.split_once(" unless on (cluster) ") {
-        let mut others = other.split(" unless on (cluster) ");
+    if let Some((one, other)) = expr.split_once(" unless ") {
+        let mut others = other.split(" unless ").map(|it| it.trim_start_matches("on (cluster) "));
         return holds(one, nodes) && !others.any(|other| holds(other, nodes));
     }
     if let Some((one, other)) = expr.split_once(" and ") {
@@ -61,9 +61,15 @@ fn series(of: &str, nodes: &[Reached]) -> Vec<f64> {
     }
     let (name, label) = of.split_once('{').unwrap_or((of, "}"));
     let label = label.trim_end_matches('}');
+    let labels: Vec<String> = match label.split_once("=~") {
+        Some((key, any)) => {
+            any.trim_matches('"').split('|').map(|it| format!("{key}=\"{it}\"")).collect()
+        }
+        None => vec![label.to_owned()],
+    };
     let is_it = |line: &&str| {
         let rest = line.strip_prefix(name).and_then(|rest| rest.strip_prefix('{'));
-        rest.is_some_and(|rest| label.is_empty() || rest.contains(label))
+        rest.is_some_and(|rest| labels.iter().any(|label| rest.contains(label)))
     };
     let value = |line: &str| line.rsplit(' ').next()?.parse().ok();
     let pages = nodes.iter().filter_map(|node| node.metrics.as_deref());
@@ -91,4 +97,9 @@ fn each_form_of_the_rules_is_understood() {
     assert_eq!(of(&[&missed, cut]), ["ElectdCutOff"]);
     let tight = led.replace("tolerated{node=\"a\"} 1", "tolerated{node=\"a\"} 0");
     assert_eq!(of(&[&tight]), ["ElectdNoFailureTolerated"]);
+    let two = format!("{tight}electd_failures_tolerated_at_most{{node=\"a\"}} 0\n");
+    assert_eq!(of(&[&two]), [""; 0], "there never was more");
+    assert_eq!(of(&[&tight, ""]), ["ElectdMemberDown"], "one cause, one alert");
+    let full = format!("{tight}electd_problems{{node=\"a\",kind=\"storage\"}} 1\n");
+    assert_eq!(of(&[&full]), ["ElectdStorage"]);
 }

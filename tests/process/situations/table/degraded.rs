@@ -57,7 +57,7 @@ pub const LEADER_KILLED: Row = Row {
             (2, "electd_failures_tolerated{…} 0"),
             (1, "electd_problems{…kind=\"peer_down\"} 1"),
         ],
-        &["ElectdMemberDown", "ElectdNoFailureTolerated"],
+        &["ElectdMemberDown"],
     ),
 };
 
@@ -108,7 +108,7 @@ pub const HOST_LOST: Row = Row {
     ],
     metrics: (
         &[(2, "electd_is_leader{…} 1"), (2, "electd_failures_tolerated{…} 0")],
-        &["ElectdMemberDown", "ElectdNoFailureTolerated"],
+        &["ElectdMemberDown"],
     ),
 };
 
@@ -167,7 +167,7 @@ pub const CUT_OFF_SEEN_BY_ALL: Row = Row {
             (3, "electd_has_leader{…} 0"),
             (2, "electd_is_leader{…} 1"),
         ],
-        &["ElectdCutOff", "ElectdNoFailureTolerated"],
+        &["ElectdCutOff"],
     ),
 };
 
@@ -176,15 +176,15 @@ pub const DISK_FULL: Row = Row {
     status: (
         1,
         &[
-            "DEGRADED: node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (… has room \
-             for 0 bytes, and the state takes up to 262144)",
+            "DEGRADED: node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is \
+             full)",
             "problem: node-1: storage: … has room for 0 bytes, and the state takes up to 262144: free some",
         ],
     ),
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (…); 3 \
+            "ELECTD DEGRADED: node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is full); 3 \
            of 3 nodes answer; node-1: storage: …",
         ],
     ),
@@ -200,8 +200,7 @@ pub const DISK_FULL: Row = Row {
     ),
     page: (
         "fair",
-        "node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (… has room for 0 bytes, and \
-         the state takes up to 262144)",
+        "node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is full)",
         &["storage: … has room for 0 bytes, and the state takes up to 262144: free some"],
     ),
     history: (0, &["node-3 <3> WHEN now TIME …"]),
@@ -253,7 +252,7 @@ pub const STATE_LOST: Row = Row {
     ],
     metrics: (
         &[(3, "electd_problems{…kind=\"rejected\"} 1"), (3, "electd_failures_tolerated{…} 0")],
-        &["ElectdNoFailureTolerated", "ElectdPeerDown", "ElectdRejected"],
+        &["ElectdPeerDown", "ElectdRejected"],
     ),
 };
 

@@ -152,7 +152,7 @@ pub const CLOCKS_APART: Row = Row {
     page: (
         "good",
         "node-3 leads in epoch <3>; 1 more failure tolerated",
-        &["clocks differ: the clock of node-2 is at least TIME behind that of node-…"],
+        &["clocks: the clock of node-2 is at least TIME behind that of node-…"],
     ),
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(2, "WHEN INFO node-2: … -> following, leader node-3, epoch <3>: node-3 leads")],
