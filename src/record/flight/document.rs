@@ -11,7 +11,7 @@ use crate::limits::plain_json;
 use crate::trace::record::Record;
 
 /// The layout of a flight. It grows with each change of what the core takes, puts out or knows.
-pub const FORMAT: u32 = 3;
+pub const FORMAT: u32 = 4;
 
 /// More than any recording takes.
 pub const LARGEST: u64 = 16 * 1024 * 1024;
@@ -202,14 +202,15 @@ mod tests {
     #[test]
     fn what_is_no_recording_is_told_by_its_kind() {
         let read = |text: &str| Recording::read(text.as_bytes()).unwrap_err();
-        let newer = sealed(&file().replace("\"format\":3", "\"format\":4"));
+        let format = |format: u32| format!("\"format\":{format}");
+        let newer = sealed(&file().replace(&format(FORMAT), &format(FORMAT + 1)));
         let unreadable = sealed(&file().replace("\"flight\":[]", "\"flight\":[\"AAAA\"]"));
         let version = VERSION.to_owned();
         for text in ["", "{}", "null", "\u{0}", "[1]", r#"{"leaderships": []}"#] {
             assert_eq!(read(text), NoRecording::Other, "{text}");
         }
         assert_eq!(read(r#"{"node": "a", "entries": []}"#), NoRecording::EventsAlone);
-        assert_eq!(read(&newer), NoRecording::Format { version, format: 4 });
+        assert_eq!(read(&newer), NoRecording::Format { version, format: FORMAT + 1 });
         let other = sealed(&unreadable.replace(&format!("\"{VERSION}\""), "\"0.0.9\""));
         let recording = Recording::read(other.as_bytes()).unwrap();
         let Err(NoRecording::Unreadable { version, why }) = recording.replay() else { panic!() };
@@ -244,7 +245,7 @@ mod tests {
             "has the events of a node and no flight: `electd trace --file` shows it".to_owned(),
             "is damaged: it was cut short or changed since it was recorded".to_owned(),
             format!(
-                "was recorded by electd 9.9, in format 7, and this electd {VERSION} replays format 3: replay it with \
+                "was recorded by electd 9.9, in format 7, and this electd {VERSION} replays format {FORMAT}: replay it with \
                  that version"
             ),
         ];
@@ -259,7 +260,10 @@ mod tests {
         assert!(written.ends_with("\"flight\":[\"AAAA\"]}\n") && written.lines().count() == 1);
         for text in [written.trim_end(), &format!("{written}\n \n")] {
             let read = Recording::read(text.as_bytes()).unwrap();
-            assert_eq!((read.format, read.version.as_str(), &read.record), (3, VERSION, &record));
+            assert_eq!(
+                (read.format, read.version.as_str(), &read.record),
+                (FORMAT, VERSION, &record)
+            );
             assert_eq!(read.flight, ["AAAA"]);
         }
     }
