@@ -1,4 +1,4 @@
-//! Whose clock differs from those of the other nodes that are watched.
+//! The watched nodes whose clocks differ from those of the others.
 
 use std::collections::BTreeMap;
 

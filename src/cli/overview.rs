@@ -52,8 +52,7 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
 
 /// The nodes whose clocks differ, if there are any, with what to do.
 fn clocks(judgement: &Judgement) -> Option<String> {
-    clocks::words(&judgement.apart)
-        .map(|words| format!("clocks differ: {words}: {}", clocks::REMEDY))
+    clocks::advice(&judgement.apart).map(|advice| format!("clocks differ: {advice}"))
 }
 
 /// The versions of the nodes, if they differ.

@@ -207,7 +207,7 @@ impl Line {
 
     /// That the clocks of these nodes differ, if there are any.
     pub fn clocks_differ(apart: &[Apart]) -> Option<Line> {
-        let reason = format!("{}: {}", clocks::words(apart)?, clocks::REMEDY);
+        let reason = clocks::advice(apart)?;
         Some(Line { reason, ..Line::of_all(Kind::ClocksDiffer, now()) })
     }
 

@@ -86,6 +86,12 @@ pub fn words(apart: &[Apart]) -> Option<String> {
     (!all.is_empty()).then(|| all.join("; "))
 }
 
+/// The same, with what to do about it.
+#[must_use]
+pub fn advice(apart: &[Apart]) -> Option<String> {
+    words(apart).map(|words| format!("{words}: {REMEDY}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::super::samples::status;

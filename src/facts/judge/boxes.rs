@@ -193,7 +193,7 @@ impl super::Judgement {
         }
         let is_down =
             |about: &str| once.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about);
-        // Who hears nobody cannot ask the others either.
+        // A node that hears nobody cannot ask the others either.
         let is_blind = self.verdict == Verdict::CutOff;
         let is_said = |about: &str| is_blind || is_down(about);
         let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_said(&it.about));

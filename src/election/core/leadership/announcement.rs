@@ -143,6 +143,7 @@ pub fn accept(turn: &mut Turn<'_>, view: View, leader: Rank) {
     if state.never_leads(leader.id) || outdated || state.course.storing() == Some(view) {
         return;
     }
+    // Before this member compares itself with the new leader: it does not come back if it was to hand over.
     if turn.cx.state.leads() {
         turn.cx.state.eligibility.loses_leadership();
     }
