@@ -39,10 +39,6 @@ class Member:
         """When it began to lead, after this time."""
         return next((at for at, line in list(self.lines) if ": leads in epoch" in line and at > after), None)
 
-    def led_last(self):
-        """When it last began to lead; 0 if it never did."""
-        return max((at for at, line in list(self.lines) if ": leads in epoch" in line), default=0.0)
-
     def end(self):
         self.process.terminate()
         self.process.wait()
@@ -50,8 +46,9 @@ class Member:
 
 def write_cluster(folder, names, **settings):
     """The configuration of members on loopback; the last of them ranks highest."""
-    members = [{"id": id_, "name": name, "address": f"127.0.0.1:{port}"}
-               for id_, name, port in zip(IDS, names, free_ports(len(names)))]
+    ports = free_ports(2 * len(names))
+    members = [{"id": id_, "name": name, "address": f"127.0.0.1:{port}", "admin": f"127.0.0.1:{admin}"}
+               for id_, name, port, admin in zip(IDS, names, ports[::2], ports[1::2])]
     file = os.path.join(folder, "cluster.json")
     with open(file, "w") as out:
         json.dump({"quorum": "majority", "data_dir": folder, "members": members, **settings}, out)
