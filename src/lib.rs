@@ -37,16 +37,17 @@
 //!
 //! # Rooms
 //!
-//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Six rooms are
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Most rooms are
 //! in crates of their own, and shown here under their names: [`core`], [`limits`] (what input from outside may be) and
 //! `wire` (frames and JSON) are `electd-election`; [`trace`] and [`flight`] are `electd-record`; [`sim`] is `electd-model`.
-//! `electd-facts` is the status of a node, and the one verdict on a cluster.
+//! `electd-facts` is the status of a node, and the one verdict on a cluster. `electd-host` is what a node does with its
+//! host: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death),
+//! [`store`] (durable state), [`rank`] (samples of an attribute, the health check) and `realtime` (how the kernel runs the
+//! threads of a heartbeat).
 //!
-//! Around them: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's
-//! death), [`store`] (durable state), [`rank`] (samples of an attribute, the health check), `realtime` (how the kernel
-//! runs the threads of a heartbeat), [`config`], [`node`] (the election thread), `exec` (commands and addresses while a
-//! node leads, and hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing
-//! in the core knows of the rooms around it.
+//! Around them: [`config`], [`node`] (the election thread), `exec` (commands and addresses while a node leads, and
+//! hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core knows
+//! of the rooms around it.
 //!
 //! # Threads of a node
 //!
@@ -79,6 +80,8 @@
 //! | ctrl-c | INT | the process ends |
 
 pub use electd_election::{core, limits};
+use electd_host::{calls, coroner, net, realtime};
+pub use electd_host::{rank, store, tls};
 pub use electd_model::sim;
 use electd_record::recorder;
 pub use electd_record::{flight, trace};
@@ -88,15 +91,14 @@ pub use electd_record::{flight, trace};
 #[doc = include_str!("../docs/api.md")]
 struct ApiPage;
 
-use electd_election::wire;
+#[cfg(test)]
+use electd_testing as testing;
 
 #[cfg(feature = "http")]
 pub mod admin;
-mod calls;
 #[cfg(feature = "cli")]
 pub mod cli;
 pub mod config;
-mod coroner;
 #[cfg(feature = "cli")]
 pub mod exec;
 #[cfg(any(test, feature = "fuzzing"))]
@@ -104,11 +106,4 @@ pub mod exec;
 pub mod fuzzing;
 #[cfg(feature = "cli")]
 mod lab;
-mod net;
 pub mod node;
-pub mod rank;
-mod realtime;
-pub mod store;
-#[cfg(test)]
-mod testing;
-pub mod tls;

@@ -172,8 +172,8 @@ mod tests {
 
     use super::*;
     use crate::admin::places::{self, Places};
+    use crate::admin::server::tests::members;
     use crate::tls::Trust;
-    use crate::tls::tests::credentials;
 
     /// Far longer than anything takes here.
     const LONG: Duration = Duration::from_secs(20);
@@ -188,7 +188,7 @@ mod tests {
     #[test]
     fn a_client_without_tls_is_told_from_one_that_speaks_nonsense() {
         let places = Places::default();
-        let security = Security::new(Some(credentials()));
+        let security = Security::new(members().into_iter().next());
         let begun = |said: &[u8], security: &Security| {
             let (mut line, mut client) = connected(&places);
             client.write_all(said).unwrap();
@@ -209,7 +209,7 @@ mod tests {
     /// The certificate proves one name, and the end is said in TLS, so that nobody can cut the answer short.
     #[test]
     fn over_tls_a_client_hears_the_answer_to_its_end() {
-        let (places, own) = (Places::default(), credentials());
+        let (places, [own, _]) = (Places::default(), members());
         let trust = Trust::in_member(&own, "a").unwrap();
         let security = Security::new(Some(own));
         let (mut line, mut client) = connected(&places);

@@ -110,12 +110,12 @@ pub(super) fn client(
 #[cfg(all(test, feature = "tls"))]
 mod tests {
     use super::*;
-    use crate::tls::tests::credentials;
+    use crate::admin::server::tests::members;
 
     #[test]
     fn a_member_is_asked_where_its_http_is_and_by_https_if_a_certificate_can_name_it() {
         let plain = Security::default();
-        let secured = Security::new(Some(credentials()));
+        let secured = Security::new(members().into_iter().next());
         let told = |name: &str, admin: Option<&str>, security: &Security| {
             let (name, admin) = (name.to_owned(), admin.map(str::to_owned));
             let member = MemberStatus { name, admin, ..MemberStatus::default() };

@@ -4,9 +4,10 @@
 //! A target panics where something does not hold: a value beyond its bounds was taken, or what was taken is not
 //! read again as what it is. Each room says in its own `fuzz.rs` what that means there.
 
+use electd_election::wire;
+
 use crate::config;
 use crate::store;
-use crate::wire;
 
 /// A decoder, as the fuzzer sees it.
 #[derive(Clone, Copy, Debug)]

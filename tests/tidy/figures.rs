@@ -10,7 +10,7 @@ docs/certificate.md | a secret of 32 random bytes | src/election/core/death.rs |
 docs/exec.md | up to 64 of them may run beside one node | src/exec/attach.rs | MOST: u64 = 64;
 docs/exec.md | within 60 s after its start | src/node/retries.rs | SOON: Duration = Duration::from_secs(60);
 docs/exec.md | 5 s after KILL | src/cli/job.rs | GONE: Duration = Duration::from_secs(5);
-docs/operations.md | has failed a second after its | src/rank/aside.rs | GONE: Duration = Duration::from_secs(1);
+docs/operations.md | has failed a second after its | src/host/rank/aside.rs | GONE: Duration = Duration::from_secs(1);
 docs/exec.md | That lasts for 30 s | src/node/failures.rs | FIRST: Duration = Duration::from_secs(30);
 docs/exec.md | up to 32 min | src/node/failures.rs | MOST_DOUBLINGS: u32 = 6;
 docs/exec.md | after that time the count begins anew | src/node/failures.rs | FORGIVEN: Duration = Duration::from_secs(3600);
@@ -27,8 +27,8 @@ docs/operations.md | has led for 16 * `failure` | src/node/release/steady.rs | S
 docs/operations.md | 64 at a time | src/admin/mod.rs | CONNECTIONS: usize = 64;
 docs/operations.md | At most 64 members | src/election/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
 docs/reference.md | a list of the members, at most 64 | src/election/core/membership/mod.rs | MOST_MEMBERS: usize = 64;
-docs/security.md | must be complete within one second | src/net/inbound.rs | HELLO_DEADLINE: Duration = Duration::from_secs(1);
-docs/security.md | At most 64 connections wait | src/net/listener.rs | MOST_UNWELCOMED: usize = 64;
+docs/security.md | must be complete within one second | src/host/net/inbound.rs | HELLO_DEADLINE: Duration = Duration::from_secs(1);
+docs/security.md | At most 64 connections wait | src/host/net/listener.rs | MOST_UNWELCOMED: usize = 64;
 docs/security.md | strangers share 16 lines a minute | src/node/rejections.rs | MOST_LINES: u32 = 16;
 docs/security.md | 16 may give commands | src/admin/mod.rs | COMMANDS: usize = 16;
 docs/security.md | 8 may ask for the status | src/admin/mod.rs | PEERS: usize = 8;
@@ -40,14 +40,14 @@ docs/security.md | at most 1 MiB of words | src/record/trace/latest.rs | MOST_TE
 docs/security.md | within two seconds from the accept | src/admin/mod.rs | REQUEST: Duration = Duration::from_secs(2);
 docs/security.md | take the answer within two seconds | src/admin/mod.rs | ANSWER: Duration = Duration::from_secs(2);
 docs/security.md | closed after 30 seconds | src/admin/mod.rs | IDLE: Duration = Duration::from_secs(30);
-docs/status.md | the latest 16 durable writes | src/store/pace.rs | WRITES: usize = 16;
+docs/status.md | the latest 16 durable writes | src/host/store/pace.rs | WRITES: usize = 16;
 docs/status.md | the latest 32 changes of state | src/node/publish/changes.rs | KEPT: usize = 32;
 docs/trace.md | at most 1.5 MiB of it | src/record/recorder.rs | OF_ELECTIONS: usize = 1280 * 1024;
 docs/trace.md | in 256 KiB of | src/record/recorder.rs | OF_QUIET_TIMES: usize = 256 * 1024;
 docs/trace.md | At most 5,000 events are shown | src/record/trace/svg.rs | MOST_EVENTS: usize = 5000;
-docs/trace.md | The last 8 are kept | src/store/recordings.rs | KEPT: usize = 8;
-docs/trace.md | at most 32 MiB together | src/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
-docs/trace.md | leaves 512 KiB of the file system free | src/store/spare.rs | SPARE: u64 = 512 * 1024;
+docs/trace.md | The last 8 are kept | src/host/store/recordings.rs | KEPT: usize = 8;
+docs/trace.md | at most 32 MiB together | src/host/store/recordings.rs | MOST_BYTES: u64 = 32 * 1024 * 1024;
+docs/trace.md | leaves 512 KiB of the file system free | src/host/store/spare.rs | SPARE: u64 = 512 * 1024;
 ";
 
 /// The figures in the row of this fault below this heading.

@@ -1,5 +1,6 @@
 //! Members that serve HTTPS, and who may command them.
 
+use std::fs;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
@@ -21,8 +22,8 @@ use crate::node::handle::{Command, CommandError, Outcome};
 use crate::node::history::Entry;
 use crate::node::status::{MemberStatus, Status};
 use crate::node::tally::Tally;
-use crate::tls::tests::members;
-use crate::tls::{Credentials, Trust};
+use crate::tls::make::Authority;
+use crate::tls::{Credentials, Files, Trust};
 use crate::trace::record::Record;
 
 /// Far longer than anything takes here.
@@ -95,6 +96,22 @@ impl Handle for Shows {
     fn command(&self, command: Command, _: Duration) -> Result<Outcome, CommandError> {
         Ok(Outcome { sentence: format!("{command:?}"), successor: None })
     }
+}
+
+/// The credentials of two members of a cluster, which are called a and b.
+pub fn members() -> [Credentials; 2] {
+    let (folder, authority) = (tempfile::tempdir().unwrap(), Authority::new("hc").unwrap());
+    ["a", "b"].map(|name| {
+        let pair = authority.sign(name).unwrap();
+        let file = |what: &str, text: &str| {
+            let path = folder.path().join(format!("{name}-{what}"));
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let (ca, cert) = (file("ca", authority.certificate()), file("cert", &pair.cert));
+        let files = Files { ca, cert, key: file("key", &pair.key) };
+        Credentials::load(&files, "hc", name).unwrap()
+    })
 }
 
 /// The servers of two members, which are called a and b, with their nodes and their certificates.

@@ -86,7 +86,7 @@ pub fn messages() -> Result<(), CliError> {
     logger.map_err(|error| CliError::new(Exit::Internal, error))
 }
 
-/// The directives of `RUST_LOG`, such as debug or `electd::net=trace`; info without it. A word that is no level would be
+/// The directives of `RUST_LOG`, such as debug or `electd_host::net=trace`; info without it. A word that is no level would be
 /// taken for a module, and switch off the log of all others.
 fn directives(wanted: Option<String>) -> Result<String, CliError> {
     let Some(wanted) = wanted else {
@@ -105,7 +105,7 @@ fn directives(wanted: Option<String>) -> Result<String, CliError> {
         Some(strange) => {
             let what = format!(
                 "RUST_LOG={wanted:?}: {strange:?} is no level: use error, warn, info, debug, trace or off, or a module \
-                 and a level such as electd::net=debug"
+                 and a level such as electd_host::net=debug"
             );
             Err(CliError::new(Exit::Usage, what))
         }

@@ -176,9 +176,15 @@ fn what_repeats_is_counted_whatever_it_says_and_a_count_keeps_its_level() {
 #[test]
 fn a_filter_is_of_levels_and_modules() {
     let directives = |wanted: &str| directives(Some(wanted.to_owned()));
-    for wanted in
-        ["debug", "Warn", "off", "electd::net=trace", "electd", "info,rustls=debug", "info/lease"]
-    {
+    for wanted in [
+        "debug",
+        "Warn",
+        "off",
+        "electd_host::net=trace",
+        "electd",
+        "info,rustls=debug",
+        "info/lease",
+    ] {
         assert!(directives(wanted).is_ok(), "{wanted}");
     }
     for (wanted, strange) in [
@@ -193,13 +199,16 @@ fn a_filter_is_of_levels_and_modules() {
     ] {
         let words = format!(
             "RUST_LOG={wanted:?}: {strange:?} is no level: use error, warn, info, debug, trace or off, or a module and a \
-             level such as electd::net=debug"
+             level such as electd_host::net=debug"
         );
         let CliError { exit, message } = directives(wanted).unwrap_err();
         assert_eq!((exit, message), (Exit::Usage, words));
     }
     assert_eq!(super::directives(None).unwrap(), "info");
-    assert_eq!(directives("warn, ,electd::net=trace").unwrap(), "warn, ,electd::net=trace");
+    assert_eq!(
+        directives("warn, ,electd_host::net=trace").unwrap(),
+        "warn, ,electd_host::net=trace"
+    );
 }
 
 /// Lines that have a place and all words but the numbers in common, or what they say that they have in common.

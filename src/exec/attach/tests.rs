@@ -5,8 +5,10 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
+use socket2::{Domain, Socket, Type};
+
 use super::*;
-use crate::coroner::attending::tests::pair;
+use crate::coroner::attending::Coroner;
 use crate::coroner::passing::Received;
 use crate::exec::leader::{Leader, OwnNode};
 use crate::node::example::{Example, leader};
@@ -339,7 +341,8 @@ fn the_leadership_is_held_for_a_guard_that_the_coroner_cannot_know_only_if_nobod
  {
     let node = leader().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (coroner, far) = pair();
+    let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    let coroner = Coroner::at(line);
     far.set_nonblocking(true).unwrap();
     let (state, attendance) = (folder.path().to_owned(), Attendance::by(coroner.clone()));
     let attached = Attached::new(node.handle(), state, None, &[], attendance);

@@ -13,7 +13,7 @@
 //! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
 //! look at `/proc`, and the guard says nothing that its stderr does not take at once.
 //!
-//! Where the node has a coroner (`src/coroner`), the first order brings a line to it: the guard says when the job begins, and
+//! Where the node has a coroner (`src/host/coroner`), the first order brings a line to it: the guard says when the job begins, and
 //! at its end that nothing of the job is left. Until then the death of the node is not certified.
 //!
 //! The guard adds the addresses before the command begins, and removes them when no process of the

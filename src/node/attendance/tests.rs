@@ -3,10 +3,9 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use socket2::Socket;
+use socket2::{Domain, Socket, Type};
 
 use super::*;
-use crate::coroner::attending::tests::pair;
 use crate::testing::within::within;
 
 /// Far longer than anything takes here.
@@ -37,9 +36,9 @@ impl Node {
         let far = Arc::new(Mutex::new(Vec::new()));
         let all = far.clone();
         let attendance = Attendance::begin(move || {
-            let (coroner, far) = pair();
+            let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
             all.lock().push(Some(far));
-            Ok(coroner)
+            Ok(Coroner::at(line))
         });
         Node { attendance, far }
     }

@@ -22,7 +22,6 @@ use super::{Cause, Credentials, Fault, Files, Session};
 
 mod ends;
 mod files;
-#[cfg(feature = "cli")]
 mod https;
 
 /// A folder with the files of members.

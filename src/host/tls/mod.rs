@@ -10,8 +10,7 @@
 //! files -> credentials (identity, verifier) -> session
 //! ```
 
-// Only the program with TLS uses all of this.
-#![cfg_attr(not(all(feature = "cli", feature = "tls")), allow(dead_code, unused_imports))]
+#![cfg_attr(not(feature = "tls"), allow(dead_code, reason = "no file is read then"))]
 
 #[cfg(not(feature = "tls"))]
 mod absent;
@@ -35,16 +34,16 @@ mod trust;
 mod verifier;
 
 #[cfg(not(feature = "tls"))]
-pub(crate) use absent::{Credentials, Session, Trust, can_name};
-pub(crate) use fault::{Cause, Fault};
-pub(crate) use files::Stamp;
+pub use absent::{Credentials, Session, Trust, can_name};
+pub use fault::{Cause, Fault};
+pub use files::Stamp;
 pub use files::{BadFile, Files};
 #[cfg(feature = "tls")]
 pub use identity::uri;
-pub(crate) use secured::Secured;
-pub(crate) use security::Security;
+pub use secured::Secured;
+pub use security::Security;
 #[cfg(feature = "tls")]
-pub(crate) use {credentials::Credentials, identity::can_name, session::Session, trust::Trust};
+pub use {credentials::Credentials, identity::can_name, session::Session, trust::Trust};
 
 /// Whether this build has TLS.
-pub(crate) const AVAILABLE: bool = cfg!(feature = "tls");
+pub const AVAILABLE: bool = cfg!(feature = "tls");

@@ -74,7 +74,6 @@ impl Realtime {
 }
 
 /// What the system would refuse this process, in words; nothing if it can run in real time. Leaves all as it is.
-#[cfg(feature = "cli")]
 pub fn refusal() -> Option<String> {
     in_words([try_scheduling().err(), refused::memory()])
 }

@@ -3,8 +3,6 @@
 //! A process may also get children that it never started (`exec/orphans.rs`), and has to reap them, but not these: the
 //! exit code of each is for the thread that waits for it.
 
-#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program is a first process"))]
-
 use std::collections::BTreeSet;
 use std::io;
 use std::os::unix::process::CommandExt;
@@ -134,7 +132,7 @@ pub fn while_none_starts(work: impl FnOnce()) {
     }
 }
 
-#[cfg(all(test, feature = "cli"))]
+#[cfg(test)]
 mod tests {
     use std::io::Read;
     use std::process::Stdio;

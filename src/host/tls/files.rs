@@ -9,14 +9,6 @@ use std::path::{Path, PathBuf};
 const LARGEST: u64 = 1 << 20;
 
 /// Where the certificates of a member are, and its key: `tls` in the file.
-///
-/// ```
-/// # let node = electd::node::example::leader()?;
-/// let config = electd::config::load(&node.config())?;
-/// let own = config.member("a").ok_or("the file does not list it")?;
-/// assert_eq!(own.tls, None, "its connections are plain");
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Files {
     /// The certificates of the authorities that are trusted: one, or several while one replaces another.

@@ -15,7 +15,7 @@ const DAYS: i32 = 2 * 365;
 /// Signs the certificates of one cluster. Its key is best kept off the members' hosts.
 ///
 /// ```
-/// use electd::tls::make::Authority;
+/// use electd_host::tls::make::Authority;
 ///
 /// let authority = Authority::new("hc")?;
 /// let pair = authority.sign("db1")?;

@@ -99,6 +99,12 @@ impl Coroner {
         Ok(Coroner(Arc::new(Shared { line })))
     }
 
+    /// The coroner at the other end of this line, which attends this process already.
+    #[must_use]
+    pub fn at(line: Socket) -> Coroner {
+        Coroner(Arc::new(Shared { line: Line(Some(line)) }))
+    }
+
     /// The node listens on these sockets from now on, and no longer on those before.
     pub fn listens(&self, listeners: &[Arc<TcpListener>]) {
         // If the coroner does not take them, dials to the new address are refused after a death, which proves nothing.
@@ -199,7 +205,7 @@ fn hear(line: &Socket, timeout: Duration) -> io::Result<()> {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+mod tests {
     use std::fs::File;
     use std::io::Read as _;
 
@@ -207,9 +213,9 @@ pub(crate) mod tests {
     use crate::coroner::guards::Registered;
 
     /// A node's side of a coroner, and the other side.
-    pub fn pair() -> (Coroner, Socket) {
+    fn pair() -> (Coroner, Socket) {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        (Coroner(Arc::new(Shared { line: Line(Some(line)) })), far)
+        (Coroner::at(line), far)
     }
 
     /// A job that nobody waits for begins only then.

@@ -30,7 +30,7 @@ const MODE: Mode = Mode::from_raw_mode(0o640);
 ///
 /// ```
 /// let state = tempfile::tempdir()?;
-/// let file = electd::store::recordings::write(state.path(), "signal", "{}")?;
+/// let file = electd_host::store::recordings::write(state.path(), "signal", "{}")?;
 /// assert!(file.starts_with(state.path().join("flight")));
 /// assert_eq!(std::fs::read_to_string(file)?, "{}");
 /// # Ok::<(), std::io::Error>(())

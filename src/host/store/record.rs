@@ -24,7 +24,7 @@ use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry}
 
 mod entries;
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) mod fuzz;
+pub mod fuzz;
 #[cfg(any(test, feature = "fuzzing"))]
 pub(super) mod samples;
 

@@ -4,9 +4,6 @@
 //! side only writes. The accepter's reader thread answers and then only reads. With TLS a handshake comes before
 //! the HELLO.
 
-// Only the program serves HTTP and looks names up.
-#![cfg_attr(not(feature = "cli"), allow(dead_code, unused_imports))]
-
 mod bind;
 mod channel;
 mod counters;
@@ -26,7 +23,7 @@ mod peers;
 mod places;
 mod refused;
 mod threads;
-pub(crate) mod unix;
+pub mod unix;
 mod writer;
 
 use std::io;

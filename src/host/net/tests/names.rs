@@ -6,7 +6,6 @@ use super::*;
 #[cfg(feature = "tls")]
 use crate::tls::tests::credentials;
 
-#[cfg(feature = "cli")]
 #[test]
 fn of_several_names_each_is_told_that_does_not_resolve() {
     let names = ["localhost:1", "localhost", "127.0.0.1:2", "[fe80::1%none]:3"];
@@ -37,7 +36,6 @@ fn who_is_refused_before_its_hello_counts_is_called_as_this_node_knows_it() {
     scene.ends();
 }
 
-#[cfg(feature = "http")]
 #[test]
 fn a_dial_reaches_who_listens_there_or_says_why_not() {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

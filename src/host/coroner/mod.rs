@@ -14,7 +14,6 @@
 //! | `work`, `answers` | the coroner | waits, and answers dials |
 //!
 //! The node starts it as `electd coroner NODE`, in the folder of its state, with the pair as its stdin.
-#![cfg_attr(not(feature = "cli"), allow(dead_code, reason = "only the program has a coroner"))]
 
 mod answers;
 pub mod attending;

@@ -16,7 +16,7 @@ const SCHEME: &str = "electd://";
 /// digits and `-._~` is written as in any URI.
 ///
 /// ```
-/// assert_eq!(electd::tls::uri("two sites", "db1"), "electd://two%20sites/db1");
+/// assert_eq!(electd_host::tls::uri("two sites", "db1"), "electd://two%20sites/db1");
 /// ```
 #[must_use]
 pub fn uri(cluster: &str, member: &str) -> String {

@@ -27,7 +27,7 @@ pub use error::{StoreError, Trouble};
 pub use fault::{DiskFault, DiskFaultKind};
 pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
-pub(crate) use record::fuzz;
+pub use record::fuzz;
 pub use record::{FORMAT, Record};
 pub use writer::Writer;
 
