@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
+use std::path::Path;
 use std::sync::OnceLock;
 
 use syn::visit::{self, Visit};
@@ -33,7 +34,13 @@ const RATCHETS: &[Ratchet] = &[
         0,
         "is_, has_, was_, may_ and does_ take &self, return a bool and change nothing",
     ),
-    ("lines about a feature of Cargo.toml", features, 56, "cut at one seam: a room, not a line"),
+    ("lines about a feature of Cargo.toml", features, 32, "cut at one seam: a room, not a line"),
+    (
+        "thousands of lines of code in the largest crate",
+        largest_crate,
+        25,
+        "see what can go, or which rooms are a crate",
+    ),
     (
         "derives that let another room write the impl",
         remotes,
@@ -109,6 +116,20 @@ fn majorities() -> Vec<String> {
 
 fn features() -> Vec<String> {
     lines(|line| line.contains("cfg") && line.contains("feature = "))
+}
+
+/// The thousands of the crate that has most code, the last one begun.
+fn largest_crate() -> Vec<String> {
+    let mut crates: BTreeMap<String, usize> = BTreeMap::new();
+    for file in shipped() {
+        let folder = file.path.split('/').take(2).collect::<Vec<_>>().join("/");
+        let is_crate = Path::new(&folder).join("Cargo.toml").is_file();
+        let lines = file.code().filter(|(_, line)| !line.trim().is_empty()).count();
+        *crates.entry(if is_crate { folder } else { "src".to_owned() }).or_default() += lines;
+    }
+    let (folder, lines) = crates.into_iter().max_by_key(|(_, lines)| *lines).expect("one is");
+    let thousand = |at: usize| format!("{folder}: {lines} lines, of them the {at}th thousand");
+    (1..=lines.div_ceil(1000)).map(thousand).collect()
 }
 
 fn rash_threads() -> Vec<String> {

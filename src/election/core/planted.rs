@@ -8,6 +8,11 @@
 //!
 //! Without the cargo feature `planted`, no fault is ever planted, and the compiler removes each condition.
 
+#[cfg_attr(not(feature = "planted"), path = "planted/absent.rs")]
+mod present;
+
+pub use present::{BUILT_IN, plant};
+
 /// Declares [`Fault`] and its table: `Variant "rule" "name": "algorithm quorum faults" seed, "what is wrong"`.
 macro_rules! faults {
     ($($fault:ident $rule:literal $name:literal: $runs:literal $seed:literal, $what:literal;)*) => {
@@ -228,49 +233,6 @@ faults! {
         "A coroner certifies a death though the guard of the job was killed.";
     NoBackOff "S2" "stay-no-back-off": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
-}
-
-impl Fault {
-    /// Whether the rule is broken: never, in a normal build.
-    #[cfg(not(feature = "planted"))]
-    pub const fn is_planted(self) -> bool {
-        false
-    }
-
-    /// Whether the rule is broken, for this thread.
-    #[cfg(feature = "planted")]
-    pub fn is_planted(self) -> bool {
-        PLANTED.get() == Some(self)
-    }
-}
-
-/// Whether this build can break rules at all.
-pub const BUILT_IN: bool = cfg!(feature = "planted");
-
-// A normal build checks when it is compiled that nothing is planted.
-#[cfg(not(feature = "planted"))]
-const _: () = {
-    let mut at = 0;
-    while at < Fault::ALL.len() {
-        assert!(!Fault::ALL[at].is_planted());
-        at += 1;
-    }
-};
-
-/// Breaks one rule, or none, in all that this thread runs from now on.
-#[cfg(feature = "planted")]
-pub fn plant(fault: Option<Fault>) {
-    PLANTED.set(fault);
-}
-
-/// Breaks nothing: this build cannot.
-#[cfg(not(feature = "planted"))]
-pub fn plant(_: Option<Fault>) {}
-
-// The only input that the core is not handed: so it exists under the feature alone.
-#[cfg(feature = "planted")]
-thread_local! {
-    static PLANTED: std::cell::Cell<Option<Fault>> = const { std::cell::Cell::new(None) };
 }
 
 #[cfg(test)]

@@ -9,6 +9,9 @@ use jiff::Timestamp;
 use super::fault::Fault;
 use super::files::{BadFile, Files};
 
+/// Whether this build has TLS.
+pub const AVAILABLE: bool = false;
+
 const ABSENT: &str = "cannot be used: this electd was built without the feature `tls`";
 
 /// The certificate that a node shows, and the authorities that it trusts.

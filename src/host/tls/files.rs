@@ -1,12 +1,8 @@
 //! The files of `tls`, and what is wrong with one of them.
 
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fs;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
-
-/// The largest file that is read: a hundred certificates fit, a device does not.
-const LARGEST: u64 = 1 << 20;
 
 /// Where the certificates of a member are, and its key: `tls` in the file.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -67,44 +63,11 @@ impl Files {
     }
 }
 
-/// Reads a file.
-pub(super) fn read(key: &'static str, file: &Path) -> Result<Vec<u8>, BadFile> {
-    let read = || -> io::Result<Vec<u8>> {
-        let mut bytes = Vec::new();
-        File::open(file)?.take(LARGEST + 1).read_to_end(&mut bytes)?;
-        Ok(bytes)
-    };
-    let bytes = read().map_err(|error| {
-        let what =
-            format!("cannot be read: {error}; name a file that the user of the node may read");
-        BadFile { is_unread: true, ..BadFile::new(key, file, what) }
-    })?;
-    if bytes.len() as u64 > LARGEST {
-        return Err(BadFile::new(key, file, "is larger than 1 MiB: name a file in PEM"));
-    }
-    Ok(bytes)
-}
-
 #[cfg(test)]
 mod tests {
-    use std::fs::Permissions;
+    use std::fs::{File, Permissions};
 
     use super::*;
-
-    /// Rule X1.
-    #[cfg(feature = "tls")]
-    #[test]
-    fn a_file_of_a_mebibyte_is_read_and_a_larger_one_is_not() {
-        let folder = tempfile::tempdir().unwrap();
-        let path = folder.path().join("ca");
-        let of = |length: u64| {
-            File::create(&path).unwrap().set_len(length).unwrap();
-            read("tls.ca", &path).map(|bytes| bytes.len() as u64)
-        };
-        assert_eq!(of(1 << 20), Ok(1 << 20));
-        let told = format!("tls.ca {}: is larger than 1 MiB: name a file in PEM", path.display());
-        assert_eq!(of((1 << 20) + 1).unwrap_err().to_string(), told);
-    }
 
     /// A node takes new files by that while it runs.
     #[test]

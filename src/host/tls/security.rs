@@ -31,22 +31,3 @@ impl Security {
         }
     }
 }
-
-#[cfg(all(test, feature = "tls"))]
-mod tests {
-    use super::*;
-    use crate::tls::tests::credentials;
-
-    #[test]
-    fn new_credentials_are_used_by_all_and_a_plain_node_stays_plain() {
-        let security = Security::new(Some(credentials()));
-        let (other, next) = (security.clone(), credentials());
-        let (before, summary) = (other.now().unwrap(), next.summary().to_owned());
-        assert_ne!(before.summary(), summary);
-        security.replace(next);
-        assert_eq!(other.now().unwrap().summary(), summary);
-        let plain = Security::new(None);
-        plain.replace(credentials());
-        assert!(plain.now().is_none());
-    }
-}

@@ -14,9 +14,10 @@ use rustls::version::TLS13;
 use rustls::{ClientConfig, RootCertStore, ServerConfig, SupportedProtocolVersion};
 use webpki::{EndEntityCert, KeyUsage};
 
-use super::files::{BadFile, Files, read};
 use super::identity::{judge_member, timestamp, validity};
+use super::read::read;
 use super::verifier::Verifier;
+use crate::tls::files::{BadFile, Files};
 
 pub(super) const VERSIONS: &[&SupportedProtocolVersion] = &[&TLS13];
 

@@ -18,7 +18,8 @@ use tempfile::TempDir;
 
 use super::identity::{judge_cluster, validity};
 use super::make::Authority;
-use super::{Cause, Credentials, Fault, Files, Session};
+use super::{Credentials, Session};
+use crate::tls::{Cause, Fault, Files, Security};
 
 mod ends;
 mod files;
@@ -335,4 +336,17 @@ fn an_authority_signs_members_alone_and_a_member_signs_nobody() {
         let named = |at: &[u8]| at[..3] == [0x55, 4, kind] && &at[5..] == text.as_bytes();
         assert!(der(&member).windows(5 + text.len()).any(named), "{text}");
     }
+}
+
+#[test]
+fn new_credentials_are_used_by_all_and_a_plain_node_stays_plain() {
+    let security = Security::new(Some(credentials()));
+    let (other, next) = (security.clone(), credentials());
+    let (before, summary) = (other.now().unwrap(), next.summary().to_owned());
+    assert_ne!(before.summary(), summary);
+    security.replace(next);
+    assert_eq!(other.now().unwrap().summary(), summary);
+    let plain = Security::new(None);
+    plain.replace(credentials());
+    assert!(plain.now().is_none());
 }

@@ -11,8 +11,8 @@ use rustls::crypto::aws_lc_rs;
 use rustls::pki_types::ServerName;
 
 use super::credentials::{Credentials, VERSIONS, authorities, certificates, private_key};
-use super::files::BadFile;
 use super::verifier::Verifier;
+use crate::tls::files::BadFile;
 
 /// The certificate that is shown, and the authorities that are trusted.
 #[derive(Clone, Debug)]

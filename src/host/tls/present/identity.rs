@@ -7,8 +7,8 @@ use jiff::Timestamp;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
-use super::fault::{Cause, Fault};
 use crate::limits::quote;
+use crate::tls::fault::{Cause, Fault};
 
 const SCHEME: &str = "electd://";
 

@@ -9,8 +9,8 @@ use rustls::{
 };
 
 use super::credentials::Credentials;
-use super::fault::{Cause, Fault};
 use super::identity::{describe, judge_member, timestamp};
+use crate::tls::fault::{Cause, Fault};
 
 /// One side of a connection after its handshake.
 #[derive(Debug)]

@@ -16,8 +16,8 @@ use rustls::{
     SignatureScheme,
 };
 
-use super::fault::Fault;
 use super::identity::{judge_cluster, judge_member};
+use crate::tls::fault::Fault;
 
 /// Takes the members of one cluster, whose certificates these authorities signed.
 #[derive(Debug)]
@@ -153,8 +153,8 @@ mod tests {
     use rustls::crypto::aws_lc_rs;
 
     use super::*;
-    use crate::tls::credentials::authorities;
     use crate::tls::make::Authority;
+    use crate::tls::present::credentials::authorities;
 
     /// A browser offers its user the certificates of these alone.
     #[test]
