@@ -5,6 +5,7 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use electd_facts::clocks;
+use electd_facts::hindrance::Hindrance;
 use electd_facts::judge::Judgement;
 use electd_facts::led::Led;
 use electd_facts::words::some_of;
@@ -31,7 +32,8 @@ pub fn overview(asked: &[Asked], verbose: bool) -> String {
     for problem in judgement.besides() {
         let _ = writeln!(text, "problem: {problem}");
     }
-    let table = print::table(&HEADER, asked.iter().map(|node| row(node, asked)));
+    let rows = asked.iter().map(|node| row(node, asked, judgement.hindrances_of(node.name())));
+    let table = print::table(&HEADER, rows);
     let _ = write!(text, "\n{table}");
     let last = [since(asked), versions(asked), clocks(&judgement)];
     let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
@@ -63,7 +65,7 @@ pub fn versions(asked: &[Asked]) -> Option<String> {
         known.push(status.node.name.clone());
     }
     let each = all.iter().map(|(version, nodes)| format!("{version} ({})", some_of(nodes)));
-    (all.len() > 1).then(|| format!("versions: {}", each.collect::<Vec<_>>().join(", ")))
+    (all.len() > 1).then(|| format!("versions differ: {}", each.collect::<Vec<_>>().join(", ")))
 }
 
 /// The version of a node, as it is shown.
@@ -72,7 +74,7 @@ pub fn version(status: &status::Status) -> &str {
 }
 
 /// The row of this node in the table of all.
-pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
+pub fn row(asked: &Asked, all: &[Asked], hindrances: &[Hindrance]) -> Vec<String> {
     let name = asked.name().to_owned();
     match &asked.answer {
         Ok(status) => vec![
@@ -83,7 +85,7 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
             length(Duration::from_millis(status.uptime_ms)),
             round_trip(&status.node.id, all),
             version(status).to_owned(),
-            main_fact(status),
+            main_fact(status, hindrances),
         ],
         Err(error) => {
             let unknown = std::iter::repeat_n("-".to_owned(), HEADER.len() - 2);
@@ -92,12 +94,17 @@ pub fn row(asked: &Asked, all: &[Asked]) -> Vec<String> {
     }
 }
 
-/// The most important fact of a row: a stall, else why it is in this state. Problems stand above the table.
-fn main_fact(status: &status::Status) -> String {
+/// The most important fact of a row: a stall, else what keeps the member from voting or leading, else why it is in this
+/// state, which may have been long ago. Problems stand above the table.
+fn main_fact(status: &status::Status, hindrances: &[Hindrance]) -> String {
     if status.stalled {
         return "stalled: its view is old, and it vouches for no leader".to_owned();
     }
-    status.changes.last().map(|change| change.reason.clone()).unwrap_or_default()
+    if hindrances.is_empty() {
+        return status.changes.last().map(|change| change.reason.clone()).unwrap_or_default();
+    }
+    let each: Vec<String> = hindrances.iter().map(|it| it.words(&status.node.name)).collect();
+    each.join("; ")
 }
 
 /// The state, and its word in the halting algorithm.
@@ -153,10 +160,10 @@ pub fn since(asked: &[Asked]) -> Option<String> {
             length(Duration::from_millis(gap))
         ),
         (Some(before), None) => format!(
-            "{begin}; before it {before} led: {}; no node that answers saw for how long nobody led",
+            "{begin}; before it {before} led: {}; for how long nobody led is not known",
             led.reason
         ),
-        (None, _) => format!("{begin}; no node that answers saw the one before"),
+        (None, _) => format!("{begin}; who led before is not known"),
     })
 }
 
@@ -190,8 +197,11 @@ mod tests {
         let earlier = change.replace("b leads", "c leads");
         status.changes =
             [&earlier, change].map(|change| serde_json::from_str(change).unwrap()).to_vec();
-        let row = |asked: &Asked| row(asked, &[])[NOTE].clone();
+        let row = |asked: &Asked| row(asked, &[], &[])[NOTE].clone();
         assert_eq!(row(&asked), "b leads");
+        let hinders = [Hindrance::Drained, Hindrance::CutOff];
+        let hindered = super::row(&asked, &[], &hinders)[NOTE].clone();
+        assert_eq!(hindered, "a is drained; a hears nobody", "more than why it is in this state");
         asked.answer.as_mut().unwrap().stalled = true;
         assert_eq!(row(&asked), "stalled: its view is old, and it vouches for no leader");
     }
@@ -204,7 +214,7 @@ mod tests {
         mixed[1].answer.as_mut().unwrap().version = "0.3.0".to_owned();
         mixed[2].answer.as_mut().unwrap().version.clear();
         let text = overview(&mixed, false);
-        assert!(text.contains("\nversions: 0.2.0 (a), 0.3.0 (b), older (c)\n"), "{text}");
+        assert!(text.contains("\nversions differ: 0.2.0 (a), 0.3.0 (b), older (c)\n"), "{text}");
         let row = text.lines().find(|line| line.starts_with("b ")).unwrap();
         assert!(row.contains(" 0.3.0"), "{row}");
     }
@@ -252,7 +262,7 @@ b     leading    b       7      1m 1s  -       0.2.0
 c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there
 
 since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead: redial refused; nobody led for 12 ms
-versions: 0.2.0 (b), 0.3.0 (a)
+versions differ: 0.2.0 (b), 0.3.0 (a)
 switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that
 demo: one leader while all reach each other
 a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoch 6, for at most 2.1 s
@@ -272,7 +282,7 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
         let status = asked.answer.as_mut().unwrap();
         status.last_leadership = Some(serde_json::from_value(led.clone()).unwrap());
         let begin = moment(led["since_ms"].as_u64().unwrap());
-        let words = "; no node that answers saw the one before";
+        let words = "; who led before is not known";
         assert_eq!(since(&[asked]), Some(format!("since {begin} (0 ms){words}")));
         let mut missed = following("a", Some(("b", 7)));
         let told = Entry {
@@ -282,7 +292,7 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
             ..serde_json::from_value(led.clone()).unwrap()
         };
         missed.answer.as_mut().unwrap().last_leadership = Some(told);
-        let words = "; before it c led: so; no node that answers saw for how long nobody led";
+        let words = "; before it c led: so; for how long nobody led is not known";
         assert_eq!(since(&[missed]), Some(format!("since {begin} (0 ms){words}")));
         let mut other = following("a", Some(("c", 7)));
         other.answer.as_mut().unwrap().last_leadership = Some(serde_json::from_value(led).unwrap());
@@ -291,10 +301,10 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
 
     #[test]
     fn a_row_has_a_dash_for_what_is_not_known() {
-        let electing = row(&following("a", None), &[]);
+        let electing = row(&following("a", None), &[], &[]);
         assert_eq!(electing, ["a", "electing", "-", "0", "1m 1s", "-", "0.2.0", ""]);
         let asked = silent("c");
         let error = asked.answer.as_ref().unwrap_err().to_string();
-        assert_eq!(row(&asked, &[]), ["c", "-", "-", "-", "-", "-", "-", &error]);
+        assert_eq!(row(&asked, &[], &[]), ["c", "-", "-", "-", "-", "-", "-", &error]);
     }
 }

@@ -36,7 +36,7 @@ use crate::exec::{orphans, parent, signals};
 use crate::limits::MORE_FILES;
 use crate::net;
 use crate::node::{Attended, Node, Start, StartError};
-use crate::store::{Store, Trouble};
+use crate::store::{Store, StoreError, Trouble};
 
 /// Run a node, and a command or an address while it leads.
 ///
@@ -261,10 +261,18 @@ fn listen_for_control(
     group: Option<u32>,
 ) -> Result<Control, CliError> {
     let state = config.state_dir(name);
-    Control::listen(&state, group).map_err(|error| {
-        let what = format!("cannot listen on {}: {error}", control::path(&state).display());
-        CliError::new(Exit::Listen, what)
-    })
+    Control::listen(&state, group).map_err(|error| no_control(&state, error))
+}
+
+/// The control socket in this folder cannot be made. Where nothing can be written, that is why, and the socket is only
+/// the first to notice: a disk may fail between the opening of the state and this.
+fn no_control(state: &Path, source: io::Error) -> CliError {
+    use ErrorKind::{QuotaExceeded, ReadOnlyFilesystem, StorageFull};
+    if matches!(source.kind(), ReadOnlyFilesystem | StorageFull | QuotaExceeded) {
+        return StartError::from(StoreError::Folder { dir: state.to_owned(), source }).into();
+    }
+    let what = format!("cannot listen on {}: {source}", control::path(state).display());
+    CliError::new(Exit::Listen, what)
 }
 
 /// An error if another process runs this node, which says more than that its port is in use.

@@ -12,8 +12,7 @@ use super::status::Status;
 const MOST_MS: i128 = 1000;
 
 /// What to do about it.
-pub const REMEDY: &str =
-    "set them by NTP or PTP, and read the times of each node for themselves until then";
+pub const REMEDY: &str = "set them by NTP or PTP; until then do not compare times of two nodes";
 
 /// How far the clock of a node is ahead of that of the process that asked: at least and at most so many milliseconds.
 #[derive(Clone, Debug)]

@@ -214,12 +214,12 @@ mod tests {
     /// Each is a sentence about its member, with what to do; and a name for programs.
     #[test]
     fn each_hindrance_is_a_sentence_with_a_remedy() {
-        let full = "/d has room for 0 bytes, and the state takes up to 262144: free some";
+        let full = "/d has room for 0 bytes, and the state takes up to 262144 bytes: free some";
         for (found, name, words, remedy) in [
             (
                 Hindrance::DiskInWords(full.into()),
                 "disk",
-                "c cannot write its votes (/d has room for 0 bytes, and the state takes up to 262144)",
+                "c cannot write its votes (/d has room for 0 bytes, and the state takes up to 262144 bytes)",
                 "free space on c, or mend its disk",
             ),
             (Hindrance::CutOff, "cut_off", "c hears nobody", "mend the network of c"),

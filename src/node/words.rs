@@ -47,15 +47,15 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
         }
         Rejection::StateLost { id, known, told } => {
             let came = match *known {
-                Incarnation::LOST => "came back before, and had lost what it had stored".to_owned(),
-                known => format!("came back as its start number {told}, after {known} was met"),
+                Incarnation::LOST => "came back without what it had stored".to_owned(),
+                known => format!("came back as start {told}, after start {known} was met"),
             };
             format!(
-                "{} {came}: its state was lost, \
-                 or an older copy was put in its place, and with it what it promised; or another process ran as \
-                 this member, at its address: stop that. Then remove the member and add it under a new id \
-                 (`electd member remove`, a fresh id in its file, `electd member add`)",
-                members.name(*id)
+                "{name} {came}: its state was lost, an older copy of it was put back, or another process ran as \
+                 {name}, so the votes that it gave are not known. Stop any other process that runs as {name}; then \
+                 remove it and add it under a new id (`electd member remove`, a fresh id in its file, `electd member \
+                 add`)",
+                name = members.name(*id)
             )
         }
         Rejection::WrongAddress { expected, found } => format!(

@@ -394,5 +394,5 @@ fn a_node_tells_its_version_and_those_of_the_others() {
     let shown = electd(&cluster, &["status"]);
     let shown = String::from_utf8_lossy(&shown.stdout);
     let row = shown.lines().find(|line| line.starts_with("node-1 ")).unwrap();
-    assert!(row.contains(version) && !shown.contains("versions: "), "{shown}");
+    assert!(row.contains(version) && !shown.contains("versions differ: "), "{shown}");
 }

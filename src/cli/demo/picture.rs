@@ -52,7 +52,7 @@ impl Picture<'_> {
         let has_versions = overview::versions(self.asked).is_some();
         let rows = self.asked.iter().zip(self.conditions).enumerate();
         let rows = rows.map(|(place, (asked, condition))| {
-            let mut row = overview::row(asked, self.asked);
+            let mut row = overview::row(asked, self.asked, &[]);
             if let Some((state, note)) = unusual(condition, &asked.answer) {
                 (row[overview::STATE], row[overview::NOTE]) = (state.to_owned(), note);
             }

@@ -7,7 +7,6 @@ use signal_hook::low_level::raise;
 
 use super::*;
 use crate::cli;
-use crate::store::StoreError;
 use crate::testing::alone::output_in;
 use crate::testing::within::within;
 use crate::tls::BadFile;
@@ -109,4 +108,24 @@ fn a_task_is_read_from_a_regular_file_alone() {
     let task = folder.path().join("task");
     std::fs::write(&task, "work").unwrap();
     assert_eq!(read_task(&task).unwrap(), b"work");
+}
+
+/// The folder may become read-only, or full, between the opening of the state and that of the socket beside it.
+#[test]
+fn a_control_socket_that_cannot_be_written_is_the_folders_fault() {
+    let of = |kind| no_control(Path::new("/data/a"), io::Error::from(kind));
+    for (kind, remedy) in [
+        (ErrorKind::ReadOnlyFilesystem, "mount it read-write"),
+        (ErrorKind::StorageFull, "free some space there"),
+        (ErrorKind::QuotaExceeded, "free some space there"),
+    ] {
+        let error = of(kind);
+        assert_eq!(error.exit, Exit::DataDir);
+        let words = error.message;
+        assert!(words.starts_with("the data directory /data/a cannot be used: "), "{words}");
+        assert!(words.contains(remedy), "{words}");
+    }
+    let error = of(ErrorKind::PermissionDenied);
+    assert_eq!(error.exit, Exit::Listen, "the group of the socket may be another's");
+    assert!(error.message.contains("/data/a/control.sock"), "{}", error.message);
 }

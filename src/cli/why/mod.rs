@@ -66,7 +66,8 @@ impl WhyArgs {
         let nobody = view.leader.is_none().then(|| nobody::why(&view));
         match self.output.output {
             Output::Table => {
-                let text = self.nodes.hints(&text(&view, nobody.as_ref(), &members));
+                let chosen = self.member.is_some();
+                let text = self.nodes.hints(&text(&view, nobody.as_ref(), &members, chosen));
                 print::result(&screen::on_terminal(&text, 2))
             }
             Output::Json => print::json(&object(&view, nobody.as_ref(), &members)),
@@ -82,8 +83,9 @@ impl WhyArgs {
     }
 }
 
-/// For people: a sentence each, and below it what to do.
-fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)]) -> String {
+/// For people: a sentence each, and below it what to do. What only changes who leads, although nothing is wrong, is for
+/// whoever asked about this member (`chosen`).
+fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)], chosen: bool) -> String {
     let mut text = String::new();
     let judgement = &view.judgement;
     if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
@@ -93,9 +95,9 @@ fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)]) -> String {
     // A node that hears nobody cannot know that nobody leads.
     let nobody = nobody.filter(|_| judgement.verdict != Verdict::CutOff);
     let nobody = nobody.map(|why| ("nobody leads".to_owned(), why));
-    for (begin, Why { reason, remedy, .. }) in nobody.into_iter().chain(sentences) {
+    for (begin, Why { reason, remedy, cause }) in nobody.into_iter().chain(sentences) {
         let _ = writeln!(text, "{begin}: {reason}");
-        if let Some(remedy) = remedy {
+        if let Some(remedy) = remedy.as_ref().filter(|_| chosen || !cause.is_as_ranked()) {
             let _ = writeln!(text, "  => {remedy}");
         }
     }

@@ -119,7 +119,7 @@ mod tests {
         let asked = [asked, silent("b")];
         let view = View::of(&asked);
         let nobody = super::why(&view);
-        let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))]);
+        let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))], true);
         (nobody.cause, text)
     }
 

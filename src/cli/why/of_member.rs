@@ -34,8 +34,8 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
                 own.epoch
             );
             Some(Why::new(Cause::LeadsToo, reason).remedy(format!(
-                "mend the network between {name} and {other}: then one of them remains; \"quorum\": \"majority\" \
-                 prevents this"
+                "mend the network between {name} and {other}: then one of them remains; if two at once do harm, stop \
+                 {name} until then; \"quorum\": \"majority\" in the file prevents this"
             )))
         }
         Some(leader) => {
@@ -54,9 +54,19 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
                 [] => "Of the members that may lead, none ranks higher".to_owned(),
                 higher => format!("{} would rank higher", higher.join(", ")),
             };
-            Some(Why::new(Cause::Leads, format!("{begin}. {why}")))
+            Some(match restless(view) {
+                None => Why::new(Cause::Leads, format!("{begin}. {why}")),
+                Some(found) => Why::new(Cause::Leads, format!("{begin}. {why}. But {found}"))
+                    .remedy(ProblemKind::LeaderChanges.remedy()),
+            })
         }
     }
+}
+
+/// That the leader changes again and again, if a node says so.
+fn restless<'v>(view: &'v View) -> Option<&'v str> {
+    let mut problems = view.judgement.problems.iter();
+    problems.find(|it| it.is(ProblemKind::LeaderChanges)).map(|found| found.text.as_str())
 }
 
 /// The members that rank above this one and may lead, as far as the best view knows.
@@ -149,8 +159,10 @@ fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     }
     let by = &best.node.name;
     if own.is_none() && best.is_cut_off() {
-        let reason = format!("{by} hears nobody, and so knows nothing of it");
-        return Some(Why::new(Cause::Unheard, reason));
+        return Some(Why::new(
+            Cause::Unknown,
+            format!("{by} hears nobody, and {name} does not answer here"),
+        ));
     }
     let dial = member.failed_dial.as_ref().map(|dial| format!("; the last dial: {dial}"));
     let dial = dial.unwrap_or_default();

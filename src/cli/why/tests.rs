@@ -94,6 +94,36 @@ fn a_leader_is_told_with_since_when_it_leads_and_who_chose_it() {
     holds(&since, "b", Cause::Leads, words);
 }
 
+/// What only changes who leads is no remedy, unless somebody asks about that member.
+#[test]
+fn where_nothing_is_wrong_no_remedy_is_offered_unasked() {
+    let asked = pair(3, 5, |_| ());
+    let view = View::of(&asked);
+    let members = ["a", "b"].map(|name| (name, why(name, &view)));
+    let remedied = |chosen| super::text(&view, None, &members, chosen).contains("=>");
+    assert_eq!((remedied(false), remedied(true)), (false, true));
+    let drained = pair(3, 5, |status| status.resigned = status.node.name == "a");
+    let view = View::of(&drained);
+    assert!(
+        super::text(&view, None, &[("a", why("a", &view))], false).contains("=>"),
+        "a is hindered"
+    );
+}
+
+/// Whoever asks why a member leads may ask since it changes so often.
+#[test]
+fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
+    let text = "the leader changed 6 times within 10 min";
+    let restless = pair(3, 5, |status| {
+        status.problems =
+            vec![Problem { about: String::new(), ..problem("leader_changes", "", text) }];
+    });
+    let Why { cause, reason, remedy } = why("b", &View::of(&restless));
+    assert_eq!(cause, Cause::Leads);
+    assert!(reason.ends_with(&format!(". But {text}")), "{reason}");
+    assert!(remedy.is_some_and(|it| it.contains("electd history")));
+}
+
 /// A pause tells more than that no member preempts, and what its operator did more than its health.
 #[test]
 fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
@@ -162,7 +192,8 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
         a.leader.as_mut().unwrap().name = "a".into();
     });
     let words = "in epoch 6 beside b, of a greater epoch, as the two do not hear each other => mend the network \
-                 between a and b: then one of them remains; \"quorum\": \"majority\" prevents this";
+                 between a and b: then one of them remains; if two at once do harm, stop a until then; \"quorum\": \
+                 \"majority\" in the file prevents this";
     holds(&beside, "a", Cause::LeadsToo, words);
     let passed = pair(9, 5, |status| status.members[0].passed_over = Some("comes and goes".into()));
     let words = "elections pass it over: it comes and goes => look at the log of a and at its link to the others \

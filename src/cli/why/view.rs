@@ -24,6 +24,8 @@ pub enum Cause {
     Down,
     /// It answers, and the leader does not hear it.
     Unheard,
+    /// Only nodes answer that hear nobody, so whether it leads is not known.
+    Unknown,
     /// Its election thread missed its turn.
     Stalled,
     /// It is a witness or an observer.
@@ -74,6 +76,11 @@ impl Cause {
     pub fn name(self) -> &'static str {
         self.into()
     }
+
+    /// Whether it does not lead as the ranks and the file have it, with nothing wrong.
+    pub fn is_as_ranked(self) -> bool {
+        matches!(self, Cause::Takeover | Cause::Preempt | Cause::Rank)
+    }
 }
 
 /// A reason, and what to do about it.
@@ -102,7 +109,11 @@ impl Why {
 
     /// The begin of the sentence about this member.
     pub fn begin(&self, name: &str) -> String {
-        format!("{name} {}", if self.leads() { "leads" } else { "does not lead" })
+        match self.cause {
+            Cause::Unknown => format!("whether {name} leads is not known"),
+            _ if self.leads() => format!("{name} leads"),
+            _ => format!("{name} does not lead"),
+        }
     }
 }
 

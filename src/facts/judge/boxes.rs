@@ -3,6 +3,7 @@
 use std::fmt;
 
 use super::super::asked::{Asked, Silence, answers};
+use super::super::hindrance::Hindrance;
 use super::super::problem::ProblemKind;
 use super::super::status::{Problem, Status};
 use super::super::words::some_of;
@@ -128,6 +129,13 @@ pub(super) fn add_once(names: &mut Vec<String>, name: &str) {
 }
 
 impl super::Judgement {
+    /// What hinders the member of this name from voting or leading, the worst first.
+    #[must_use]
+    pub fn hindrances_of(&self, name: &str) -> &[Hindrance] {
+        let found = self.hindrances.iter().find(|(member, _)| member == name);
+        found.map_or(&[], |(_, found)| found)
+    }
+
     /// The problems that this command found itself, and those that nodes told.
     fn by_source(&self) -> (Vec<&Trouble>, Vec<&Trouble>) {
         self.problems.iter().partition(|it| it.nodes.is_empty())

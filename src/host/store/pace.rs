@@ -119,7 +119,7 @@ pub fn disk_trouble(dir: &Path) -> Option<DiskFault> {
     let (room, most) = (system.f_bavail.saturating_mul(system.f_frsize), ROOM);
     if system.f_blocks > 0 && room < most {
         let text = format!(
-            "{shown} has room for {room} bytes, and the state takes up to {most}: free some"
+            "{shown} has room for {room} bytes, and the state takes up to {most} bytes: free some"
         );
         return fault(DiskFaultKind::Full, text);
     }

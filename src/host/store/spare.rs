@@ -38,7 +38,7 @@ fn room_of(system: &StatVfs) -> io::Result<Option<u64>> {
 #[must_use]
 pub fn too_large(bytes: u64, room: u64) -> io::Error {
     let what = format!(
-        "it takes {bytes} bytes, and the file system has room for {room} besides the {SPARE} that are left for the \
+        "it takes {bytes} bytes, and the file system has room for {room} bytes besides the {SPARE} that are left for the \
          state: free some"
     );
     io::Error::new(ErrorKind::StorageFull, what)
@@ -84,7 +84,7 @@ mod tests {
         assert_eq!(room(StatVfs { f_blocks: 0, ..system(0, 16) }), None, "it is not counted");
         assert_eq!(room_of(&system(172, 15)).unwrap_err().kind(), ErrorKind::StorageFull);
         assert_eq!(room(StatVfs { f_files: 0, ..system(172, 0) }), Some(44 * 4096));
-        let words = "it takes 5 bytes, and the file system has room for 3 besides the 524288 that are left for the \
+        let words = "it takes 5 bytes, and the file system has room for 3 bytes besides the 524288 that are left for the \
                      state: free some";
         assert_eq!(too_large(5, 3).to_string(), words);
     }

@@ -313,8 +313,9 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     store.save(&record(7)).unwrap();
     let (room, shown) = (rustix::fs::statvfs(dir).unwrap(), dir.display());
     let room = room.f_bavail * room.f_frsize;
-    let little =
-        format!("{shown} has room for {room} bytes, and the state takes up to 262144: free some");
+    let little = format!(
+        "{shown} has room for {room} bytes, and the state takes up to 262144 bytes: free some"
+    );
     assert_eq!(disk_trouble(dir), fault(DiskFaultKind::Full, little));
     assert_eq!(disk_trouble(Path::new("/proc")), None, "it has no blocks and no files to count");
 

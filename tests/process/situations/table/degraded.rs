@@ -178,7 +178,7 @@ pub const DISK_FULL: Row = Row {
         &[
             "DEGRADED: node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is \
              full)",
-            "problem: node-1: storage: … has room for 0 bytes, and the state takes up to 262144: free some",
+            "problem: node-1: storage: … has room for 0 bytes, and the state takes up to 262144 bytes: free some",
         ],
     ),
     health: (
@@ -192,7 +192,7 @@ pub const DISK_FULL: Row = Row {
     why: (
         0,
         &[
-            "node-1 does not lead: it cannot keep its state: … has room for 0 bytes, and the state takes up to 262144: free \
+            "node-1 does not lead: it cannot keep its state: … has room for 0 bytes, and the state takes up to 262144 bytes: free \
              some",
             "=> make room on the disk of node-1, or mend it; the node goes on by itself",
             "node-3 leads: in epoch <3>, …",
@@ -201,12 +201,12 @@ pub const DISK_FULL: Row = Row {
     page: (
         "fair",
         "node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is full)",
-        &["storage: … has room for 0 bytes, and the state takes up to 262144: free some"],
+        &["storage: … has room for 0 bytes, and the state takes up to 262144 bytes: free some"],
     ),
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(
         1,
-        "WHEN WARN node-1: storage: … has room for 0 bytes, and the state takes up to 262144: free some",
+        "WHEN WARN node-1: storage: … has room for 0 bytes, and the state takes up to 262144 bytes: free some",
     )],
     metrics: (
         &[(1, "electd_problems{…kind=\"storage\"} 1"), (3, "electd_is_leader{…} 1")],
@@ -366,7 +366,14 @@ pub const FLAPPING: Row = Row {
         ],
     ),
     leader: (0, &["node-… epoch <1>"]),
-    why: (0, &["node-… leads: in epoch <1>, since WHEN (TIME); before it node-… led: …"]),
+    why: (
+        0,
+        &[
+            "node-… leads: in epoch <1>, since WHEN (TIME); before it node-… led: … But the leader changed … times within 10 \
+             min, and no operator ordered that; …",
+            "=> see `electd history …` for the reasons; …",
+        ],
+    ),
     page: (
         "fair",
         "node-… leads in epoch <1>; 1 more failure tolerated",

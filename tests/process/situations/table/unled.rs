@@ -126,8 +126,8 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         &[
             "CUT OFF: node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader \
              since TIME",
-            "node-1 does not lead: node-3 hears nobody, and so knows nothing of it",
-            "node-2 does not lead: node-3 hears nobody, and so knows nothing of it",
+            "whether node-1 leads is not known: node-3 hears nobody, and node-1 does not answer here",
+            "whether node-2 leads is not known: node-3 hears nobody, and node-2 does not answer here",
             "node-3 does not lead: it hears nobody: it is probably cut off",
             "=> mend the network of node-3",
         ],
@@ -184,7 +184,8 @@ pub const TWO_LEADERS: Row = Row {
             "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
             "node-2 leads: in epoch <2>, …",
             "node-3 leads: in epoch <3> beside node-2, of a greater epoch, as the two do not hear each other",
-            "=> mend the network between node-3 and node-2: then one of them remains; \"quorum\": \"majority\" prevents this",
+            "=> mend the network between node-3 and node-2: then one of them remains; if two at once do harm, stop node-3 \
+             until then; \"quorum\": \"majority\" in the file prevents this",
         ],
     ),
     page: (

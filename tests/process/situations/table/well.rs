@@ -46,6 +46,7 @@ pub const DRAINED: Row = Row {
         0,
         &[
             "OK: node-2 leads in epoch <2>; 1 more failure tolerated",
+            "node-3 following node-2 … node-3 is drained",
             "since WHEN (TIME); before it node-3 led: node-3: drained by an operator; nobody led for TIME",
             "drained: node-3, since WHEN: new fan",
         ],
@@ -95,6 +96,7 @@ pub const RESIGNED: Row = Row {
         0,
         &[
             "OK: node-2 leads in epoch <2>; 1 more failure tolerated",
+            "node-3 following node-2 … node-3 resigned",
             "since WHEN (TIME); before it node-3 led: node-3: resigned; nobody led for TIME",
             "not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that)",
         ],
@@ -165,7 +167,7 @@ pub const TWO_VERSIONS: Row = Row {
         0,
         &[
             "OK: node-3 leads in epoch <3>; 1 more failure tolerated",
-            "versions: … (node-2, node-3), … (node-1)",
+            "versions differ: … (node-2, node-3), … (node-1)",
         ],
     ),
     health: (
