@@ -53,10 +53,13 @@ fn compare(row: &Row, scene: &Scene, seen: &Seen) -> Result<(), String> {
     ensure(page.colour == colour, || format!("the page is {}, not {colour}", page.colour))?;
     has_each("the page", std::slice::from_ref(&page.banner), &[scene.filled(banner)?])?;
     has_each("a box of the page", &[&*page.boxes, &page.notes].concat(), boxes)?;
-    let is_meant = |found: &&String| boxes.iter().any(|pattern| matches(found, pattern));
-    let other = page.boxes.iter().find(|found| !is_meant(found));
-    let more = other.or_else(|| page.boxes.get(boxes.len()));
-    ensure(more.is_none(), || format!("the page has more boxes: {more:?}"))?;
+    has_each("a badge of the page", &page.badges, row.badges)?;
+    for (what, found, meant) in [("box", &page.boxes, boxes), ("badge", &page.badges, row.badges)] {
+        let is_meant = |found: &&String| meant.iter().any(|pattern| matches(found, pattern));
+        let other = found.iter().find(|found| !is_meant(found));
+        let more = other.or_else(|| found.get(meant.len()));
+        ensure(more.is_none(), || format!("the page has one more {what}: {more:?}"))?;
+    }
     for (node, line) in row.log {
         let log: Vec<String> = seen::lines(&scene.cluster.node(*node).log());
         has_each(&format!("the log of node-{node}"), &log, &[scene.filled(line)?])?;

@@ -240,7 +240,8 @@ fn the_others_and_who_is_cut_off_are_one_cluster() {
     let judgement = judge(&all);
     assert_eq!(judgement.problems.len(), 1, "{:?}", judgement.problems);
     assert_eq!(judgement.besides(), [""; 0]);
-    assert_eq!(judgement.boxes()[0].remedy(), Some("mend the network of this node"));
+    let remedy = judgement.boxes()[0].remedy(&super::ClusterFlags::default());
+    assert_eq!(remedy.as_deref(), Some("mend the network of this node"));
 }
 
 /// One cause, one box, told by the others: they are many, and it is one.
