@@ -148,8 +148,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         add(ProblemKind::Health, "", text);
     }
     if let Some(failure) = &status.failure {
-        let undrain = Hint::Undrain.at(&status.node.name, &sight.flags);
-        add(ProblemKind::Job, "", failed(failure, &undrain));
+        add(ProblemKind::Job, "", failed(failure, &status.node.name, &sight.flags));
     }
     if let Some(late) = &sight.late {
         add(ProblemKind::Renewal, &format!("epoch {}", late.epoch), renewed_late(late));
@@ -184,7 +183,8 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
 }
 
 /// That the job of this node failed, and what follows from that.
-fn failed(failure: &FailureStatus, undrain: &str) -> String {
+fn failed(failure: &FailureStatus, own: &str, flags: &ClusterFlags) -> String {
+    let undrain = Hint::Undrain.at(own, flags);
     let FailureStatus { until, count, reason, .. } = failure;
     let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
     format!(

@@ -7,8 +7,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::hint::ClusterFlags;
-use electd_facts::unable;
+use electd_facts::{hint::ClusterFlags, unable};
 
 use super::events::EventLog;
 use super::fanout::Subscription;

@@ -209,12 +209,12 @@ fn a_member_that_does_not_answer_is_told_with_what_is_known_of_the_last_dial() {
 fn how_often_the_job_failed_is_told_from_the_second_time_on() {
     let told = |count| {
         let (since, until, reason) = ("then".to_owned(), "noon".to_owned(), "code 1".to_owned());
-        failed(&FailureStatus { since, until, count, reason }, "`undrain`")
+        failed(&FailureStatus { since, until, count, reason }, "a", &ClusterFlags::default())
     };
     let words = |times: &str| {
         format!(
             "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can; \
-             `undrain` ends that"
+             `electd undrain --node a` ends that"
         )
     };
     assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);

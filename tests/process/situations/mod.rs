@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use story::story;
 
-use crate::support::{ensure, within};
+use crate::support::{done, electd, ensure, within};
 use seen::{Seen, matches};
 use stages::Scene;
 use table::Row;
@@ -78,6 +78,15 @@ fn has_each(view: &str, lines: &[String], patterns: &[impl AsRef<str>]) -> Resul
         let found = lines.iter().any(|line| matches(line, pattern));
         ensure(found, || format!("{view} does not say {pattern:?}"))
     })
+}
+
+/// Before a node is started, too.
+#[story]
+fn check_names_the_nodes_whose_clocks_differ() {
+    let Some(scene) = stages::clocks_apart() else { return };
+    let told = done(&electd(&scene.cluster, &["check", "--node", "node-1"]));
+    let warning = "WARNING: the clock of node-2 is at least ";
+    assert!(told.contains(warning) && told.contains(": set them by NTP or PTP"), "{told}");
 }
 
 /// A test for each row.

@@ -181,6 +181,10 @@ fn a_first_start_waits_for_the_others() {
     let words =
         "NO LEADER: nobody leads: a waits for b and c: start b and c; nobody has led for 7 s";
     assert_eq!(judgement.headline(), words);
+    let boxes: Vec<String> = judgement.boxes().iter().map(ToString::to_string).collect();
+    assert_eq!(boxes, ["a: peer_down: a waits for b and c"]);
+    assert_eq!(judgement.brief(), ["b, c do not answer"]);
+    assert_eq!(judgement.besides(), [""; 0], "the headline says it");
 }
 
 #[test]

@@ -15,8 +15,8 @@ pub const LEADER_KILLED: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; 2 of 3 nodes answer; node-3 does not \
-           answer; node-1, node-2: peer_down: node-3 is down: process ended; …",
+            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             2 of 3 nodes answer; node-3 does not answer; node-1, node-2: peer_down: node-3 is down: process ended | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -76,8 +76,8 @@ pub const HOST_LOST: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; 2 of 3 nodes answer; node-3 does not \
-           answer; …",
+            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             2 of 3 nodes answer; node-3 does not answer; …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -235,8 +235,8 @@ pub const STATE_LOST: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; 3 of 3 nodes answer; …node-1 is \
-           refused: …",
+            "ELECTD DEGRADED: node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             3 of 3 nodes answer; …node-1 is refused: …",
         ],
     ),
     leader: (0, &["node-3 … epoch <3>"]),

@@ -15,7 +15,7 @@ pub const FIRST_START: Row = Row {
         2,
         &[
             "ELECTD NO LEADER: nobody leads: node-1 waits for node-2 and node-3: start node-2 and node-3; nobody has led for \
-           TIME; 1 of 3 nodes answer; node-2, node-3 do not answer; …",
+           TIME; 1 of 3 nodes answer; node-2, node-3 do not answer | …",
         ],
     ),
     leader: (1, &["no leader is known"]),
