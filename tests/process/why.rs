@@ -129,8 +129,7 @@ fn a_leader_that_stays_and_one_that_was_chosen() {
     until_why(&cluster, "node-1", "leads", &["An operator chose it", "--clear"]);
 
     done(&electd(&cluster, &["switchover", "--clear"]));
-    let words =
-        ["it ranks higher than node-1, which stays while it lives", "switchover --to node-3"];
+    let words = ["it ranks higher than node-1, which stays while it lives", " --to node-3`"];
     until_why(&cluster, "node-3", "preempt", &words);
     until_why(&cluster, "node-1", "leads", &["node-2, node-3 would rank higher"]);
 
