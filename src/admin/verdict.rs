@@ -62,7 +62,7 @@ fn find<H: Handle>(node: &H, security: &Security) -> Value {
     let asked = told
         .iter()
         .map(|(name, answer)| Asked { name, answer: answer.as_ref().map_err(Clone::clone) });
-    judge(&asked.collect::<Vec<_>>()).page()
+    judge(&asked.collect::<Vec<_>>(), &node.flags()).page()
 }
 
 /// The status of this node, as if it had been asked: with when that was.

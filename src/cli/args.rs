@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::{ArgValueCandidates, CompletionCandidate};
+use electd_facts::hint::{ClusterFlags, USUAL_FILE};
 
 use super::error::CliError;
 use super::exit::Exit;
@@ -14,8 +15,6 @@ use crate::config::{self, Config, ConfigErrors, with_unit};
 
 /// The variables of the environment that are read as text.
 const READ: [&str; 4] = ["ELECTD_NODE", "ELECTD_ADMIN", "ELECTD_LOG_FORMAT", "RUST_LOG"];
-
-const DEFAULT_CONFIG: &str = "/etc/electd/cluster.json";
 
 /// The arguments for the cluster, and for a member of it.
 // The environment is read by hand: clap does not distinguish it from a flag, which overrides all of it.
@@ -46,16 +45,9 @@ impl ConfigArgs {
         self.node.clone().or_else(|| variable("ELECTD_NODE"))
     }
 
-    /// The text, whose commands name the file that this command line names.
-    pub fn hints(&self, text: &str) -> String {
-        let Some(file) = &self.config else { return text.to_owned() };
-        let mut parts = text.split("`electd ");
-        let mut told = parts.next().unwrap_or_default().to_owned();
-        for part in parts {
-            let (command, rest) = part.split_at(part.find([' ', '`']).unwrap_or(part.len()));
-            told += &format!("`electd {command} --config {}{rest}", file.display());
-        }
-        told
+    /// The flags of this command line that name the cluster, for the commands that sentences name.
+    pub fn flags(&self) -> ClusterFlags {
+        ClusterFlags::of_command(self.config.as_deref())
     }
 
     /// Whether a flag names the cluster, or the flag or the environment names the member.
@@ -67,7 +59,7 @@ impl ConfigArgs {
 /// The configuration file: the one that a flag names, or the environment, or the default.
 pub fn file(flag: Option<PathBuf>) -> PathBuf {
     let named = std::env::var_os("ELECTD_CONFIG").filter(|path| !path.is_empty());
-    flag.or_else(|| named.map(PathBuf::from)).unwrap_or_else(|| DEFAULT_CONFIG.into())
+    flag.or_else(|| named.map(PathBuf::from)).unwrap_or_else(|| USUAL_FILE.into())
 }
 
 /// Completes the name of a member in a shell.
@@ -148,7 +140,29 @@ pub enum Output {
 
 #[cfg(test)]
 mod tests {
+    use clap::error::ErrorKind;
+    use electd_facts::hint::Hint;
+
     use super::*;
+
+    /// What a command needs besides may be missing.
+    #[test]
+    fn electd_takes_every_command_that_a_sentence_names() {
+        let flags = ClusterFlags::of_command(Some("f".as_ref()));
+        for hint in Hint::ALL {
+            let words = match hint {
+                Hint::Undrain | Hint::Status | Hint::Check | Hint::Run | Hint::SwitchoverTo => {
+                    hint.at("a", &flags)
+                }
+                _ => hint.by(&flags),
+            };
+            let line = words.trim_matches('`');
+            let parsed = crate::cli::command().try_get_matches_from(line.split(' '));
+            let wrong = parsed.err().map(|error| error.kind());
+            let wrong = wrong.filter(|it| *it != ErrorKind::MissingRequiredArgument);
+            assert_eq!(wrong, None, "{line}");
+        }
+    }
 
     #[test]
     fn a_command_line_that_is_typed_names_the_file() {

@@ -7,6 +7,7 @@ use std::time::Duration;
 use clap::Args;
 use crossbeam::channel::{self, Receiver};
 use electd_facts::asked::{self, Silence, rivals};
+use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, judge};
 
 use crate::admin::client::{Client, ClientError, Recipient};
@@ -85,9 +86,9 @@ impl NodeArgs {
         Ok(Targets { nodes, one: true, config: Some(config), timeout, trust })
     }
 
-    /// The text, whose commands name the file that this command line names.
-    pub fn hints(&self, text: &str) -> String {
-        self.config.hints(text)
+    /// The flags of this command line that name the cluster, for the commands that sentences name.
+    pub fn flags(&self) -> ClusterFlags {
+        self.config.flags()
     }
 
     /// The node at this address. The certificates for HTTPS come from the configuration.
@@ -113,6 +114,16 @@ impl NodeArgs {
 }
 
 impl Targets {
+    /// All members of this configuration, each with this time limit.
+    ///
+    /// # Errors
+    /// If the certificates that it names cannot be used.
+    pub fn of(config: &Config, timeout: Duration) -> Result<Targets, CliError> {
+        let nodes = config.members.iter().map(|member| target(config, member)).collect();
+        let trust = trust::configured(config)?;
+        Ok(Targets { nodes, one: false, config: None, timeout: Some(timeout), trust })
+    }
+
     /// A client for these, with the token for commands over TCP, if there is one.
     pub fn client(&self, token: Option<String>) -> Client {
         Client::within(self.timeout, token).secured(self.trust.clone())
@@ -266,8 +277,8 @@ pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
     asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))
 }
 
-/// The verdict on the cluster by these answers.
-pub fn judged(asked: &[Asked]) -> Judgement {
+/// The verdict on the cluster by these answers, for a reader who reaches it by these flags.
+pub fn judged(asked: &[Asked], flags: &ClusterFlags) -> Judgement {
     let silence = |error: &ClientError| match error {
         ClientError::NotServed => Silence::NotServed,
         ClientError::Other(sentence) => Silence::Other(sentence.clone()),
@@ -277,7 +288,7 @@ pub fn judged(asked: &[Asked]) -> Judgement {
         name: asked.name(),
         answer: asked.answer.as_ref().map_err(silence),
     });
-    judge(&told.collect::<Vec<_>>())
+    judge(&told.collect::<Vec<_>>(), flags)
 }
 
 #[cfg(test)]

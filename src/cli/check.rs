@@ -5,9 +5,11 @@ mod summary;
 use std::time::Duration;
 
 use clap::Args;
+use electd_facts::clocks::{self, NodeClock};
 use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, Output, OutputArgs};
+use super::ask::Targets;
 use super::asker::Asker;
 use super::error::CliError;
 use super::exit::Exit;
@@ -30,6 +32,9 @@ use crate::rank::{Finding, Outcome, Sample};
 use crate::store::measure;
 use crate::trace::length;
 
+/// How long a member may take to connect, and to answer what its clock shows.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Validate a configuration; print what its timings guarantee.
 ///
 /// With a node, it samples that node's rank and runs its health check once, on this host, commands included; with
@@ -38,7 +43,8 @@ use crate::trace::length;
 /// on this host. State of this node under another name is an error, as it is for `run`. It makes a few durable writes
 /// where the state of this node is or will be, to measure how long one takes, and leaves nothing behind. It looks up the
 /// host names of the members, and warns if that of this node means loopback on its host. All of this it finds as the user
-/// that runs it; it says so if the state belongs to another one, as whom the node runs.
+/// that runs it; it says so if the state belongs to another one, as whom the node runs. It asks the members that run now,
+/// and names those whose clocks differ by more than a second.
 ///
 /// Every problem of the file is reported in one go, one line each, with line, column, key, value and remedy; the exit
 /// code is then 78. It is 1 if the member of --node could not lead, as it has no rank here or its health check is not there.
@@ -90,6 +96,7 @@ impl Check {
             hidden: hidden(&config, node),
             urgent: Urgent::of(&config),
             disk: measure(&config.state_dir(&node.name)).map_err(|error| error.to_string()),
+            clocks: clocks_apart(&config),
         });
         match self.output.output {
             Output::Table => {
@@ -120,6 +127,16 @@ struct Found<'c> {
     urgent: Urgent,
     /// How long a durable write takes where its state is, or why that cannot be measured.
     disk: Result<Duration, String>,
+    /// How the clocks of the nodes that run now differ, with what to do, if they do.
+    clocks: Option<String>,
+}
+
+/// Asks the members that run now what their clocks show.
+fn clocks_apart(config: &Config) -> Option<String> {
+    let targets = Targets::of(config, PATIENCE).ok()?;
+    let asked = targets.ask(&targets.client(None));
+    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    clocks::advice(&clocks::apart(answers.filter_map(NodeClock::of)))
 }
 
 impl Found<'_> {

@@ -49,7 +49,7 @@ impl Health {
         }
         let targets = self.nodes.targets();
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
-        let judgement = judged(&targets.ask(&targets.client(None)));
+        let judgement = judged(&targets.ask(&targets.client(None)), &self.nodes.flags());
         match self.output.output {
             Output::Table => print::result(&line(&judgement)),
             Output::Json => print::json(&judgement.json()),
@@ -129,6 +129,7 @@ fn shortened(text: &str, most: usize) -> String {
 
 #[cfg(test)]
 mod tests {
+    use electd_facts::hint::ClusterFlags;
     use serde_json::json;
 
     use super::*;
@@ -136,6 +137,10 @@ mod tests {
     use crate::cli::ask::Asked;
     use crate::cli::ask::tests::{following, silent};
     use crate::node::status::{LeaderlessStatus, PauseStatus, Problem};
+
+    fn judged(asked: &[Asked]) -> Judgement {
+        super::judged(asked, &ClusterFlags::default())
+    }
 
     #[test]
     fn an_order_of_an_operator_is_named_and_is_no_problem() {

@@ -54,13 +54,13 @@ impl Leader {
         let enough = |asked: &[Asked]| agree(asked, quorum == Some(Quorum::Majority));
         let asked = targets.ask_until(&targets.client(None), enough);
         any_answer(&asked)?;
-        let judgement = judged(&asked);
+        let judgement = judged(&asked, &self.nodes.flags());
         let leaders = leaders(&asked, &judgement);
         if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
             print::message(&judgement.summary());
         }
         let newest = newest_leader(&asked);
-        dissent(&asked, newest).iter().for_each(|sentence| print::message(sentence));
+        dissent(&asked, &leaders).iter().for_each(|sentence| print::message(sentence));
         match self.output.output {
             Output::Json if leaders.len() > 1 => print::json(&json!(leaders))?,
             Output::Json => print::json(&json!(newest))?,
@@ -128,12 +128,14 @@ fn line(leader: &LeaderStatus) -> String {
     format!("{}  {}  epoch {}\n", leader.name, leader.address, leader.epoch)
 }
 
-/// The nodes that see it differently, a sentence each.
-fn dissent(asked: &[Asked], leader: Option<&LeaderStatus>) -> Vec<String> {
+/// The nodes that name none of these leaders, a sentence each.
+fn dissent(asked: &[Asked], leaders: &[&LeaderStatus]) -> Vec<String> {
     let differs = |asked: &Asked| {
         let own = asked.answer.as_ref().ok()?.named_leader();
-        let same =
-            own.map(|own| (&own.id, own.epoch)) == leader.map(|leader| (&leader.id, leader.epoch));
+        let is_own = |leader: &&LeaderStatus| {
+            own.is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
+        };
+        let same = leaders.iter().any(is_own) || leaders.is_empty() && own.is_none();
         let sees = match own {
             Some(own) => format!("says that {} leads in epoch {}", own.name, own.epoch),
             None => "knows no leader".to_owned(),
@@ -160,9 +162,13 @@ mod tests {
         let leader = newest_leader(&asked);
         assert_eq!(leader.map(line).as_deref(), Some("node-4  127.0.0.1:7101  epoch 8\n"));
         assert_eq!(
-            dissent(&asked, leader),
+            dissent(&asked, leader.as_slice()),
             ["node-1 says that node-5 leads in epoch 7", "node-3 knows no leader"]
         );
+        let both: Vec<&LeaderStatus> =
+            asked[..2].iter().filter_map(|it| it.answer.as_ref().ok()?.named_leader()).collect();
+        assert_eq!(dissent(&asked, &both), ["node-3 knows no leader"], "both are printed");
+        assert_eq!(dissent(&asked[2..], &[]), [""; 0], "none is known");
     }
 
     #[test]

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
+use electd_facts::hint::ClusterFlags;
 use electd_facts::unable;
 use serde_json::json;
 
@@ -68,6 +69,11 @@ impl OrderArgs {
     pub fn reach(&self) -> Result<(Client, Targets), CliError> {
         let targets = self.nodes.targets()?;
         Ok((self.token.client(&targets)?, targets))
+    }
+
+    /// The flags of this command line that name the cluster.
+    pub fn flags(&self) -> ClusterFlags {
+        self.nodes.flags()
     }
 
     /// Gives a command that is meant for the cluster.
@@ -149,9 +155,15 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
 }
 
 /// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.
-pub fn explained(mut error: CliError, asked: &[Asked], to: Option<&str>) -> CliError {
+pub fn explained(
+    mut error: CliError,
+    asked: &[Asked],
+    to: Option<&str>,
+    flags: &ClusterFlags,
+) -> CliError {
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let why = answers.filter(|one| Some(&*one.node.name) == to).find_map(unable::own);
+    let why =
+        answers.filter(|one| Some(&*one.node.name) == to).find_map(|one| unable::own(one, flags));
     if let (Exit::No, Some(why), Some(to)) = (error.exit, why, to) {
         let _ = write!(error.message, "; {to} itself says: {why}");
     }
@@ -172,7 +184,9 @@ mod tests {
             asked
         };
         let asked = [silent("d"), following("b", Some(("c", 7))), resigned("e"), resigned("a")];
-        let told = |exit, to| explained(CliError::new(exit, "no"), &asked, to).message;
+        let told = |exit, to| {
+            explained(CliError::new(exit, "no"), &asked, to, &ClusterFlags::default()).message
+        };
         let why = "no; a itself says: it resigned (`electd undrain --node a` ends that)";
         assert_eq!(told(Exit::No, Some("a")), why);
         for to in [Some("b"), Some("d"), Some("f"), None] {

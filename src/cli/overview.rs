@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use electd_facts::clocks;
 use electd_facts::hindrance::Hindrance;
+use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::Judgement;
 use electd_facts::led::Led;
 use electd_facts::words::some_of;
@@ -26,8 +27,8 @@ pub const NOTE: usize = 7;
 
 /// All nodes, for people: what is wrong, a row each, since when the leader leads, the orders in force, and the leaders
 /// that led simultaneously.
-pub fn overview(asked: &[Asked], verbose: bool) -> String {
-    let judgement = judged(asked);
+pub fn overview(asked: &[Asked], verbose: bool, flags: &ClusterFlags) -> String {
+    let judgement = judged(asked, flags);
     let mut text = format!("{}\n", judgement.headline());
     for problem in judgement.besides() {
         let _ = writeln!(text, "problem: {problem}");
@@ -173,6 +174,10 @@ mod tests {
     use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::Entry;
     use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
+
+    fn overview(asked: &[Asked], verbose: bool) -> String {
+        super::overview(asked, verbose, &ClusterFlags::default())
+    }
 
     #[test]
     fn it_begins_with_what_is_wrong_and_says_that_once() {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::RecvTimeoutError;
+use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, Verdict};
 use electd_facts::orders;
 use electd_facts::words::failures;
@@ -81,13 +82,13 @@ impl Status {
             (Output::Json, all) => print::json(&document(all)),
             (Output::Table, all) => {
                 let column = if targets.one { COLUMN } else { 1 };
-                let text = self.nodes.hints(&shown(all, targets.one, self.verbose));
+                let text = shown(all, targets.one, self.verbose, &self.nodes.flags());
                 let text = screen::on_terminal(&text, column);
                 print::painted(&text)
             }
         }?;
         any_answer(&asked)?;
-        match judged(&asked).verdict {
+        match judged(&asked, &self.nodes.flags()).verdict {
             Verdict::Well => Ok(()),
             Verdict::TwoLeaders => Err(CliError::silent(Exit::Outage)),
             _ => Err(CliError::silent(Exit::No)),
@@ -99,8 +100,8 @@ impl Status {
         let (mut screen, ends) = (Screen::open()?, watch::ends()?);
         let client = targets.client(None);
         loop {
-            let text = shown(&targets.ask(&client), targets.one, self.verbose);
-            screen.draw(&self.nodes.hints(&text))?;
+            let asked = targets.ask(&client);
+            screen.draw(&shown(&asked, targets.one, self.verbose, &self.nodes.flags()))?;
             if ends.recv_timeout(REDRAW) != Err(RecvTimeoutError::Timeout) {
                 return Ok(());
             }
@@ -109,12 +110,12 @@ impl Status {
 }
 
 /// For people: all that one node shows; or of all nodes a row each, even if nobody answers, as the rows say why.
-fn shown(asked: &[Asked], is_one: bool, verbose: bool) -> String {
+fn shown(asked: &[Asked], is_one: bool, verbose: bool, flags: &ClusterFlags) -> String {
     match asked {
         [Asked { answer: Ok(status), .. }] if is_one => {
-            verdict(&judged(asked)) + &details(status, verbose)
+            verdict(&judged(asked, flags)) + &details(status, verbose, flags)
         }
-        all => overview(all, verbose),
+        all => overview(all, verbose, flags),
     }
 }
 
@@ -143,9 +144,9 @@ fn document(asked: &[Asked]) -> Value {
 const COLUMN: usize = 11;
 
 /// One node, with all that it knows.
-fn details(status: &status::Status, verbose: bool) -> String {
+fn details(status: &status::Status, verbose: bool, flags: &ClusterFlags) -> String {
     let mut text = String::new();
-    for (key, value) in facts(status, verbose) {
+    for (key, value) in facts(status, verbose, flags) {
         let _ = writeln!(text, "{key:<12}{value}");
     }
     let header = ["MEMBER", "STATUS", "RTT", "VERSION", "ROLE", "RANK", "ADDRESS", "ID"];
@@ -160,7 +161,11 @@ fn details(status: &status::Status, verbose: bool) -> String {
     text
 }
 
-fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> {
+fn facts(
+    status: &status::Status,
+    verbose: bool,
+    flags: &ClusterFlags,
+) -> Vec<(&'static str, String)> {
     let leader = status.named_leader().map_or_else(
         || no_leader(status),
         |leader| format!("{} at {}", leader.name, leader.address),
@@ -182,7 +187,7 @@ fn facts(status: &status::Status, verbose: bool) -> Vec<(&'static str, String)> 
         ),
         ("age", length(Duration::from_millis(status.age_ms))),
     ];
-    facts.splice(2..2, orders::of_node(status));
+    facts.splice(2..2, orders::of_node(status, flags));
     facts.splice(0..0, status.problems.iter().map(|found| ("problem", problem(found))));
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));

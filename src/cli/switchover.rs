@@ -47,7 +47,8 @@ impl Switchover {
         let (client, targets) = order.reach()?;
         let asked = targets.ask_for_any(&client)?;
         let achieved = give(&client, &asked, &post(json!({ "to": name })));
-        let achieved = achieved.map_err(|error| explained(error, &asked, Some(&name)))?;
+        let achieved =
+            achieved.map_err(|error| explained(error, &asked, Some(&name), &order.flags()))?;
         let leads = await_leader(&client, &targets, |leader| leader.name == name);
         let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
         tell_leader(&order.output, &achieved.result, &leader)

@@ -24,6 +24,7 @@ use super::tree;
 use crate::node::leadership::{Change, Leadership};
 use crate::node::retries::{BackOff, SOON};
 use crate::rank::children;
+use crate::trace::length;
 
 /// Until the leadership is looked at again that could not be held, or would have ended the job at once, as it is about
 /// to end.
@@ -101,7 +102,7 @@ fn run_until(
         failures = failed.map_or(0, |_| failures + 1);
         // If it is to be started again here, then once before another host is to try.
         if let Some(code) = failed.filter(|_| plan.moves && failures > u32::from(again)) {
-            node.stand_back(&format!("code {code} after {:.1?}", began.elapsed()));
+            node.stand_back(&format!("code {code} after {}", length(began.elapsed())));
         }
         if let (JobEnd::ByItself(code), false) = (end, again) {
             return End::Command(code);

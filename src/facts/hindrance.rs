@@ -3,6 +3,7 @@
 use strum::IntoStaticStr;
 
 use super::asked::Asked;
+use super::hint::{ClusterFlags, Hint};
 use super::problem::ProblemKind;
 use super::status::{DiskTrouble, MemberStatus, Problem, Status};
 use super::words::and;
@@ -105,7 +106,7 @@ impl Hindrance {
 
     /// What to do about it at the member of this name.
     #[must_use]
-    pub fn remedy(&self, name: &str) -> String {
+    pub fn remedy(&self, name: &str, flags: &ClusterFlags) -> String {
         match self {
             Hindrance::Disk(DiskTrouble::Full) => format!("free space on {name}"),
             Hindrance::Disk(_) => format!("mend the disk of {name}"),
@@ -118,14 +119,14 @@ impl Hindrance {
             }
             Hindrance::Waits(others) => format!("start {}", and(others)),
             Hindrance::Down => format!("start {name}"),
-            Hindrance::Drained | Hindrance::Resigned => format!("`electd undrain --node {name}`"),
+            Hindrance::Drained | Hindrance::Resigned => Hint::Undrain.at(name, flags),
             Hindrance::Unhealthy => format!("mend what the health check of {name} looks at"),
             Hindrance::JobFailed => {
-                format!("mend what {name} runs, then `electd undrain --node {name}`")
+                format!("mend what {name} runs, then {}", Hint::Undrain.at(name, flags))
             }
             Hindrance::NoRank => format!("mend the `rank` of {name}"),
             Hindrance::PassedOver(_) => format!("find out why {name} is cut off or restarts"),
-            Hindrance::NotEligible => format!("`electd status --node {name}` on its host"),
+            Hindrance::NotEligible => format!("{} on its host", Hint::Status.at(name, flags)),
         }
     }
 }
@@ -278,7 +279,7 @@ mod tests {
             ),
         ] {
             assert_eq!((found.name(), &*found.words("c")), (name, words));
-            assert_eq!(found.remedy("c"), remedy);
+            assert_eq!(found.remedy("c", &ClusterFlags::default()), remedy);
         }
         assert_eq!(Hindrance::JobFailed.badge(), "job failed");
         assert_eq!(Hindrance::PassedOver("comes and goes".into()).badge(), "comes and goes");
@@ -298,7 +299,10 @@ mod tests {
         ] {
             let found = Hindrance::Disk(trouble);
             assert_eq!(found.words("c"), format!("c cannot write its votes ({words})"));
-            assert_eq!((found.name(), &*found.remedy("c")), ("disk", remedy));
+            assert_eq!(
+                (found.name(), &*found.remedy("c", &ClusterFlags::default())),
+                ("disk", remedy)
+            );
         }
         own.disk = Some(DiskTrouble::Stuck);
         assert_eq!(silencing(&own), [Hindrance::Disk(DiskTrouble::Stuck)]);

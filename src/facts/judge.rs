@@ -13,6 +13,7 @@ use strum::IntoStaticStr;
 use super::asked::{Asked, Silence, answers, newest_leader};
 use super::clocks::{Apart, NodeClock, apart};
 use super::hindrance::Hindrance;
+use super::hint::ClusterFlags;
 use super::led::Led;
 use super::orders;
 use super::problem::ProblemKind;
@@ -124,11 +125,13 @@ pub struct Judgement {
     /// How many more failures are tolerated, as the leader knows; if it does not answer, the least number of the nodes
     /// that know a leader. A voter that cannot vote does not count.
     pub tolerated: u64,
+    /// Those of whoever reads it: the commands that it names repeat them.
+    pub flags: ClusterFlags,
 }
 
-/// Judges a cluster by these answers. A node without an admin address cannot be asked, which is no problem.
+/// Judges a cluster by these answers, for a reader who reaches it by these flags. A node without an admin address cannot be asked, which is no problem.
 #[must_use]
-pub fn judge(asked: &[Asked]) -> Judgement {
+pub fn judge(asked: &[Asked], flags: &ClusterFlags) -> Judgement {
     let leader = newest_leader(answers(asked)).map(|it| (it.name.clone(), it.epoch));
     let mut leading: Vec<&Status> =
         answers(asked).filter(|one| one.leads() && !one.is_outlasted()).collect();
@@ -157,11 +160,11 @@ pub fn judge(asked: &[Asked]) -> Judgement {
         problems,
         reasons: if is_led { Vec::new() } else { sentence::reasons(answers(asked)) },
         leaderless_ms: answers(asked).filter_map(lasts).min().filter(|_| !is_led),
-        orders: orders::of_all(asked),
+        orders: orders::of_all(asked, flags),
         stuck: members
             .as_ref()
             .filter(|_| !is_led && !is_blind)
-            .and_then(|it| margin::stuck(asked, it)),
+            .and_then(|it| margin::stuck(asked, it, flags)),
         leadership: leader
             .as_ref()
             .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
@@ -176,6 +179,7 @@ pub fn judge(asked: &[Asked]) -> Judgement {
             asked.iter().filter(|it| !matches!(it.answer, Err(Silence::NotServed))).count(),
         ),
         tolerated: margin.tolerated,
+        flags: flags.clone(),
     }
 }
 

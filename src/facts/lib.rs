@@ -9,6 +9,7 @@ pub mod changed;
 pub mod clocks;
 pub mod entry;
 pub mod hindrance;
+pub mod hint;
 pub mod judge;
 pub mod known;
 pub mod leaderless;

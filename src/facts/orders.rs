@@ -5,6 +5,7 @@ use electd_election::core::types::Role;
 use jiff::Timestamp;
 
 use super::asked::{Asked, answers as of};
+use super::hint::{ClusterFlags, Hint};
 use super::status::{DrainStatus, PauseStatus, Status};
 
 /// In milliseconds.
@@ -12,26 +13,26 @@ const DAY: u64 = 24 * 3600 * 1000;
 
 /// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
 #[must_use]
-pub fn of_node(status: &Status) -> Vec<(&'static str, String)> {
+pub fn of_node(status: &Status, flags: &ClusterFlags) -> Vec<(&'static str, String)> {
     let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain, status.clock_ms)));
     let takeover = takeover(status).map(|words| ("takeover", words));
-    of_cluster(status).chain(drained).chain(takeover).collect()
+    of_cluster(status, flags).chain(drained).chain(takeover).collect()
 }
 
 /// The orders that all nodes together know, a line each. They keep a cluster from what its operator may expect of it,
 /// and none of them is a problem.
 #[must_use]
-pub fn of_all(asked: &[Asked]) -> Vec<String> {
+pub fn of_all(asked: &[Asked], flags: &ClusterFlags) -> Vec<String> {
     let answers = || of(asked);
     // A follower hears of a pause from the leader, and an old one may still speak of a pause that is over.
     let latest = answers().max_by_key(|one| (one.leads(), one.leader.is_some(), one.epoch));
-    let of_cluster = latest.into_iter().flat_map(of_cluster);
+    let of_cluster = latest.into_iter().flat_map(|latest| of_cluster(latest, flags));
     let mut lines: Vec<String> =
         of_cluster.map(|(order, words)| format!("{order}: {words}")).collect();
     lines.extend(answers().filter_map(|one| {
         Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?, one.clock_ms)))
     }));
-    lines.extend(answers().filter_map(resigned));
+    lines.extend(answers().filter_map(|one| resigned(one, flags)));
     // A member that cannot write its state takes over from nobody.
     let takeovers = answers().filter(|one| !one.is_silenced()).filter_map(|one| {
         let (name, takeover) = (&one.node.name, one.takeover.clone()?);
@@ -44,21 +45,22 @@ pub fn of_all(asked: &[Asked]) -> Vec<String> {
         Some(format!("takeover: {name} {}", takeover.words()))
     });
     lines.extend(takeovers);
-    let unheard = latest.into_iter().flat_map(|latest| unheard(latest, asked));
+    let unheard = latest.into_iter().flat_map(|latest| unheard(latest, asked, flags));
     lines.extend(unheard);
     lines
 }
 
 /// The orders that are for the cluster as a whole.
-fn of_cluster(status: &Status) -> impl Iterator<Item = (&'static str, String)> {
+fn of_cluster(
+    status: &Status,
+    flags: &ClusterFlags,
+) -> impl Iterator<Item = (&'static str, String)> {
     let paused = status.pause.as_ref().map(|PauseStatus { since, until }| {
         ("paused", format!("since {since}{}: nobody preempts the leader", end(until)))
     });
     let switched = status.switchover.as_ref().map(|name| {
-        (
-            "switchover",
-            format!("{name} leads by it, whatever its rank: `electd switchover --clear` ends that"),
-        )
+        let clear = Hint::SwitchoverClear.by(flags);
+        ("switchover", format!("{name} leads by it, whatever its rank: {clear} ends that"))
     });
     paused.into_iter().chain(switched)
 }
@@ -89,16 +91,17 @@ pub fn takeover(status: &Status) -> Option<String> {
 }
 
 /// That this node resigned. If it is drained as well, that is said, and outlasts it.
-fn resigned(status: &Status) -> Option<String> {
+fn resigned(status: &Status, flags: &ClusterFlags) -> Option<String> {
     let name = &status.node.name;
     let by_order = status.resigned && status.drain.is_none();
     by_order.then(|| {
-        format!("not eligible: {name} (resigned; `electd undrain --node {name}` ends that)")
+        let undrain = Hint::Undrain.at(name, flags);
+        format!("not eligible: {name} (resigned; {undrain} ends that)")
     })
 }
 
 /// The live members that do not say themselves why they are not eligible, as another node sees them.
-fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
+fn unheard(latest: &Status, asked: &[Asked], flags: &ClusterFlags) -> impl Iterator<Item = String> {
     // A node of an earlier version does not say that it resigned.
     let says = |one: &Status| !one.version.is_empty() || one.drain.is_some();
     let answers = move |id: &str| {
@@ -109,8 +112,11 @@ fn unheard(latest: &Status, asked: &[Asked]) -> impl Iterator<Item = String> {
         latest.members.iter().filter(|it| it.part() == Some(Role::Member) && !it.eligible);
     let silent = members.filter(move |member| member.is_alive() && !answers(&member.id));
     silent.map(|member| {
-        let why = "drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host says which";
-        format!("not eligible: {} ({why})", member.name)
+        let (name, says) = (&member.name, Hint::Status.by(flags));
+        format!(
+            "not eligible: {name} (drained, resigned, unhealthy, without a rank, or its job failed: {says} on its host \
+             says which)"
+        )
     })
 }
 
@@ -135,15 +141,18 @@ mod tests {
     }
 
     fn of_all(told: &[Told]) -> Vec<String> {
-        super::of_all(
-            &told
-                .iter()
-                .map(|told| Asked {
-                    name: &told.name,
-                    answer: told.answer.as_ref().map_err(Clone::clone),
-                })
-                .collect::<Vec<_>>(),
-        )
+        let asked: Vec<Asked> = told
+            .iter()
+            .map(|told| Asked {
+                name: &told.name,
+                answer: told.answer.as_ref().map_err(Clone::clone),
+            })
+            .collect();
+        super::of_all(&asked, &ClusterFlags::default())
+    }
+
+    fn of_node(status: &Status) -> Vec<(&'static str, String)> {
+        super::of_node(status, &ClusterFlags::default())
     }
 
     fn since() -> String {

@@ -1,6 +1,10 @@
 //! The kinds of problems of a node or its cluster that keep neither from working, with the remedy of each.
 
+use std::borrow::Cow;
+
 use strum::{IntoStaticStr, VariantArray};
+
+use super::hint::{ClusterFlags, Hint};
 
 /// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
@@ -56,10 +60,11 @@ impl ProblemKind {
         ProblemKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// What to do about it: the page shows this, and docs/operations.md has it in its table.
+    /// What to do about it, at this member if it is of one: the page shows this, and docs/operations.md has it in its
+    /// table.
     #[must_use]
-    pub fn remedy(self) -> &'static str {
-        match self {
+    pub fn remedy(self, member: Option<&str>, flags: &ClusterFlags) -> Cow<'static, str> {
+        Cow::Borrowed(match self {
             ProblemKind::Storage => {
                 "free space, or repair the disk: the node then writes again by itself"
             }
@@ -70,7 +75,9 @@ impl ProblemKind {
                  message says"
             }
             ProblemKind::Job => {
-                "look at the output of CMD, repair the cause, then `electd undrain`"
+                let undrain = Hint::Undrain.of(member, flags);
+                return format!("look at the output of CMD, repair the cause, then {undrain}")
+                    .into();
             }
             ProblemKind::Renewal => "look at its host, its disk and the network",
             ProblemKind::PeerDown => {
@@ -82,7 +89,11 @@ impl ProblemKind {
                 "look at its host: it was frozen, or has too little processor time"
             }
             ProblemKind::LeaderChanges => {
-                "see `electd history` for the reasons; lengthen the timings, or repair the host or link that fails"
+                let history = Hint::History.by(flags);
+                return format!(
+                    "see {history} for the reasons; lengthen the timings, or repair the host or link that fails"
+                )
+                .into();
             }
             ProblemKind::Realtime => {
                 "give the unit the limit that the message names: docs/operations.md says how"
@@ -95,7 +106,7 @@ impl ProblemKind {
             ProblemKind::Coroner => {
                 "wait: another one begins once the job has ended, and is tried once a minute"
             }
-        }
+        })
     }
 }
 

@@ -2,16 +2,17 @@
 
 use electd_election::core::types::Role;
 
+use super::hint::{ClusterFlags, Hint};
 use super::status::{MemberStatus, Status};
 
 /// Why the member of this name cannot lead instead of the leader.
 #[must_use]
-pub fn words(name: &str, status: &Status) -> String {
+pub fn words(name: &str, status: &Status, flags: &ClusterFlags) -> String {
     let member = status.member(name);
     let why = if status.node.name == name {
-        own(status)
+        own(status, flags)
     } else {
-        member.and_then(|member| of_other(member, status))
+        member.and_then(|member| of_other(member, status, flags))
     };
     // The leader judges, and this node may know more or less than the leader.
     let why =
@@ -21,7 +22,7 @@ pub fn words(name: &str, status: &Status) -> String {
 
 /// Why this node itself is not eligible, if it is not: what no other node knows.
 #[must_use]
-pub fn own(status: &Status) -> Option<String> {
+pub fn own(status: &Status, flags: &ClusterFlags) -> Option<String> {
     let name = &status.node.name;
     let reason = |reason: &str| match reason {
         "" => String::new(),
@@ -34,7 +35,7 @@ pub fn own(status: &Status) -> Option<String> {
     } else if let Some(drain) = &status.drain {
         Some(format!("it is drained since {}{}", drain.since, reason(&drain.reason)))
     } else if status.resigned {
-        Some(format!("it resigned (`electd undrain --node {name}` ends that)"))
+        Some(format!("it resigned ({} ends that)", Hint::Undrain.at(name, flags)))
     } else if let Some(health) = unhealthy {
         Some(format!("it is unhealthy{}", reason(health.failure.as_deref().unwrap_or_default())))
     } else if let Some(failure) = &status.failure {
@@ -49,7 +50,7 @@ pub fn own(status: &Status) -> Option<String> {
 }
 
 /// Why another member cannot lead, as this node sees it.
-fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
+fn of_other(member: &MemberStatus, status: &Status, flags: &ClusterFlags) -> Option<String> {
     let name = &member.name;
     let refused = status.rejections.iter().find(|rejection| rejection.peer == *name);
     if let Some(never) = never(member) {
@@ -62,7 +63,8 @@ fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
     } else if let Some(why) = &member.passed_over {
         Some(format!("it {why}").replacen("it heard, but", "it is heard, but", 1))
     } else if !member.eligible {
-        Some(format!("it says that it is not eligible: `electd status --node {name}` says why"))
+        let says = Hint::Status.at(name, flags);
+        Some(format!("it says that it is not eligible: {says} says why"))
     } else {
         None
     }
@@ -84,6 +86,14 @@ mod tests {
         DrainStatus, FailureStatus, HealthStatus, NodeRef, RejectionStatus,
     };
     use super::*;
+
+    fn own(status: &Status) -> Option<String> {
+        super::own(status, &ClusterFlags::default())
+    }
+
+    fn words(name: &str, status: &Status) -> String {
+        super::words(name, status, &ClusterFlags::default())
+    }
 
     fn member(name: &str) -> MemberStatus {
         MemberStatus {

@@ -9,6 +9,8 @@ use parking_lot::Mutex;
 
 use super::members;
 use super::publish::Published;
+use electd_facts::hint::{ClusterFlags, Hint};
+
 use crate::config::{self, Config, HealthConfig};
 use crate::core::settings::Alone;
 
@@ -54,7 +56,8 @@ impl Edited {
             Err(errors) => {
                 let first = errors.lines().next().unwrap_or_default();
                 Some(format!(
-                    "the file was edited and cannot be used: {first}; `electd check` says all"
+                    "the file was edited and cannot be used: {first}; {} says all",
+                    Hint::Check.by(&ClusterFlags::of_file(&present.file))
                 ))
             }
             Ok(found) => differences(&present, found, &self.name)
@@ -74,23 +77,24 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
         return Some(format!("it lists no member \"{name}\" any more, so a reload refuses it"));
     }
     let of = |config: &Config| config.member(name).map(|own| own.rank.clone());
+    let reload = Hint::Reload.by(&ClusterFlags::of_file(&present.file));
     let mut parts = Vec::new();
     if present.rank == found.rank && of(present) != of(found) {
-        parts.push("`electd reload` takes the rank".to_owned());
+        parts.push(format!("{reload} takes the rank"));
     }
     let hooks = |config: &Config| config.member(name).map(|own| own.hooks.clone());
     if hooks(present) != hooks(found) {
-        parts.push("`electd reload` takes the hooks".to_owned());
+        parts.push(format!("{reload} takes the hooks"));
     }
     if is_timed_otherwise(present, found) {
-        parts.push("`electd reload` takes the timings".to_owned());
+        parts.push(format!("{reload} takes the timings"));
     }
     if is_checked_otherwise(present, found, name) {
-        parts.push("`electd reload` takes the health check".to_owned());
+        parts.push(format!("{reload} takes the health check"));
     }
     let tls = |config: &Config| config.member(name).and_then(|own| own.tls.clone());
     if tls(present).is_some() && tls(found).is_some() && tls(present) != tls(found) {
-        parts.push("`electd reload` takes the certificates".to_owned());
+        parts.push(format!("{reload} takes the certificates"));
     }
     let restart = needs_restart(present, found, name);
     if !restart.is_empty() {
@@ -321,7 +325,7 @@ mod tests {
         let other = TEXT.replacen('{', r#"{"hooks": {"on_change": ["true"]}, "#, 1);
         write(&other.replace("node-2", "node-x"));
         let differs = format!(
-            "{} was edited, and not all of it is taken: `electd reload` takes the hooks",
+            "{0} was edited, and not all of it is taken: `electd reload --config {0}` takes the hooks",
             file.display()
         );
         assert_eq!((look(), look()), (Some(differs.clone()), Some(differs)));
@@ -335,7 +339,10 @@ mod tests {
         assert!(errors.lines().count() > 1, "{errors}");
         let first = errors.lines().next().unwrap();
         let begin = "the file was edited and cannot be used: ";
-        assert_eq!(look(), Some(format!("{begin}{first}; `electd check` says all")));
+        assert_eq!(
+            look(),
+            Some(format!("{begin}{first}; `electd check --config {}` says all", file.display()))
+        );
         fs::remove_file(&file).unwrap();
         assert!(look().is_some_and(|told| told.starts_with(begin)));
         write(TEXT);

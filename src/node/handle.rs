@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use electd_facts::hint::ClusterFlags;
+
 use super::events::EventLog;
 use super::history::Entry;
 use super::status::Status;
@@ -123,6 +125,11 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     fn task(&self) -> Option<Vec<u8>>;
+
+    /// The flags by which commands reach this cluster, for the commands that its verdict names.
+    fn flags(&self) -> ClusterFlags {
+        ClusterFlags::default()
+    }
 
     /// Gives the node a command and waits for its outcome, for at most this long, and longer for the end of a
     /// leadership that a hold delays.

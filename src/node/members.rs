@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use electd_facts::hint::{ClusterFlags, Hint};
+
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::restart::counting_members;
@@ -64,37 +66,39 @@ pub(super) fn against_file(
     counts: &MemberList,
     file: &MemberList,
     quorum: Quorum,
+    flags: &ClusterFlags,
 ) -> Option<String> {
     let what = difference(counts, file)?;
     let version = counts.version();
+    let [list, set, add, remove] =
+        [Hint::MemberList, Hint::MemberSetAll, Hint::MemberAdd, Hint::MemberRemove]
+            .map(|hint| hint.by(flags));
     let moved = counts.digest() == file.digest(); // the same members, with other names or addresses
     if moved && version > ListVersion::default() {
         return Some(format!(
             "the members changed since the file was written: version {version} is {what}; make the file match \
-             `electd member list`, or have the cluster take its names and addresses: `electd member set --all`"
+             {list}, or have the cluster take its names and addresses: {set}"
         ));
     }
     if moved {
         return Some(format!(
             "the file has other names or addresses: the running list is {what}; restart the nodes with the file, or have \
-             the cluster take them: `electd member set --all`"
+             the cluster take them: {set}"
         ));
     }
     Some(if version > ListVersion::default() {
         format!(
-            "the members changed since the file was written: version {version} is {what}; make the file match \
-             `electd member list`"
+            "the members changed since the file was written: version {version} is {what}; make the file match {list}"
         )
     } else if quorum == Quorum::Majority {
         format!(
             "the members of the file do not count, as this node has voted by others: its stored \
-             list is {what}; restore the file, and change the members of the running cluster with \
-             `electd member add` and `electd member remove`"
+             list is {what}; restore the file, and change the members of the running cluster with {add} and {remove}"
         )
     } else {
         format!(
             "the file lists other members: the running list is {what}; restart the nodes with the new file, or \
-             change the members with `electd member add` and `electd member remove`"
+             change the members with {add} and {remove}"
         )
     })
 }
@@ -115,7 +119,7 @@ pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<Str
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
     let (last, file) = (record.kept.durable, Arc::new(of_file(config)));
     let counts = counting_members(Some(&last), &file, config.quorum);
-    against_file(&counts, &file, config.quorum)
+    against_file(&counts, &file, config.quorum, &ClusterFlags::of_file(&config.file))
 }
 
 #[cfg(test)]
@@ -153,7 +157,9 @@ mod tests {
     #[test]
     fn a_list_that_differs_from_the_file_is_told_with_what_to_do() {
         let (file, counts) = (list(&[(1, "a:1")]), list(&[(1, "a:1"), (2, "b:1")]));
-        let told = |counts: &MemberList, quorum| against_file(counts, &file, quorum);
+        let told = |counts: &MemberList, quorum| {
+            against_file(counts, &file, quorum, &ClusterFlags::default())
+        };
         assert_eq!(told(&file, Quorum::Majority), None);
         let majority = "the members of the file do not count, as this node has voted by others: its stored list is \
                         with node-2; restore the file, and change the members of the running cluster with \

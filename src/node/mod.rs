@@ -53,6 +53,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::bounded;
+use electd_facts::hint::ClusterFlags;
 
 use crate::config::Config;
 use crate::core::settings::Quorum;
@@ -175,8 +176,9 @@ impl Node {
         let (store, restored) = restore(config, own, &settings, task)?;
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
-        let file = settings.members.clone();
-        if let Some(differs) = members::against_file(&restored.record.members, &file, config.quorum)
+        let (file, flags) = (settings.members.clone(), ClusterFlags::of_file(&config.file));
+        if let Some(differs) =
+            members::against_file(&restored.record.members, &file, config.quorum, &flags)
         {
             log::warn!(event = "config_differs"; "{differs}");
         }
@@ -195,6 +197,7 @@ impl Node {
         let seed = settings.instance;
         let core = Core::new(clock::now(), settings, restored, seed);
         let published = Arc::new(Published::new(&core, file, &sample, store.pace(), realtime));
+        published.reached_by(flags);
         surroundings.set_published(published.clone());
         published.secure(certificates.security());
         let state = config.state_dir(name);

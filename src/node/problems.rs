@@ -1,6 +1,7 @@
 //! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by
 //! checking the status regularly; the election thread never looks for them.
 
+use electd_facts::hint::{ClusterFlags, Hint};
 pub use electd_facts::problem::ProblemKind;
 use electd_facts::status::DiskTrouble;
 use jiff::Timestamp;
@@ -38,6 +39,8 @@ pub(super) struct Sight {
     pub refused: bool,
     /// Whether this node has run long enough to have met every member that runs.
     pub settled: bool,
+    /// The flags by which commands reach the cluster.
+    pub flags: ClusterFlags,
 }
 
 /// A problem that is there now.
@@ -145,7 +148,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<Found> {
         add(ProblemKind::Health, "", text);
     }
     if let Some(failure) = &status.failure {
-        add(ProblemKind::Job, "", failed(failure));
+        add(ProblemKind::Job, "", failed(failure, &status.node.name, &sight.flags));
     }
     if let Some(late) = &sight.late {
         add(ProblemKind::Renewal, &format!("epoch {}", late.epoch), renewed_late(late));
@@ -180,12 +183,13 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
 }
 
 /// That the job of this node failed, and what follows from that.
-fn failed(failure: &FailureStatus) -> String {
+fn failed(failure: &FailureStatus, own: &str, flags: &ClusterFlags) -> String {
+    let undrain = Hint::Undrain.at(own, flags);
     let FailureStatus { until, count, reason, .. } = failure;
     let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
     format!(
         "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can; \
-         `electd undrain` ends that"
+         {undrain} ends that"
     )
 }
 

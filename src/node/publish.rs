@@ -16,6 +16,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use electd_facts::hint::ClusterFlags;
+
 use super::clock;
 use super::failures::Failures;
 use super::leadership::Feed;
@@ -74,6 +76,8 @@ pub struct Published {
     /// The failures of this node's job.
     pub failures: Failures,
     security: OnceLock<Security>,
+    /// The flags by which commands reach this cluster, for what the node says.
+    flags: OnceLock<ClusterFlags>,
     /// The longest that anybody asked to hold it, in nanoseconds.
     longest_hold: AtomicU64,
 }
@@ -107,8 +111,19 @@ impl Published {
             realtime,
             failures: Failures::default(),
             security: OnceLock::new(),
+            flags: OnceLock::new(),
             longest_hold: AtomicU64::new(0),
         }
+    }
+
+    /// Commands reach this cluster by these flags.
+    pub fn reached_by(&self, flags: ClusterFlags) {
+        let _ = self.flags.set(flags); // a node has one file
+    }
+
+    /// The flags by which commands reach this cluster.
+    pub fn flags(&self) -> &ClusterFlags {
+        self.flags.get_or_init(ClusterFlags::default)
     }
 
     /// Notes that a holder may keep the leadership for this long after its end is requested.
@@ -259,6 +274,7 @@ impl Published {
             timings: timings.collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
+            flags: self.flags().clone(),
             ..Sight::default()
         }
     }

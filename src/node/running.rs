@@ -7,7 +7,7 @@ use std::time::Duration;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use crossbeam::channel::bounded;
-use electd_facts::unable;
+use electd_facts::{hint::ClusterFlags, unable};
 
 use super::events::EventLog;
 use super::fanout::Subscription;
@@ -252,7 +252,8 @@ impl NodeHandle {
     /// ```
     #[must_use]
     pub fn differs_from(&self, config: &Config) -> Option<String> {
-        members::against_file(&self.published.members(), &members::of_file(config), config.quorum)
+        let (counts, file) = (self.published.members(), members::of_file(config));
+        members::against_file(&counts, &file, config.quorum, self.published.flags())
     }
 
     /// Takes these timings from now on. They have to be those of a valid configuration. No leadership ends because of
@@ -319,6 +320,10 @@ impl Handle for NodeHandle {
         self.published.status()
     }
 
+    fn flags(&self) -> ClusterFlags {
+        self.published.flags().clone()
+    }
+
     fn is_live(&self) -> bool {
         self.published.is_live()
     }
@@ -373,7 +378,8 @@ impl Handle for NodeHandle {
             }
             Ok(done) => Ok(Outcome::of(&done, own, &names)),
             Err(Refusal::CannotLead(id)) => {
-                Err(CommandError::Refused(unable::words(&names.name(id), &self.status())))
+                let flags = self.published.flags();
+                Err(CommandError::Refused(unable::words(&names.name(id), &self.status(), flags)))
             }
             Err(reason) => Err(words::refusal(&reason, act, &members)),
         }

@@ -1,6 +1,7 @@
 //! One verdict on a cluster, in its real situations, as every command and the page tell it.
 
 use electd_facts::asked::{Asked, Silence};
+use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, Verdict, judge};
 use serde_json::Value;
 use story::story;
@@ -14,7 +15,7 @@ fn judged(cluster: &Cluster, numbers: &[usize]) -> Result<Judgement, String> {
     let statuses: Vec<_> = statuses.collect::<Result<_, _>>()?;
     let asked =
         statuses.iter().map(|one| Asked { name: &one.node.name, answer: Ok::<_, Silence>(one) });
-    Ok(judge(&asked.collect::<Vec<_>>()))
+    Ok(judge(&asked.collect::<Vec<_>>(), &ClusterFlags::default()))
 }
 
 fn three(quorum: &str) -> Option<Cluster> {

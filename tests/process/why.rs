@@ -48,7 +48,7 @@ fn a_rank_a_role_a_death_a_freeze_and_no_majority() {
         &cluster,
         "node-4",
         "rank",
-        &["node-5 ranks higher", "`electd switchover --to node-4`"],
+        &["node-5 ranks higher", "`electd switchover --config ", " --to node-4`"],
     );
     until_why(&cluster, "node-1", "role", &["it is a witness, which only votes => -"]);
     assert_eq!(why(&cluster).unwrap().0, Some(0));
@@ -96,10 +96,10 @@ fn a_drain_a_failing_check_and_a_stall() {
     cluster.agree_on(3);
     fs::write(folder.path().join("ill-node-3"), "").unwrap();
     cluster.agree_on(2);
-    let words = ["it is unhealthy: ", "ill", "`electd check --node node-3`"];
+    let words = ["it is unhealthy: ", "ill", "`electd check --config ", " --node node-3`"];
     until_why(&cluster, "node-3", "unhealthy", &words);
     done(&electd(&cluster, &["drain", "--node", "node-1", "--reason", "new <disk>"]));
-    let words = ["it is drained since ", "new <disk>", "`electd undrain --node node-1` ends that"];
+    let words = ["it is drained since ", "new <disk>", " --node node-1` ends that"];
     until_why(&cluster, "node-1", "drained", &words);
     let held = Held::hold(cluster.node(3), "election");
     until_why(
@@ -124,14 +124,12 @@ fn a_leader_that_stays_and_one_that_was_chosen() {
     cluster.agree();
     done(&electd(&cluster, &["switchover", "--to", "node-1"]));
     cluster.agree_on(1);
-    let words =
-        ["an operator chose node-1, whatever its rank", "`electd switchover --clear` ends that"];
+    let words = ["an operator chose node-1, whatever its rank", "--clear` ends that"];
     until_why(&cluster, "node-3", "switchover", &words);
     until_why(&cluster, "node-1", "leads", &["An operator chose it", "--clear"]);
 
     done(&electd(&cluster, &["switchover", "--clear"]));
-    let words =
-        ["it ranks higher than node-1, which stays while it lives", "switchover --to node-3"];
+    let words = ["it ranks higher than node-1, which stays while it lives", " --to node-3`"];
     until_why(&cluster, "node-3", "preempt", &words);
     until_why(&cluster, "node-1", "leads", &["node-2, node-3 would rank higher"]);
 

@@ -154,7 +154,8 @@ function leaderships() {
   const time = (ms) => new Date(ms).toLocaleString();
   return history.slice(-SHOWN).reverse().map((one) => {
     const end = one.lasts ? "" : one.until_ms === null ? " (its end was not seen)" : ` for ${length(one.until_ms - one.since_ms)}`;
-    const before = one.before ? `, after ${one.before}: ${one.reason}${gap(one) ? `; nobody led for ${gap(one)}` : ""}` : "";
+    const [led, nobody] = [one.before ? `, after ${one.before}: ${one.reason}` : "", gap(one)];
+    const before = led && nobody ? `${led}; nobody led for ${nobody}` : led;
     const what = `${one.leader} in epoch ${one.epoch}${one.lasts ? ", until now" : end}`;
     const button = { type: "button", "data-epoch": one.epoch, "aria-pressed": one.epoch === chosen, "aria-label": `Show the election of epoch ${one.epoch}` };
     const show = el("button", button, "Show");
@@ -167,7 +168,8 @@ function happened() {
   const last = history.at(-1);
   if (!last?.before) return "";
   const who = last.leader === last.before ? `${last.leader} was elected again` : `${last.leader} took over from ${last.before}`;
-  return `${who} at ${new Date(last.since_ms).toLocaleTimeString()} (${last.reason}).${gap(last) ? ` Nobody led for ${gap(last)} before.` : ""}`;
+  const [what, nobody] = [`${who} at ${new Date(last.since_ms).toLocaleTimeString()} (${last.reason}).`, gap(last)];
+  return nobody ? `${what} Nobody led for ${nobody} before.` : what;
 }
 
 function strip() {

@@ -157,17 +157,6 @@ fn https_needs_the_authorities_of_the_file() {
     assert!(nowhere.targets().is_ok(), "no file is needed for HTTP");
 }
 
-/// Whoever follows the hint means the same cluster.
-#[test]
-fn a_hint_repeats_the_file_that_was_named() {
-    let hint = "a resigned: `electd undrain --node a` ends that; `electd why` tells more";
-    let named = flags(Path::new("/f"), &[]).hints(hint);
-    let words = "a resigned: `electd undrain --config /f --node a` ends that; `electd why --config /f` tells more";
-    assert_eq!(named, words);
-    let usual = <Flags as clap::Parser>::parse_from(["x"]).nodes;
-    assert_eq!(usual.hints(hint), hint);
-}
-
 /// The address of a node that gives this answer to each that asks.
 fn serve(status: &Status) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();

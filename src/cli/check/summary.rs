@@ -77,6 +77,7 @@ fn lines(config: &Config, found: Option<&Found>) -> Vec<(&'static str, String)> 
         lines.push(("its disk", found.disk_words(config)));
         lines.extend(look::problem(config).map(|words| ("its jobs", words)));
         lines.extend(found.hidden.iter().map(|why| ("its address", format!("{WARNING}{why}"))));
+        lines.extend(found.clocks.iter().map(|why| ("clocks", format!("{WARNING}{why}"))));
         lines.extend(found.unresolved.iter().map(|unresolved| ("its peers", unresolved.words())));
     }
     lines
@@ -127,7 +128,8 @@ pub(super) mod tests {
     #[test]
     fn programs_are_warned_of_all_that_people_are_warned_of() {
         let config = config(51);
-        let found = found(&config, Ok(Duration::from_secs(9)));
+        let clocks = Some("the clock of b is ahead".to_owned());
+        let found = Found { clocks, ..found(&config, Ok(Duration::from_secs(9))) };
         let shown = summary(&config, Some(&found));
         let mut warned = json!(warnings(&config, Some(&found), &[]));
         without_job(warned.as_array_mut().unwrap());
@@ -140,6 +142,7 @@ pub(super) mod tests {
             "its hook: ",
             "its disk: ",
             "its address: ",
+            "clocks: the clock of b is ahead",
         ] {
             assert!(
                 warned.as_array().unwrap().iter().any(|it| it.as_str().unwrap().starts_with(kind)),

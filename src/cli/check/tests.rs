@@ -38,6 +38,7 @@ pub(super) fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_
         hidden: Some("it means loopback".to_owned()),
         urgent: Urgent::of(config),
         disk,
+        clocks: None,
     }
 }
 

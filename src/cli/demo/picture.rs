@@ -1,5 +1,7 @@
 //! A demo as it is drawn on a terminal: the table of `electd status`, a line each, then the keys, then what happened.
 
+use electd_facts::hint::ClusterFlags;
+
 use super::nodes::Condition;
 use crate::admin::client::ClientError;
 use crate::cli::ask::{Asked, judged};
@@ -30,7 +32,7 @@ pub struct Picture<'a> {
 impl Picture<'_> {
     /// As text, with lines no longer and no more than this.
     pub fn text(&self, width: usize, height: usize) -> String {
-        let judgement = judged(self.asked);
+        let judgement = judged(self.asked, &ClusterFlags::default());
         let mut above = self.title.to_vec();
         above.push(String::new());
         above.extend(self.table().lines().map(|line| cut(line, width)));

@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use electd_facts::hint::ClusterFlags;
 use electd_facts::led::Led;
 
 use crate::cli::ask::{Asked, judged, newest_leader};
@@ -60,7 +61,7 @@ impl Story {
             return None;
         }
         *is_said = true;
-        let reasons = judged(asked).reasons;
+        let reasons = judged(asked, &ClusterFlags::default()).reasons;
         let why =
             if reasons.is_empty() { String::new() } else { format!(": {}", reasons.join("; ")) };
         Some(format!("nobody leads{why}"))

@@ -3,6 +3,14 @@
 use super::*;
 use crate::cli::ask::tests;
 
+fn details(status: &status::Status, verbose: bool) -> String {
+    super::details(status, verbose, &ClusterFlags::default())
+}
+
+fn shown(asked: &[Asked], is_one: bool, verbose: bool) -> String {
+    super::shown(asked, is_one, verbose, &ClusterFlags::default())
+}
+
 /// A node's details, with this rank and this status of the halting algorithm.
 fn ranked(by: &str, value: Value, halting: Option<&str>) -> String {
     let mut status = tests::status("node-1", Some(("node-5", 7)));
@@ -103,7 +111,7 @@ fn a_partition_is_told_of_with_how_long_there_were_two_leaders() {
     assert!(text.contains(&format!("partition   {words}\n")), "{text}");
     let silent = tests::following("node-2", Some(("node-5", 7)));
     let asked = [Asked { answer: Ok(status), ..silent }];
-    let text = overview(&asked, false);
+    let text = overview(&asked, false, &ClusterFlags::default());
     assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
     assert!(!ranked("id", json!("x"), None).contains("partition"));
 }

@@ -51,7 +51,7 @@ impl WhyArgs {
         if asked.iter().all(|asked| asked.answer.is_err()) {
             return any_answer(&asked);
         }
-        let view = View::of(&asked);
+        let view = View::of(&asked, &self.nodes.flags());
         let names: Vec<&str> = match &self.member {
             None => view.names.iter().copied().collect(),
             Some(name) if view.names.contains(name.as_str()) => vec![name],
@@ -67,7 +67,7 @@ impl WhyArgs {
         match self.output.output {
             Output::Table => {
                 let chosen = self.member.is_some();
-                let text = self.nodes.hints(&text(&view, nobody.as_ref(), &members, chosen));
+                let text = text(&view, nobody.as_ref(), &members, chosen);
                 print::result(&screen::on_terminal(&text, 2))
             }
             Output::Json => print::json(&object(&view, nobody.as_ref(), &members)),

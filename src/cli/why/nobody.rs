@@ -1,6 +1,7 @@
 //! Why nobody leads.
 
 use super::view::{Cause, View, Why};
+use electd_facts::hint::Hint;
 use electd_facts::judge::{How, Verdict};
 use electd_facts::leaderless::LeaderlessStatus;
 use electd_facts::words::and;
@@ -28,7 +29,8 @@ pub fn why(view: &View) -> Why {
         return Why::new(cause, stuck.reason.clone()).remedy(stuck.remedy.clone() + lost);
     }
     if judged.verdict == Verdict::CutOff {
-        return Why::new(Cause::CutOff, judged.summary()).remedy(ProblemKind::CutOff.remedy());
+        return Why::new(Cause::CutOff, judged.summary())
+            .remedy(ProblemKind::CutOff.remedy(None, view.flags()));
     }
     let reason = match judged.reasons.as_slice() {
         [] => "no node says why; an election may be under way".to_owned(),
@@ -84,7 +86,8 @@ pub fn of_node(own: &Status, view: &View) -> Why {
     if ended == Some(core::Cause::DiskLags) {
         let name = &own.node.name;
         let remedy = format!(
-            "`electd check --node {name}` on its host measures the disk; give it a faster one"
+            "{} on its host measures the disk; give it a faster one",
+            Hint::Check.at(name, view.flags())
         );
         return Why::new(Cause::Storage, reason).remedy(remedy);
     }
@@ -102,7 +105,7 @@ pub fn of_node(own: &Status, view: &View) -> Why {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent};
-    use crate::cli::why::tests::pair;
+    use crate::cli::why::tests::{pair, seen_in};
     use crate::cli::why::{of_member, text};
     use crate::node::status::MemberStatus;
 
@@ -117,7 +120,7 @@ mod tests {
         let (since, lasts_ms, reason) = ("then".into(), 1000, "the reason".into());
         own.leaderless = Some(LeaderlessStatus { since, lasts_ms, cause: cause.into(), reason });
         let asked = [asked, silent("b")];
-        let view = View::of(&asked);
+        let view = seen_in(&asked);
         let nobody = super::why(&view);
         let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))], true);
         (nobody.cause, text)
@@ -195,7 +198,7 @@ mod tests {
             let own = a.answer.as_mut().unwrap();
             (own.state, own.leader) = (state.into(), None);
             let asked = if alone { vec![a] } else { vec![a, b] };
-            let Why { cause, reason, remedy } = of_member::why("a", &View::of(&asked));
+            let Why { cause, reason, remedy } = of_member::why("a", &seen_in(&asked));
             assert_eq!(remedy, None);
             (cause, reason)
         };
@@ -225,7 +228,7 @@ mod tests {
             own.members = voters.iter().map(voter).chain([observer]).collect();
             let asked = [asked];
             let Why { cause, reason, remedy } =
-                of_node(asked[0].answer.as_ref().unwrap(), &View::of(&asked));
+                of_node(asked[0].answer.as_ref().unwrap(), &seen_in(&asked));
             (
                 cause,
                 reason,

@@ -1,5 +1,6 @@
 //! Why one member leads or does not: the first reason that holds, from what keeps it from any election down to its rank.
 
+use electd_facts::hint::{ClusterFlags, Hint};
 use electd_facts::unable;
 
 use super::nobody;
@@ -15,7 +16,7 @@ pub fn why(name: &str, view: &View) -> Why {
     let own = view.status(name);
     let found = leading(name, own, view)
         .or_else(|| other_node(name, view))
-        .or_else(|| own.and_then(|own| of_itself(name, own)))
+        .or_else(|| own.and_then(|own| of_itself(name, own, view.flags())))
         .or_else(|| rejected(name, own, view))
         .or_else(|| unheard(name, own, view))
         .or_else(|| own.and_then(|own| without_leader(own, view)))
@@ -47,8 +48,7 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
                 _ if chosen => {
                     let reason = format!("{begin}. An operator chose it, whatever its rank");
                     return Some(
-                        Why::new(Cause::Leads, reason)
-                            .remedy("`electd switchover --clear` ends that"),
+                        Why::new(Cause::Leads, reason).remedy(ends(Hint::SwitchoverClear, view)),
                     );
                 }
                 [] => "Of the members that may lead, none ranks higher".to_owned(),
@@ -57,7 +57,7 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
             Some(match restless(view) {
                 None => Why::new(Cause::Leads, format!("{begin}. {why}")),
                 Some(found) => Why::new(Cause::Leads, format!("{begin}. {why}. But {found}"))
-                    .remedy(ProblemKind::LeaderChanges.remedy()),
+                    .remedy(ProblemKind::LeaderChanges.remedy(None, view.flags())),
             })
         }
     }
@@ -67,6 +67,11 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
 fn restless<'v>(view: &'v View) -> Option<&'v str> {
     let mut problems = view.judgement.problems.iter();
     problems.find(|it| it.is(ProblemKind::LeaderChanges)).map(|found| found.text.as_str())
+}
+
+/// That this command ends what keeps it from leading.
+fn ends(hint: Hint, view: &View) -> String {
+    format!("{} ends that", hint.by(view.flags()))
 }
 
 /// The members that rank above this one and may lead, as far as the best view knows.
@@ -88,7 +93,7 @@ fn other_node(name: &str, view: &View) -> Option<Why> {
 }
 
 /// What keeps it from leading, as it says itself.
-fn of_itself(name: &str, own: &Status) -> Option<Why> {
+fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<Why> {
     if own.stalled {
         let reason = "its election thread missed its turn, so it counts itself as failed";
         return Some(Why::new(Cause::Stalled, reason).remedy(format!(
@@ -104,8 +109,9 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
     if let Some(why) = nobody::cut_off(own) {
         return Some(why);
     }
-    let reason = unable::own(own)?;
-    let undrain = format!("`electd undrain --node {name}` ends that");
+    let reason = unable::own(own, flags)?;
+    let undrain = format!("{} ends that", Hint::Undrain.at(name, flags));
+    let check = Hint::Check.at(name, flags);
     let (cause, remedy) = if own.member(name).is_some_and(|member| !member.could_ever_lead()) {
         return Some(Why::new(Cause::Role, reason)); // as it is meant
     } else if own.drain.is_some() {
@@ -114,17 +120,13 @@ fn of_itself(name: &str, own: &Status) -> Option<Why> {
         let reason = "it resigned, as it was ordered to";
         return Some(Why::new(Cause::Resigned, reason).remedy(undrain));
     } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
-        let check = format!(
-            "`electd check --node {name}` on its host runs the check once; mend what it tells"
-        );
-        (Cause::Unhealthy, check)
+        let look = format!("{check} on its host runs the check once; mend what it tells");
+        (Cause::Unhealthy, look)
     } else if own.failure.is_some() {
         (Cause::Job, format!("mend what it runs; {undrain} earlier"))
     } else {
-        let check = format!(
-            "`electd check --node {name}` on its host takes a sample, and says why there is none"
-        );
-        (Cause::NoRank, check)
+        let look = format!("{check} on its host takes a sample, and says why there is none");
+        (Cause::NoRank, look)
     };
     Some(Why::new(cause, reason).remedy(remedy))
 }
@@ -147,7 +149,8 @@ fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let mut all = own.chain(about_it.filter(|problem| problem.about == name));
     let problem = all.next().filter(|_| is_apart)?;
     let reason = format!("it and another member refuse each other: {}", problem.text);
-    let remedy = "do what the reason says; `electd check` on each host shows which file it has";
+    let check = Hint::Check.by(view.flags());
+    let remedy = format!("do what the reason says; {check} on each host shows which file it has");
     Some(Why::new(Cause::Rejected, reason).remedy(remedy))
 }
 
@@ -177,8 +180,9 @@ fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     };
     let reason = format!("{by} does not hear it{dial}{here}");
     Some(Why::new(Cause::Down, reason).remedy(format!(
-        "start it on its host (`systemctl start electd@{name}`, or `electd run --node {name}`); if it runs there, its \
-         process is frozen, or its network is cut"
+        "start it on its host (`systemctl start electd@{name}`, or {}); if it runs there, its process is frozen, or its \
+         network is cut",
+        Hint::Run.at(name, view.flags())
     )))
 }
 
@@ -212,7 +216,7 @@ fn seen(name: &str, view: &View) -> Option<Why> {
     }
     if !member.eligible {
         let reason = "it says that it is not eligible, and does not answer here";
-        let remedy = format!("`electd status --node {name}` on its host says why");
+        let remedy = format!("{} on its host says why", Hint::Status.at(name, view.flags()));
         return Some(Why::new(Cause::NotEligible, reason).remedy(remedy));
     }
     None
@@ -222,12 +226,14 @@ fn seen(name: &str, view: &View) -> Option<Why> {
 fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let (best, leader) = view.best.zip(view.leader)?;
     let (member, ahead) = view.member(name).zip(view.member(&leader.name))?;
-    let (leads, switch) =
-        (&leader.name, format!("`electd switchover --to {name}` has it lead all the same"));
+    let (leads, switch) = (
+        &leader.name,
+        format!("{} has it lead all the same", Hint::SwitchoverTo.at(name, view.flags())),
+    );
     if best.switchover.as_ref() == Some(leads) {
         let why =
             Why::new(Cause::Switchover, format!("an operator chose {leads}, whatever its rank"));
-        return Some(why.remedy("`electd switchover --clear` ends that"));
+        return Some(why.remedy(ends(Hint::SwitchoverClear, view)));
     }
     if !ranks_above(member, ahead) {
         let [its, other] = [member, ahead].map(rank);
@@ -242,7 +248,7 @@ fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
             "it ranks higher than {leads}, but the cluster is paused since {}",
             pause.since
         );
-        return Some(Why::new(Cause::Paused, reason).remedy("`electd resume` ends that"));
+        return Some(Why::new(Cause::Paused, reason).remedy(ends(Hint::Resume, view)));
     }
     if best.never_preempts() {
         let reason = format!(

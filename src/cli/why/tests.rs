@@ -1,5 +1,7 @@
 //! The situations that a test with real nodes would have to wait for; tests/process/why.rs has the others.
 
+use electd_facts::hint::ClusterFlags;
+
 use super::nobody;
 use super::of_member::why;
 use super::view::{Cause, View, Why};
@@ -10,6 +12,11 @@ use crate::node::status::{
     DrainStatus, FailureStatus, HealthStatus, MemberStatus, PauseStatus, Problem, RankStatus,
     Status, TakeoverStatus,
 };
+
+/// What is known by these answers, for a reader who names no file.
+pub fn seen_in(asked: &[Asked]) -> View<'_> {
+    View::of(asked, &ClusterFlags::default())
+}
 
 /// The leader b and its follower a, whose ranks are these, as both see them.
 pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [Asked; 2] {
@@ -31,7 +38,7 @@ pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [Asked; 2] {
 
 #[track_caller]
 fn holds(asked: &[Asked], name: &str, cause: Cause, words: &str) {
-    let Why { cause: found, reason, remedy } = why(name, &View::of(asked));
+    let Why { cause: found, reason, remedy } = why(name, &seen_in(asked));
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     assert_eq!((found, format!("{reason}{remedy}")), (cause, words.to_owned()));
 }
@@ -98,12 +105,12 @@ fn a_leader_is_told_with_since_when_it_leads_and_who_chose_it() {
 #[test]
 fn where_nothing_is_wrong_no_remedy_is_offered_unasked() {
     let asked = pair(3, 5, |_| ());
-    let view = View::of(&asked);
+    let view = View::of(&asked, &ClusterFlags::default());
     let members = ["a", "b"].map(|name| (name, why(name, &view)));
     let remedied = |chosen| super::text(&view, None, &members, chosen).contains("=>");
     assert_eq!((remedied(false), remedied(true)), (false, true));
     let drained = pair(3, 5, |status| status.resigned = status.node.name == "a");
-    let view = View::of(&drained);
+    let view = View::of(&drained, &ClusterFlags::default());
     assert!(
         super::text(&view, None, &[("a", why("a", &view))], false).contains("=>"),
         "a is hindered"
@@ -118,7 +125,7 @@ fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
         status.problems =
             vec![Problem { about: String::new(), ..problem("leader_changes", "", text) }];
     });
-    let Why { cause, reason, remedy } = why("b", &View::of(&restless));
+    let Why { cause, reason, remedy } = why("b", &View::of(&restless, &ClusterFlags::default()));
     assert_eq!(cause, Cause::Leads);
     assert!(reason.ends_with(&format!(". But {text}")), "{reason}");
     assert!(remedy.is_some_and(|it| it.contains("electd history")));
@@ -147,7 +154,7 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
         })
     };
     for (resigned, cause) in [(true, Cause::Resigned), (false, Cause::Unhealthy)] {
-        assert_eq!(why("a", &View::of(&of_a(resigned))).cause, cause);
+        assert_eq!(why("a", &seen_in(&of_a(resigned))).cause, cause);
     }
     let [_, mut leader] = pair(9, 5, |status| status.members[0].status = "dead".into());
     leader.answer.as_mut().unwrap().members[0].eligible = false;
@@ -361,14 +368,14 @@ fn what_no_node_knows_is_not_guessed() {
     let ahead_unknown = pair(3, 5, |status| status.members.truncate(1));
     holds(&ahead_unknown, "a", Cause::NoLeader, "no node that answers knows more of it");
     let asked = [following("a", None)];
-    let none = nobody::why(&View::of(&asked));
+    let none = nobody::why(&seen_in(&asked));
     assert_eq!(none.reason, "no node says why; an election may be under way");
 }
 
 #[test]
 fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
     let asked = pair(3, 5, |_| ());
-    let view = View::of(&asked);
+    let view = seen_in(&asked);
     let why = why("a", &view);
     let (reason, remedy) = (why.reason.clone(), why.remedy.clone());
     let leads = Why::new(Cause::Leads, "so it is");
@@ -384,7 +391,7 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
     let (nobody, beside) =
         (Why::new(Cause::NoCandidate, "so").remedy("do"), Why::new(Cause::LeadsToo, "too"));
     let nobody_leads = [following("a", None)];
-    let told = super::object(&View::of(&nobody_leads), Some(&nobody), &[("a", beside)]);
+    let told = super::object(&seen_in(&nobody_leads), Some(&nobody), &[("a", beside)]);
     let expected = serde_json::json!({
         "leader": null, "epoch": null,
         "nobody_leads": {"cause": "no_candidate", "reason": "so", "remedy": "do"},

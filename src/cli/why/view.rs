@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use strum::IntoStaticStr;
 
 use electd_facts::asked;
+use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::Judgement;
 
 use crate::cli::ask::{Asked, judged, newest_leader};
@@ -131,13 +132,19 @@ pub struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    pub fn of(asked: &'a [Asked]) -> View<'a> {
+    /// For a reader who reaches the cluster by these flags.
+    pub fn of(asked: &'a [Asked], flags: &ClusterFlags) -> View<'a> {
         let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
         let best = asked::best(answers());
         let members = answers().flat_map(|status| &status.members);
         let names = members.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
-        let judgement = judged(asked);
+        let judgement = judged(asked, flags);
         View { asked, judgement, names: names.collect(), leader: newest_leader(asked), best }
+    }
+
+    /// The flags that a command repeats which a sentence names.
+    pub fn flags(&self) -> &ClusterFlags {
+        &self.judgement.flags
     }
 
     /// The answer of a member, or why there is none.
@@ -160,11 +167,11 @@ impl<'a> View<'a> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent};
-    use crate::cli::why::tests::pair;
+    use crate::cli::why::tests::{pair, seen_in};
 
     #[test]
     fn the_view_is_that_of_the_leader_or_of_who_follows_the_newest() {
-        let best = |asked: &[Asked]| View::of(asked).best.map(|best| best.node.name.clone());
+        let best = |asked: &[Asked]| seen_in(asked).best.map(|best| best.node.name.clone());
         let leads = || pair(9, 5, |_| ());
         let newer = || following("c", Some(("d", 8)));
         assert_eq!(best(&leads()).as_deref(), Some("b"));
@@ -180,7 +187,7 @@ mod tests {
         assert_eq!(best(&[silent("x")]), None);
         let [_, leader] = leads();
         let asked = [silent("x"), newer(), leader];
-        let view = View::of(&asked);
+        let view = seen_in(&asked);
         assert_eq!(view.names.iter().copied().collect::<Vec<_>>(), ["a", "b", "c", "x"]);
         assert_eq!(view.leader.map(|leader| leader.name.as_str()), Some("d"));
     }

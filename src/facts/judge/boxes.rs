@@ -1,13 +1,15 @@
 //! What is wrong, each cause once: who tells it, what to do, and what of it stands in one line.
 
+use std::borrow::Cow;
 use std::fmt;
 
 use super::super::asked::{Asked, Silence, answers};
 use super::super::hindrance::Hindrance;
+use super::super::hint::ClusterFlags;
 use super::super::problem::ProblemKind;
 use super::super::status::{Problem, Status};
 use super::super::words::some_of;
-use super::Verdict;
+use super::{How, Verdict};
 
 /// Something that is wrong, once for all nodes that tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,8 +45,9 @@ impl Trouble {
 
     /// What to do about it.
     #[must_use]
-    pub fn remedy(&self) -> Option<&'static str> {
-        ProblemKind::of(&self.kind).map(ProblemKind::remedy)
+    pub fn remedy(&self, flags: &ClusterFlags) -> Option<Cow<'static, str>> {
+        let of = if let [one] = self.nodes.as_slice() { Some(one.as_str()) } else { None };
+        ProblemKind::of(&self.kind).map(|kind| kind.remedy(of, flags))
     }
 }
 
@@ -141,8 +144,8 @@ impl super::Judgement {
         self.problems.iter().partition(|it| it.nodes.is_empty())
     }
 
-    /// What is wrong, for one line: the shortest first, so that as much as possible finds room. Why a member does not
-    /// answer is said once: by those that miss it, or else by the command.
+    /// What is wrong besides what the summary says, for one line: the shortest first, so that as much as possible finds
+    /// room. Why a member does not answer is said once: by those that miss it, or else by the command.
     #[must_use]
     pub fn brief(&self) -> Vec<String> {
         let (silent, reported) = self.by_source();
@@ -152,37 +155,33 @@ impl super::Judgement {
         let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
         let short = no_answer(&unheard).filter(|_| is_short);
         let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        // The number of voters last: that no further failure is tolerated, the summary says.
-        let mut reported: Vec<(bool, String)> =
-            reported.iter().map(|it| (it.is(ProblemKind::QuorumMargin), it.to_string())).collect();
-        reported.sort_by_key(|(is_margin, text)| (*is_margin, text.len()));
-        let reported = reported.into_iter().map(|(_, text)| text);
+        let unsaid = |it: &&&Trouble| !it.is(ProblemKind::QuorumMargin) && !self.is_awaited(it);
+        let mut reported: Vec<String> =
+            reported.iter().filter(unsaid).map(ToString::to_string).collect();
+        reported.sort_by_key(String::len);
         short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
     }
 
     /// What is wrong besides what the headline says, a line each.
     #[must_use]
     pub fn besides(&self) -> Vec<String> {
-        let (silent, reported) = self.by_source();
-        let is_down = |about: &str| {
-            reported.iter().any(|it| it.is(ProblemKind::PeerDown) && it.about == about)
-        };
-        let is_blind = self.verdict == Verdict::CutOff;
-        let is_said = |about: &str| is_blind || is_down(about);
-        let unheard = silent.iter().filter(|it| !it.about.is_empty() && !is_said(&it.about));
-        let unheard: Vec<String> = unheard.map(|it| it.about.clone()).collect();
-        let mut lines: Vec<String> = no_answer(&unheard).into_iter().collect();
+        let boxes = self.boxes();
+        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
+            boxes.iter().partition(|it| it.nodes.is_empty());
+        let unheard = silent.iter().map(|it| it.about.clone()).filter(|it| !it.is_empty());
+        let mut lines: Vec<String> = no_answer(&unheard.collect::<Vec<_>>()).into_iter().collect();
         let others = silent.iter().filter(|it| it.about.is_empty());
         lines.extend(others.map(|it| it.text.clone()));
-        // That a node is cut off, the headline says first.
-        let boxes = self.boxes();
-        let told = boxes.iter().filter(|it| !it.nodes.is_empty() && !it.is(ProblemKind::CutOff));
-        lines.extend(told.map(Trouble::to_string));
+        // That a node is cut off, and whom a first start waits for, the headline says first.
+        let is_said = |it: &Trouble| {
+            it.is(ProblemKind::CutOff) || it.is(ProblemKind::PeerDown) && it.about.is_empty()
+        };
+        lines.extend(told.iter().filter(|it| !is_said(it)).map(ToString::to_string));
         lines
     }
 
     /// What is wrong besides the number of voters, each cause once: that a member is down, whoever tells it, and not
-    /// again that it does not answer.
+    /// again that it does not answer; and at a first start once whom it waits for.
     #[must_use]
     pub fn boxes(&self) -> Vec<Trouble> {
         let (silent, reported) = self.by_source();
@@ -205,6 +204,23 @@ impl super::Judgement {
         let is_blind = self.verdict == Verdict::CutOff;
         let is_said = |about: &str| is_blind || is_down(about);
         let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_said(&it.about));
-        unsaid.cloned().chain(once.iter().cloned()).collect()
+        let unsaid: Vec<Trouble> = unsaid.cloned().collect();
+        let (awaited, others): (Vec<Trouble>, Vec<Trouble>) =
+            once.into_iter().partition(|it| self.is_awaited(it));
+        let waits = awaited.into_iter().next().zip(self.stuck.as_ref()).map(|(first, stuck)| {
+            Trouble { about: String::new(), text: stuck.reason.clone(), ..first }
+        });
+        unsaid.into_iter().chain(waits).chain(others).collect()
+    }
+
+    /// Whether this is that a member is down which a first start waits for, as the summary says.
+    fn is_awaited(&self, trouble: &Trouble) -> bool {
+        let waits = |found: &Hindrance| match found {
+            Hindrance::Waits(others) => others.contains(&trouble.about),
+            _ => false,
+        };
+        let is_first = self.stuck.as_ref().is_some_and(|stuck| stuck.how == How::Informed);
+        let each = || self.hindrances.iter().flat_map(|(_, found)| found);
+        is_first && trouble.is(ProblemKind::PeerDown) && each().any(waits)
     }
 }

@@ -3,6 +3,7 @@
 
 use super::super::asked::{Asked, answers, best};
 use super::super::hindrance::{self, Hindrance};
+use super::super::hint::ClusterFlags;
 use super::super::leaderless::LeaderlessStatus;
 use super::super::majority;
 use super::super::status::{MemberStatus, Status};
@@ -103,7 +104,7 @@ pub(super) fn of(asked: &[Asked], members: Option<&SeenMembers>) -> Spare {
 }
 
 /// What keeps the members from electing a leader, if something has to be done about it.
-pub(super) fn stuck(asked: &[Asked], members: &SeenMembers) -> Option<Stuck> {
+pub(super) fn stuck(asked: &[Asked], members: &SeenMembers, flags: &ClusterFlags) -> Option<Stuck> {
     let SeenMembers { seen_by, all: members } = members;
     let voters: Vec<&Hindered> = members.iter().filter(|it| it.0.votes()).collect();
     let mut silent: Vec<(&str, &Hindrance)> =
@@ -115,10 +116,10 @@ pub(super) fn stuck(asked: &[Asked], members: &SeenMembers) -> Option<Stuck> {
         let waiting: Vec<(&str, &Hindrance)> = silent.iter().filter(waits).copied().collect();
         // A voter that waits names those that are missing.
         return Some(if waiting.is_empty() {
-            let remedy = remedies_of(&silent, missing);
+            let remedy = remedies_of(&silent, missing, flags);
             Stuck { how: How::Voters, reason: reason(&silent), remedy }
         } else {
-            let remedy = remedies(waiting.iter());
+            let remedy = remedies(waiting.iter(), flags);
             Stuck { how: How::Informed, reason: reason(&waiting), remedy }
         });
     }
@@ -138,7 +139,7 @@ pub(super) fn stuck(asked: &[Asked], members: &SeenMembers) -> Option<Stuck> {
     Some(Stuck {
         how: How::Candidates,
         reason: format!("no member may lead: {}", reason(&each)),
-        remedy: remedies(ends.into_iter()),
+        remedy: remedies(ends.into_iter(), flags),
     })
 }
 
@@ -168,10 +169,10 @@ fn reason(all: &[(&str, &Hindrance)]) -> String {
 }
 
 /// What brings back so many of these: those that run and lack something, and then any of those that are down.
-fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize) -> String {
+fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize, flags: &ClusterFlags) -> String {
     let is_down = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Down);
     let (down, others): (Vec<_>, Vec<_>) = silent.iter().partition(is_down);
-    let mended = remedies(others.iter().take(missing).copied());
+    let mended = remedies(others.iter().take(missing).copied(), flags);
     let left = missing.saturating_sub(others.len());
     let names: Vec<String> = down.iter().map(|(name, _)| (*name).to_owned()).collect();
     let started = match left {
@@ -182,10 +183,13 @@ fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize) -> String {
     and(&[mended, started].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>())
 }
 
-fn remedies<'a>(of: impl Iterator<Item = &'a (&'a str, &'a Hindrance)>) -> String {
+fn remedies<'a>(
+    of: impl Iterator<Item = &'a (&'a str, &'a Hindrance)>,
+    flags: &ClusterFlags,
+) -> String {
     let mut all: Vec<String> = Vec::new();
     for (name, why) in of {
-        let remedy = why.remedy(name);
+        let remedy = why.remedy(name, flags);
         if !all.contains(&remedy) {
             all.push(remedy);
         }

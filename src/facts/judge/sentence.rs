@@ -9,22 +9,15 @@ use super::super::words::{and, failures, some_of};
 use super::{Colour, Judgement, Trouble, Verdict};
 
 impl Judgement {
-    /// The leader and the tolerated failures, or why there is none, in one sentence.
+    /// The leader and the tolerated failures, or why there is none, in the one sentence that every view shows; with how
+    /// many voters are left, if that is a problem.
     #[must_use]
     pub fn summary(&self) -> String {
-        let tolerated = format!("{} tolerated{}", failures(self.tolerated), self.unable());
-        self.with_blindness(self.sentence(&tolerated, None))
-    }
-
-    /// The summary, with how many voters are left, if that is a problem.
-    #[must_use]
-    pub fn banner(&self) -> String {
-        match self.told_margin() {
-            Some(margin) if self.unable.is_empty() => {
-                self.with_blindness(self.sentence(&margin.text, Some(&margin.text)))
-            }
-            _ => self.summary(),
-        }
+        let margin = self.told_margin().filter(|_| self.unable.is_empty());
+        let margin = margin.map(|margin| margin.text.as_str());
+        let tolerated = || format!("{} tolerated{}", failures(self.tolerated), self.unable());
+        let tolerated = margin.map_or_else(tolerated, str::to_owned);
+        self.with_blindness(self.sentence(&tolerated, margin))
     }
 
     /// The verdict as a word, and why.
@@ -32,8 +25,8 @@ impl Judgement {
     pub fn headline(&self) -> String {
         match self.verdict {
             // It begins so.
-            Verdict::TwoLeaders => self.banner(),
-            other => format!("{}: {}", other.word(), self.banner()),
+            Verdict::TwoLeaders => self.summary(),
+            other => format!("{}: {}", other.word(), self.summary()),
         }
     }
 
@@ -67,7 +60,7 @@ impl Judgement {
         Some(format!("{names} {hears} nobody: {names} {is} probably cut off{others}"))
     }
 
-    fn sentence(&self, tolerated: &str, margin: Option<&String>) -> String {
+    fn sentence(&self, tolerated: &str, margin: Option<&str>) -> String {
         if self.verdict == Verdict::TwoLeaders {
             let each: Vec<String> = self
                 .leaders
@@ -91,8 +84,8 @@ impl Judgement {
                 format!("{names} {knows} no leader{}", for_how_long.unwrap_or_default())
             }
             None => {
-                let reasons: Vec<&str> =
-                    margin.into_iter().chain(&self.reasons).map(String::as_str).collect();
+                let each = self.reasons.iter().map(String::as_str);
+                let reasons: Vec<&str> = margin.into_iter().chain(each).collect();
                 let why = if reasons.is_empty() { "" } else { ": " };
                 format!("no leader is known{why}{}{time}", reasons.join("; "))
             }
@@ -141,7 +134,7 @@ impl Judgement {
     pub fn page(&self) -> Value {
         let remedied = |it: &Trouble| {
             json!({
-                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(),
+                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(&self.flags),
             })
         };
         let badge = |it: &Hindrance| {
@@ -156,7 +149,7 @@ impl Judgement {
         object["colour"] = colour.into();
         object["code"] = self.verdict.code().into();
         object["leadership"] = json!(self.leadership);
-        object["banner"] = self.banner().into();
+        object["banner"] = self.summary().into();
         let clocks = clocks::words(&self.apart).map(|text| {
             let (none, remedy) = ([""; 0], clocks::REMEDY);
             json!({ "nodes": none, "kind": "clocks", "text": text, "since": "", "remedy": remedy })

@@ -27,15 +27,14 @@ fn silent(name: &str) -> Asked {
 }
 
 fn judge(told: &[Asked]) -> Judgement {
-    super::judge(
-        &told
-            .iter()
-            .map(|told| super::Asked {
-                name: &told.name,
-                answer: told.answer.as_ref().map_err(Clone::clone),
-            })
-            .collect::<Vec<_>>(),
-    )
+    let asked: Vec<super::Asked> = told
+        .iter()
+        .map(|told| super::Asked {
+            name: &told.name,
+            answer: told.answer.as_ref().map_err(Clone::clone),
+        })
+        .collect();
+    super::judge(&asked, &ClusterFlags::default())
 }
 
 #[test]
@@ -49,6 +48,20 @@ fn the_worst_decides() {
     let mut unserved = silent("b");
     unserved.answer = Err(Silence::NotServed);
     assert_eq!(judged(&[well(), unserved]), Verdict::Well);
+}
+
+/// Whoever does what a sentence says means the same cluster.
+#[test]
+fn every_command_that_a_verdict_names_repeats_the_flags() {
+    let mut own = status("a", Some(("c", 7)));
+    own.resigned = true;
+    own.problems = vec![problem(ProblemKind::Job, "", "the job failed")];
+    let flags = ClusterFlags::of_command(Some("f.json".as_ref()));
+    let judged = super::judge(&[super::Asked { name: "a", answer: Ok(&own) }], &flags);
+    let undrain = "`electd undrain --config f.json --node a`";
+    assert_eq!(judged.orders, [format!("not eligible: a (resigned; {undrain} ends that)")]);
+    let remedy = format!("look at the output of CMD, repair the cause, then {undrain}");
+    assert_eq!(judged.page()["boxes"][0]["remedy"], remedy);
 }
 
 /// Elections do not depend on that.

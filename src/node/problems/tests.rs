@@ -159,6 +159,7 @@ fn each_kind_has_its_words() {
         changes: Some((5, "leader b is silent".to_owned())),
         refused: false,
         settled: true,
+        flags: ClusterFlags::default(),
     };
     let told = find(&status, &sight);
     let told: Vec<_> =
@@ -208,12 +209,12 @@ fn a_member_that_does_not_answer_is_told_with_what_is_known_of_the_last_dial() {
 fn how_often_the_job_failed_is_told_from_the_second_time_on() {
     let told = |count| {
         let (since, until, reason) = ("then".to_owned(), "noon".to_owned(), "code 1".to_owned());
-        failed(&FailureStatus { since, until, count, reason })
+        failed(&FailureStatus { since, until, count, reason }, "a", &ClusterFlags::default())
     };
     let words = |times: &str| {
         format!(
             "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can; \
-             `electd undrain` ends that"
+             `electd undrain --node a` ends that"
         )
     };
     assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);
@@ -252,7 +253,7 @@ const EACH_KIND: [&str; 16] = [
     "rank||no rank, so this node is not eligible: the program is missing",
     "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
     "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
-     other can; `electd undrain` ends that",
+     other can; `electd undrain --node a` ends that",
     "renewal|epoch 7|the job of epoch 7 was ended at 1970-01-01T00:00:01.000Z, as no renewal of the leadership came in \
      time: this host, its disk or the network was slow",
     "certificate|its end|the certificate ends",

@@ -19,20 +19,20 @@ pub fn none_contradicts(seen: &Seen) -> Result<(), String> {
     })
 }
 
-/// `status` and the page have the banner, `health` its summary, after the same word.
+/// `status`, `health` and the page have one sentence, after the same word.
 fn one_sentence(seen: &Seen) -> Result<(), String> {
     let page = &seen.page;
     let word = match page.verdict.as_str() {
         "two_leaders" => String::new(), // its sentences begin so
         other => format!("{}: ", other.to_uppercase().replace('_', " ")),
     };
-    let [banner, summary] = [&page.banner, &page.summary].map(|text| format!("{word}{text}"));
+    let banner = format!("{word}{}", page.banner);
     let [status, health] =
         [&seen.status, &seen.health].map(|told| told.lines.first().map_or("", String::as_str));
-    ensure(status == banner, || format!("status says {status:?}, the page {banner:?}"))?;
+    ensure(status == banner.as_str(), || format!("status says {status:?}, the page {banner:?}"))?;
     let told = health.strip_prefix("ELECTD ").unwrap_or_default();
-    let begins = told.strip_prefix(&*summary).is_some_and(|rest| rest.starts_with("; "));
-    ensure(begins, || format!("health says {health:?}, the page {summary:?}"))?;
+    let begins = told.strip_prefix(&*banner).is_some_and(|rest| rest.starts_with("; "));
+    ensure(begins, || format!("health says {health:?}, the page {banner:?}"))?;
     let figure = format!(" | failures_tolerated={} ", page.tolerated);
     ensure(health.contains(&figure), || format!("health says {health:?}, the page {figure:?}"))
 }

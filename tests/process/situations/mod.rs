@@ -15,7 +15,7 @@ use std::time::Duration;
 
 use story::story;
 
-use crate::support::{ensure, within};
+use crate::support::{done, electd, ensure, within};
 use seen::{Seen, matches};
 use stages::Scene;
 use table::Row;
@@ -53,10 +53,13 @@ fn compare(row: &Row, scene: &Scene, seen: &Seen) -> Result<(), String> {
     ensure(page.colour == colour, || format!("the page is {}, not {colour}", page.colour))?;
     has_each("the page", std::slice::from_ref(&page.banner), &[scene.filled(banner)?])?;
     has_each("a box of the page", &[&*page.boxes, &page.notes].concat(), boxes)?;
-    let is_meant = |found: &&String| boxes.iter().any(|pattern| matches(found, pattern));
-    let other = page.boxes.iter().find(|found| !is_meant(found));
-    let more = other.or_else(|| page.boxes.get(boxes.len()));
-    ensure(more.is_none(), || format!("the page has more boxes: {more:?}"))?;
+    has_each("a badge of the page", &page.badges, row.badges)?;
+    for (what, found, meant) in [("box", &page.boxes, boxes), ("badge", &page.badges, row.badges)] {
+        let is_meant = |found: &&String| meant.iter().any(|pattern| matches(found, pattern));
+        let other = found.iter().find(|found| !is_meant(found));
+        let more = other.or_else(|| found.get(meant.len()));
+        ensure(more.is_none(), || format!("the page has one more {what}: {more:?}"))?;
+    }
     for (node, line) in row.log {
         let log: Vec<String> = seen::lines(&scene.cluster.node(*node).log());
         has_each(&format!("the log of node-{node}"), &log, &[scene.filled(line)?])?;
@@ -75,6 +78,15 @@ fn has_each(view: &str, lines: &[String], patterns: &[impl AsRef<str>]) -> Resul
         let found = lines.iter().any(|line| matches(line, pattern));
         ensure(found, || format!("{view} does not say {pattern:?}"))
     })
+}
+
+/// Before a node is started, too.
+#[story]
+fn check_names_the_nodes_whose_clocks_differ() {
+    let Some(scene) = stages::clocks_apart() else { return };
+    let told = done(&electd(&scene.cluster, &["check", "--node", "node-1"]));
+    let warning = "WARNING: the clock of node-2 is at least ";
+    assert!(told.contains(warning) && told.contains(": set them by NTP or PTP"), "{told}");
 }
 
 /// A test for each row.

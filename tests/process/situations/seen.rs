@@ -43,12 +43,13 @@ pub struct Page {
     pub code: i32,
     pub colour: String,
     pub banner: String,
-    pub summary: String,
     /// How many more failures are tolerated.
     pub tolerated: i64,
     pub leaders: Vec<String>,
     /// Each as `KIND: what is wrong`.
     pub boxes: Vec<String>,
+    /// What keeps each member from leading, as `NODE: what, COLOUR`.
+    pub badges: Vec<String>,
     /// The orders that are in force.
     pub notes: Vec<String>,
 }
@@ -120,15 +121,22 @@ impl Page {
         let one = || answer["leader"].as_object().map(|_| name(&answer["leader"]));
         let notes = answer["orders"].as_array().into_iter().flatten();
         let told = |it: &Value| format!("{}: {}", word(&it["kind"]), word(&it["text"]));
+        let badges = answer["badges"].as_object().into_iter().flatten();
+        let badge = |name: &str, it: &Value| {
+            format!("{name}: {}, {}", word(&it["text"]), word(&it["colour"]))
+        };
+        let badges = badges.flat_map(|(name, all)| {
+            all.as_array().into_iter().flatten().map(move |it| badge(name, it))
+        });
         Page {
             verdict: word(&answer["verdict"]),
             code: answer["code"].as_i64().map_or(-1, |code| code as i32),
             colour: word(&answer["colour"]),
             banner: word(&answer["banner"]),
-            summary: word(&answer["summary"]),
             tolerated: answer["failures_tolerated"].as_i64().unwrap_or(-1),
             leaders: led.unwrap_or_else(|| one().into_iter().collect()),
             boxes: answer["boxes"].as_array().into_iter().flatten().map(told).collect(),
+            badges: badges.collect(),
             notes: notes.filter(|it| it.is_string()).map(word).collect(),
         }
     }
@@ -146,9 +154,9 @@ impl fmt::Display for Seen {
         for (view, Told { code, lines, .. }) in each {
             writeln!(f, "--- {view}: {code}\n    {}", lines.join("\n    "))?;
         }
-        let Page { code, colour, verdict, banner, boxes, notes, .. } = &self.page;
+        let Page { code, colour, verdict, banner, boxes, badges, notes, .. } = &self.page;
         writeln!(f, "--- page: {code}, {colour}, {verdict}: {banner}")?;
-        boxes.iter().chain(notes).try_for_each(|text| writeln!(f, "    {text}"))?;
+        boxes.iter().chain(badges).chain(notes).try_for_each(|text| writeln!(f, "    {text}"))?;
         for Reached { name, log, metrics } in &self.nodes {
             let last = log[log.len().saturating_sub(20)..].join("\n    ");
             writeln!(f, "--- log of {name}\n    {last}")?;

@@ -181,6 +181,10 @@ fn a_first_start_waits_for_the_others() {
     let words =
         "NO LEADER: nobody leads: a waits for b and c: start b and c; nobody has led for 7 s";
     assert_eq!(judgement.headline(), words);
+    let boxes: Vec<String> = judgement.boxes().iter().map(ToString::to_string).collect();
+    assert_eq!(boxes, ["a: peer_down: a waits for b and c"]);
+    assert_eq!(judgement.brief(), ["b, c do not answer"]);
+    assert_eq!(judgement.besides(), [""; 0], "the headline says it");
 }
 
 #[test]
@@ -240,7 +244,8 @@ fn the_others_and_who_is_cut_off_are_one_cluster() {
     let judgement = judge(&all);
     assert_eq!(judgement.problems.len(), 1, "{:?}", judgement.problems);
     assert_eq!(judgement.besides(), [""; 0]);
-    assert_eq!(judgement.boxes()[0].remedy(), Some("mend the network of this node"));
+    let remedy = judgement.boxes()[0].remedy(&super::ClusterFlags::default());
+    assert_eq!(remedy.as_deref(), Some("mend the network of this node"));
 }
 
 /// One cause, one box, told by the others: they are many, and it is one.

@@ -211,7 +211,7 @@ fn of(kind: Kind) -> Rule {
     let is_of_cluster = matches!(kind, Kind::PeerDown | Kind::QuorumMargin | Kind::LeaderChanges);
     let of_node = "{{ $labels.instance }} of {{ $labels.cluster }}";
     let subject = if is_of_cluster { "{{ $labels.cluster }}" } else { of_node };
-    let description = format!("{subject}: {}.", kind.remedy());
+    let description = format!("{subject}: {}.", kind.remedy(None, &super::ClusterFlags::default()));
     Rule { name, expr, after, severity, summary, description }
 }
 

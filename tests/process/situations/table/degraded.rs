@@ -15,8 +15,8 @@ pub const LEADER_KILLED: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-2 leads in epoch <2>; no further failure tolerated; 2 of 3 nodes answer; node-3 does not \
-           answer; node-1, node-2: peer_down: node-3 is down: process ended; …",
+            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             2 of 3 nodes answer; node-3 does not answer; node-1, node-2: peer_down: node-3 is down: process ended | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -34,6 +34,7 @@ pub const LEADER_KILLED: Row = Row {
         "node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated",
         &["peer_down: node-3 is down: process ended"],
     ),
+    badges: &["node-3: down, bad"],
     history: (
         0,
         &[
@@ -75,8 +76,8 @@ pub const HOST_LOST: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-2 leads in epoch <2>; no further failure tolerated; 2 of 3 nodes answer; node-3 does not \
-           answer; …",
+            "ELECTD DEGRADED: node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             2 of 3 nodes answer; node-3 does not answer; …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -92,6 +93,7 @@ pub const HOST_LOST: Row = Row {
         "node-2 leads in epoch <2>; 2 of 3 voters left, 2 are needed: no further failure is tolerated",
         &["peer_down: node-3 is down: silent; the last dial: nothing answers at …"],
     ),
+    badges: &["node-3: down, bad"],
     history: (
         0,
         &[
@@ -130,8 +132,8 @@ pub const CUT_OFF_SEEN_BY_ALL: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-3 hears nobody: node-3 is probably cut off; node-2 leads in epoch <2>; no further failure \
-           tolerated; 3 of 3 nodes answer; node-3: cut_off: this node hears nobody: …",
+            "ELECTD DEGRADED: node-3 hears nobody: node-3 is probably cut off; node-2 leads in epoch <2>; 2 of 3 voters left, 2 \
+           are needed: no further failure is tolerated; 3 of 3 nodes answer; node-3: cut_off: this node hears nobody: …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -149,6 +151,7 @@ pub const CUT_OFF_SEEN_BY_ALL: Row = Row {
          further failure is tolerated",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
+    badges: &["node-3: cut off, bad"],
     history: HOST_LOST.history,
     log: &[
         (
@@ -203,13 +206,18 @@ pub const DISK_FULL: Row = Row {
         "node-3 leads in epoch <3>; no further failure tolerated: node-1 cannot write its votes (its disk is full)",
         &["storage: … has room for 0 bytes, and the state takes up to 262144 bytes: free some"],
     ),
+    badges: &["node-1: disk, bad"],
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(
         1,
         "WHEN WARN node-1: storage: … has room for 0 bytes, and the state takes up to 262144 bytes: free some",
     )],
     metrics: (
-        &[(1, "electd_problems{…kind=\"storage\"} 1"), (3, "electd_is_leader{…} 1")],
+        &[
+            (1, "electd_problems{…kind=\"storage\"} 1"),
+            (1, "electd_failures_tolerated{…} 0"),
+            (3, "electd_is_leader{…} 1"),
+        ],
         &["ElectdStorage"],
     ),
 };
@@ -227,8 +235,8 @@ pub const STATE_LOST: Row = Row {
     health: (
         1,
         &[
-            "ELECTD DEGRADED: node-3 leads in epoch <3>; no further failure tolerated; 3 of 3 nodes answer; …node-1 is \
-           refused: …",
+            "ELECTD DEGRADED: node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated; \
+             3 of 3 nodes answer; …node-1 is refused: …",
         ],
     ),
     leader: (0, &["node-3 … epoch <3>"]),
@@ -245,6 +253,7 @@ pub const STATE_LOST: Row = Row {
         "node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated",
         &["rejected: node-1 is refused: … its state was lost, …"],
     ),
+    badges: &["node-1: refused, bad"],
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[
         (1, "WHEN WARN node-1: node-3 rejects this node: … its state was lost, …"),
@@ -286,6 +295,7 @@ pub const UNHEALTHY: Row = Row {
         "node-2 leads in epoch <2>; 1 more failure tolerated",
         &["health: unhealthy, so this node is not eligible: … exited with code 1: ill"],
     ),
+    badges: &["node-3: unhealthy, fair"],
     history: (
         0,
         &[
@@ -335,6 +345,7 @@ pub const JOB_FAILING: Row = Row {
             "job: the job failed soon after its start (code 3 after …): until WHEN this node leads only if no other can; …",
         ],
     ),
+    badges: &["node-3: job failed, fair"],
     // node-3 alone knew that its job failed, and ended before it met the next leader.
     history: (0, &["node-3 …", "node-2 <2> WHEN now TIME TIME leader node-3 handed over"]),
     log: &[
@@ -381,6 +392,7 @@ pub const FLAPPING: Row = Row {
             "leader_changes: the leader changed … times within 10 min, and no operator ordered that; the last time: …",
         ],
     ),
+    badges: &[],
     history: (0, &["node-… <1> WHEN now TIME …", "… leaderships; between them nobody led for …"]),
     log: &[(
         1,

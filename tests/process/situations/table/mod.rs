@@ -18,6 +18,8 @@ pub struct Row {
     pub why: Told,
     /// The colour, the banner, and what stands below: all boxes, and orders that decide.
     pub page: (&'static str, &'static str, &'static [&'static str]),
+    /// What keeps a member from leading: `NODE: what, COLOUR`, all of them.
+    pub badges: &'static [&'static str],
     pub history: Told,
     /// Lines, each with the number of the node that logs it.
     pub log: &'static [(usize, &'static str)],

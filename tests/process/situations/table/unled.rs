@@ -15,7 +15,7 @@ pub const FIRST_START: Row = Row {
         2,
         &[
             "ELECTD NO LEADER: nobody leads: node-1 waits for node-2 and node-3: start node-2 and node-3; nobody has led for \
-           TIME; 1 of 3 nodes answer; node-2, node-3 do not answer; …",
+           TIME; 1 of 3 nodes answer; node-2, node-3 do not answer | …",
         ],
     ),
     leader: (1, &["no leader is known"]),
@@ -31,11 +31,9 @@ pub const FIRST_START: Row = Row {
     page: (
         "bad",
         "nobody leads: node-1 waits for node-2 and node-3: start node-2 and node-3; nobody has led for TIME",
-        &[
-            "peer_down: node-2 is down: silent; the last dial: … refuses connections: start it, or look at where it listens",
-            "peer_down: node-3 is down: silent; the last dial: … refuses connections: start it, or look at where it listens",
-        ],
+        &["peer_down: node-1 waits for node-2 and node-3"],
     ),
+    badges: &["node-1: waits, bad", "node-2: down, bad", "node-3: down, bad"],
     history: (0, &["no node knows of a leader in that time"]),
     log: &[(
         1,
@@ -81,6 +79,7 @@ pub const NO_MAJORITY: Row = Row {
         "nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; nobody has led for TIME",
         &["peer_down: node-2 is down: process ended", "peer_down: node-3 is down: process ended"],
     ),
+    badges: &["node-2: down, bad", "node-3: down, bad"],
     history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
     log: &[
         (
@@ -137,6 +136,7 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         "node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader since TIME",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
+    badges: &["node-1: down, bad", "node-2: down, bad", "node-3: cut off, bad"],
     history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
     log: &[
         (
@@ -193,6 +193,7 @@ pub const TWO_LEADERS: Row = Row {
         "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
+    badges: &["node-3: cut off, bad"],
     history: (
         0,
         &["node-3 <3> WHEN now TIME …", "node-2 <2> WHEN now TIME TIME leader node-3 is silent"],

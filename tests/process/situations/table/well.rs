@@ -23,6 +23,7 @@ pub const HEALTHY: Row = Row {
         ],
     ),
     page: ("good", "node-3 leads in epoch <3>; 1 more failure tolerated", &[]),
+    badges: &[],
     history: (0, &["node-3 <3> WHEN now TIME …", "… between them nobody led for TIME in all"]),
     log: &[
         (3, "WHEN INFO node-3: … -> leading, leader node-3, epoch <3>: …"),
@@ -70,6 +71,7 @@ pub const DRAINED: Row = Row {
         "node-2 leads in epoch <2>; 1 more failure tolerated",
         &["drained: node-3, since WHEN: new fan"],
     ),
+    badges: &["node-3: drained, fair"],
     history: (
         0,
         &[
@@ -104,7 +106,7 @@ pub const RESIGNED: Row = Row {
     health: (
         0,
         &[
-            "ELECTD OK: node-2 leads …; not eligible: node-3 (resigned; `electd undrain --node node-3` ends that) | …",
+            "ELECTD OK: node-2 leads …; not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that) | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -118,8 +120,9 @@ pub const RESIGNED: Row = Row {
     page: (
         "good",
         "node-2 leads in epoch <2>; 1 more failure tolerated",
-        &["not eligible: node-3 (resigned; `electd undrain --node node-3` ends that)"],
+        &["not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that)"],
     ),
+    badges: &["node-3: resigned, fair"],
     history: (
         0,
         &["node-3 <former> WHEN WHEN TIME …", "node-2 <2> WHEN now TIME TIME node-3: resigned"],
@@ -156,6 +159,7 @@ pub const CLOCKS_APART: Row = Row {
         "node-3 leads in epoch <3>; 1 more failure tolerated",
         &["clocks: the clock of node-2 is at least TIME behind that of node-…"],
     ),
+    badges: &[],
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(2, "WHEN INFO node-2: … -> following, leader node-3, epoch <3>: node-3 leads")],
     metrics: (&[(3, "electd_is_leader{…} 1")], &[]),
@@ -185,6 +189,7 @@ pub const TWO_VERSIONS: Row = Row {
         ],
     ),
     page: ("good", "node-3 leads in epoch <3>; 1 more failure tolerated", &[]),
+    badges: &[],
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(1, "WHEN INFO node-1: … -> following, leader node-3, epoch <3>: node-3 leads")],
     metrics: (&[(3, "electd_is_leader{…} 1")], &[]),
