@@ -113,6 +113,16 @@ impl NodeArgs {
 }
 
 impl Targets {
+    /// All members of this configuration.
+    ///
+    /// # Errors
+    /// If its certificates cannot be used.
+    pub fn of_all(config: Config) -> Result<Targets, CliError> {
+        let nodes = config.members.iter().map(|member| target(&config, member)).collect();
+        let trust = trust::configured(&config)?;
+        Ok(Targets { nodes, one: false, config: Some(config), timeout: None, trust })
+    }
+
     /// A client for these, with the token for commands over TCP, if there is one.
     pub fn client(&self, token: Option<String>) -> Client {
         Client::within(self.timeout, token).secured(self.trust.clone())

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// All commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run a node", &["run", "exec", "init", "check"]),
+    ("Run a node", &["run", "exec", "init", "invite", "join", "check"]),
     (
         "See",
         &["status", "leader", "health", "history", "trace", "record", "replay", "watch", "why"],

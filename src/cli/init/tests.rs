@@ -163,7 +163,7 @@ fn what_cannot_be_made_whole_is_not_made() {
     assert_eq!(run(&["--member", "a=h"], &file), Ok(()));
     assert!(file.exists() && !tls.exists());
     let nowhere = Path::new("/no/such/cluster.json");
-    let error = certificates::write(nowhere, "demo", ["a"].into_iter()).unwrap_err();
+    let error = certificates::write(nowhere, "demo", [("a", "a")].into_iter()).unwrap_err();
     let words = "/no/such/tls cannot be made: No such file or directory (os error 2): name a file in another folder \
                  with --out";
     assert_eq!(error, CliError::new(Exit::Usage, words));
