@@ -150,10 +150,28 @@ impl Inviting {
                 self.add(&member);
             }
             if self.book.is_done() {
-                print::message(&format!("all hosts have joined {}", self.config.cluster));
+                print::message(&self.farewell());
                 return Ok(());
             }
         }
+    }
+
+    /// What is left to do: the files of those that joined before others do not list these.
+    fn farewell(&self) -> String {
+        let others = self.config.members.iter().map(|member| &member.name);
+        let mut earlier: Vec<&String> = others.filter(|name| **name != self.own).collect();
+        let joined = self.book.joined();
+        earlier.extend(joined.iter().rev().skip(1));
+        let all = format!("all hosts have joined {}", self.config.cluster);
+        if earlier.is_empty() {
+            return all;
+        }
+        let earlier: Vec<&str> = earlier.into_iter().map(String::as_str).collect();
+        format!(
+            "{all}; copy {} of this host to that of {}: the last one joined after its file was written",
+            self.config.file.display(),
+            earlier.join(" and ")
+        )
     }
 
     /// Serves a connection, if one comes soon.

@@ -1,5 +1,7 @@
 //! Which tokens are left, and which hosts have used one.
 
+use std::time::Instant;
+
 use parking_lot::Mutex;
 use uuid::Uuid;
 
@@ -11,6 +13,7 @@ pub struct Book(Mutex<Vec<Place>>);
 struct Place {
     secret: Uuid,
     member: Option<MemberStatus>,
+    used: Option<Instant>,
     is_added: bool,
     /// Why the leader refused the member last.
     refusal: String,
@@ -21,6 +24,7 @@ impl Book {
         let place = |secret: &Uuid| Place {
             secret: *secret,
             member: None,
+            used: None,
             is_added: false,
             refusal: "its node does not run".to_owned(),
         };
@@ -51,7 +55,7 @@ impl Book {
                 member.name
             ));
         }
-        places[at].member = Some(member);
+        (places[at].member, places[at].used) = (Some(member), Some(Instant::now()));
         Ok(())
     }
 
@@ -60,6 +64,13 @@ impl Book {
         let places = self.0.lock();
         let waiting = places.iter().filter(|place| !place.is_added);
         waiting.filter_map(|place| place.member.clone()).collect()
+    }
+
+    /// The names of those that used a token, in this order.
+    pub fn joined(&self) -> Vec<String> {
+        let mut places = self.0.lock();
+        places.sort_by_key(|place| place.used);
+        places.iter().filter_map(|place| Some(place.member.as_ref()?.name.clone())).collect()
     }
 
     pub fn done(&self, name: &str) {
