@@ -58,7 +58,7 @@ impl Host {
     /// `electd join` on this host, by this line of the first one.
     fn join(&self, line: &str, more: &[&str]) -> Command {
         let words: Vec<&str> = line.split(' ').skip(1).collect();
-        command_by(&self.file(), &[&words, &["--address", &self.address], more].concat())
+        command_by(&self.file(), &[&words[..], &["--address", &self.address], more].concat())
     }
 
     /// All paths below its folder, but the state of its node, which is its own.
