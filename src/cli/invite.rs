@@ -1,7 +1,7 @@
 //! `electd invite`: takes hosts into the cluster, for as long as it runs. It has the key of the authority, which no node
 //! has; and as its tokens are in its memory alone, none outlives it.
 
-mod book;
+mod guests;
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -31,7 +31,7 @@ use crate::config::{self, Config};
 use crate::core::address::HostPort;
 use crate::node::status::MemberStatus;
 use crate::tls::Secured;
-use book::Book;
+use guests::Guests;
 
 /// For how long a token is valid.
 pub const VALID: Duration = Duration::from_secs(15 * 60);
@@ -82,7 +82,7 @@ struct Inviting {
     config: Config,
     own: String,
     folder: PathBuf,
-    book: Book,
+    guests: Guests,
 }
 
 /// Lets so many hosts join, by way of the member of this host.
@@ -116,7 +116,7 @@ pub fn invite(config: Config, own: &str, hosts: u8, time: Duration) -> Result<()
         )
     })?;
     let secrets: Vec<Uuid> = (0..hosts).map(|_| Uuid::new_v4()).collect();
-    let book = Book::new(&secrets);
+    let guests = Guests::new(&secrets);
     let tokens = secrets.into_iter().map(|secret| JoinToken { secret, authority });
     let lines = tokens.map(|token| format!("electd join {door} --token {token}\n"));
     print::result(&lines.collect::<String>())?;
@@ -125,7 +125,7 @@ pub fn invite(config: Config, own: &str, hosts: u8, time: Duration) -> Result<()
         config.cluster,
         time.as_secs()
     ));
-    let inviting = Arc::new(Inviting { config, own: own.to_owned(), folder, book });
+    let inviting = Arc::new(Inviting { config, own: own.to_owned(), folder, guests });
     inviting.until_done(listener, time)
 }
 
@@ -141,15 +141,15 @@ impl Inviting {
             }
             match &listener {
                 Some(listener) => self.serve_next(listener, &mut connections),
-                None if self.book.waiting().is_empty() || now >= end + GRACE => {
-                    return Err(CliError::new(Exit::NotNow, self.book.left()));
+                None if self.guests.waiting().is_empty() || now >= end + GRACE => {
+                    return Err(CliError::new(Exit::NotNow, self.guests.left()));
                 }
                 None => thread::sleep(Duration::from_millis(500)),
             }
-            for member in self.book.waiting() {
+            for member in self.guests.waiting() {
                 self.add(&member);
             }
-            if self.book.is_done() {
+            if self.guests.is_done() {
                 print::message(&self.farewell());
                 return Ok(());
             }
@@ -160,7 +160,7 @@ impl Inviting {
     fn farewell(&self) -> String {
         let others = self.config.members.iter().map(|member| &member.name);
         let mut earlier: Vec<&String> = others.filter(|name| **name != self.own).collect();
-        let joined = self.book.joined();
+        let joined = self.guests.joined();
         earlier.extend(joined.iter().rev().skip(1));
         let all = format!("all hosts have joined {}", self.config.cluster);
         if earlier.is_empty() {
@@ -219,7 +219,7 @@ impl Inviting {
 
     /// Judges all of a request, and only then counts its token as used.
     fn answer(&self, request: &JoinRequest) -> Result<JoinAnswer, String> {
-        self.book.judge(request.secret)?;
+        self.guests.judge(request.secret)?;
         let JoinRequest { name, address, role, .. } = request;
         judge_name(name, "--name")?;
         let present = self.present()?;
@@ -244,7 +244,7 @@ impl Inviting {
             &request.request,
         )
         .map_err(|error| format!("it gets no certificate: {error}"))?;
-        self.book.take(request.secret, member)?;
+        self.guests.take(request.secret, member)?;
         Ok(JoinAnswer::Granted { file, ca, cert })
     }
 
@@ -262,7 +262,10 @@ impl Inviting {
         if !is_led {
             return Err(unled());
         }
-        Ok(members(&asked).iter().cloned().chain(self.book.waiting()).collect())
+        let present = members(&asked);
+        let is_new = |guest: &MemberStatus| present.iter().all(|member| member.id != guest.id);
+        let guests = self.guests.waiting().into_iter().filter(is_new);
+        Ok(present.iter().cloned().chain(guests).collect())
     }
 
     fn asked(&self) -> Result<(Client, Vec<Asked>), CliError> {
@@ -284,17 +287,17 @@ impl Inviting {
         if !members(&asked).iter().any(|known| known.id == *id) {
             // The leader refuses it until the node has called.
             if let Err(error) = give(&client, &asked, &Order::post("members", &entry)) {
-                return self.book.note(name, error.message);
+                return self.guests.note(name, error.message);
             }
         }
-        self.book.done(name);
-        print::message(&format!("{name} is a member"));
         if let Err(error) = self.write_file() {
             print::message(&format!(
                 "{} does not list {name} yet: {error}",
                 self.config.file.display()
             ));
         }
+        self.guests.done(name);
+        print::message(&format!("{name} is a member"));
     }
 
     /// The file of this host lists the members that there are now.

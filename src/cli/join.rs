@@ -47,8 +47,8 @@ const LED: Duration = Duration::from_secs(60);
 /// node becomes a member once it runs.
 ///
 /// Exit codes: 0 done; 1 refused; 2 this host has the files of a cluster, or they cannot be written; 69 nobody invites at
-/// that address; 71 the port of this host cannot be opened; 75 the node runs, and knows no leader yet. Unless it is 0 or
-/// 75, this host is as before.
+/// that address; 71 the port of this host cannot be opened: then this host is as before. 70 the unit cannot be started; 75
+/// its node knows no leader yet.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:

@@ -121,19 +121,23 @@ fn leads(asked: &Host, members: usize) {
             let output = command_by(&asked.file(), words).args(["--output", "json"]).finished();
             serde_json::from_slice(&output.stdout).unwrap_or_default()
         };
-        let (leader, listed) = (told(&["leader"]), told(&["member", "list"]));
-        let alive = listed.to_string().matches("\"status\":\"alive\"").count();
-        let is_secured = told(&["status"]).to_string().contains("\"certificate_ends\":\"");
-        let is_so = leader["name"] == "a" && alive == members && is_secured;
-        ensure(is_so, || format!("{leader} {listed}, TLS {is_secured}"))
+        let (leader, nodes) = (told(&["leader"]), told(&["status"]));
+        let seen = &nodes["nodes"][0]["status"];
+        let listed = seen["members"].as_array().into_iter().flatten();
+        let alive = listed.filter(|member| member["status"] == "alive").count();
+        let is_so =
+            leader["name"] == "a" && alive == members && seen["certificate_ends"].is_string();
+        ensure(is_so, || format!("{leader} {seen}"))
     });
 }
 
 /// That the command fails with this code and one line with these words, and changes nothing on these hosts.
 #[track_caller]
 fn refused(command: &mut Command, hosts: &[Host], at: usize, code: i32, words: &str) {
-    let before =
-        (hosts.iter().map(Host::listing).collect::<Vec<_>>(), fs::read(hosts[0].file()).unwrap());
+    let before = (
+        hosts.iter().map(Host::listing).collect::<Vec<_>>(),
+        fs::read_to_string(hosts[0].file()).ok(),
+    );
     let output = hosts[at].at_home(|| command.finished());
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(
@@ -142,8 +146,10 @@ fn refused(command: &mut Command, hosts: &[Host], at: usize, code: i32, words: &
         "{words}: {output:?}"
     );
     assert!(told.contains(words), "{words}: {told}");
-    let after =
-        (hosts.iter().map(Host::listing).collect::<Vec<_>>(), fs::read(hosts[0].file()).unwrap());
+    let after = (
+        hosts.iter().map(Host::listing).collect::<Vec<_>>(),
+        fs::read_to_string(hosts[0].file()).ok(),
+    );
     assert_eq!(before, after, "{words}");
 }
 
@@ -188,11 +194,19 @@ fn three_hosts_have_a_leader_with_tls_by_a_line_each() {
     );
     hosts[1].run("b");
     leads(&hosts[0], 2);
+    eventually("the first host has noted that b is a member", || {
+        ensure(hosts[0].says("init.err").contains("b is a member"), || hosts[0].says("init.err"))
+    });
     refused(&mut hosts[2].join(&lines[1], &["--name", "b"]), &hosts, 2, 1, "has the name b");
     done(&hosts[2].join(&lines[1], &["--name", "c"]).finished());
     hosts[2].run("c");
     hosts.iter().for_each(|host| leads(host, 3));
     assert_eq!(hosts[0].processes[0].wait().unwrap().code(), Some(0), "all have joined");
+    let told = hosts[0].says("init.err");
+    assert!(
+        told.contains("to that of b: the last one joined after its file was written"),
+        "{told}"
+    );
     let texts = [0, 2].map(|at| fs::read_to_string(hosts[at].file()).unwrap());
     assert_eq!(texts[0], texts[1], "the first and the last host list all members");
     for host in &hosts {

@@ -37,10 +37,10 @@ impl Staged {
             return Err(CliError::new(Exit::Usage, what));
         }
         let (file, next, mut made) = (file.to_owned(), tls.join("own.new"), Vec::new());
+        let _ = fs::remove_dir_all(&next); // of an attempt that was cut short
         let folders: Vec<&Path> = tls.ancestors().take_while(|it| !it.exists()).collect();
         let modes = folders.into_iter().rev().map(|folder| (folder, 0o755));
         for (folder, mode) in modes.chain([(next.as_path(), 0o700)]) {
-            let _ = fs::remove_dir_all(&next); // of an attempt that was cut short
             match DirBuilder::new().mode(mode).create(folder) {
                 Ok(()) => made.push(folder.to_owned()),
                 Err(error) => {

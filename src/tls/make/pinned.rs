@@ -23,10 +23,8 @@ use crate::tls::identity::validity;
 use crate::tls::session::Session;
 
 /// The first half of the SHA-256 of a certificate: nobody finds another certificate with the same.
-pub type Hash = [u8; 16];
-
-fn hash(certificate: &CertificateDer) -> Hash {
-    let mut half = Hash::default();
+fn hash(certificate: &CertificateDer) -> [u8; 16] {
+    let mut half = [0; 16];
     half.copy_from_slice(&Sha256::digest(certificate)[..16]);
     half
 }
@@ -45,7 +43,7 @@ impl Authority {
     ///
     /// # Errors
     /// If the certificate cannot be read.
-    pub(crate) fn hash(&self) -> Result<Hash, Error> {
+    pub(crate) fn hash(&self) -> Result<[u8; 16], Error> {
         self.der().map(|der| hash(&der))
     }
 
@@ -74,11 +72,11 @@ impl Authority {
 ///
 /// # Errors
 /// With what is wrong, or with none where the connection ended or was too slow.
-pub(crate) fn meet(hash: Hash, io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+pub(crate) fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
     Session::begin(client(hash).map(Connection::from), "", io)
 }
 
-fn client(hash: Hash) -> Result<ClientConnection, Error> {
+fn client(hash: [u8; 16]) -> Result<ClientConnection, Error> {
     let provider = Arc::new(aws_lc_rs::default_provider());
     let mut config = ClientConfig::builder_with_provider(provider.clone())
         .with_protocol_versions(VERSIONS)?
@@ -93,7 +91,7 @@ fn client(hash: Hash) -> Result<ClientConnection, Error> {
 /// Takes the certificate with this hash alone, while it is valid.
 #[derive(Debug)]
 struct Pinned {
-    hash: Hash,
+    hash: [u8; 16],
     provider: Arc<CryptoProvider>,
 }
 
