@@ -62,7 +62,7 @@ Examples:
       a new certificate for a, by the authority of this file
   electd init --cluster billing --member db1=10.0.0.1 db2=10.0.0.2:7301 \\
       --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json",
-    override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --join | --renew NAME>"
+    override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --join>\n       electd init --tls --renew NAME --out FILE"
 )]
 pub struct Init {
     /// Number of members to create, all on this machine.

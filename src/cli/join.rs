@@ -54,7 +54,8 @@ const LED: Duration = Duration::from_secs(60);
 Examples:
   electd join 10.0.0.1 --token TOKEN
   electd join 10.0.0.1 --token TOKEN --name db2 --address 10.1.0.2
-  electd join 10.0.0.1:7311 --token TOKEN --config /etc/electd/billing/cluster.json")]
+  electd join 10.0.0.1:7311 --token TOKEN \\
+      --config /etc/electd/billing/cluster.json")]
 pub struct Join {
     /// The first host, and its port for joiners: 7301 unless given.
     #[arg(value_name = "HOST[:PORT]", value_parser = first_host)]
