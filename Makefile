@@ -52,6 +52,7 @@ install-files:
 	$(PRINTER) completions fish > $(SHARE)/fish/vendor_completions.d/electd.fish
 	install -d $(UNITS)
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd@.service > $(UNITS)/electd@.service
+	sed -f packaging/electd-cluster.sed $(UNITS)/electd@.service > $(UNITS)/electd-cluster@.service
 	sed 's|@BIN@|$(PREFIX)/bin|' packaging/electd-exec@.service > $(UNITS)/electd-exec@.service
 	install -D -m 644 packaging/electd.sysusers $(USERS)/electd.conf
 	install -d $(DOC)/docs $(DOC)/examples

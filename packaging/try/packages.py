@@ -45,7 +45,7 @@ class Host:
         user = self.do("getent", "passwd", "electd").strip()
         check("/var/lib/electd" in user and "nologin" in user, f"{title}: the user is there: {user}")
         check((self.root / "etc/electd").is_dir(), f"{title}: /etc/electd is there")
-        for unit in ["electd@.service", "electd-exec@.service"]:
+        for unit in ["electd@.service", "electd-cluster@.service", "electd-exec@.service"]:
             check("/usr/bin/electd" in (self.root / "usr/lib/systemd/system" / unit).read_text(), f"{title}: {unit} is there")
         # The unit has systemd make this folder. Here the nodes are started by hand.
         self.do("install", "-d", "-m", "700", "-o", "electd", "-g", "electd", "/var/lib/electd")

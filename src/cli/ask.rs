@@ -114,14 +114,14 @@ impl NodeArgs {
 }
 
 impl Targets {
-    /// All members of this configuration, each with this time limit.
+    /// All members of this configuration, each with this time limit, if there is one.
     ///
     /// # Errors
     /// If the certificates that it names cannot be used.
-    pub fn of(config: &Config, timeout: Duration) -> Result<Targets, CliError> {
-        let nodes = config.members.iter().map(|member| target(config, member)).collect();
-        let trust = trust::configured(config)?;
-        Ok(Targets { nodes, one: false, config: None, timeout: Some(timeout), trust })
+    pub fn of(config: Config, timeout: Option<Duration>) -> Result<Targets, CliError> {
+        let nodes = config.members.iter().map(|member| target(&config, member)).collect();
+        let trust = trust::configured(&config)?;
+        Ok(Targets { nodes, one: false, config: Some(config), timeout, trust })
     }
 
     /// A client for these, with the token for commands over TCP, if there is one.

@@ -12,10 +12,13 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::print;
 use crate::config;
+pub use made::{answer, hash, meet, request, show};
 use made::{fill, sign_anew};
 
 /// The folder of all of them, beside the file.
-const FOLDER: &str = "tls";
+pub const FOLDER: &str = "tls";
+/// In it, the folder of the member of this host, where hosts join: the file is the same on all of them.
+pub const OWN: &str = "own";
 
 /// The files in a member's entry.
 pub fn entry(member: &str) -> String {
@@ -25,15 +28,15 @@ pub fn entry(member: &str) -> String {
     )
 }
 
-/// Writes an authority for this cluster, and the files of its members, into a folder beside this file. It does not
-/// touch an existing folder, and removes a half-written one.
+/// Writes an authority for this cluster, and the files of its members, each in a folder of this name, into a folder beside
+/// this file. It does not touch an existing folder, and removes a half-written one.
 ///
 /// # Errors
 /// If the folder exists, or something cannot be made.
 pub fn write<'m>(
     file: &Path,
     cluster: &str,
-    members: impl Iterator<Item = &'m str>,
+    members: impl Iterator<Item = (&'m str, &'m str)>,
 ) -> Result<PathBuf, CliError> {
     let folder = file.with_file_name(FOLDER);
     let shown = folder.display();

@@ -133,7 +133,7 @@ struct Found<'c> {
 
 /// Asks the members that run now what their clocks show.
 fn clocks_apart(config: &Config) -> Option<String> {
-    let targets = Targets::of(config, PATIENCE).ok()?;
+    let targets = Targets::of(config.clone(), Some(PATIENCE)).ok()?;
     let asked = targets.ask(&targets.client(None));
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     clocks::advice(&clocks::apart(answers.filter_map(NodeClock::of)))

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 /// All commands by what they are for, in the order of the help.
 const GROUPS: [(&str, &[&str]); 4] = [
-    ("Run a node", &["run", "exec", "init", "check"]),
+    ("Run a node", &["run", "exec", "init", "invite", "join", "check"]),
     (
         "See",
         &["status", "leader", "health", "history", "trace", "record", "replay", "watch", "why"],
@@ -80,7 +80,7 @@ Options:
         assert_eq!(template(&plain.subcommands(all)), expected);
         let names = GROUPS.map(|(group, names)| format!("{group}: {}", names.join(" ")));
         let expected = [
-            "Run a node: run exec init check",
+            "Run a node: run exec init invite join check",
             "See: status leader health history trace record replay watch why",
             "Change: resign switchover drain undrain pause resume member reload",
             "Learn and set up: demo simulate lab completions man help",

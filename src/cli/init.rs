@@ -1,5 +1,6 @@
 //! `electd init`: writes a configuration with fresh ids, on one machine or on many hosts.
 
+mod begin;
 mod present;
 
 use std::fmt::Write as _;
@@ -44,23 +45,29 @@ const CALM: &str = "30s";
 /// a folder with all that its host needs, valid for two years; and the key of the authority that signed it,
 /// ca-key.pem, which no member needs: move it to a safe place.
 ///
+/// With --join the cluster begins with this host alone, over TLS with a majority, and others join: `electd join` on each of
+/// them, with a line that this command prints. It then serves them, as `electd invite` does.
+///
 /// Ids rank the members. They are drawn at random and given out in ascending order, so that a
 /// later member ranks higher and the last one is the first to lead.
 #[derive(Args, Debug)]
 #[command(
-    group(ArgGroup::new("who").required(true).args(["nodes", "member", "renew"])),
+    group(ArgGroup::new("who").required(true).multiple(true).args(["nodes", "member", "renew", "join"])),
     after_help = "\
 Examples:
   electd init --nodes 5 --out cluster.json
+  electd init --join
+      a cluster of this host, and the lines for two others
   electd init --tls --renew a --out cluster.json
       a new certificate for a, by the authority of this file
   electd init --cluster billing --member db1=10.0.0.1 db2=10.0.0.2:7301 \\
       --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json",
-    override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --renew NAME>"
+    override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --join>\n       electd init --tls --renew NAME --out FILE"
 )]
 pub struct Init {
     /// Number of members to create, all on this machine.
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100),
+          conflicts_with = "member")]
     nodes: Option<u16>,
 
     /// A member: its name and the host that others reach it at; port 7101 unless given. Repeat it
@@ -119,11 +126,18 @@ pub struct Init {
     #[arg(long, value_name = "NAME", requires_all = ["tls", "out"], conflicts_with_all = ["nodes", "member"])]
     renew: Option<String>,
 
+    /// Begin with this host, and let so many others join within 15 minutes: two unless given. The member is named like this
+    /// host, with the address of its default route, unless --member says otherwise.
+    #[arg(long, value_name = "HOSTS", num_args = 0..=1, require_equals = true, default_missing_value = "2",
+          value_parser = clap::value_parser!(u8).range(1..=100),
+          conflicts_with_all = ["nodes", "witness", "observer", "renew", "if_absent", "quorum", "tls"])]
+    join: Option<u8>,
+
     /// If the file exists, leave it as it is, and succeed if it has the cluster and the members that are asked for.
     #[arg(long, requires = "out", conflicts_with = "renew")]
     if_absent: bool,
 
-    /// The file to write, which must not exist yet. Without it: stdout.
+    /// The file to write, which must not exist yet. Without it: stdout, or with --join /etc/electd/cluster.json.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }
@@ -166,6 +180,9 @@ impl Init {
         if let (Some(member), Some(file)) = (&self.renew, &self.out) {
             return certificates::renew(file, member);
         }
+        if let Some(hosts) = self.join {
+            return begin::run(self, hosts);
+        }
         if let Some(file) = self.out.as_ref().filter(|file| self.if_absent && file.exists()) {
             present::compare(&self, file)?;
             print::message(&format!("{} exists, and is left as it is", file.display()));
@@ -196,7 +213,7 @@ impl Init {
 
     fn write_certificates(&self, file: &Path) -> Result<(), CliError> {
         let members = self.members()?;
-        let names = members.iter().map(|member| member.name.as_str());
+        let names = members.iter().map(|member| (member.name.as_str(), member.name.as_str()));
         let folder = certificates::write(file, &self.cluster, names)?;
         print::message(&format!(
             "wrote {0}: copy {0}/NAME to the host of each member, beside the file, and move {0}/ca-key.pem to a \
@@ -257,6 +274,7 @@ impl Init {
         keys.extend(self.preempt().map(|preempt| ("preempt", preempt)));
         let failure = self.timing.failure();
         keys.extend(failure.map(|failure| ("timing", json!({ "failure": failure }))));
+        keys.extend(begin::keys(self).into_iter().flatten());
         let mut text = String::from("{\n");
         for (key, value) in keys {
             let _ = writeln!(text, "  \"{key}\": {value},");
@@ -278,10 +296,7 @@ impl Init {
 
 impl NewMember {
     fn new(name: String, address: HostPort, role: Role) -> Result<NewMember, String> {
-        let Some(admin) = address.port().checked_add(ADMIN) else {
-            return Err(format!("the admin port, {ADMIN} above {address}, is over 65535"));
-        };
-        Ok(NewMember { name, admin: address.with_port(admin), address, role })
+        Ok(NewMember { name, admin: admin_of(&address)?, address, role })
     }
 
     /// Name and addresses have no character that JSON would have to escape.
@@ -334,15 +349,26 @@ fn parse(text: &str, role: Role) -> Result<NewMember, String> {
     if !is_name(name) {
         return Err(format!("\"{name}\" is not a name: {}", NAME_RULE));
     }
+    NewMember::new(name.to_owned(), with_port(host, PORT)?, role)
+}
+
+/// Reads `HOST[:PORT]`.
+pub fn with_port(host: &str, port: u16) -> Result<HostPort, String> {
     let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    let address = if has_port { host.to_owned() } else { format!("{host}:{PORT}") };
-    let address = HostPort::parse(&address)
-        .map_err(|bad| format!("\"{host}\" {}: {}", bad.what, bad.remedy))?;
-    NewMember::new(name.to_owned(), address, role)
+    let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
+    HostPort::parse(&address).map_err(|bad| format!("\"{host}\" {}: {}", bad.what, bad.remedy))
+}
+
+/// The admin address of a member at this address.
+pub fn admin_of(address: &HostPort) -> Result<HostPort, String> {
+    let admin = address.port().checked_add(ADMIN);
+    let admin =
+        admin.ok_or_else(|| format!("the admin port, {ADMIN} above {address}, is over 65535"))?;
+    Ok(address.with_port(admin))
 }
 
 /// Writes a file that must not exist yet, whole or not at all.
-fn write_new(path: &Path, text: &str) -> io::Result<()> {
+pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
     let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
     let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
     if written.is_err() {

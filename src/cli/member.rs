@@ -17,6 +17,7 @@ use super::error::CliError;
 use super::exit::Exit;
 use super::order::{OrderArgs, TokenArgs, give};
 use super::print;
+pub use file::with_members;
 
 /// Add, remove, change or list the members of a running cluster.
 ///
@@ -77,8 +78,9 @@ struct Add {
     if_absent: bool,
 }
 
+/// The role of a new member.
 #[derive(Clone, Copy, Debug, Default, ValueEnum)]
-enum RoleArg {
+pub enum RoleArg {
     #[default]
     Member,
     Witness,
@@ -86,7 +88,8 @@ enum RoleArg {
 }
 
 impl RoleArg {
-    fn name(self) -> &'static str {
+    /// Its word.
+    pub fn name(self) -> &'static str {
         match self {
             RoleArg::Member => "member",
             RoleArg::Witness => "witness",
@@ -226,7 +229,7 @@ impl List {
                     let what = "the other keys come from the file: name it with --config";
                     return Err(CliError::new(Exit::Usage, what));
                 };
-                let text = file::with_members(&config.file, members);
+                let text = with_members(&config.file, members);
                 print::result(&text.map_err(|error| CliError::new(Exit::Config, error))?)
             }
         }
@@ -234,7 +237,7 @@ impl List {
 }
 
 /// The members, as the node with the latest view knows them.
-fn members(asked: &[Asked]) -> &[MemberStatus] {
+pub fn members(asked: &[Asked]) -> &[MemberStatus] {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
     latest.map(|status: &Status| &status.members[..]).unwrap_or_default()

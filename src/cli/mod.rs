@@ -28,7 +28,9 @@ mod health;
 mod history;
 mod hosts;
 mod init;
+mod invite;
 mod job;
+mod join;
 mod keeper;
 mod keyboard;
 mod lab;
@@ -60,6 +62,7 @@ mod trace;
 mod tracker;
 mod transition;
 mod trust;
+mod unit;
 mod unknown;
 mod urgent;
 mod waits;
@@ -103,6 +106,8 @@ enum Command {
     Demo(demo::Demo),
     Check(check::Check),
     Init(init::Init),
+    Invite(invite::Invite),
+    Join(join::Join),
     Status(status::Status),
     Leader(leader::Leader),
     Health(health::Health),
@@ -129,6 +134,8 @@ impl Command {
             Command::Demo(demo) => demo.run(),
             Command::Check(check) => check.run(),
             Command::Init(init) => init.run(),
+            Command::Invite(invite) => invite.run(),
+            Command::Join(join) => join.run(),
             Command::Status(status) => status.run(),
             Command::Leader(leader) => leader.run(),
             Command::Health(health) => health.run(),

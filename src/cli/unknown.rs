@@ -4,7 +4,7 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 
 /// Words that are typed, and what does it here.
 const KNOWN: [(&[&str], &str); 14] = [
-    (&["start", "up", "serve", "server", "daemon", "node", "join"], "`electd run` starts a node"),
+    (&["start", "up", "serve", "server", "daemon", "node"], "`electd run` starts a node"),
     (
         &["stop", "down", "kill", "shutdown", "quit"],
         "`systemctl stop electd@NAME`, or TERM to its process, stops a node; \
@@ -83,7 +83,7 @@ mod tests {
     #[test]
     fn each_word_that_people_type_has_the_hint_of_its_kind() {
         for (words, remedy) in [
-            ("start up serve server daemon node join", "`electd run` starts"),
+            ("start up serve server daemon node", "`electd run` starts"),
             ("stop down kill shutdown quit", "`systemctl stop electd@NAME`, or TERM"),
             ("restart", "`systemctl restart electd@NAME` restarts"),
             ("version", "`electd --version` prints"),

@@ -21,6 +21,7 @@ mod hostile;
 mod impostor;
 mod inits;
 mod jobs;
+mod joining;
 mod lasting;
 mod liars;
 mod limits;

@@ -98,6 +98,8 @@ fn a_command_line_makes_one_kind_of_cluster_or_renews_a_certificate() {
         "--nodes 1 --base-port 1",
         "--member a=h --out x --if-absent",
         "--tls --renew a --out x",
+        "--join",
+        "--join=4 --member a=h --out x",
     ] {
         assert!(parsed(&words.split(' ').collect::<Vec<_>>()).is_ok(), "{words}");
     }
@@ -118,9 +120,38 @@ fn a_command_line_makes_one_kind_of_cluster_or_renews_a_certificate() {
         ("--renew a --tls --out x --member b=h", ArgumentConflict),
         ("--renew a --tls --out x --if-absent", ArgumentConflict),
         ("--nodes 1 --preempt", ErrorKind::InvalidValue),
+        ("--join=0", ValueValidation),
+        ("--join --nodes 1", ArgumentConflict),
+        ("--join --member a=h --witness b=i", ArgumentConflict),
+        ("--join --tls --out x", ArgumentConflict),
     ] {
         let found = parsed(&words.split(' ').collect::<Vec<_>>()).err();
         assert_eq!(found, Some(kind), "{words}");
+    }
+}
+
+#[test]
+fn a_cluster_that_hosts_join_begins_with_one_and_has_the_same_file_on_all() {
+    let (text, warning) = document(&["--join", "--member", "a=h"]);
+    let keys = r#"  "tls": {"ca":"tls/own/ca.pem","cert":"tls/own/cert.pem","key":"tls/own/key.pem"},
+  "admin_tls": true,
+  "members": [
+    {"name": "a", "address": "h:7101", "admin": "h:7201"}
+  ]
+"#;
+    assert!(text.contains("\"quorum\": \"majority\"") && text.contains(keys), "{text}");
+    assert_eq!(warning, None);
+    let (_folder, file) = place();
+    for (members, words) in [
+        (&["a=h", "b=i"][..], "--join begins with one member, this host: the others join"),
+        (
+            &["own=h"],
+            "\"own\" cannot be the name of a member here: give another with --member NAME=HOST",
+        ),
+    ] {
+        let error = run(&[&["--join", "--member"], members].concat(), &file).unwrap_err();
+        assert_eq!(error, CliError::new(Exit::Usage, words));
+        assert!(!file.exists());
     }
 }
 
@@ -163,7 +194,7 @@ fn what_cannot_be_made_whole_is_not_made() {
     assert_eq!(run(&["--member", "a=h"], &file), Ok(()));
     assert!(file.exists() && !tls.exists());
     let nowhere = Path::new("/no/such/cluster.json");
-    let error = certificates::write(nowhere, "demo", ["a"].into_iter()).unwrap_err();
+    let error = certificates::write(nowhere, "demo", [("a", "a")].into_iter()).unwrap_err();
     let words = "/no/such/tls cannot be made: No such file or directory (os error 2): name a file in another folder \
                  with --out";
     assert_eq!(error, CliError::new(Exit::Usage, words));

@@ -3,7 +3,6 @@
 use std::env;
 use std::fs;
 use std::path::PathBuf;
-use std::process::Command;
 
 use electd::core::protocol::VERSION;
 use electd_facts::problem::ProblemKind;
@@ -12,6 +11,7 @@ use tempfile::TempDir;
 
 use crate::jobs::failing::{RUNS, third_fails};
 use crate::problems::{Disk, well, with_check, with_disk_and, with_majority};
+use crate::support::clock::clock;
 use crate::support::script::ELECTD;
 use crate::support::{Cluster, Network, done, electd, steady};
 
@@ -231,35 +231,9 @@ pub fn flapping() -> Option<Scene> {
     Some(Scene::of(cluster, 1))
 }
 
-/// What `clock_gettime` shows of the time of day, 90 s too late.
-const BEHIND: &str = "
-#define _GNU_SOURCE
-#include <dlfcn.h>
-#include <time.h>
-int clock_gettime(clockid_t clock, struct timespec *time) {
-    int (*next)(clockid_t, struct timespec *) = dlsym(RTLD_NEXT, \"clock_gettime\");
-    int done = next(clock, time);
-    if (done == 0 && clock == CLOCK_REALTIME) time->tv_sec -= 90;
-    return done;
-}
-";
-
-/// A library by which a process reads that clock; none where there is no C compiler.
-fn clock_behind(folder: &TempDir) -> Option<PathBuf> {
-    let [source, library] = ["clock.c", "clock.so"].map(|name| folder.path().join(name));
-    fs::write(&source, BEHIND).unwrap();
-    let mut compiler = Command::new("cc");
-    let made = compiler.args(["-shared", "-fPIC", "-o"]).arg(&library).arg(&source).status();
-    let is_made = made.is_ok_and(|status| status.success());
-    if !is_made {
-        println!("skipped: a clock that differs takes a C compiler, cc");
-    }
-    is_made.then_some(library)
-}
-
 pub fn clocks_apart() -> Option<Scene> {
     let folder = tempfile::tempdir().unwrap();
-    let library = clock_behind(&folder)?;
+    let library = clock(folder.path(), "-= 90")?;
     let cluster = Cluster::prepare(3, majority);
     [1, 3].iter().for_each(|number| cluster.node(*number).start());
     cluster.node(2).start_in(&[("LD_PRELOAD", library.to_str().unwrap())]);

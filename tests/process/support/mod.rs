@@ -9,6 +9,7 @@
 //! whatever other tests and programs do meanwhile.
 
 pub mod claims;
+pub mod clock;
 mod command;
 pub mod credentials;
 pub mod crowd;
@@ -53,7 +54,8 @@ pub use each::{has_joined, the_highest_comes_back};
 pub use held::Held;
 pub use network::Network;
 pub use node::{Condition, Node};
-use places::{ascending_ids, own_host, own_places};
+pub use places::own_host;
+use places::{ascending_ids, own_places};
 use record::Record;
 pub use wait::{DEADLINE, accept, breathe, ensure, eventually, readable, within};
 

@@ -1,10 +1,13 @@
 //! An authority for one cluster, and the certificates that it signs.
 
+pub(crate) mod pinned;
+
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
 use rcgen::{
-    BasicConstraints, CertificateParams, DistinguishedName, DnType, Error, ExtendedKeyUsagePurpose,
-    IsCa, Issuer, KeyPair, KeyUsagePurpose, SanType, date_time_ymd,
+    BasicConstraints, CertificateParams, CertificateSigningRequestParams, DistinguishedName,
+    DnType, Error, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose, PublicKeyData,
+    SanType, date_time_ymd,
 };
 
 use super::identity::uri;
@@ -83,6 +86,20 @@ impl Authority {
     /// When no certificate can have the name.
     pub fn sign(&self, member: &str) -> Result<Pair, Error> {
         let key = KeyPair::generate()?;
+        Ok(Pair { cert: self.certify(member, &key)?, key: key.serialize_pem() })
+    }
+
+    /// A certificate for the member of this name, with the key that signed this request, in PEM. Nothing else in the
+    /// request counts.
+    ///
+    /// # Errors
+    /// If it is no request that its key signed, or no certificate can have the name.
+    pub(crate) fn answer(&self, member: &str, request: &str) -> Result<String, Error> {
+        let request = CertificateSigningRequestParams::from_pem(request)?;
+        self.certify(member, &request.public_key)
+    }
+
+    fn certify(&self, member: &str, key: &impl PublicKeyData) -> Result<String, Error> {
         let mut params = params(member, &self.cluster);
         params.subject_alt_names = vec![
             SanType::DnsName(member.try_into()?),
@@ -92,9 +109,18 @@ impl Authority {
         params.extended_key_usages =
             vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
         params.use_authority_key_identifier_extension = true;
-        let cert = params.signed_by(&key, &self.issuer)?.pem();
-        Ok(Pair { cert, key: key.serialize_pem() })
+        Ok(params.signed_by(key, &self.issuer)?.pem())
     }
+}
+
+/// A new key and a request that it signed, both in PEM.
+///
+/// # Errors
+/// When the library cannot make them.
+pub(crate) fn request() -> Result<(String, String), Error> {
+    let key = KeyPair::generate()?;
+    let request = CertificateParams::default().serialize_request(&key)?;
+    Ok((key.serialize_pem(), request.pem()?))
 }
 
 /// Valid from yesterday on, as clocks differ.

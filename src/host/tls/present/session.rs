@@ -73,7 +73,11 @@ impl Session {
         Session::begin(connection.map(Connection::from), &credentials.cluster, io)
     }
 
-    fn begin(
+    /// Shakes hands as this side.
+    ///
+    /// # Errors
+    /// With what is wrong, or with none where the connection ended or was too slow.
+    pub(super) fn begin(
         connection: Result<Connection, Error>,
         cluster: &str,
         io: &mut (impl Read + Write),
