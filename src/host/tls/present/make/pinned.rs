@@ -17,10 +17,10 @@ use rustls::{
 use sha2::{Digest, Sha256};
 
 use super::Authority;
-use crate::tls::credentials::VERSIONS;
+use super::super::credentials::VERSIONS;
 use crate::tls::fault::Fault;
-use crate::tls::identity::validity;
-use crate::tls::session::Session;
+use super::super::identity::validity;
+use super::super::session::Session;
 
 /// The first half of the SHA-256 of a certificate: nobody finds another certificate with the same.
 fn hash(certificate: &CertificateDer) -> [u8; 16] {
