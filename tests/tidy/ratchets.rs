@@ -128,7 +128,7 @@ fn largest_crate() -> Vec<String> {
         *crates.entry(if is_crate { folder } else { "src".to_owned() }).or_default() += lines;
     }
     let (folder, lines) = crates.into_iter().max_by_key(|(_, lines)| *lines).expect("one is");
-    let thousand = |at: usize| format!("{folder}: {lines} lines, of them the {at}th thousand");
+    let thousand = |at: usize| format!("{folder}: {lines} lines, thousand {at}");
     (1..=lines.div_ceil(1000)).map(thousand).collect()
 }
 
