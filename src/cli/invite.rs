@@ -30,6 +30,7 @@ use crate::admin::client::{Client, Order};
 use crate::config::{self, Config};
 use crate::core::address::HostPort;
 use crate::node::status::MemberStatus;
+use crate::store::file::rewrite;
 use crate::tls::Secured;
 use guests::Guests;
 
@@ -305,12 +306,7 @@ impl Inviting {
         let (_, asked) = self.asked().map_err(|error| error.message)?;
         let file = &self.config.file;
         let text = with_members(file, members(&asked))?;
-        let write = || -> std::io::Result<()> {
-            let mut whole = atomic_write_file::AtomicWriteFile::open(file)?;
-            std::io::Write::write_all(&mut whole, text.as_bytes())?;
-            whole.commit()
-        };
-        write().map_err(|error| error.to_string())
+        rewrite(file, text.as_bytes()).map_err(|error| error.to_string())
     }
 }
 

@@ -46,6 +46,16 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
+/// Replaces a file that others made, as a whole; it keeps its mode and owner.
+///
+/// # Errors
+/// When it cannot be written. What it held before is kept.
+pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = AtomicWriteFile::open(path)?;
+    file.write_all(bytes)?;
+    file.commit()
+}
+
 /// Checks the type before it opens the file, since opening alone may start a device, and again
 /// afterwards, since another file may have taken its place meanwhile. Without `NONBLOCK`, which changes
 /// nothing for a regular file, opening a named pipe would hang.

@@ -1,6 +1,6 @@
 //! An authority for one cluster, and the certificates that it signs.
 
-pub(crate) mod pinned;
+pub mod pinned;
 
 use jiff::tz::TimeZone;
 use jiff::{Timestamp, ToSpan};
@@ -94,7 +94,7 @@ impl Authority {
     ///
     /// # Errors
     /// If it is no request that its key signed, or no certificate can have the name.
-    pub(crate) fn answer(&self, member: &str, request: &str) -> Result<String, Error> {
+    pub fn answer(&self, member: &str, request: &str) -> Result<String, Error> {
         let request = CertificateSigningRequestParams::from_pem(request)?;
         self.certify(member, &request.public_key)
     }
@@ -117,7 +117,7 @@ impl Authority {
 ///
 /// # Errors
 /// When the library cannot make them.
-pub(crate) fn request() -> Result<(String, String), Error> {
+pub fn request() -> Result<(String, String), Error> {
     let key = KeyPair::generate()?;
     let request = CertificateParams::default().serialize_request(&key)?;
     Ok((key.serialize_pem(), request.pem()?))

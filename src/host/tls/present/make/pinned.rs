@@ -43,7 +43,7 @@ impl Authority {
     ///
     /// # Errors
     /// If the certificate cannot be read.
-    pub(crate) fn hash(&self) -> Result<[u8; 16], Error> {
+    pub fn hash(&self) -> Result<[u8; 16], Error> {
         self.der().map(|der| hash(&der))
     }
 
@@ -51,7 +51,7 @@ impl Authority {
     ///
     /// # Errors
     /// With what is wrong, or with none where the connection ended or was too slow.
-    pub(crate) fn show(&self, io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+    pub fn show(&self, io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
         Session::begin(self.server().map(Connection::from), &self.cluster, io)
     }
 
@@ -72,7 +72,7 @@ impl Authority {
 ///
 /// # Errors
 /// With what is wrong, or with none where the connection ended or was too slow.
-pub(crate) fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
     Session::begin(client(hash).map(Connection::from), "", io)
 }
 
