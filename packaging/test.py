@@ -121,12 +121,14 @@ class Packages(Folder):
         if not shutil.which("dpkg-deb"):
             self.skipTest("dpkg-deb is missing")
         arguments = [str(self.program), "1.2.3", str(self.folder), "arm64", self.played()]
-        made = [run("sh", "packaging/deb.sh", *arguments).strip()]
+        made = [run("sh", "packaging/deb.sh", *arguments, DEBFULLNAME="", DEBEMAIL="").strip()]
         self.assertEqual(made[0], f"{self.folder}/electd_1.2.3_arm64.deb")
         first = pathlib.Path(made[0]).read_bytes()
-        run("sh", "packaging/deb.sh", *arguments)
+        run("sh", "packaging/deb.sh", *arguments, DEBFULLNAME="", DEBEMAIL="")
         self.assertEqual(first, pathlib.Path(made[0]).read_bytes(), "the same bytes")
         fields = run("dpkg-deb", "--field", made[0])
+        # lintian finds an error in an address at this host.
+        self.assertIn("Maintainer: electd <nobody@electd.invalid>", fields)
         self.assertIn("Architecture: arm64", fields)
         self.assertNotIn("Depends", fields)
         files = run("dpkg-deb", "--contents", made[0])
