@@ -18,13 +18,14 @@ from fcntl import ioctl
 
 import pyte
 
-COLUMNS, ROWS = 100, 21
+COLUMNS, ROWS = 100, 25
 # What the terminal shows when the key is pressed, the key, and what it does. The picture rests before each.
 STEPS = [
-    ("node-5 leads in epoch", "k", "k: the leader is killed"),
-    ("node-4 leads in epoch", "k", "k: the next one, too"),
-    ("node-3 leads in epoch", "r", "r: both start again"),
-    ("node-5 leads in epoch", "q", "q"),
+    ("node-5 leads in epoch", "k", "k: node-5 is killed"),
+    ("node-4 leads in epoch", "k", "k: node-4 is killed"),
+    ("node-3 leads in epoch", "r", "r: node-4 starts again, and ranks higher than node-3"),
+    ("node-4 leads in epoch", "r", "r: node-5 starts again"),
+    ("node-5 leads in epoch", "q", ""),
 ]
 REST, PATIENCE = 3.0, 600.0
 # A picture this soon after the last one replaces it: round trips change all the time.
@@ -44,9 +45,9 @@ class Recording:
         self.caption = ""
         pid, self.terminal = pty.fork()
         if pid == 0:
+            ioctl(0, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
             os.environ.update(TERM="xterm-256color", COLORTERM="")
             os.execvp(command[0], command)
-        ioctl(self.terminal, termios.TIOCSWINSZ, struct.pack("HHHH", ROWS, COLUMNS, 0, 0))
         self.pid = pid
 
     def watch(self, seconds, until=lambda: False):
@@ -90,7 +91,7 @@ class Recording:
             if not self.pictures[0][1][0]:
                 self.pictures.clear()
             self.watch(REST)
-            self.caption = "" if key == "q" else caption
+            self.caption = caption
             os.write(self.terminal, key.encode())
         self.watch(PATIENCE, lambda: os.waitpid(self.pid, os.WNOHANG)[0])
 
@@ -117,7 +118,7 @@ def draw(pictures):
         shown.append(f'<g transform="translate({EDGE},{number * high})">{"".join(used)}</g>')
     paint = " ".join(f".{name}{{fill:{colour};font-weight:bold}}" for name, colour in COLOURS.items())
     definitions = "\n".join(text(place, runs) for runs, place in known.items())
-    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" role="img" aria-labelledby="title">
+    return f"""<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide} {high}" width="{wide}" height="{high}" role="img" aria-labelledby="title">
 <title id="title">make run-cluster, recorded: the leader of five nodes is killed twice, and the next one leads within milliseconds.</title>
 <style>
 text{{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#c9d1d9;white-space:pre}} {paint}
@@ -129,9 +130,9 @@ text{{font:13px ui-monospace,Menlo,Consolas,monospace;fill:#c9d1d9;white-space:p
 {definitions}
 </defs>
 <rect width="{wide}" height="{high}" rx="6" fill="#0d1117"/>
-<g id="film">
+<svg width="{wide}" height="{high}"><g id="film">
 {chr(10).join(shown)}
-</g>
+</g></svg>
 </svg>
 """
 
@@ -140,7 +141,6 @@ def main():
     out, *command = sys.argv[1:] or ["docs/cluster.svg"]
     recording = Recording(command or ["make", "run-cluster"])
     recording.play()
-    # The last picture is of the end, which clears the terminal.
     with open(out, "w") as file:
         file.write(draw(recording.pictures))
     print(f"{out}: {len(recording.pictures)} pictures, {os.path.getsize(out):,} bytes")
