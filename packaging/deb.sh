@@ -1,7 +1,7 @@
 #!/bin/sh
 # Packs a built program as a Debian package: deb.sh PROGRAM VERSION OUT [ARCH [PRINTER]]. `make deb` and `make dist` call it.
 # ARCH is Debian's word for the program's kind of processor, PRINTER a program of this host's kind that prints the manual.
-# DEBFULLNAME and DEBEMAIL name the maintainer: without an address that others reach, lintian finds an error.
+# DEBFULLNAME and DEBEMAIL name the maintainer. Without them the address is one that nobody can have (RFC 2606).
 set -eu
 cd "$(dirname "$0")/.."
 program=$1 version=$2 out=$3
@@ -20,7 +20,7 @@ install -d -m 755 "$tree/etc/electd"
 rm "$doc/LICENSE"
 if [ -n "${LICENSES:-}" ]; then gzip -9nc "$LICENSES" > "$doc/LICENSES.txt.gz"; fi
 gzip -9nc CHANGELOG.md > "$doc/NEWS.gz"
-maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-root@localhost}>"
+maintainer="${DEBFULLNAME:-electd} <${DEBEMAIL:-nobody@electd.invalid}>"
 gzip -9n > "$doc/changelog.gz" <<END
 electd ($version) unstable; urgency=medium
 

@@ -14,8 +14,8 @@ rustc=${STATIC_RUSTC:-$(command -v rustc)}
 sysroot=$("$rustc" --print sysroot)
 env_of() { echo "$target" | tr a-z- A-Z_; }
 
-tools=$(mktemp -d)
-trap 'rm -rf "$tools"' EXIT
+# At the same place each time: when the linker has another path, cargo builds everything again.
+tools=$(realpath -m "${CARGO_TARGET_DIR:-target}")/static/$target
 
 # No path of this machine gets into the program, so two folders give the same bytes. The later prefixes count first.
 cargo_home=${CARGO_HOME:-$HOME/.cargo}
@@ -37,6 +37,7 @@ else
         echo "zig is missing: python3 -m pip install ziglang; or install rustup's target $target and musl-gcc" >&2
         exit 1
     fi
+    mkdir -p "$tools"
     # Rust's tools name the target in words that zig does not know.
     cat > "$tools/cc" <<CC
 #!/bin/sh
@@ -69,7 +70,7 @@ if [ "$out" = --check ]; then exit; fi
 export RUSTC="$rustc" RUSTFLAGS="$flags" "CC_$(echo "$target" | tr - _)=$cc" "CFLAGS_$(echo "$target" | tr - _)=$c_flags"
 export "CARGO_TARGET_$(env_of)_LINKER=$cc"
 # shellcheck disable=SC2086 # several words
-${CARGO:-cargo} build --release --locked -p electd --bin electd --target "$target" $std
+${CARGO:-cargo} build --profile dist --locked -p electd --bin electd --target "$target" $std
 mkdir -p "$(dirname "$out")"
-cp "${CARGO_TARGET_DIR:-target}/$target/release/electd" "$out"
+cp "${CARGO_TARGET_DIR:-target}/$target/dist/electd" "$out"
 echo "$out"
