@@ -6,9 +6,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use electd::core::durable::Durable;
-use electd::core::restart::Kept;
+use electd::core::restart::KeptState;
 use electd::core::types::{Epoch, Incarnation, NodeId};
-use electd::store::{Record, Store};
+use electd::store::{Store, StoreRecord};
 use uuid::Uuid;
 
 /// A data folder of its own, on the disk that the nodes write to.
@@ -31,8 +31,8 @@ impl Disk {
         let epoch = Epoch(self.epoch);
         let durable =
             Durable { epoch, reserved: epoch, leader: Some(self.id), ..Durable::default() };
-        let kept = Kept { incarnation: Incarnation(1), durable };
-        let record = Record { id: self.id, kept };
+        let kept = KeptState { incarnation: Incarnation(1), durable };
+        let record = StoreRecord { id: self.id, kept };
         let start = Instant::now();
         self.store.save(&record).expect("the disk can be written");
         start.elapsed()

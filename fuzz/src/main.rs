@@ -11,7 +11,7 @@ use std::path::Path;
 use std::sync::LazyLock;
 use std::{env, fs};
 
-use electd::fuzzing::{TARGETS, Target};
+use electd::fuzzing::{FuzzTarget, TARGETS};
 use libfuzzer_sys::{fuzz_mutator, fuzz_target};
 use peak_alloc::PeakAlloc;
 
@@ -22,7 +22,7 @@ static MEMORY: PeakAlloc = PeakAlloc;
 const MEMORY_PER_BYTE: usize = 256;
 const MEMORY_ALWAYS: usize = 4 * 1024 * 1024;
 
-static TARGET: LazyLock<Target> = LazyLock::new(|| {
+static TARGET: LazyLock<FuzzTarget> = LazyLock::new(|| {
     let name = env::var("ELECTD_FUZZ").unwrap_or_default();
     let found = TARGETS.iter().find(|target| target.name == name).copied();
     found.unwrap_or_else(|| {

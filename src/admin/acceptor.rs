@@ -10,7 +10,7 @@ use socket2::{SockAddr, Socket};
 
 use super::door::Door;
 use super::limits;
-use super::places::{Place, Places};
+use super::places::{ClientPlaces, Place};
 
 /// The threads of a server.
 #[derive(Clone, Copy)]
@@ -24,17 +24,17 @@ pub struct Crew {
 }
 
 /// Accepts clients.
-pub struct Acceptor<'a> {
+pub struct ClientAcceptor<'a> {
     pub crew: Crew,
     pub door: &'a Door,
-    pub places: &'a Places,
+    pub places: &'a ClientPlaces,
     /// Serves the client that has this place until it is gone.
     pub serve: &'a (dyn Fn(Place<'_>) + Sync),
     /// When trouble was last logged.
     pub reported: Option<Instant>,
 }
 
-impl<'a> Acceptor<'a> {
+impl<'a> ClientAcceptor<'a> {
     /// Accepts clients until the server stops, and then waits for the last answers.
     pub fn run(mut self) {
         let places = self.places;
@@ -126,7 +126,7 @@ mod tests {
     const CREW: Crew = Crew { name: "test", priority: 3, stack: limits::STACK };
 
     /// A client that keeps its thread waiting while this is done; whether it has lost its place by it.
-    fn is_lost(places: &Places, done: impl FnOnce()) -> bool {
+    fn is_lost(places: &ClientPlaces, done: impl FnOnce()) -> bool {
         let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
         let place = places.admit(socket, Ipv4Addr::LOCALHOST.into());
         place.wait(done);
@@ -136,9 +136,14 @@ mod tests {
     #[test]
     fn a_lack_of_descriptors_makes_room_and_is_logged_once_a_minute() {
         let door = Door::from(Socket::from(TcpListener::bind("127.0.0.1:0").unwrap()));
-        let (places, serve) = (Places::default(), |_: Place<'_>| {});
-        let mut acceptor =
-            Acceptor { crew: CREW, door: &door, places: &places, serve: &serve, reported: None };
+        let (places, serve) = (ClientPlaces::default(), |_: Place<'_>| {});
+        let mut acceptor = ClientAcceptor {
+            crew: CREW,
+            door: &door,
+            places: &places,
+            serve: &serve,
+            reported: None,
+        };
         let line = "WARN : test: cannot accept a client: Too many open files (os error 24); the connection that has not \
                     got on for longest gives way";
         let now = Instant::now();
@@ -198,7 +203,7 @@ mod tests {
     }
 
     /// Stops a server when it is dropped.
-    struct Stops<'a>(&'a Places, &'a Door);
+    struct Stops<'a>(&'a ClientPlaces, &'a Door);
 
     impl Drop for Stops<'_> {
         fn drop(&mut self) {
@@ -213,14 +218,19 @@ mod tests {
         let long = Duration::from_secs(20);
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let (door, places) = (Door::from(Socket::from(listener)), Places::default());
+        let (door, places) = (Door::from(Socket::from(listener)), ClientPlaces::default());
         let (tell, told) = mpsc::channel();
         let serve = |_: Place<'_>| {
             tell.send(rustix::thread::gettid()).unwrap();
             panic!("on purpose");
         };
-        let acceptor =
-            Acceptor { crew: CREW, door: &door, places: &places, serve: &serve, reported: None };
+        let acceptor = ClientAcceptor {
+            crew: CREW,
+            door: &door,
+            places: &places,
+            serve: &serve,
+            reported: None,
+        };
         let stops = Stops(&places, &door);
         let lines = thread::scope(|scope| {
             scope.spawn(move || {

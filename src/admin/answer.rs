@@ -48,7 +48,7 @@ pub enum ClientError {
 }
 
 #[derive(Deserialize)]
-struct Refusal {
+struct RefusalBody {
     error: String,
     #[serde(default)]
     try_again: bool,
@@ -74,7 +74,7 @@ pub(super) fn understand_as_it_is<T: DeserializeOwned>(
         return serde_json::from_str(text).map_err(|error| stranger(error.to_string()));
     }
     match serde_json::from_str(text) {
-        Ok(Refusal { error, try_again: passes }) => {
+        Ok(RefusalBody { error, try_again: passes }) => {
             let sentence = error.replace('\n', "\n  "); // none of its lines stands for one of ours
             Err(ClientError::Refused { code, passes, sentence })
         }
@@ -95,7 +95,7 @@ pub(super) const STILL_WAITS: &str = "no answer in time: it may still be waiting
 
 /// A node that was asked, for the words about why it gave no answer.
 #[derive(Clone, Copy)]
-pub(super) struct Asked<'a> {
+pub(super) struct SilentNode<'a> {
     /// Its address.
     pub address: &'a str,
     /// How long a connection to it could take.
@@ -104,7 +104,7 @@ pub(super) struct Asked<'a> {
     pub silence: &'a str,
 }
 
-impl Asked<'_> {
+impl SilentNode<'_> {
     /// There is no connection to it.
     pub fn not_reached(&self, error: &io::Error) -> ClientError {
         let is_socket = control::of_address(self.address).is_some();
@@ -171,7 +171,7 @@ mod tests {
 
     /// What this error means of a node at this address.
     fn told(address: &str, kind: ErrorKind, is_reached: bool) -> String {
-        let asked = Asked { address, connect: Duration::from_secs(1), silence: FROZEN };
+        let asked = SilentNode { address, connect: Duration::from_secs(1), silence: FROZEN };
         let error = io::Error::new(kind, "odd");
         let told = if is_reached { asked.not_answered(&error) } else { asked.not_reached(&error) };
         told.to_string()

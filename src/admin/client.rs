@@ -10,11 +10,11 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::answer::{Asked, FROZEN, STILL_WAITS, UNKNOWN, understand, understand_as_it_is};
+use super::answer::{FROZEN, STILL_WAITS, SilentNode, UNKNOWN, understand, understand_as_it_is};
 use super::control;
 use super::exchange::{Endless, Exchange};
 use super::guard;
-use super::listener::Listener;
+use super::listener::EventListener;
 use crate::node;
 use crate::node::history::History;
 use crate::node::status::Status;
@@ -167,15 +167,15 @@ impl Client {
     ///
     /// # Errors
     /// If nobody answers there, the node refuses, or its version knows no events.
-    pub fn listen(&self, address: &str, after: Option<&str>) -> Result<Listener, ClientError> {
+    pub fn listen(&self, address: &str, after: Option<&str>) -> Result<EventListener, ClientError> {
         let id = after.map(|id| format!("Last-Event-ID: {id}\r\n")).unwrap_or_default();
         let headers = format!("Accept: text/event-stream\r\n{id}");
         let question = question(address, "GET", "events", &headers, "");
-        let place = Asked { address, connect: CONNECT, silence: FROZEN };
+        let place = SilentNode { address, connect: CONNECT, silence: FROZEN };
         let mut exchange = Exchange::open(address, self.trust.as_ref(), CONNECT)
             .map_err(|error| place.not_reached(&error))?;
         exchange.ask(&question, CONNECT).map_err(|error| place.not_answered(&error))?;
-        Listener::hear(address, Box::new(Endless { exchange, timeout: SILENCE }))
+        EventListener::hear(address, Box::new(Endless { exchange, timeout: SILENCE }))
     }
 
     /// The status of the node at this address.
@@ -286,7 +286,7 @@ impl Client {
         silence: &str,
     ) -> Result<(u16, String), ClientError> {
         let [connect, timeout] = [CONNECT, timeout].map(|usual| self.timeout.unwrap_or(usual));
-        let place = Asked { address, connect, silence };
+        let place = SilentNode { address, connect, silence };
         let mut exchange = Exchange::open(address, self.trust.as_ref(), connect)
             .map_err(|error| place.not_reached(&error))?;
         let answer = exchange.ask(question, timeout).and_then(|()| exchange.answer(timeout));

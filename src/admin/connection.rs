@@ -9,25 +9,25 @@ use serde_json::json;
 
 use crate::node::handle::{Command, CommandError, Handle};
 
-use super::dispatch::{self, Answer, Shared};
+use super::dispatch::{self, Answer, ServerContext};
 use super::elections;
-use super::inbound::Asked;
+use super::inbound::ClientRequest;
 use super::limits;
 use super::peers;
-use super::places::{Place, Purpose};
+use super::places::{ConnectionUse, Place};
 use super::response::{Delivery, Response};
 use super::stream::{self, Stream};
 use super::talk::{Over, Talk};
 use super::verdict;
 
 /// A client's connection.
-struct Connection<'a, H> {
-    shared: &'a Shared<H>,
+struct ClientConnection<'a, H> {
+    shared: &'a ServerContext<H>,
     talk: Talk<'a>,
 }
 
 /// The end of a conversation that did not just break off.
-enum End {
+enum ConversationEnd {
     /// No further request is heard.
     Over(Over),
     /// A process attaches itself to the node by this connection.
@@ -35,37 +35,40 @@ enum End {
 }
 
 /// Serves the client that has this place until it is gone.
-pub fn serve<'a, H: Handle>(shared: &'a Shared<H>, place: Place<'a>) {
-    let mut connection = Connection { shared, talk: Talk::new(place) };
+pub fn serve<'a, H: Handle>(shared: &'a ServerContext<H>, place: Place<'a>) {
+    let mut connection = ClientConnection { shared, talk: Talk::new(place) };
     match connection.converse() {
-        Ok(End::Over(Over::Answered)) => connection.talk.finish(),
-        Ok(End::Attach) => match connection.talk.line.into_socket() {
+        Ok(ConversationEnd::Over(Over::Answered)) => connection.talk.finish(),
+        Ok(ConversationEnd::Attach) => match connection.talk.line.into_socket() {
             Ok(socket) => shared.attach(UnixStream::from(OwnedFd::from(socket))),
             Err(error) => log::warn!("a connection cannot be given away: {error}"),
         },
-        Ok(End::Over(Over::Silence)) | Err(_) => {}
+        Ok(ConversationEnd::Over(Over::Silence)) | Err(_) => {}
     }
 }
 
-impl<H: Handle> Connection<'_, H> {
+impl<H: Handle> ClientConnection<'_, H> {
     /// Answers requests until there are no more.
     ///
     /// # Errors
     /// If the client is gone, or does not take an answer in time.
-    fn converse(&mut self) -> io::Result<End> {
+    fn converse(&mut self) -> io::Result<ConversationEnd> {
         self.talk.line.place().socket().set_nonblocking(true)?;
         let mut until = Instant::now() + limits::REQUEST;
         match self.talk.line.secure(&self.shared.security(), until) {
             Err(error) if error.kind() == ErrorKind::Unsupported => {
                 let sentence = "this address serves HTTPS alone: ask for https://";
-                return self.talk.refuse(&Response::error(400, sentence)).map(End::Over);
+                return self
+                    .talk
+                    .refuse(&Response::error(400, sentence))
+                    .map(ConversationEnd::Over);
             }
             begun => begun?,
         }
         loop {
             let mut asked = match self.talk.hear(until)? {
                 Ok(asked) => asked,
-                Err(over) => return Ok(End::Over(over)),
+                Err(over) => return Ok(ConversationEnd::Over(over)),
             };
             asked.request.came_by_tls = self.talk.line.has_tls();
             if let Some(end) = self.answer(&asked)? {
@@ -76,7 +79,10 @@ impl<H: Handle> Connection<'_, H> {
     }
 
     /// Answers a request; returns the end if it was the last.
-    fn answer(&mut self, Asked { request, body }: &Asked) -> io::Result<Option<End>> {
+    fn answer(
+        &mut self,
+        ClientRequest { request, body }: &ClientRequest,
+    ) -> io::Result<Option<ConversationEnd>> {
         let answer =
             dispatch::answer(request, body, self.shared, |name| self.talk.line.proves(name));
         let response = match answer {
@@ -85,21 +91,21 @@ impl<H: Handle> Connection<'_, H> {
             Answer::Peer(name) => self.ask_peer(&name),
             Answer::Election(asked) => self.find_election(asked),
             Answer::Verdict => self.find_verdict(),
-            Answer::Attach => return Ok(Some(End::Attach)),
-            Answer::Stream(stream) if self.talk.line.place().begin(Purpose::Stream) => {
-                return self.stream(stream).map(|()| Some(End::Over(Over::Answered)));
+            Answer::Attach => return Ok(Some(ConversationEnd::Attach)),
+            Answer::Stream(stream) if self.talk.line.place().begin(ConnectionUse::Stream) => {
+                return self.stream(stream).map(|()| Some(ConversationEnd::Over(Over::Answered)));
             }
             Answer::Stream(_) => stream::too_many(),
         };
         let close = request.wants_close() || self.shared.places().is_closing();
         let head_only = request.method == "HEAD";
         self.talk.send(&response, Delivery { head_only, close, old: request.old })?;
-        Ok(close.then_some(End::Over(Over::Answered)))
+        Ok(close.then_some(ConversationEnd::Over(Over::Answered)))
     }
 
     /// Gives the node a command. Returns the outcome in words.
     fn carry_out(&self, command: Command) -> Response {
-        if !self.talk.line.place().begin(Purpose::Command) {
+        if !self.talk.line.place().begin(ConnectionUse::Command) {
             let sentence = "too many commands are under way; try again in a moment";
             return Response::not_now(503, sentence);
         }
@@ -110,7 +116,7 @@ impl<H: Handle> Connection<'_, H> {
 
     /// What another member shows.
     fn ask_peer(&self, name: &str) -> Response {
-        if !self.talk.line.place().begin(Purpose::Peer) {
+        if !self.talk.line.place().begin(ConnectionUse::Peer) {
             return peers::too_many();
         }
         let response = peers::status(name, self.shared.handle(), &self.shared.security());
@@ -119,8 +125,8 @@ impl<H: Handle> Connection<'_, H> {
     }
 
     /// An election, as the members recorded it.
-    fn find_election(&self, asked: elections::Asked) -> Response {
-        if !self.talk.line.place().begin(Purpose::Election) {
+    fn find_election(&self, asked: elections::ElectionQuery) -> Response {
+        if !self.talk.line.place().begin(ConnectionUse::Election) {
             return elections::too_many();
         }
         let (node, security) = (self.shared.handle(), self.shared.security());
@@ -131,7 +137,7 @@ impl<H: Handle> Connection<'_, H> {
 
     /// How the cluster is, as its members answer.
     fn find_verdict(&self) -> Response {
-        if !self.talk.line.place().begin(Purpose::Election) {
+        if !self.talk.line.place().begin(ConnectionUse::Election) {
             return verdict::too_many();
         }
         let (node, security) = (self.shared.handle(), self.shared.security());

@@ -53,15 +53,15 @@ const LOOK: Duration = Duration::from_secs(1);
 
 /// A listening control socket. Dropping it removes its file.
 #[derive(Debug)]
-pub struct Control {
+pub struct ControlSocket {
     state: PathBuf,
     group: Option<u32>,
-    present: Mutex<Present>,
+    present: Mutex<PresentSocket>,
 }
 
 /// The socket and its file, which somebody may remove while the node runs.
 #[derive(Debug)]
-struct Present {
+struct PresentSocket {
     socket: Arc<Socket>,
     /// The device and the number of the file: a later node may have replaced it.
     identity: (u64, u64),
@@ -69,20 +69,20 @@ struct Present {
     is_lost: bool,
 }
 
-impl Control {
+impl ControlSocket {
     /// Listens in this state folder, for the user of this process and for this group, if one is named: the group may
     /// then also pass this folder and the one above, `data_dir`, or the log warns. It replaces a socket that an earlier
     /// process left there, so the caller must hold the lock of the folder.
     ///
     /// # Errors
     /// If the socket cannot be made or given to the group, or another kind of file has the socket's name.
-    pub fn listen(state: &Path, group: Option<u32>) -> io::Result<Control> {
+    pub fn listen(state: &Path, group: Option<u32>) -> io::Result<ControlSocket> {
         if let Some(group) = group {
             group::let_in(state, group);
         }
         let (socket, identity) = bind(state, group)?;
-        let present = Present { socket: socket.into(), identity, is_lost: false };
-        Ok(Control { state: state.to_owned(), group, present: Mutex::new(present) })
+        let present = PresentSocket { socket: socket.into(), identity, is_lost: false };
+        Ok(ControlSocket { state: state.to_owned(), group, present: Mutex::new(present) })
     }
 
     /// Waits for the next client, for a second at most. If the file was removed meanwhile, as cleaners of folders do, it
@@ -108,7 +108,7 @@ impl Control {
         match bind(state, self.group) {
             Ok((socket, identity)) => {
                 log::warn!("the control socket {} was removed; it is there again", file.display());
-                *present = Present { socket: socket.into(), identity, is_lost: false };
+                *present = PresentSocket { socket: socket.into(), identity, is_lost: false };
             }
             Err(error) => {
                 if !std::mem::replace(&mut present.is_lost, true) {
@@ -143,7 +143,7 @@ fn identity(file: &Path) -> io::Result<(u64, u64)> {
     fs::symlink_metadata(file).map(|file| (file.dev(), file.ino()))
 }
 
-impl Drop for Control {
+impl Drop for ControlSocket {
     fn drop(&mut self) {
         let file = path(&self.state);
         if identity(&file).is_ok_and(|found| found == self.present.get_mut().identity) {
@@ -186,10 +186,10 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path();
         assert_eq!(reach(state), Reach::Absent);
-        let dead = Control::listen(state, None).unwrap();
+        let dead = ControlSocket::listen(state, None).unwrap();
         let mode = fs::metadata(path(state)).unwrap().permissions().mode();
         assert_eq!(mode & 0o777, 0o600);
-        let later = Control::listen(state, None).unwrap();
+        let later = ControlSocket::listen(state, None).unwrap();
         drop(dead);
         assert_eq!(reach(state), Reach::Open, "who ends leaves the later one's file alone");
         drop(later);
@@ -204,7 +204,7 @@ mod tests {
         as_the_store.recursive(true).mode(0o700).create(&state).unwrap();
         fs::set_permissions(above.path(), Permissions::from_mode(0o700)).unwrap();
         let own = fs::metadata(&data).unwrap().gid();
-        let _control = Control::listen(&state, Some(own)).unwrap();
+        let _control = ControlSocket::listen(&state, Some(own)).unwrap();
         let above = above.path().to_owned(); // is not the node's
         for (what, mode) in
             [(&path(&state), 0o660), (&state, 0o710), (&data, 0o710), (&above, 0o700)]
@@ -219,7 +219,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let state = folder.path().join("x".repeat(200));
         fs::create_dir(&state).unwrap();
-        let control = Control::listen(&state, None).unwrap();
+        let control = ControlSocket::listen(&state, None).unwrap();
         assert_eq!(reach(&state), Reach::Open);
         drop(control);
         assert_eq!(reach(&state), Reach::Absent);
@@ -229,10 +229,10 @@ mod tests {
     fn another_file_of_its_name_is_left_alone() {
         let folder = tempfile::tempdir().unwrap();
         fs::write(path(folder.path()), "mine").unwrap();
-        let refused = Control::listen(folder.path(), None).unwrap_err();
+        let refused = ControlSocket::listen(folder.path(), None).unwrap_err();
         assert_eq!(refused.to_string(), "a file that is no socket is there: remove it");
         assert_eq!(fs::read_to_string(path(folder.path())).unwrap(), "mine");
-        let no_folder = Control::listen(&path(folder.path()), None).unwrap_err();
+        let no_folder = ControlSocket::listen(&path(folder.path()), None).unwrap_err();
         assert_eq!(no_folder.kind(), ErrorKind::NotADirectory);
     }
 
@@ -249,12 +249,12 @@ mod tests {
     #[test]
     fn what_has_taken_the_place_of_its_file_stays() {
         let folder = tempfile::tempdir().unwrap();
-        let mut control = Control::listen(folder.path(), None).unwrap();
+        let mut control = ControlSocket::listen(folder.path(), None).unwrap();
         let (device, number) = control.present.get_mut().identity;
         for identity in [(device + 1, number), (device, number + 1)] {
             let socket = control.present.get_mut().socket.clone();
-            let present = Mutex::new(Present { socket, identity, is_lost: false });
-            drop(Control { state: folder.path().to_owned(), group: None, present });
+            let present = Mutex::new(PresentSocket { socket, identity, is_lost: false });
+            drop(ControlSocket { state: folder.path().to_owned(), group: None, present });
             assert!(path(folder.path()).exists(), "{identity:?}");
         }
     }
@@ -263,7 +263,7 @@ mod tests {
     fn a_file_that_is_removed_is_made_anew_and_another_that_has_its_name_is_told_once() {
         let folder = tempfile::tempdir().unwrap();
         let file = path(folder.path());
-        let control = Control::listen(folder.path(), None).unwrap();
+        let control = ControlSocket::listen(folder.path(), None).unwrap();
         let late = || loop {
             // Another test may have ended a process just now.
             match control.accept().map(drop).unwrap_err().kind() {
@@ -292,7 +292,7 @@ mod tests {
     #[test]
     fn a_full_backlog_is_told_after_a_while() {
         let folder = tempfile::tempdir().unwrap();
-        let _control = Control::listen(folder.path(), None).unwrap();
+        let _control = ControlSocket::listen(folder.path(), None).unwrap();
         let mut waiting = Vec::new();
         let refused = loop {
             match dial(&path(folder.path()), Duration::ZERO) {

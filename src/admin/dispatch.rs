@@ -12,7 +12,7 @@ use crate::tls::Security;
 use super::elections::{self, Elections};
 use super::guard::{self, Access};
 use super::peers;
-use super::places::Places;
+use super::places::ClientPlaces;
 use super::request::Request;
 use super::response::Response;
 use super::routes::Route;
@@ -20,22 +20,22 @@ use super::stream::{self, Stream};
 use super::verdict::{self, Verdicts};
 
 /// What all connections share.
-pub struct Shared<H> {
+pub struct ServerContext<H> {
     handle: H,
     access: Access,
-    places: Arc<Places>,
+    places: Arc<ClientPlaces>,
     elections: Elections,
     verdicts: Verdicts,
 }
 
-impl<H: Handle> Shared<H> {
+impl<H: Handle> ServerContext<H> {
     /// What the connections to this node share.
-    pub fn new(handle: H, access: Access) -> Shared<H> {
-        let places = Arc::<Places>::default();
+    pub fn new(handle: H, access: Access) -> ServerContext<H> {
+        let places = Arc::<ClientPlaces>::default();
         let waiting = places.clone();
         handle.events().on_news(move || waiting.tell_news());
         let (elections, verdicts) = (Elections::default(), Verdicts::default());
-        Shared { handle, access, places, elections, verdicts }
+        ServerContext { handle, access, places, elections, verdicts }
     }
 
     /// The node.
@@ -44,7 +44,7 @@ impl<H: Handle> Shared<H> {
     }
 
     /// The places of the connections.
-    pub fn places(&self) -> &Arc<Places> {
+    pub fn places(&self) -> &Arc<ClientPlaces> {
         &self.places
     }
 
@@ -90,7 +90,7 @@ pub enum Answer {
     /// With what another member of this name shows, which takes a while.
     Peer(String),
     /// With an election, for which other members are asked.
-    Election(elections::Asked),
+    Election(elections::ElectionQuery),
     /// With the verdict on the cluster, for which other members are asked.
     Verdict,
     /// The connection is given away: a process attaches itself to the node.
@@ -103,7 +103,7 @@ const ATTACH: &str = "/exec";
 /// Whether a command may pass: the client may give commands, and means this node.
 fn admit<H: Handle>(
     request: &Request,
-    shared: &Shared<H>,
+    shared: &ServerContext<H>,
     proves: impl Fn(&str) -> bool,
 ) -> Result<(), Response> {
     let own = shared.handle.status();
@@ -115,7 +115,7 @@ fn admit<H: Handle>(
 pub fn answer<H: Handle>(
     request: &Request,
     body: &[u8],
-    shared: &Shared<H>,
+    shared: &ServerContext<H>,
     proves: impl Fn(&str) -> bool,
 ) -> Answer {
     if let Err(stranger) = shared.admit_host(request) {
@@ -142,7 +142,7 @@ pub fn answer<H: Handle>(
 }
 
 /// Whether a process may attach itself to the node.
-fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Response> {
+fn attach<H: Handle>(request: &Request, shared: &ServerContext<H>) -> Result<(), Response> {
     guard::recognise(request, &shared.handle.status())?;
     match &shared.access {
         Access::Control(_) if request.has("upgrade") => Ok(()),
@@ -154,13 +154,13 @@ fn attach<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<(), Respon
 }
 
 /// The events of the node, after the last one that the client read.
-fn events<H: Handle>(request: &Request, shared: &Shared<H>) -> Result<Stream, Response> {
+fn events<H: Handle>(request: &Request, shared: &ServerContext<H>) -> Result<Stream, Response> {
     let last = stream::wanted(request, &shared.handle.events())?;
     Ok(Stream::new(last, Instant::now()))
 }
 
 /// The answer to a request that gives no command.
-fn view<H: Handle>(request: &Request, shared: &Shared<H>) -> Response {
+fn view<H: Handle>(request: &Request, shared: &ServerContext<H>) -> Response {
     let method = request.method.as_str();
     if request.path == "*" && method == "OPTIONS" {
         return Response::json(200, &json!({ "paths": Route::<H>::lines() }))

@@ -5,14 +5,14 @@ use std::net::Shutdown;
 
 use socket2::{SockAddr, Socket};
 
-use super::control::Control;
+use super::control::ControlSocket;
 
 /// The listening socket of a server.
 pub enum Door {
     /// A socket that stays.
     Port(Socket),
     /// A control socket, whose file may be removed and is made anew then.
-    File(Control),
+    File(ControlSocket),
 }
 
 impl Door {

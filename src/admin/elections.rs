@@ -25,7 +25,7 @@ use super::response::Response;
 
 /// A question for an election.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Asked {
+pub struct ElectionQuery {
     which: Which,
     /// Whether a browser asks, which shows the drawing.
     draws: bool,
@@ -43,9 +43,9 @@ pub fn named(path: &str) -> Option<Which> {
 }
 
 /// The question in this request, if it asks for an election.
-pub fn asked(request: &Request) -> Option<Asked> {
+pub fn asked(request: &Request) -> Option<ElectionQuery> {
     let which = named(&request.path).filter(|_| request.method == "GET")?;
-    Some(Asked { which, draws: request.accepts("text/html") })
+    Some(ElectionQuery { which, draws: request.accepts("text/html") })
 }
 
 /// The answer to one more question than may wait, or to one that has waited for too long.
@@ -55,10 +55,10 @@ pub fn too_many() -> Response {
 
 /// The election that was merged last.
 #[derive(Debug, Default)]
-pub struct Elections(Latest<Found>);
+pub struct Elections(Latest<FoundElection>);
 
 #[derive(Clone, Debug)]
-struct Found {
+struct FoundElection {
     which: Which,
     /// When the members began to be asked, and when all had answered.
     since: Instant,
@@ -69,7 +69,12 @@ struct Found {
 
 impl Elections {
     /// Asks the members for what they recorded, by HTTPS where this node serves that.
-    pub fn answer<H: Handle>(&self, asked: Asked, node: &H, security: &Security) -> Response {
+    pub fn answer<H: Handle>(
+        &self,
+        asked: ElectionQuery,
+        node: &H,
+        security: &Security,
+    ) -> Response {
         let Some(election) = self.find(asked, || ask(asked.which, node, security)) else {
             return too_many();
         };
@@ -92,21 +97,21 @@ impl Elections {
     /// as a program, and then for the drawing of the answer.
     fn find(
         &self,
-        asked: Asked,
+        asked: ElectionQuery,
         ask: impl FnOnce() -> Option<Election>,
     ) -> Option<Option<Arc<Election>>> {
         let found = || {
             let since = Instant::now();
             let election = ask().map(Arc::new);
-            Found { which: asked.which, since, done: Instant::now(), election }
+            FoundElection { which: asked.which, since, done: Instant::now(), election }
         };
         self.0.get(|known, came| known.answers(asked, came), found).map(|found| found.election)
     }
 }
 
-impl Found {
+impl FoundElection {
     /// Whether this is what somebody is told who asks now.
-    fn answers(&self, Asked { which, draws }: Asked, now: Instant) -> bool {
+    fn answers(&self, ElectionQuery { which, draws }: ElectionQuery, now: Instant) -> bool {
         let is_drawn = draws && self.done + limits::DRAWN >= now;
         self.which == which && (is_drawn || self.since + limits::FRESH >= now)
     }

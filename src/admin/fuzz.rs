@@ -13,9 +13,9 @@ use crate::node::history::History;
 use crate::node::status::Status;
 
 use super::exchange::read_answer;
-use super::inbound::{Asked, Heard, Inbound};
+use super::inbound::{ClientInput, ClientRequest, RequestRead};
 use super::limits;
-use super::listener::Listener;
+use super::listener::EventListener;
 use super::response::{Delivery, Response};
 use super::routes::Route;
 
@@ -67,7 +67,7 @@ struct Said {
 
 /// All requests in these bytes, and the refusal that ends them, if any.
 fn heard(bytes: &[u8], piece: usize) -> Said {
-    let (mut inbound, mut rest, mut found) = (Inbound::default(), bytes, Said::default());
+    let (mut inbound, mut rest, mut found) = (ClientInput::default(), bytes, Said::default());
     while !rest.is_empty() {
         let room = inbound.room();
         assert!(room > 0, "the client waits for us, and we for the client");
@@ -76,10 +76,10 @@ fn heard(bytes: &[u8], piece: usize) -> Said {
         rest = later;
         loop {
             match inbound.next() {
-                Heard::Part => break,
-                Heard::BodyWanted => {}
-                Heard::Asked(asked) => found.asked.push(taken(&asked)),
-                Heard::Refused(refusal) => {
+                RequestRead::Part => break,
+                RequestRead::BodyWanted => {}
+                RequestRead::Asked(asked) => found.asked.push(taken(&asked)),
+                RequestRead::Refused(refusal) => {
                     is_an_answer(&refusal);
                     found.refusal = Some(format!("{refusal:?}"));
                     return found;
@@ -91,8 +91,8 @@ fn heard(bytes: &[u8], piece: usize) -> Said {
 }
 
 /// The result of a request, in words.
-fn taken(asked: &Asked) -> String {
-    let Asked { request, body } = asked;
+fn taken(asked: &ClientRequest) -> String {
+    let ClientRequest { request, body } = asked;
     assert_eq!(body.len(), request.body_length);
     assert!(body.len() <= limits::BODY_BYTES);
     match Route::<NodeHandle>::commanded(request).map(|takes| takes.command(request, body)) {
@@ -154,7 +154,7 @@ pub fn check_answer(bytes: &[u8]) {
     if let Ok((_, body)) = read_answer(&mut Cursor::new(bytes)) {
         assert!(body.len() <= bytes.len());
     }
-    if let Ok(mut events) = Listener::hear("node:1", Box::new(Cursor::new(bytes.to_vec()))) {
+    if let Ok(mut events) = EventListener::hear("node:1", Box::new(Cursor::new(bytes.to_vec()))) {
         while let Ok(event) = events.wait() {
             comes_back::<Event>(&serde_json::to_vec(&event).expect("it was read as JSON"));
         }

@@ -11,15 +11,15 @@ use crate::node::status::Status;
 
 /// The host that a request is for.
 #[derive(Debug, PartialEq, Eq)]
-enum Host {
+enum RequestHost {
     Address(IpAddr),
     /// In lower case, without the dot of the root at its end.
     Name(String),
 }
 
-impl Host {
+impl RequestHost {
     /// The host of `HOST` or `HOST:PORT`.
-    fn of(text: &str) -> Host {
+    fn of(text: &str) -> RequestHost {
         let host = match text.rsplit_once(':') {
             Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
             _ => text,
@@ -27,31 +27,33 @@ impl Host {
         let inner = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
         let inner = inner.map_or(host, |v6| v6.split('%').next().unwrap_or(v6)); // without its zone
         match inner.parse() {
-            Ok(address) => Host::Address(address),
-            Err(_) => Host::Name(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()),
+            Ok(address) => RequestHost::Address(address),
+            Err(_) => {
+                RequestHost::Name(host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase())
+            }
         }
     }
 }
 
 /// Whether a request is for a server of this host alone. One without a host is not.
 pub fn is_for_loopback(request: &Request) -> bool {
-    match request.header("host").map(Host::of) {
-        Some(Host::Address(address)) => address.is_loopback(),
-        Some(Host::Name(name)) => name == "localhost",
+    match request.header("host").map(RequestHost::of) {
+        Some(RequestHost::Address(address)) => address.is_loopback(),
+        Some(RequestHost::Name(name)) => name == "localhost",
         None => false,
     }
 }
 
 /// The names by which a node is asked, beside those in the member list.
 #[derive(Debug, Default)]
-pub struct Names(Vec<Host>);
+pub struct Names(Vec<RequestHost>);
 
 impl Names {
     /// These, each as `HOST` or `HOST:PORT`, and the name of this host.
     pub fn new<'a>(names: impl IntoIterator<Item = &'a str>) -> Names {
         let system = rustix::system::uname();
-        let own = Host::of(&system.nodename().to_string_lossy());
-        Names(names.into_iter().map(Host::of).chain([own]).collect())
+        let own = RequestHost::of(&system.nodename().to_string_lossy());
+        Names(names.into_iter().map(RequestHost::of).chain([own]).collect())
     }
 
     /// Lets a request pass that is for this node, as its Host says: for an address, for a name of a node of its cluster, or
@@ -62,8 +64,8 @@ impl Names {
     /// The answer 403, with words.
     pub fn admit(&self, request: &Request, own: impl FnOnce() -> Status) -> Result<(), Response> {
         let Some(text) = request.header("host") else { return Ok(()) };
-        let host = Host::of(text);
-        let Host::Name(name) = &host else { return Ok(()) };
+        let host = RequestHost::of(text);
+        let RequestHost::Name(name) = &host else { return Ok(()) };
         if !name.contains('.') || self.0.contains(&host) || is_of_a_member(&host, &own()) {
             return Ok(());
         }
@@ -77,10 +79,10 @@ impl Names {
 }
 
 /// Whether a member is called so, or has it in one of its addresses.
-fn is_of_a_member(host: &Host, own: &Status) -> bool {
+fn is_of_a_member(host: &RequestHost, own: &Status) -> bool {
     own.members.iter().any(|member| {
         let texts = [Some(&member.name), Some(&member.address), member.admin.as_ref()];
-        texts.into_iter().flatten().any(|text| Host::of(text) == *host)
+        texts.into_iter().flatten().any(|text| RequestHost::of(text) == *host)
     })
 }
 

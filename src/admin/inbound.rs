@@ -6,7 +6,7 @@ use super::response::Response;
 
 /// The input of a client.
 #[derive(Default)]
-pub struct Inbound {
+pub struct ClientInput {
     bytes: Vec<u8>,
     /// How many of the bytes have been searched already.
     seen: usize,
@@ -16,7 +16,7 @@ pub struct Inbound {
 
 /// A request with its body.
 #[derive(Debug)]
-pub struct Asked {
+pub struct ClientRequest {
     /// The header.
     pub request: Request,
     /// The body.
@@ -25,20 +25,20 @@ pub struct Asked {
 
 /// The result of looking for a request.
 #[derive(Debug)]
-pub enum Heard {
+pub enum RequestRead {
     /// Nothing that is complete.
     Part,
     /// A header, whose client waits for "100 Continue" before it sends the body.
     BodyWanted,
     /// A request.
-    Asked(Box<Asked>),
+    Asked(Box<ClientRequest>),
     /// Something that is no valid request, and the answer to it.
     Refused(Response),
 }
 
 /// Where a client is in its request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Stage {
+pub enum RequestStage {
     /// It has not begun.
     Before,
     /// In the header.
@@ -47,7 +47,7 @@ pub enum Stage {
     Body,
 }
 
-impl Inbound {
+impl ClientInput {
     /// How many more bytes may be read now.
     pub fn room(&self) -> usize {
         let most = self.head.as_ref().map_or(0, |head| head.body_length).max(limits::HEAD_BYTES);
@@ -65,26 +65,26 @@ impl Inbound {
     }
 
     /// Where the client is.
-    pub fn stage(&self) -> Stage {
+    pub fn stage(&self) -> RequestStage {
         match self.head {
-            Some(_) => Stage::Body,
-            None if self.bytes.is_empty() => Stage::Before,
-            None => Stage::Head,
+            Some(_) => RequestStage::Body,
+            None if self.bytes.is_empty() => RequestStage::Before,
+            None => RequestStage::Head,
         }
     }
 
     /// The next request, or why there is none.
-    pub fn next(&mut self) -> Heard {
+    pub fn next(&mut self) -> RequestRead {
         let Some(head) = self.head.take() else { return self.next_head() };
         if self.bytes.len() < head.body_length {
             self.head = Some(head);
-            return Heard::Part;
+            return RequestRead::Part;
         }
         let body = self.drain(head.body_length);
-        Heard::Asked(Box::new(Asked { request: *head, body }))
+        RequestRead::Asked(Box::new(ClientRequest { request: *head, body }))
     }
 
-    fn next_head(&mut self) -> Heard {
+    fn next_head(&mut self) -> RequestRead {
         // Skips empty lines before a request, as HTTP asks. A header ends with a line end, so if a client sends byte
         // by byte, not every byte makes us read its header from the start.
         let blank = self.bytes.iter().take_while(|byte| matches!(byte, b'\r' | b'\n')).count();
@@ -92,20 +92,20 @@ impl Inbound {
         let is_full = self.bytes.len() >= limits::HEAD_BYTES;
         if !is_full && !self.bytes[self.seen..].contains(&b'\n') {
             self.seen = self.bytes.len();
-            return Heard::Part;
+            return RequestRead::Part;
         }
         match Request::parse(&self.bytes) {
-            Err(refusal) => Heard::Refused(refusal),
+            Err(refusal) => RequestRead::Refused(refusal),
             Ok(None) => {
                 self.seen = self.bytes.len();
-                Heard::Part
+                RequestRead::Part
             }
             Ok(Some((request, length))) => {
                 drop(self.drain(length));
                 let wants_body =
                     request.awaits_continue() && self.bytes.len() < request.body_length;
                 self.head = Some(Box::new(request));
-                if wants_body { Heard::BodyWanted } else { self.next() }
+                if wants_body { RequestRead::BodyWanted } else { self.next() }
             }
         }
     }
@@ -129,9 +129,9 @@ mod tests {
 
     const GET: &str = "GET /livez HTTP/1.1\r\nHost: n\r\n\r\n";
 
-    fn asked(inbound: &mut Inbound) -> (String, Vec<u8>) {
+    fn asked(inbound: &mut ClientInput) -> (String, Vec<u8>) {
         match inbound.next() {
-            Heard::Asked(asked) => (asked.request.path, asked.body),
+            RequestRead::Asked(asked) => (asked.request.path, asked.body),
             other => panic!("{other:?}"),
         }
     }
@@ -140,71 +140,74 @@ mod tests {
     fn a_request_is_heard_however_it_is_cut() {
         let text =
             format!("\r\n\n{GET}POST /resign HTTP/1.1\r\nHost: n\r\nContent-Length: 2\r\n\r\n{{}}");
-        let mut inbound = Inbound::default();
+        let mut inbound = ClientInput::default();
         let mut found = Vec::new();
         for byte in text.as_bytes() {
             inbound.hear(&[*byte]);
-            if let Heard::Asked(asked) = inbound.next() {
+            if let RequestRead::Asked(asked) = inbound.next() {
                 found.push((asked.request.path, asked.body));
             }
         }
         let expected = [("/livez".to_owned(), vec![]), ("/resign".to_owned(), b"{}".to_vec())];
         assert_eq!(found, expected);
-        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Before, false));
+        assert_eq!((inbound.stage(), inbound.has_more()), (RequestStage::Before, false));
     }
 
     #[test]
     fn requests_in_one_go_come_one_by_one() {
-        let mut inbound = Inbound::default();
+        let mut inbound = ClientInput::default();
         inbound.hear(GET.repeat(3).as_bytes());
         for left in [2, 1, 0] {
             assert_eq!(asked(&mut inbound).0, "/livez");
             assert_eq!(inbound.bytes.len(), left * GET.len());
         }
-        assert!(!inbound.has_more() && matches!(inbound.next(), Heard::Part));
+        assert!(!inbound.has_more() && matches!(inbound.next(), RequestRead::Part));
     }
 
     #[test]
     fn a_client_is_asked_for_its_body_once() {
-        let mut inbound = Inbound::default();
+        let mut inbound = ClientInput::default();
         inbound.hear(b"POST /resign HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\n");
         inbound.hear(b"Content-Length: 2\r\n\r\n");
-        assert!(matches!(inbound.next(), Heard::BodyWanted));
-        assert!(matches!(inbound.next(), Heard::Part));
-        assert_eq!(inbound.stage(), Stage::Body);
+        assert!(matches!(inbound.next(), RequestRead::BodyWanted));
+        assert!(matches!(inbound.next(), RequestRead::Part));
+        assert_eq!(inbound.stage(), RequestStage::Body);
         inbound.hear(b"{}");
         assert_eq!(asked(&mut inbound).1, b"{}");
     }
 
     #[test]
     fn no_more_is_read_than_may_be_kept() {
-        let mut inbound = Inbound::default();
+        let mut inbound = ClientInput::default();
         assert_eq!(inbound.room(), limits::HEAD_BYTES);
         inbound.hear(&vec![b'x'; limits::HEAD_BYTES]);
         assert_eq!(inbound.room(), 0);
-        assert!(matches!(inbound.next(), Heard::Refused(_)));
+        assert!(matches!(inbound.next(), RequestRead::Refused(_)));
         for (length, room) in [(20_000, 19_999), (10, limits::HEAD_BYTES - 1)] {
-            let mut inbound = Inbound::default();
+            let mut inbound = ClientInput::default();
             let head = format!("POST / HTTP/1.1\r\nHost: n\r\nContent-Length: {length}\r\n\r\nx");
             inbound.hear(head.as_bytes());
-            assert!(matches!(inbound.next(), Heard::Part));
+            assert!(matches!(inbound.next(), RequestRead::Part));
             assert_eq!(inbound.room(), room);
         }
     }
 
     #[test]
     fn a_client_is_before_or_in_a_header_or_in_a_body() {
-        let mut inbound = Inbound::default();
-        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Before, false));
+        let mut inbound = ClientInput::default();
+        assert_eq!((inbound.stage(), inbound.has_more()), (RequestStage::Before, false));
         inbound.hear(b"POST / HTTP/1.1\r\n");
-        assert!(matches!(inbound.next(), Heard::Part));
-        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Head, true));
+        assert!(matches!(inbound.next(), RequestRead::Part));
+        assert_eq!((inbound.stage(), inbound.has_more()), (RequestStage::Head, true));
         inbound.hear(b"Host: n\r\nContent-Length: 1\r\n\r\n");
-        assert!(matches!(inbound.next(), Heard::Part), "it waits for nothing but sends the body");
-        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Body, false));
+        assert!(
+            matches!(inbound.next(), RequestRead::Part),
+            "it waits for nothing but sends the body"
+        );
+        assert_eq!((inbound.stage(), inbound.has_more()), (RequestStage::Body, false));
         inbound.hear(b"aGET");
         assert_eq!(asked(&mut inbound), ("/".to_owned(), b"a".to_vec()));
-        assert_eq!((inbound.stage(), inbound.has_more()), (Stage::Head, true));
+        assert_eq!((inbound.stage(), inbound.has_more()), (RequestStage::Head, true));
     }
 
     /// The client expects to be asked, and has perhaps sent the body all the same.
@@ -212,11 +215,11 @@ mod tests {
     fn a_client_whose_body_is_there_is_not_asked_for_it() {
         let head =
             "POST /a HTTP/1.1\r\nHost: n\r\nExpect: 100-continue\r\nContent-Length: 2\r\n\r\n";
-        let mut inbound = Inbound::default();
+        let mut inbound = ClientInput::default();
         inbound.hear(format!("{head}{{}}").as_bytes());
         assert_eq!(asked(&mut inbound), ("/a".to_owned(), b"{}".to_vec()));
-        let mut part = Inbound::default();
+        let mut part = ClientInput::default();
         part.hear(format!("{head}{{").as_bytes());
-        assert!(matches!(part.next(), Heard::BodyWanted));
+        assert!(matches!(part.next(), RequestRead::BodyWanted));
     }
 }

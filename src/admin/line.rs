@@ -14,15 +14,15 @@ use crate::tls::{Secured, Security, Session};
 use super::places::Place;
 
 /// The way to a client, which has a place.
-pub struct Line<'a> {
+pub struct ClientLine<'a> {
     place: Place<'a>,
     session: Option<Session>,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ClientLine<'a> {
     /// A newcomer's socket, without TLS.
-    pub fn new(place: Place<'a>) -> Line<'a> {
-        Line { place, session: None }
+    pub fn new(place: Place<'a>) -> ClientLine<'a> {
+        ClientLine { place, session: None }
     }
 
     /// Its place.
@@ -171,7 +171,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::admin::places::{self, Places};
+    use crate::admin::places::{self, ClientPlaces};
     use crate::admin::server::tests::members;
     use crate::tls::Trust;
 
@@ -179,15 +179,15 @@ mod tests {
     const LONG: Duration = Duration::from_secs(20);
 
     /// The way to a client, and the client.
-    fn connected(places: &Places) -> (Line<'_>, TcpStream) {
+    fn connected(places: &ClientPlaces) -> (ClientLine<'_>, TcpStream) {
         let (client, place) = places::tests::connected(places);
         place.socket().set_nonblocking(true).unwrap();
-        (Line::new(place), client)
+        (ClientLine::new(place), client)
     }
 
     #[test]
     fn a_client_without_tls_is_told_from_one_that_speaks_nonsense() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let security = Security::new(members().into_iter().next());
         let begun = |said: &[u8], security: &Security| {
             let (mut line, mut client) = connected(&places);
@@ -209,7 +209,7 @@ mod tests {
     /// The certificate proves one name, and the end is said in TLS, so that nobody can cut the answer short.
     #[test]
     fn over_tls_a_client_hears_the_answer_to_its_end() {
-        let (places, [own, _]) = (Places::default(), members());
+        let (places, [own, _]) = (ClientPlaces::default(), members());
         let trust = Trust::in_member(&own, "a").unwrap();
         let security = Security::new(Some(own));
         let (mut line, mut client) = connected(&places);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn a_client_has_ended_the_connection_when_nothing_more_can_come() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (line, mut client) = connected(&places);
         assert!(!line.is_ended());
         client.write_all(&[b'x'; 3000]).unwrap();
@@ -256,7 +256,7 @@ mod tests {
 
     #[test]
     fn a_call_ends_at_its_deadline_and_a_socket_for_another_use_waits_again() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut line, mut client) = connected(&places);
         let late = Instant::now() + Duration::from_millis(20);
         let error = line.read(&mut [0; 1], late).unwrap_err();
@@ -279,7 +279,7 @@ mod tests {
     #[test]
     fn a_client_that_says_nothing_hears_all_that_is_sent() {
         const LENGTH: usize = 64 << 20;
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut line, mut client) = connected(&places);
         thread::scope(|scope| {
             let hears = scope.spawn(move || client.read_exact(&mut vec![0; LENGTH]));

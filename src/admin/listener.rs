@@ -12,18 +12,19 @@ const LONGEST_LINE: u64 = 64 * 1024;
 const HEAD_LINES: usize = 64;
 
 /// A node's events, each as soon as the node sends it.
-pub struct Listener {
+pub struct EventListener {
     address: String,
     lines: BufReader<Box<dyn Read + Send>>,
 }
 
-impl Listener {
+impl EventListener {
     /// Reads the answer of the node at this address.
     pub(super) fn hear(
         address: &str,
         stream: Box<dyn Read + Send>,
-    ) -> Result<Listener, ClientError> {
-        let mut listener = Listener { address: address.to_owned(), lines: BufReader::new(stream) };
+    ) -> Result<EventListener, ClientError> {
+        let mut listener =
+            EventListener { address: address.to_owned(), lines: BufReader::new(stream) };
         listener.expect_stream()?;
         Ok(listener)
     }
@@ -87,8 +88,8 @@ mod tests {
     use super::*;
     use crate::node::events::tests::event;
 
-    fn hear(text: &str) -> Result<Listener, ClientError> {
-        Listener::hear("h:1", Box::new(Cursor::new(text.as_bytes().to_vec())))
+    fn hear(text: &str) -> Result<EventListener, ClientError> {
+        EventListener::hear("h:1", Box::new(Cursor::new(text.as_bytes().to_vec())))
     }
 
     #[test]

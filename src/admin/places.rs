@@ -18,12 +18,12 @@ use super::limits;
 
 /// A client host, as far as addresses distinguish hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Host(IpAddr);
+pub struct ClientHost(IpAddr);
 
-impl Host {
+impl ClientHost {
     /// The host with this address. An IPv6 host may have any of 2^64 addresses, so the last 64 bits do not count.
-    pub fn of(address: IpAddr) -> Host {
-        Host(match address.to_canonical() {
+    pub fn of(address: IpAddr) -> ClientHost {
+        ClientHost(match address.to_canonical() {
             IpAddr::V6(address) => IpAddr::V6(Ipv6Addr::from_bits(address.to_bits() >> 64 << 64)),
             address => address,
         })
@@ -32,8 +32,8 @@ impl Host {
 
 /// The places of a server.
 #[derive(Default)]
-pub struct Places {
-    state: Mutex<State>,
+pub struct ClientPlaces {
+    state: Mutex<TakenPlaces>,
     /// A connection has ended, or waits for its client from now on, or the server stops.
     changed: Condvar,
     /// There are new events, or the place of a stream is lost.
@@ -41,9 +41,9 @@ pub struct Places {
 }
 
 #[derive(Default)]
-struct State {
+struct TakenPlaces {
     /// The connections, by their numbers.
-    taken: BTreeMap<u64, Taken>,
+    taken: BTreeMap<u64, TakenPlace>,
     /// The last number that was given.
     last: u64,
     /// How often there were new events.
@@ -52,8 +52,8 @@ struct State {
 }
 
 /// A place that is taken.
-struct Taken {
-    host: Host,
+struct TakenPlace {
+    host: ClientHost,
     socket: Arc<Socket>,
     /// When the connection last made progress: it was accepted, a request was complete, or events were sent.
     since: Instant,
@@ -61,12 +61,12 @@ struct Taken {
     waits: bool,
     /// Whether it has lost its place, and its thread is about to end.
     is_leaving: bool,
-    purpose: Purpose,
+    purpose: ConnectionUse,
 }
 
 /// What a connection is used for at present.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Purpose {
+pub enum ConnectionUse {
     /// Questions.
     Questions,
     /// A command, which the node carries out.
@@ -79,22 +79,22 @@ pub enum Purpose {
     Election,
 }
 
-impl Purpose {
+impl ConnectionUse {
     /// How many connections may be used for it at the same time.
     fn most(self) -> usize {
         match self {
-            Purpose::Questions => limits::CONNECTIONS,
-            Purpose::Command => limits::COMMANDS,
-            Purpose::Stream => limits::STREAMS,
-            Purpose::Peer => limits::PEERS,
-            Purpose::Election => limits::ELECTIONS,
+            ConnectionUse::Questions => limits::CONNECTIONS,
+            ConnectionUse::Command => limits::COMMANDS,
+            ConnectionUse::Stream => limits::STREAMS,
+            ConnectionUse::Peer => limits::PEERS,
+            ConnectionUse::Election => limits::ELECTIONS,
         }
     }
 }
 
-impl State {
+impl TakenPlaces {
     /// The connections that have not lost their places.
-    fn staying(&self) -> impl Iterator<Item = &Taken> {
+    fn staying(&self) -> impl Iterator<Item = &TakenPlace> {
         self.taken.values().filter(|taken| !taken.is_leaving)
     }
 
@@ -105,7 +105,7 @@ impl State {
 
     /// The connection that gives up its place first, if any can.
     fn first_to_go(&self) -> Option<u64> {
-        let mut shares = BTreeMap::<Host, usize>::new();
+        let mut shares = BTreeMap::<ClientHost, usize>::new();
         self.staying().for_each(|taken| *shares.entry(taken.host).or_default() += 1);
         let can_go = self.taken.iter().filter(|(_, taken)| taken.waits && !taken.is_leaving);
         let first = can_go
@@ -114,9 +114,9 @@ impl State {
     }
 }
 
-impl Places {
+impl ClientPlaces {
     /// Ends a connection.
-    fn evict(&self, state: &mut State, number: u64) {
+    fn evict(&self, state: &mut TakenPlaces, number: u64) {
         if let Some(taken) = state.taken.get_mut(&number) {
             taken.is_leaving = true;
             let _ = taken.socket.shutdown(Shutdown::Both); // the client may have ended it
@@ -130,13 +130,13 @@ impl Places {
         let mut state = self.state.lock();
         state.last += 1;
         let number = state.last;
-        let newcomer = Taken {
-            host: Host::of(client),
+        let newcomer = TakenPlace {
+            host: ClientHost::of(client),
             socket: Arc::new(socket),
             since: Instant::now(),
             waits: false,
             is_leaving: false,
-            purpose: Purpose::Questions,
+            purpose: ConnectionUse::Questions,
         };
         let socket = newcomer.socket.clone();
         state.taken.insert(number, newcomer);
@@ -203,7 +203,7 @@ impl Places {
 
 /// The place of a connection, for its thread. Free again when it is dropped.
 pub struct Place<'a> {
-    places: &'a Places,
+    places: &'a ClientPlaces,
     number: u64,
     socket: Arc<Socket>,
 }
@@ -245,7 +245,7 @@ impl Place<'_> {
     }
 
     /// Uses the connection for this from now on; false if as many are used for it as may be.
-    pub fn begin(&self, purpose: Purpose) -> bool {
+    pub fn begin(&self, purpose: ConnectionUse) -> bool {
         let mut state = self.places.state.lock();
         let used = state.staying().filter(|taken| taken.purpose == purpose).count();
         let is_free = used < purpose.most();
@@ -257,7 +257,7 @@ impl Place<'_> {
 
     /// Uses the connection for questions again.
     pub fn end(&self) {
-        self.change(|taken| taken.purpose = Purpose::Questions);
+        self.change(|taken| taken.purpose = ConnectionUse::Questions);
     }
 
     /// Whether the connection has lost its place, or the server stops.
@@ -265,7 +265,7 @@ impl Place<'_> {
         self.places.state.lock().is_over(self.number)
     }
 
-    fn change(&self, change: impl FnOnce(&mut Taken)) {
+    fn change(&self, change: impl FnOnce(&mut TakenPlace)) {
         if let Some(taken) = self.places.state.lock().taken.get_mut(&self.number) {
             change(taken);
         }

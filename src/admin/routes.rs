@@ -219,14 +219,14 @@ fn add(body: &[u8]) -> Result<Command, Response> {
 /// `POST /entries`: those of members, whole, with other names and addresses.
 #[derive(Default, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entries {
+struct EntriesBody {
     members: Vec<Value>,
     #[serde(default)]
     force: bool,
 }
 
 fn entries(body: &[u8]) -> Result<Command, Response> {
-    let Entries { members, force } = parse(body, r#"{"members": [ENTRY, ...]}"#)?;
+    let EntriesBody { members, force } = parse(body, r#"{"members": [ENTRY, ...]}"#)?;
     let wrong = |sentence: String| Response::error(400, sentence);
     if members.is_empty() || members.len() > MOST_MEMBERS {
         let what = format!("\"members\" has {} entries: send 1 to {MOST_MEMBERS}", members.len());

@@ -18,8 +18,8 @@ use crate::tls::Security;
 
 use super::acceptor::Crew;
 use super::connection;
-use super::control::Control;
-use super::dispatch::Shared;
+use super::control::ControlSocket;
+use super::dispatch::ServerContext;
 use super::door::Door;
 use super::guard::{Access, Token};
 use super::host::Names;
@@ -102,7 +102,7 @@ impl ControlServer {
     /// # Errors
     /// If the system has no descriptor or thread left.
     pub fn start<H: Handle>(
-        control: Control,
+        control: ControlSocket,
         handle: H,
         attach: impl Fn(UnixStream) + Send + Sync + 'static,
     ) -> io::Result<ControlServer> {
@@ -122,7 +122,7 @@ fn serve<H: Handle>(
     handle: H,
     access: Access,
 ) -> io::Result<Serving> {
-    let shared = Shared::new(handle, access);
+    let shared = ServerContext::new(handle, access);
     let places = shared.places().clone();
     Serving::start(crew, door, places, move |place| connection::serve(&shared, place))
 }

@@ -4,14 +4,14 @@ use std::io;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use super::acceptor::{Acceptor, Crew};
+use super::acceptor::{ClientAcceptor, Crew};
 use super::door::Door;
-use super::places::{Place, Places};
+use super::places::{ClientPlaces, Place};
 
 /// The accepting thread of a server, which waits for the threads of its clients. Dropping it ends all of them.
 pub struct Serving {
     door: Arc<Door>,
-    places: Arc<Places>,
+    places: Arc<ClientPlaces>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -23,14 +23,15 @@ impl Serving {
     pub fn start(
         crew: Crew,
         door: impl Into<Door>,
-        places: Arc<Places>,
+        places: Arc<ClientPlaces>,
         serve: impl Fn(Place<'_>) + Send + Sync + 'static,
     ) -> io::Result<Serving> {
         let door = Arc::new(door.into());
         let (own, own_places) = (door.clone(), places.clone());
         let builder = thread::Builder::new().name(crew.name.to_owned()).stack_size(crew.stack);
         let thread = builder.spawn(move || {
-            Acceptor { crew, door: &own, places: &own_places, serve: &serve, reported: None }.run();
+            ClientAcceptor { crew, door: &own, places: &own_places, serve: &serve, reported: None }
+                .run();
         })?;
         Ok(Serving { door, places, thread: Some(thread) })
     }
@@ -71,7 +72,7 @@ mod tests {
     fn each_client_has_a_thread_of_its_own_and_none_outlives_the_server() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = listener.local_addr().unwrap();
-        let places = Arc::<Places>::default();
+        let places = Arc::<ClientPlaces>::default();
         let (tell, told) = mpsc::channel();
         let serving = Serving::start(CREW, Socket::from(listener), places.clone(), move |place| {
             let name = thread::current().name().map(str::to_owned);

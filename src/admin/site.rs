@@ -11,7 +11,7 @@ use socket2::Socket;
 use super::acceptor::Crew;
 use super::host;
 use super::limits;
-use super::places::{Place, Places};
+use super::places::{ClientPlaces, Place};
 use super::request::Request;
 use super::response::{Delivery, Response};
 use super::serving::Serving;
@@ -41,7 +41,7 @@ impl Site {
         let address = listener.local_addr()?;
         let socket = Socket::from(listener);
         socket.set_tcp_nodelay(true)?; // every accepted socket inherits this
-        let places = Arc::<Places>::default();
+        let places = Arc::<ClientPlaces>::default();
         let serving = Serving::start(CREW, socket, places, move |place| serve(place, &answer))?;
         Ok(Site { address, _serving: serving })
     }

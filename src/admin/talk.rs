@@ -5,9 +5,9 @@ use std::io::{self, ErrorKind};
 use std::thread;
 use std::time::Instant;
 
-use super::inbound::{Asked, Heard, Inbound, Stage};
+use super::inbound::{ClientInput, ClientRequest, RequestRead, RequestStage};
 use super::limits;
-use super::line::Line;
+use super::line::ClientLine;
 use super::places::Place;
 use super::response::{Delivery, Response};
 
@@ -17,8 +17,8 @@ const REFUSAL: Delivery = Delivery { head_only: false, close: true, old: false }
 /// A conversation with a client.
 pub struct Talk<'a> {
     /// Its connection.
-    pub line: Line<'a>,
-    inbound: Inbound,
+    pub line: ClientLine<'a>,
+    inbound: ClientInput,
 }
 
 /// Why no further request is heard.
@@ -32,7 +32,7 @@ pub enum Over {
 impl<'a> Talk<'a> {
     /// With the client that has this place.
     pub fn new(place: Place<'a>) -> Talk<'a> {
-        Talk { line: Line::new(place), inbound: Inbound::default() }
+        Talk { line: ClientLine::new(place), inbound: ClientInput::default() }
     }
 
     /// The next request, or the end. The time for a request begins with its first byte, unless it is the first. What is no
@@ -40,20 +40,20 @@ impl<'a> Talk<'a> {
     ///
     /// # Errors
     /// If the client is gone, or does not take an answer in time.
-    pub fn hear(&mut self, mut until: Instant) -> io::Result<Result<Box<Asked>, Over>> {
+    pub fn hear(&mut self, mut until: Instant) -> io::Result<Result<Box<ClientRequest>, Over>> {
         let mut buffer = [0; 4096];
         loop {
             match self.inbound.next() {
-                Heard::Asked(asked) => {
+                RequestRead::Asked(asked) => {
                     self.line.place().make_progress();
                     return Ok(Ok(asked));
                 }
-                Heard::Refused(response) => return self.refuse(&response).map(Err),
-                Heard::BodyWanted => {
+                RequestRead::Refused(response) => return self.refuse(&response).map(Err),
+                RequestRead::BodyWanted => {
                     self.line
                         .send(b"HTTP/1.1 100 Continue\r\n\r\n", Instant::now() + limits::ANSWER)?;
                 }
-                Heard::Part => {}
+                RequestRead::Part => {}
             }
             let stage = self.inbound.stage();
             let most = self.inbound.room().min(buffer.len());
@@ -61,10 +61,10 @@ impl<'a> Talk<'a> {
                 Ok(0) => return Ok(Err(Over::Silence)),
                 Ok(count) => self.inbound.hear(&buffer[..count]),
                 Err(error) if error.kind() != ErrorKind::TimedOut => return Err(error),
-                Err(_) if stage == Stage::Before => return Ok(Err(Over::Silence)),
+                Err(_) if stage == RequestStage::Before => return Ok(Err(Over::Silence)),
                 Err(_) => return self.refuse(&late()).map(Err),
             }
-            if stage == Stage::Before {
+            if stage == RequestStage::Before {
                 until = until.min(Instant::now() + limits::REQUEST);
             }
         }
@@ -119,14 +119,14 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::admin::places::{self, Places};
+    use crate::admin::places::{self, ClientPlaces};
     use crate::testing::within::within;
 
     /// Far longer than anything takes here.
     const LONG: Duration = Duration::from_secs(20);
 
     /// A conversation, and the client.
-    fn talk(places: &Places) -> (Talk<'_>, TcpStream) {
+    fn talk(places: &ClientPlaces) -> (Talk<'_>, TcpStream) {
         let (client, place) = places::tests::connected(places);
         place.socket().set_nonblocking(true).unwrap();
         (Talk::new(place), client)
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_client_may_be_silent_for_30_s_between_two_requests_and_for_2_s_amid_one() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut talk, _client) = talk(&places);
         let left = |talk: &Talk<'_>| {
             let before = Instant::now();
@@ -159,7 +159,7 @@ mod tests {
     /// It has its answer, and asked for more before it read it.
     #[test]
     fn a_client_that_asks_in_one_go_gives_its_place_to_others_between_two_answers() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut talk, _client) = talk(&places);
         talk.inbound.hear(b"G");
         let begun = Instant::now();
@@ -179,7 +179,7 @@ mod tests {
     /// The time for a request begins with its first byte, however long its client was waited for.
     #[test]
     fn a_request_that_does_not_come_in_time_is_told_so_and_silence_is_not() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut silent, client) = talk(&places);
         let now = Instant::now();
         assert!(matches!(silent.hear(now), Ok(Err(Over::Silence))));
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn a_request_is_progress_and_its_body_is_asked_for() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut talk, mut client) = talk(&places);
         client
             .write_all(
@@ -229,7 +229,7 @@ mod tests {
     /// A reset would take the answer away.
     #[test]
     fn after_the_last_answer_what_a_client_says_is_dropped_for_half_a_second() {
-        let places = Places::default();
+        let places = ClientPlaces::default();
         let (mut talk, mut client) = talk(&places);
         let over = talk.refuse(&Response::error(400, "why"));
         assert!(matches!(over, Ok(Over::Answered)));

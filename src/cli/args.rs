@@ -125,12 +125,12 @@ pub fn check_environment(exit: Exit) -> Result<(), CliError> {
 pub struct OutputArgs {
     /// How results are printed: for people or for programs.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    pub output: Output,
+    pub output: OutputFormat,
 }
 
 /// A format of results.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum Output {
+pub enum OutputFormat {
     /// Aligned columns, for people.
     #[default]
     Table,

@@ -18,7 +18,7 @@ use crate::tls::Trust;
 use super::args::{ConfigArgs, time_to_wait, variable};
 use super::error::CliError;
 use super::exit::Exit;
-use super::target::{Target, address, named, target};
+use super::target::{NodeTarget, address, named, target};
 use super::trust;
 
 /// The nodes to ask: the one at an address, the one named, or all of the cluster.
@@ -43,7 +43,7 @@ pub struct NodeArgs {
 #[derive(Debug)]
 pub struct Targets {
     /// All members of the file in its order, or one node.
-    pub nodes: Vec<Target>,
+    pub nodes: Vec<NodeTarget>,
     /// Whether one node was chosen, rather than all of the cluster.
     pub one: bool,
     /// The configuration, unless an address made it needless.
@@ -96,7 +96,7 @@ impl NodeArgs {
         let secured = address.starts_with("https://");
         let trusted = secured.then(|| self.config.load()).transpose()?;
         let trust = trusted.map(|config| trust::of(&config)).transpose()?;
-        let node = Target { admin: Some(address), ..Target::default() };
+        let node = NodeTarget { admin: Some(address), ..NodeTarget::default() };
         Ok(Targets { nodes: vec![node], one: true, config: None, timeout: self.timeout, trust })
     }
 
@@ -130,18 +130,22 @@ impl Targets {
     }
 
     /// Asks all at the same time; then the members that the first answers name besides.
-    pub fn ask(&self, client: &Client) -> Vec<Asked> {
+    pub fn ask(&self, client: &Client) -> Vec<AskedNode> {
         self.ask_until(client, |_| false)
     }
 
     /// As [`Targets::ask`], in no order, but waits for no more answers once these are enough.
-    pub fn ask_until(&self, client: &Client, enough: impl Fn(&[Asked]) -> bool) -> Vec<Asked> {
+    pub fn ask_until(
+        &self,
+        client: &Client,
+        enough: impl Fn(&[AskedNode]) -> bool,
+    ) -> Vec<AskedNode> {
         let mut asked = Vec::new();
         collect(&self.nodes, client, &mut asked, &enough);
         if enough(&asked) {
             return asked;
         }
-        let place = |asked: &Asked| self.nodes.iter().position(|node| *node == asked.target);
+        let place = |asked: &AskedNode| self.nodes.iter().position(|node| *node == asked.target);
         asked.sort_by_key(place);
         let mut added = Vec::new();
         for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
@@ -150,7 +154,7 @@ impl Targets {
         }
         let known = asked.len();
         collect(&added, client, &mut asked, &enough);
-        let place = |asked: &Asked| added.iter().position(|node| *node == asked.target);
+        let place = |asked: &AskedNode| added.iter().position(|node| *node == asked.target);
         asked[known..].sort_by_key(place);
         ask_rivals_again(&mut asked, client);
         asked
@@ -158,13 +162,13 @@ impl Targets {
 
     /// The members that a node knows besides these, if all of the cluster are meant: they were added since the file
     /// was written.
-    pub fn added(&self, status: &Status) -> impl Iterator<Item = Target> {
+    pub fn added(&self, status: &Status) -> impl Iterator<Item = NodeTarget> {
         let known = |member: &MemberStatus| {
             self.nodes.iter().any(|node| node.name.as_ref() == Some(&member.name))
         };
         let members = status.members.iter().filter(move |member| !self.one && !known(member));
         let cluster = self.config.as_ref().map(|config| &config.cluster);
-        members.map(move |member| Target {
+        members.map(move |member| NodeTarget {
             name: Some(member.name.clone()),
             admin: member.admin.clone(),
             cluster: cluster.cloned(),
@@ -176,7 +180,7 @@ impl Targets {
     ///
     /// # Errors
     /// 69, with each node's reason; 78 if another node answers.
-    pub fn ask_for_any(&self, client: &Client) -> Result<Vec<Asked>, CliError> {
+    pub fn ask_for_any(&self, client: &Client) -> Result<Vec<AskedNode>, CliError> {
         let asked = self.ask(client);
         any_answer(&asked)?;
         Ok(asked)
@@ -185,10 +189,10 @@ impl Targets {
 
 /// Asks these at the same time, and takes the answers as they come until they are enough.
 fn collect(
-    nodes: &[Target],
+    nodes: &[NodeTarget],
     client: &Client,
-    asked: &mut Vec<Asked>,
-    enough: &impl Fn(&[Asked]) -> bool,
+    asked: &mut Vec<AskedNode>,
+    enough: &impl Fn(&[AskedNode]) -> bool,
 ) {
     let answers = ask_all(nodes, client);
     for answer in answers.iter().take(nodes.len()) {
@@ -200,10 +204,10 @@ fn collect(
 }
 
 /// Asks those that lead beside each other once more: one of them may have handed over to the other meanwhile.
-fn ask_rivals_again(asked: &mut [Asked], client: &Client) {
+fn ask_rivals_again(asked: &mut [AskedNode], client: &Client) {
     let answers: Vec<Option<&Status>> = asked.iter().map(|it| it.answer.as_ref().ok()).collect();
     let rivals = rivals(&answers);
-    let nodes: Vec<Target> = rivals.iter().map(|at| asked[*at].target.clone()).collect();
+    let nodes: Vec<NodeTarget> = rivals.iter().map(|at| asked[*at].target.clone()).collect();
     for again in ask_all(&nodes, client).iter().take(nodes.len()) {
         let place = asked.iter_mut().find(|known| known.target == again.target);
         place.into_iter().for_each(|known| known.answer.clone_from(&again.answer));
@@ -211,13 +215,13 @@ fn ask_rivals_again(asked: &mut [Asked], client: &Client) {
 }
 
 /// Asks each in its own thread. We wait for no thread: it may be asking a host that is dead.
-fn ask_all(nodes: &[Target], client: &Client) -> Receiver<Asked> {
+fn ask_all(nodes: &[NodeTarget], client: &Client) -> Receiver<AskedNode> {
     let (sender, answers) = channel::bounded(nodes.len());
     for target in nodes {
         let (target, client, sender) = (target.clone(), client.clone(), sender.clone());
         let work = move || {
             let answer = target.status(&client);
-            let _ = sender.send(Asked { target, answer }); // the earlier answers may have been enough
+            let _ = sender.send(AskedNode { target, answer }); // the earlier answers may have been enough
         };
         if let Err(error) = thread::Builder::new().name("ask".to_owned()).spawn(work) {
             log::error!("no thread to ask a node: {error}");
@@ -230,7 +234,7 @@ fn ask_all(nodes: &[Target], client: &Client) -> Receiver<Asked> {
 ///
 /// # Errors
 /// 69, with each node's reason; 78 if another node answered.
-pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
+pub fn any_answer(asked: &[AskedNode]) -> Result<(), CliError> {
     let other = asked.iter().find_map(|asked| match &asked.answer {
         Err(error @ ClientError::Other(_)) => Some(error),
         _ => None,
@@ -242,7 +246,7 @@ pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
         return Ok(());
     }
     let mut message = "no node answers".to_owned();
-    for Asked { target, answer } in asked {
+    for AskedNode { target, answer } in asked {
         if let Err(error) = answer {
             let _ = write!(message, "\n  {}: {error}", target.name());
         }
@@ -252,14 +256,14 @@ pub fn any_answer(asked: &[Asked]) -> Result<(), CliError> {
 
 /// A node that was asked, and its answer.
 #[derive(Debug)]
-pub struct Asked {
+pub struct AskedNode {
     /// The node.
-    pub target: Target,
+    pub target: NodeTarget,
     /// Its status, or why there is none.
     pub answer: Result<Status, ClientError>,
 }
 
-impl Asked {
+impl AskedNode {
     /// The node as the recipient of a command, if it answered.
     pub fn recipient(&self) -> Option<Recipient<'_>> {
         let (address, status) = (self.target.admin.as_deref()?, self.answer.as_ref().ok()?);
@@ -273,12 +277,12 @@ impl Asked {
 }
 
 /// Of all leaders named, the one that counts.
-pub fn newest_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
+pub fn newest_leader(asked: &[AskedNode]) -> Option<&LeaderStatus> {
     asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))
 }
 
 /// The verdict on the cluster by these answers, for a reader who reaches it by these flags.
-pub fn judged(asked: &[Asked], flags: &ClusterFlags) -> Judgement {
+pub fn judged(asked: &[AskedNode], flags: &ClusterFlags) -> Judgement {
     let silence = |error: &ClientError| match error {
         ClientError::NotServed => Silence::NotServed,
         ClientError::Other(sentence) => Silence::Other(sentence.clone()),

@@ -10,18 +10,18 @@ use rustix::process::geteuid;
 use crate::config::{Config, MemberConfig};
 
 /// This user, and the one that the node runs as, as far as its state tells.
-pub struct Asker {
+pub struct AskingUser {
     own: u32,
     /// The owner of the state, and its folder; none before the first start.
     state: Option<(u32, PathBuf)>,
 }
 
-impl Asker {
+impl AskingUser {
     /// Looks at the state of this node, or at the folder of all state.
-    pub fn of(config: &Config, node: &MemberConfig) -> Asker {
+    pub fn of(config: &Config, node: &MemberConfig) -> AskingUser {
         let folders = [config.state_dir(&node.name), config.data_dir.clone()];
         let state = folders.into_iter().find_map(|it| Some((fs::metadata(&it).ok()?.uid(), it)));
-        Asker { own: geteuid().as_raw(), state }
+        AskingUser { own: geteuid().as_raw(), state }
     }
 
     /// The name of this user.
@@ -64,7 +64,7 @@ mod tests {
         let file = folder.path().join("cluster.json");
         let config = crate::config::parse(include_str!("../../conf/cluster.json"), &file).unwrap();
         let found = || {
-            let asker = Asker::of(&config, &config.members[1]);
+            let asker = AskingUser::of(&config, &config.members[1]);
             (asker.own, asker.state)
         };
         let own = geteuid().as_raw();
@@ -79,7 +79,7 @@ mod tests {
     #[test]
     fn the_user_of_the_state_is_named_if_it_is_another_one_and_as_sudo_takes_it() {
         let asked = |owner: Option<u32>| {
-            let asker = Asker { own: 0, state: owner.map(|owner| (owner, "/data/a".into())) };
+            let asker = AskingUser { own: 0, state: owner.map(|owner| (owner, "/data/a".into())) };
             (asker.name(), asker.other(), asker.words())
         };
         for same in [None, Some(0)] {

@@ -8,9 +8,9 @@ use clap::Args;
 use electd_facts::clocks::{self, NodeClock};
 use serde_json::{Value, json};
 
-use super::args::{ConfigArgs, Output, OutputArgs};
+use super::args::{ConfigArgs, OutputArgs, OutputFormat};
 use super::ask::Targets;
-use super::asker::Asker;
+use super::asker::AskingUser;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
@@ -28,7 +28,7 @@ use crate::exec::hooks::can_run;
 use crate::node::certificates::{self, Judged};
 use crate::node::members::{find_state, stored_against_file};
 use crate::node::{StartError, checked, ranked};
-use crate::rank::{Finding, Outcome, Sample};
+use crate::rank::{Finding, Sample, SampleResult};
 use crate::store::measure;
 use crate::trace::length;
 
@@ -57,14 +57,14 @@ Examples:
   sudo -u electd electd check --node a
       as the user of the package's units
   electd check --config cluster.json --output json | jq .worst_failover_ms")]
-pub struct Check {
+pub struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
     #[command(flatten)]
     output: OutputArgs,
 }
 
-impl Check {
+impl CheckArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
@@ -87,9 +87,9 @@ impl Check {
         if !unusable.is_empty() {
             return Err(CliError::new(Exit::Config, unusable.join("\n")));
         }
-        let found = node.map(|node| Found {
+        let found = node.map(|node| HostFindings {
             node,
-            asker: Asker::of(&config, node),
+            asker: AskingUser::of(&config, node),
             sample: ranked::sample(&config, node),
             health: checked::check(&config, node),
             unresolved: unresolved(&config, node),
@@ -99,11 +99,11 @@ impl Check {
             clocks: clocks_apart(&config),
         });
         match self.output.output {
-            Output::Table => {
+            OutputFormat::Table => {
                 let text = text(&config, found.as_ref(), &certificates);
                 print::result(&screen::on_terminal(&text, 3))
             }
-            Output::Json => print::json(&object(&config, found.as_ref(), &certificates)),
+            OutputFormat::Json => print::json(&object(&config, found.as_ref(), &certificates)),
         }?;
         match found.filter(|_| named.is_some()).and_then(|found| found.could_never_lead()) {
             Some(why) => Err(CliError::new(Exit::No, why)),
@@ -113,11 +113,11 @@ impl Check {
 }
 
 /// The findings about the node of this host.
-struct Found<'c> {
+struct HostFindings<'c> {
     node: &'c MemberConfig,
     /// As whom all of this was found.
-    asker: Asker,
-    sample: Outcome,
+    asker: AskingUser,
+    sample: SampleResult,
     /// The result of its health check, if it has one.
     health: Option<Finding>,
     /// The other members that it cannot dial.
@@ -139,11 +139,11 @@ fn clocks_apart(config: &Config) -> Option<String> {
     clocks::advice(&clocks::apart(answers.filter_map(NodeClock::of)))
 }
 
-impl Found<'_> {
+impl HostFindings<'_> {
     /// Why the member could not lead whatever happens, although its role lets it. A health check that can be run and fails may
     /// pass at another time.
     fn could_never_lead(&self) -> Option<String> {
-        let Found { node, sample, .. } = self;
+        let HostFindings { node, sample, .. } = self;
         if node.role != Role::Member {
             return None;
         }
@@ -193,7 +193,7 @@ fn guarantee(config: &Config) -> Guarantee {
 }
 
 /// For people.
-fn text(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> String {
+fn text(config: &Config, found: Option<&HostFindings>, certificates: &[Judged]) -> String {
     let summary = summary::summary(config, found) + &tls(config, certificates);
     [summary, members(config), timings(config), guarantees(config)].join("\n")
 }
@@ -277,7 +277,7 @@ fn guarantees(config: &Config) -> String {
 }
 
 /// For programs.
-fn object(config: &Config, found: Option<&Found>, certificates: &[Judged]) -> Value {
+fn object(config: &Config, found: Option<&HostFindings>, certificates: &[Judged]) -> Value {
     let node = found.map(|found| found.node);
     let write = found.and_then(|found| found.disk.as_ref().ok());
     let timing = &config.timing;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use electd_facts::clocks::{NodeClock, apart};
 
-use super::tracker::News;
+use super::tracker::TrackerNews;
 use super::transition::Line;
 
 /// What is known of the clocks.
@@ -18,8 +18,8 @@ pub struct Clocks {
 
 impl Clocks {
     /// A line if the clock of the node at this place differs from those of the others and no line says so yet.
-    pub fn look(&mut self, place: usize, news: &News) -> Option<Line> {
-        let News::Status(status) = news else { return None };
+    pub fn look(&mut self, place: usize, news: &TrackerNews) -> Option<Line> {
+        let TrackerNews::Status(status) = news else { return None };
         self.known.insert(place, NodeClock::of(status)?);
         let apart = apart(self.known.values().cloned());
         let nodes: Vec<String> = apart.iter().map(|it| it.node.clone()).collect();
@@ -41,7 +41,7 @@ mod tests {
         let mut look = |place, name: &str, clock_ms| {
             let mut status = status(name, None);
             (status.clock_ms, status.asked_ms) = (Some(clock_ms), Some((10_000, 10_004)));
-            let line = clocks.look(place, &News::Status(Box::new(status)));
+            let line = clocks.look(place, &TrackerNews::Status(Box::new(status)));
             line.map(|line| (line.kind, line.reason))
         };
         assert_eq!(look(0, "a", 10_002), None);

@@ -19,12 +19,12 @@ Examples:
   source <(electd completions bash)      for this shell
   electd completions bash > /usr/share/bash-completion/completions/electd
   electd completions zsh > /usr/share/zsh/site-functions/_electd")]
-pub struct Completions {
+pub struct CompletionsArgs {
     /// The shell that is to read them.
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let name = self.shell.to_string();

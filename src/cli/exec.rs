@@ -22,7 +22,7 @@ use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
 use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
-use crate::exec::plan::{End, Plan};
+use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::remote::{Remote, Unattached};
 use crate::exec::words::PROTOCOL;
 use crate::exec::{orphans, runner, signals};
@@ -50,7 +50,7 @@ Examples:
       for cron: on the leading host alone
   electd exec --config cluster.json --restart always -- ./worker.sh
       again each time that the node leads")]
-pub struct Exec {
+pub struct ExecArgs {
     #[command(flatten)]
     config: ConfigArgs,
 
@@ -58,7 +58,7 @@ pub struct Exec {
     job: JobArgs,
 }
 
-impl Exec {
+impl ExecArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if self.job.is_empty() {
@@ -84,13 +84,13 @@ impl Exec {
         name: &str,
         wait: Option<Duration>,
         stopping: &Receiver<()>,
-    ) -> Result<End, CliError> {
+    ) -> Result<ExecEnd, CliError> {
         let node = attach(config, name)?;
         self.job.differs_from(&node.addresses)?;
         let plan = Plan { wait, ..self.job.plan(config, name, false) };
         let leads = || node.leadership().is_some();
         let end = waits::say_while((config, name), leads, || runner::run(&node, &plan, stopping));
-        if matches!(end, End::Command(_)) && self.job.then() == Some(Then::Resign) {
+        if matches!(end, ExecEnd::Command(_)) && self.job.then() == Some(Then::Resign) {
             node.hand_over();
         }
         Ok(end)
@@ -104,15 +104,15 @@ impl JobArgs {
         &self,
         name: &str,
         stopping: &Receiver<()>,
-        mut beside: impl FnMut(Option<Duration>) -> Result<End, CliError>,
-    ) -> Result<End, CliError> {
+        mut beside: impl FnMut(Option<Duration>) -> Result<ExecEnd, CliError>,
+    ) -> Result<ExecEnd, CliError> {
         let mut late = self.wait().map(|wait| Instant::now() + wait);
         let mut is_warned = false;
         loop {
             let left = late.map(|late| late.saturating_duration_since(Instant::now()));
             let outcome = beside(left);
             let why = match &outcome {
-                Ok(End::NodeGone { has_run }) => {
+                Ok(ExecEnd::NodeGone { has_run }) => {
                     late = late.filter(|_| !has_run);
                     format!("{name} has ended")
                 }
@@ -128,7 +128,7 @@ impl JobArgs {
             }
             let pause = left.map_or(AGAIN, |left| left.min(AGAIN));
             if stopping.recv_timeout(pause) == Err(RecvTimeoutError::Disconnected) {
-                return Ok(End::Stopped(None));
+                return Ok(ExecEnd::Stopped(None));
             }
         }
     }
@@ -136,34 +136,38 @@ impl JobArgs {
 
 /// How this process ends when its work has ended so, beside the node of this name. It may have been for a node that leads
 /// at once, and for this signal.
-fn outcome(end: End, name: &str, asked_once: bool, signal: i32) -> Result<(), CliError> {
+fn outcome(end: ExecEnd, name: &str, asked_once: bool, signal: i32) -> Result<(), CliError> {
     match end {
-        End::Command(0) | End::Stopped(Some(0)) => Ok(()),
-        End::Command(code) | End::Stopped(Some(code)) => Err(CliError::silent(Exit::Command(code))),
-        End::Stopped(None) => {
+        ExecEnd::Command(0) | ExecEnd::Stopped(Some(0)) => Ok(()),
+        ExecEnd::Command(code) | ExecEnd::Stopped(Some(code)) => {
+            Err(CliError::silent(Exit::Command(code)))
+        }
+        ExecEnd::Stopped(None) => {
             let number = u8::try_from(signal).unwrap_or(0);
             Err(CliError::silent(Exit::Command(128 + number)))
         }
         // Cron starts it on every host and mails what it prints: that most of them do not lead is no news.
-        End::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
-        End::NotGained => {
+        ExecEnd::NotGained if asked_once => Err(CliError::silent(Exit::NotNow)),
+        ExecEnd::NotGained => {
             let what = format!("{name} does not lead, and did not come to within --wait");
             Err(CliError::new(Exit::NotNow, what))
         }
-        End::Lost => {
+        ExecEnd::Lost => {
             let what = format!("{name} does not lead any more, and the command was ended");
             Err(CliError::new(Exit::Lost, what))
         }
-        End::NoAddress => {
+        ExecEnd::NoAddress => {
             let what =
                 format!("an address could not be held on this host, and {name} was to hand over");
             Err(CliError::new(Exit::Listen, what))
         }
-        End::Failed => {
+        ExecEnd::Failed => {
             let what = format!("this host cannot run the command, and {name} was to hand over");
             Err(CliError::new(Exit::Internal, what))
         }
-        End::NodeGone { .. } => Err(CliError::new(Exit::Unavailable, format!("{name} has ended"))),
+        ExecEnd::NodeGone { .. } => {
+            Err(CliError::new(Exit::Unavailable, format!("{name} has ended")))
+        }
     }
 }
 
@@ -244,18 +248,18 @@ mod tests {
         let address = "an address could not be held on this host, and a was to hand over";
         let failed = "this host cannot run the command, and a was to hand over";
         for (end, asked_once, signal, expected) in [
-            (End::Command(0), false, 0, Ok(())),
-            (End::Command(7), false, 0, silent(Exit::Command(7))),
-            (End::Stopped(Some(0)), false, SIGTERM, Ok(())),
-            (End::Stopped(Some(7)), false, SIGTERM, silent(Exit::Command(7))),
-            (End::Stopped(None), false, SIGTERM, silent(Exit::Command(143))),
-            (End::Stopped(None), false, SIGHUP, silent(Exit::Command(129))),
-            (End::NotGained, true, 0, silent(Exit::NotNow)),
-            (End::NotGained, false, 0, said(Exit::NotNow, late)),
-            (End::Lost, true, 0, said(Exit::Lost, lost)),
-            (End::NoAddress, true, 0, said(Exit::Listen, address)),
-            (End::Failed, true, 0, said(Exit::Internal, failed)),
-            (End::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),
+            (ExecEnd::Command(0), false, 0, Ok(())),
+            (ExecEnd::Command(7), false, 0, silent(Exit::Command(7))),
+            (ExecEnd::Stopped(Some(0)), false, SIGTERM, Ok(())),
+            (ExecEnd::Stopped(Some(7)), false, SIGTERM, silent(Exit::Command(7))),
+            (ExecEnd::Stopped(None), false, SIGTERM, silent(Exit::Command(143))),
+            (ExecEnd::Stopped(None), false, SIGHUP, silent(Exit::Command(129))),
+            (ExecEnd::NotGained, true, 0, silent(Exit::NotNow)),
+            (ExecEnd::NotGained, false, 0, said(Exit::NotNow, late)),
+            (ExecEnd::Lost, true, 0, said(Exit::Lost, lost)),
+            (ExecEnd::NoAddress, true, 0, said(Exit::Listen, address)),
+            (ExecEnd::Failed, true, 0, said(Exit::Internal, failed)),
+            (ExecEnd::NodeGone { has_run: true }, true, 0, said(Exit::Unavailable, "a has ended")),
         ] {
             assert_eq!(told(end, asked_once, signal), expected, "{end:?}");
         }
@@ -278,11 +282,11 @@ mod tests {
         }
     }
 
-    fn exec(flags: &[&str]) -> Exec {
+    fn exec(flags: &[&str]) -> ExecArgs {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
-            exec: Exec,
+            exec: ExecArgs,
         }
         <Flags as clap::Parser>::parse_from([&["x"], flags].concat()).exec
     }
@@ -291,9 +295,9 @@ mod tests {
     #[test]
     fn a_command_is_tried_beside_the_next_node_until_it_has_run_or_for_ever() {
         let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
-        let gone = |has_run| Ok(End::NodeGone { has_run });
+        let gone = |has_run| Ok(ExecEnd::NodeGone { has_run });
         let other = || Err(CliError::new(Exit::No, "another's"));
-        let done = || Ok(End::Command(0));
+        let done = || Ok(ExecEnd::Command(0));
         let [wait, now, restart] =
             [&["--wait", "1h"][..], &["--wait", "0s"], &["--restart", "always"]];
         let both = [wait, restart].concat();
@@ -329,15 +333,15 @@ mod tests {
     #[test]
     fn a_command_that_waits_for_a_node_says_so() {
         let none = || Err(CliError::new(Exit::Unavailable, "no node runs"));
-        let gone = || Ok(End::NodeGone { has_run: true });
-        let outcomes = [none(), none(), gone(), gone(), none(), none(), Ok(End::Lost)];
+        let gone = || Ok(ExecEnd::NodeGone { has_run: true });
+        let outcomes = [none(), none(), gone(), gone(), none(), none(), Ok(ExecEnd::Lost)];
         let (wakes, stopping) = bounded(outcomes.len());
         outcomes.iter().for_each(|_| wakes.send(()).unwrap());
         let (exec, mut outcomes) =
             (exec(&["--restart", "always", "--", "true"]), outcomes.into_iter());
         let told = logged(|| {
             let end = exec.job.attached("a", &stopping, |_| outcomes.next().unwrap());
-            assert_eq!(end, Ok(End::Lost));
+            assert_eq!(end, Ok(ExecEnd::Lost));
         });
         let lines = ["no node runs", "a has ended", "no node runs"];
         let waits = |why| format!("WARN : {why}; waiting for a node on this host");
@@ -350,9 +354,9 @@ mod tests {
         let mut sender = Some(sender);
         let end = exec(&["--restart", "always", "--", "true"]).job.attached("a", &stopping, |_| {
             assert!(sender.take().is_some(), "once");
-            Ok(End::NodeGone { has_run: false })
+            Ok(ExecEnd::NodeGone { has_run: false })
         });
-        assert_eq!(end, Ok(End::Stopped(None)));
+        assert_eq!(end, Ok(ExecEnd::Stopped(None)));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use electd_facts::entry::Entry;
-use electd_facts::led::{Led, Seen};
+use electd_facts::entry::HistoryEntry;
+use electd_facts::led::{Led, SeenLeadership};
 
 use super::transition::Line;
 
@@ -12,7 +12,7 @@ const KEPT: usize = 16;
 
 /// What each node told of the latest leaderships, by epoch and leader.
 #[derive(Debug, Default)]
-pub struct Gaps(BTreeMap<(u64, String), Vec<(String, Entry)>>);
+pub struct Gaps(BTreeMap<(u64, String), Vec<(String, HistoryEntry)>>);
 
 impl Gaps {
     /// Takes what this line tells of a leadership that begins.
@@ -30,7 +30,8 @@ impl Gaps {
     pub fn settle(&self, line: Line) -> Line {
         let of_line = line.epoch.zip(line.leader.clone()).filter(|_| line.begins_leadership());
         let Some(told) = of_line.and_then(|key| self.0.get(&key)) else { return line };
-        let seen: Vec<Seen<'_>> = told.iter().map(|(node, entry)| Seen::by(node, entry)).collect();
+        let seen: Vec<SeenLeadership<'_>> =
+            told.iter().map(|(node, entry)| SeenLeadership::by(node, entry)).collect();
         let found = Led::of(&seen, None).leaderless_ms;
         // Of a cluster that starts, no node knows a leader before: but this watch saw for how long nobody led.
         let leaderless_ms = found.or(line.leaderless_ms.filter(|_| line.leadership.is_none()));
@@ -47,7 +48,7 @@ mod tests {
 
     /// That this node knows the leader b in epoch 2 after c, and noticed no leader for so long before.
     fn line(node: &str, gap_ms: u64, cause: &str) -> Line {
-        let entry = Entry { leaderless_ms: gap_ms, ..entry("b", 2, 2300, None, cause) };
+        let entry = HistoryEntry { leaderless_ms: gap_ms, ..entry("b", 2, 2300, None, cause) };
         Line {
             node: Some(node.to_owned()),
             leader: Some("b".to_owned()),
@@ -96,7 +97,7 @@ mod tests {
     fn the_latest_leaderships_are_remembered() {
         let mut gaps = Gaps::default();
         for epoch in 1..=100 {
-            let led = Line { leadership: Some(Entry::of_a(epoch)), ..line("a", 0, "start") };
+            let led = Line { leadership: Some(HistoryEntry::of_a(epoch)), ..line("a", 0, "start") };
             gaps.note(&led);
         }
         assert_eq!(gaps.0.keys().map(|(epoch, _)| *epoch).min(), Some(85));

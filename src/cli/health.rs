@@ -5,7 +5,7 @@ use std::fmt::Write;
 use clap::Args;
 use electd_facts::judge::{Judgement, Verdict};
 
-use super::args::{Output, OutputArgs};
+use super::args::{OutputArgs, OutputFormat};
 use super::ask::{NodeArgs, judged};
 use super::error::CliError;
 use super::exit::Exit;
@@ -28,7 +28,7 @@ Examples:
   electd health --config cluster.json
   electd health --config cluster.json --output json | jq -r .verdict
   electd health --admin 127.0.0.1:7201              as this node alone sees it")]
-pub struct Health {
+pub struct HealthArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
@@ -41,7 +41,7 @@ pub struct Health {
     output: OutputArgs,
 }
 
-impl Health {
+impl HealthArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if self.live {
@@ -51,8 +51,8 @@ impl Health {
         let targets = targets.map_err(|error| CliError { exit: Exit::Unknown, ..error })?;
         let judgement = judged(&targets.ask(&targets.client(None)), &self.nodes.flags());
         match self.output.output {
-            Output::Table => print::result(&line(&judgement)),
-            Output::Json => print::json(&judgement.json()),
+            OutputFormat::Table => print::result(&line(&judgement)),
+            OutputFormat::Json => print::json(&judgement.json()),
         }?;
         let exit = match judgement.verdict {
             Verdict::Well => return Ok(()),
@@ -64,7 +64,7 @@ impl Health {
     }
 }
 
-impl Health {
+impl HealthArgs {
     fn ask_whether_it_lives(&self) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let asked = targets.ask(&targets.client(None));
@@ -134,11 +134,11 @@ mod tests {
 
     use super::*;
     use crate::admin::client::ClientError;
-    use crate::cli::ask::Asked;
+    use crate::cli::ask::AskedNode;
     use crate::cli::ask::tests::{following, silent};
     use crate::node::status::{LeaderlessStatus, PauseStatus, Problem};
 
-    fn judged(asked: &[Asked]) -> Judgement {
+    fn judged(asked: &[AskedNode]) -> Judgement {
         super::judged(asked, &ClusterFlags::default())
     }
 
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn the_line_stays_short_whatever_there_is_to_say() {
         let name = |at: usize| format!("{at:0>63}");
-        let mut asked: Vec<Asked> = (0..64).map(|at| silent(&name(at))).collect();
+        let mut asked: Vec<AskedNode> = (0..64).map(|at| silent(&name(at))).collect();
         for at in 64..128 {
             let mut one = following(&name(at), Some((&name(127), u64::MAX)));
             let status = one.answer.as_mut().unwrap();

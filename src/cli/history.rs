@@ -8,8 +8,8 @@ use serde_json::json;
 
 use crate::node::moment;
 
-use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs};
+use super::args::{OutputArgs, OutputFormat};
+use super::ask::{AskedNode, NodeArgs};
 use super::error::CliError;
 use super::print;
 use super::screen;
@@ -37,7 +37,7 @@ Examples:
   electd history --config cluster.json --since 24h
   electd history --config cluster.json --node node-1  as this node alone saw it
   electd history --config cluster.json --output json | jq '.leaderships[-1]'")]
-pub struct History {
+pub struct HistoryArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -48,7 +48,7 @@ pub struct History {
     since: Option<std::time::Duration>,
 }
 
-impl History {
+impl HistoryArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
@@ -71,14 +71,14 @@ impl History {
         let mut merged = merge(&histories, one_at_a_time);
         merged.retain(|led| led.lasts || led.until_ms.unwrap_or(led.since_ms) >= since);
         match self.output.output {
-            Output::Json => print::json(&document(&merged)),
-            Output::Table => print::result(&text(&merged, now(), screen::width())),
+            OutputFormat::Json => print::json(&document(&merged)),
+            OutputFormat::Table => print::result(&text(&merged, now(), screen::width())),
         }
     }
 }
 
 /// Whether this node is of a cluster that elects by a majority.
-fn by_majority(asked: &Asked) -> bool {
+fn by_majority(asked: &AskedNode) -> bool {
     asked.answer.as_ref().is_ok_and(|status| status.by_majority())
 }
 
@@ -183,7 +183,7 @@ fn cells(led: &Led, now_ms: u64) -> [String; 5] {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::node::history::Entry;
+    use crate::node::history::HistoryEntry;
     use electd_facts::samples::{entry, history};
 
     #[test]
@@ -224,7 +224,7 @@ b       2      1970-01-01T00:00:02.329Z  now                       1h 1m  29 ms 
 
     #[test]
     fn who_did_not_see_the_end_says_nothing_of_it() {
-        let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
+        let killed = HistoryEntry { lasts: false, ..entry("c", 1, 1000, None, "start") };
         let nodes = [
             history("a", vec![killed.clone()]),
             history("b", vec![entry("c", 1, 1000, Some(5000), "start")]),
@@ -242,7 +242,7 @@ c       1      1970-01-01T00:00:01.000Z  not seen  -    -              no leader
         let dark = merge(
             &[history(
                 "a",
-                vec![Entry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again],
+                vec![HistoryEntry { lasts: false, ..entry("c", 1, 1000, None, "start") }, again],
             )],
             true,
         );
@@ -317,7 +317,7 @@ b       2      1970-01-01T00:00:02.330Z  2 s so far  30 ms
 
     #[test]
     fn a_program_gets_the_leaderships_and_how_long_nobody_led() {
-        let first = Entry { lasts: false, ..entry("c", 1, 1_000, None, "start") };
+        let first = HistoryEntry { lasts: false, ..entry("c", 1, 1_000, None, "start") };
         let last = entry("b", 2, 2_330, None, "leader_dead");
         let told = document(&merge(&[history("b", vec![first, last])], true));
         let last = json!({

@@ -64,7 +64,7 @@ Examples:
       --witness w=10.0.0.3 --tls --out /etc/electd/cluster.json",
     override_usage = "electd init [OPTIONS] <--nodes N | --member NAME=HOST... | --join>\n       electd init --tls --renew NAME --out FILE"
 )]
-pub struct Init {
+pub struct InitArgs {
     /// Number of members to create, all on this machine.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=100),
           conflicts_with = "member")]
@@ -109,7 +109,7 @@ pub struct Init {
     /// How long a leader may be silent before it is replaced: 500 ms in a local network (lan), 3 s
     /// between sites (wan), 2 s on virtual machines that their host may stop for a moment (vm).
     #[arg(long, value_enum, default_value_t)]
-    timing: Network,
+    timing: NetworkKind,
 
     /// The folder of the nodes' state; a relative one starts at the folder of the file. Default: /var/lib/electd with
     /// --member, data with --nodes.
@@ -144,7 +144,7 @@ pub struct Init {
 
 /// The network between the members.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Network {
+enum NetworkKind {
     /// One local network: the default timings.
     #[default]
     Lan,
@@ -154,13 +154,13 @@ enum Network {
     Vm,
 }
 
-impl Network {
+impl NetworkKind {
     /// `timing.failure`, from which the other timings follow; none if the default is right.
     fn failure(self) -> Option<&'static str> {
         match self {
-            Network::Lan => None,
-            Network::Wan => Some("3s"),
-            Network::Vm => Some("2s"),
+            NetworkKind::Lan => None,
+            NetworkKind::Wan => Some("3s"),
+            NetworkKind::Vm => Some("2s"),
         }
     }
 }
@@ -174,7 +174,7 @@ struct NewMember {
     role: Role,
 }
 
-impl Init {
+impl InitArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if let (Some(member), Some(file)) = (&self.renew, &self.out) {

@@ -16,7 +16,7 @@ use serde_json::json;
 use uuid::Uuid;
 
 use super::args::{ConfigArgs, time_to_wait};
-use super::ask::{Asked, Targets};
+use super::ask::{AskedNode, Targets};
 use super::certificates::{self, FOLDER};
 use super::error::CliError;
 use super::exit::Exit;
@@ -269,7 +269,7 @@ impl Inviting {
         Ok(present.iter().cloned().chain(guests).collect())
     }
 
-    fn asked(&self) -> Result<(Client, Vec<Asked>), CliError> {
+    fn asked(&self) -> Result<(Client, Vec<AskedNode>), CliError> {
         let targets = Targets::of(self.config.clone(), None)?;
         let client = targets.client(None);
         let asked = targets.ask(&client);

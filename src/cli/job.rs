@@ -14,13 +14,13 @@ use super::error::CliError;
 use super::exit::Exit;
 use crate::config::Config;
 use crate::core::settings::Quorum;
-use crate::exec::address::check::{self, Refused};
+use crate::exec::address::check::{self, AddressRefusal};
 use crate::exec::address::spec::Address;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::leader::OwnNode;
 use crate::exec::lock;
 use crate::exec::needs;
-use crate::exec::plan::{End, Plan, Restart};
+use crate::exec::plan::{ExecEnd, Plan, Restart};
 use crate::exec::runner;
 use crate::node::{Attendance, NodeHandle};
 
@@ -108,10 +108,10 @@ pub fn await_last(config: &Config, name: &str) -> Result<(), CliError> {
 }
 
 /// The thread that runs the command while the node leads.
-pub struct Job {
+pub struct JobThread {
     stopping: Sender<()>,
     /// How it ended; nothing if its thread panicked.
-    ended: Receiver<End>,
+    ended: Receiver<ExecEnd>,
 }
 
 /// How long the job may take to be gone after KILL, which came before the node stopped.
@@ -136,7 +136,7 @@ impl JobArgs {
         }
         check::check(&self.address).map_err(|refused| {
             let exit = match refused {
-                Refused::Twice(_) => Exit::Usage,
+                AddressRefusal::Twice(_) => Exit::Usage,
                 _ => Exit::Listen,
             };
             CliError::new(exit, refused)
@@ -210,7 +210,7 @@ impl JobArgs {
         name: &str,
         (node, attendance): (NodeHandle, Attendance),
         over: impl FnOnce() + Send + 'static,
-    ) -> Result<Option<Job>, CliError> {
+    ) -> Result<Option<JobThread>, CliError> {
         if self.is_empty() {
             return Ok(None);
         }
@@ -230,16 +230,16 @@ impl JobArgs {
         builder.spawn(work).map_err(|error| {
             CliError::new(Exit::Internal, format!("cannot start the thread of the job: {error}"))
         })?;
-        Ok(Some(Job { stopping, ended }))
+        Ok(Some(JobThread { stopping, ended }))
     }
 }
 
 /// Whether the node of `run` ends with its job. If a flag says so, it leads on when its command has ended by itself.
-fn ends_node(end: End, then: Option<Then>) -> bool {
-    !(then == Some(Then::Exit) && matches!(end, End::Command(_)))
+fn ends_node(end: ExecEnd, then: Option<Then>) -> bool {
+    !(then == Some(Then::Exit) && matches!(end, ExecEnd::Command(_)))
 }
 
-impl Job {
+impl JobThread {
     /// After the node has stopped: waits until nothing of the command is left, but not for what KILL does not end. The next
     /// start waits for that, by the lock of its guard.
     ///
@@ -249,15 +249,15 @@ impl Job {
         drop(self.stopping);
         match self.ended.recv_timeout(GONE) {
             Ok(
-                End::Stopped(_)
-                | End::Lost
-                | End::NoAddress
-                | End::Failed
-                | End::NodeGone { .. }
-                | End::Command(0),
+                ExecEnd::Stopped(_)
+                | ExecEnd::Lost
+                | ExecEnd::NoAddress
+                | ExecEnd::Failed
+                | ExecEnd::NodeGone { .. }
+                | ExecEnd::Command(0),
             ) => Ok(()),
-            Ok(End::Command(code)) => Err(CliError::silent(Exit::Command(code))),
-            Ok(End::NotGained) => {
+            Ok(ExecEnd::Command(code)) => Err(CliError::silent(Exit::Command(code))),
+            Ok(ExecEnd::NotGained) => {
                 Err(CliError::new(Exit::NotNow, "this node did not come to lead within --wait"))
             }
             Err(RecvTimeoutError::Disconnected) => {

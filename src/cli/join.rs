@@ -26,7 +26,7 @@ use super::{print, unit};
 use crate::config;
 use crate::core::address::HostPort;
 use crate::limits::{NAME_RULE, is_name};
-use crate::tls::{Cause, Credentials, Fault, Secured, can_name};
+use crate::tls::{Credentials, Secured, TlsCause, TlsFault, can_name};
 use staged::{Staged, refused};
 pub use words::{JoinAnswer, JoinRequest, JoinToken, receive, send};
 
@@ -199,14 +199,14 @@ fn prove(own: &TcpListener, answer: &TcpStream, proof: Uuid) -> std::io::Result<
 }
 
 /// Why the first host could not prove that it is the one of the token.
-fn unmet(host: &HostPort, fault: Option<Fault>) -> String {
+fn unmet(host: &HostPort, fault: Option<TlsFault>) -> String {
     match fault {
-        Some(Fault { cause: Cause::UnknownCa, .. }) => {
+        Some(TlsFault { cause: TlsCause::UnknownCa, .. }) => {
             format!(
                 "the token is not of the cluster at {host}: copy the line that its first host printed"
             )
         }
-        Some(Fault { cause: Cause::NotYetValid | Cause::Expired, .. }) => format!(
+        Some(TlsFault { cause: TlsCause::NotYetValid | TlsCause::Expired, .. }) => format!(
             "the clock of this host says {:.0}, when the certificate of the cluster is not valid: correct the clock",
             Timestamp::now()
         ),

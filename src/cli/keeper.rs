@@ -24,13 +24,13 @@ const MOST: usize = 2;
 
 /// Writes recordings of a node.
 #[derive(Clone, Default)]
-pub struct Keeper {
+pub struct RecordingKeeper {
     node: Arc<OnceLock<(NodeHandle, PathBuf)>>,
     ordered: Arc<AtomicUsize>,
     turn: Arc<Mutex<()>>,
 }
 
-impl Keeper {
+impl RecordingKeeper {
     /// From now on it has this node, whose state is in this folder.
     pub fn attend(&self, node: NodeHandle, state: PathBuf) {
         let _ = self.node.set((node, state)); // a process has one
@@ -90,9 +90,9 @@ mod tests {
     use crate::node::logged::logged;
 
     /// The keeper of a node, the node, and the folder of its state.
-    fn attended() -> (Keeper, example::Example, tempfile::TempDir) {
+    fn attended() -> (RecordingKeeper, example::Example, tempfile::TempDir) {
         let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
-        let keeper = Keeper::default();
+        let keeper = RecordingKeeper::default();
         keeper.attend(node.handle(), state.path().to_owned());
         (keeper, node, state)
     }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn a_panic_leaves_a_recording_that_can_be_replayed() {
         let (node, state) = (example::leader().unwrap(), tempfile::tempdir().unwrap());
-        let keeper = Keeper::default();
+        let keeper = RecordingKeeper::default();
         keeper.keep_last("panic"); // of a process without a node
         keeper.attend(node.handle(), state.path().to_owned());
         let _ = keeper.keep("panic").recv(); // it ends without a word

@@ -25,13 +25,13 @@ use crate::lab;
 Examples:
   electd lab           then open http://127.0.0.1:7400/ in a browser
   electd lab --port 0  on a free port")]
-pub struct Lab {
+pub struct LabArgs {
     /// The port; 0 takes a free one.
     #[arg(long, value_name = "PORT", default_value_t = 7400)]
     port: u16,
 }
 
-impl Lab {
+impl LabArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, self.port));
@@ -79,7 +79,7 @@ mod tests {
         #[derive(clap::Parser)]
         struct Flags {
             #[command(flatten)]
-            lab: Lab,
+            lab: LabArgs,
         }
         let flags: Flags = clap::Parser::parse_from(["x"]);
         assert_eq!(flags.lab.port, 7400);

@@ -8,8 +8,8 @@ use serde_json::json;
 use crate::core::settings::Quorum;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
-use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, any_answer, judged, newest_leader};
+use super::args::{OutputArgs, OutputFormat};
+use super::ask::{AskedNode, NodeArgs, any_answer, judged, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -31,7 +31,7 @@ Examples:
   electd leader --config cluster.json      node-5  127.0.0.1:7105  epoch 7
   electd leader --config cluster.json --output json | jq -r .name
   electd leader --check && run-the-backup  on the leading host alone")]
-pub struct Leader {
+pub struct LeaderArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
@@ -43,7 +43,7 @@ pub struct Leader {
     output: OutputArgs,
 }
 
-impl Leader {
+impl LeaderArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if self.check {
@@ -51,7 +51,7 @@ impl Leader {
         }
         let targets = self.nodes.targets()?;
         let quorum = targets.config.as_ref().map(|config| config.quorum);
-        let enough = |asked: &[Asked]| agree(asked, quorum == Some(Quorum::Majority));
+        let enough = |asked: &[AskedNode]| agree(asked, quorum == Some(Quorum::Majority));
         let asked = targets.ask_until(&targets.client(None), enough);
         any_answer(&asked)?;
         let judgement = judged(&asked, &self.nodes.flags());
@@ -62,9 +62,11 @@ impl Leader {
         let newest = newest_leader(&asked);
         dissent(&asked, &leaders).iter().for_each(|sentence| print::message(sentence));
         match self.output.output {
-            Output::Json if leaders.len() > 1 => print::json(&json!(leaders))?,
-            Output::Json => print::json(&json!(newest))?,
-            Output::Table => leaders.iter().try_for_each(|leader| print::result(&line(leader)))?,
+            OutputFormat::Json if leaders.len() > 1 => print::json(&json!(leaders))?,
+            OutputFormat::Json => print::json(&json!(newest))?,
+            OutputFormat::Table => {
+                leaders.iter().try_for_each(|leader| print::result(&line(leader)))?
+            }
         }
         match leaders.as_slice() {
             [_] => return Ok(()),
@@ -78,7 +80,7 @@ impl Leader {
         let targets = self.nodes.own()?;
         let asked = targets.ask_for_any(&targets.client(None))?;
         let leading = asked.iter().any(|asked| asked.answer.as_ref().is_ok_and(Status::leads));
-        if let Output::Json = self.output.output {
+        if let OutputFormat::Json = self.output.output {
             print::json(&json!({ "leads": leading }))?;
         }
         if leading { Ok(()) } else { Err(CliError::silent(Exit::No)) }
@@ -88,7 +90,7 @@ impl Leader {
 /// Whether these answers settle who leads, so that we wait for no others: more than half of the voters name one
 /// leader in one epoch; without a majority, all answers do, and these take no other member that could answer for
 /// alive.
-fn agree(asked: &[Asked], by_majority: bool) -> bool {
+fn agree(asked: &[AskedNode], by_majority: bool) -> bool {
     let Some(leader) = newest_leader(asked) else { return false };
     let answered: Vec<&Status> =
         asked.iter().filter_map(|asked| asked.answer.as_ref().ok()).collect();
@@ -113,7 +115,7 @@ fn agree(asked: &[Asked], by_majority: bool) -> bool {
 }
 
 /// The leader, or all that lead beside each other, the newest first.
-fn leaders<'a>(asked: &'a [Asked], judgement: &Judgement) -> Vec<&'a LeaderStatus> {
+fn leaders<'a>(asked: &'a [AskedNode], judgement: &Judgement) -> Vec<&'a LeaderStatus> {
     if judgement.verdict != Verdict::TwoLeaders {
         return newest_leader(asked).into_iter().collect();
     }
@@ -129,8 +131,8 @@ fn line(leader: &LeaderStatus) -> String {
 }
 
 /// The nodes that name none of these leaders, a sentence each.
-fn dissent(asked: &[Asked], leaders: &[&LeaderStatus]) -> Vec<String> {
-    let differs = |asked: &Asked| {
+fn dissent(asked: &[AskedNode], leaders: &[&LeaderStatus]) -> Vec<String> {
+    let differs = |asked: &AskedNode| {
         let own = asked.answer.as_ref().ok()?.named_leader();
         let is_own = |leader: &&LeaderStatus| {
             own.is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))

@@ -20,13 +20,13 @@ use super::print;
 Examples:
   electd man | man -l -
   electd man --out pages")]
-pub struct Man {
+pub struct ManArgs {
     /// The folder for the pages: electd.1, electd-run.1 and so on, and electd.json.5. It is created if it is missing.
     #[arg(long, value_name = "DIR")]
     out: Option<PathBuf>,
 }
 
-impl Man {
+impl ManArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let Some(folder) = self.out else {

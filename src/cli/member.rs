@@ -11,8 +11,8 @@ use crate::config::entry;
 use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
 
-use super::args::{Output, member_names};
-use super::ask::{Asked, NodeArgs};
+use super::args::{OutputFormat, member_names};
+use super::ask::{AskedNode, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{OrderArgs, TokenArgs, give};
@@ -34,7 +34,7 @@ Examples:
   electd member remove --config cluster.json node-2
   electd member set --config cluster.json node-2 --address 10.0.1.2:7101
   electd member set --config cluster.json --all    as the file says")]
-pub struct Members {
+pub struct MemberArgs {
     #[command(subcommand)]
     action: Action,
 }
@@ -139,7 +139,7 @@ enum ListOutput {
     Config,
 }
 
-impl Members {
+impl MemberArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         match self.action {
@@ -177,8 +177,8 @@ impl Add {
             }
         };
         match self.order.output.output {
-            Output::Json => print::json(&json!({ "result": result, "id": id })),
-            Output::Table => print::result(&format!("{result}\nits id is {id}\n")),
+            OutputFormat::Json => print::json(&json!({ "result": result, "id": id })),
+            OutputFormat::Table => print::result(&format!("{result}\nits id is {id}\n")),
         }
     }
 
@@ -201,7 +201,7 @@ impl Remove {
         let query = if force { "?force=true" } else { "" };
         let remove = Order::delete(format!("members/{name}{query}"));
         let remove = remove.ending_a_leadership(); // that member may be the leader
-        let is_gone = |asked: &[Asked]| if_present && is_absent(&name, asked);
+        let is_gone = |asked: &[AskedNode]| if_present && is_absent(&name, asked);
         let gone =
             || Achieved { result: format!("{name} is no member"), successor: None, id: None };
         let (client, asked) = order.ask()?;
@@ -237,14 +237,14 @@ impl List {
 }
 
 /// The members, as the node with the latest view knows them.
-pub fn members(asked: &[Asked]) -> &[MemberStatus] {
+pub fn members(asked: &[AskedNode]) -> &[MemberStatus] {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
     latest.map(|status: &Status| &status.members[..]).unwrap_or_default()
 }
 
 /// Whether a leader knows no member of this name. A member that knows no leader may have an old list.
-fn is_absent(name: &str, asked: &[Asked]) -> bool {
+fn is_absent(name: &str, asked: &[AskedNode]) -> bool {
     let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let is_led = statuses.any(|status| status.leader.is_some());
     is_led && members(asked).iter().all(|member| member.name != name)

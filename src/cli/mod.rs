@@ -81,7 +81,7 @@ use crate::exec::signals;
 #[command(name = "electd", version = VERSION, max_term_width = WIDTH, after_help = AFTER_HELP)]
 struct Cli {
     #[command(subcommand)]
-    command: Command,
+    command: CliCommand,
 }
 
 /// No line of a help is longer, on a terminal of any width.
@@ -100,57 +100,57 @@ Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format;
 77 removed; 78 configuration. `run -- CMD` and `exec` pass CMD's own code on.";
 
 #[derive(Subcommand, Debug)]
-enum Command {
-    Run(run::Run),
-    Exec(exec::Exec),
-    Demo(demo::Demo),
-    Check(check::Check),
-    Init(init::Init),
+enum CliCommand {
+    Run(run::RunArgs),
+    Exec(exec::ExecArgs),
+    Demo(demo::DemoArgs),
+    Check(check::CheckArgs),
+    Init(init::InitArgs),
     Invite(invite::Invite),
     Join(join::Join),
-    Status(status::Status),
-    Leader(leader::Leader),
-    Health(health::Health),
-    History(history::History),
-    Trace(trace::Trace),
-    Record(record::Record),
-    Replay(replay::Replay),
-    Watch(watch::Watch),
+    Status(status::StatusArgs),
+    Leader(leader::LeaderArgs),
+    Health(health::HealthArgs),
+    History(history::HistoryArgs),
+    Trace(trace::TraceArgs),
+    Record(record::RecordArgs),
+    Replay(replay::ReplayArgs),
+    Watch(watch::WatchArgs),
     Why(why::WhyArgs),
     #[command(flatten)]
     Operator(operator::Operator),
-    Member(member::Members),
-    Simulate(simulate::Simulate),
-    Lab(lab::Lab),
-    Completions(completion::Completions),
-    Man(manual::Man),
+    Member(member::MemberArgs),
+    Simulate(simulate::SimulateArgs),
+    Lab(lab::LabArgs),
+    Completions(completion::CompletionsArgs),
+    Man(manual::ManArgs),
 }
 
-impl Command {
+impl CliCommand {
     fn run(self) -> Result<(), CliError> {
         match self {
-            Command::Run(run) => run.run(),
-            Command::Exec(exec) => exec.run(),
-            Command::Demo(demo) => demo.run(),
-            Command::Check(check) => check.run(),
-            Command::Init(init) => init.run(),
-            Command::Invite(invite) => invite.run(),
-            Command::Join(join) => join.run(),
-            Command::Status(status) => status.run(),
-            Command::Leader(leader) => leader.run(),
-            Command::Health(health) => health.run(),
-            Command::History(history) => history.run(),
-            Command::Trace(trace) => trace.run(),
-            Command::Record(record) => record.run(),
-            Command::Replay(replay) => replay.run(),
-            Command::Watch(watch) => watch.run(),
-            Command::Why(why) => why.run(),
-            Command::Operator(operator) => operator.run(),
-            Command::Member(members) => members.run(),
-            Command::Simulate(simulate) => simulate.run(),
-            Command::Lab(lab) => lab.run(),
-            Command::Completions(completions) => completions.run(),
-            Command::Man(man) => man.run(),
+            CliCommand::Run(run) => run.run(),
+            CliCommand::Exec(exec) => exec.run(),
+            CliCommand::Demo(demo) => demo.run(),
+            CliCommand::Check(check) => check.run(),
+            CliCommand::Init(init) => init.run(),
+            CliCommand::Invite(invite) => invite.run(),
+            CliCommand::Join(join) => join.run(),
+            CliCommand::Status(status) => status.run(),
+            CliCommand::Leader(leader) => leader.run(),
+            CliCommand::Health(health) => health.run(),
+            CliCommand::History(history) => history.run(),
+            CliCommand::Trace(trace) => trace.run(),
+            CliCommand::Record(record) => record.run(),
+            CliCommand::Replay(replay) => replay.run(),
+            CliCommand::Watch(watch) => watch.run(),
+            CliCommand::Why(why) => why.run(),
+            CliCommand::Operator(operator) => operator.run(),
+            CliCommand::Member(members) => members.run(),
+            CliCommand::Simulate(simulate) => simulate.run(),
+            CliCommand::Lab(lab) => lab.run(),
+            CliCommand::Completions(completions) => completions.run(),
+            CliCommand::Man(man) => man.run(),
         }
     }
 }

@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use crate::admin::client::ClientError;
     use crate::cli::ask::tests::status;
-    use crate::cli::tracker::{News, Tracker};
+    use crate::cli::tracker::{Tracker, TrackerNews};
     use crate::cli::transition::Kind;
 
     /// What this node tells: a leader, or since when and why it knows none.
@@ -88,7 +88,7 @@ mod tests {
             cause: why.1.to_owned(),
             reason: format!("words of {}", why.1),
         });
-        Tracker::new(name, true).observe(&News::Status(Box::new(status))).remove(0)
+        Tracker::new(name, true).observe(&TrackerNews::Status(Box::new(status))).remove(0)
     }
 
     fn json(line: Option<Line>) -> String {
@@ -102,7 +102,7 @@ mod tests {
         let why = (50, "leader_dead");
         assert_eq!(see(&line("c", Some(("c", 7)), why)), "");
         assert_eq!(see(&line("a", None, why)), "", "c leads, as far as it says");
-        let silent = Tracker::new("c", true).observe(&News::Silent(ClientError::NotServed));
+        let silent = Tracker::new("c", true).observe(&TrackerNews::Silent(ClientError::NotServed));
         let text = see(&silent[0]);
         assert!(
             text.contains("\"kind\":\"nobody_leads\"") && text.contains("words of leader_dead"),
@@ -173,7 +173,7 @@ mod tests {
         let mut nobody = Nobody::default();
         let why = (50, "isolated");
         let silent =
-            Tracker::new("a", true).observe(&News::Silent(ClientError::NotServed)).remove(0);
+            Tracker::new("a", true).observe(&TrackerNews::Silent(ClientError::NotServed)).remove(0);
         assert_eq!(nobody.observe(&silent, true), None, "nobody answers, so nobody says that");
         let mut kinds =
             |leader| nobody.observe(&line("a", leader, why), true).map(|line| line.kind);

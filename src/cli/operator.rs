@@ -14,13 +14,13 @@ use super::{reload, resign, switchover};
 // Without a doc comment: clap would show it instead of electd's own description.
 #[derive(Subcommand, Debug)]
 pub enum Operator {
-    Reload(reload::Reload),
-    Resign(resign::Resign),
-    Switchover(switchover::Switchover),
-    Drain(Drain),
-    Undrain(Undrain),
-    Pause(Pause),
-    Resume(Resume),
+    Reload(reload::ReloadArgs),
+    Resign(resign::ResignArgs),
+    Switchover(switchover::SwitchoverArgs),
+    Drain(DrainArgs),
+    Undrain(UndrainArgs),
+    Pause(PauseArgs),
+    Resume(ResumeArgs),
 }
 
 /// Keep a member from leading, restarts included.
@@ -37,7 +37,7 @@ pub enum Operator {
 Examples:
   electd drain --config cluster.json  the node of this host
   electd drain --config cluster.json --node node-1 --for 1h --reason 'new disk'")]
-pub struct Drain {
+pub struct DrainArgs {
     #[command(flatten)]
     order: OrderArgs,
     /// For this long, such as 1h; without it until undrained.
@@ -59,7 +59,7 @@ pub struct Drain {
 Examples:
   electd undrain --config cluster.json
   electd undrain --config cluster.json --node node-1")]
-pub struct Undrain {
+pub struct UndrainArgs {
     #[command(flatten)]
     order: OrderArgs,
 }
@@ -76,7 +76,7 @@ pub struct Undrain {
 Examples:
   electd pause --config cluster.json --for 30m
   electd pause --config cluster.json                   until `electd resume`")]
-pub struct Pause {
+pub struct PauseArgs {
     #[command(flatten)]
     order: OrderArgs,
     /// For this long, such as 30m; without it until resumed.
@@ -91,7 +91,7 @@ pub struct Pause {
 #[command(after_help = "\
 Examples:
   electd resume --config cluster.json")]
-pub struct Resume {
+pub struct ResumeArgs {
     #[command(flatten)]
     order: OrderArgs,
 }
@@ -108,7 +108,7 @@ impl Operator {
             Operator::Reload(reload) => reload.run(),
             Operator::Resign(resign) => resign.run(),
             Operator::Switchover(switchover) => switchover.run(),
-            Operator::Drain(Drain { order, length, reason, force }) => {
+            Operator::Drain(DrainArgs { order, length, reason, force }) => {
                 let mut body = json!({ "for": length, "reason": reason });
                 if force {
                     body["force"] = true.into(); // an earlier version does not know it
@@ -116,13 +116,13 @@ impl Operator {
                 let drain = Order::post("drain", &body);
                 order.tell_one(Exit::Usage, &drain.ending_a_leadership())
             }
-            Operator::Undrain(Undrain { order }) => {
+            Operator::Undrain(UndrainArgs { order }) => {
                 order.tell_one(Exit::Usage, &Order::post("undrain", &json!({})))
             }
-            Operator::Pause(Pause { order, length }) => {
+            Operator::Pause(PauseArgs { order, length }) => {
                 order.tell_any(&Order::post("pause", &json!({ "for": length })))
             }
-            Operator::Resume(Resume { order }) => {
+            Operator::Resume(ResumeArgs { order }) => {
                 order.tell_any(&Order::post("resume", &json!({})))
             }
         }

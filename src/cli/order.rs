@@ -10,8 +10,8 @@ use serde_json::json;
 
 use crate::admin::client::{Achieved, Client, ClientError, Order, Recipient};
 
-use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets};
+use super::args::{OutputArgs, OutputFormat};
+use super::ask::{AskedNode, NodeArgs, Targets};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{print, token};
@@ -56,7 +56,7 @@ impl OrderArgs {
     ///
     /// # Errors
     /// If the file, the token or the environment is wrong.
-    pub fn ask(&self) -> Result<(Client, Vec<Asked>), CliError> {
+    pub fn ask(&self) -> Result<(Client, Vec<AskedNode>), CliError> {
         let (client, targets) = self.reach()?;
         let asked = targets.ask_for_any(&client)?;
         Ok((client, asked))
@@ -94,7 +94,7 @@ impl OrderArgs {
         let targets = self.nodes.own()?;
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
-        let to = asked.iter().find_map(Asked::recipient);
+        let to = asked.iter().find_map(AskedNode::recipient);
         let answer = to.map_or(Err(ClientError::NotServed), |to| client.command(to, order));
         let achieved = answer.map_err(|error| match &error {
             ClientError::Refused { code: 400, .. } => CliError::new(malformed, error),
@@ -109,9 +109,9 @@ impl OrderArgs {
     pub fn print(&self, achieved: &Achieved) -> Result<(), CliError> {
         let Achieved { result, successor, .. } = achieved;
         match self.output.output {
-            Output::Json if successor.is_none() => print::json(&json!({ "result": result })),
-            Output::Json => print::json(&json!({ "result": result, "successor": successor })),
-            Output::Table => print::result(&format!("{result}\n")),
+            OutputFormat::Json if successor.is_none() => print::json(&json!({ "result": result })),
+            OutputFormat::Json => print::json(&json!({ "result": result, "successor": successor })),
+            OutputFormat::Table => print::result(&format!("{result}\n")),
         }
     }
 }
@@ -121,7 +121,7 @@ impl OrderArgs {
 ///
 /// # Errors
 /// 1 if it is refused, 75 if that passes, 69 if nobody answers or the outcome is unknown.
-pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved, CliError> {
+pub fn give(client: &Client, asked: &[AskedNode], order: &Order) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|asked| {
         let state = asked.answer.as_ref().ok()?.state.as_str();
@@ -157,7 +157,7 @@ pub fn give(client: &Client, asked: &[Asked], order: &Order) -> Result<Achieved,
 /// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.
 pub fn explained(
     mut error: CliError,
-    asked: &[Asked],
+    asked: &[AskedNode],
     to: Option<&str>,
     flags: &ClusterFlags,
 ) -> CliError {

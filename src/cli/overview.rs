@@ -14,7 +14,7 @@ use electd_facts::words::some_of;
 use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{Asked, judged, newest_leader};
+use super::ask::{AskedNode, judged, newest_leader};
 use super::print;
 use super::transition::now;
 use crate::trace::length;
@@ -27,7 +27,7 @@ pub const NOTE: usize = 7;
 
 /// All nodes, for people: what is wrong, a row each, since when the leader leads, the orders in force, and the leaders
 /// that led simultaneously.
-pub fn overview(asked: &[Asked], verbose: bool, flags: &ClusterFlags) -> String {
+pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> String {
     let judgement = judged(asked, flags);
     let mut text = format!("{}\n", judgement.headline());
     for problem in judgement.besides() {
@@ -59,7 +59,7 @@ fn clocks(judgement: &Judgement) -> Option<String> {
 }
 
 /// The versions of the nodes, if they differ.
-pub fn versions(asked: &[Asked]) -> Option<String> {
+pub fn versions(asked: &[AskedNode]) -> Option<String> {
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
         let known = all.entry(version(status)).or_default();
@@ -75,7 +75,7 @@ pub fn version(status: &status::Status) -> &str {
 }
 
 /// The row of this node in the table of all.
-pub fn row(asked: &Asked, all: &[Asked], hindrances: &[Hindrance]) -> Vec<String> {
+pub fn row(asked: &AskedNode, all: &[AskedNode], hindrances: &[Hindrance]) -> Vec<String> {
     let name = asked.name().to_owned();
     match &asked.answer {
         Ok(status) => vec![
@@ -129,7 +129,7 @@ pub fn partition(met: &PartitionStatus) -> String {
 }
 
 /// How long this node takes to acknowledge a heartbeat, as the leader measured it.
-fn round_trip(id: &str, all: &[Asked]) -> String {
+fn round_trip(id: &str, all: &[AskedNode]) -> String {
     let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| one.leads());
     let member = leader.and_then(|leader| leader.members.iter().find(|member| member.id == id));
     let time = member.and_then(|member| member.rtt_ms);
@@ -142,7 +142,7 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 }
 
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
-pub fn since(asked: &[Asked]) -> Option<String> {
+pub fn since(asked: &[AskedNode]) -> Option<String> {
     let newest = newest_leader(asked)?;
     let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let led = Led::known(answers(), &newest.name, newest.epoch)?;
@@ -172,10 +172,10 @@ pub fn since(asked: &[Asked]) -> Option<String> {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
-    use crate::node::history::Entry;
+    use crate::node::history::HistoryEntry;
     use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
 
-    fn overview(asked: &[Asked], verbose: bool) -> String {
+    fn overview(asked: &[AskedNode], verbose: bool) -> String {
         super::overview(asked, verbose, &ClusterFlags::default())
     }
 
@@ -202,7 +202,7 @@ mod tests {
         let earlier = change.replace("b leads", "c leads");
         status.changes =
             [&earlier, change].map(|change| serde_json::from_str(change).unwrap()).to_vec();
-        let row = |asked: &Asked| row(asked, &[], &[])[NOTE].clone();
+        let row = |asked: &AskedNode| row(asked, &[], &[])[NOTE].clone();
         assert_eq!(row(&asked), "b leads");
         let hinders = [Hindrance::Drained, Hindrance::CutOff];
         let hindered = super::row(&asked, &[], &hinders)[NOTE].clone();
@@ -228,7 +228,7 @@ mod tests {
     fn the_leader_tells_round_trips_and_when_and_why_it_began_to_lead() {
         let mut leader = status("b", Some(("b", 7)));
         leader.state = "leading".to_owned();
-        leader.last_leadership = Some(Entry {
+        leader.last_leadership = Some(HistoryEntry {
             leader: "b".to_owned(),
             epoch: 7,
             since_ms: 32_503_680_000_123, // it is still to come, so its age is zero
@@ -247,7 +247,8 @@ mod tests {
         let mut follower = follower;
         let own = follower.answer.as_mut().unwrap();
         own.version = "0.3.0".to_owned();
-        own.last_leadership = Some(Entry { epoch: 6, ..leader.last_leadership.clone().unwrap() });
+        own.last_leadership =
+            Some(HistoryEntry { epoch: 6, ..leader.last_leadership.clone().unwrap() });
         own.partition = Some(PartitionStatus {
             own_epoch: 6,
             other: OtherLeader { name: "c".to_owned(), epoch: 5 },
@@ -256,7 +257,7 @@ mod tests {
         });
         // Not the leader's, so not how long it takes.
         own.members = vec![MemberStatus { rtt_ms: Some(7.0), ..member("a") }];
-        let asked = [follower, Asked { answer: Ok(leader), ..silent("b") }, silent("c")];
+        let asked = [follower, AskedNode { answer: Ok(leader), ..silent("b") }, silent("c")];
         let text = "\
 DEGRADED: b leads in epoch 7; 1 more failure tolerated
 problem: c does not answer
@@ -290,7 +291,7 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
         let words = "; who led before is not known";
         assert_eq!(since(&[asked]), Some(format!("since {begin} (0 ms){words}")));
         let mut missed = following("a", Some(("b", 7)));
-        let told = Entry {
+        let told = HistoryEntry {
             before: Some("c".to_owned()),
             cause: "announced".to_owned(),
             leaderless_ms: 0,

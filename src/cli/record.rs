@@ -29,7 +29,7 @@ Examples:
   electd record --config cluster.json --node b > b.json
   electd trace --file a.json b.json                 shows them together
   electd replay a.json                              does this electd the same?")]
-pub struct Record {
+pub struct RecordArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
@@ -38,7 +38,7 @@ pub struct Record {
     out: Option<PathBuf>,
 }
 
-impl Record {
+impl RecordArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.own()?;

@@ -15,7 +15,7 @@ use crate::core::settings::Alone;
 use crate::exec::hooks::HooksHandle;
 use crate::node::certificates::Certificates;
 use crate::node::checked::Checks;
-use crate::node::edited::{Present, is_checked_otherwise, is_timed_otherwise, needs_restart};
+use crate::node::edited::{PresentConfig, is_checked_otherwise, is_timed_otherwise, needs_restart};
 use crate::node::handle::CommandError::{self, Invalid};
 use crate::node::ranked::Ranks;
 use crate::node::{Node, NodeHandle};
@@ -39,12 +39,12 @@ use super::token;
 Examples:
   electd reload --config cluster.json                  the node of this host
   electd reload --config cluster.json --node node-1")]
-pub struct Reload {
+pub struct ReloadArgs {
     #[command(flatten)]
     order: OrderArgs,
 }
 
-impl Reload {
+impl ReloadArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         self.order.tell_one(Exit::Config, &Order::post("reload", &json!({})))
@@ -57,7 +57,7 @@ pub struct Reloader {
     name: String,
     node: NodeHandle,
     /// The lock also makes reloads take turns.
-    present: Present,
+    present: PresentConfig,
     ranks: Ranks,
     checks: Checks,
     certificates: Certificates,

@@ -33,7 +33,7 @@ Examples:
   electd replay a.json                         does this electd do the same?
   electd replay --output json a.json | jq .turns
   electd replay --output html a.json > a.html  what the node saw, as a page")]
-pub struct Replay {
+pub struct ReplayArgs {
     /// The recording of a node.
     #[arg(value_name = "FILE")]
     file: PathBuf,
@@ -41,11 +41,11 @@ pub struct Replay {
     /// How it is shown: for people, for programs (docs/trace.md), or as a page with what the node recorded of its
     /// elections.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Form,
+    output: ReplayForm,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum ReplayForm {
     /// What the file is, and whether all is the same.
     #[default]
     Text,
@@ -55,7 +55,7 @@ enum Form {
     Html,
 }
 
-impl Replay {
+impl ReplayArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let recording = self.read()?;
@@ -66,9 +66,9 @@ impl Replay {
         let replayed = replayed.map_err(|why| files::refused(&self.file, why))?;
         let flown = Flown { recording: &recording, replayed: &replayed };
         match self.output {
-            Form::Text => print::result(&flown.text()),
-            Form::Json => print::json(&flown.object()),
-            Form::Html => print::result(&flown.page()),
+            ReplayForm::Text => print::result(&flown.text()),
+            ReplayForm::Json => print::json(&flown.object()),
+            ReplayForm::Html => print::result(&flown.page()),
         }?;
         if replayed.is_same() { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
@@ -198,7 +198,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let file = folder.path().join("a.json");
         change(&File::create(&file).unwrap());
-        Replay { file, output: Form::Text }.run().unwrap_err()
+        ReplayArgs { file, output: ReplayForm::Text }.run().unwrap_err()
     }
 
     #[test]
@@ -220,7 +220,9 @@ mod tests {
         }
         let large = ends(|file| file.set_len(1 << 30).unwrap());
         assert!(large.exit == Exit::State && large.message.contains("larger"), "{large:?}");
-        let none = Replay { file: "/there/is/none".into(), output: Form::Text }.run().unwrap_err();
+        let none = ReplayArgs { file: "/there/is/none".into(), output: ReplayForm::Text }
+            .run()
+            .unwrap_err();
         assert_eq!(none.exit, Exit::Unread);
     }
 
@@ -293,8 +295,8 @@ mod tests {
         let file = folder.path().join("a.json");
         let text = example::leader().unwrap().handle().recording();
         std::fs::write(&file, &text).unwrap();
-        for output in [Form::Text, Form::Json, Form::Html] {
-            let done = Replay { file: file.clone(), output }.run();
+        for output in [ReplayForm::Text, ReplayForm::Json, ReplayForm::Html] {
+            let done = ReplayArgs { file: file.clone(), output }.run();
             assert!(done.is_ok(), "{output:?}: {done:?}");
         }
         let recording = Recording::read(text.as_bytes()).unwrap();
@@ -318,11 +320,11 @@ mod tests {
         let second = [&[u8::from(true)], &first[1..]].concat();
         let record = Recording::read(text.as_bytes()).unwrap().record;
         let text = Recording::new(record, &[first, second]).written();
-        for output in [Form::Text, Form::Json, Form::Html] {
+        for output in [ReplayForm::Text, ReplayForm::Json, ReplayForm::Html] {
             let folder = tempfile::tempdir().unwrap();
             let file = folder.path().join("a.json");
             std::fs::write(&file, &text).unwrap();
-            assert_eq!(Replay { file, output }.run(), Err(CliError::silent(Exit::No)));
+            assert_eq!(ReplayArgs { file, output }.run(), Err(CliError::silent(Exit::No)));
         }
     }
 

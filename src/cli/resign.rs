@@ -10,8 +10,8 @@ use serde_json::json;
 use crate::admin::client::{Client, Order};
 use crate::node::status::{LeaderStatus, Status};
 
-use super::args::{Output, OutputArgs, member_names};
-use super::ask::{Asked, NodeArgs, Targets, newest_leader};
+use super::args::{OutputArgs, OutputFormat, member_names};
+use super::ask::{AskedNode, NodeArgs, Targets, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{TokenArgs, explained, give};
@@ -38,7 +38,7 @@ Examples:
   electd resign --config cluster.json  the leader chooses who is next
   electd resign --config cluster.json --to node-2
   electd resign --admin 127.0.0.1:7201 --output json | jq .leader.name")]
-pub struct Resign {
+pub struct ResignArgs {
     #[command(flatten)]
     nodes: NodeArgs,
 
@@ -54,7 +54,7 @@ pub struct Resign {
     output: OutputArgs,
 }
 
-impl Resign {
+impl ResignArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
@@ -77,8 +77,8 @@ pub fn tell_leader(
     leader: &LeaderStatus,
 ) -> Result<(), CliError> {
     match output.output {
-        Output::Json => print::json(&json!({ "result": achieved, "leader": leader })),
-        Output::Table => {
+        OutputFormat::Json => print::json(&json!({ "result": achieved, "leader": leader })),
+        OutputFormat::Table => {
             print::result(&format!("{achieved}\n{} leads in epoch {}\n", leader.name, leader.epoch))
         }
     }
@@ -112,7 +112,7 @@ pub fn await_leader(
 
 /// The newest leader, if it says itself that it leads, or does not answer, and most nodes that answer follow it: one that
 /// only the old leader names may yet fail to lead.
-fn steady_leader(asked: &[Asked]) -> Option<&LeaderStatus> {
+fn steady_leader(asked: &[AskedNode]) -> Option<&LeaderStatus> {
     let leader = newest_leader(asked)?;
     let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
     let names = |one: &&Status| {
@@ -133,7 +133,7 @@ mod tests {
     fn a_leader_is_steady_when_it_leads_and_most_follow_it() {
         let new = Some(("b", 8));
         let mut asked = [following("a", Some(("c", 7))), following("b", new), following("c", new)];
-        let found = |asked: &[Asked]| steady_leader(asked).map(|leader| leader.name.clone());
+        let found = |asked: &[AskedNode]| steady_leader(asked).map(|leader| leader.name.clone());
         assert_eq!(found(&asked), None, "b itself does not say so");
         asked[1].answer.as_mut().unwrap().state = "leading".to_owned();
         assert_eq!(found(&asked).as_deref(), Some("b"));

@@ -19,14 +19,14 @@ use super::args::ConfigArgs;
 use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::first;
-use super::job::{self, Job, JobArgs};
-use super::keeper::Keeper;
+use super::job::{self, JobArgs, JobThread};
+use super::keeper::RecordingKeeper;
 use super::log::{Journal, LogArgs};
 use super::print::counted;
 use super::reload::Reloader;
 use super::supervisor::Supervised;
 use super::token;
-use crate::admin::control::{self, Control};
+use crate::admin::control::{self, ControlSocket};
 use crate::admin::{self, ControlServer, Server, Token, group};
 use crate::config::{Config, node_name};
 use crate::core::types::Task;
@@ -36,7 +36,7 @@ use crate::exec::{orphans, parent, signals};
 use crate::limits::MORE_FILES;
 use crate::net;
 use crate::node::{Attended, Node, Start, StartError};
-use crate::store::{Store, StoreError, Trouble};
+use crate::store::{Store, StoreError, StoreTrouble};
 
 /// Run a node, and a command or an address while it leads.
 ///
@@ -53,7 +53,7 @@ Examples:
   electd run --config cluster.json --node node-1 --task work.json
   electd run --config cluster.json --node node-1 -- my-service --port 80
   electd run --config cluster.json --node node-1 --address 10.0.0.9/24%eth0")]
-pub struct Run {
+pub struct RunArgs {
     #[command(flatten)]
     config: ConfigArgs,
 
@@ -79,7 +79,7 @@ pub struct Run {
     job: JobArgs,
 }
 
-impl Run {
+impl RunArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if first::is_first() {
@@ -89,7 +89,7 @@ impl Run {
             let tied = parent::end_with(Pid::from_raw(parent));
             tied.map_err(CliError::internal("end with the process of --parent"))?;
         }
-        let signals = Endings::hear()?;
+        let signals = EndingSignals::hear()?;
         let config = self.config.load().map_err(|errors| {
             if errors.is_unread() { CliError::new(Exit::Unread, errors) } else { errors.into() }
         })?;
@@ -128,7 +128,12 @@ fn check_open_files(config: &Config) -> Result<(), CliError> {
 }
 
 /// Runs the node until a signal ends it.
-fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result<(), CliError> {
+fn serve(
+    config: &Config,
+    name: &str,
+    run: &RunArgs,
+    mut signals: EndingSignals,
+) -> Result<(), CliError> {
     check_open_files(config)?;
     // Before the node starts: so no signal is lost, and a port in use leaves no trace.
     signals.watch()?;
@@ -183,7 +188,7 @@ fn serve(config: &Config, name: &str, run: &Run, mut signals: Endings) -> Result
         info!(event = "stopping"; "{why}");
         supervised.into_iter().for_each(Supervised::stop);
     });
-    let job = job.map_or(Ok(()), Job::finish);
+    let job = job.map_or(Ok(()), JobThread::finish);
     attached.stop();
     hooks.stop();
     if removed {
@@ -202,7 +207,7 @@ impl From<StartError> for CliError {
             | StartError::TaskTooLong(_)
             | StartError::NoVote
             | StartError::Bootstrapped { .. } => Exit::Usage,
-            StartError::Store(store) if store.trouble() == Trouble::State => Exit::State,
+            StartError::Store(store) if store.trouble() == StoreTrouble::State => Exit::State,
             StartError::Store(_) => Exit::DataDir,
             StartError::Listen { .. } | StartError::Hidden { .. } => Exit::Listen,
             StartError::Removed { .. } => Exit::Removed,
@@ -214,7 +219,7 @@ impl From<StartError> for CliError {
 
 /// Waits until the own addresses of this member resolve, as those of peers are waited for: a host may start this node
 /// before its network. False if a signal ends the node meanwhile.
-fn await_names(config: &Config, name: &str, signals: &mut Endings) -> bool {
+fn await_names(config: &Config, name: &str, signals: &mut EndingSignals) -> bool {
     let Some(own) = config.member(name) else { return true }; // the start says so
     let mut places = vec![own.listen.as_str()];
     places.extend(own.admin_listen.as_deref());
@@ -259,9 +264,9 @@ fn listen_for_control(
     config: &Config,
     name: &str,
     group: Option<u32>,
-) -> Result<Control, CliError> {
+) -> Result<ControlSocket, CliError> {
     let state = config.state_dir(name);
-    Control::listen(&state, group).map_err(|error| no_control(&state, error))
+    ControlSocket::listen(&state, group).map_err(|error| no_control(&state, error))
 }
 
 /// The control socket in this folder cannot be made. Where nothing can be written, that is why, and the socket is only
@@ -309,15 +314,15 @@ fn read_task(path: &Path) -> Result<Vec<u8>, CliError> {
 
 /// The signals that end a node, HUP and USR1, and who writes recordings: TERM, QUIT and HUP by one crate, INT by the other, which would take HUP too
 /// if it took TERM.
-struct Endings(SignalsInfo, Keeper);
+struct EndingSignals(SignalsInfo, RecordingKeeper);
 
-impl Endings {
+impl EndingSignals {
     /// From now on none is lost that does not end this process.
-    fn hear() -> Result<Endings, CliError> {
+    fn hear() -> Result<EndingSignals, CliError> {
         let heard = [signals::heeded(&[SIGHUP, SIGUSR1]), vec![orphans::SIGNAL]].concat();
         let signals = Signals::new(heard).map_err(CliError::internal(SIGNALS))?;
         orphans::adopt();
-        Ok(Endings(signals, Keeper::default()))
+        Ok(EndingSignals(signals, RecordingKeeper::default()))
     }
 
     /// From now on no signal ends this process. Until then, what hangs, such as a file, can be interrupted.
@@ -359,7 +364,7 @@ impl Endings {
 }
 
 /// A process that is not whole must not take part: any panic ends it.
-fn fail_stop(journal: Journal, keeper: Keeper) {
+fn fail_stop(journal: Journal, keeper: RecordingKeeper) {
     std::panic::set_hook(Box::new(move |panic| {
         let thread = std::thread::current();
         let name = thread.name().unwrap_or("without a name");

@@ -10,7 +10,7 @@ use super::exit::Exit;
 use super::what_if::{self, WhatIf};
 use super::{print, screen, simulated};
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::sim::{Delays, Failure, FaultSet, Scenario, Schedule, SimError};
+use crate::sim::{Delays, FailedRun, FaultSet, Scenario, Schedule, SimError};
 use crate::trace::html::Html;
 use crate::trace::json::json;
 use crate::trace::svg::{MOST_EVENTS, MOST_NODES as MOST_DRAWN, Svg};
@@ -42,7 +42,7 @@ Examples:
   electd simulate --config cluster.json --down a,b    who would lead then?
   electd simulate --config cluster.json --cut a,b/c   and if the network split?
   electd simulate --config cluster.json --add 2       and with two more members?")]
-pub struct Simulate {
+pub struct SimulateArgs {
     /// The election algorithm.
     #[arg(long, value_enum, default_value = "bully")]
     algorithm: AlgorithmArg,
@@ -88,7 +88,7 @@ pub struct Simulate {
     /// How the run is printed: with a trace for people, its figures or events for programs, or as a drawing of at most
     /// 40 nodes and 5,000 events.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Output,
+    output: SimulationForm,
     #[command(flatten)]
     what_if: WhatIf,
 }
@@ -161,7 +161,7 @@ fn quorum() -> impl TypedValueParser<Value = Quorum> {
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Output {
+enum SimulationForm {
     /// The trace and a summary, for people.
     #[default]
     Text,
@@ -175,18 +175,18 @@ enum Output {
     Html,
 }
 
-impl Output {
+impl SimulationForm {
     /// The option, if the run is drawn.
     fn drawing(self) -> Option<&'static str> {
         match self {
-            Output::Text | Output::Json | Output::Events => None,
-            Output::Svg => Some("--output svg"),
-            Output::Html => Some("--output html"),
+            SimulationForm::Text | SimulationForm::Json | SimulationForm::Events => None,
+            SimulationForm::Svg => Some("--output svg"),
+            SimulationForm::Html => Some("--output html"),
         }
     }
 }
 
-impl Simulate {
+impl SimulateArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if self.what_if.is_given() {
@@ -201,7 +201,7 @@ impl Simulate {
     /// Tells what would happen to the cluster of a file.
     fn forecast(self) -> Result<(), CliError> {
         let form = match self.output {
-            Output::Text | Output::Json => self.output,
+            SimulationForm::Text | SimulationForm::Json => self.output,
             _ => {
                 let what = "what would happen to a cluster is told as --output text or json";
                 return Err(CliError::new(Exit::Usage, what));
@@ -209,7 +209,7 @@ impl Simulate {
         };
         let asked = self.what_if.read()?;
         match form {
-            Output::Json => print::json(&what_if::object(&asked)),
+            SimulationForm::Json => print::json(&what_if::object(&asked)),
             _ => print::result(&screen::on_terminal(&what_if::text(&asked), 2)),
         }
     }
@@ -239,28 +239,29 @@ impl Simulate {
             detected: self.detected,
             delays,
             seed: self.seed,
-            trace: output != Output::Json,
+            trace: output != SimulationForm::Json,
         };
         let outcome = scenario.run()?;
         let diagram = || simulated::diagram(&scenario, &outcome);
         match output {
-            Output::Text => print::result(&screen::on_terminal(
+            SimulationForm::Text => print::result(&screen::on_terminal(
                 &simulated::election_text(&scenario, &outcome),
                 simulated::INDENT,
             )),
-            Output::Json => print::json(&simulated::election_object(&scenario, &outcome)),
-            Output::Events => print::json(&json(&diagram())),
-            Output::Svg => print::result(&Svg(&diagram()).to_string()),
-            Output::Html => print::result(&Html(&diagram()).to_string()),
+            SimulationForm::Json => print::json(&simulated::election_object(&scenario, &outcome)),
+            SimulationForm::Events => print::json(&json(&diagram())),
+            SimulationForm::Svg => print::result(&Svg(&diagram()).to_string()),
+            SimulationForm::Html => print::result(&Html(&diagram()).to_string()),
         }
     }
 
     fn random_run(self, faults: FaultSet) -> Result<(), CliError> {
         let (seed, output) = (self.seed, self.output);
         let (algorithm, quorum) = (self.algorithm.kind(), self.quorum);
-        let schedule = Schedule { algorithm, quorum, faults, seed, trace: output != Output::Json };
+        let schedule =
+            Schedule { algorithm, quorum, faults, seed, trace: output != SimulationForm::Json };
         let run = schedule.run();
-        if output == Output::Text {
+        if output == SimulationForm::Text {
             let trace = match &run {
                 Ok(run) => &run.trace,
                 Err(failure) => &failure.trace,
@@ -270,21 +271,21 @@ impl Simulate {
                 simulated::INDENT,
             ))?;
         }
-        let run = run.map_err(|failure: Failure| CliError::new(Exit::Internal, failure))?;
+        let run = run.map_err(|failure: FailedRun| CliError::new(Exit::Internal, failure))?;
         refuse_large(output, run.events.len())?;
         let diagram = || simulated::life_diagram(schedule, &run);
         match output {
-            Output::Text => print::result(&simulated::life_text(&run)),
-            Output::Json => print::json(&simulated::life_object(seed, &run)),
-            Output::Events => print::json(&json(&diagram())),
-            Output::Svg => print::result(&Svg(&diagram()).to_string()),
-            Output::Html => print::result(&Html(&diagram()).to_string()),
+            SimulationForm::Text => print::result(&simulated::life_text(&run)),
+            SimulationForm::Json => print::json(&simulated::life_object(seed, &run)),
+            SimulationForm::Events => print::json(&json(&diagram())),
+            SimulationForm::Svg => print::result(&Svg(&diagram()).to_string()),
+            SimulationForm::Html => print::result(&Html(&diagram()).to_string()),
         }
     }
 }
 
 /// A random run of so many events is drawn only if it fits.
-fn refuse_large(output: Output, count: usize) -> Result<(), CliError> {
+fn refuse_large(output: SimulationForm, count: usize) -> Result<(), CliError> {
     let Some(form) = output.drawing().filter(|_| count > MOST_EVENTS) else { return Ok(()) };
     let what = format!(
         "{form}: this run has {count} events, and a drawing at most {MOST_EVENTS}: try another --seed"
@@ -305,10 +306,10 @@ mod tests {
 
     #[test]
     fn a_run_of_more_events_than_a_drawing_has_room_for_is_told_and_not_drawn() {
-        for output in [Output::Text, Output::Json, Output::Events] {
+        for output in [SimulationForm::Text, SimulationForm::Json, SimulationForm::Events] {
             assert_eq!(refuse_large(output, 5001), Ok(()), "{output:?}");
         }
-        for (output, form) in [(Output::Svg, "svg"), (Output::Html, "html")] {
+        for (output, form) in [(SimulationForm::Svg, "svg"), (SimulationForm::Html, "html")] {
             assert_eq!(refuse_large(output, 5000), Ok(()));
             let words = format!(
                 "--output {form}: this run has 5001 events, and a drawing at most 5000: try another --seed"

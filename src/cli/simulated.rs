@@ -8,14 +8,14 @@ use serde_json::{Map, Value, json};
 use super::print::{counted, millis};
 use crate::core::settings::Quorum;
 use crate::core::types::Time;
-use crate::sim::{Counter, Outcome, Run, Scenario, Schedule};
-use crate::trace::{Diagram, Line, What, gap, length};
+use crate::sim::{Counter, PassedRun, Scenario, ScenarioOutcome, Schedule};
+use crate::trace::{Diagram, DrawnWhat, TraceLine, gap, length};
 
 /// How far what happened is indented in a line of a trace, less one.
 pub const INDENT: usize = 22;
 
 /// The lines of a trace. Where nothing happens for longer than this, a line says for how long.
-pub fn lines(trace: &[Line], gap: Duration) -> String {
+pub fn lines(trace: &[TraceLine], gap: Duration) -> String {
     let mut text = String::new();
     let mut last = None;
     for line in trace {
@@ -30,14 +30,14 @@ pub fn lines(trace: &[Line], gap: Duration) -> String {
 }
 
 /// The trace, with what only the events know: who led before, and which waits are over.
-fn whole_trace(outcome: &Outcome) -> Vec<Line> {
+fn whole_trace(outcome: &ScenarioOutcome) -> Vec<TraceLine> {
     let mut trace = outcome.trace.clone();
     for event in &outcome.events {
-        let (What::Led | What::Waited { .. }) = event.what else { continue };
+        let (DrawnWhat::Led | DrawnWhat::Waited { .. }) = event.what else { continue };
         let what = event.sentence(&[]);
-        let line = Line { time: event.time, node: name(event.node), what };
+        let line = TraceLine { time: event.time, node: name(event.node), what };
         // Before what the member does about it.
-        let follows = |next: &Line| next.time > line.time || next.node == line.node;
+        let follows = |next: &TraceLine| next.time > line.time || next.node == line.node;
         let from = trace.partition_point(|before| before.time < line.time);
         let place = trace[from..].iter().position(follows).map_or(trace.len(), |at| from + at);
         trace.insert(place, line);
@@ -46,18 +46,18 @@ fn whole_trace(outcome: &Outcome) -> Vec<Line> {
 }
 
 /// An election, for people.
-pub fn election_text(scenario: &Scenario, outcome: &Outcome) -> String {
+pub fn election_text(scenario: &Scenario, outcome: &ScenarioOutcome) -> String {
     let trace = lines(&whole_trace(outcome), gap(&outcome.events));
     format!("{trace}\n{}\n{}\n", who_leads(outcome), counts(scenario, outcome))
 }
 
-fn who_leads(outcome: &Outcome) -> String {
-    let Outcome { leader, epoch, time, .. } = outcome;
+fn who_leads(outcome: &ScenarioOutcome) -> String {
+    let ScenarioOutcome { leader, epoch, time, .. } = outcome;
     let after = length(time.since(Time(0)));
     format!("node-{leader} leads in epoch {epoch}, {after} after the start")
 }
 
-fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
+fn counts(scenario: &Scenario, outcome: &ScenarioOutcome) -> String {
     let messages = &outcome.messages;
     let kinds = messages.list(scenario.algorithm);
     let kinds = kinds.map(|(kind, count)| format!("{count} {}", kind.title()));
@@ -66,7 +66,7 @@ fn counts(scenario: &Scenario, outcome: &Outcome) -> String {
 }
 
 /// An election, to be drawn.
-pub fn diagram<'a>(scenario: &Scenario, outcome: &'a Outcome) -> Diagram<'a> {
+pub fn diagram<'a>(scenario: &Scenario, outcome: &'a ScenarioOutcome) -> Diagram<'a> {
     let (algorithm, nodes) = (scenario.algorithm.name(), counted(scenario.nodes, "node"));
     let by = if scenario.quorum == Quorum::Majority { ", by a majority" } else { "" };
     Diagram {
@@ -79,7 +79,7 @@ pub fn diagram<'a>(scenario: &Scenario, outcome: &'a Outcome) -> Diagram<'a> {
 }
 
 /// A random run, to be drawn.
-pub fn life_diagram(schedule: Schedule, run: &Run) -> Diagram<'_> {
+pub fn life_diagram(schedule: Schedule, run: &PassedRun) -> Diagram<'_> {
     let Schedule { algorithm, quorum, faults, seed, .. } = schedule;
     let [algorithm, quorum, faults] = [algorithm.name(), quorum.name(), faults.name()];
     Diagram {
@@ -107,7 +107,7 @@ fn name(place: usize) -> String {
 }
 
 /// The figures of an election.
-pub fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
+pub fn election_object(scenario: &Scenario, outcome: &ScenarioOutcome) -> Value {
     let kinds = outcome.messages.list(scenario.algorithm);
     let kinds = kinds.map(|(kind, count)| (kind.name().to_owned(), Value::from(count)));
     let total = ("total".to_owned(), Value::from(outcome.messages.total()));
@@ -124,7 +124,7 @@ pub fn election_object(scenario: &Scenario, outcome: &Outcome) -> Value {
 }
 
 /// What happened in a random run, for people.
-pub fn life_text(run: &Run) -> String {
+pub fn life_text(run: &PassedRun) -> String {
     let mut text = String::from("\n");
     for (what, count) in run.faults.list() {
         text += &format!("{what:<32}{count:>6}\n");
@@ -133,7 +133,7 @@ pub fn life_text(run: &Run) -> String {
 }
 
 /// The figures of a random run.
-pub fn life_object(seed: u64, run: &Run) -> Value {
+pub fn life_object(seed: u64, run: &PassedRun) -> Value {
     let faults = run.faults;
     json!({
         "seed": seed,
@@ -171,7 +171,7 @@ mod tests {
 
     #[test]
     fn a_time_in_which_nothing_happens_has_a_line_if_it_is_longer_than_others() {
-        let line = |ms: u64, what: &str| Line {
+        let line = |ms: u64, what: &str| TraceLine {
             time: Time(ms * 1_000_000),
             node: "a".to_owned(),
             what: what.to_owned(),

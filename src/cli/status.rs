@@ -14,8 +14,8 @@ use serde_json::{Value, json};
 use crate::node::moment;
 use crate::node::status::{self, LeaderlessStatus, MemberStatus, RankStatus};
 
-use super::args::{Output, OutputArgs};
-use super::ask::{Asked, NodeArgs, Targets, any_answer, judged};
+use super::args::{OutputArgs, OutputFormat};
+use super::ask::{AskedNode, NodeArgs, Targets, any_answer, judged};
 use super::error::CliError;
 use super::exit::Exit;
 use super::overview::{fraction, overview, partition, state, version};
@@ -51,7 +51,7 @@ Examples:
   electd status --config cluster.json --watch         redrawn every second
   electd status --config cluster.json --verbose       also what is guaranteed
   electd status --admin 127.0.0.1:7201 --output json  as GET /status there")]
-pub struct Status {
+pub struct StatusArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -66,7 +66,7 @@ pub struct Status {
     watch: bool,
 }
 
-impl Status {
+impl StatusArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
@@ -75,12 +75,12 @@ impl Status {
         }
         let asked = targets.ask(&targets.client(None));
         match (self.output.output, asked.as_slice()) {
-            (_, [Asked { answer: Err(_), .. }]) if targets.one => Ok(()),
-            (Output::Json, [Asked { answer: Ok(status), .. }]) if targets.one => {
+            (_, [AskedNode { answer: Err(_), .. }]) if targets.one => Ok(()),
+            (OutputFormat::Json, [AskedNode { answer: Ok(status), .. }]) if targets.one => {
                 print::json(&json!(status))
             }
-            (Output::Json, all) => print::json(&document(all)),
-            (Output::Table, all) => {
+            (OutputFormat::Json, all) => print::json(&document(all)),
+            (OutputFormat::Table, all) => {
                 let column = if targets.one { COLUMN } else { 1 };
                 let text = shown(all, targets.one, self.verbose, &self.nodes.flags());
                 let text = screen::on_terminal(&text, column);
@@ -110,9 +110,9 @@ impl Status {
 }
 
 /// For people: all that one node shows; or of all nodes a row each, even if nobody answers, as the rows say why.
-fn shown(asked: &[Asked], is_one: bool, verbose: bool, flags: &ClusterFlags) -> String {
+fn shown(asked: &[AskedNode], is_one: bool, verbose: bool, flags: &ClusterFlags) -> String {
     match asked {
-        [Asked { answer: Ok(status), .. }] if is_one => {
+        [AskedNode { answer: Ok(status), .. }] if is_one => {
             verdict(&judged(asked, flags)) + &details(status, verbose, flags)
         }
         all => overview(all, verbose, flags),
@@ -128,8 +128,8 @@ fn verdict(judgement: &Judgement) -> String {
 }
 
 /// All nodes, for programs.
-fn document(asked: &[Asked]) -> Value {
-    let node = |asked: &Asked| {
+fn document(asked: &[AskedNode]) -> Value {
+    let node = |asked: &AskedNode| {
         json!({
             "name": asked.name(),
             "admin": asked.target.admin,

@@ -25,7 +25,7 @@ use super::resign::{await_leader, tell_leader, unseen};
 Examples:
   electd switchover --config cluster.json --to node-2
   electd switchover --config cluster.json --clear  leadership goes by rank again")]
-pub struct Switchover {
+pub struct SwitchoverArgs {
     #[command(flatten)]
     order: OrderArgs,
 
@@ -38,10 +38,10 @@ pub struct Switchover {
     clear: bool,
 }
 
-impl Switchover {
+impl SwitchoverArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
-        let Switchover { order, to, .. } = self;
+        let SwitchoverArgs { order, to, .. } = self;
         let post = |body| Order::post("switchover", &body).ending_a_leadership();
         let Some(name) = to else { return order.tell_any(&post(json!({ "clear": true }))) };
         let (client, targets) = order.reach()?;

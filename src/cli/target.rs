@@ -27,7 +27,7 @@ pub fn address(text: &str) -> Result<String, String> {
 
 /// A node to ask.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Target {
+pub struct NodeTarget {
     /// Its name, by the configuration or by its answer.
     pub name: Option<String>,
     /// The address to ask: its control socket on its own host, else its admin address, if it has one.
@@ -38,7 +38,7 @@ pub struct Target {
     pub id: Option<String>,
 }
 
-impl Target {
+impl NodeTarget {
     /// Asks for its status, and checks that it is the node that is meant.
     ///
     /// # Errors
@@ -72,10 +72,10 @@ impl Target {
 }
 
 /// A member of the file.
-pub fn target(config: &Config, member: &MemberConfig) -> Target {
+pub fn target(config: &Config, member: &MemberConfig) -> NodeTarget {
     let state = config.state_dir(&member.name);
     let socket = (control::reach(&state) == Reach::Open).then(|| control::address(&state));
-    Target {
+    NodeTarget {
         name: Some(member.name.clone()),
         admin: socket.or_else(|| member.admin.clone()),
         cluster: Some(config.cluster.clone()),
@@ -87,7 +87,7 @@ pub fn target(config: &Config, member: &MemberConfig) -> Target {
 ///
 /// # Errors
 /// 1 if its control socket belongs to another user and it has no admin address, 78 if it has no address to ask.
-pub fn named(config: &Config, name: &str) -> Result<Target, CliError> {
+pub fn named(config: &Config, name: &str) -> Result<NodeTarget, CliError> {
     let known = config.member(name).map(|member| target(config, member));
     if let Some(target) = known.filter(|target| target.admin.is_some()) {
         return Ok(target);
@@ -118,10 +118,10 @@ mod tests {
     #[test]
     fn a_node_is_called_by_its_name_or_else_by_its_address() {
         let [name, admin] = ["a", "127.0.0.1:1"].map(|text| Some(text.to_owned()));
-        let both = Target { name, admin, ..Target::default() };
-        let nameless = Target { name: None, ..both.clone() };
-        let unknown = Target::default();
-        let names = [&both, &nameless, &unknown].map(Target::name);
+        let both = NodeTarget { name, admin, ..NodeTarget::default() };
+        let nameless = NodeTarget { name: None, ..both.clone() };
+        let unknown = NodeTarget::default();
+        let names = [&both, &nameless, &unknown].map(NodeTarget::name);
         assert_eq!(names, ["a", "127.0.0.1:1", "?"]);
     }
 
@@ -144,7 +144,7 @@ mod tests {
             {"name": "a", "id": "00000000-0000-4000-8000-000000000001", "address": "h:1", "admin": "h:2"},
             {"name": "b", "id": "00000000-0000-4000-8000-000000000002", "address": "h:3"}]}"#;
         let config = crate::config::parse(text, &folder.path().join("c.json")).unwrap();
-        let at = |number: u8, name: &str, admin: Option<&str>| Target {
+        let at = |number: u8, name: &str, admin: Option<&str>| NodeTarget {
             name: Some(name.to_owned()),
             admin: admin.map(str::to_owned),
             cluster: Some("c".to_owned()),
@@ -169,7 +169,7 @@ mod tests {
         for (number, name) in [(1, "a"), (2, "b")] {
             let state = config.state_dir(name);
             std::fs::create_dir_all(&state).unwrap();
-            let _listening = control::Control::listen(&state, None).unwrap();
+            let _listening = control::ControlSocket::listen(&state, None).unwrap();
             let socket = control::address(&state);
             assert_eq!(of(name), at(number, name, Some(&socket)));
             assert_eq!(named(&config, name).unwrap(), of(name));

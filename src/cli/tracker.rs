@@ -8,7 +8,7 @@ use crate::node::status::Status;
 use super::transition::{Kind, Line, now};
 
 /// News of one node.
-pub enum News {
+pub enum TrackerNews {
     /// Its status, before its events.
     Status(Box<Status>),
     /// Something happened there.
@@ -49,12 +49,12 @@ impl Tracker {
     }
 
     /// The lines for the news, if they deserve any.
-    pub fn observe(&mut self, news: &News) -> Vec<Line> {
+    pub fn observe(&mut self, news: &TrackerNews) -> Vec<Line> {
         match news {
-            News::Status(status) => self.status(status),
-            News::Event(event) => vec![self.event(event)],
-            News::Silent(_) if self.silent => Vec::new(),
-            News::Silent(error) => vec![self.silence(error)],
+            TrackerNews::Status(status) => self.status(status),
+            TrackerNews::Event(event) => vec![self.event(event)],
+            TrackerNews::Silent(_) if self.silent => Vec::new(),
+            TrackerNews::Silent(error) => vec![self.silence(error)],
         }
     }
 
@@ -131,22 +131,22 @@ impl Tracker {
 mod tests {
     use super::*;
     use crate::cli::ask::tests::status;
-    use crate::node::history::Entry;
+    use crate::node::history::HistoryEntry;
     use crate::node::status::{HaltingStatus, LeaderlessStatus, TakeoverStatus};
 
-    fn answered(start: u64) -> News {
+    fn answered(start: u64) -> TrackerNews {
         let mut status = status("node-1", Some(("node-5", 7)));
         status.incarnation = start;
-        News::Status(Box::new(status))
+        TrackerNews::Status(Box::new(status))
     }
 
-    fn happened(event: EventKind, from: Option<&str>) -> News {
+    fn happened(event: EventKind, from: Option<&str>) -> TrackerNews {
         let document = serde_json::json!({
             "id": "1-4", "at_ms": 1_700_000_000_123_u64, "event": event, "node": "node-1", "from": from,
             "state": "electing", "halting": null, "leader": null, "epoch": 7, "member": null,
             "reason": "why",
         });
-        News::Event(Box::new(serde_json::from_value(document).unwrap()))
+        TrackerNews::Event(Box::new(serde_json::from_value(document).unwrap()))
     }
 
     fn reasons(lines: Vec<Line>) -> Vec<(Kind, String)> {
@@ -184,7 +184,7 @@ mod tests {
         let mut tracker = Tracker::new("node-1", true);
         assert_eq!(tracker.observe(&answered(1))[0].kind, Kind::Now);
         assert_eq!(tracker.observe(&answered(1)), []);
-        let silence = || News::Silent(ClientError::NotServed);
+        let silence = || TrackerNews::Silent(ClientError::NotServed);
         assert_eq!(tracker.observe(&silence())[0].kind, Kind::Silent);
         assert_eq!(tracker.observe(&silence()), []);
         let back = |why: &str| vec![(Kind::Back, why.to_owned())];
@@ -207,7 +207,7 @@ mod tests {
         };
         status.changes = vec![change("an earlier reason"), change("the last reason")];
         let mut tracker = Tracker::new("node-1", true);
-        let lines = tracker.observe(&News::Status(Box::new(status)));
+        let lines = tracker.observe(&TrackerNews::Status(Box::new(status)));
         assert_eq!((lines[0].kind, lines[0].reason.as_str()), (Kind::Now, "the last reason"));
         let words = "is to take over from node-5 at then: preempt after 1h";
         assert_eq!((lines[1].kind, lines[1].reason.as_str()), (Kind::Takeover, words));
@@ -247,7 +247,7 @@ mod tests {
         answering.observe(&answered(1));
         assert!(answering.is_known());
         let mut silent = Tracker::new("node-1", true);
-        silent.observe(&News::Silent(ClientError::NotServed));
+        silent.observe(&TrackerNews::Silent(ClientError::NotServed));
         assert!(silent.is_known());
     }
 
@@ -268,7 +268,7 @@ mod tests {
         let halting = HaltingStatus { status: "normal".to_owned(), halter: None, task_bytes: 0 };
         (found.halting, found.leaderless) = (Some(halting), Some(since.clone()));
         let mut tracker = Tracker::new("127.0.0.1:1", true);
-        let told = tracker.observe(&News::Status(Box::new(found.clone()))).remove(0);
+        let told = tracker.observe(&TrackerNews::Status(Box::new(found.clone()))).remove(0);
         let expected = Line {
             node: Some("node-1".to_owned()),
             to: Some("following".to_owned()),
@@ -285,16 +285,18 @@ mod tests {
         );
         assert_eq!(tracker.name(), "node-1", "as it calls itself");
         found.stalled = true;
-        let stalled = Tracker::new("a", true).observe(&News::Status(Box::new(found))).remove(0);
+        let stalled =
+            Tracker::new("a", true).observe(&TrackerNews::Status(Box::new(found))).remove(0);
         assert_eq!(stalled.leader, None, "it may have been replaced");
 
-        let News::Event(mut event) = happened(EventKind::MemberDown, Some("starting")) else {
+        let TrackerNews::Event(mut event) = happened(EventKind::MemberDown, Some("starting"))
+        else {
             panic!("it is one")
         };
         (event.leader, event.halting) = (leader.clone(), text.clone());
         (event.member, event.leaderless, event.leaderless_ms) =
             (Some("node-3".to_owned()), Some(since.clone()), Some(12));
-        event.leadership = Some(Entry::of_a(7));
+        event.leadership = Some(HistoryEntry::of_a(7));
         let expected = Line {
             kind: Kind::MemberDown,
             at_ms: 1_700_000_000_123,
@@ -308,10 +310,10 @@ mod tests {
             member: Some("node-3".to_owned()),
             leaderless: Some(since),
             leaderless_ms: Some(12),
-            leadership: Some(Entry::of_a(7)),
+            leadership: Some(HistoryEntry::of_a(7)),
             reason: "why".to_owned(),
         };
-        assert_eq!(tracker.observe(&News::Event(event)), [expected]);
+        assert_eq!(tracker.observe(&TrackerNews::Event(event)), [expected]);
         for kind in [
             EventKind::Leading,
             EventKind::Following,
@@ -328,7 +330,7 @@ mod tests {
         let mut found = status("node-1", Some(("node-5", 7)));
         let (from, why) = ("node-5".to_owned(), "so".to_owned());
         found.takeover = Some(TakeoverStatus { from, at: None, why });
-        let lines = Tracker::new("node-1", true).observe(&News::Status(Box::new(found)));
+        let lines = Tracker::new("node-1", true).observe(&TrackerNews::Status(Box::new(found)));
         assert_eq!(lines.len(), 2);
         assert_eq!(
             (lines[1].member.as_deref(), lines[1].to.as_deref()),

@@ -3,7 +3,7 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use electd_facts::clocks::{self, Apart};
-use electd_facts::entry::Entry;
+use electd_facts::entry::HistoryEntry;
 use serde::Serialize;
 
 use crate::node::moment;
@@ -69,7 +69,7 @@ pub struct Line {
     pub(super) leaderless_ms: Option<u64>,
     /// The leadership that begins by this, as the node saw it.
     #[serde(skip)]
-    pub(super) leadership: Option<Entry>,
+    pub(super) leadership: Option<HistoryEntry>,
     pub(super) reason: String,
 }
 

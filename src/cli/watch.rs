@@ -20,7 +20,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use crate::admin::client::{Client, ClientError};
 use crate::node::events::EventKind;
 
-use super::args::{Output, OutputArgs};
+use super::args::{OutputArgs, OutputFormat};
 use super::ask::{NodeArgs, Targets};
 use super::clocks::Clocks;
 use super::error::CliError;
@@ -29,8 +29,8 @@ use super::gaps::Gaps;
 use super::nobody::Nobody;
 use super::print;
 use super::screen;
-use super::target::Target;
-use super::tracker::{News, Tracker};
+use super::target::NodeTarget;
+use super::tracker::{Tracker, TrackerNews};
 use super::transition::{Line, now};
 
 /// The pause between two tries to reach a node.
@@ -54,7 +54,7 @@ Examples:
   electd watch --admin 127.0.0.1:7201 --since 1h  one node, from an hour ago
   electd watch --config cluster.json --output json \\
       | jq 'select(.to == \"leading\")'")]
-pub struct Watch {
+pub struct WatchArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     #[command(flatten)]
@@ -77,7 +77,7 @@ pub fn time(text: &str) -> Result<Duration, String> {
     Duration::try_from(time).map_err(|_| what.to_owned())
 }
 
-impl Watch {
+impl WatchArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let targets = self.nodes.targets()?;
@@ -91,7 +91,7 @@ impl Watch {
         let from = self.since.map(|since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
         });
-        let watched = Watched {
+        let watched = WatchedNodes {
             trackers: Vec::new(),
             client: targets.client(None),
             targets,
@@ -109,18 +109,18 @@ impl Watch {
 }
 
 /// News of a node, by its place among those watched.
-type Answer = (usize, News);
+type NodeNews = (usize, TrackerNews);
 
 /// The nodes that are watched.
-struct Watched {
+struct WatchedNodes {
     targets: Targets,
     /// One for each target.
     trackers: Vec<Tracker>,
     client: Client,
-    sender: Sender<Answer>,
+    sender: Sender<NodeNews>,
     /// The time of the first events to show, if past ones are wanted.
     from: Option<u64>,
-    output: Output,
+    output: OutputFormat,
     leaders: bool,
     /// Lines that wait for earlier ones of other nodes.
     held: Vec<Line>,
@@ -129,9 +129,9 @@ struct Watched {
     clocks: Clocks,
 }
 
-impl Watched {
+impl WatchedNodes {
     /// Prints lines until an end is signalled.
-    fn show(mut self, answers: &Receiver<Answer>, ends: &Receiver<()>) -> Result<(), CliError> {
+    fn show(mut self, answers: &Receiver<NodeNews>, ends: &Receiver<()>) -> Result<(), CliError> {
         let mut due = None;
         loop {
             let lines = self.watch()?;
@@ -149,7 +149,7 @@ impl Watched {
                 recv(wait) -> _ => {}
                 recv(answers) -> answer => {
                     let Ok((place, news)) = answer else { return Ok(()) };
-                    if let News::Silent(ClientError::Other(sentence)) = &news {
+                    if let TrackerNews::Silent(ClientError::Other(sentence)) = &news {
                         return Err(CliError::new(Exit::Config, sentence));
                     }
                     self.watch_added(&news);
@@ -178,9 +178,9 @@ impl Watched {
     }
 
     /// Watches members that were added to the cluster from now on.
-    fn watch_added(&mut self, news: &News) {
-        if let News::Status(status) = news {
-            let added: Vec<Target> = self.targets.added(status).collect();
+    fn watch_added(&mut self, news: &TrackerNews) {
+        if let TrackerNews::Status(status) = news {
+            let added: Vec<NodeTarget> = self.targets.added(status).collect();
             self.targets.nodes.extend(added);
         }
     }
@@ -192,8 +192,8 @@ impl Watched {
         let width = names.max().unwrap_or(0);
         for line in lines {
             match self.output {
-                Output::Table => print::result(&line.within(screen::width(), width))?,
-                Output::Json => print::result(&format!("{}\n", line.json()))?,
+                OutputFormat::Table => print::result(&line.within(screen::width(), width))?,
+                OutputFormat::Json => print::result(&format!("{}\n", line.json()))?,
             }
         }
         Ok(())
@@ -221,13 +221,13 @@ impl Watched {
 /// Listens to one node.
 struct Follower {
     place: usize,
-    target: Target,
+    target: NodeTarget,
     address: String,
     client: Client,
     from: Option<u64>,
     /// The id of the last event that was sent.
     last: Option<String>,
-    sender: Sender<Answer>,
+    sender: Sender<NodeNews>,
 }
 
 /// Nobody reads the news any more.
@@ -236,7 +236,7 @@ struct Unwanted;
 impl Follower {
     fn run(mut self) {
         loop {
-            let sent = self.listen().and_then(|error| self.tell(News::Silent(error)));
+            let sent = self.listen().and_then(|error| self.tell(TrackerNews::Silent(error)));
             if sent.is_err() {
                 return;
             }
@@ -244,7 +244,7 @@ impl Follower {
         }
     }
 
-    fn tell(&self, news: News) -> Result<(), Unwanted> {
+    fn tell(&self, news: TrackerNews) -> Result<(), Unwanted> {
         self.sender.send((self.place, news)).map_err(|_| Unwanted)
     }
 
@@ -259,7 +259,7 @@ impl Follower {
             None => status.last_event.clone(),
         });
         self.last.clone_from(&last);
-        self.tell(News::Status(Box::new(status)))?;
+        self.tell(TrackerNews::Status(Box::new(status)))?;
         let mut listener = match self.client.listen(&self.address, last.as_deref()) {
             Ok(listener) => listener,
             Err(error) => return Ok(error),
@@ -274,9 +274,9 @@ impl Follower {
                 continue;
             }
             let is_new_member = event.event == EventKind::MemberUp;
-            self.tell(News::Event(Box::new(event)))?;
+            self.tell(TrackerNews::Event(Box::new(event)))?;
             if is_new_member && let Ok(status) = self.target.status(&self.client) {
-                self.tell(News::Status(Box::new(status)))?; // the node may have been added just now
+                self.tell(TrackerNews::Status(Box::new(status)))?; // the node may have been added just now
             }
         }
     }
@@ -332,20 +332,20 @@ mod tests {
     }
 
     /// A watch of these nodes, of which something is known if so.
-    fn watched(one: bool, leaders: bool, known: bool) -> Watched {
+    fn watched(one: bool, leaders: bool, known: bool) -> WatchedNodes {
         let asked = Arguments::parse_from(["electd", "--admin", "127.0.0.1:1"]).nodes.targets();
         let mut targets = asked.unwrap();
         targets.one = one;
         let mut trackers = vec![Tracker::new("a", true), Tracker::new("b", true)];
-        let found = News::Status(Box::new(status("a", None)));
+        let found = TrackerNews::Status(Box::new(status("a", None)));
         trackers.iter_mut().filter(|_| known).for_each(|tracker| drop(tracker.observe(&found)));
-        Watched {
+        WatchedNodes {
             trackers,
             client: targets.client(None),
             targets,
             sender: channel::bounded(1).0,
             from: None,
-            output: Output::Json,
+            output: OutputFormat::Json,
             leaders,
             held: Vec::new(),
             nobody: Nobody::default(),

@@ -6,27 +6,31 @@ use crate::core::settings::Preempt;
 use crate::limits::quote;
 
 /// A name in the file and its value.
-pub(super) type Choice<T> = (&'static str, T);
+pub(super) type NamedValue<T> = (&'static str, T);
 
 /// All values of a kind, with their names.
-pub(super) fn all<T: Copy + Into<&'static str> + VariantArray>() -> Vec<Choice<T>> {
+pub(super) fn all<T: Copy + Into<&'static str> + VariantArray>() -> Vec<NamedValue<T>> {
     T::VARIANTS.iter().map(|value| ((*value).into(), *value)).collect()
 }
 
 /// `preempt`, where it is a word
-pub(super) const PREEMPTS: &[Choice<Preempt>] =
+pub(super) const PREEMPTS: &[NamedValue<Preempt>] =
     &[("always", Preempt::Always), ("never", Preempt::Never)];
 
 /// The problem with an unknown name, and the remedy.
-pub(super) type Refusal = (String, String);
+pub(super) type UnknownName = (String, String);
 
 /// The value of a name given for the key `key`.
-pub(super) fn pick<T: Copy>(key: &str, word: &str, choices: &[Choice<T>]) -> Result<T, Refusal> {
+pub(super) fn pick<T: Copy>(
+    key: &str,
+    word: &str,
+    choices: &[NamedValue<T>],
+) -> Result<T, UnknownName> {
     let chosen = choices.iter().find(|choice| choice.0 == word);
     chosen.map(|choice| choice.1).ok_or_else(|| unknown(key, word, choices))
 }
 
-fn unknown<T>(key: &str, word: &str, choices: &[Choice<T>]) -> Refusal {
+fn unknown<T>(key: &str, word: &str, choices: &[NamedValue<T>]) -> UnknownName {
     let words: Vec<&str> = choices.iter().map(|choice| choice.0).collect();
     let remedy = match nearest(word, &words) {
         Some(near) => format!("did you mean \"{near}\"?"),

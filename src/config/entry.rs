@@ -11,13 +11,13 @@ use crate::limits::MemberError;
 /// The entry as it is in the file. Settings that only the member itself needs stay in its own file.
 #[derive(Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Entry {
+struct FiledEntry {
     name: String,
     id: Option<Uuid>,
     address: String,
     admin: Option<String>,
     #[serde(default)]
-    role: RoleWord,
+    role: ConfigRole,
     #[serde(default, rename = "listen")]
     _listen: Option<Value>,
     #[serde(default, rename = "admin_listen")]
@@ -34,7 +34,7 @@ struct Entry {
 
 #[derive(Default, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum RoleWord {
+enum ConfigRole {
     #[default]
     Member,
     Witness,
@@ -46,14 +46,14 @@ enum RoleWord {
 /// # Errors Says what is wrong, with which value, and what to do.
 pub fn parse(json: &[u8]) -> Result<Member, String> {
     let example = r#"{"name": "node-4", "address": "10.0.0.4:7101"}"#;
-    let entry: Entry = object(json)
+    let entry: FiledEntry = object(json)
         .map_err(|error| format!("no member's entry: {error}; send one, such as {example}"))?;
-    let Entry { name, id, address, admin, role, .. } = entry;
+    let FiledEntry { name, id, address, admin, role, .. } = entry;
     let id = NodeId(id.unwrap_or_else(Uuid::new_v4));
     let role = match role {
-        RoleWord::Member => Role::Member,
-        RoleWord::Witness => Role::Witness,
-        RoleWord::Observer => Role::Observer,
+        ConfigRole::Member => Role::Member,
+        ConfigRole::Witness => Role::Witness,
+        ConfigRole::Observer => Role::Observer,
     };
     let member = Member { id, name, address, admin, role };
     match member.judge() {

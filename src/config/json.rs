@@ -13,12 +13,12 @@ use serde_json::value::RawValue;
 
 /// One value of the document, or one key of an object: a slice of its text.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Node<'t>(&'t RawValue);
+pub(super) struct JsonNode<'t>(&'t RawValue);
 
-impl<'t> Node<'t> {
+impl<'t> JsonNode<'t> {
     /// Checks the syntax of a whole document, nothing but white space behind it.
-    pub(super) fn parse(text: &'t str) -> serde_json::Result<Node<'t>> {
-        serde_json::from_str(text).map(Node)
+    pub(super) fn parse(text: &'t str) -> serde_json::Result<JsonNode<'t>> {
+        serde_json::from_str(text).map(JsonNode)
     }
 
     /// How many bytes of the document come before this value.
@@ -54,14 +54,14 @@ impl<'t> Node<'t> {
     }
 
     /// The values of a list.
-    pub(super) fn items(self) -> Option<Vec<Node<'t>>> {
+    pub(super) fn items(self) -> Option<Vec<JsonNode<'t>>> {
         let items: Vec<&RawValue> = self.read()?;
-        Some(items.into_iter().map(Node).collect())
+        Some(items.into_iter().map(JsonNode).collect())
     }
 
     /// The keys and values of an object in the order of the file, repeated keys included.
-    pub(super) fn entries(self) -> Option<Vec<(Node<'t>, Node<'t>)>> {
-        self.read::<Entries<'t>>().map(|entries| entries.0)
+    pub(super) fn entries(self) -> Option<Vec<(JsonNode<'t>, JsonNode<'t>)>> {
+        self.read::<ObjectEntries<'t>>().map(|entries| entries.0)
     }
 
     fn read<T: Deserialize<'t>>(self) -> Option<T> {
@@ -70,9 +70,9 @@ impl<'t> Node<'t> {
 }
 
 /// The key-value pairs of an object, before anybody looked for repeated keys.
-struct Entries<'t>(Vec<(Node<'t>, Node<'t>)>);
+struct ObjectEntries<'t>(Vec<(JsonNode<'t>, JsonNode<'t>)>);
 
-impl<'de> Deserialize<'de> for Entries<'de> {
+impl<'de> Deserialize<'de> for ObjectEntries<'de> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_map(EntriesVisitor)
     }
@@ -81,7 +81,7 @@ impl<'de> Deserialize<'de> for Entries<'de> {
 struct EntriesVisitor;
 
 impl<'de> Visitor<'de> for EntriesVisitor {
-    type Value = Entries<'de>;
+    type Value = ObjectEntries<'de>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("an object")
@@ -90,9 +90,9 @@ impl<'de> Visitor<'de> for EntriesVisitor {
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
         let mut entries = Vec::new();
         while let Some((key, value)) = map.next_entry()? {
-            entries.push((Node(key), Node(value)));
+            entries.push((JsonNode(key), JsonNode(value)));
         }
-        Ok(Entries(entries))
+        Ok(ObjectEntries(entries))
     }
 }
 
@@ -103,7 +103,7 @@ mod tests {
     #[test]
     fn every_key_and_value_knows_its_offset() {
         let text = " {\n \"a\": [1, \"b\"],\n \"\\u0061\": true }";
-        let entries = Node::parse(text).unwrap().entries().unwrap();
+        let entries = JsonNode::parse(text).unwrap().entries().unwrap();
         let (first, second) = (entries[0], entries[1]);
         assert_eq!(first.0.offset(text), text.find("\"a\"").unwrap());
         assert_eq!(first.1.items().unwrap()[1].offset(text), text.find("\"b\"").unwrap());
@@ -116,18 +116,18 @@ mod tests {
         for text in
             ["", "{} x", "{} {}", "{\"a\": 1,}", "{'a': 1}", "[1", "// c\n{}", "{\"a\": 01}"]
         {
-            assert!(Node::parse(text).is_err(), "{text}");
+            assert!(JsonNode::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn half_a_surrogate_pair_is_no_string() {
-        assert_eq!(Node::parse(r#""\ud800""#).unwrap().string(), None);
+        assert_eq!(JsonNode::parse(r#""\ud800""#).unwrap().string(), None);
     }
 
     #[test]
     fn deep_nesting_is_read_without_recursion() {
         let text = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
-        assert!(Node::parse(&text).unwrap().items().is_some());
+        assert!(JsonNode::parse(&text).unwrap().items().is_some());
     }
 }

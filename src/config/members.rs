@@ -48,7 +48,7 @@ pub(super) fn read<'t>(
     }
     let alone = !spots.iter().any(|spot| spot.has("rank"));
     let rank = rank.map(|cluster| (cluster, alone));
-    let mut taken = Taken::default();
+    let mut taken = MemberClaims::default();
     let members: Vec<Option<MemberConfig>> =
         spots.iter().map(|spot| member(spot, rank, folder, &mut taken, report)).collect();
     taken.check(report);
@@ -63,7 +63,7 @@ fn member<'t>(
     spot: &Spot<'t>,
     rank: Option<(&ClusterRank<'t>, bool)>,
     folder: &Path,
-    taken: &mut Taken<'t>,
+    taken: &mut MemberClaims<'t>,
     report: &mut Report<'t>,
 ) -> Option<MemberConfig> {
     let object = Object::open(spot, KEYS, report)?;
@@ -97,7 +97,7 @@ fn member<'t>(
         Some(spot) => tls::read(spot, folder, report).map(Some),
         None => Some(None),
     };
-    let Sockets { address, listen, admin, admin_listen } = sockets?;
+    let MemberAddresses { address, listen, admin, admin_listen } = sockets?;
     let (name, id) = (name?, NodeId(id?));
     let (role, rank, hooks, health, tls) = (role?, rank?, hooks?, health?, tls?);
     Some(MemberConfig {
@@ -116,7 +116,7 @@ fn member<'t>(
 }
 
 /// The addresses of a member, as they are written or follow from each other.
-struct Sockets {
+struct MemberAddresses {
     address: String,
     listen: String,
     admin: Option<String>,
@@ -125,9 +125,9 @@ struct Sockets {
 
 fn sockets<'t>(
     object: &Object<'t>,
-    taken: &mut Taken<'t>,
+    taken: &mut MemberClaims<'t>,
     report: &mut Report<'t>,
-) -> Option<Sockets> {
+) -> Option<MemberAddresses> {
     let address = object.require("address", "give host:port that the others dial", report);
     let address = address.and_then(|spot| dialled(spot, taken, report));
     let mut optional = |key, taken: &mut Vec<(HostPort, Spot<'t>)>| match object.get(key) {
@@ -149,10 +149,19 @@ fn sockets<'t>(
     let (address, listen) = (address?, listen?);
     let (admin, admin_listen) = (admin?, admin_listen?);
     let listen = listen.unwrap_or_else(|| address.clone());
-    Some(Sockets { address, listen, admin_listen: admin_listen.or_else(|| admin.clone()), admin })
+    Some(MemberAddresses {
+        address,
+        listen,
+        admin_listen: admin_listen.or_else(|| admin.clone()),
+        admin,
+    })
 }
 
-fn dialled<'t>(spot: &Spot<'t>, taken: &mut Taken<'t>, report: &mut Report<'t>) -> Option<String> {
+fn dialled<'t>(
+    spot: &Spot<'t>,
+    taken: &mut MemberClaims<'t>,
+    report: &mut Report<'t>,
+) -> Option<String> {
     let (text, parsed) = socket(spot, report)?;
     if parsed.is_wildcard() {
         let remedy = "give the address that the others dial, and this one as `listen`";
@@ -202,7 +211,7 @@ fn id<'t>(spot: &Spot<'t>, report: &mut Report<'t>) -> Option<Uuid> {
 
 /// The names, ids and addresses that members claimed, each with its place.
 #[derive(Default)]
-struct Taken<'t> {
+struct MemberClaims<'t> {
     names: Vec<(String, Spot<'t>)>,
     ids: Vec<(Uuid, Spot<'t>)>,
     addresses: Vec<(HostPort, Spot<'t>)>,
@@ -211,7 +220,7 @@ struct Taken<'t> {
     admin_listens: Vec<(HostPort, Spot<'t>)>,
 }
 
-impl<'t> Taken<'t> {
+impl<'t> MemberClaims<'t> {
     fn check(&self, report: &mut Report<'t>) {
         distinct(&self.names, "give every member a name of its own", report);
         distinct(&self.ids, "give every member a fresh id, as `uuidgen -r` prints", report);

@@ -40,7 +40,7 @@ pub use builder::Builder;
 #[cfg(feature = "cli")]
 pub(crate) use comments::blanked as without_comments;
 pub use node::{NodeNameError, node_name};
-pub use problem::{ConfigErrors, Position, Problem};
+pub use problem::{ConfigErrors, ConfigProblem, Position};
 #[cfg(feature = "http")]
 pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
@@ -90,7 +90,7 @@ fn read(path: &Path) -> io::Result<Vec<u8>> {
 /// With all problems found in the text.
 pub fn parse(text: &str, path: &Path) -> Result<Config, ConfigErrors> {
     let text = &*comments::blanked(text);
-    let root = json::Node::parse(text).map_err(|error| syntax(&error, text, path))?;
+    let root = json::JsonNode::parse(text).map_err(|error| syntax(&error, text, path))?;
     let folder = path.parent().unwrap_or(Path::new(""));
     let mut report = report::Report::new(text);
     let config = document::read(&report::Spot::root(root), folder, &mut report);

@@ -15,7 +15,7 @@ pub struct ConfigErrors {
     /// The file as it was named.
     pub file: PathBuf,
     /// At least one.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<ConfigProblem>,
 }
 
 impl ConfigErrors {
@@ -26,8 +26,13 @@ impl ConfigErrors {
         what: String,
         remedy: &str,
     ) -> ConfigErrors {
-        let problem =
-            Problem { position, key: String::new(), what, value: None, remedy: remedy.to_owned() };
+        let problem = ConfigProblem {
+            position,
+            key: String::new(),
+            what,
+            value: None,
+            remedy: remedy.to_owned(),
+        };
         ConfigErrors { file: file.to_owned(), problems: vec![problem] }
     }
 
@@ -47,7 +52,7 @@ impl ConfigErrors {
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Problem {
+pub struct ConfigProblem {
     /// Where in the file; none where the file could not be read at all.
     pub position: Option<Position>,
     /// The path of the key, such as `members[2].id`; empty for the document as a whole.
@@ -61,7 +66,7 @@ pub struct Problem {
 }
 
 /// `LINE:COL: KEY: what is wrong (value ...): remedy`, without the parts that do not apply.
-impl fmt::Display for Problem {
+impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(Position { line, column }) = self.position {
             write!(f, "{line}:{column}:")?;
@@ -123,7 +128,7 @@ mod tests {
 
     #[test]
     fn a_problem_is_one_line_with_all_it_knows() {
-        let problem = Problem {
+        let problem = ConfigProblem {
             position: Some(Position { line: 3, column: 9 }),
             key: "members[2].id".to_owned(),
             what: "is not a UUID".to_owned(),

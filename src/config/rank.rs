@@ -115,10 +115,12 @@ pub(super) fn member<'t>(
     let for_all = "or for all members in the rank of the cluster";
     let Some(spot) = entry.get("rank") else {
         let place = match &cluster.spot {
-            Some(spot) if alone => {
-                Place { spot: spot.clone(), prefix: "", where_else: "or in each member's rank" }
-            }
-            _ => Place { spot: entry.spot().clone(), prefix: "rank.", where_else: for_all },
+            Some(spot) if alone => FigurePlace {
+                spot: spot.clone(),
+                prefix: "",
+                where_else: "or in each member's rank",
+            },
+            _ => FigurePlace { spot: entry.spot().clone(), prefix: "rank.", where_else: for_all },
         };
         return cluster.figures.clone().complete(cluster.kind, &place, report);
     };
@@ -142,7 +144,7 @@ pub(super) fn member<'t>(
     if !figures.fits(&object, report) {
         return None;
     }
-    let place = Place { spot: spot.clone(), prefix: "", where_else: for_all };
+    let place = FigurePlace { spot: spot.clone(), prefix: "", where_else: for_all };
     figures.complete(cluster.kind, &place, report)
 }
 
@@ -220,7 +222,7 @@ impl Figures {
     fn complete<'t>(
         self,
         kind: RankKind,
-        place: &Place<'t>,
+        place: &FigurePlace<'t>,
         report: &mut Report<'t>,
     ) -> Option<RankConfig> {
         let (every, timeout) = (self.every(), self.timeout());
@@ -254,7 +256,7 @@ impl Figures {
 }
 
 /// Where a missing figure is reported.
-struct Place<'t> {
+struct FigurePlace<'t> {
     spot: Spot<'t>,
     /// The path from there to the parameter.
     prefix: &'static str,

@@ -5,9 +5,9 @@
 
 use std::path::{Path, PathBuf};
 
-use super::choices::{Choice, nearest, pick};
-use super::json::Node;
-use super::problem::{Position, Problem};
+use super::choices::{NamedValue, nearest, pick};
+use super::json::JsonNode;
+use super::problem::{ConfigProblem, Position};
 use crate::core::types::Rank;
 use crate::limits::quote;
 
@@ -15,12 +15,12 @@ use crate::limits::quote;
 #[derive(Clone, Debug)]
 pub(super) struct Spot<'t> {
     pub(super) key: String,
-    node: Node<'t>,
+    node: JsonNode<'t>,
 }
 
 impl<'t> Spot<'t> {
     /// The document itself.
-    pub(super) fn root(node: Node<'t>) -> Spot<'t> {
+    pub(super) fn root(node: JsonNode<'t>) -> Spot<'t> {
         Spot { key: String::new(), node }
     }
 
@@ -59,7 +59,7 @@ impl<'t> Spot<'t> {
 /// The problems found so far.
 pub(super) struct Report<'t> {
     document: &'t str,
-    problems: Vec<Problem>,
+    problems: Vec<ConfigProblem>,
 }
 
 impl<'t> Report<'t> {
@@ -68,7 +68,7 @@ impl<'t> Report<'t> {
     }
 
     /// All problems in the order of the file.
-    pub(super) fn finish(mut self) -> Vec<Problem> {
+    pub(super) fn finish(mut self) -> Vec<ConfigProblem> {
         self.problems.sort_by_key(|problem| problem.position);
         self.problems
     }
@@ -89,20 +89,20 @@ impl<'t> Report<'t> {
         self.position(spot.node).line
     }
 
-    fn position(&self, node: Node<'t>) -> Position {
+    fn position(&self, node: JsonNode<'t>) -> Position {
         Position::of(self.document, node.offset(self.document))
     }
 
     fn add(
         &mut self,
-        at: Node<'t>,
+        at: JsonNode<'t>,
         key: String,
         what: String,
         value: Option<String>,
         remedy: String,
     ) {
         let position = Some(self.position(at));
-        self.problems.push(Problem { position, key, what, value, remedy });
+        self.problems.push(ConfigProblem { position, key, what, value, remedy });
     }
 
     /// A string.
@@ -134,7 +134,11 @@ impl<'t> Report<'t> {
     }
 
     /// One of the names of a choice that this version has.
-    pub(super) fn choice<T: Copy>(&mut self, spot: &Spot<'t>, choices: &[Choice<T>]) -> Option<T> {
+    pub(super) fn choice<T: Copy>(
+        &mut self,
+        spot: &Spot<'t>,
+        choices: &[NamedValue<T>],
+    ) -> Option<T> {
         let word = self.string(spot)?;
         match pick(spot.name(), &word, choices) {
             Ok(value) => Some(value),
@@ -222,8 +226,8 @@ impl<'t> Object<'t> {
 
     fn enter(
         &mut self,
-        key: Node<'t>,
-        value: Node<'t>,
+        key: JsonNode<'t>,
+        value: JsonNode<'t>,
         known: &[&'static str],
         report: &mut Report<'t>,
     ) {

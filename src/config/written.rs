@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::json::Node;
+use super::json::JsonNode;
 use super::{comments, entry};
 use crate::core::membership::Member;
 
@@ -20,15 +20,15 @@ impl WrittenMembers {
     #[must_use]
     pub fn find(text: &str) -> Option<WrittenMembers> {
         let text = &*comments::blanked(text);
-        let place = |node: Node<'_>| {
+        let place = |node: JsonNode<'_>| {
             let start = node.offset(text);
             start..start + node.text().len()
         };
-        let keys = Node::parse(text).ok()?.entries()?;
+        let keys = JsonNode::parse(text).ok()?.entries()?;
         let (_, list) =
             keys.into_iter().find(|(key, _)| key.string().as_deref() == Some("members"))?;
         let entry =
-            |node: Node<'_>| Some((entry::parse(node.text().as_bytes()).ok()?, place(node)));
+            |node: JsonNode<'_>| Some((entry::parse(node.text().as_bytes()).ok()?, place(node)));
         let entries = list.items()?.into_iter().filter_map(entry).collect();
         Some(WrittenMembers { list: place(list), entries })
     }

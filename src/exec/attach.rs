@@ -64,11 +64,11 @@ pub struct Attached {
     addresses: Arc<[String]>,
     attendance: Attendance,
     closing: Arc<AtomicBool>,
-    lines: Arc<Mutex<BTreeMap<u64, Line>>>,
+    lines: Arc<Mutex<BTreeMap<u64, AttachedLine>>>,
 }
 
 /// One that is attached.
-struct Line {
+struct AttachedLine {
     stream: UnixStream,
     thread: JoinHandle<()>,
 }
@@ -127,7 +127,7 @@ impl Attached {
         let builder = thread::Builder::new().name(format!("exec-{number}")).stack_size(STACK);
         let thread =
             builder.spawn(move || own.serve(number, &output, input, &lock)).named(THREAD)?;
-        lines.insert(number, Line { stream: stream.try_clone()?, thread });
+        lines.insert(number, AttachedLine { stream: stream.try_clone()?, thread });
         Ok(())
     }
 
@@ -150,7 +150,7 @@ impl Attached {
     /// The life of one connection.
     fn serve(&self, number: u64, stream: &UnixStream, input: UnixStream, lock: &Path) {
         let (job, reported, renewal) = (None, None, None);
-        let mut line = Serving { attached: self, stream, lock, job, reported, renewal };
+        let mut line = AttachedConnection { attached: self, stream, lock, job, reported, renewal };
         if let Err(error) = line.run(number, input) {
             log::debug!("the connection of exec-{number} ended: {error}");
         }
@@ -188,14 +188,14 @@ impl Attached {
     }
 }
 
-fn join(line: Line) {
+fn join(line: AttachedLine) {
     if line.thread.join().is_err() {
         log::error!("the thread of an attached command panicked; this is a defect");
     }
 }
 
 /// A command that may run: the leadership waits for it, and the coroner of this node knows of it.
-struct Job {
+struct AttachedJob {
     record: JobRecord,
     hold: Hold,
     /// The file that is locked while anything of it runs.
@@ -203,20 +203,20 @@ struct Job {
 }
 
 /// One connection.
-struct Serving<'a> {
+struct AttachedConnection<'a> {
     attached: &'a Attached,
     stream: &'a UnixStream,
     /// The path of the file that is locked while its command runs.
     lock: &'a Path,
     /// The command that may run.
-    job: Option<Job>,
+    job: Option<AttachedJob>,
     /// The last reported epoch and end of the leadership; (0, 0) for none.
     reported: Option<(u64, u64)>,
     /// The last reported time for which a renewal is valid.
     renewal: Option<u64>,
 }
 
-impl Serving<'_> {
+impl AttachedConnection<'_> {
     fn run(&mut self, number: u64, input: UnixStream) -> io::Result<()> {
         let head = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: ";
         let mut stream = self.stream;
@@ -290,7 +290,7 @@ impl Serving<'_> {
         };
         match attached.equip(self.lock, takes) {
             Ok((equipment, watch)) => {
-                self.job = Some(Job { record, hold, watch });
+                self.job = Some(AttachedJob { record, hold, watch });
                 self.tell()?; // as it stands now that it is held
                 let line = words::line(&FromNode::Held(true))?;
                 let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();

@@ -16,7 +16,7 @@ use std::process::{Command, ExitCode, Stdio};
 use rustix::process::{Pid, getpid, setpgid};
 
 use super::mark::Mark;
-use super::order::Begin;
+use super::order::BeginOrder;
 use super::parent;
 use crate::calls::{Named, PROCESS};
 use crate::rank::children;
@@ -28,15 +28,15 @@ pub const GUARDED: &str = "guarded";
 const TERMINAL: &str = "/dev/tty";
 
 /// A process that waits to become the command. It ends when this is dropped.
-pub struct Waiting {
+pub struct WaitingProcess {
     pid: Pid,
     pipe: PipeWriter,
     mark: Mark,
 }
 
-impl Waiting {
+impl WaitingProcess {
     /// Starts it; it begins nothing yet.
-    pub fn start(command: &[OsString]) -> io::Result<Waiting> {
+    pub fn start(command: &[OsString]) -> io::Result<WaitingProcess> {
         let (reader, pipe) = io::pipe().named("pipe")?;
         let (mark, _given) = Mark::new()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
@@ -47,13 +47,13 @@ impl Waiting {
             .stdin(Stdio::from(reader))
             .spawn()
             .named(PROCESS)?;
-        Ok(Waiting { pid: Pid::from_child(&child), pipe, mark })
+        Ok(WaitingProcess { pid: Pid::from_child(&child), pipe, mark })
     }
 
     /// Has it become the command, whose processes have the mark. Another takes its place if it was killed while it waited.
-    pub fn begin(mut self, command: &[OsString], begin: &Begin) -> io::Result<(Pid, Mark)> {
+    pub fn begin(mut self, command: &[OsString], begin: &BeginOrder) -> io::Result<(Pid, Mark)> {
         if self.pipe.write_all(&begin.bytes()).is_err() {
-            self = Waiting::start(command)?;
+            self = WaitingProcess::start(command)?;
             self.pipe.write_all(&begin.bytes())?;
         }
         Ok((self.pid, self.mark))
@@ -69,12 +69,12 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     if parent::end_with(guard).is_err() {
         return ExitCode::from(70);
     }
-    let mut order = [0; Begin::LENGTH];
+    let mut order = [0; BeginOrder::LENGTH];
     let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
     if pipe.and_then(|mut pipe| pipe.read_exact(&mut order)).is_err() {
         return ExitCode::from(70); // the guard has ended, or no longer needs it
     }
-    let begin = Begin::read(&order);
+    let begin = BeginOrder::read(&order);
     let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);
     let error = Command::new(program)
         .args(rest)

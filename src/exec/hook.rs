@@ -30,7 +30,7 @@ pub const LOOK: Duration = Duration::from_millis(100);
 
 /// How a run ended.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Ended {
+pub enum HookEnd {
     /// With exit code 0.
     Well,
     /// It failed otherwise; why, in words.
@@ -43,14 +43,14 @@ pub enum Ended {
     NotRun(String),
 }
 
-impl Ended {
+impl HookEnd {
     /// Its name in the metrics.
     pub fn name(&self) -> &'static str {
         match self {
-            Ended::Well => "ok",
-            Ended::Badly(_) => "failed",
-            Ended::Late(_) | Ended::Hangs(_) => "timeout",
-            Ended::NotRun(_) => "not_run",
+            HookEnd::Well => "ok",
+            HookEnd::Badly(_) => "failed",
+            HookEnd::Late(_) | HookEnd::Hangs(_) => "timeout",
+            HookEnd::NotRun(_) => "not_run",
         }
     }
 }
@@ -61,7 +61,7 @@ pub fn run(
     event: &Event,
     cluster: &str,
     end: &dyn Fn() -> Option<Instant>,
-) -> Ended {
+) -> HookEnd {
     let begin = Instant::now();
     let late = || {
         let due = begin + config.timeout;
@@ -72,7 +72,7 @@ pub fn run(
             Ok(started) => break started,
             // The event would be lost for a lack that may be over now.
             Err(error) if children::is_passing(&error) && !late() => thread::sleep(LOOK),
-            Err(error) => return Ended::NotRun(error.to_string()),
+            Err(error) => return HookEnd::NotRun(error.to_string()),
         }
     };
     let group = Pid::from_child(&child);
@@ -83,12 +83,12 @@ pub fn run(
     output.finish();
     match (watched, status) {
         (Ok(true), Ok(status)) => ended(status),
-        (Ok(false), _) => Ended::Late(begin.elapsed().min(config.timeout)),
-        (Err(error), _) | (_, Err(error)) => Ended::Badly(format!("cannot be watched: {error}")),
+        (Ok(false), _) => HookEnd::Late(begin.elapsed().min(config.timeout)),
+        (Err(error), _) | (_, Err(error)) => HookEnd::Badly(format!("cannot be watched: {error}")),
     }
 }
 
-fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Child, Output)> {
+fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Child, HookOutput)> {
     let (out, input) = io::pipe()?;
     let mut command = Command::new(&config.program);
     command
@@ -111,11 +111,11 @@ fn start(config: &HooksConfig, event: &Event, cluster: &str) -> io::Result<(Chil
         let _ = (&stdin).write_all(format!("{}\n", serde_json::json!(event)).as_bytes()); // it may not read
     }
     ioctl_fionbio(&out, true)?;
-    Ok((child, Output { pipe: Some(out), line: Vec::new(), lines: 0 }))
+    Ok((child, HookOutput { pipe: Some(out), line: Vec::new(), lines: 0 }))
 }
 
 /// Logs what the program prints until it has ended; false if it is late.
-fn watch(child: &Child, output: &mut Output, late: &dyn Fn() -> bool) -> io::Result<bool> {
+fn watch(child: &Child, output: &mut HookOutput, late: &dyn Fn() -> bool) -> io::Result<bool> {
     let ended = pidfd_open(Pid::from_child(child), PidfdFlags::empty())?;
     let look = Timespec { tv_sec: 0, tv_nsec: LOOK.subsec_nanos().into() };
     loop {
@@ -139,16 +139,16 @@ fn watch(child: &Child, output: &mut Output, late: &dyn Fn() -> bool) -> io::Res
     }
 }
 
-fn ended(status: ExitStatus) -> Ended {
+fn ended(status: ExitStatus) -> HookEnd {
     match (status.code(), status.signal()) {
-        (Some(0), _) => Ended::Well,
-        (Some(code), _) => Ended::Badly(format!("exited with code {code}")),
-        (None, signal) => Ended::Badly(format!("was ended by signal {}", signal.unwrap_or(0))),
+        (Some(0), _) => HookEnd::Well,
+        (Some(code), _) => HookEnd::Badly(format!("exited with code {code}")),
+        (None, signal) => HookEnd::Badly(format!("was ended by signal {}", signal.unwrap_or(0))),
     }
 }
 
 /// The output of a program, on its way to the log.
-struct Output {
+struct HookOutput {
     pipe: Option<PipeReader>,
     /// The begin of a line.
     line: Vec<u8>,
@@ -156,7 +156,7 @@ struct Output {
     lines: u64,
 }
 
-impl Output {
+impl HookOutput {
     /// Reads what is there, up to a limit.
     fn read(&mut self) {
         let Some(pipe) = &mut self.pipe else { return };
@@ -221,15 +221,15 @@ pub(super) mod tests {
     #[test]
     fn a_run_that_went_badly_is_told_with_its_code_or_its_signal() {
         let told = |status| ended(ExitStatus::from_raw(status));
-        assert_eq!(told(0), Ended::Well);
-        assert_eq!(told(3 << 8), Ended::Badly("exited with code 3".to_owned()));
-        assert_eq!(told(9), Ended::Badly("was ended by signal 9".to_owned()));
+        assert_eq!(told(0), HookEnd::Well);
+        assert_eq!(told(3 << 8), HookEnd::Badly("exited with code 3".to_owned()));
+        assert_eq!(told(9), HookEnd::Badly("was ended by signal 9".to_owned()));
         for (ended, name) in [
-            (Ended::Well, "ok"),
-            (Ended::Badly(String::new()), "failed"),
-            (Ended::Late(LONG), "timeout"),
-            (Ended::Hangs(LONG), "timeout"),
-            (Ended::NotRun(String::new()), "not_run"),
+            (HookEnd::Well, "ok"),
+            (HookEnd::Badly(String::new()), "failed"),
+            (HookEnd::Late(LONG), "timeout"),
+            (HookEnd::Hangs(LONG), "timeout"),
+            (HookEnd::NotRun(String::new()), "not_run"),
         ] {
             assert_eq!(ended.name(), name, "in the metrics");
         }
@@ -244,13 +244,13 @@ pub(super) mod tests {
     }
 
     /// How this script ended, and what was logged of it.
-    fn ran(script: &str) -> (Ended, Vec<String>) {
+    fn ran(script: &str) -> (HookEnd, Vec<String>) {
         let mut ended = None;
         let lines = logged(|| ended = Some(ran_silently(script)));
         (ended.unwrap(), lines)
     }
 
-    fn ran_silently(script: &str) -> Ended {
+    fn ran_silently(script: &str) -> HookEnd {
         run(&hook(script), &event("so"), "hc", &|| None)
     }
 
@@ -267,7 +267,7 @@ pub(super) mod tests {
         let mut ended = None;
         let lines = logged(|| ended = Some(run(&hook(script), &told, "hc", &|| None)));
         let json = serde_json::json!(told).to_string().escape_debug().to_string();
-        assert_eq!(ended, Some(Ended::Well));
+        assert_eq!(ended, Some(HookEnd::Well));
         assert_eq!(
             lines,
             [
@@ -277,7 +277,7 @@ pub(super) mod tests {
             .map(info)
         );
         let (ended, lines) = ran("echo \"<$ELECTD_LEADER><$ELECTD_MEMBER>\"; read event; exit 3");
-        assert_eq!(ended, Ended::Badly("exited with code 3".to_owned()));
+        assert_eq!(ended, HookEnd::Badly("exited with code 3".to_owned()));
         assert_eq!(lines, [info("hook: <><>".to_owned())], "there is no leader, and no member");
     }
 
@@ -292,7 +292,7 @@ pub(super) mod tests {
         assert_eq!([fields(0), fields(1)], ["event=hook same=one", "event=hook same=two"]);
         assert_eq!((told.len(), fields(100)), (101, "event=hook"), "the rest is no line of it");
         let (ended, lines) = ran("echo one; echo two >&2; printf 'a\\tb\\nlast'");
-        assert_eq!(ended, Ended::Well);
+        assert_eq!(ended, HookEnd::Well);
         assert_eq!(
             lines,
             ["hook: one", "hook: two", "hook: a\\tb", "hook: last"]
@@ -314,17 +314,17 @@ pub(super) mod tests {
     fn a_hook_that_cannot_be_run_or_takes_too_long_is_told_so() {
         let missing = HooksConfig { program: "/there/is/none".into(), ..hook("") };
         let why = "No such file or directory (os error 2)";
-        assert_eq!(run(&missing, &event(""), "hc", &|| None), Ended::NotRun(why.to_owned()));
+        assert_eq!(run(&missing, &event(""), "hc", &|| None), HookEnd::NotRun(why.to_owned()));
         let limit = Duration::from_millis(50);
         let late = HooksConfig { timeout: limit, ..hook("sleep 1000") };
-        assert_eq!(run(&late, &event(""), "hc", &|| None), Ended::Late(limit));
+        assert_eq!(run(&late, &event(""), "hc", &|| None), HookEnd::Late(limit));
         let begun = Instant::now();
         let later = || Some(begun + Duration::from_secs(20));
-        assert_eq!(run(&late, &event(""), "hc", &later), Ended::Late(limit), "which comes first");
+        assert_eq!(run(&late, &event(""), "hc", &later), HookEnd::Late(limit), "which comes first");
         let stops = Instant::now();
         let ended = run(&hook("sleep 1000"), &event(""), "hc", &|| Some(stops));
         assert!(
-            matches!(ended, Ended::Late(after) if after < LONG),
+            matches!(ended, HookEnd::Late(after) if after < LONG),
             "the node is stopping: {ended:?}"
         );
     }
@@ -338,7 +338,7 @@ pub(super) mod tests {
         };
         let mut ended = None;
         let lines = logged(|| ended = Some(run(&much, &event(""), "hc", &|| None)));
-        assert_eq!(ended, Some(Ended::Well));
+        assert_eq!(ended, Some(HookEnd::Well));
         assert_eq!(lines.len(), 101);
         assert_eq!(lines[100], info("hook: 299900 more lines were left out".to_owned()));
     }
@@ -356,7 +356,7 @@ pub(super) mod tests {
         let ended = ran(&script).0;
         let pid = std::fs::read_to_string(&left).unwrap().trim().parse().unwrap();
         kill_process(Pid::from_raw(pid).unwrap(), Signal::KILL).unwrap();
-        assert_eq!(ended, Ended::Well);
+        assert_eq!(ended, HookEnd::Well);
         assert!(begun.elapsed() < Duration::from_secs(50), "it was waited for");
     }
 
@@ -365,7 +365,7 @@ pub(super) mod tests {
         let folder = tempfile::tempdir().unwrap();
         let left = folder.path().join("left");
         let script = format!("sleep 1000 & echo $! >{}", left.display());
-        assert_eq!(ran(&script).0, Ended::Well);
+        assert_eq!(ran(&script).0, HookEnd::Well);
         let pid = std::fs::read_to_string(left).unwrap();
         let stat = || std::fs::read_to_string(format!("/proc/{}/stat", pid.trim()));
         within(Duration::from_secs(20), "it has ended", || {

@@ -17,7 +17,7 @@ use log::{info, warn};
 use parking_lot::Mutex;
 use rustix::fs::{Access, access};
 
-use super::hook::{self, Ended, LOOK};
+use super::hook::{self, HookEnd, LOOK};
 use crate::config::HooksConfig;
 use crate::node::events::{Event, EventId, EventKind, EventLog, KEPT};
 use crate::node::handle::Handle;
@@ -39,13 +39,13 @@ pub fn can_run(program: &Path) -> bool {
 }
 
 /// The hook of a node, and the thread that runs it.
-pub struct Hooks(Arc<Shared>);
+pub struct Hooks(Arc<HooksState>);
 
 /// The handle by which other threads speak to it. Cheap to clone.
 #[derive(Clone)]
-pub struct HooksHandle(Arc<Shared>);
+pub struct HooksHandle(Arc<HooksState>);
 
-struct Shared {
+struct HooksState {
     config: Mutex<Option<HooksConfig>>,
     /// When nothing is run any more.
     end: Mutex<Option<Instant>>,
@@ -69,10 +69,10 @@ impl HooksHandle {
     }
 }
 
-impl Shared {
+impl HooksState {
     /// The first program is told the events after the one that `seen` gives.
     fn replace(
-        self: &Arc<Shared>,
+        self: &Arc<HooksState>,
         config: Option<HooksConfig>,
         seen: impl FnOnce(&EventLog) -> EventId,
     ) -> io::Result<()> {
@@ -82,7 +82,7 @@ impl Shared {
         *self.config.lock() = config; // before the thread looks
         if first {
             let (shared, seen) = (self.clone(), seen(&self.log));
-            let (waiting, runs) = (Waiting::default(), Aside::new("hook"));
+            let (waiting, runs) = (WaitingEvents::default(), Aside::new("hook"));
             let worker = Worker { shared, seen, waiting, runs };
             let builder = thread::Builder::new().name("hooks".to_owned()).stack_size(STACK);
             let spawned = builder.spawn(move || worker.run());
@@ -105,7 +105,7 @@ impl Hooks {
         let (ring, rings) = bounded(1);
         let (log, bell) = (node.events(), ring.clone());
         log.on_news(move || _ = bell.try_send(())); // full: it has yet to look
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(HooksState {
             config: Mutex::default(),
             end: Mutex::default(),
             ring,
@@ -141,12 +141,12 @@ impl Hooks {
 
 /// The thread's own state.
 struct Worker {
-    shared: Arc<Shared>,
+    shared: Arc<HooksState>,
     /// The event that was seen last.
     seen: EventId,
-    waiting: Waiting,
+    waiting: WaitingEvents,
     /// The runs of the program. If one hangs in the system, the events wait.
-    runs: Aside<Ended>,
+    runs: Aside<HookEnd>,
 }
 
 impl Worker {
@@ -191,15 +191,15 @@ impl Worker {
         let (what, name) = (event.event.name(), config.program.display());
         let ended = self.run_for(config, event);
         match &ended {
-            Ended::Well => {}
-            Ended::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
-            Ended::Late(after) => {
+            HookEnd::Well => {}
+            HookEnd::Badly(how) => warn!(event = "hook"; "the hook {name} for {what} {how}"),
+            HookEnd::Late(after) => {
                 warn!(event = "hook"; "the hook {name} for {what} took longer than {after:?} and was killed");
             }
-            Ended::Hangs(after) => {
+            HookEnd::Hangs(after) => {
                 warn!(event = "hook"; "the hook {name} for {what} took longer than {after:?}, and KILL does not end it: it hangs in the system, and the next ones wait for that");
             }
-            Ended::NotRun(error) => {
+            HookEnd::NotRun(error) => {
                 warn!(event = "hook"; "the hook {name} for {what} cannot be run: {error}");
             }
         }
@@ -207,7 +207,7 @@ impl Worker {
     }
 
     /// Waits for a run no longer than it may take, whatever the system does with it.
-    fn run_for(&mut self, config: &HooksConfig, event: &Arc<Event>) -> Ended {
+    fn run_for(&mut self, config: &HooksConfig, event: &Arc<Event>) -> HookEnd {
         let (begin, shared) = (Instant::now(), self.shared.clone());
         let due = begin + config.timeout;
         let is_over = |more: Duration| {
@@ -225,7 +225,7 @@ impl Worker {
                 {
                     thread::sleep(LOOK);
                 }
-                Err(none) => return Ended::NotRun(none.to_string()),
+                Err(none) => return HookEnd::NotRun(none.to_string()),
             }
         }
         while !is_over(GONE) {
@@ -233,7 +233,7 @@ impl Worker {
                 return ended;
             }
         }
-        Ended::Hangs(begin.elapsed().min(config.timeout))
+        HookEnd::Hangs(begin.elapsed().min(config.timeout))
     }
 
     fn count(&self, result: &str, more: u64) {
@@ -243,11 +243,11 @@ impl Worker {
 
 /// The events for which the program is to be run, oldest first: at most one of each kind, and of each member.
 #[derive(Default)]
-struct Waiting {
+struct WaitingEvents {
     events: VecDeque<Arc<Event>>,
 }
 
-impl Waiting {
+impl WaitingEvents {
     /// Takes new events. Tells how many are left out: since a newer one of their kind came, or they were
     /// forgotten before they were seen.
     fn take(&mut self, seen: &mut EventId, new: Vec<Arc<Event>>) -> u64 {

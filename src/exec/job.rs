@@ -20,9 +20,9 @@ use super::alarms::Alarms;
 use super::equipment::Equipment;
 use super::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use super::leader::Leader;
-use super::order::{LastWord, Means, Order};
+use super::order::{GuardOrder, LastWord, Means};
 use super::plan::Plan;
-use super::ready::{News, Ready};
+use super::ready::{GuardNews, Ready};
 use crate::core::types::Time;
 use crate::node::leadership::{Change, Leadership};
 use crate::node::now;
@@ -61,7 +61,7 @@ pub enum JobEnd {
 
 /// What a guard left to this process.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Left {
+pub enum Remains {
     /// Nothing: it has ended.
     Nothing,
     /// It ended itself by a signal, as it could not do all.
@@ -78,7 +78,7 @@ pub struct Job<'a, L> {
     guard: Arc<OwnedFd>,
     line: UnixStream,
     alarms: Arc<Alarms>,
-    news: Receiver<News>,
+    news: Receiver<GuardNews>,
     /// The latest time of KILL, as the guard was told.
     ordered: Option<Time>,
     /// The latest time of KILL in a clean handover.
@@ -155,7 +155,7 @@ impl<'a, L: Leader> Job<'a, L> {
         &mut self,
         changes: &Receiver<Change>,
         stopping: &Receiver<()>,
-    ) -> io::Result<(Left, JobEnd)> {
+    ) -> io::Result<(Remains, JobEnd)> {
         loop {
             self.tell();
             self.overrule();
@@ -167,8 +167,8 @@ impl<'a, L: Leader> Job<'a, L> {
                     self.stop_by.get_or_insert(now() + self.plan.stop_after);
                 }
                 recv(self.news) -> news => match news.map_err(io::Error::other)? {
-                    News::Late => {}
-                    News::Ended(ended) => return Ok(self.end(ended?)),
+                    GuardNews::Late => {}
+                    GuardNews::Ended(ended) => return Ok(self.end(ended?)),
                 },
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
@@ -195,14 +195,14 @@ impl<'a, L: Leader> Job<'a, L> {
         };
         if let Some(kill) = by.filter(|by| self.ordered.is_none_or(|ordered| *by < ordered)) {
             self.ordered = Some(kill);
-            self.say(Order::End { kill });
+            self.say(GuardOrder::End { kill });
         } else if !self.plan.addresses.is_empty() && self.asked.is_none() {
             self.asked = Some(now());
-            self.say(Order::Answer);
+            self.say(GuardOrder::Answer);
         }
     }
 
-    fn say(&mut self, order: Order) {
+    fn say(&mut self, order: GuardOrder) {
         let _ = self.line.write_all(&order.bytes()); // full only where the guard is frozen
     }
 
@@ -276,10 +276,10 @@ impl<'a, L: Leader> Job<'a, L> {
         late.into_iter().chain(question).min()
     }
 
-    fn end(&mut self, status: ExitStatus) -> (Left, JobEnd) {
+    fn end(&mut self, status: ExitStatus) -> (Remains, JobEnd) {
         self.hear();
         let is_valid = self.leadership.is_valid();
-        let ended = Ended {
+        let ended = GuardEnd {
             status,
             ordered_to_end: self.ordered.is_some() || !is_valid,
             overruled: self.overruled,
@@ -295,10 +295,10 @@ impl<'a, L: Leader> Job<'a, L> {
     }
 
     /// Each end has a line: which epoch it was, how the command ended, and why.
-    fn log(&self, end: &JobEnd, left: Left) {
+    fn log(&self, end: &JobEnd, left: Remains) {
         let epoch = self.leadership.epoch();
         // The kernel kills the command with its guard.
-        let means = if left == Left::All { Some(Means::Kill) } else { self.means };
+        let means = if left == Remains::All { Some(Means::Kill) } else { self.means };
         let how = means.map_or("by itself", Means::name);
         let (why, words) = end.words();
         let level =
@@ -345,7 +345,7 @@ impl JobEnd {
 
 /// All that counts when a guard has ended.
 #[derive(Clone, Copy)]
-struct Ended {
+struct GuardEnd {
     status: ExitStatus,
     /// The leadership ends, or the node does.
     ordered_to_end: bool,
@@ -356,29 +356,31 @@ struct Ended {
     has_command: bool,
 }
 
-impl Ended {
+impl GuardEnd {
     /// What the guard left, and how the job ended.
-    fn verdict(self) -> (Left, JobEnd) {
+    fn verdict(self) -> (Remains, JobEnd) {
         let signal = self.status.signal();
         let by = |own: Signal| signal == Some(own.as_raw());
         let is_late = self.ordered_to_end && (by(FAILED) || by(NO_ADDRESS) && !self.stopped);
         match self.status.code().and_then(|code| u8::try_from(code).ok()) {
             // What failed on the way out kept nothing from beginning, and there is no leadership to hand over.
-            _ if is_late => (Left::Something, JobEnd::WithLeadership),
-            _ if by(NO_ADDRESS) => (Left::Something, JobEnd::NoAddress),
-            _ if by(FAILED) => (Left::Something, JobEnd::Failed(String::new())),
-            _ if by(BY_DEADLINE) && self.stopped => (Left::Something, JobEnd::WithStop(128 + 15)),
-            _ if by(BY_DEADLINE) => (Left::Something, JobEnd::Late),
-            _ if signal.is_some() && !self.ordered_to_end && !self.overruled => {
-                (Left::All, JobEnd::GuardLost)
+            _ if is_late => (Remains::Something, JobEnd::WithLeadership),
+            _ if by(NO_ADDRESS) => (Remains::Something, JobEnd::NoAddress),
+            _ if by(FAILED) => (Remains::Something, JobEnd::Failed(String::new())),
+            _ if by(BY_DEADLINE) && self.stopped => {
+                (Remains::Something, JobEnd::WithStop(128 + 15))
             }
-            _ if signal.is_some() => (Left::All, JobEnd::WithLeadership),
-            code if self.stopped => (Left::Nothing, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
+            _ if by(BY_DEADLINE) => (Remains::Something, JobEnd::Late),
+            _ if signal.is_some() && !self.ordered_to_end && !self.overruled => {
+                (Remains::All, JobEnd::GuardLost)
+            }
+            _ if signal.is_some() => (Remains::All, JobEnd::WithLeadership),
+            code if self.stopped => (Remains::Nothing, JobEnd::WithStop(code.unwrap_or(u8::MAX))),
             // Without a command, a guard ends for nothing else.
             _ if self.ordered_to_end || !self.has_command => {
-                (Left::Nothing, JobEnd::WithLeadership)
+                (Remains::Nothing, JobEnd::WithLeadership)
             }
-            code => (Left::Nothing, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
+            code => (Remains::Nothing, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
         }
     }
 }

@@ -32,20 +32,20 @@ const LOOKS: Duration = Duration::from_millis(50);
 pub struct Mark(OwnedFd);
 
 /// The other end, for the first process of a command. No thread beside may start a program meanwhile: that would get it too.
-pub struct Given(#[expect(dead_code, reason = "it is held, and inherited")] OwnedFd);
+pub struct InheritedEnd(#[expect(dead_code, reason = "it is held, and inherited")] OwnedFd);
 
 impl Mark {
     /// A mark that nobody has yet, and what the next program inherits that this process starts.
     ///
     /// # Errors
     /// When the system has no pipe left.
-    pub fn new() -> io::Result<(Mark, Given)> {
+    pub fn new() -> io::Result<(Mark, InheritedEnd)> {
         let (reader, writer): (PipeReader, _) = io::pipe().named("pipe")?;
         let writer = OwnedFd::from(writer);
         // A process that may not have so many descriptors keeps the low one.
         let writer = fcntl_dupfd_cloexec(&writer, LEAST).unwrap_or(writer);
         fcntl_setfd(&writer, FdFlags::empty()).named("fcntl(F_SETFD)")?;
-        Ok((Mark(reader.into()), Given(writer)))
+        Ok((Mark(reader.into()), InheritedEnd(writer)))
     }
 
     /// One that nobody has or gets.

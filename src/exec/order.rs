@@ -18,7 +18,7 @@ use crate::node::now;
 
 /// An order to a guard while its job runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Order {
+pub enum GuardOrder {
     /// To show that it is alive: it answers each order with one byte.
     Answer,
     /// To end the job: TERM immediately, and KILL at this time, unless its alarm comes first.
@@ -28,26 +28,26 @@ pub enum Order {
     },
 }
 
-impl Order {
+impl GuardOrder {
     /// Its length on the wire.
     pub const LENGTH: usize = 16;
 
     /// How it is written: which one, and the time that is left, both as little-endian numbers.
     #[must_use]
-    pub fn bytes(self) -> [u8; Order::LENGTH] {
+    pub fn bytes(self) -> [u8; GuardOrder::LENGTH] {
         let (which, time) = match self {
-            Order::Answer => (0, 0),
-            Order::End { kill } => (1, kill.0.saturating_sub(now().0)),
+            GuardOrder::Answer => (0, 0),
+            GuardOrder::End { kill } => (1, kill.0.saturating_sub(now().0)),
         };
         pair(which, time)
     }
 
     /// The order in these bytes.
     #[must_use]
-    pub fn read(bytes: &[u8; Order::LENGTH]) -> Order {
+    pub fn read(bytes: &[u8; GuardOrder::LENGTH]) -> GuardOrder {
         match number(bytes, 0) {
-            0 => Order::Answer,
-            _ => Order::End { kill: now() + Duration::from_nanos(number(bytes, 8)) },
+            0 => GuardOrder::Answer,
+            _ => GuardOrder::End { kill: now() + Duration::from_nanos(number(bytes, 8)) },
         }
     }
 }
@@ -115,29 +115,29 @@ impl Means {
 
 /// The first order to a guard: the node leads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Begin {
+pub struct BeginOrder {
     /// The epoch that it leads in.
     pub epoch: u64,
     /// The process group of electd, if that has a terminal in the foreground, which is the command's then.
     pub group: Option<Pid>,
 }
 
-impl Begin {
+impl BeginOrder {
     /// Its length on the wire.
     pub const LENGTH: usize = 16;
 
     /// How it is written: epoch and group, both as little-endian numbers.
     #[must_use]
-    pub fn bytes(self) -> [u8; Begin::LENGTH] {
+    pub fn bytes(self) -> [u8; BeginOrder::LENGTH] {
         let group = self.group.map_or(0, |group| group.as_raw_nonzero().get().unsigned_abs());
         pair(self.epoch, group.into())
     }
 
     /// The order in these bytes.
     #[must_use]
-    pub fn read(bytes: &[u8; Begin::LENGTH]) -> Begin {
+    pub fn read(bytes: &[u8; BeginOrder::LENGTH]) -> BeginOrder {
         let group = i32::try_from(number(bytes, 8)).ok().and_then(Pid::from_raw);
-        Begin { epoch: number(bytes, 0), group }
+        BeginOrder { epoch: number(bytes, 0), group }
     }
 
     /// Says so to a guard that waits, and gives it the alarms that it acts by and its equipment.
@@ -160,8 +160,8 @@ impl Begin {
     ///
     /// # Errors
     /// The error of the system, or one that says that the bytes are no such order.
-    pub fn receive(electd: impl AsFd) -> io::Result<Option<(Begin, [Alarm; 2], Equipment)>> {
-        let mut bytes = [0; Begin::LENGTH];
+    pub fn receive(electd: impl AsFd) -> io::Result<Option<(BeginOrder, [Alarm; 2], Equipment)>> {
+        let mut bytes = [0; BeginOrder::LENGTH];
         let Received { count, given } = passing::receive_all(electd, &mut bytes)?;
         if count == 0 {
             return Ok(None);
@@ -169,8 +169,8 @@ impl Begin {
         let mut given = given?.into_iter();
         let alarms = [given.next(), given.next()].map(|alarm| alarm.map(Alarm::of));
         match (count, alarms, Equipment::of(given)) {
-            (Begin::LENGTH, [Some(term), Some(kill)], Some(equipment)) => {
-                Ok(Some((Begin::read(&bytes), [term, kill], equipment)))
+            (BeginOrder::LENGTH, [Some(term), Some(kill)], Some(equipment)) => {
+                Ok(Some((BeginOrder::read(&bytes), [term, kill], equipment)))
             }
             _ => Err(io::Error::other("this is no word to begin")),
         }
@@ -201,20 +201,20 @@ mod tests {
 
     #[test]
     fn each_word_is_read_as_it_was_written() {
-        assert_eq!(Order::Answer.bytes(), [0; Order::LENGTH]);
-        assert_eq!(Order::read(&Order::Answer.bytes()), Order::Answer);
-        let past = Order::End { kill: Time(0) }.bytes();
+        assert_eq!(GuardOrder::Answer.bytes(), [0; GuardOrder::LENGTH]);
+        assert_eq!(GuardOrder::read(&GuardOrder::Answer.bytes()), GuardOrder::Answer);
+        let past = GuardOrder::End { kill: Time(0) }.bytes();
         assert_eq!(past, pair(1, 0), "no time is left");
         for left in [Duration::ZERO, Duration::from_secs(600)] {
-            let (before, bytes) = (now(), Order::End { kill: now() + left }.bytes());
-            let Order::End { kill } = Order::read(&bytes) else { panic!("{bytes:?}") };
+            let (before, bytes) = (now(), GuardOrder::End { kill: now() + left }.bytes());
+            let GuardOrder::End { kill } = GuardOrder::read(&bytes) else { panic!("{bytes:?}") };
             assert!((before + left..=now() + left).contains(&kill), "{kill:?}");
         }
-        let begin = Begin { epoch: 7, group: Pid::from_raw(258) };
+        let begin = BeginOrder { epoch: 7, group: Pid::from_raw(258) };
         assert_eq!(begin.bytes(), [7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
         for group in [None, Pid::from_raw(i32::MAX)] {
-            let begin = Begin { epoch: u64::MAX - 1, group };
-            assert_eq!(Begin::read(&begin.bytes()), begin);
+            let begin = BeginOrder { epoch: u64::MAX - 1, group };
+            assert_eq!(BeginOrder::read(&begin.bytes()), begin);
         }
     }
 
@@ -222,10 +222,10 @@ mod tests {
     fn the_word_to_begin_comes_with_alarms_that_both_sides_share() {
         let (electd, guard) = UnixStream::pair().unwrap();
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(1))).unwrap();
-        let begin = Begin { epoch: 7, group: None };
+        let begin = BeginOrder { epoch: 7, group: None };
         let given = equipment();
         begin.send(&electd, &alarms, &given).unwrap();
-        let (received, [term, kill], equipment) = Begin::receive(&guard).unwrap().unwrap();
+        let (received, [term, kill], equipment) = BeginOrder::receive(&guard).unwrap().unwrap();
         assert_eq!(received, begin);
         for alarm in [term.as_fd(), kill.as_fd()].into_iter().chain(equipment.fds()) {
             assert!(fcntl_getfd(alarm).unwrap().contains(FdFlags::CLOEXEC), "no command has it");
@@ -233,10 +233,10 @@ mod tests {
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.check_due().unwrap(), kill.check_due().unwrap()), (false, true));
         rustix::io::write(&electd, &begin.bytes()).unwrap();
-        let refused = Begin::receive(&guard).unwrap_err().to_string();
+        let refused = BeginOrder::receive(&guard).unwrap_err().to_string();
         assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");
         drop(electd);
-        assert!(Begin::receive(&guard).unwrap().is_none(), "electd has ended");
+        assert!(BeginOrder::receive(&guard).unwrap().is_none(), "electd has ended");
         let (electd, guard) = UnixStream::pair().unwrap();
         drop(guard);
         assert!(

@@ -50,7 +50,7 @@ pub enum Restart {
 
 /// How it all ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum End {
+pub enum ExecEnd {
     /// The command ended by itself, with this exit code.
     Command(u8),
     /// The node did not come to lead in time.

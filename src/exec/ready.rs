@@ -22,8 +22,8 @@ use rustix::termios::tcgetpgrp;
 use super::alarms::{Alarm, Alarms};
 use super::equipment::Equipment;
 use super::guard::GUARD;
-use super::guard::task::Task;
-use super::order::Begin;
+use super::guard::task::GuardTask;
+use super::order::BeginOrder;
 use super::plan::Plan;
 use crate::calls::{Named, PROCESS, THREAD};
 use crate::node::leadership::Leadership;
@@ -48,11 +48,11 @@ pub struct Ready {
     /// By these it acts once it has begun.
     pub alarms: Arc<Alarms>,
     /// That it is late, and how it ended.
-    pub news: Receiver<News>,
+    pub news: Receiver<GuardNews>,
 }
 
 /// News of a guard.
-pub enum News {
+pub enum GuardNews {
     /// It should have acted.
     Late,
     /// It has ended, in this way.
@@ -68,7 +68,7 @@ impl Ready {
         let mut command = children::this_program()?;
         command
             .arg(GUARD)
-            .args(Task::of(plan).arguments())
+            .args(GuardTask::of(plan).arguments())
             .env("ELECTD_CLUSTER", &plan.cluster)
             .env("ELECTD_NODE", &plan.node)
             .env("ELECTD_LEADER", &plan.node)
@@ -107,7 +107,7 @@ impl Ready {
     /// If the guard was killed.
     pub fn begin(self, leadership: &Leadership, equipment: &Equipment) -> io::Result<Ready> {
         leadership.tell(&self.alarms);
-        let begin = Begin { epoch: leadership.epoch(), group: group_with_terminal() };
+        let begin = BeginOrder { epoch: leadership.epoch(), group: group_with_terminal() };
         match begin.send(&self.line, &self.alarms, equipment) {
             Err(error) if error.kind() == ErrorKind::BrokenPipe => {
                 Err(io::Error::other("its guard was killed before it began"))
@@ -135,7 +135,7 @@ fn group_with_terminal() -> Option<Pid> {
 
 /// Waits for the guard, once it was started, and for the alarm that it is late, in a thread of its own.
 #[allow(clippy::type_complexity, reason = "a process and its number, and what is found of it")]
-fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Receiver<News>)> {
+fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Receiver<GuardNews>)> {
     let (start, started) = bounded::<(Child, Arc<OwnedFd>)>(1);
     let (news, heard) = bounded(2); // that it is late once, and that it has ended
     let alarms = Arc::clone(alarms);
@@ -143,7 +143,7 @@ fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Rec
     let started_one = builder.spawn(move || {
         let Ok((mut guard, process)) = started.recv() else { return };
         while !has_ended(&process, &alarms.late, &news) {}
-        let _ = news.send(News::Ended(children::wait(&mut guard))); // the runner outlives its jobs
+        let _ = news.send(GuardNews::Ended(children::wait(&mut guard))); // the runner outlives its jobs
     });
     started_one.named(THREAD)?;
     Ok((start, heard))
@@ -151,7 +151,7 @@ fn watch(alarms: &Arc<Alarms>) -> io::Result<(Sender<(Child, Arc<OwnedFd>)>, Rec
 
 /// Waits for either. Returns whether the guard has ended; the other end of the channel hears that it is
 /// late.
-fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
+fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<GuardNews>) -> bool {
     let mut fds = [PollFd::new(process, PollFlags::IN), PollFd::new(late, PollFlags::IN)];
     if retry_on_intr(|| poll(&mut fds, None)).is_err() {
         return true; // no memory: to be waited for without the alarm
@@ -160,7 +160,7 @@ fn has_ended(process: &OwnedFd, late: &Alarm, news: &Sender<News>) -> bool {
     if is_late {
         late.disarm();
         if news.is_empty() {
-            let _ = news.send(News::Late); // the receiver is gone if the guard is no longer needed
+            let _ = news.send(GuardNews::Late); // the receiver is gone if the guard is no longer needed
         }
     }
     ended

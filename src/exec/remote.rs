@@ -35,8 +35,8 @@ const ANSWER: Duration = Duration::from_secs(10);
 
 /// The node of this host, as long as the connection lasts.
 pub struct Remote {
-    shared: Arc<Shared>,
-    held: Receiver<Held>,
+    shared: Arc<RemoteState>,
+    held: Receiver<HoldAnswer>,
     resigned: Receiver<Option<String>>,
     /// The file that the guard locks, beside an older node, which passes none on.
     lock: Option<PathBuf>,
@@ -53,7 +53,7 @@ pub struct Remote {
 }
 
 /// An answer of the node to [`FromExec::Hold`].
-enum Held {
+enum HoldAnswer {
     /// The leadership waits for the command, and these descriptors are for its guard.
     Yes(io::Result<Vec<OwnedFd>>),
     No,
@@ -61,13 +61,13 @@ enum Held {
     Unable(String),
 }
 
-struct Shared {
+struct RemoteState {
     stream: Mutex<UnixStream>,
     feed: Feed,
     gone: AtomicBool,
 }
 
-impl Shared {
+impl RemoteState {
     fn say(&self, word: &FromExec) {
         if words::write(&*self.stream.lock(), word).is_err() {
             let _ = self.stream.lock().shutdown(Shutdown::Both); // the reader finds it closed
@@ -124,7 +124,7 @@ impl Remote {
         }
         // Nobody can ask this version for an address in a form that it cannot read.
         let addresses = addresses.iter().filter_map(|text| text.parse().ok()).collect();
-        let shared = Arc::new(Shared {
+        let shared = Arc::new(RemoteState {
             stream: Mutex::new(stream),
             feed: Feed::default(),
             gone: AtomicBool::new(false),
@@ -158,12 +158,12 @@ impl Remote {
 }
 
 /// Descriptors that came with lines of the node, or why they did not.
-type Given = Mutex<io::Result<Vec<OwnedFd>>>;
+type GivenDescriptors = Mutex<io::Result<Vec<OwnedFd>>>;
 
 /// What a node says, and passes on.
 struct Passed {
     stream: UnixStream,
-    given: Arc<Given>,
+    given: Arc<GivenDescriptors>,
 }
 
 impl Read for Passed {
@@ -180,17 +180,17 @@ impl Read for Passed {
 fn listen(
     lines: &mut impl io::BufRead,
     feed: &Feed,
-    (held, given): (&Sender<Held>, &Given),
+    (held, given): (&Sender<HoldAnswer>, &GivenDescriptors),
     resigned: &Sender<Option<String>>,
 ) {
     while let Ok(Some(word)) = words::read(lines) {
         match word {
             FromNode::Held(true) => {
                 let given = std::mem::replace(&mut *given.lock(), Ok(Vec::new()));
-                let _ = held.try_send(Held::Yes(given));
+                let _ = held.try_send(HoldAnswer::Yes(given));
             }
-            FromNode::Held(false) => _ = held.try_send(Held::No),
-            FromNode::Unable(why) => _ = held.try_send(Held::Unable(why)),
+            FromNode::Held(false) => _ = held.try_send(HoldAnswer::No),
+            FromNode::Unable(why) => _ = held.try_send(HoldAnswer::Unable(why)),
             FromNode::Resigned(why) => _ = resigned.try_send(why),
             word => take(Some(word), feed),
         }
@@ -219,7 +219,7 @@ fn take(word: Option<FromNode>, feed: &Feed) {
 
 /// Delays the release of the node's leadership until it is dropped, or the connection and the guard have ended.
 pub struct RemoteHold {
-    shared: Arc<Shared>,
+    shared: Arc<RemoteState>,
     /// What the node has passed on for the guard, until the guard gets it.
     given: Option<io::Result<Vec<OwnedFd>>>,
 }
@@ -248,9 +248,9 @@ impl Leader for Remote {
         self.shared.say(&FromExec::Hold { most_ms, takes: true });
         let mut hold = RemoteHold { shared: self.shared.clone(), given: None }; // dropped, and undone, without an answer
         hold.given = Some(match self.held.recv_timeout(ANSWER) {
-            Ok(Held::Yes(given)) => given,
-            Ok(Held::Unable(why)) => Err(io::Error::other(why)),
-            Ok(Held::No) | Err(_) => return None,
+            Ok(HoldAnswer::Yes(given)) => given,
+            Ok(HoldAnswer::Unable(why)) => Err(io::Error::other(why)),
+            Ok(HoldAnswer::No) | Err(_) => return None,
         });
         Some(hold)
     }

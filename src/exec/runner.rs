@@ -15,14 +15,14 @@ use rustix::process::Pid;
 use super::address::netlink::remove_left;
 use super::cleanup;
 use super::deadlines::Deadlines;
-use super::job::{Job, JobEnd, Left};
+use super::job::{Job, JobEnd, Remains};
 use super::leader::Leader;
 use super::order::LastWord;
-use super::plan::{End, Plan, Restart};
+use super::plan::{ExecEnd, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
 use crate::node::leadership::{Change, Leadership};
-use crate::node::retries::{BackOff, SOON};
+use crate::node::retries::{RestartBackOff, SOON};
 use crate::rank::children;
 use crate::trace::length;
 
@@ -39,7 +39,7 @@ const GONE: Duration = Duration::from_secs(1);
 
 /// Runs the command whenever the node leads, until the command has ended by itself without a restart,
 /// or `stopping` is closed and no job runs.
-pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> End {
+pub fn run(node: &impl Leader, plan: &Plan, stopping: &Receiver<()>) -> ExecEnd {
     let mut ready = None;
     let end = run_until(node, plan, stopping, &mut ready);
     if let Some(ready) = ready {
@@ -53,16 +53,16 @@ fn run_until(
     plan: &Plan,
     stopping: &Receiver<()>,
     ready: &mut Option<Ready>,
-) -> End {
+) -> ExecEnd {
     let changes = node.changes();
     let changes = &*changes;
     let mut give_up = plan.wait.map(|wait| Instant::now() + wait);
-    let (mut back_off, mut has_run) = (BackOff::new(), false);
+    let (mut back_off, mut has_run) = (RestartBackOff::new(), false);
     let mut failures = 0_u32;
     loop {
         if let Some(end) = await_leadership(node, (plan, ready), (changes, stopping), give_up) {
             return match end {
-                End::NodeGone { .. } => End::NodeGone { has_run },
+                ExecEnd::NodeGone { .. } => ExecEnd::NodeGone { has_run },
                 end => end,
             };
         }
@@ -72,7 +72,7 @@ fn run_until(
             Ok(None) => {
                 // Another command may still take its time to end.
                 if give_up.is_some_and(|late| late <= Instant::now()) {
-                    return End::NotGained;
+                    return ExecEnd::NotGained;
                 }
                 // The leadership is ending: do not ask for it repeatedly meanwhile.
                 let _ = stopping.recv_timeout(NOT_HELD);
@@ -85,9 +85,9 @@ fn run_until(
         }
         back_off.ran(began.elapsed());
         let again = match (&end, plan.restart) {
-            (JobEnd::WithStop(code), _) => return End::Stopped(Some(*code)),
+            (JobEnd::WithStop(code), _) => return ExecEnd::Stopped(Some(*code)),
             (JobEnd::WithLeadership | JobEnd::Late, _) if plan.returns => continue,
-            (JobEnd::WithLeadership | JobEnd::Late, _) => return End::Lost,
+            (JobEnd::WithLeadership | JobEnd::Late, _) => return ExecEnd::Lost,
             (JobEnd::GuardLost | JobEnd::NoAddress | JobEnd::Failed(_), _) => {
                 let end = hand_over(node, &end);
                 if !plan.returns {
@@ -105,10 +105,10 @@ fn run_until(
             node.stand_back(&format!("code {code} after {}", length(began.elapsed())));
         }
         if let (JobEnd::ByItself(code), false) = (end, again) {
-            return End::Command(code);
+            return ExecEnd::Command(code);
         }
         if stopping.recv_timeout(back_off.next()) == Err(RecvTimeoutError::Disconnected) {
-            return End::Stopped(None);
+            return ExecEnd::Stopped(None);
         }
     }
 }
@@ -116,15 +116,15 @@ fn run_until(
 /// Has the node hand over, as this host cannot run the job, and says why. If that kept the job from beginning, or its guard
 /// from going on, the node leads only if no other can, for a time, and shows the reason. Tells what that means for one that
 /// does not return.
-fn hand_over(node: &impl Leader, lost: &JobEnd) -> End {
+fn hand_over(node: &impl Leader, lost: &JobEnd) -> ExecEnd {
     let (why, end) = match lost {
         JobEnd::Failed(why) => {
             error!("the job cannot be run: {why}: the node hands over");
             node.stand_back(&format!("it cannot be run: {why}"));
-            return End::Failed;
+            return ExecEnd::Failed;
         }
-        JobEnd::NoAddress => ("the guard of the job cannot hold its addresses", End::NoAddress),
-        _ => ("the guard of the job was killed, and the job with it", End::Lost),
+        JobEnd::NoAddress => ("the guard of the job cannot hold its addresses", ExecEnd::NoAddress),
+        _ => ("the guard of the job was killed, and the job with it", ExecEnd::Lost),
     };
     warn!("{why}: the node hands over");
     node.hand_over();
@@ -150,15 +150,15 @@ fn await_leadership(
     (plan, ready): (&Plan, &mut Option<Ready>),
     (changes, stopping): (&Receiver<Change>, &Receiver<()>),
     give_up: Option<Instant>,
-) -> Option<End> {
+) -> Option<ExecEnd> {
     let late = give_up.map_or_else(never, crossbeam::channel::at);
     let mut calm = if ready.is_none() { after(CALM) } else { never() };
     loop {
         if is_closed(stopping) {
-            return Some(End::Stopped(None));
+            return Some(ExecEnd::Stopped(None));
         }
         if node.is_gone() {
-            return Some(End::NodeGone { has_run: false });
+            return Some(ExecEnd::NodeGone { has_run: false });
         }
         let leadership = node.leadership();
         if leadership.as_ref().is_some_and(|leadership| has_time(plan, leadership)) {
@@ -169,8 +169,8 @@ fn await_leadership(
         select! {
             recv(changes) -> _ => {}
             recv(renewed) -> _ => {}
-            recv(stopping) -> _ => return Some(End::Stopped(None)),
-            recv(late) -> _ => return Some(End::NotGained),
+            recv(stopping) -> _ => return Some(ExecEnd::Stopped(None)),
+            recv(late) -> _ => return Some(ExecEnd::NotGained),
             recv(calm) -> _ => {
                 *ready = Ready::start(plan).map_err(|error| warn!("{error}: the job will begin later")).ok();
                 calm = never();
@@ -211,7 +211,7 @@ fn run_once<L: Leader>(
     let job = Job::start(node, plan, &leadership, equipment, ready.take());
     let ended = job.and_then(|mut job| Ok((job.watch(changes, stopping)?, job.last_word())));
     // Whatever went wrong: nothing of the job is left when the leadership may go.
-    let left = ended.as_ref().map_or(Left::Nothing, |((left, _), _)| *left);
+    let left = ended.as_ref().map_or(Remains::Nothing, |((left, _), _)| *left);
     let is_cleared = clear(node, plan, &leadership, left);
     tree::adopt_orphans(false)?;
     if matches!(&ended, Ok(((_, JobEnd::Late), _))) {
@@ -227,8 +227,8 @@ fn run_once<L: Leader>(
 
 /// Ends what the guard left to this process, however long that takes. Returns whether nothing is left of a job whose guard
 /// was killed.
-fn clear(node: &impl Leader, plan: &Plan, leadership: &Leadership, left: Left) -> bool {
-    if left == Left::Nothing {
+fn clear(node: &impl Leader, plan: &Plan, leadership: &Leadership, left: Remains) -> bool {
+    if left == Remains::Nothing {
         return false;
     }
     let (mut is_gone, mut is_cleared) = (end_orphans(GONE), true);
@@ -236,14 +236,14 @@ fn clear(node: &impl Leader, plan: &Plan, leadership: &Leadership, left: Left) -
         error!("cannot remove the addresses that the guard left: {error}; the kernel does soon");
         is_cleared = false;
     }
-    if left == Left::All && plan.cleanup.is_some() {
+    if left == Remains::All && plan.cleanup.is_some() {
         is_cleared &= cleanup::run(plan, leadership);
         is_gone = end_orphans(GONE);
     }
     if !is_gone {
         outlast(node);
     }
-    is_cleared && left == Left::All
+    is_cleared && left == Remains::All
 }
 
 /// Waits until KILL has ended what is left, as a guard would. Meanwhile the node hands over, and as its leadership is

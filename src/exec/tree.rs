@@ -38,7 +38,7 @@ pub fn adopt_orphans(adopt: bool) -> io::Result<()> {
 }
 
 /// A process below this one.
-struct Found {
+struct Descendant {
     pid: Pid,
     process: OwnedFd,
     /// It is a child of this process.
@@ -59,13 +59,13 @@ enum Next {
 ///
 /// # Errors
 /// When the processes cannot be listed: there may be some.
-fn walk(mut visit: impl FnMut(&Found) -> Next) -> io::Result<()> {
-    let lists = Lists::open()?;
+fn walk(mut visit: impl FnMut(&Descendant) -> Next) -> io::Result<()> {
+    let lists = ChildLists::open()?;
     let own = getpid();
     let mut parents = VecDeque::from([own]);
     while let Some(parent) = parents.pop_front() {
         for pid in lists.children(parent, parent == own)? {
-            match Found::find(pid, parent, parent == own)? {
+            match Descendant::find(pid, parent, parent == own)? {
                 Find::Found(found) => match visit(&found) {
                     Next::Below => parents.push_back(pid),
                     Next::Beside => {}
@@ -81,14 +81,14 @@ fn walk(mut visit: impl FnMut(&Found) -> Next) -> io::Result<()> {
 
 /// The outcome of the search for a process that was listed as a child.
 enum Find {
-    Found(Found),
+    Found(Descendant),
     /// It has ended.
     Gone,
     /// It has another parent, as its own has ended: it and its siblings are listed as children of ours by now.
     Moved,
 }
 
-impl Found {
+impl Descendant {
     fn find(pid: Pid, parent: Pid, is_own: bool) -> io::Result<Find> {
         let process = match pidfd_open(pid, PidfdFlags::empty()) {
             Ok(process) => process,
@@ -100,13 +100,13 @@ impl Found {
             let look = WaitIdOptions::EXITED | WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT;
             let is_there = waitid(WaitId::PidFd(process.as_fd()), look).is_ok();
             return Ok(if is_there {
-                Find::Found(Found { pid, process, is_own })
+                Find::Found(Descendant { pid, process, is_own })
             } else {
                 Find::Gone
             });
         }
         Ok(match parent_of(pid) {
-            Some(now) if now == parent => Find::Found(Found { pid, process, is_own }),
+            Some(now) if now == parent => Find::Found(Descendant { pid, process, is_own }),
             Some(_) => Find::Moved,
             None => Find::Gone,
         })
@@ -118,34 +118,34 @@ impl Found {
 }
 
 /// Where a walk finds the children of a process.
-enum Lists {
+enum ChildLists {
     /// The kernel's own.
     OfKernel,
     /// All processes of this host by their parents.
     Read(HashMap<Pid, Vec<Pid>>),
 }
 
-impl Lists {
-    fn open() -> io::Result<Lists> {
-        if Path::new(LIST).exists() { Ok(Lists::OfKernel) } else { Lists::read() }
+impl ChildLists {
+    fn open() -> io::Result<ChildLists> {
+        if Path::new(LIST).exists() { Ok(ChildLists::OfKernel) } else { ChildLists::read() }
     }
 
     /// From the parent of every process of this host, those included that ended and were not reaped.
-    fn read() -> io::Result<Lists> {
+    fn read() -> io::Result<ChildLists> {
         let mut lists: HashMap<Pid, Vec<Pid>> = HashMap::new();
         for pid in numbers("/proc")? {
             if let Some(parent) = parent_of(pid) {
                 lists.entry(parent).or_default().push(pid);
             }
         }
-        Ok(Lists::Read(lists))
+        Ok(ChildLists::Read(lists))
     }
 
     /// The children of a process, those included that ended and were not reaped.
     fn children(&self, of: Pid, is_own: bool) -> io::Result<Vec<Pid>> {
         let listed = match self {
-            Lists::OfKernel => listed(of),
-            Lists::Read(lists) => Ok(lists.get(&of).cloned().unwrap_or_default()),
+            ChildLists::OfKernel => listed(of),
+            ChildLists::Read(lists) => Ok(lists.get(&of).cloned().unwrap_or_default()),
         };
         match listed {
             // It has ended, or may hide what is below it until it ends.
@@ -311,7 +311,7 @@ fn describe(pid: Pid) -> String {
 /// The running children of this process, in words: the first of them, and whether there are others. None without any, or
 /// where they cannot be listed.
 pub fn left() -> Option<String> {
-    let children = Lists::open().and_then(|lists| lists.children(getpid(), true)).ok()?;
+    let children = ChildLists::open().and_then(|lists| lists.children(getpid(), true)).ok()?;
     let is_running = |(_, rest): &(String, String)| !rest.starts_with('Z');
     let mut running = children.into_iter().filter_map(stat).filter(is_running);
     let (first, _) = running.next()?;

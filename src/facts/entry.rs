@@ -11,12 +11,12 @@ pub struct History {
     /// The name of the node that saw this.
     pub node: String,
     /// The leaderships that it knew, oldest first, at most 1,000.
-    pub leaderships: Vec<Entry>,
+    pub leaderships: Vec<HistoryEntry>,
 }
 
 /// A leadership, as one node saw it. Field names and meanings are part of electd's interface.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Entry {
+pub struct HistoryEntry {
     /// The name of the leader.
     pub leader: String,
     /// Its epoch.
@@ -46,7 +46,7 @@ pub struct Entry {
     pub job_late_ms: Option<u64>,
 }
 
-impl Entry {
+impl HistoryEntry {
     /// For how long this node knows that there was no leader before; none if it missed how the leadership before ended, as
     /// it followed that leader until it received the announcement of this one.
     #[must_use]
@@ -60,8 +60,8 @@ impl Entry {
     /// That a leads in this epoch from now on.
     #[doc(hidden)]
     #[must_use]
-    pub fn of_a(epoch: u64) -> Entry {
-        Entry {
+    pub fn of_a(epoch: u64) -> HistoryEntry {
+        HistoryEntry {
             leader: "a".to_owned(),
             epoch,
             since_ms: 1,
@@ -97,14 +97,18 @@ mod tests {
             ("start", 0, None),
             ("a word of a later version", 0, None),
         ] {
-            let told = Entry { cause: cause.to_owned(), leaderless_ms: gap_ms, ..Entry::of_a(2) };
+            let told = HistoryEntry {
+                cause: cause.to_owned(),
+                leaderless_ms: gap_ms,
+                ..HistoryEntry::of_a(2)
+            };
             assert_eq!(told.gap_ms(), known, "{cause}");
         }
     }
 
     #[test]
     fn an_entry_is_told_whole_and_read_without_what_came_later() {
-        let entry = Entry {
+        let entry = HistoryEntry {
             leader: "b".to_owned(),
             epoch: 2,
             since_ms: 3,
@@ -122,9 +126,9 @@ mod tests {
             "cause": "leader_dead", "reason": "c is dead", "leaderless_ms": 6
         });
         assert_eq!(json!(entry), told);
-        assert_eq!(from_value::<Entry>(told.clone()).unwrap(), entry);
+        assert_eq!(from_value::<HistoryEntry>(told.clone()).unwrap(), entry);
         told.as_object_mut().unwrap().remove("before_epoch");
-        let early = Entry { before_epoch: None, ..entry };
-        assert_eq!(from_value::<Entry>(told).unwrap(), early);
+        let early = HistoryEntry { before_epoch: None, ..entry };
+        assert_eq!(from_value::<HistoryEntry>(told).unwrap(), early);
     }
 }

@@ -19,7 +19,7 @@ use super::orders;
 use super::problem::ProblemKind;
 use super::status::Status;
 
-pub use boxes::Trouble;
+pub use boxes::ClusterTrouble;
 use margin::SeenMembers;
 pub use margin::{How, Stuck};
 
@@ -96,7 +96,7 @@ pub struct Judgement {
     /// The verdict.
     pub verdict: Verdict,
     /// All problems, each once.
-    pub problems: Vec<Trouble>,
+    pub problems: Vec<ClusterTrouble>,
     /// Without a leader: why the nodes know none, once each.
     pub reasons: Vec<String>,
     /// Without a leader: for how long nobody has led, in milliseconds: the shortest time of all nodes, as each heard
@@ -190,7 +190,7 @@ impl Judgement {
     }
 
     /// What is wrong with the number of voters, as the leader tells it, or who follows it.
-    fn told_margin(&self) -> Option<&Trouble> {
+    fn told_margin(&self) -> Option<&ClusterTrouble> {
         self.problems.iter().find(|it| it.is(ProblemKind::QuorumMargin))
     }
 }

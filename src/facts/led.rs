@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
-use super::entry::{Entry, History};
+use super::entry::{History, HistoryEntry};
 use super::status::Status;
 use super::tells::{START, Tells};
 
@@ -38,36 +38,41 @@ pub struct Led {
 
 /// What one node knows of a leadership.
 #[derive(Clone, Copy)]
-pub struct Seen<'a> {
+pub struct SeenLeadership<'a> {
     node: &'a str,
-    entry: &'a Entry,
+    entry: &'a HistoryEntry,
     /// The leadership before, if the node saw that: its epoch and leader.
     before: Option<(u64, &'a str)>,
 }
 
-impl<'a> Seen<'a> {
+impl<'a> SeenLeadership<'a> {
     /// What this node tells of it.
     #[must_use]
-    pub fn by(node: &'a str, entry: &'a Entry) -> Seen<'a> {
+    pub fn by(node: &'a str, entry: &'a HistoryEntry) -> SeenLeadership<'a> {
         let epoch = entry.before_epoch.unwrap_or_default();
-        Seen { node, entry, before: entry.before.as_deref().map(|before| (epoch, before)) }
+        SeenLeadership {
+            node,
+            entry,
+            before: entry.before.as_deref().map(|before| (epoch, before)),
+        }
     }
 
     /// The same of a node of an earlier version, which does not tell the epoch before; that entry may precede this one.
-    fn after(self, last: Option<&'a Entry>) -> Seen<'a> {
+    fn after(self, last: Option<&'a HistoryEntry>) -> SeenLeadership<'a> {
         let is_old = self.entry.before_epoch.is_none() && self.entry.before.is_some();
         let before = last.filter(|_| is_old).map(|last| (last.epoch, last.leader.as_str()));
-        Seen { before: before.or(self.before), ..self }
+        SeenLeadership { before: before.or(self.before), ..self }
     }
 }
 
 /// Begin and end of a leadership by the clock of one node: of those that saw it begin and end, the leader itself while it
 /// lasts, or the one that knew it longest. Without an end if it lasts, or if no node saw that.
-fn span(seen: &[Seen<'_>], lasts: bool) -> Option<(u64, Option<u64>)> {
+fn span(seen: &[SeenLeadership<'_>], lasts: bool) -> Option<(u64, Option<u64>)> {
     let knows_end =
-        |it: &&Seen<'_>| if lasts { it.entry.lasts } else { it.entry.until_ms.is_some() };
-    let length =
-        |it: &Seen<'_>| it.entry.until_ms.map(|until| until.saturating_sub(it.entry.since_ms));
+        |it: &&SeenLeadership<'_>| if lasts { it.entry.lasts } else { it.entry.until_ms.is_some() };
+    let length = |it: &SeenLeadership<'_>| {
+        it.entry.until_ms.map(|until| until.saturating_sub(it.entry.since_ms))
+    };
     let best = seen.iter().filter(knows_end).max_by_key(|it| {
         let is_leader = lasts && it.node == it.entry.leader;
         (it.before.is_some(), is_leader, length(it), Reverse(it.entry.since_ms))
@@ -80,17 +85,17 @@ fn span(seen: &[Seen<'_>], lasts: bool) -> Option<(u64, Option<u64>)> {
 /// majority.
 #[must_use]
 pub fn merge(histories: &[History], one_at_a_time: bool) -> Vec<Led> {
-    let mut seen: BTreeMap<(u64, &str), Vec<Seen<'_>>> = BTreeMap::new();
+    let mut seen: BTreeMap<(u64, &str), Vec<SeenLeadership<'_>>> = BTreeMap::new();
     for History { node, leaderships } in histories {
         let before = std::iter::once(None).chain(leaderships.iter().map(Some));
         for (entry, before) in leaderships.iter().zip(before) {
-            let saw = Seen::by(node, entry).after(before);
+            let saw = SeenLeadership::by(node, entry).after(before);
             seen.entry((entry.epoch, &entry.leader)).or_default().push(saw);
         }
     }
-    let mut merged: Vec<(Led, &[Seen<'_>])> = Vec::new();
+    let mut merged: Vec<(Led, &[SeenLeadership<'_>])> = Vec::new();
     for ((epoch, _), seen) in &seen {
-        let before = |(led, _): &&(Led, &[Seen<'_>])| led.epoch < *epoch;
+        let before = |(led, _): &&(Led, &[SeenLeadership<'_>])| led.epoch < *epoch;
         let known =
             merged.iter().rev().find(before).map(|(led, _)| (led.epoch, led.leader.clone()));
         let known = known.as_ref().map(|(epoch, leader)| (*epoch, leader.as_str()));
@@ -119,17 +124,18 @@ impl Led {
     /// is right. A node that first received the announcement of the next leader knows less.
     /// Clocks of different hosts are not compared.
     #[must_use]
-    pub fn of(seen: &[Seen<'_>], before: Option<(u64, &str)>) -> Led {
+    pub fn of(seen: &[SeenLeadership<'_>], before: Option<(u64, &str)>) -> Led {
         let entries = || seen.iter().map(|seen| seen.entry);
         let before = seen.iter().filter_map(|seen| seen.before).chain(before).max();
         let know = || seen.iter().filter(|seen| seen.before == before && before.is_some());
-        let tells =
-            |seen: &&Seen<'_>| (Tells::by(&seen.entry.cause), seen.entry.leader == seen.node);
+        let tells = |seen: &&SeenLeadership<'_>| {
+            (Tells::by(&seen.entry.cause), seen.entry.leader == seen.node)
+        };
         let (cause, reason) = match (know().max_by_key(tells), before) {
-            (Some(Seen { node, entry, .. }), Some((_, leader))) if *node == leader => {
+            (Some(SeenLeadership { node, entry, .. }), Some((_, leader))) if *node == leader => {
                 (entry.cause.clone(), format!("{node}: {}", entry.reason))
             }
-            (Some(Seen { entry, .. }), _) => (entry.cause.clone(), entry.reason.clone()),
+            (Some(SeenLeadership { entry, .. }), _) => (entry.cause.clone(), entry.reason.clone()),
             (None, Some((_, leader))) => (
                 "unknown".to_owned(),
                 format!("no node that answers saw how {leader} ceased to lead"),
@@ -165,18 +171,20 @@ impl Led {
         let known = answers
             .filter_map(|status| Some((&status.node.name, status.last_leadership.as_ref()?)));
         let of_it = known.filter(|(_, entry)| (entry.epoch, &*entry.leader) == (epoch, leader));
-        let seen: Vec<Seen<'_>> = of_it.map(|(node, entry)| Seen::by(node, entry)).collect();
+        let seen: Vec<SeenLeadership<'_>> =
+            of_it.map(|(node, entry)| SeenLeadership::by(node, entry)).collect();
         (!seen.is_empty()).then(|| Led::of(&seen, None))
     }
 
     /// With a majority: takes begin and end from the node that saw this leadership (`own`) and how it ended (`next`), and
     /// heard this leader longest: it saw the shortest time without one. Returns whether there is such a node.
-    fn end_as_seen(&mut self, own: &[Seen<'_>], next: &[Seen<'_>]) -> bool {
+    fn end_as_seen(&mut self, own: &[SeenLeadership<'_>], next: &[SeenLeadership<'_>]) -> bool {
         let this = Some((self.epoch, self.leader.as_str()));
-        let saw =
-            |seen: &&Seen<'_>| seen.before == this && Tells::by(&seen.entry.cause) > Tells::Little;
+        let saw = |seen: &&SeenLeadership<'_>| {
+            seen.before == this && Tells::by(&seen.entry.cause) > Tells::Little
+        };
         let longest = next.iter().filter(saw).min_by_key(|seen| seen.entry.leaderless_ms);
-        let saw_begin = |seen: &&Seen<'_>| seen.before.is_some() || self.before.is_none();
+        let saw_begin = |seen: &&SeenLeadership<'_>| seen.before.is_some() || self.before.is_none();
         let known =
             longest.and_then(|by| own.iter().filter(saw_begin).find(|it| it.node == by.node));
         let Some(until) = known.and_then(|seen| seen.entry.until_ms) else { return false };

@@ -1,6 +1,6 @@
 //! Answers of nodes that do not run, for tests.
 
-use super::entry::{Entry, History};
+use super::entry::{History, HistoryEntry};
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, NodeRef, Problem, RankStatus, Status};
 use super::tells::START;
@@ -62,8 +62,14 @@ pub fn problem(kind: ProblemKind, about: &str, text: &str) -> Problem {
 
 /// A leadership as a node tells it, after c led in epoch 1, if it did not start then; without an end it lasts.
 #[must_use]
-pub fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cause: &str) -> Entry {
-    Entry {
+pub fn entry(
+    leader: &str,
+    epoch: u64,
+    since_ms: u64,
+    until_ms: Option<u64>,
+    cause: &str,
+) -> HistoryEntry {
+    HistoryEntry {
         leader: leader.to_owned(),
         epoch,
         since_ms,
@@ -80,6 +86,6 @@ pub fn entry(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, cau
 
 /// The history of this node.
 #[must_use]
-pub fn history(node: &str, leaderships: Vec<Entry>) -> History {
+pub fn history(node: &str, leaderships: Vec<HistoryEntry>) -> History {
     History { node: node.to_owned(), leaderships }
 }

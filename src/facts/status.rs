@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use super::changed::ChangeStatus;
-use super::entry::Entry;
+use super::entry::HistoryEntry;
 pub use super::leaderless::LeaderlessStatus;
 
 /// A node's status. Field names and meanings are part of electd's interface.
@@ -110,7 +110,7 @@ pub struct Status {
     #[serde(default)]
     pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
-    pub last_leadership: Option<Entry>,
+    pub last_leadership: Option<HistoryEntry>,
     /// What is wrong with the disk of this node, while the problem `storage` lasts; left out if nothing is, and of a node of an
     /// earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -11,7 +11,7 @@ use crate::store;
 
 /// A decoder, as the fuzzer sees it.
 #[derive(Clone, Copy, Debug)]
-pub struct Target {
+pub struct FuzzTarget {
     /// How it is asked for.
     pub name: &'static str,
     /// Good bytes of every kind.
@@ -23,8 +23,8 @@ pub struct Target {
 macro_rules! targets {
     ($($(#[$cfg:meta])* $name:literal: $seeds:path, $check:path;)*) => {
         /// All of them.
-        pub const TARGETS: &[Target] =
-            &[$($(#[$cfg])* Target { name: $name, seeds: $seeds, check: $check },)*];
+        pub const TARGETS: &[FuzzTarget] =
+            &[$($(#[$cfg])* FuzzTarget { name: $name, seeds: $seeds, check: $check },)*];
     };
 }
 
@@ -50,7 +50,7 @@ mod tests {
     /// The fuzzer goes on from what is good. Each byte in turn is another: a short search without a fuzzer.
     #[test]
     fn all_that_the_fuzzer_begins_with_is_judged_and_so_is_each_byte_off() {
-        for Target { name, seeds, check } in TARGETS {
+        for FuzzTarget { name, seeds, check } in TARGETS {
             let seeds = seeds();
             assert!(!seeds.is_empty(), "{name} has none");
             for mut seed in seeds {
@@ -70,7 +70,7 @@ mod tests {
     /// length near a bound: what the decoder takes there, these checks have to know as good.
     #[test]
     fn no_value_in_any_place_is_taken_beyond_its_bound() {
-        for Target { seeds, check, .. } in TARGETS {
+        for FuzzTarget { seeds, check, .. } in TARGETS {
             let documents =
                 seeds().into_iter().filter_map(|seed| serde_json::from_slice(&seed).ok());
             for good in documents.collect::<Vec<Value>>() {

@@ -7,16 +7,16 @@ use serde_json::{Map, Value, json};
 
 use crate::core::message::Kind;
 use crate::core::types::Time;
-use crate::sim::{Delays, Elected, Observed};
+use crate::sim::{Delays, Elected, ExperimentOutcome};
 use crate::trace::json::json as events_of;
 use crate::trace::svg::Svg;
-use crate::trace::{Diagram, Event, What};
+use crate::trace::{Diagram, DrawnEvent, DrawnWhat};
 
 use super::formula;
-use super::question::Question;
+use super::question::LabQuestion;
 
 /// The answer to a question.
-pub fn object(question: &Question, observed: &Observed) -> Value {
+pub fn object(question: &LabQuestion, observed: &ExperimentOutcome) -> Value {
     let names: Vec<String> = (1..=question.nodes).map(name).collect();
     let places = places(&observed.events);
     let (events, kept) = without_checks(&observed.events);
@@ -75,17 +75,21 @@ fn millis(time: Duration) -> f64 {
 }
 
 /// The leader that all name whose processes run and are not frozen, if they agree.
-fn leader(observed: &Observed) -> Option<usize> {
+fn leader(observed: &ExperimentOutcome) -> Option<usize> {
     let awake = observed.members.iter().filter(|member| member.phase.is_some() && !member.frozen);
     let mut named = awake.map(|member| member.leader);
     let first = named.next()??;
     named.all(|other| other == Some(first)).then_some(first)
 }
 
-fn elections(question: &Question, observed: &Observed, events: &[Event]) -> Vec<Value> {
+fn elections(
+    question: &LabQuestion,
+    observed: &ExperimentOutcome,
+    events: &[DrawnEvent],
+) -> Vec<Value> {
     let mut from = None;
     let elections = observed.elections.iter().map(|elected| {
-        let own: Vec<&Event> = events
+        let own: Vec<&DrawnEvent> = events
             .iter()
             .skip(1) // who led before
             .filter(|event| from.is_none_or(|from| event.time > from) && event.time <= elected.at)
@@ -96,7 +100,12 @@ fn elections(question: &Question, observed: &Observed, events: &[Event]) -> Vec<
     elections.collect()
 }
 
-fn election(question: &Question, elected: &Elected, own: &[&Event], all: &[Event]) -> Value {
+fn election(
+    question: &LabQuestion,
+    elected: &Elected,
+    own: &[&DrawnEvent],
+    all: &[DrawnEvent],
+) -> Value {
     let kinds = elected.messages.list(question.algorithm);
     let kinds = kinds.map(|(kind, count)| (kind.name().to_owned(), Value::from(count)));
     let total = ("total".to_owned(), Value::from(elected.messages.total()));
@@ -112,11 +121,11 @@ fn election(question: &Question, elected: &Elected, own: &[&Event], all: &[Event
 }
 
 /// The place of each message among those that its sender sent to its receiver, by which it can be dropped.
-fn places(events: &[Event]) -> BTreeMap<usize, u64> {
+fn places(events: &[DrawnEvent]) -> BTreeMap<usize, u64> {
     let mut sent = BTreeMap::<(usize, usize), u64>::new();
     let mut places = BTreeMap::new();
     for (at, event) in events.iter().enumerate() {
-        let What::Sends { to, .. } = event.what else { continue };
+        let DrawnWhat::Sends { to, .. } = event.what else { continue };
         let place = sent.entry((event.node, to)).or_default();
         *place += 1;
         places.insert(at, *place);
@@ -126,9 +135,9 @@ fn places(events: &[Event]) -> BTreeMap<usize, u64> {
 
 /// The events without the regular questions of a coordinator, and the replies to these, unless something came of them.
 /// Tells where each was before.
-fn without_checks(events: &[Event]) -> (Vec<Event>, Vec<usize>) {
-    let is_check = |event: &Event| event.what.kind() == Some(Kind::AreYouNormal);
-    let is_quiet = |event: &Event| {
+fn without_checks(events: &[DrawnEvent]) -> (Vec<DrawnEvent>, Vec<usize>) {
+    let is_check = |event: &DrawnEvent| event.what.kind() == Some(Kind::AreYouNormal);
+    let is_quiet = |event: &DrawnEvent| {
         let is_reply = event.what.kind() == Some(Kind::Reply);
         is_check(event)
             || (is_reply && event.causes.first().is_some_and(|cause| is_check(&events[*cause])))
@@ -143,7 +152,7 @@ fn without_checks(events: &[Event]) -> (Vec<Event>, Vec<usize>) {
     let now = |before: &usize| kept.binary_search(before).ok();
     let moved = kept.iter().map(|at| {
         let event = &events[*at];
-        Event { causes: event.causes.iter().filter_map(now).collect(), ..event.clone() }
+        DrawnEvent { causes: event.causes.iter().filter_map(now).collect(), ..event.clone() }
     });
     let moved = moved.collect();
     (moved, kept)

@@ -8,9 +8,9 @@ use crate::core::message::Kind;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::sim::Elected;
 use crate::trace::merge::figures;
-use crate::trace::{Event, What};
+use crate::trace::{DrawnEvent, DrawnWhat};
 
-use super::question::Question;
+use super::question::LabQuestion;
 
 /// A formula with its numbers.
 struct Formula {
@@ -20,7 +20,12 @@ struct Formula {
 
 /// The formulas beside the count of an election, whose events are these among all. With a majority a candidate calls the
 /// election again until the voters' promises to the old leader have expired: then there is no exact one.
-pub fn object(question: &Question, elected: &Elected, own: &[&Event], all: &[Event]) -> Value {
+pub fn object(
+    question: &LabQuestion,
+    elected: &Elected,
+    own: &[&DrawnEvent],
+    all: &[DrawnEvent],
+) -> Value {
     let algorithm = question.algorithm;
     let range = figures::messages(algorithm, elected.alive.len());
     let initiators = initiators(own, all);
@@ -40,10 +45,10 @@ pub fn object(question: &Question, elected: &Elected, own: &[&Event], all: &[Eve
 }
 
 /// Those that called the election without a message that made them, by their numbers.
-fn initiators(own: &[&Event], all: &[Event]) -> Vec<usize> {
-    let calls = |event: &&&Event| {
-        let began = matches!(&event.what, What::Becomes { phase, .. } if phase.elects() || *phase == Phase::Leading);
-        let by_message = |cause: &usize| matches!(all[*cause].what, What::Sends { .. });
+fn initiators(own: &[&DrawnEvent], all: &[DrawnEvent]) -> Vec<usize> {
+    let calls = |event: &&&DrawnEvent| {
+        let began = matches!(&event.what, DrawnWhat::Becomes { phase, .. } if phase.elects() || *phase == Phase::Leading);
+        let by_message = |cause: &usize| matches!(all[*cause].what, DrawnWhat::Sends { .. });
         began && !event.causes.iter().any(by_message)
     };
     let mut numbers: Vec<usize> = own.iter().filter(calls).map(|event| event.node + 1).collect();
@@ -53,16 +58,16 @@ fn initiators(own: &[&Event], all: &[Event]) -> Vec<usize> {
 }
 
 /// To whom messages of this kind were sent, and by whom.
-fn sent(own: &[&Event], kind: Kind) -> impl Iterator<Item = (usize, usize)> {
+fn sent(own: &[&DrawnEvent], kind: Kind) -> impl Iterator<Item = (usize, usize)> {
     own.iter().filter_map(move |event| match &event.what {
-        What::Sends { to, message, .. } if message.kind == Some(kind) => {
+        DrawnWhat::Sends { to, message, .. } if message.kind == Some(kind) => {
             Some((event.node + 1, to + 1))
         }
         _ => None,
     })
 }
 
-fn bully(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formula> {
+fn bully(elected: &Elected, own: &[&DrawnEvent], initiators: &[usize]) -> Option<Formula> {
     let (alive, lowest) = (&elected.alive, *initiators.first()?);
     let m = alive.len();
     let dead = sent(own, Kind::Election).map(|(_, to)| to).filter(|to| !alive.contains(to));
@@ -80,7 +85,7 @@ fn bully(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Form
     Some(Formula { words, value: (m - r) * (m - r + 1) + m - 1 })
 }
 
-fn halting(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formula> {
+fn halting(elected: &Elected, own: &[&DrawnEvent], initiators: &[usize]) -> Option<Formula> {
     let (alive, (leader, _)) = (&elected.alive, elected.leader?);
     let to_dead = |(_, to): &(usize, usize)| !alive.contains(to);
     let asked = || sent(own, Kind::AreYouThere);
@@ -100,7 +105,7 @@ fn halting(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Fo
     Some(Formula { words, value: h + d + 6 * l + 2 * i })
 }
 
-fn ring(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formula> {
+fn ring(elected: &Elected, own: &[&DrawnEvent], initiators: &[usize]) -> Option<Formula> {
     let (alive, m) = (&elected.alive, elected.alive.len());
     let place = |number: &usize| alive.iter().position(|other| other == number);
     let hops = |from: usize, to: usize| (to + m - from) % m;
@@ -115,8 +120,8 @@ fn ring(elected: &Elected, own: &[&Event], initiators: &[usize]) -> Option<Formu
     }
     let mut words = ["2N + d".to_owned(), format!(", N = {m}, d = {d}")];
     let (_, epoch) = elected.leader?;
-    let is_other = |event: &&&Event| match &event.what {
-        What::Sends { message, .. } => {
+    let is_other = |event: &&&DrawnEvent| match &event.what {
+        DrawnWhat::Sends { message, .. } => {
             message.kind == Some(Kind::Elected) && message.number != Some(epoch.0)
         }
         _ => false,

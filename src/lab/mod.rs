@@ -22,8 +22,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde_json::json;
 
 use crate::admin::{Request, Response};
-use crate::sim::Trouble;
-use question::Question;
+use crate::sim::ExperimentError;
+use question::LabQuestion;
 
 /// The runs at one time: each takes a processor.
 const MOST_RUNS: usize = 6;
@@ -49,7 +49,7 @@ impl Lab {
     }
 
     fn run(&self, query: &str) -> Response {
-        let question = match Question::parse(query) {
+        let question = match LabQuestion::parse(query) {
             Ok(question) => question,
             Err(sentence) => return Response::error(400, sentence),
         };
@@ -58,7 +58,7 @@ impl Lab {
         };
         match question.experiment().run() {
             Ok(observed) => Response::json(200, &answer::object(&question, &observed)),
-            Err(trouble @ Trouble::Breach(_)) => Response::error(500, trouble.to_string()),
+            Err(trouble @ ExperimentError::Breach(_)) => Response::error(500, trouble.to_string()),
             Err(trouble) => Response::error(400, question.complaint(&trouble)),
         }
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::sim::{Delays, Experiment, Trouble};
+use crate::sim::{Delays, Experiment, ExperimentError};
 
 use super::deeds::{Deeds, number};
 
@@ -18,7 +18,7 @@ const KEYS: [&str; 7] = ["algorithm", "nodes", "quorum", "seed", "delays", "do",
 
 /// A question.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Question {
+pub struct LabQuestion {
     /// How the members elect.
     pub algorithm: AlgorithmKind,
     /// How many there are.
@@ -35,12 +35,12 @@ pub struct Question {
     pub until: Duration,
 }
 
-impl Question {
+impl LabQuestion {
     /// Reads a query. What it does not say is as by default.
     ///
     /// # Errors
     /// A sentence that names the word, and says what is allowed.
-    pub fn parse(query: &str) -> Result<Question, String> {
+    pub fn parse(query: &str) -> Result<LabQuestion, String> {
         let mut given = BTreeMap::new();
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (key, value) = pair.split_once('=').unwrap_or((pair, ""));
@@ -56,7 +56,7 @@ impl Question {
         let nodes = usize::try_from(nodes).unwrap_or_default();
         let until = ranged("until", value("until").unwrap_or("2000"), UNTIL)?;
         let until = Duration::from_millis(until);
-        Ok(Question {
+        Ok(LabQuestion {
             algorithm: one_of(
                 "algorithm",
                 value("algorithm").unwrap_or("bully"),
@@ -95,9 +95,9 @@ impl Question {
     }
 
     /// Why there is no answer, in the words of the question.
-    pub fn complaint(&self, trouble: &Trouble) -> String {
+    pub fn complaint(&self, trouble: &ExperimentError) -> String {
         match trouble {
-            Trouble::Idle(place, why) => match self.deeds.timed.get(*place) {
+            ExperimentError::Idle(place, why) => match self.deeds.timed.get(*place) {
                 Some((.., word)) => format!("do: \"{word}\": {why}"),
                 None => format!("do: {why}"),
             },
@@ -129,12 +129,12 @@ mod tests {
 
     #[test]
     fn a_query_is_read_and_what_it_leaves_out_is_as_by_default() {
-        let plain = Question::parse("").unwrap();
+        let plain = LabQuestion::parse("").unwrap();
         assert_eq!((plain.algorithm, plain.nodes), (AlgorithmKind::Bully, 5));
         assert_eq!(plain.until, Duration::from_secs(2));
         let asked = "algorithm=ring&nodes=7&seed=18446744073709551615&quorum=majority\
                      &delays=random&do=kill7@5000&until=6000";
-        let read = Question::parse(asked).unwrap();
+        let read = LabQuestion::parse(asked).unwrap();
         assert_eq!((read.algorithm, read.quorum), (AlgorithmKind::Ring, Quorum::Majority));
         assert_eq!((read.seed, read.delays), (u64::MAX, Delays::Random));
         assert_eq!(read.deeds.timed.len(), 1);
@@ -147,7 +147,7 @@ mod tests {
             ("nodes=2&until=1&seed=0", 2, 1, 0),
             ("nodes=25&until=20000&seed=18446744073709551615", 25, 20_000, u64::MAX),
         ] {
-            let read = Question::parse(query).unwrap();
+            let read = LabQuestion::parse(query).unwrap();
             let until = Duration::from_millis(until);
             assert_eq!((read.nodes, read.until, read.seed), (nodes, until, seed));
         }
@@ -179,7 +179,7 @@ mod tests {
             "nodes=3&do=kill4@1",
             "do=kill5%40120",
         ];
-        let told = queries.map(|query| Question::parse(query).unwrap_err());
+        let told = queries.map(|query| LabQuestion::parse(query).unwrap_err());
         insta::assert_snapshot!("refused_questions", told.join("\n"));
     }
 
@@ -187,7 +187,7 @@ mod tests {
     fn a_question_is_run_as_it_was_asked() {
         let asked = "&&algorithm=ring&nodes=7&seed=9&quorum=majority&delays=random&\
                      do=kill7@30,drop1-2.3,thaw2@20&until=40&";
-        let question = Question::parse(asked).unwrap();
+        let question = LabQuestion::parse(asked).unwrap();
         let experiment = question.experiment();
         assert_eq!(
             (experiment.algorithm, experiment.quorum),
@@ -202,7 +202,7 @@ mod tests {
         assert_eq!(experiment.deeds, [(early, Deed::Thaw(2)), (late, Deed::Kill(7))]);
         assert_eq!(experiment.lost, BTreeSet::from([(1, 2, 3)]));
 
-        let idle = |place| question.complaint(&Trouble::Idle(place, "it does not run"));
+        let idle = |place| question.complaint(&ExperimentError::Idle(place, "it does not run"));
         let told = [idle(0), idle(1), idle(2)];
         let expected = [
             "do: \"thaw2@20\": it does not run",

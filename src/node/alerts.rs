@@ -7,8 +7,8 @@ use std::time::Duration;
 
 use log::{info, warn};
 
-use super::history::{Entry, START, Tells};
-use super::problems::{Found, ProblemKind};
+use super::history::{HistoryEntry, START, Tells};
+use super::problems::{PresentProblem, ProblemKind};
 use super::status::{MemberStatus, Status};
 use crate::config::{Config, MemberConfig};
 use crate::core::Cause;
@@ -43,7 +43,7 @@ pub fn introduce(config: &Config, own: &MemberConfig, start: Incarnation) {
 pub(super) struct Alerts {
     no_majority: bool,
     /// Members that were not there yet as the cluster began: logged if they are not there when it has.
-    awaited: Vec<Found>,
+    awaited: Vec<PresentProblem>,
     /// What was logged last of the dials to each member that is silent.
     dials: BTreeMap<String, String>,
 }
@@ -51,9 +51,15 @@ pub(super) struct Alerts {
 impl Alerts {
     /// Logs problems that began, and those that are over. `is_settled` means that this node has run
     /// long enough to have met every member that runs.
-    pub fn problems(&mut self, began: &[Found], over: &[Found], status: &Status, is_settled: bool) {
+    pub fn problems(
+        &mut self,
+        began: &[PresentProblem],
+        over: &[PresentProblem],
+        status: &Status,
+        is_settled: bool,
+    ) {
         let began = &self.hold_awaited(began, over, status);
-        let of = |found: &&Found, kind| found.kind == kind;
+        let of = |found: &&PresentProblem, kind| found.kind == kind;
         for found in began.iter().filter(|found| of(found, ProblemKind::PeerDown)) {
             let (text, left) = (&found.text, left(status));
             let (role, name) = (role(status, &found.about), &found.about);
@@ -78,10 +84,15 @@ impl Alerts {
 
     /// Before a cluster has begun, its members start one after another: that one is not there yet is no news. Returns what
     /// is to be logged of these problems.
-    fn hold_awaited(&mut self, began: &[Found], over: &[Found], status: &Status) -> Vec<Found> {
-        let is_over = |held: &Found| over.iter().any(|over| over.about == held.about);
+    fn hold_awaited(
+        &mut self,
+        began: &[PresentProblem],
+        over: &[PresentProblem],
+        status: &Status,
+    ) -> Vec<PresentProblem> {
+        let is_over = |held: &PresentProblem| over.iter().any(|over| over.about == held.about);
         self.awaited.retain(|held| !is_over(held));
-        let (down, others): (Vec<Found>, Vec<Found>) =
+        let (down, others): (Vec<PresentProblem>, Vec<PresentProblem>) =
             began.iter().cloned().partition(|found| found.kind == ProblemKind::PeerDown);
         if is_first_start(status) {
             self.awaited.extend(down);
@@ -92,7 +103,7 @@ impl Alerts {
 
     /// Why silent members cannot be dialed: the first dial ends later than the silence is noticed, and what is wrong may
     /// change.
-    fn dials(&mut self, began: &[Found], status: &Status, is_settled: bool) {
+    fn dials(&mut self, began: &[PresentProblem], status: &Status, is_settled: bool) {
         if is_first_start(status) {
             return;
         }
@@ -140,7 +151,7 @@ fn is_first_start(status: &Status) -> bool {
 }
 
 /// Whether other lines say that this problem began.
-fn is_told_elsewhere(found: &Found) -> bool {
+fn is_told_elsewhere(found: &PresentProblem) -> bool {
     use ProblemKind::{ConfigDiffers, Health, Job, PeerDown, QuorumMargin, Rejected};
     matches!(found.kind, ConfigDiffers | Health | Job | PeerDown | QuorumMargin | Rejected)
         && !found.is_of_file()
@@ -154,8 +165,8 @@ fn is_end_told_elsewhere(kind: ProblemKind) -> bool {
 
 /// Logs that this node leads: the story of a failover in one line, in the words of the history. How the last leadership
 /// ended, and for how long nobody led, are left out if this node does not know it.
-pub(super) fn leads(entry: &Entry, node: &str) {
-    let Entry { before, epoch, cause, reason, .. } = entry;
+pub(super) fn leads(entry: &HistoryEntry, node: &str) {
+    let HistoryEntry { before, epoch, cause, reason, .. } = entry;
     let is_known = Tells::by(cause) > Tells::Little || cause.parse() == Ok(Cause::LeaderReleased);
     let why = if is_known { format!(" ({reason})") } else { String::new() };
     let how = match before.as_deref() {

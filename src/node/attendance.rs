@@ -39,15 +39,15 @@ pub(crate) enum Attendance {
 }
 
 /// Starts a coroner.
-type Begin = Box<dyn Fn() -> io::Result<Coroner> + Send + Sync>;
+type StartCoroner = Box<dyn Fn() -> io::Result<Coroner> + Send + Sync>;
 
 /// The coroners of a node, of which one lives at a time.
 pub struct Coroners {
-    begin: Begin,
-    state: Mutex<State>,
+    begin: StartCoroner,
+    state: Mutex<AttendanceState>,
 }
 
-struct State {
+struct AttendanceState {
     /// The last one, or why it could not be started.
     coroner: Result<Coroner, Arc<str>>,
     /// How many jobs may run, and how many have ever begun.
@@ -73,7 +73,7 @@ impl fmt::Debug for Coroners {
 impl Attendance {
     /// By a coroner that is started like this, now and whenever the last one has ended.
     pub fn begin(begin: impl Fn() -> io::Result<Coroner> + Send + Sync + 'static) -> Attendance {
-        let state = State {
+        let state = AttendanceState {
             coroner: started(&begin),
             jobs: 0,
             begun: 0,
@@ -160,7 +160,7 @@ fn started(begin: &dyn Fn() -> io::Result<Coroner>) -> Result<Coroner, Arc<str>>
     begin().map_err(|error| error.to_string().into())
 }
 
-impl State {
+impl AttendanceState {
     fn has_coroner(&self) -> bool {
         self.coroner.as_ref().is_ok_and(|coroner| !coroner.is_gone())
     }
@@ -190,7 +190,7 @@ impl State {
     }
 
     /// Starts another coroner if that is due.
-    fn replace(&mut self, begin: &Begin) {
+    fn replace(&mut self, begin: &StartCoroner) {
         if self.is_due() {
             let had_begun = self.coroner.is_ok();
             self.restart(begin);
@@ -200,7 +200,7 @@ impl State {
         }
     }
 
-    fn restart(&mut self, begin: &Begin) {
+    fn restart(&mut self, begin: &StartCoroner) {
         let has_lived = self.started.elapsed() > PAUSES.1;
         self.pause = if has_lived { PAUSES.0 } else { (self.pause * 2).min(PAUSES.1) };
         self.coroner = started(begin);

@@ -13,34 +13,34 @@ use log::{info, warn};
 use parking_lot::Mutex;
 
 use crate::config::{Config, MemberConfig};
-use crate::tls::{BadFile, Credentials, Files, Security, Stamp};
+use crate::tls::{BadFile, Credentials, Files, Security, TlsFilesStamp};
 
 /// A certificate that ends within this time is a problem.
 const SOON: Duration = Duration::from_secs(30 * 24 * 3600);
 
 /// The certificates of a node, kept up to date with its files. Cheap to clone.
 #[derive(Clone, Default)]
-pub struct Certificates(Option<Arc<Kept>>);
+pub struct Certificates(Option<Arc<KeptCertificates>>);
 
-struct Kept {
+struct KeptCertificates {
     cluster: String,
     name: String,
     security: Security,
-    files: Mutex<Watched>,
+    files: Mutex<CertificateFiles>,
 }
 
-struct Watched {
+struct CertificateFiles {
     files: Files,
     /// The files as they were when they were read last, whether they could be used or not.
-    read: Stamp,
+    read: TlsFilesStamp,
     /// The files as they were at the last look: they are read once they rest, as there are three of them.
-    seen: Stamp,
+    seen: TlsFilesStamp,
     /// Why the newest files are not used.
     failure: Option<String>,
 }
 
 /// Certificates that were judged, and are not used yet.
-pub struct Prepared(Option<(Files, Stamp, Credentials)>);
+pub struct Prepared(Option<(Files, TlsFilesStamp, Credentials)>);
 
 impl Certificates {
     /// Of this member, judged before anything is written or bound.
@@ -53,8 +53,8 @@ impl Certificates {
         let stamp = files.stamp();
         let credentials = Credentials::load_early(&files, &cluster, &name)?;
         let security = Security::new(Some(credentials));
-        let files = Mutex::new(Watched { files, read: stamp, seen: stamp, failure: None });
-        Ok(Certificates(Some(Arc::new(Kept { cluster, name, security, files }))))
+        let files = Mutex::new(CertificateFiles { files, read: stamp, seen: stamp, failure: None });
+        Ok(Certificates(Some(Arc::new(KeptCertificates { cluster, name, security, files }))))
     }
 
     /// Logs what this node shows: after its first line, which says who it is.
@@ -96,7 +96,7 @@ impl Certificates {
             return false;
         };
         kept.take(credentials);
-        *kept.files.lock() = Watched { files, read: stamp, seen: stamp, failure: None };
+        *kept.files.lock() = CertificateFiles { files, read: stamp, seen: stamp, failure: None };
         true
     }
 
@@ -118,7 +118,7 @@ impl Certificates {
     }
 }
 
-impl Kept {
+impl KeptCertificates {
     /// Reads files that changed.
     fn read(&self, files: &Files) -> Result<(), String> {
         match Credentials::load(files, &self.cluster, &self.name) {

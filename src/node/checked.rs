@@ -8,12 +8,12 @@ use crossbeam::channel::bounded;
 use parking_lot::Mutex;
 
 use super::clock::{moment, wall_clock_ms};
-use super::inbox::{Event, Queue};
+use super::inbox::{InboxEvent, Queue};
 use super::publish::Published;
 use super::status::HealthStatus;
 use super::surroundings::Surroundings;
 use crate::config::{Config, HealthConfig, MemberConfig};
-use crate::rank::{Check, Checker, Finding, Verdict};
+use crate::rank::{Finding, HealthCheck, HealthChecker, HealthVerdict};
 
 /// Runs a member's health check once, now, on this host; none where it has no check. It may take as long as its
 /// timeout.
@@ -25,15 +25,15 @@ pub fn check(config: &Config, member: &MemberConfig) -> Option<Finding> {
     Some(of(health).run(&variables).unwrap_or_else(unable))
 }
 
-fn of(health: &HealthConfig) -> Check {
+fn of(health: &HealthConfig) -> HealthCheck {
     let HealthConfig { program, arguments, timeout, every, fall, rise, .. } = health.clone();
-    Check { program, arguments, timeout, every, fall, rise }
+    HealthCheck { program, arguments, timeout, every, fall, rise }
 }
 
 /// Lets the health check of a running member be changed from elsewhere. Cheap to clone.
 #[derive(Clone)]
 pub struct Checks {
-    checker: Arc<Mutex<Option<Checker>>>,
+    checker: Arc<Mutex<Option<HealthChecker>>>,
     published: Arc<Published>,
     events: Queue,
     surroundings: Surroundings,
@@ -53,7 +53,7 @@ impl Checks {
     pub(super) fn start(&self, health: &HealthConfig) -> io::Result<()> {
         let (published, events) = (self.published.clone(), self.events.clone());
         let (closed, opened) = bounded::<()>(0);
-        let deliver = move |verdict: Verdict, finding: Finding| {
+        let deliver = move |verdict: HealthVerdict, finding: Finding| {
             let _ = opened.recv(); // the earlier check may have a result until it has stopped
             log(verdict, &finding);
             let before = published.watched().health.clone();
@@ -62,9 +62,9 @@ impl Checks {
                 return true;
             }
             published.ring();
-            events.send(Event::Checked { healthy: verdict.healthy })
+            events.send(InboxEvent::Checked { healthy: verdict.healthy })
         };
-        let checker = Checker::start(of(health), self.surroundings.variables(), deliver)?;
+        let checker = HealthChecker::start(of(health), self.surroundings.variables(), deliver)?;
         // Only now: without a thread for this check, the earlier one goes on.
         let earlier = self.checker.lock().replace(checker);
         if let Some(earlier) = earlier {
@@ -97,14 +97,14 @@ impl Checks {
         self.stop();
         self.published.show(|watched| watched.health = None);
         // The election may have ended.
-        let healthy = Event::Checked { healthy: true };
+        let healthy = InboxEvent::Checked { healthy: true };
         let _ = self.events.send_timeout(healthy, Duration::from_secs(1));
         Ok(())
     }
 }
 
 /// What is shown after a check, and what was shown before it.
-fn shown(before: Option<HealthStatus>, verdict: Verdict, finding: Finding) -> HealthStatus {
+fn shown(before: Option<HealthStatus>, verdict: HealthVerdict, finding: Finding) -> HealthStatus {
     let (healthy, Finding { output, failure }) = (verdict.healthy, finding);
     let before = before.filter(|before| before.healthy == healthy);
     let (since, failed) = before.map_or((now(), None), |it| (it.since, it.failure));
@@ -123,13 +123,13 @@ fn now() -> String {
 }
 
 /// Says once that the checks fail, and once that they pass.
-fn log(verdict: Verdict, finding: &Finding) {
+fn log(verdict: HealthVerdict, finding: &Finding) {
     match (verdict, &finding.failure) {
-        (Verdict { healthy: false, is_new: true }, Some(why)) => log::warn!(
+        (HealthVerdict { healthy: false, is_new: true }, Some(why)) => log::warn!(
             event = "health";
             "unhealthy: {why}; until it is healthy again, this node is not eligible"
         ),
-        (Verdict { healthy: true, is_new: true }, _) => {
+        (HealthVerdict { healthy: true, is_new: true }, _) => {
             log::info!(event = "health"; "healthy: the health check passes");
         }
         _ => {}
@@ -155,7 +155,7 @@ mod tests {
             rise: 5,
             alone: Alone::default(),
         };
-        let expected = Check {
+        let expected = HealthCheck {
             program: "probe".into(),
             arguments: vec!["fast".to_owned()],
             timeout: Duration::from_secs(2),
@@ -173,7 +173,7 @@ mod tests {
     #[test]
     fn a_node_shows_why_it_is_unhealthy_until_it_is_healthy_and_since_when() {
         let after = |before: &HealthStatus, healthy, failure| {
-            let verdict = Verdict { healthy, is_new: healthy != before.healthy };
+            let verdict = HealthVerdict { healthy, is_new: healthy != before.healthy };
             shown(Some(before.clone()), verdict, finding("said", failure))
         };
         let ill = HealthStatus { since: "then".to_owned(), ..HealthStatus::default() };
@@ -191,7 +191,7 @@ mod tests {
             ("later", Some("code 2"))
         );
         assert_eq!(after(&fails_once, true, None), well, "it was one failure");
-        let verdict = Verdict { healthy: true, is_new: true };
+        let verdict = HealthVerdict { healthy: true, is_new: true };
         let first = shown(None, verdict, finding("said", None));
         assert_eq!(first, HealthStatus { since: first.since.clone(), ..well });
         assert!(first.since.starts_with("20") && first.since.ends_with('Z'), "{first:?}");
@@ -200,7 +200,8 @@ mod tests {
     #[test]
     fn a_verdict_is_logged_when_it_changes() {
         let line = |healthy, is_new| {
-            logged(|| log(Verdict { healthy, is_new }, &finding("", Some("code 1")))).join("\n")
+            logged(|| log(HealthVerdict { healthy, is_new }, &finding("", Some("code 1"))))
+                .join("\n")
         };
         let ill =
             "WARN health: unhealthy: code 1; until it is healthy again, this node is not eligible";
@@ -208,7 +209,7 @@ mod tests {
         let well = "INFO health: healthy: the health check passes";
         assert_eq!((line(true, true).as_str(), line(true, false).as_str()), (well, ""));
         let fields_of = |healthy| {
-            fields(|| log(Verdict { healthy, is_new: true }, &finding("", Some("code 1"))))
+            fields(|| log(HealthVerdict { healthy, is_new: true }, &finding("", Some("code 1"))))
         };
         assert_eq!([fields_of(false), fields_of(true)].concat(), ["event=health"; 2]);
     }
@@ -234,7 +235,7 @@ mod tests {
             alone: Alone::default(),
         };
         let verdict = || match events.recv_timeout(limit) {
-            Ok(Event::Checked { healthy }) => healthy,
+            Ok(InboxEvent::Checked { healthy }) => healthy,
             other => panic!("{other:?}"),
         };
         let now = || published.watched().health.clone();
@@ -256,7 +257,7 @@ mod tests {
         checks.replace(None).unwrap();
         assert_eq!(Arc::strong_count(&published), holders, "its thread has ended");
         assert_eq!(now(), None);
-        assert!(matches!(events.try_recv(), Ok(Event::Checked { healthy: true })));
+        assert!(matches!(events.try_recv(), Ok(InboxEvent::Checked { healthy: true })));
     }
 
     /// A lack that passes must not leave a member that nobody checks.
@@ -336,11 +337,11 @@ mod tests {
         assert_eq!((shown.healthy, &shown), (false, &expected));
         assert!(shown.since.starts_with("20"), "{shown:?}");
         std::fs::write(&gate, "").unwrap();
-        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
+        assert!(matches!(events.recv_timeout(limit), Ok(InboxEvent::Checked { healthy: true })));
         let since = || published.watched().health.as_ref().map(|shown| shown.since.clone());
         let passed = since();
         checks.replace(Some(&waits)).unwrap();
-        assert!(matches!(events.recv_timeout(limit), Ok(Event::Checked { healthy: true })));
+        assert!(matches!(events.recv_timeout(limit), Ok(InboxEvent::Checked { healthy: true })));
         assert_eq!(since(), passed, "it was healthy all the time");
         let runs =
             || std::fs::read_to_string(folder.path().join("gate.runs")).unwrap().lines().count();

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::clock::{after, wall_clock_ms};
 use crate::core;
-use crate::core::membership::{Change, Member, MemberList};
+use crate::core::membership::{Member, MemberList, MembershipChange};
 use crate::core::message::{Done, Forwarded};
 use crate::core::types::{Drain, NodeId, Task};
 use crate::limits::is_reason;
@@ -98,12 +98,12 @@ impl Command {
         members: &MemberList,
         leader: Option<NodeId>,
         drained: Option<Drain>,
-    ) -> Result<Option<core::Command>, CommandError> {
+    ) -> Result<Option<core::OperatorCommand>, CommandError> {
         let id = |name: &str| named(name, members);
         let since = wall_clock_ms();
         let until = |length: Option<Duration>| length.map(|length| after(since, length));
         Ok(Some(match self {
-            Command::Elect => core::Command::Elect,
+            Command::Elect => core::OperatorCommand::Elect,
             Command::Resign { to } => {
                 let to = to.as_deref().map(id).transpose()?;
                 leads_not(to, leader, members)?;
@@ -111,21 +111,27 @@ impl Command {
             }
             Command::Switchover { to } => Forwarded::Switchover { to: id(&to)? }.into(),
             Command::EndSwitchover => Forwarded::EndSwitchover.into(),
-            Command::Add(member) => Forwarded::Change(Change::Add(member)).into(),
-            Command::Set { members, .. } => Forwarded::Change(Change::Set(members)).into(),
+            Command::Add(member) => Forwarded::Change(MembershipChange::Add(member)).into(),
+            Command::Set { members, .. } => {
+                Forwarded::Change(MembershipChange::Set(members)).into()
+            }
             Command::Remove { name, force } => {
-                Forwarded::Change(Change::Remove { id: id(&name)?, force }).into()
+                Forwarded::Change(MembershipChange::Remove { id: id(&name)?, force }).into()
             }
             Command::Drain { length, reason, force } => {
                 check_shown(&reason)?;
                 let drain = over(drained, Drain { since, until: until(length), reason });
-                if force { core::Command::Drain(drain) } else { Forwarded::Drain(drain).into() }
+                if force {
+                    core::OperatorCommand::Drain(drain)
+                } else {
+                    Forwarded::Drain(drain).into()
+                }
             }
-            Command::Undrain => core::Command::Undrain,
+            Command::Undrain => core::OperatorCommand::Undrain,
             Command::Pause { length } => Forwarded::Pause { since, until: until(length) }.into(),
             Command::Resume => Forwarded::Resume.into(),
             Command::Reload => return Ok(None),
-            Command::HandOut { task } => core::Command::HandOut { task: Task::new(task) },
+            Command::HandOut { task } => core::OperatorCommand::HandOut { task: Task::new(task) },
         }))
     }
 }

@@ -15,25 +15,25 @@ use crate::config::{self, Config, HealthConfig};
 use crate::core::settings::Alone;
 
 /// The configuration that counts at present: as the node was started with it, and what a reload changed.
-pub type Present = Arc<Mutex<Config>>;
+pub type PresentConfig = Arc<Mutex<Config>>;
 
 /// Checks the file regularly, and reads it when it has changed.
 pub(super) struct Edited {
-    present: Present,
+    present: PresentConfig,
     name: String,
     /// The file as it was when it was looked at last.
-    seen: Option<Stamp>,
+    seen: Option<FileStamp>,
     /// The present content of the file.
     found: Option<Result<Config, String>>,
 }
 
 /// The properties that distinguish a file from a later version: its inode, its length, and the time of
 /// its last change.
-type Stamp = (u64, u64, (i64, i64));
+type FileStamp = (u64, u64, (i64, i64));
 
 impl Edited {
     /// Of the node of this name.
-    pub fn new(present: Present, name: &str) -> Edited {
+    pub fn new(present: PresentConfig, name: &str) -> Edited {
         let seen = stamp(&present.lock().file);
         Edited { present, name: name.to_owned(), seen, found: None }
     }
@@ -66,7 +66,7 @@ impl Edited {
     }
 }
 
-fn stamp(file: &Path) -> Option<Stamp> {
+fn stamp(file: &Path) -> Option<FileStamp> {
     let found = fs::metadata(file).ok()?;
     Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))
 }
@@ -315,7 +315,7 @@ mod tests {
         };
         write(TEXT);
         let config = config::load(&file).unwrap();
-        let present = Present::new(Mutex::new(config));
+        let present = PresentConfig::new(Mutex::new(config));
         let mut edited = Edited::new(present.clone(), "node-1");
         let published = published();
         let mut look = || edited.look(&published);

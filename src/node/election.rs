@@ -14,7 +14,7 @@ use crossbeam::select;
 use log::{info, warn};
 
 use super::clock;
-use super::inbox::{Event, Order};
+use super::inbox::{CommandOrder, InboxEvent};
 use super::leadership::Change;
 use super::members;
 use super::notes;
@@ -24,23 +24,23 @@ use super::words;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::message::{Done, Refusal};
-use crate::core::restart::Kept;
+use crate::core::restart::KeptState;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
 use crate::flight::tape::Tape;
-use crate::net::{Answering, Event as NetEvent, Net, Who};
+use crate::net::{Answering, Net, NetEvent, Who};
 use crate::recorder::Recorder;
-use crate::store::{Record, Writer};
+use crate::store::{StoreRecord, StoreWriter};
 
 /// How many inputs are taken before the timers get their turn, however many wait.
 const BATCH: usize = 256;
 
 /// Everything that the election thread owns.
-pub struct Election {
+pub struct ElectionLoop {
     core: Core,
     net: Net,
-    store: Writer,
-    events: Receiver<Event>,
+    store: StoreWriter,
+    events: Receiver<InboxEvent>,
     /// Those who wait for an answer wait no longer than this lives.
     _answering: Answering,
     published: Arc<Published>,
@@ -67,18 +67,18 @@ pub struct Election {
     rings: bool,
 }
 
-impl Election {
+impl ElectionLoop {
     pub fn new(
         core: Core,
         net: Net,
-        store: Writer,
-        (events, answering): (Receiver<Event>, Answering),
+        store: StoreWriter,
+        (events, answering): (Receiver<InboxEvent>, Answering),
         published: Arc<Published>,
-    ) -> Election {
+    ) -> ElectionLoop {
         let members = core.members().clone();
         let recorder = Recorder::new(&core, clock::now());
         let tape = Tape::new(&core, clock::now(), &published.taped);
-        Election {
+        ElectionLoop {
             core,
             net,
             store,
@@ -102,7 +102,7 @@ impl Election {
     }
 
     /// The main loop of the election thread. Returns the threads that are left to be stopped.
-    pub fn run(mut self) -> (Net, Writer) {
+    pub fn run(mut self) -> (Net, StoreWriter) {
         self.published.realtime.enter();
         let mut batch = 0;
         while !self.stopped {
@@ -111,11 +111,11 @@ impl Election {
             self.published.turned(clock::now());
             let waiting = !self.events.is_empty() && batch < BATCH;
             batch = if waiting { batch + 1 } else { 0 };
-            if let Some(Event::Held { number, most, held }) = event {
+            if let Some(InboxEvent::Held { number, most, held }) = event {
                 self.hold(number, most, &held);
-            } else if let Some(Event::Unheld { number }) = event {
+            } else if let Some(InboxEvent::Unheld { number }) = event {
                 self.let_go(number);
-            } else if let Some(Event::Timed { timing, done }) = event {
+            } else if let Some(InboxEvent::Timed { timing, done }) = event {
                 self.net.set_failure(timing.failure);
                 self.turn(Input::Timed { timing });
                 let _ = done.try_send(()); // the caller may have given up
@@ -185,7 +185,7 @@ impl Election {
     }
 
     /// The one place where this thread waits. None when it is time to look at the timers.
-    fn wait(&mut self) -> Option<Event> {
+    fn wait(&mut self) -> Option<InboxEvent> {
         select! {
             recv(self.events) -> event => {
                 // All handles of the node are gone, and all threads of the network.
@@ -203,21 +203,21 @@ impl Election {
         self.core.deadline().map_or(alive, |due| due.since(now).min(alive))
     }
 
-    fn input(&mut self, event: Event) -> Option<Input> {
+    fn input(&mut self, event: InboxEvent) -> Option<Input> {
         match event {
-            Event::Net(NetEvent::Input(input)) => Some(input),
-            Event::Net(NetEvent::Newcomer(newcomer)) => Some(self.net.admit(*newcomer)),
-            Event::Stored(result) => {
+            InboxEvent::Net(NetEvent::Input(input)) => Some(input),
+            InboxEvent::Net(NetEvent::Newcomer(newcomer)) => Some(self.net.admit(*newcomer)),
+            InboxEvent::Stored(result) => {
                 result.ok().map(|number| Input::Persisted { number }) // the store logs failures
             }
-            Event::Sampled(outcome) => {
+            InboxEvent::Sampled(outcome) => {
                 self.published.carry_on(|snapshot| snapshot.sampled(&outcome));
                 Some(Input::Sampled { value: outcome.ok().map(|sample| sample.value) })
             }
-            Event::Checked { healthy } => Some(Input::Checked { healthy }),
-            Event::StandBack => Some(Input::StandBack),
-            Event::Held { .. } | Event::Unheld { .. } | Event::Timed { .. } => None, // taken before
-            Event::Order(Order { command, answer }) => {
+            InboxEvent::Checked { healthy } => Some(Input::Checked { healthy }),
+            InboxEvent::StandBack => Some(Input::StandBack),
+            InboxEvent::Held { .. } | InboxEvent::Unheld { .. } | InboxEvent::Timed { .. } => None, // taken before
+            InboxEvent::Order(CommandOrder { command, answer }) => {
                 self.last_command += 1;
                 let id = CommandId(self.last_command);
                 self.answers.insert(id, answer);
@@ -318,8 +318,8 @@ impl Election {
     }
 
     fn persist(&self, number: u64, record: Durable) {
-        let kept = Kept { incarnation: self.core.incarnation(), durable: record };
-        self.store.submit(number, Record { id: self.core.id(), kept });
+        let kept = KeptState { incarnation: self.core.incarnation(), durable: record };
+        self.store.submit(number, StoreRecord { id: self.core.id(), kept });
     }
 
     fn log_note(&mut self, note: Note, now: Time) {

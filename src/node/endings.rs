@@ -40,13 +40,13 @@ impl Heeding {
 }
 
 /// Calls a function for each of the signals that this process does not ignore, until it is dropped.
-pub(super) struct Endings {
+pub(super) struct SignalWatch {
     signals: Handle,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Endings {
-    pub fn call(call: impl Fn() + Send + 'static) -> io::Result<Endings> {
+impl SignalWatch {
+    pub fn call(call: impl Fn() + Send + 'static) -> io::Result<SignalWatch> {
         let mut heeding = HEEDING.lock();
         let nobody = heeding.nobody()?; // first: it looks which handlers the program has
         let mut signals = Signals::new(heeded(&SIGNALS)).named("sigaction, socketpair")?;
@@ -55,11 +55,11 @@ impl Endings {
         let thread = builder.spawn(move || signals.forever().for_each(|_| call())).named(THREAD)?;
         heeding.count += 1;
         nobody.store(false, Ordering::SeqCst);
-        Ok(Endings { signals: handle, thread: Some(thread) })
+        Ok(SignalWatch { signals: handle, thread: Some(thread) })
     }
 }
 
-impl Drop for Endings {
+impl Drop for SignalWatch {
     fn drop(&mut self) {
         let mut heeding = HEEDING.lock();
         heeding.count -= 1;

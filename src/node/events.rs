@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
 use super::fanout::{Fanout, Subscription};
-use super::history::Entry;
+use super::history::HistoryEntry;
 use super::status::LeaderlessStatus;
 
 /// How many of the latest events are kept for those who come back.
@@ -133,7 +133,7 @@ pub struct Event {
     pub leaderless_ms: Option<u64>,
     /// The leadership that begins by this, as this node saw it; left out of others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub leadership: Option<Entry>,
+    pub leadership: Option<HistoryEntry>,
     /// The member that it is about, by name: of `member_up` and `member_down`, and the leader of `takeover`.
     pub member: Option<String>,
     /// Why, in words.
@@ -141,7 +141,7 @@ pub struct Event {
 }
 
 /// Called when there are new events; it must not wait.
-type Call = Box<dyn Fn() + Send + Sync>;
+type EventCallback = Box<dyn Fn() + Send + Sync>;
 
 /// The latest events of a node, and those who want to hear of new ones.
 ///
@@ -166,7 +166,7 @@ struct Inner {
     kept: VecDeque<Arc<Event>>,
     /// The number of the event that came last.
     last: u64,
-    calls: Vec<Call>,
+    calls: Vec<EventCallback>,
 }
 
 impl EventLog {

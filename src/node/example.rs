@@ -15,12 +15,12 @@ use crate::config::{self, Config};
 /// A running node with files of its own. Both are gone when it is dropped.
 pub struct Example {
     node: Option<Node>,
-    folder: Folder,
+    folder: ExampleFolder,
 }
 
-pub(super) struct Folder(PathBuf);
+pub(super) struct ExampleFolder(PathBuf);
 
-impl Drop for Folder {
+impl Drop for ExampleFolder {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0); // it is a temporary one
     }
@@ -51,8 +51,8 @@ impl Drop for Example {
 }
 
 /// A cluster of one member, "a", whose node does not run; and its folder.
-pub(super) fn cluster() -> io::Result<(Config, Folder)> {
-    let folder = Folder(env::temp_dir().join(format!("electd-example-{}", Uuid::new_v4())));
+pub(super) fn cluster() -> io::Result<(Config, ExampleFolder)> {
+    let folder = ExampleFolder(env::temp_dir().join(format!("electd-example-{}", Uuid::new_v4())));
     fs::create_dir(&folder.0)?;
     let file = folder.0.join("cluster.json");
     let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?;

@@ -30,7 +30,7 @@ const LARGEST: u64 = 4096;
 
 /// That the job of this node failed soon after its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Failure {
+pub struct JobFailure {
     /// How many failures came one after another.
     pub count: u32,
     /// When it failed, in milliseconds since 1970.
@@ -45,13 +45,13 @@ pub struct Failure {
 #[derive(Debug, Default)]
 pub struct Failures {
     path: OnceLock<PathBuf>,
-    known: Mutex<Known>,
+    known: Mutex<KnownFailures>,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct KnownFailures {
     /// The last failure, by which the next is counted.
-    last: Option<Failure>,
+    last: Option<JobFailure>,
     /// Whether the node stands back because of it.
     stands_back: bool,
 }
@@ -65,18 +65,18 @@ impl Failures {
             None
         });
         let stands_back = last.as_ref().is_some_and(|last| last.until_ms > wall_clock_ms());
-        *self.known.lock() = Known { last, stands_back };
+        *self.known.lock() = KnownFailures { last, stands_back };
         let _ = self.path.set(path); // a node has one folder
     }
 
     /// The failure because of which the node stands back.
-    pub fn present(&self) -> Option<Failure> {
+    pub fn present(&self) -> Option<JobFailure> {
         let known = self.known.lock();
         known.last.clone().filter(|_| known.stands_back)
     }
 
     /// The job failed: the node stands back from now on. [`Failures::store`] is to follow.
-    pub(super) fn add(&self, reason: &str) -> Failure {
+    pub(super) fn add(&self, reason: &str) -> JobFailure {
         let mut known = self.known.lock();
         let failure = next(known.last.as_ref(), wall_clock_ms(), reason);
         warn!(
@@ -84,12 +84,12 @@ impl Failures {
             "the job failed soon after its start ({}): this node leads only if no other can, until {}, or `electd undrain`",
             failure.reason, moment(failure.until_ms)
         );
-        *known = Known { last: Some(failure.clone()), stands_back: true };
+        *known = KnownFailures { last: Some(failure.clone()), stands_back: true };
         failure
     }
 
     /// Keeps this over restarts. Waits for the disk.
-    pub(super) fn store(&self, failure: &Failure) {
+    pub(super) fn store(&self, failure: &JobFailure) {
         if let Err(error) = self.path.get().map_or(Ok(()), |path| write(path, failure)) {
             warn!(event = "problem", kind = "job"; "this cannot be stored, and is forgotten at a restart: {error}");
         }
@@ -111,15 +111,15 @@ impl Failures {
 }
 
 /// The failure that follows the last one.
-fn next(last: Option<&Failure>, now_ms: u64, reason: &str) -> Failure {
-    let counts = |last: &&Failure| now_ms < after(last.until_ms, FORGIVEN);
+fn next(last: Option<&JobFailure>, now_ms: u64, reason: &str) -> JobFailure {
+    let counts = |last: &&JobFailure| now_ms < after(last.until_ms, FORGIVEN);
     let count = last.filter(counts).map_or(0, |last| last.count).saturating_add(1);
     let length = FIRST * (1 << (count - 1).min(MOST_DOUBLINGS));
     let reason = shown(reason, LONGEST);
-    Failure { count, since_ms: now_ms, until_ms: after(now_ms, length), reason }
+    JobFailure { count, since_ms: now_ms, until_ms: after(now_ms, length), reason }
 }
 
-fn read(path: &Path) -> io::Result<Option<Failure>> {
+fn read(path: &Path) -> io::Result<Option<JobFailure>> {
     let file = match file::open(path) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         file => file?,
@@ -129,7 +129,7 @@ fn read(path: &Path) -> io::Result<Option<Failure>> {
     Ok(Some(serde_json::from_str(&text)?))
 }
 
-fn write(path: &Path, failure: &Failure) -> io::Result<()> {
+fn write(path: &Path, failure: &JobFailure) -> io::Result<()> {
     spare::replace(path, &serde_json::to_vec(failure)?)
 }
 
@@ -183,7 +183,7 @@ mod tests {
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
         let (long_ago, reason) = (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(200)));
-        again.store(&Failure { count: 2, ..long_ago });
+        again.store(&JobFailure { count: 2, ..long_ago });
         let past = opened();
         assert_eq!(past.present(), None, "its time was over before the start");
         assert_eq!(past.add(&reason).count, 1);

@@ -6,7 +6,7 @@ use std::time::Duration;
 use electd_facts::hint::ClusterFlags;
 
 use super::events::EventLog;
-use super::history::Entry;
+use super::history::HistoryEntry;
 use super::status::Status;
 use super::tally::Tally;
 use crate::trace::record::Record;
@@ -86,7 +86,7 @@ pub trait Handle: Clone + Send + Sync + 'static {
     /// }
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    fn history(&self) -> Arc<Vec<Entry>>;
+    fn history(&self) -> Arc<Vec<HistoryEntry>>;
 
     /// What this node took and did in its last elections, for `electd trace`. Never waits for the election thread.
     ///

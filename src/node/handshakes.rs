@@ -14,16 +14,16 @@ use super::status::RejectionStatus;
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::net::Who;
-use crate::tls::Fault;
+use crate::tls::TlsFault;
 
 /// The last reasons of each peer, one way and the other.
 pub struct Handshakes {
-    kept: Mutex<Kept>,
+    kept: Mutex<HandshakeState>,
     /// Whether a reason of a member is among them.
     of_members: AtomicBool,
 }
 
-struct Kept {
+struct HandshakeState {
     rejections: Rejections,
     /// The members at the last look at them.
     list: Arc<MemberList>,
@@ -32,12 +32,12 @@ struct Kept {
 impl Handshakes {
     /// Nobody was refused yet.
     pub fn new(list: Arc<MemberList>) -> Handshakes {
-        let kept = Mutex::new(Kept { rejections: Rejections::default(), list });
+        let kept = Mutex::new(HandshakeState { rejections: Rejections::default(), list });
         Handshakes { kept, of_members: AtomicBool::new(false) }
     }
 
     /// Records a refusal, and logs it once until it changes.
-    pub fn record(&self, now: Time, who: Who, fault: &Fault) {
+    pub fn record(&self, now: Time, who: Who, fault: &TlsFault) {
         let what = if fault.by_peer { "rejects this node" } else { "is refused" };
         let mut kept = self.kept.lock();
         let list = kept.list.clone();
@@ -80,7 +80,7 @@ mod tests {
     use super::*;
     use crate::node::logged::{fields, logged};
     use crate::node::words::tests::{id, members};
-    use crate::tls::Cause;
+    use crate::tls::TlsCause;
 
     #[test]
     fn a_refusal_is_told_with_its_cause_until_the_peer_is_connected_or_it_is_past() {
@@ -88,7 +88,8 @@ mod tests {
         let handshakes = Handshakes::new(list.clone());
         let (now, failure) = (Time(0) + Duration::from_secs(60), Duration::from_secs(5));
         let told = |who, by_peer| {
-            let fault = Fault { cause: Cause::Expired, by_peer, why: "it has ended".to_owned() };
+            let fault =
+                TlsFault { cause: TlsCause::Expired, by_peer, why: "it has ended".to_owned() };
             logged(|| handshakes.record(now, who, &fault)).join("\n")
         };
         let reasons = |all: Vec<RejectionStatus>| -> Vec<String> {
@@ -118,15 +119,15 @@ mod tests {
     fn a_refusal_is_told_with_the_name_that_the_peer_has_by_the_last_look_at_the_members() {
         let handshakes = Handshakes::new(Arc::default());
         let told = |cause, why: &str| {
-            let fault = Fault { cause, by_peer: false, why: why.to_owned() };
-            let now = Time(if cause == Cause::Plain { 1_000_000_000 } else { 0 });
+            let fault = TlsFault { cause, by_peer: false, why: why.to_owned() };
+            let now = Time(if cause == TlsCause::Plain { 1_000_000_000 } else { 0 });
             fields(|| handshakes.record(now, Who::Member(id(2)), &fault)).join("\n")
         };
         let unknown = format!("event=rejected peer={} cause=expired", id(2));
-        assert_eq!(told(Cause::Expired, "it has ended"), unknown);
+        assert_eq!(told(TlsCause::Expired, "it has ended"), unknown);
         let list = Arc::new(members());
         let recent = handshakes.recent(&list, Time(0), Duration::from_secs(5));
         assert_eq!(recent.len(), 1);
-        assert_eq!(told(Cause::Plain, "it speaks no TLS"), "event=rejected peer=b cause=plain");
+        assert_eq!(told(TlsCause::Plain, "it speaks no TLS"), "event=rejected peer=b cause=plain");
     }
 }

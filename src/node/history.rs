@@ -15,14 +15,14 @@ mod file;
 
 use std::sync::Arc;
 
-pub use electd_facts::entry::{Entry, History};
+pub use electd_facts::entry::{History, HistoryEntry};
 pub use electd_facts::tells::{START, Tells};
 
 use super::leaderless::Leaderless;
 use super::status::ChangeStatus;
 use crate::core::Cause;
 
-pub(super) use file::{Keeper, load};
+pub(super) use file::{HistoryKeeper, load};
 
 /// How many leaderships are kept.
 pub const KEPT: usize = 1000;
@@ -38,7 +38,7 @@ pub(super) struct Leaderships {
     before: Option<(String, u64)>,
     lost: Option<Lost>,
     /// Oldest first.
-    entries: Vec<Entry>,
+    entries: Vec<HistoryEntry>,
 }
 
 /// How the last leadership ended.
@@ -54,7 +54,7 @@ struct Lost {
 
 impl Leaderships {
     /// No leader has been known since this moment, as the node starts. Earlier starts knew these.
-    pub fn new(at_ms: u64, mut entries: Vec<Entry>) -> Leaderships {
+    pub fn new(at_ms: u64, mut entries: Vec<HistoryEntry>) -> Leaderships {
         let (cause, reason) = (START.to_owned(), "this node started".to_owned());
         // An earlier start that was killed did not see the end.
         entries.iter_mut().for_each(|entry| entry.lasts = false);
@@ -67,7 +67,7 @@ impl Leaderships {
     }
 
     /// Takes the next change; gives the leadership that begins with it.
-    pub fn change(&mut self, change: &ChangeStatus) -> Option<Entry> {
+    pub fn change(&mut self, change: &ChangeStatus) -> Option<HistoryEntry> {
         let Some(leader) = change.leader.clone() else {
             if let Some(before) = self.current.take() {
                 self.lose(before, change);
@@ -94,7 +94,7 @@ impl Leaderships {
             leaderless_ms = leaderless_ms.max(1); // clocks count whole milliseconds
         }
         let (since_ms, until_ms, lasts) = (at_ms, None, true);
-        let entry = Entry {
+        let entry = HistoryEntry {
             leader,
             epoch,
             since_ms,
@@ -123,8 +123,9 @@ impl Leaderships {
     }
 
     /// Adds a leadership, or continues the last one if this node had only lost contact with it.
-    fn add(&mut self, entry: Entry) {
-        let same = |last: &&mut Entry| (&last.leader, last.epoch) == (&entry.leader, entry.epoch);
+    fn add(&mut self, entry: HistoryEntry) {
+        let same =
+            |last: &&mut HistoryEntry| (&last.leader, last.epoch) == (&entry.leader, entry.epoch);
         if let Some(last) = self.entries.last_mut().filter(same) {
             (last.until_ms, last.lasts) = (None, true);
             return;
@@ -137,7 +138,8 @@ impl Leaderships {
 
     /// The job of this node was ended in this epoch, as no renewal came in time. Returns whether that is new.
     pub fn note_late(&mut self, own: &str, epoch: u64, at_ms: u64) -> bool {
-        let is_it = |entry: &&mut Entry| (entry.leader.as_str(), entry.epoch) == (own, epoch);
+        let is_it =
+            |entry: &&mut HistoryEntry| (entry.leader.as_str(), entry.epoch) == (own, epoch);
         let entry = self.entries.iter_mut().rev().find(is_it);
         entry.is_some_and(|entry| entry.job_late_ms.replace(at_ms) != Some(at_ms))
     }
@@ -146,7 +148,7 @@ impl Leaderships {
     /// operator, and why it did the last time.
     pub fn unplanned(&self, since_ms: u64) -> (usize, String) {
         let of_late = self.entries.iter().filter(|entry| entry.since_ms >= since_ms);
-        let counts = |entry: &&Entry| Tells::by(&entry.cause) == Tells::Fate;
+        let counts = |entry: &&HistoryEntry| Tells::by(&entry.cause) == Tells::Fate;
         let (mut times, mut why) = (0, String::new());
         for entry in of_late.filter(counts) {
             times += 1;
@@ -156,7 +158,7 @@ impl Leaderships {
     }
 
     /// The leaderships that are kept, oldest first.
-    pub fn entries(&self) -> Arc<Vec<Entry>> {
+    pub fn entries(&self) -> Arc<Vec<HistoryEntry>> {
         Arc::new(self.entries.clone())
     }
 

@@ -9,7 +9,7 @@ use crossbeam::channel::{Receiver, Sender, after, bounded, never};
 use crossbeam::select;
 use parking_lot::Mutex;
 
-use super::endings::Endings;
+use super::endings::SignalWatch;
 use super::leadership::{Change, Leadership};
 use super::retries::Retries;
 use super::{Node, NodeHandle, StartError};
@@ -64,10 +64,10 @@ pub fn while_leading<W: WorkEnd>(
     work: impl FnMut(&Lead<'_>) -> W,
 ) -> Result<(), StartError> {
     let (running, stopping) = bounded(0);
-    let stop = Stop(Arc::new(Mutex::new(Some(running))));
+    let stop = WorkStopper(Arc::new(Mutex::new(Some(running))));
     let stop_by_signal = stop.clone();
     // Before the node starts, so that no signal is lost. Dropped last, also if the work panics.
-    let _endings = Endings::call(move || stop_by_signal.now()).map_err(StartError::Thread)?;
+    let _endings = SignalWatch::call(move || stop_by_signal.now()).map_err(StartError::Thread)?;
     let node = Node::start(config, name)?;
     node.on_removal(move || stop.now());
     lead_on(&node.handle(), &stopping, work);
@@ -151,9 +151,9 @@ fn failed(handle: &NodeHandle, retries: &mut Retries, began: Instant, why: &str)
 
 /// Ends the work and the member: it closes the channel that both look at.
 #[derive(Clone)]
-struct Stop(Arc<Mutex<Option<Sender<()>>>>);
+struct WorkStopper(Arc<Mutex<Option<Sender<()>>>>);
 
-impl Stop {
+impl WorkStopper {
     fn now(&self) {
         self.0.lock().take();
     }

@@ -22,7 +22,7 @@ impl Log for OfThreads {
 
     fn log(&self, record: &Record<'_>) {
         LINES.with_borrow_mut(|lines| lines.push(line(record)));
-        let mut fields = Fields::default();
+        let mut fields = LoggedFields::default();
         let _ = record.key_values().visit(&mut fields); // it gives no error
         FIELDS.with_borrow_mut(|all| all.push(fields.0.join(" ")));
     }
@@ -32,9 +32,9 @@ impl Log for OfThreads {
 
 /// The fields of a line, as a program that reads the log gets them.
 #[derive(Default)]
-struct Fields(Vec<String>);
+struct LoggedFields(Vec<String>);
 
-impl<'v> VisitSource<'v> for Fields {
+impl<'v> VisitSource<'v> for LoggedFields {
     fn visit_pair(&mut self, key: Key<'v>, value: Value<'v>) -> Result<(), Error> {
         self.0.push(format!("{key}={value}"));
         Ok(())

@@ -128,9 +128,9 @@ mod tests {
 
     use super::*;
     use crate::core::durable::Durable;
-    use crate::core::restart::Kept;
+    use crate::core::restart::KeptState;
     use crate::core::types::{Incarnation, Role};
-    use crate::store::Record;
+    use crate::store::StoreRecord;
     use serde_json::json;
     use uuid::Uuid;
 
@@ -207,8 +207,8 @@ mod tests {
             let version = ListVersion { counter, ..ListVersion::default() };
             let members = Arc::new(MemberList::new(version, members));
             let durable = Durable { members, ..Durable::default() };
-            let kept = Kept { incarnation: Incarnation(1), durable };
-            store.save(&Record { id: own.id, kept }).unwrap();
+            let kept = KeptState { incarnation: Incarnation(1), durable };
+            store.save(&StoreRecord { id: own.id, kept }).unwrap();
         };
         let alone = vec![of_file(&config).get(own.id).unwrap().clone()];
         save(3, alone);

@@ -64,10 +64,10 @@ pub(crate) use attendance::{Attendance, Attended};
 use certificates::Certificates;
 use checked::Checks;
 pub(crate) use clock::{moment, moment_of, since_boot, wall_clock_ms};
-use edited::{Edited, Present};
+use edited::{Edited, PresentConfig};
 pub use error::StartError;
 pub use fanout::Subscription;
-use inbox::{Event, Queue};
+use inbox::{InboxEvent, Queue};
 pub use leading::{Lead, WorkEnd, while_leading};
 pub use prepare::Start;
 use prepare::{accepted, attend, listen, own_address, restore, settings};
@@ -76,7 +76,7 @@ use ranked::Ranks;
 pub use running::NodeHandle;
 use surroundings::Surroundings;
 use threads::ElectionThread;
-use watch::Watch;
+use watch::WatchThread;
 
 /// How many events may wait for the election thread before readers wait.
 const EVENTS: usize = 256;
@@ -112,9 +112,9 @@ pub struct Node {
     ranks: Ranks,
     checks: Checks,
     /// None until all else has started.
-    watch: Option<Watch>,
+    watch: Option<WatchThread>,
     certificates: Certificates,
-    present: Present,
+    present: PresentConfig,
     attendance: Attendance,
 }
 
@@ -203,12 +203,12 @@ impl Node {
         let state = config.state_dir(name);
         published.failures.open(&state);
         if published.failures.present().is_some() {
-            let _ = queue.try_send(Event::StandBack); // the first event of an empty queue, before any hello
+            let _ = queue.try_send(InboxEvent::StandBack); // the first event of an empty queue, before any hello
         }
         let secured = (socket.clone(), certificates.security());
         let started = threads::start(config, core, store, secured, (queue, events), published);
         let (handle, thread) = started.map_err(StartError::Thread)?;
-        let present = Present::new(config.clone().into());
+        let present = PresentConfig::new(config.clone().into());
         let ranks = Ranks::new(sampler, handle.events.clone(), surroundings.clone());
         let checks = Checks::new(handle.published.clone(), handle.events.clone(), surroundings);
         // From here on it may lead: if the rest fails, it is dropped, and hands over.
@@ -217,7 +217,7 @@ impl Node {
             Node { handle, thread, ranks, checks, watch, certificates, present, attendance };
         let edited = Edited::new(node.present.clone(), name);
         let observed = (edited, node.certificates.clone(), node.attendance.clone());
-        let watch = Watch::start(node.handle.clone(), socket, state, observed);
+        let watch = WatchThread::start(node.handle.clone(), socket, state, observed);
         node.watch = Some(watch.map_err(StartError::Thread)?);
         if let Some(health) = &own.health {
             node.checks.start(health).map_err(StartError::Thread)?;
@@ -309,7 +309,7 @@ impl Node {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn present(&self) -> Present {
+    pub fn present(&self) -> PresentConfig {
         self.present.clone()
     }
 
@@ -368,7 +368,11 @@ impl Node {
         let timeout = Duration::from_secs(1) + self.handle.published.longest_hold();
         if self.is_removed() {
             meanwhile();
-        } else if self.handle.order_meanwhile(core::Command::Stop, timeout, meanwhile).is_err() {
+        } else if self
+            .handle
+            .order_meanwhile(core::OperatorCommand::Stop, timeout, meanwhile)
+            .is_err()
+        {
             log::warn!("the election thread did not answer in time");
         }
         match thread.join() {
@@ -381,7 +385,7 @@ impl Node {
         }
         self.ranks.stop();
         self.checks.stop();
-        let _ = self.watch.take().map(Watch::stop); // none if the start failed
+        let _ = self.watch.take().map(WatchThread::stop); // none if the start failed
     }
 }
 

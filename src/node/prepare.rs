@@ -11,13 +11,13 @@ use super::error::StartError;
 use super::members;
 use crate::config::{Config, MemberConfig};
 use crate::core::death::{DeathCertificate, Secret};
-use crate::core::restart::{Kept, NoStart, Restored, restart};
+use crate::core::restart::{KeptState, NoStart, Restored, restart};
 use crate::core::settings::Settings;
 use crate::core::types::{Incarnation, Task};
 use crate::coroner::attending::Coroner;
 use crate::coroner::estate::Estate;
 use crate::net::{OwnAddress, OwnListener};
-use crate::store::{Record, Store};
+use crate::store::{Store, StoreRecord};
 
 /// The settings that a start may add to the configuration.
 ///
@@ -85,8 +85,8 @@ pub fn restore(
             NoStart::Bootstrapped => StartError::Bootstrapped { name, folder },
         }
     })?;
-    let kept = Kept { incarnation: restored.incarnation, durable: restored.record.clone() };
-    store.save(&Record { id: own.id, kept })?;
+    let kept = KeptState { incarnation: restored.incarnation, durable: restored.record.clone() };
+    store.save(&StoreRecord { id: own.id, kept })?;
     Ok((store, restored))
 }
 

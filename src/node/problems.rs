@@ -45,7 +45,7 @@ pub(super) struct Sight {
 
 /// A problem that is there now.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Found {
+pub(super) struct PresentProblem {
     pub kind: ProblemKind,
     /// Tells it from others of its kind: a member, or nothing.
     pub about: String,
@@ -56,7 +56,7 @@ pub(super) struct Found {
 /// The subject of the problem of an edited file.
 const EDITED: &str = "the file";
 
-impl Found {
+impl PresentProblem {
     /// Whether it is that the configuration file was edited.
     pub fn is_of_file(&self) -> bool {
         self.kind == ProblemKind::ConfigDiffers && self.about == EDITED
@@ -65,14 +65,18 @@ impl Found {
 
 /// The problems of the last look, each with the time of the first look that saw it.
 #[derive(Debug, Default)]
-pub(super) struct Problems(Vec<(Found, String)>);
+pub(super) struct Problems(Vec<(PresentProblem, String)>);
 
 impl Problems {
     /// Takes a new look. Gives the problems that began and those that are over.
-    pub fn look(&mut self, status: &Status, sight: &Sight) -> (Vec<Found>, Vec<Found>) {
+    pub fn look(
+        &mut self,
+        status: &Status,
+        sight: &Sight,
+    ) -> (Vec<PresentProblem>, Vec<PresentProblem>) {
         let now = Timestamp::now();
         let old = std::mem::take(&mut self.0);
-        let same = |a: &Found, b: &Found| a.kind == b.kind && a.about == b.about;
+        let same = |a: &PresentProblem, b: &PresentProblem| a.kind == b.kind && a.about == b.about;
         let mut began = Vec::new();
         for found in find(status, sight) {
             let known = old.iter().find(|(known, _)| same(known, &found));
@@ -82,8 +86,9 @@ impl Problems {
             }
             self.0.push((found, since));
         }
-        let is_over =
-            |(known, _): &&(Found, String)| !self.0.iter().any(|(now, _)| same(known, now));
+        let is_over = |(known, _): &&(PresentProblem, String)| {
+            !self.0.iter().any(|(now, _)| same(known, now))
+        };
         let over = old.iter().filter(is_over).map(|(found, _)| found.clone()).collect();
         (began, over)
     }
@@ -94,17 +99,17 @@ impl Problems {
     }
 }
 
-fn problem(found: &Found, since: &str) -> Problem {
+fn problem(found: &PresentProblem, since: &str) -> Problem {
     let (kind, about, text) =
         (found.kind.name().to_owned(), found.about.clone(), found.text.clone());
     Problem { since: since.to_owned(), kind, about, text }
 }
 
 /// All problems that can be seen now, the worst kinds first.
-fn find(status: &Status, sight: &Sight) -> Vec<Found> {
+fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
     let mut found = Vec::new();
     let mut add = |kind, about: &str, text: String| {
-        found.push(Found { kind, about: about.to_owned(), text });
+        found.push(PresentProblem { kind, about: about.to_owned(), text });
     };
     if let Some(why) = &sight.storage {
         add(ProblemKind::Storage, "", why.text.clone());

@@ -42,8 +42,8 @@ use parking_lot::RwLock;
 use calls::Calls;
 pub use measures::LateRenewal;
 use measures::Measures;
-use snapshot::{Known, Snapshot};
-use watched::Watched;
+use snapshot::{KnownMember, Snapshot};
+use watched::WatchedStatus;
 
 /// For how long it is a problem that a renewal came late.
 const SHOWN: Duration = Duration::from_secs(600);
@@ -62,7 +62,7 @@ pub struct Published {
     turned: AtomicU64,
     /// Rings where there is something new to look at.
     news: (Sender<()>, Receiver<()>),
-    watched: RwLock<Arc<Watched>>,
+    watched: RwLock<Arc<WatchedStatus>>,
     pub calls: Calls,
     pub measures: Measures,
     /// The leadership, for those who act on it.
@@ -86,7 +86,7 @@ impl Published {
     pub fn new(
         core: &Core,
         file: Arc<MemberList>,
-        sample: &rank::Outcome,
+        sample: &rank::SampleResult,
         pace: Arc<Pace>,
         realtime: Realtime,
     ) -> Published {
@@ -156,8 +156,8 @@ impl Published {
     pub fn could_stand_back(&self) -> bool {
         let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
         let idle = snapshot.phase == Phase::Following;
-        let may_lead = |known: &&Known| known.eligible && known.status == Liveness::Alive;
-        let (own, others): (Vec<&Known>, Vec<&Known>) =
+        let may_lead = |known: &&KnownMember| known.eligible && known.status == Liveness::Alive;
+        let (own, others): (Vec<&KnownMember>, Vec<&KnownMember>) =
             snapshot.members.iter().filter(may_lead).partition(|known| known.id == own);
         idle && !own.is_empty() && !others.is_empty()
     }
@@ -235,12 +235,12 @@ impl Published {
     }
 
     /// What the threads beside the election thread found last.
-    pub fn watched(&self) -> Arc<Watched> {
+    pub fn watched(&self) -> Arc<WatchedStatus> {
         self.watched.read().clone()
     }
 
     /// Shows what such a thread found.
-    pub fn show(&self, change: impl FnOnce(&mut Watched)) {
+    pub fn show(&self, change: impl FnOnce(&mut WatchedStatus)) {
         change(Arc::make_mut(&mut self.watched.write()));
     }
 

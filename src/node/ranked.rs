@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use parking_lot::Mutex;
 
-use super::inbox::{Event, Queue};
+use super::inbox::{InboxEvent, Queue};
 use super::surroundings::Surroundings;
 use crate::config::{Attribute, Config, MemberConfig};
-use crate::rank::{Outcome, Sampler, Source};
+use crate::rank::{AttributeSource, SampleResult, Sampler};
 
 /// Takes one sample of the rank of a member of this cluster now, on this host. It may take as long as its command's
 /// timeout, or a name server.
 ///
 /// # Errors Says in words why there is no value.
-pub fn sample(config: &Config, member: &MemberConfig) -> Outcome {
+pub fn sample(config: &Config, member: &MemberConfig) -> SampleResult {
     source(member).sample(&Surroundings::new(config, &member.name).variables())
 }
 
@@ -24,21 +24,21 @@ pub(super) fn start(
     member: &MemberConfig,
     events: Queue,
     surroundings: &Surroundings,
-) -> io::Result<(Sampler, Outcome)> {
-    let deliver = move |outcome| events.send(Event::Sampled(outcome));
+) -> io::Result<(Sampler, SampleResult)> {
+    let deliver = move |outcome| events.send(InboxEvent::Sampled(outcome));
     Sampler::start(source(member), member.rank.every, surroundings.variables(), deliver)
 }
 
-fn source(member: &MemberConfig) -> Source {
+fn source(member: &MemberConfig) -> AttributeSource {
     match member.rank.attribute.clone() {
-        Attribute::Id => Source::Id,
-        Attribute::Priority(number) => Source::Priority(number),
-        Attribute::Address => Source::Address(member.address.clone()),
-        Attribute::Cpu => Source::Cpu,
-        Attribute::Disk(path) => Source::Disk(path),
-        Attribute::Files(path) => Source::Files(path),
+        Attribute::Id => AttributeSource::Id,
+        Attribute::Priority(number) => AttributeSource::Priority(number),
+        Attribute::Address => AttributeSource::Address(member.address.clone()),
+        Attribute::Cpu => AttributeSource::Cpu,
+        Attribute::Disk(path) => AttributeSource::Disk(path),
+        Attribute::Files(path) => AttributeSource::Files(path),
         Attribute::Command { program, arguments, timeout } => {
-            Source::Command { program, arguments, timeout }
+            AttributeSource::Command { program, arguments, timeout }
         }
     }
 }
@@ -75,7 +75,7 @@ impl Ranks {
             old.stop();
         }
         // Last, so that it goes over what the old one brought meanwhile. The election may have ended.
-        let _ = self.events.send_timeout(Event::Sampled(first), Duration::from_secs(1));
+        let _ = self.events.send_timeout(InboxEvent::Sampled(first), Duration::from_secs(1));
         Ok(())
     }
 }
@@ -102,19 +102,19 @@ mod tests {
     #[test]
     fn each_way_to_rank_has_its_source() {
         let path = || PathBuf::from("/nowhere/x");
-        let command = Source::Command {
+        let command = AttributeSource::Command {
             program: PathBuf::from("/bin/rank"),
             arguments: vec!["x".to_owned()],
             timeout: Duration::from_secs(7),
         };
         let command_entry = json!({ "command": ["/bin/rank", "x"], "timeout": "7s" });
         for (by, entry, expected) in [
-            ("id", json!({}), Source::Id),
-            ("priority", json!({ "priority": 7 }), Source::Priority(7)),
-            ("address", json!({}), Source::Address("127.0.0.1:7100".to_owned())),
-            ("cpu", json!({}), Source::Cpu),
-            ("disk", json!({ "path": "/nowhere/x" }), Source::Disk(path())),
-            ("files", json!({ "path": "/nowhere/x" }), Source::Files(path())),
+            ("id", json!({}), AttributeSource::Id),
+            ("priority", json!({ "priority": 7 }), AttributeSource::Priority(7)),
+            ("address", json!({}), AttributeSource::Address("127.0.0.1:7100".to_owned())),
+            ("cpu", json!({}), AttributeSource::Cpu),
+            ("disk", json!({ "path": "/nowhere/x" }), AttributeSource::Disk(path())),
+            ("files", json!({ "path": "/nowhere/x" }), AttributeSource::Files(path())),
             ("command", command_entry, command),
         ] {
             assert_eq!(source(&config(by, &entry).members[0]), expected, "{by}");
@@ -146,7 +146,7 @@ mod tests {
         let new = config("priority", &json!({ "priority": 8 }));
         ranks.replace(&new.members[0]).unwrap();
         let last = events.try_iter().last();
-        let Some(Event::Sampled(Ok(sample))) = last else { panic!("{last:?}") };
+        let Some(InboxEvent::Sampled(Ok(sample))) = last else { panic!("{last:?}") };
         assert_eq!(sample.value, 8);
         ranks.stop();
         assert!(ranks.sampler.lock().is_none() && events.is_empty());

@@ -27,7 +27,7 @@ const PAUSE: Duration = Duration::from_secs(1);
 type Key = (Who, &'static str);
 
 #[derive(Clone, Debug)]
-struct Reason {
+struct RejectionReason {
     why: String,
     recorded: Time,
     /// When a reason of this peer was logged last, and whether it was the present one.
@@ -39,7 +39,7 @@ struct Reason {
 #[derive(Clone, Debug, Default)]
 pub struct Rejections {
     /// Shared by the snapshots.
-    kept: Arc<BTreeMap<Key, Reason>>,
+    kept: Arc<BTreeMap<Key, RejectionReason>>,
     /// When the present window began, and how many reasons of strangers were logged in it.
     window: (Time, u32),
 }
@@ -59,7 +59,7 @@ impl Rejections {
             self.take_line(now)
         };
         let logged = if logs { Some(now) } else { last };
-        let reason = Reason { why: why.to_owned(), recorded: now, logged, said: logs };
+        let reason = RejectionReason { why: why.to_owned(), recorded: now, logged, said: logs };
         let kept = Arc::make_mut(&mut self.kept);
         kept.insert((peer, what), reason);
         let strangers = kept.iter().filter(|((peer, _), _)| !is_member(*peer, list));
@@ -74,7 +74,7 @@ impl Rejections {
 
     /// Notes that a refusal lasts.
     fn renew(&mut self, now: Time, key: Key) {
-        let is_due = |known: &Reason| now.since(known.recorded) >= PAUSE;
+        let is_due = |known: &RejectionReason| now.since(known.recorded) >= PAUSE;
         if self.kept.get(&key).is_some_and(is_due)
             && let Some(known) = Arc::make_mut(&mut self.kept).get_mut(&key)
         {
@@ -109,8 +109,9 @@ impl Rejections {
 
     /// Those that last: a peer that is refused dials again after at most `failure`.
     pub fn recent(&self, list: &MemberList, now: Time, failure: Duration) -> Vec<RejectionStatus> {
-        let lasts =
-            |(_, reason): &(&Key, &Reason)| now.since(reason.recorded) < failure + 3 * PAUSE;
+        let lasts = |(_, reason): &(&Key, &RejectionReason)| {
+            now.since(reason.recorded) < failure + 3 * PAUSE
+        };
         self.kept.iter().filter(lasts).map(|(key, reason)| status(key, reason, list)).collect()
     }
 }
@@ -127,7 +128,7 @@ pub fn name(peer: Who, list: &MemberList) -> String {
     }
 }
 
-fn status((peer, what): &Key, reason: &Reason, list: &MemberList) -> RejectionStatus {
+fn status((peer, what): &Key, reason: &RejectionReason, list: &MemberList) -> RejectionStatus {
     RejectionStatus { peer: name(*peer, list), reason: format!("{what}: {}", reason.why) }
 }
 

@@ -11,12 +11,12 @@ use crossbeam::channel::bounded;
 use super::NodeHandle;
 use super::clock;
 use super::countdown::Countdown;
-use super::failures::Failure;
+use super::failures::JobFailure;
 use super::handle::CommandError;
-use super::inbox::{Event, Order};
+use super::inbox::{CommandOrder, InboxEvent};
 use super::running::unanswered;
-use crate::core::Command;
-use crate::core::membership::Change;
+use crate::core::OperatorCommand;
+use crate::core::membership::MembershipChange;
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::types::{Drain, NodeId};
 use crate::net::NoAnswer;
@@ -38,7 +38,7 @@ const LOOK: Duration = Duration::from_millis(5);
 
 /// What is left of the orders that end by themselves.
 #[derive(Debug, Default)]
-pub(super) struct Left {
+pub(super) struct TimedOrders {
     drain: Countdown,
     pause: Countdown,
     failure: Countdown,
@@ -49,16 +49,19 @@ impl NodeHandle {
     /// Has the core carry a command out, and waits for the end of a leadership that the command ends.
     pub(super) fn carry_out(
         &self,
-        command: Command,
+        command: OperatorCommand,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
-        if let Command::ForLeader(Forwarded::Change(Change::Remove { id, .. })) = command {
+        if let OperatorCommand::ForLeader(Forwarded::Change(MembershipChange::Remove {
+            id, ..
+        })) = command
+        {
             return self.remove(id, command, timeout);
         }
         let led = self.leadership().map(|led| led.epoch());
-        let switches = matches!(command, Command::ForLeader(Forwarded::Switchover { .. }));
+        let switches = matches!(command, OperatorCommand::ForLeader(Forwarded::Switchover { .. }));
         // A drain may wait for the next leader. If nobody waited for its outcome, it could be done after a refusal.
-        let drains = matches!(command, Command::ForLeader(Forwarded::Drain(_)));
+        let drains = matches!(command, OperatorCommand::ForLeader(Forwarded::Drain(_)));
         let limit =
             if drains { timeout.max(self.published.timing().failure * DRAINED) } else { timeout };
         let done = self.order(command, limit)?;
@@ -83,21 +86,21 @@ impl NodeHandle {
 
     /// Ends the orders that are over by now: a drain of this node, a pause of the cluster if this node leads it, the time
     /// in which this node stands back, and its resignation once the next leader is steady. Does not wait: the caller tries again.
-    pub(super) fn end_orders(&self, left: &mut Left) {
+    pub(super) fn end_orders(&self, left: &mut TimedOrders) {
         let drain = self.published.drain();
         let drained = drain.as_ref().and_then(|drain| Some((drain.since, drain.until?)));
         if drained.is_some_and(|(since, until)| left.drain.count_down(since, until)) {
-            self.try_order(Command::Undrain);
+            self.try_order(OperatorCommand::Undrain);
         } else if let Some((since, until)) = drained.and_then(|_| left.drain.moved()) {
             // The clock of the host was set: a restart is to know what is left.
             let reason = drain.as_ref().map(|drain| drain.reason.clone()).unwrap_or_default();
-            self.try_order(Command::Drain(Drain { since, until: Some(until), reason }));
+            self.try_order(OperatorCommand::Drain(Drain { since, until: Some(until), reason }));
         }
         let pause = self.published.pause();
         let until = pause.until.filter(|_| pause.paused);
         let is_over = until.is_some_and(|until| left.pause.count_down(pause.since, until));
         if is_over && self.leadership().is_some() {
-            self.try_order(Command::EndPause { version: pause.version });
+            self.try_order(OperatorCommand::EndPause { version: pause.version });
         }
         if let Some(failure) = self.published.failures.present() {
             self.stand_back_until(&failure, drain.is_some(), left);
@@ -105,26 +108,26 @@ impl NodeHandle {
         // Where members preempt, this one would only take over again: there an operator ends its resignation.
         let led = self.published.led_since_resigned();
         if left.resigned.observe(led, self.published.timing().failure * STEADY, clock::now()) {
-            self.try_order(Command::Undrain);
+            self.try_order(OperatorCommand::Undrain);
         }
     }
 
     /// Until the time is over, a member that was needed meanwhile stands back again, unless it leads. A drained member
     /// is not eligible anyway, and undraining it ends both.
-    fn stand_back_until(&self, failure: &Failure, is_drained: bool, left: &mut Left) {
+    fn stand_back_until(&self, failure: &JobFailure, is_drained: bool, left: &mut TimedOrders) {
         if left.failure.count_down(failure.since_ms, failure.until_ms) {
             self.published.failures.end();
             if !is_drained {
-                self.try_order(Command::Undrain);
+                self.try_order(OperatorCommand::Undrain);
             }
         } else if self.published.could_stand_back() {
-            let _ = self.events.try_send(Event::StandBack);
+            let _ = self.events.try_send(InboxEvent::StandBack);
         }
     }
 
-    fn try_order(&self, command: Command) {
+    fn try_order(&self, command: OperatorCommand) {
         let (answer, _) = bounded(1);
-        let _ = self.events.try_send(Event::Order(Order { command, answer }));
+        let _ = self.events.try_send(InboxEvent::Order(CommandOrder { command, answer }));
     }
 
     /// Has the leader remove a member. To remove itself, a leader hands over first, which takes until its commands
@@ -132,7 +135,7 @@ impl NodeHandle {
     fn remove(
         &self,
         id: NodeId,
-        command: Command,
+        command: OperatorCommand,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
         let (epoch, leads) = (self.published.led_epoch(), self.published.leader() == Some(id));

@@ -9,11 +9,11 @@ const BACK_OFF: (Duration, Duration) = (Duration::from_secs(1), Duration::from_s
 pub(crate) const SOON: Duration = Duration::from_secs(60);
 
 /// The waits before work is started again: each is twice as long as the last, until it has run for long.
-pub(crate) struct BackOff(Duration);
+pub(crate) struct RestartBackOff(Duration);
 
-impl BackOff {
-    pub fn new() -> BackOff {
-        BackOff(BACK_OFF.0)
+impl RestartBackOff {
+    pub fn new() -> RestartBackOff {
+        RestartBackOff(BACK_OFF.0)
     }
 
     /// The work has run for this long.
@@ -33,13 +33,13 @@ impl BackOff {
 
 /// The failures of work in a row.
 pub(super) struct Retries {
-    back_off: BackOff,
+    back_off: RestartBackOff,
     soon: u32,
 }
 
 impl Retries {
     pub fn new() -> Retries {
-        Retries { back_off: BackOff::new(), soon: 0 }
+        Retries { back_off: RestartBackOff::new(), soon: 0 }
     }
 
     /// The work failed after this time. Returns whether another host is to try, and how long to wait here.
@@ -71,7 +71,7 @@ mod tests {
     #[test]
     fn a_command_waits_for_longer_each_time_until_it_has_run_for_long() {
         let seconds = Duration::from_secs;
-        let mut back_off = BackOff::new();
+        let mut back_off = RestartBackOff::new();
         let mut waits = |ran: u64, times: usize| -> Vec<u64> {
             let wait = |_| {
                 back_off.ran(seconds(ran));

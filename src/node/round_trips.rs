@@ -15,10 +15,10 @@ const UNDER_WAY: usize = 8;
 
 /// The members that this node sent heartbeats to. Only the election thread notes anything here.
 #[derive(Debug, Default)]
-pub struct RoundTrips(Mutex<BTreeMap<NodeId, Member>>);
+pub struct RoundTrips(Mutex<BTreeMap<NodeId, PeerTrips>>);
 
 #[derive(Debug, Default)]
-struct Member {
+struct PeerTrips {
     /// When each of the latest heartbeats was handed over, by its number.
     sent: [Option<(u64, Time)>; UNDER_WAY],
     latest: Option<Duration>,

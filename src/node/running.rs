@@ -12,8 +12,8 @@ use electd_facts::{hint::ClusterFlags, unable};
 use super::events::EventLog;
 use super::fanout::Subscription;
 use super::handle::{Command, CommandError, Handle, Outcome};
-use super::history::Entry;
-use super::inbox::{Event, Order, Queue};
+use super::history::HistoryEntry;
+use super::inbox::{CommandOrder, InboxEvent, Queue};
 use super::leadership::{Change, Leadership};
 use super::members;
 use super::moving;
@@ -26,7 +26,7 @@ use crate::core;
 use crate::core::membership::{self, MemberList};
 use crate::core::message::{Done, Forwarded, Refusal};
 use crate::core::settings::Timing;
-use crate::net::{End, NoAnswer};
+use crate::net::{NoAnswer, ThreadEnd};
 use crate::trace::record::Record;
 
 /// How long the election thread may take to answer.
@@ -48,7 +48,7 @@ pub struct NodeHandle {
     pub(super) published: Arc<Published>,
     pub(super) events: Queue,
     /// The end of the election thread.
-    pub(super) end: End,
+    pub(super) end: ThreadEnd,
 }
 
 impl NodeHandle {
@@ -139,7 +139,7 @@ impl NodeHandle {
         let (held, holds) = bounded(1);
         self.published.held_for(most);
         let number = LAST.fetch_add(1, Ordering::Relaxed) + 1;
-        self.send(Event::Held { number, most, held }, ANSWER)?;
+        self.send(InboxEvent::Held { number, most, held }, ANSWER)?;
         let events = self.events.clone();
         let hold = Hold { number, events }; // dropped, and undone, without an answer
         self.end.answer(&holds, Some(ANSWER)).map(|()| hold).map_err(|none| match none {
@@ -173,7 +173,7 @@ pub struct Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        let _ = self.events.send(Event::Unheld { number: self.number }); // the election thread may have ended
+        let _ = self.events.send(InboxEvent::Unheld { number: self.number }); // the election thread may have ended
     }
 }
 
@@ -192,7 +192,7 @@ impl NodeHandle {
     /// ```
     pub fn stand_back(&self, reason: &str) {
         let failure = self.published.failures.add(reason);
-        let _ = self.events.send_timeout(Event::StandBack, Duration::from_secs(1)); // the watch repeats it
+        let _ = self.events.send_timeout(InboxEvent::StandBack, Duration::from_secs(1)); // the watch repeats it
         self.published.failures.store(&failure);
         self.published.ring();
     }
@@ -274,13 +274,13 @@ impl NodeHandle {
     /// If the election thread does not answer, since it is stopping.
     pub fn retime(&self, timing: Timing) -> Result<(), CommandError> {
         let (done, is_done) = bounded(1);
-        self.send(Event::Timed { timing, done }, ANSWER)?;
+        self.send(InboxEvent::Timed { timing, done }, ANSWER)?;
         self.end.answer(&is_done, Some(ANSWER)).map_err(unanswered)
     }
 
     pub(super) fn order(
         &self,
-        command: core::Command,
+        command: core::OperatorCommand,
         timeout: Duration,
     ) -> Result<Result<Done, Refusal>, CommandError> {
         self.order_meanwhile(command, timeout, || ())
@@ -289,19 +289,19 @@ impl NodeHandle {
     /// The same, and calls this while the command is carried out.
     pub(super) fn order_meanwhile(
         &self,
-        command: core::Command,
+        command: core::OperatorCommand,
         timeout: Duration,
         meanwhile: impl FnOnce(),
     ) -> Result<Result<Done, Refusal>, CommandError> {
         let (answer, answered) = bounded(1);
-        let sent = self.send(Event::Order(Order { command, answer }), timeout);
+        let sent = self.send(InboxEvent::Order(CommandOrder { command, answer }), timeout);
         meanwhile();
         sent?;
         self.end.answer(&answered, Some(timeout)).map_err(unanswered)
     }
 
     /// Puts a request into the queue of the election thread.
-    fn send(&self, event: Event, timeout: Duration) -> Result<(), CommandError> {
+    fn send(&self, event: InboxEvent, timeout: Duration) -> Result<(), CommandError> {
         self.events.send_timeout(event, timeout).map_err(unanswered)
     }
 }
@@ -336,7 +336,7 @@ impl Handle for NodeHandle {
         self.published.measures.events.clone()
     }
 
-    fn history(&self) -> Arc<Vec<Entry>> {
+    fn history(&self) -> Arc<Vec<HistoryEntry>> {
         self.published.watched().history.clone()
     }
 
@@ -387,11 +387,11 @@ impl Handle for NodeHandle {
 }
 
 /// The members with their names once the leader has carried out this order: a member that it adds is in no list yet.
-fn after<'a>(members: &'a MemberList, order: &core::Command) -> Cow<'a, MemberList> {
+fn after<'a>(members: &'a MemberList, order: &core::OperatorCommand) -> Cow<'a, MemberList> {
     match order {
-        core::Command::ForLeader(Forwarded::Change(change @ membership::Change::Add(_))) => {
-            Cow::Owned(members.changed(members.version(), change))
-        }
+        core::OperatorCommand::ForLeader(Forwarded::Change(
+            change @ membership::MembershipChange::Add(_),
+        )) => Cow::Owned(members.changed(members.version(), change)),
         _ => Cow::Borrowed(members),
     }
 }

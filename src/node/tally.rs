@@ -9,7 +9,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 
-use super::history::Entry;
+use super::history::HistoryEntry;
 
 /// Upper ends of the buckets, in seconds: from a failover on one machine to one over a bad line.
 const ELECTIONS: [f64; 14] =
@@ -34,12 +34,12 @@ pub struct Tally {
     pub hooks: Family<Vec<(&'static str, String)>, Counter>,
     /// How long durable writes took.
     pub store_writes: Histogram,
-    leaderless: Mutex<Leaderless>,
+    leaderless: Mutex<LeaderlessTime>,
 }
 
 /// The time without a leader, in milliseconds.
 #[derive(Debug, Default)]
-struct Leaderless {
+struct LeaderlessTime {
     past: u64,
     since: Option<u64>,
 }
@@ -62,7 +62,7 @@ impl Tally {
     }
 
     /// A leadership began.
-    pub(super) fn began(&self, leadership: &Entry) {
+    pub(super) fn began(&self, leadership: &HistoryEntry) {
         self.leader_changes.inc();
         self.elections.get_or_create(&vec![("reason", leadership.cause.clone())]).inc();
         if let Some(gap) = leadership.gap_ms() {
@@ -102,7 +102,11 @@ mod tests {
         tally.set_leaderless(Some(7000));
         assert_eq!(tally.leaderless_seconds(9000).to_string(), "2");
         let began = |cause: &str, leaderless_ms| {
-            tally.began(&Entry { cause: cause.to_owned(), leaderless_ms, ..Entry::of_a(1) });
+            tally.began(&HistoryEntry {
+                cause: cause.to_owned(),
+                leaderless_ms,
+                ..HistoryEntry::of_a(1)
+            });
             tally.set_leaderless(None);
         };
         began("start", 2500);

@@ -328,7 +328,8 @@ fn a_node_whose_job_failed_before_a_restart_stands_back() {
     std::fs::create_dir_all(&state).unwrap();
     let since_ms = clock::wall_clock_ms();
     let until_ms = since_ms + 3_600_000;
-    let failure = failures::Failure { count: 2, since_ms, until_ms, reason: "code 1".to_owned() };
+    let failure =
+        failures::JobFailure { count: 2, since_ms, until_ms, reason: "code 1".to_owned() };
     std::fs::write(state.join("failures.json"), serde_json::to_vec(&failure).unwrap()).unwrap();
     let nodes = two_members(folder.path());
     let a = nodes[0].handle();

@@ -7,20 +7,20 @@ use std::thread::{self, JoinHandle};
 use crossbeam::channel::Receiver;
 
 use super::clock;
-use super::election::Election;
-use super::inbox::{Event, Queue};
+use super::election::ElectionLoop;
+use super::inbox::{InboxEvent, Queue};
 use super::members;
 use super::publish::Published;
 use super::running::NodeHandle;
 use crate::calls::{Named, THREAD};
 use crate::config::Config;
 use crate::core::Core;
-use crate::net::{self, End, Inbox, Net, OwnListener, Refusals};
-use crate::store::{Store, Writer};
+use crate::net::{self, Inbox, Net, OwnListener, Refusals, ThreadEnd};
+use crate::store::{Store, StoreWriter};
 use crate::tls::Security;
 
 /// The thread that the others are joined after.
-pub type ElectionThread = JoinHandle<(Net, Writer)>;
+pub type ElectionThread = JoinHandle<(Net, StoreWriter)>;
 
 /// Starts them.
 pub fn start(
@@ -28,15 +28,15 @@ pub fn start(
     core: Core,
     store: Store,
     (socket, security): (OwnListener, Security),
-    (queue, events): (Queue, Receiver<Event>),
+    (queue, events): (Queue, Receiver<InboxEvent>),
     published: Arc<Published>,
 ) -> io::Result<(NodeHandle, ElectionThread)> {
     let (own, seed) = (core.id(), core.settings().instance);
     let stored = queue.clone();
-    let store = Writer::start(store, move |result| {
-        let _ = stored.send(Event::Stored(result)); // the election thread may have ended
+    let store = StoreWriter::start(store, move |result| {
+        let _ = stored.send(InboxEvent::Stored(result)); // the election thread may have ended
     })?;
-    let (answering, end) = End::new();
+    let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
     let peers = members::peers(core.members(), own);
@@ -46,9 +46,10 @@ pub fn start(
     });
     let realtime = published.realtime.clone();
     let known = published.peers.clone();
-    let surroundings = net::Surroundings::new(inbox, known, security, refusals, counters, realtime);
+    let surroundings =
+        net::NetworkContext::new(inbox, known, security, refusals, counters, realtime);
     let net = Net::start(socket, peers, config.timing.failure, surroundings, seed)?;
-    let election = Election::new(core, net, store, (events, answering), published.clone());
+    let election = ElectionLoop::new(core, net, store, (events, answering), published.clone());
     let builder = thread::Builder::new().name("election".to_owned());
     let thread = builder.spawn(move || election.run()).named(THREAD)?;
     Ok((NodeHandle { published, events: queue, end }, thread))

@@ -20,11 +20,11 @@ use super::certificates::Certificates;
 use super::clock::wall_clock_ms;
 use super::edited::Edited;
 use super::events::{Event, EventKind};
-use super::history::{Entry, Keeper, Leaderships, load};
+use super::history::{HistoryEntry, HistoryKeeper, Leaderships, load};
 use super::members::others;
-use super::problems::{Found, Problems, Sight, disk};
+use super::problems::{PresentProblem, Problems, Sight, disk};
 use super::publish::Published;
-use super::release::Left;
+use super::release::TimedOrders;
 use super::status::{ChangeStatus, Status};
 use crate::calls::{Named, THREAD};
 use crate::core::{Cause, Phase};
@@ -44,24 +44,24 @@ const STACK: usize = 512 * 1024;
 type Observed = (Edited, Certificates, Attendance);
 
 /// The handle of the thread.
-pub(super) struct Watch {
+pub(super) struct WatchThread {
     end: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Watch {
+impl WatchThread {
     /// Starts the thread. The state of the node is in this folder.
     pub fn start(
         handle: NodeHandle,
         socket: OwnListener,
         folder: PathBuf,
         observed: Observed,
-    ) -> io::Result<Watch> {
+    ) -> io::Result<WatchThread> {
         let (end, ended) = bounded(0);
         let watcher = Watcher::new(handle, socket, folder, observed)?;
         let builder = thread::Builder::new().name("watch".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || watcher.run(&ended)).named(THREAD)?;
-        Ok(Watch { end, thread })
+        Ok(WatchThread { end, thread })
     }
 
     /// Ends the thread, after a last look.
@@ -85,14 +85,14 @@ struct Watcher {
     problems: Problems,
     alerts: Alerts,
     history: Leaderships,
-    keeper: Keeper,
+    keeper: HistoryKeeper,
     /// The number of the last change of state that was reported.
     reported: u64,
     /// Which members answered at the last look.
     alive: BTreeMap<String, bool>,
     /// The leader that this node was to take over from at the last look, and whether it waited for that.
     takeover: Option<(String, bool)>,
-    left: Left,
+    left: TimedOrders,
 }
 
 impl Watcher {
@@ -112,7 +112,7 @@ impl Watcher {
             handle,
             socket,
             published,
-            keeper: Keeper::start(&folder)?,
+            keeper: HistoryKeeper::start(&folder)?,
             folder,
             edited,
             certificates,
@@ -123,7 +123,7 @@ impl Watcher {
             reported: 0,
             alive: BTreeMap::new(),
             takeover: None,
-            left: Left::default(),
+            left: TimedOrders::default(),
         })
     }
 
@@ -155,7 +155,7 @@ impl Watcher {
         events.extend(takeover(&mut self.takeover, &status));
         events.extend(members(&mut self.alive, &status));
         let now = wall_clock_ms();
-        let problem = |kind, problem: Found| {
+        let problem = |kind, problem: PresentProblem| {
             let reason = format!("{}: {}", problem.kind.name(), problem.text);
             Event { event: kind, ..present(&status, now, reason) }
         };
@@ -187,7 +187,7 @@ impl Watcher {
         let mut events = Vec::new();
         for change in new {
             let leadership = self.count(change, &status.node.name);
-            let leaderless_ms = leadership.as_ref().and_then(Entry::gap_ms);
+            let leaderless_ms = leadership.as_ref().and_then(HistoryEntry::gap_ms);
             let leaderless = self.history.leaderless().map(|since| since.at(change.at_ms));
             events.push(Event { leaderless, leaderless_ms, leadership, ..changed(change, status) });
         }
@@ -208,7 +208,7 @@ impl Watcher {
 
     /// Counts a change for the metrics, and logs the begin of a leadership of this node. Returns the leadership that
     /// begins by this, if one does.
-    fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<Entry> {
+    fn count(&mut self, change: &ChangeStatus, own: &str) -> Option<HistoryEntry> {
         let tally = &self.published.measures.tally;
         if change.cause.parse() == Ok(Cause::Stalled) {
             tally.stalls.inc();

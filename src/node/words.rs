@@ -6,10 +6,10 @@ use super::clock::moment;
 use super::handle::CommandError;
 use super::status::Status;
 use crate::core::detector::Peer;
-use crate::core::membership::{Change, MOST_MEMBERS, MemberList};
+use crate::core::membership::{MOST_MEMBERS, MemberList, MembershipChange};
 use crate::core::message::{Forwarded, Refusal, Rejection};
 use crate::core::types::{Drain, Incarnation, NodeId, Task};
-use crate::core::{Command, Core, Split};
+use crate::core::{Core, OperatorCommand, Split};
 use crate::trace::{and, length};
 
 /// A rejected hello, in words: what is wrong, which values, what to do.
@@ -105,8 +105,10 @@ pub fn uninformed(voters: &[NodeId], members: &MemberList) -> String {
 }
 
 /// What holds after an order to drain a member that was drained already: what the order did not say stays.
-pub fn drained_again(order: &Command) -> Option<String> {
-    let (Command::Drain(drain) | Command::ForLeader(Forwarded::Drain(drain))) = order else {
+pub fn drained_again(order: &OperatorCommand) -> Option<String> {
+    let (OperatorCommand::Drain(drain) | OperatorCommand::ForLeader(Forwarded::Drain(drain))) =
+        order
+    else {
         return None;
     };
     let Drain { since, until, reason } = drain;
@@ -149,11 +151,11 @@ const SETTING: &str = "changing it";
 const DRAINING: &str = "draining it";
 
 /// What a command would do to a leader that nobody could succeed.
-pub fn act(command: &Command) -> &'static str {
+pub fn act(command: &OperatorCommand) -> &'static str {
     match command {
-        Command::Drain(_) | Command::ForLeader(Forwarded::Drain(_)) => DRAINING,
-        Command::ForLeader(Forwarded::Change(Change::Set(_))) => SETTING,
-        Command::ForLeader(Forwarded::Change(_)) => "removing it",
+        OperatorCommand::Drain(_) | OperatorCommand::ForLeader(Forwarded::Drain(_)) => DRAINING,
+        OperatorCommand::ForLeader(Forwarded::Change(MembershipChange::Set(_))) => SETTING,
+        OperatorCommand::ForLeader(Forwarded::Change(_)) => "removing it",
         _ => "resigning",
     }
 }

@@ -21,8 +21,8 @@ use crate::core::types::{NodeId, Time};
 use crate::core::{Core, Input, Output, Phase};
 use crate::trace::{Brief, Detail, Narrator};
 
-use counts::Counts;
-use event::{Event, What};
+use counts::ConnectionCounts;
+use event::{RecordedEvent, RecordedWhat};
 
 /// How many bytes are kept of the times in which this member had no leader, or got another: more than 60 elections of
 /// 64 members. The answer to a reader is not much longer.
@@ -39,10 +39,10 @@ const UNWRITTEN: usize = 64;
 
 /// The events that are kept.
 #[derive(Debug)]
-pub struct Recorded(Mutex<Kept>);
+pub struct Recorded(Mutex<KeptEvents>);
 
 #[derive(Clone, Debug)]
-struct Kept {
+struct KeptEvents {
     elections: Events,
     quiet: Events,
     /// Nothing is missing from here on.
@@ -52,7 +52,7 @@ struct Kept {
 /// The latest events, as many as fit.
 #[derive(Clone, Debug)]
 struct Events {
-    events: VecDeque<Event>,
+    events: VecDeque<RecordedEvent>,
     bytes: usize,
     most: usize,
 }
@@ -61,12 +61,12 @@ impl Recorded {
     /// Nothing yet.
     pub fn new(now: Time) -> Recorded {
         let [elections, quiet] = [OF_ELECTIONS, OF_QUIET_TIMES].map(Events::within);
-        Recorded(Mutex::new(Kept { elections, quiet, since: now }))
+        Recorded(Mutex::new(KeptEvents { elections, quiet, since: now }))
     }
 }
 
-impl Kept {
-    fn keep(&mut self, event: Event) {
+impl KeptEvents {
+    fn keep(&mut self, event: RecordedEvent) {
         let events = if event.is_quiet { &mut self.quiet } else { &mut self.elections };
         events.bytes += event.bytes();
         events.events.push_back(event);
@@ -87,7 +87,7 @@ impl Events {
 
 /// A wait of this member: since when, until when, and what made it wait.
 #[derive(Debug)]
-struct Wait {
+struct RecordedWait {
     since: Time,
     due: Time,
     causes: Arc<[u64]>,
@@ -99,16 +99,16 @@ pub struct Recorder {
     /// The number of the next event.
     next: u64,
     /// Events that are not handed over yet.
-    pending: VecDeque<Event>,
+    pending: VecDeque<RecordedEvent>,
     /// How many of them were there before this turn.
     before: usize,
     /// Whether the input of this turn is recorded whatever comes of it.
     is_noted: bool,
     causes: Arc<[u64]>,
-    counts: Counts,
+    counts: ConnectionCounts,
     phase: Phase,
     /// The waits for an ANSWER and for a leader.
-    waits: [Option<Wait>; 2],
+    waits: [Option<RecordedWait>; 2],
     /// The records that the disk has not written, by their numbers, with what made this member order them.
     orders: VecDeque<(u64, Arc<[u64]>)>,
     /// The peers of which a refused dial is no news.
@@ -124,13 +124,13 @@ impl Recorder {
             before: 0,
             is_noted: false,
             causes: Arc::default(),
-            counts: Counts::default(),
+            counts: ConnectionCounts::default(),
             phase: core.phase(),
             waits: [None, None],
             orders: VecDeque::new(),
             refused: BTreeSet::new(),
         };
-        recorder.add(now, What::Started, Arc::default());
+        recorder.add(now, RecordedWhat::Started, Arc::default());
         recorder
     }
 
@@ -144,27 +144,29 @@ impl Recorder {
                 let said = Brief::of(&envelope.message);
                 let place = self.counts.received(*from, *connection);
                 self.is_noted = !said.is_periodic();
-                What::Got { from: *from, incarnation: envelope.incarnation, said, place }
+                RecordedWhat::Got { from: *from, incarnation: envelope.incarnation, said, place }
             }
             Input::Welcomed { peer, welcome } => {
                 self.counts.connected(*peer);
                 self.refused.remove(peer);
-                What::Connected { peer: *peer, incarnation: welcome.incarnation }
+                RecordedWhat::Connected { peer: *peer, incarnation: welcome.incarnation }
             }
             Input::Hello { hello, .. } => {
-                What::Met { peer: hello.id, incarnation: hello.incarnation }
+                RecordedWhat::Met { peer: hello.id, incarnation: hello.incarnation }
             }
-            Input::Lost { peer } => What::Lost { peer: *peer },
-            Input::Ended { peer, redial, .. } => What::Ended { peer: *peer, redial: *redial },
+            Input::Lost { peer } => RecordedWhat::Lost { peer: *peer },
+            Input::Ended { peer, redial, .. } => {
+                RecordedWhat::Ended { peer: *peer, redial: *redial }
+            }
             Input::Refused { peer } => {
                 self.is_noted = self.refused.insert(*peer);
-                What::Refused { peer: *peer }
+                RecordedWhat::Refused { peer: *peer }
             }
-            Input::Dead(certificate) => What::Certified { peer: certificate.member },
-            Input::Stalled { time } => What::Stalled { time: *time },
+            Input::Dead(certificate) => RecordedWhat::Certified { peer: certificate.member },
+            Input::Stalled { time } => RecordedWhat::Stalled { time: *time },
             Input::Command { .. } => {
                 let narrator = Narrator { members: core.members(), detail: Detail::Election };
-                What::Asked { words: narrator.input(input).unwrap_or_default() }
+                RecordedWhat::Asked { words: narrator.input(input).unwrap_or_default() }
             }
             Input::Persisted { number } => return self.written(*number),
             Input::Tick => return self.end_waits(now),
@@ -185,14 +187,14 @@ impl Recorder {
                     for to in to {
                         let place = self.counts.sent(*to);
                         if !said.is_periodic() {
-                            let what = What::Sent { to: *to, said, place };
+                            let what = RecordedWhat::Sent { to: *to, said, place };
                             self.add(now, what, self.causes.clone());
                         }
                     }
                 }
                 Output::Changed(change) => {
                     changes = true;
-                    self.add(now, What::Became(change.clone()), self.causes.clone());
+                    self.add(now, RecordedWhat::Became(change.clone()), self.causes.clone());
                 }
                 Output::Persist { number, .. } => {
                     self.is_noted = true;
@@ -226,10 +228,10 @@ impl Recorder {
         }
     }
 
-    fn add(&mut self, time: Time, what: What, causes: Arc<[u64]>) -> u64 {
+    fn add(&mut self, time: Time, what: RecordedWhat, causes: Arc<[u64]>) -> u64 {
         let number = self.next;
         self.next += 1;
-        self.pending.push_back(Event { number, time, what, causes, is_quiet: false });
+        self.pending.push_back(RecordedEvent { number, time, what, causes, is_quiet: false });
         number
     }
 
@@ -245,7 +247,7 @@ impl Recorder {
         let mut ended = Vec::new();
         for place in 0..self.waits.len() {
             if let Some(wait) = self.waits[place].take_if(|wait| wait.due <= now) {
-                let what = What::Waited { for_answer: place == 0, since: wait.since };
+                let what = RecordedWhat::Waited { for_answer: place == 0, since: wait.since };
                 ended.push(self.add(now, what, wait.causes));
             }
         }
@@ -256,7 +258,7 @@ impl Recorder {
         for (wait, due) in self.waits.iter_mut().zip(due) {
             if wait.as_ref().map(|wait| wait.due) != due {
                 let causes = self.causes.clone();
-                *wait = due.map(|due| Wait { since: now, due, causes });
+                *wait = due.map(|due| RecordedWait { since: now, due, causes });
             }
         }
     }

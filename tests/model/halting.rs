@@ -7,7 +7,7 @@ use electd_election::core::bounds;
 use electd_election::core::message::Kind;
 use electd_election::core::settings::AlgorithmKind;
 use electd_election::core::types::Time;
-use electd_model::sim::{Delays, Outcome, Scenario, Schedule, TIMING};
+use electd_model::sim::{Delays, Scenario, ScenarioOutcome, Schedule, TIMING};
 
 /// The cluster sizes whose counts are checked.
 const SIZES: RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;
@@ -24,7 +24,7 @@ fn halting(nodes: usize, initiators: Vec<usize>, crashed: Vec<usize>) -> Scenari
 }
 
 /// Runs a scenario in lock-step and with random delays.
-fn runs(scenario: &Scenario) -> impl Iterator<Item = Outcome> {
+fn runs(scenario: &Scenario) -> impl Iterator<Item = ScenarioOutcome> {
     (0..DELAYS).map(|seed| {
         let delays = if seed == 0 { Delays::Lockstep } else { Delays::Random };
         let scenario = Scenario { delays, seed, ..scenario.clone() };

@@ -2,7 +2,7 @@
 
 use electd_election::core::message::Kind;
 use electd_election::core::settings::AlgorithmKind;
-use electd_model::sim::{Counts, Delays, Outcome, Scenario, Schedule};
+use electd_model::sim::{Delays, MessageCounts, Scenario, ScenarioOutcome, Schedule};
 
 /// The ring sizes whose counts are checked.
 const SIZES: std::ops::RangeInclusive<usize> = 2..=crate::fewer(8, 12) as usize;
@@ -14,8 +14,8 @@ const SEEDS: u64 = crate::fewer(40, 2000);
 const DELAYS: [(Delays, u64); 3] =
     [(Delays::Lockstep, 0), (Delays::Random, 1), (Delays::Random, 2)];
 
-fn counts(election: usize, elected: usize) -> Counts {
-    Counts::from([(Kind::Election, election as u64), (Kind::Elected, elected as u64)])
+fn counts(election: usize, elected: usize) -> MessageCounts {
+    MessageCounts::from([(Kind::Election, election as u64), (Kind::Elected, elected as u64)])
 }
 
 /// A ring of `n` in which this member, by its number, is the best.
@@ -39,16 +39,17 @@ fn flat_ring(attributes: &[i64]) -> Scenario {
     }
 }
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &Scenario) -> ScenarioOutcome {
     scenario.run().unwrap_or_else(|error| panic!("{error}: {scenario:?}"))
 }
 
 /// Runs a scenario under all delays; the count of each kind must always be the same.
-fn assert_counts(scenario: &Scenario, leader: usize, expected: Counts) {
+fn assert_counts(scenario: &Scenario, leader: usize, expected: MessageCounts) {
     for (delays, seed) in DELAYS {
         let scenario = Scenario { delays, seed, ..scenario.clone() };
         let outcome = run(&scenario);
-        let told = |kinds: &Counts| (kinds[Kind::Election], kinds[Kind::Elected], kinds.total());
+        let told =
+            |kinds: &MessageCounts| (kinds[Kind::Election], kinds[Kind::Elected], kinds.total());
         assert_eq!((outcome.leader, outcome.epoch.0), (leader, 1), "{scenario:?}");
         assert_eq!(told(&outcome.messages), told(&expected), "{scenario:?}");
     }

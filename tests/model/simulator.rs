@@ -3,7 +3,7 @@
 use electd_election::core::message::Kind;
 use electd_election::core::settings::{AlgorithmKind, Quorum};
 use electd_model::sim::{
-    Counter, Counts, Delays, FaultSet, Faults, Outcome, Scenario, Schedule, SimError,
+    Counter, Delays, FaultSet, Faults, MessageCounts, Scenario, ScenarioOutcome, Schedule, SimError,
 };
 
 /// The cluster sizes whose counts are checked.
@@ -78,12 +78,12 @@ fn leader_died(n: u64, initiators: &[u64], detected: bool) -> Scenario {
     }
 }
 
-fn run(scenario: &Scenario) -> Outcome {
+fn run(scenario: &Scenario) -> ScenarioOutcome {
     scenario.run().unwrap_or_else(|error| panic!("{error}: {scenario:?}"))
 }
 
-fn counts(election: u64, answer: u64, coordinator: u64) -> Counts {
-    Counts::from([
+fn counts(election: u64, answer: u64, coordinator: u64) -> MessageCounts {
+    MessageCounts::from([
         (Kind::Election, election),
         (Kind::Answer, answer),
         (Kind::Coordinator, coordinator),
@@ -91,13 +91,13 @@ fn counts(election: u64, answer: u64, coordinator: u64) -> Counts {
 }
 
 /// "Death not known beforehand (ELECTION also goes to the dead), lowest initiator i, k = N-i."
-fn unknown_death(n: u64, lowest: u64) -> Counts {
+fn unknown_death(n: u64, lowest: u64) -> MessageCounts {
     let k = n - lowest;
     counts(k * (k + 1) / 2, k * (k - 1) / 2, n - 2)
 }
 
 /// "Death known (the detector filters it), M live, lowest initiator of rank r (1 = lowest)."
-fn known_death(n: u64, lowest: u64) -> Counts {
+fn known_death(n: u64, lowest: u64) -> MessageCounts {
     let (m, r) = (n - 1, lowest);
     let asked = (m - r) * (m - r + 1) / 2;
     counts(asked, asked, m - 1)

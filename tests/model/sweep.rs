@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 use clap::Parser;
 use clap::builder::{PossibleValuesParser, TypedValueParser};
 use electd_election::core::settings::{AlgorithmKind, Quorum};
-use electd_model::sim::{Failure, FaultSet, Faults, Schedule};
+use electd_model::sim::{FailedRun, FaultSet, Faults, Schedule};
 
 /// At most this many failures are reported.
 const SHOWN: usize = 20;
@@ -66,7 +66,7 @@ fn range(argument: &str) -> Result<(u64, u64), String> {
 struct Seen {
     faults: Faults,
     slowest: (Duration, u64),
-    failures: Vec<Failure>,
+    failures: Vec<FailedRun>,
 }
 
 impl Seen {

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd_election::core::detector::ConnectionId;
-use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use electd_election::core::message::{Done, Envelope, Forwarded, Hello, Message, Rejection, View};
 use electd_election::core::protocol::Protocols;
 use electd_election::core::random::Random;
-use electd_election::core::restart::{Kept, restart};
+use electd_election::core::restart::{KeptState, restart};
 use electd_election::core::settings::{LONGEST_PROMISE, PowerOn, Preempt, Settings, Timing};
 use electd_election::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Time};
 use electd_election::core::{CommandId, Core, Input, Output, Phase};
@@ -101,7 +101,7 @@ struct Listener {
     /// The leader that it named in each epoch.
     named: BTreeMap<Epoch, NodeId>,
     /// The content of its disk.
-    kept: Kept,
+    kept: KeptState,
     /// The connection on which each peer speaks.
     connections: BTreeMap<u128, ConnectionId>,
     /// The process that speaks there, and when it was heard last.
@@ -123,7 +123,7 @@ pub fn hear_out(seed: u64) -> Result<(), String> {
         now: Time(0),
         random,
         named,
-        kept: Kept { incarnation, ..Kept::default() },
+        kept: KeptState { incarnation, ..KeptState::default() },
         connections,
         heard,
         last: 0,
@@ -157,7 +157,7 @@ impl Listener {
         let settings = Settings { bootstrap: false, ..settings(OWN) };
         let Ok(restored) = restart(Some(&self.kept), &settings, None) else { return Ok(()) };
         let (incarnation, durable) = (restored.incarnation, restored.record.clone());
-        self.kept = Kept { incarnation, durable };
+        self.kept = KeptState { incarnation, durable };
         self.core = Core::new(self.now, settings, restored, self.random.draw());
         self.passed_on_before.append(&mut self.passed_on);
         self.connections.clear();
@@ -295,7 +295,7 @@ impl Listener {
                 self.says(peer, Message::List { list: list(version, &[1, 2, 3]) })
             }
             6 => {
-                let change = Change::Remove { id: id(4 - peer), force: false };
+                let change = MembershipChange::Remove { id: id(4 - peer), force: false };
                 let command = Forwarded::Change(change).into();
                 self.take(Input::Command { id: CommandId(0), command }).map(drop)
             }

@@ -14,14 +14,14 @@ use crate::node::events::tests::event;
 const LONG: Duration = Duration::from_secs(20);
 
 /// What the connections to a node share that takes commands from each of them.
-fn shared() -> Shared<Shows> {
-    Shared::new(Shows::new("a", &[]), Access::Control(Box::new(drop)))
+fn shared() -> ServerContext<Shows> {
+    ServerContext::new(Shows::new("a", &[]), Access::Control(Box::new(drop)))
 }
 
 /// A connection to this node, and its client.
-fn connected(shared: &Shared<Shows>) -> (Connection<'_, Shows>, TcpStream) {
+fn connected(shared: &ServerContext<Shows>) -> (ClientConnection<'_, Shows>, TcpStream) {
     let (client, place) = places::tests::connected(shared.places());
-    (Connection { shared, talk: Talk::new(place) }, client)
+    (ClientConnection { shared, talk: Talk::new(place) }, client)
 }
 
 /// A stream looks by itself as well, once in a second.
@@ -54,7 +54,7 @@ fn the_answer_of_a_server_that_stops_ends_the_conversation() {
     let asked = connection.talk.hear(Instant::now() + LONG).unwrap().ok().unwrap();
     assert!(connection.answer(&asked).unwrap().is_none(), "more may follow");
     shared.places().close();
-    assert!(matches!(connection.answer(&asked), Ok(Some(End::Over(Over::Answered)))));
+    assert!(matches!(connection.answer(&asked), Ok(Some(ConversationEnd::Over(Over::Answered)))));
     drop(connection);
     let mut heard = String::new();
     client.read_to_string(&mut heard).unwrap();

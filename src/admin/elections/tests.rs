@@ -16,7 +16,7 @@ use crate::trace::record::Record;
 fn whoever_asks_soon_gets_what_was_found_and_whoever_draws_it_a_while_longer() {
     let (which, since) = (Which::Epoch(7), Instant::now());
     let done = since + limits::FRESH * 2;
-    let found = Found { which, since, done, election: None };
+    let found = FoundElection { which, since, done, election: None };
     let tick = Duration::from_millis(1);
     for (after, to_a_program, to_a_page) in [
         (since + limits::FRESH, true, true),
@@ -24,10 +24,13 @@ fn whoever_asks_soon_gets_what_was_found_and_whoever_draws_it_a_while_longer() {
         (done + limits::DRAWN, false, true),
         (done + limits::DRAWN + tick, false, false),
     ] {
-        let told = [false, true].map(|draws| found.answers(Asked { which, draws }, after));
+        let told = [false, true].map(|draws| found.answers(ElectionQuery { which, draws }, after));
         assert_eq!(told, [to_a_program, to_a_page], "{:?} after", after - since);
     }
-    assert!(!found.answers(Asked { which: Which::Last, draws: true }, since), "another one");
+    assert!(
+        !found.answers(ElectionQuery { which: Which::Last, draws: true }, since),
+        "another one"
+    );
 }
 
 /// How many of so many others are asked, who end the connection at once. None if this machine was too busy to tell.
@@ -63,7 +66,7 @@ fn all_other_members_are_asked_however_many_are_asked_at_a_time() {
 #[test]
 fn the_members_are_asked_once_for_all_who_ask_at_that_time() {
     let elections = Elections::default();
-    let asked = Asked { which: Which::Last, draws: true };
+    let asked = ElectionQuery { which: Which::Last, draws: true };
     assert!(elections.find(asked, || None).is_some());
     let begin = Instant::now();
     let mut again = false;
@@ -243,7 +246,7 @@ fn a_browser_asks_for_the_drawing_and_only_by_get() {
         asked(&Request::parse(text.as_bytes()).unwrap().unwrap().0)
     };
     let (last, seventh) = (Which::Last, Which::Epoch(7));
-    let expected = |which, draws| Some(Asked { which, draws });
+    let expected = |which, draws| Some(ElectionQuery { which, draws });
     assert_eq!(asked("GET /elections/last", "text/html,*/*"), expected(last, true));
     assert_eq!(asked("GET /elections/7", "*/*"), expected(seventh, false));
     assert_eq!(asked("HEAD /elections/7", "*/*"), None);

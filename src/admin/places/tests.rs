@@ -10,19 +10,19 @@ use socket2::{Domain, Type};
 use super::*;
 use crate::testing::within::within;
 
-fn newcomer<'a>(places: &'a Places, host: &str) -> Place<'a> {
+fn newcomer<'a>(places: &'a ClientPlaces, host: &str) -> Place<'a> {
     let socket = Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
     places.admit(socket, host.parse().unwrap())
 }
 
 /// Places whose clients, from these hosts, all keep their threads waiting.
-fn waiting<'a>(places: &'a Places, hosts: &[&str]) -> Vec<Place<'a>> {
+fn waiting<'a>(places: &'a ClientPlaces, hosts: &[&str]) -> Vec<Place<'a>> {
     let waits = |place: &Place<'_>| place.set_waiting(true);
     hosts.iter().map(|host| newcomer(places, host)).inspect(waits).collect()
 }
 
 /// Which of these lose their places, in their order.
-fn order(places: &Places, taken: &[Place<'_>]) -> Vec<usize> {
+fn order(places: &ClientPlaces, taken: &[Place<'_>]) -> Vec<usize> {
     let mut order = Vec::new();
     let mut left: Vec<usize> = (0..taken.len()).filter(|at| !taken[*at].is_over()).collect();
     loop {
@@ -35,7 +35,7 @@ fn order(places: &Places, taken: &[Place<'_>]) -> Vec<usize> {
 
 #[test]
 fn of_one_host_goes_what_has_made_no_progress_for_longest() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken = waiting(&places, &["10.0.0.1"; 4]);
     taken[0].make_progress();
     assert_eq!(order(&places, &taken), [1, 2, 3, 0]);
@@ -43,21 +43,21 @@ fn of_one_host_goes_what_has_made_no_progress_for_longest() {
 
 #[test]
 fn the_host_with_the_most_gives_way_whoever_came_first() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let (few, many) = ("10.0.0.1", "10.0.0.2");
     let taken = waiting(&places, &[few, few, many, many, many, many]);
     assert_eq!(order(&places, &taken)[..2], [2, 3]);
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken = waiting(&places, &["10.0.0.9", "10.0.0.1", "10.0.0.5"]);
     assert_eq!(order(&places, &taken), [0, 1, 2], "of hosts with equally many the oldest");
 }
 
 #[test]
 fn nobody_goes_who_is_owed_an_answer_or_takes_events() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken: Vec<_> = (0..4).map(|_| newcomer(&places, "10.0.0.1")).collect();
     let [fresh, idle, stream, command] = &taken[..] else { unreachable!() };
-    assert!(stream.begin(Purpose::Stream) && command.begin(Purpose::Command));
+    assert!(stream.begin(ConnectionUse::Stream) && command.begin(ConnectionUse::Command));
     stream.wait_for_news(0, Duration::from_millis(1));
     idle.set_waiting(true);
     assert_eq!(order(&places, &taken), [1]);
@@ -67,9 +67,14 @@ fn nobody_goes_who_is_owed_an_answer_or_takes_events() {
 
 #[test]
 fn each_purpose_has_its_own_limit_and_its_places_are_free_again() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let host = "10.0.0.1";
-    let all = [Purpose::Stream, Purpose::Command, Purpose::Peer, Purpose::Election];
+    let all = [
+        ConnectionUse::Stream,
+        ConnectionUse::Command,
+        ConnectionUse::Peer,
+        ConnectionUse::Election,
+    ];
     let last = newcomer(&places, host);
     for (purpose, most) in all.into_iter().zip([32, 16, 8, 16]) {
         let mut taken: Vec<_> = (0..most).map(|_| newcomer(&places, host)).collect();
@@ -94,7 +99,7 @@ fn each_purpose_has_its_own_limit_and_its_places_are_free_again() {
 
 #[test]
 fn a_host_is_the_same_in_all_its_addresses() {
-    let host = |address: &str| Host::of(address.parse().unwrap());
+    let host = |address: &str| ClientHost::of(address.parse().unwrap());
     assert_eq!(host("::ffff:10.0.0.1"), host("10.0.0.1"));
     assert_eq!(host("2001:db8::1"), host("2001:db8::ffff:1"));
     assert_eq!(host("2001:db8::1"), host("2001:db8:0:0:ffff::1"));
@@ -106,7 +111,7 @@ fn a_host_is_the_same_in_all_its_addresses() {
 const LONG: Duration = Duration::from_secs(20);
 
 /// How many connections there are, those included that wait to be admitted.
-fn count(places: &Places) -> usize {
+fn count(places: &ClientPlaces) -> usize {
     places.state.lock().taken.len()
 }
 
@@ -118,7 +123,7 @@ fn lost<const COUNT: usize>(places: [&Place<'_>; COUNT]) -> [bool; COUNT] {
 /// A client that is admitted on a thread of its own, and keeps its place until it is told to leave.
 fn admitted<'scope>(
     scope: &'scope Scope<'scope, '_>,
-    places: &'scope Places,
+    places: &'scope ClientPlaces,
 ) -> (ScopedJoinHandle<'scope, ()>, Sender<()>, Receiver<()>) {
     let ((leave, waits), (tell, told)) = (mpsc::channel(), mpsc::channel());
     let before = count(places);
@@ -134,7 +139,7 @@ fn admitted<'scope>(
 
 #[test]
 fn with_one_client_more_than_64_the_first_that_waits_goes() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken = waiting(&places, &["10.0.0.1"; 64]);
     assert!(taken.iter().all(|place| !place.is_over()));
     let _last = newcomer(&places, "10.0.0.2");
@@ -144,7 +149,7 @@ fn with_one_client_more_than_64_the_first_that_waits_goes() {
 
 #[test]
 fn whoever_comes_waits_while_all_others_are_owed_an_answer() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken: Vec<_> = (0..64).map(|_| newcomer(&places, "10.0.0.1")).collect();
     thread::scope(|scope| {
         let (_thread, leave, told) = admitted(scope, &places);
@@ -159,7 +164,7 @@ fn whoever_comes_waits_while_all_others_are_owed_an_answer() {
 
 #[test]
 fn whoever_comes_waits_while_sixteen_that_were_ended_are_still_there() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let mut taken = waiting(&places, &["10.0.0.1"; 80]);
     assert_eq!(taken.iter().filter(|place| place.is_over()).count(), 16);
     thread::scope(|scope| {
@@ -170,7 +175,7 @@ fn whoever_comes_waits_while_sixteen_that_were_ended_are_still_there() {
         told.recv_timeout(LONG).unwrap();
         drop(leave);
     });
-    let stopping = Places::default();
+    let stopping = ClientPlaces::default();
     let _taken = waiting(&stopping, &["10.0.0.1"; 80]);
     thread::scope(|scope| {
         let (_thread, leave, told) = admitted(scope, &stopping);
@@ -182,7 +187,7 @@ fn whoever_comes_waits_while_sixteen_that_were_ended_are_still_there() {
 
 #[test]
 fn the_share_of_a_host_is_that_of_the_connections_that_stay() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let (few, many) = ("10.0.0.1", "10.0.0.2");
     let taken = waiting(&places, &[many, many, many, few, few]);
     places.make_room();
@@ -191,7 +196,7 @@ fn the_share_of_a_host_is_that_of_the_connections_that_stay() {
 }
 
 /// A client on this host, which waits for a while at most, and its place.
-pub fn connected(places: &Places) -> (TcpStream, Place<'_>) {
+pub fn connected(places: &ClientPlaces) -> (TcpStream, Place<'_>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let client = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
     client.set_read_timeout(Some(LONG)).unwrap();
@@ -201,7 +206,7 @@ pub fn connected(places: &Places) -> (TcpStream, Place<'_>) {
 
 #[test]
 fn who_loses_its_place_loses_its_connection_and_at_a_stop_the_answer_may_still_be_sent() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let [(mut lost, place), (mut stays, other)] = [(); 2].map(|()| connected(&places));
     place.wait(|| places.make_room());
     assert_eq!(self::lost([&place, &other]), [true, false]);
@@ -217,7 +222,7 @@ fn who_loses_its_place_loses_its_connection_and_at_a_stop_the_answer_may_still_b
 
 #[test]
 fn a_server_that_stops_waits_for_answers_and_ends_who_waits_for_its_client_after_its_grace() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let [idle, busy] = [(); 2].map(|()| newcomer(&places, "10.0.0.1"));
     idle.set_waiting(true);
     let is_leaving = |place: &Place<'_>| places.state.lock().taken[&place.number].is_leaving;
@@ -245,7 +250,7 @@ fn a_server_that_stops_waits_for_answers_and_ends_who_waits_for_its_client_after
 
 #[test]
 fn a_stream_waits_for_news_or_until_its_place_is_lost_and_no_longer_than_it_wants() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let place = newcomer(&places, "10.0.0.1");
     assert_eq!(places.news(), 0);
     let begun = Instant::now();
@@ -276,7 +281,7 @@ fn a_stream_waits_for_news_or_until_its_place_is_lost_and_no_longer_than_it_want
 
 #[test]
 fn a_connection_is_away_when_its_place_is_free() {
-    let places = Places::default();
+    let places = ClientPlaces::default();
     let taken = waiting(&places, &["10.0.0.1"; 3]);
     assert_eq!(count(&places), 3);
     drop(taken);

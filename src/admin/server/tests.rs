@@ -19,7 +19,7 @@ use crate::admin::exchange::Exchange;
 use crate::net::listen;
 use crate::node::events::EventLog;
 use crate::node::handle::{Command, CommandError, Outcome};
-use crate::node::history::Entry;
+use crate::node::history::HistoryEntry;
 use crate::node::status::{MemberStatus, Status};
 use crate::node::tally::Tally;
 use crate::tls::make::Authority;
@@ -76,7 +76,7 @@ impl Handle for Shows {
         self.events.clone()
     }
 
-    fn history(&self) -> Arc<Vec<Entry>> {
+    fn history(&self) -> Arc<Vec<HistoryEntry>> {
         Arc::default()
     }
 
@@ -180,7 +180,7 @@ fn who_comes_by_tcp_is_served_after_others_and_who_comes_by_the_control_socket_i
     let folder = tempfile::tempdir().unwrap();
     let node = Shows::new("a", &[]);
     let server = Server::start(listen("127.0.0.1:0").unwrap(), node.clone(), None).unwrap();
-    let control = Control::listen(folder.path(), None).unwrap();
+    let control = ControlSocket::listen(folder.path(), None).unwrap();
     let control = ControlServer::start(control, node.clone(), drop).unwrap();
     for address in [server.local_addr().to_string(), control::address(folder.path())] {
         assert_eq!(ask(&address, None, "/livez").0, 200);

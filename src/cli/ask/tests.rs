@@ -10,20 +10,20 @@ use crate::config;
 pub use electd_facts::samples::{member, status};
 
 /// The answer of such a node.
-pub fn following(name: &str, leader: Option<(&str, u64)>) -> Asked {
-    Asked { target: target(name), answer: Ok(status(name, leader)) }
+pub fn following(name: &str, leader: Option<(&str, u64)>) -> AskedNode {
+    AskedNode { target: target(name), answer: Ok(status(name, leader)) }
 }
 
 /// A node that does not answer.
-pub fn silent(name: &str) -> Asked {
+pub fn silent(name: &str) -> AskedNode {
     let reason = "connection refused, so nobody answers HTTP there".to_owned();
     let answer = Err(ClientError::NoAnswer { address: "127.0.0.1:1".to_owned(), reason });
-    Asked { target: target(name), answer }
+    AskedNode { target: target(name), answer }
 }
 
-fn target(name: &str) -> Target {
+fn target(name: &str) -> NodeTarget {
     let admin = Some("127.0.0.1:1".to_owned());
-    Target { name: Some(name.to_owned()), admin, ..Target::default() }
+    NodeTarget { name: Some(name.to_owned()), admin, ..NodeTarget::default() }
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn the_leader_is_who_has_the_greatest_epoch_and_does_not_hang() {
         .map(|status| (status.leads(), status.named_leader().is_some()));
     assert_eq!(told, [(true, true), (false, false), (false, true), (false, false)]);
     let asked = [following("a", Some(("b", 7))), following("b", Some(("c", 8))), silent("c")];
-    let newest = |asked: &[Asked]| newest_leader(asked).map(|leader| leader.name.clone());
+    let newest = |asked: &[AskedNode]| newest_leader(asked).map(|leader| leader.name.clone());
     assert_eq!(newest(&asked).as_deref(), Some("c"));
     let mut hangs = following("d", Some(("d", 9)));
     hangs.answer.as_mut().unwrap().stalled = true;
@@ -106,7 +106,7 @@ fn flags(file: &Path, words: &[&str]) -> NodeArgs {
 fn all_nodes_or_the_one_that_is_meant_are_asked() {
     let folder = tempfile::tempdir().unwrap();
     let file = file(folder.path(), "");
-    let member = |at: usize| Target {
+    let member = |at: usize| NodeTarget {
         name: Some(format!("n{at}")),
         admin: (at < 3).then(|| format!("127.0.0.1:720{at}")),
         cluster: Some("hc".to_owned()),
@@ -125,7 +125,7 @@ fn all_nodes_or_the_one_that_is_meant_are_asked() {
     }
     let at = flags(&file, &["--timeout", "3s", "--admin", "h:1"]);
     for targets in [at.targets(), at.own()] {
-        let target = Target { admin: Some("h:1".to_owned()), ..Target::default() };
+        let target = NodeTarget { admin: Some("h:1".to_owned()), ..NodeTarget::default() };
         assert_eq!(told(targets), Ok((vec![target], true, None, time)));
     }
     assert_eq!(told(flags(&file, &["--node", "n2"]).targets()).unwrap().3, None);
@@ -178,7 +178,7 @@ fn serve(status: &Status) -> String {
 fn answers_stand_in_the_order_of_the_file_and_then_in_that_of_the_members_that_it_does_not_name() {
     let folder = tempfile::tempdir().unwrap();
     let config = config::load(&file(folder.path(), "")).unwrap();
-    let node = |name: &str, admin: Option<String>| Target {
+    let node = |name: &str, admin: Option<String>| NodeTarget {
         name: Some(name.to_owned()),
         admin,
         cluster: Some("hc".to_owned()),
@@ -198,7 +198,7 @@ fn answers_stand_in_the_order_of_the_file_and_then_in_that_of_the_members_that_i
     let client = Client::within(Some(Duration::from_secs(60)), None);
     let asked = targets.ask(&client);
     let more = [node("d", Some(added)), node("e", None), node("f", None)];
-    let order: Vec<&Target> = targets.nodes.iter().chain(&more).collect();
+    let order: Vec<&NodeTarget> = targets.nodes.iter().chain(&more).collect();
     assert_eq!(asked.iter().map(|asked| &asked.target).collect::<Vec<_>>(), order);
     let answer = asked.iter().map(|asked| asked.answer.is_ok()).collect::<Vec<_>>();
     assert_eq!(answer, [true, false, true, true, false, false], "{asked:?}");

@@ -6,7 +6,7 @@ use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
 use crate::tls::make::{self, Authority, pinned};
-use crate::tls::{Credentials, Fault, Files, Session};
+use crate::tls::{Credentials, Files, Session, TlsFault};
 
 /// The authority of this cluster, whose certificate and key are in the folder.
 fn authority(folder: &Path, cluster: &str) -> io::Result<Authority> {
@@ -45,7 +45,7 @@ pub fn answer(
 }
 
 /// Begins a connection to the authority with this hash.
-pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<TlsFault>> {
     pinned::meet(hash, io)
 }
 

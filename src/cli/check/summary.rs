@@ -1,19 +1,19 @@
 //! What `electd check` says of a file, of a node and of its host, line by line.
 
-use super::Found;
+use super::HostFindings;
 use crate::cli::meaning::{preemption, ranking};
 use crate::cli::{crowded, look};
 use crate::config::{Config, HooksConfig};
 use crate::exec::hooks::can_run;
 use crate::node::certificates::Judged;
 use crate::node::members::stored_against_file;
-use crate::rank::{Finding, Outcome, Sample};
+use crate::rank::{Finding, Sample, SampleResult};
 
 /// How a line begins that needs attention.
 const WARNING: &str = "WARNING: ";
 
 /// For people.
-pub(super) fn summary(config: &Config, found: Option<&Found>) -> String {
+pub(super) fn summary(config: &Config, found: Option<&HostFindings>) -> String {
     let lines = lines(config, found);
     lines.iter().map(|(key, value)| format!("{key:<10} {value}\n")).collect()
 }
@@ -21,7 +21,7 @@ pub(super) fn summary(config: &Config, found: Option<&Found>) -> String {
 /// What needs attention, for programs.
 pub(super) fn warnings(
     config: &Config,
-    found: Option<&Found>,
+    found: Option<&HostFindings>,
     certificates: &[Judged],
 ) -> Vec<String> {
     let lines = lines(config, found);
@@ -40,7 +40,7 @@ pub(super) fn warnings(
 }
 
 /// What is to be said, each with the key that it is about. What needs attention begins with [`WARNING`].
-fn lines(config: &Config, found: Option<&Found>) -> Vec<(&'static str, String)> {
+fn lines(config: &Config, found: Option<&HostFindings>) -> Vec<(&'static str, String)> {
     let node = found.map(|found| found.node);
     let checked = config.members.iter().filter(|member| member.health.is_some()).count();
     let mut lines = vec![
@@ -84,7 +84,7 @@ fn lines(config: &Config, found: Option<&Found>) -> Vec<(&'static str, String)> 
 }
 
 /// The sample, in words.
-pub(super) fn rank_words(sample: &Outcome) -> String {
+pub(super) fn rank_words(sample: &SampleResult) -> String {
     match sample {
         Ok(Sample { value, from }) => format!("{value} ({from})"),
         Err(why) => format!("{WARNING}none: {why}; without one it is not eligible"),
@@ -129,7 +129,7 @@ pub(super) mod tests {
     fn programs_are_warned_of_all_that_people_are_warned_of() {
         let config = config(51);
         let clocks = Some("the clock of b is ahead".to_owned());
-        let found = Found { clocks, ..found(&config, Ok(Duration::from_secs(9))) };
+        let found = HostFindings { clocks, ..found(&config, Ok(Duration::from_secs(9))) };
         let shown = summary(&config, Some(&found));
         let mut warned = json!(warnings(&config, Some(&found), &[]));
         without_job(warned.as_array_mut().unwrap());
@@ -155,8 +155,8 @@ pub(super) mod tests {
     fn a_member_that_could_never_lead_is_told_from_one_that_is_ill_just_now() {
         let mut config = config(3);
         config.members[0].health = None;
-        let lacking = |config: &Config, sample: Outcome| {
-            Found { sample, ..found(config, Ok(Duration::ZERO)) }.could_never_lead()
+        let lacking = |config: &Config, sample: SampleResult| {
+            HostFindings { sample, ..found(config, Ok(Duration::ZERO)) }.could_never_lead()
         };
         let ranked = || Ok(Sample { value: 7, from: "x".to_owned() });
         assert_eq!(lacking(&config, ranked()), None);

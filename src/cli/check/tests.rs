@@ -8,9 +8,9 @@ use super::*;
 use crate::cli::crowded;
 use crate::core::durable::Durable;
 use crate::core::membership::{ListVersion, Member, MemberList};
-use crate::core::restart::Kept;
+use crate::core::restart::KeptState;
 use crate::core::types::Epoch;
-use crate::store::{Record, Store};
+use crate::store::{Store, StoreRecord};
 
 /// Members that share one host, with a health check and a hook.
 pub(super) fn config(members: usize) -> Config {
@@ -27,11 +27,11 @@ pub(super) fn config(members: usize) -> Config {
     crate::config::parse(&text.to_string(), Path::new("/c.json")).unwrap()
 }
 
-pub(super) fn found(config: &Config, disk: Result<Duration, String>) -> Found<'_> {
+pub(super) fn found(config: &Config, disk: Result<Duration, String>) -> HostFindings<'_> {
     let node = &config.members[0];
-    Found {
+    HostFindings {
         node,
-        asker: Asker::of(config, node),
+        asker: AskingUser::of(config, node),
         sample: Err("no file".to_owned()),
         health: Some(Finding { output: String::new(), failure: None }),
         unresolved: Vec::new(),
@@ -81,7 +81,7 @@ real time  {urgent}
 its disk   a durable write takes 1 ms here
 its address WARNING: it means loopback
 ",
-        Asker::of(&config, &config.members[0]).name(),
+        AskingUser::of(&config, &config.members[0]).name(),
     );
     assert_eq!(without_jobs(&shown), format!("{first}{last}"));
     assert_eq!(summary(&config, None), first);
@@ -278,7 +278,7 @@ fn programs_get_each_value_in_its_place() {
     told["node_health"] = json!({ "passes": false, "output": "ill", "failure": "exit 1" });
     told["unresolved"] = json!([found.unresolved[0].object()]);
     told["hidden"] = "it means loopback".into();
-    let of_host = |found: &Found<'_>| {
+    let of_host = |found: &HostFindings<'_>| {
         let mut object = object(&config, Some(found), &[]);
         without_job(object["warnings"].as_array_mut().unwrap());
         object
@@ -360,7 +360,7 @@ fn a_list_that_counts_and_differs_from_the_file_is_told() {
     let version = ListVersion { epoch: Epoch(3), counter: 1 };
     let members = std::sync::Arc::new(MemberList::new(version, list.collect()));
     let durable = Durable { members, ..Durable::default() };
-    let record = Record { id: node.id, kept: Kept { durable, ..Kept::default() } };
+    let record = StoreRecord { id: node.id, kept: KeptState { durable, ..KeptState::default() } };
     let (store, _) = Store::open(&config.state_dir("a"), node.id).unwrap();
     store.save(&record).unwrap();
     let found = found(&config, Ok(Duration::ZERO));

@@ -26,7 +26,7 @@ const ADMIN: u16 = 100;
 
 /// Options that change the cluster.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Changes<'a> {
+pub struct ClusterOptions<'a> {
     pub algorithm: Option<&'a str>,
     pub quorum: Option<Quorum>,
 }
@@ -49,12 +49,16 @@ pub fn new_folder() -> PathBuf {
 
 impl Cluster {
     /// So many nodes with fresh ids and free ports, in this new folder, which is for this user alone.
-    pub fn temporary(folder: &Path, nodes: u16, changes: Changes<'_>) -> Result<Cluster, CliError> {
+    pub fn temporary(
+        folder: &Path,
+        nodes: u16,
+        changes: ClusterOptions<'_>,
+    ) -> Result<Cluster, CliError> {
         let (block, first) = free_block(nodes)?;
         let mut document = document(nodes, first);
         change(
             &mut document,
-            Changes { quorum: changes.quorum.or(Some(Quorum::Majority)), ..changes },
+            ClusterOptions { quorum: changes.quorum.or(Some(Quorum::Majority)), ..changes },
         );
         let made = DirBuilder::new().mode(0o700).create(folder);
         made.map_err(|error| unwritable(folder, &error))?;
@@ -65,7 +69,7 @@ impl Cluster {
     }
 
     /// The members of a file. With changes a copy of the file, whose state lies apart.
-    pub fn of_file(file: &Path, changes: Changes<'_>) -> Result<Cluster, CliError> {
+    pub fn of_file(file: &Path, changes: ClusterOptions<'_>) -> Result<Cluster, CliError> {
         let config = config::load(file)?;
         let words = [changes.algorithm, changes.quorum.map(Quorum::name)];
         let words: Vec<&str> = words.into_iter().flatten().collect();
@@ -116,7 +120,7 @@ fn document(nodes: u16, first: u16) -> Value {
     json!({ "cluster": "demo", "data_dir": "data", "members": members })
 }
 
-fn change(document: &mut Value, changes: Changes<'_>) {
+fn change(document: &mut Value, changes: ClusterOptions<'_>) {
     if let Some(algorithm) = changes.algorithm {
         document["algorithm"] = algorithm.into();
     }
@@ -130,7 +134,7 @@ fn copy(
     config: &Config,
     file: &Path,
     name: &str,
-    changes: Changes<'_>,
+    changes: ClusterOptions<'_>,
 ) -> Result<PathBuf, CliError> {
     let absolute =
         |path: &Path| std::path::absolute(path).map_err(|error| unreadable(file, &error));

@@ -22,20 +22,20 @@ const TIMEOUT: Duration = Duration::from_secs(10);
 const PAUSE: Duration = Duration::from_millis(20);
 
 /// The keeper of a running demo. Dropping it has it clean up, and waits for that.
-pub struct Keeper(Child);
+pub struct DemoKeeper(Child);
 
-impl Keeper {
+impl DemoKeeper {
     /// Starts it, with the folder that it is to remove.
-    pub fn start(folder: Option<&Path>) -> Result<Keeper, CliError> {
+    pub fn start(folder: Option<&Path>) -> Result<DemoKeeper, CliError> {
         let child = children::this_program().and_then(|mut command| {
             command.args(["demo", "--keeper"]).args(folder).process_group(0);
             command.stdin(Stdio::piped()).spawn()
         });
-        child.map(Keeper).map_err(CliError::internal("start the keeper of the demo"))
+        child.map(DemoKeeper).map_err(CliError::internal("start the keeper of the demo"))
     }
 }
 
-impl Drop for Keeper {
+impl Drop for DemoKeeper {
     fn drop(&mut self) {
         drop(self.0.stdin.take());
         let _ = self.0.wait();

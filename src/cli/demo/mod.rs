@@ -20,7 +20,7 @@ use clap::Args;
 use clap::builder::PossibleValuesParser;
 use crossbeam::channel::{self, Receiver, Sender};
 
-use super::ask::{Asked, newest_leader};
+use super::ask::{AskedNode, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::keyboard::Keyboard;
@@ -31,10 +31,10 @@ use crate::cli::target::target;
 use crate::config::{Config, parse_quorum};
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::exec::needs::why_no_program;
-use cluster::{Changes, Cluster};
-use keeper::Keeper;
-use news::News;
-use nodes::{Condition, Node, Recipe};
+use cluster::{Cluster, ClusterOptions};
+use keeper::DemoKeeper;
+use news::DemoNews;
+use nodes::{Condition, DemoNode, Recipe};
 use picture::Picture;
 use story::Story;
 
@@ -61,7 +61,7 @@ Examples:
   electd demo --nodes 3 --algorithm ring --quorum none
   electd demo --config cluster.json  the members of a file, all on this machine
   electd demo -- sh -c 'echo \"$ELECTD_NODE works\"; exec sleep 999'  with a job")]
-pub struct Demo {
+pub struct DemoArgs {
     /// Number of nodes.
     #[arg(long, value_name = "N", default_value_t = 5, conflicts_with = "config",
           value_parser = clap::value_parser!(u16).range(1..=9))]
@@ -90,7 +90,7 @@ pub struct Demo {
     job: Vec<OsString>,
 }
 
-impl Demo {
+impl DemoArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         if let Some(folder) = self.keeper {
@@ -105,17 +105,17 @@ impl Demo {
         let ends = watch::ends()?;
         let (sender, news) = channel::bounded(QUEUE);
         news::watch_signals(sender.clone())?;
-        let changes = Changes { algorithm: self.algorithm.as_deref(), quorum: self.quorum };
+        let changes = ClusterOptions { algorithm: self.algorithm.as_deref(), quorum: self.quorum };
         // Until it is dropped, last of all, the keeper waits; the folder need not be there yet.
         let (_keeper, cluster) = match &self.config {
-            Some(file) => (Keeper::start(None)?, Cluster::of_file(file, changes)?),
+            Some(file) => (DemoKeeper::start(None)?, Cluster::of_file(file, changes)?),
             None => {
                 let folder = cluster::new_folder();
-                let keeper = Keeper::start(Some(&folder))?;
+                let keeper = DemoKeeper::start(Some(&folder))?;
                 (keeper, Cluster::temporary(&folder, self.nodes, changes)?)
             }
         };
-        let mut stage = Stage::open(cluster, self.job, sender)?;
+        let mut stage = RunningDemo::open(cluster, self.job, sender)?;
         let played = stage.play(&news, &ends);
         stage.close();
         played
@@ -123,13 +123,13 @@ impl Demo {
 }
 
 /// The demo while it runs. Dropping it kills the nodes.
-struct Stage {
+struct RunningDemo {
     title: Vec<String>,
-    nodes: Vec<Node>,
+    nodes: Vec<DemoNode>,
     recipe: Recipe,
     client: Client,
     /// The last answer of each node; [`ClientError::NotServed`] while there is none.
-    asked: Vec<Asked>,
+    asked: Vec<AskedNode>,
     story: Story,
     start: Instant,
     /// What happened, oldest first.
@@ -137,20 +137,24 @@ struct Stage {
     /// The place of the node that a digit chose.
     chosen: Option<usize>,
     terminal: Option<(Screen, Keyboard)>,
-    news: Sender<News>,
+    news: Sender<DemoNews>,
     /// Its ports are taken until the nodes have ended.
     _cluster: Cluster,
 }
 
-impl Stage {
+impl RunningDemo {
     /// Starts the nodes.
-    fn open(cluster: Cluster, job: Vec<OsString>, news: Sender<News>) -> Result<Stage, CliError> {
+    fn open(
+        cluster: Cluster,
+        job: Vec<OsString>,
+        news: Sender<DemoNews>,
+    ) -> Result<RunningDemo, CliError> {
         let config = Arc::new(cluster.config.clone());
         nodes::make_folder(&config.data_dir)?;
         let logs = config.data_dir.clone();
         let recipe = Recipe { file: cluster.file.clone(), logs, job, news: news.clone() };
-        let nodes = config.members.iter().map(|member| Node::start(&member.name, &recipe));
-        let nodes = nodes.collect::<Result<Vec<Node>, CliError>>()?;
+        let nodes = config.members.iter().map(|member| DemoNode::start(&member.name, &recipe));
+        let nodes = nodes.collect::<Result<Vec<DemoNode>, CliError>>()?;
         let client = Client::new(None).secured(trust::configured(&config)?);
         news::ask_all(&config, &client, &news)?;
         let terminal = if screen::width().is_some() && io::stdin().is_terminal() {
@@ -160,12 +164,14 @@ impl Stage {
         } else {
             None
         };
-        let unknown =
-            |member| Asked { target: target(&config, member), answer: Err(ClientError::NotServed) };
+        let unknown = |member| AskedNode {
+            target: target(&config, member),
+            answer: Err(ClientError::NotServed),
+        };
         let asked = config.members.iter().map(unknown).collect();
         let (story, start, lines, chosen) = (Story::default(), Instant::now(), Vec::new(), None);
         let title = title(&cluster);
-        let stage = Stage {
+        let stage = RunningDemo {
             title,
             nodes,
             recipe,
@@ -186,7 +192,7 @@ impl Stage {
     }
 
     /// Shows what happens, until a key or a signal ends the demo.
-    fn play(&mut self, news: &Receiver<News>, ends: &Receiver<()>) -> Result<(), CliError> {
+    fn play(&mut self, news: &Receiver<DemoNews>, ends: &Receiver<()>) -> Result<(), CliError> {
         let ticks = channel::tick(TICK);
         loop {
             channel::select! {
@@ -196,10 +202,10 @@ impl Stage {
                     self.draw()?;
                 }
                 recv(news) -> news => match news {
-                    Ok(News::Key(b'q' | 0x03 | 0x04) | News::End) | Err(_) => return Ok(()),
-                    Ok(News::Key(key)) => self.press(key)?,
-                    Ok(News::Asked(place, asked)) => self.hear(place, *asked)?,
-                    Ok(News::Line(line)) => self.say(&line)?,
+                    Ok(DemoNews::Key(b'q' | 0x03 | 0x04) | DemoNews::End) | Err(_) => return Ok(()),
+                    Ok(DemoNews::Key(key)) => self.press(key)?,
+                    Ok(DemoNews::Asked(place, asked)) => self.hear(place, *asked)?,
+                    Ok(DemoNews::Line(line)) => self.say(&line)?,
                 },
             }
         }
@@ -219,7 +225,7 @@ impl Stage {
 
     /// Takes the answer of a node. One that is down or frozen may have given it before; and one that has just started
     /// gives none yet.
-    fn hear(&mut self, place: usize, asked: Asked) -> Result<(), CliError> {
+    fn hear(&mut self, place: usize, asked: AskedNode) -> Result<(), CliError> {
         let is_new = self.asked[place].answer == Err(ClientError::NotServed);
         if *self.nodes[place].condition() != Condition::Runs || (is_new && asked.answer.is_err()) {
             return Ok(());
@@ -265,7 +271,7 @@ impl Stage {
     /// The place of the node that a key is for: the chosen one, or else one that is frozen or down if the key helps it,
     /// or else the leader.
     fn meant(&self, key: u8) -> Option<usize> {
-        let is_helped = |node: &Node| match node.condition() {
+        let is_helped = |node: &DemoNode| match node.condition() {
             Condition::Frozen => key == b'f',
             Condition::Ended(_) => key == b'r',
             Condition::Runs | Condition::Restarts(_) => false,
@@ -277,7 +283,7 @@ impl Stage {
     fn resign(&mut self) -> Result<(), CliError> {
         let leader = self.leader().and_then(|place| self.asked[place].recipient());
         // Any node passes it on to the leader.
-        match leader.or_else(|| self.asked.iter().find_map(Asked::recipient)) {
+        match leader.or_else(|| self.asked.iter().find_map(AskedNode::recipient)) {
             Some(node) => news::resign(node, &self.client, self.news.clone()),
             None => self.say("no node answers, so none can resign"),
         }

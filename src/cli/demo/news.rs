@@ -12,7 +12,7 @@ use signal_hook::consts::{SIGHUP, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::admin::client::{Client, Order, Recipient};
-use crate::cli::ask::Asked;
+use crate::cli::ask::AskedNode;
 use crate::cli::error::{CliError, SIGNALS};
 use crate::cli::exit::Exit;
 use crate::cli::target::target;
@@ -24,11 +24,11 @@ const PAUSE: Duration = Duration::from_millis(100);
 const LINE: u64 = 1000;
 
 /// What happened.
-pub enum News {
+pub enum DemoNews {
     /// A key was pressed.
     Key(u8),
     /// The node at this place of the configuration was asked.
-    Asked(usize, Box<Asked>),
+    Asked(usize, Box<AskedNode>),
     /// What there is to say, such as a line of a job.
     Line(String),
     /// The demo is to end.
@@ -40,31 +40,35 @@ const LAST: Duration = Duration::from_secs(10);
 
 /// TERM, QUIT and HUP end the demo. If a terminal that takes no output holds it up, this process alone ends, and the
 /// keeper and the kernel do the rest.
-pub fn watch_signals(news: Sender<News>) -> Result<(), CliError> {
+pub fn watch_signals(news: Sender<DemoNews>) -> Result<(), CliError> {
     let signals = Signals::new([SIGTERM, SIGQUIT, SIGHUP]);
     let mut signals = signals.map_err(CliError::internal(SIGNALS))?;
     spawn("signals", move || {
         let _ = signals.forever().next();
-        let _ = news.send_timeout(News::End, LAST);
+        let _ = news.send_timeout(DemoNews::End, LAST);
         thread::sleep(LAST);
         std::process::exit(Exit::Done.code().into());
     })
 }
 
 /// Tells each key that is pressed; the demo ends with the terminal.
-pub fn read_keys(news: Sender<News>) -> Result<(), CliError> {
+pub fn read_keys(news: Sender<DemoNews>) -> Result<(), CliError> {
     spawn("keys", move || {
         for key in io::stdin().lock().bytes().map_while(Result::ok) {
-            if news.send(News::Key(key)).is_err() {
+            if news.send(DemoNews::Key(key)).is_err() {
                 return;
             }
         }
-        let _ = news.send(News::End);
+        let _ = news.send(DemoNews::End);
     })
 }
 
 /// Asks each node again and again, each in its own time: one may be frozen.
-pub fn ask_all(config: &Arc<Config>, client: &Client, news: &Sender<News>) -> Result<(), CliError> {
+pub fn ask_all(
+    config: &Arc<Config>,
+    client: &Client,
+    news: &Sender<DemoNews>,
+) -> Result<(), CliError> {
     for (place, member) in config.members.iter().enumerate() {
         let (config, member, client, news) =
             (config.clone(), member.clone(), client.clone(), news.clone());
@@ -72,7 +76,10 @@ pub fn ask_all(config: &Arc<Config>, client: &Client, news: &Sender<News>) -> Re
             loop {
                 let target = target(&config, &member);
                 let answer = target.status(&client);
-                if news.send(News::Asked(place, Box::new(Asked { target, answer }))).is_err() {
+                if news
+                    .send(DemoNews::Asked(place, Box::new(AskedNode { target, answer })))
+                    .is_err()
+                {
                     return;
                 }
                 thread::sleep(PAUSE);
@@ -83,14 +90,14 @@ pub fn ask_all(config: &Arc<Config>, client: &Client, news: &Sender<News>) -> Re
 }
 
 /// Tells what the job of this node prints.
-pub fn read_job(name: &str, stdout: ChildStdout, news: Sender<News>) -> Result<(), CliError> {
+pub fn read_job(name: &str, stdout: ChildStdout, news: Sender<DemoNews>) -> Result<(), CliError> {
     let name = name.to_owned();
     spawn(&format!("job-{name}"), move || {
         let mut stdout = BufReader::new(stdout);
         let mut line = Vec::new();
         while let Ok(1..) = stdout.by_ref().take(LINE).read_until(b'\n', &mut line) {
             let text = String::from_utf8_lossy(&line);
-            if news.send(News::Line(format!("{name} prints: {}", text.trim_end()))).is_err() {
+            if news.send(DemoNews::Line(format!("{name} prints: {}", text.trim_end()))).is_err() {
                 return;
             }
             line.clear();
@@ -99,7 +106,11 @@ pub fn read_job(name: &str, stdout: ChildStdout, news: Sender<News>) -> Result<(
 }
 
 /// Has the leader hand over. That may take as long as its job takes to end.
-pub fn resign(leader: Recipient<'_>, client: &Client, news: Sender<News>) -> Result<(), CliError> {
+pub fn resign(
+    leader: Recipient<'_>,
+    client: &Client,
+    news: Sender<DemoNews>,
+) -> Result<(), CliError> {
     let [address, cluster, id] = [leader.address, leader.cluster, leader.id].map(str::to_owned);
     let client = client.clone();
     spawn("resign", move || {
@@ -109,7 +120,7 @@ pub fn resign(leader: Recipient<'_>, client: &Client, news: Sender<News>) -> Res
             Ok(achieved) => achieved.result,
             Err(error) => error.to_string(),
         };
-        let _ = news.send(News::Line(words));
+        let _ = news.send(DemoNews::Line(words));
     })
 }
 
@@ -137,7 +148,7 @@ mod tests {
         let lines = std::iter::from_fn(|| news.recv_timeout(Duration::from_secs(60)).ok());
         let told: Vec<String> = lines
             .map(|news| match news {
-                News::Line(line) => line,
+                DemoNews::Line(line) => line,
                 _ => panic!("a job prints lines alone"),
             })
             .collect();
@@ -155,7 +166,7 @@ mod tests {
         let client = Client::within(Some(Duration::from_millis(20)), None);
         let leader = Recipient { address: &address, cluster: "demo", id: "1" };
         resign(leader, &client, sender).unwrap();
-        let Ok(News::Line(words)) = news.recv_timeout(Duration::from_secs(60)) else {
+        let Ok(DemoNews::Line(words)) = news.recv_timeout(Duration::from_secs(60)) else {
             panic!("a line tells how it ended")
         };
         let waits = "it may still be waiting for the leader's job to end";
@@ -174,7 +185,8 @@ mod tests {
         ask_all(&config, &Client::new(None), &sender).unwrap();
         let mut times = vec![0; config.members.len()];
         while times.iter().any(|times| *times < 2) {
-            let Ok(News::Asked(place, asked)) = news.recv_timeout(Duration::from_secs(60)) else {
+            let Ok(DemoNews::Asked(place, asked)) = news.recv_timeout(Duration::from_secs(60))
+            else {
                 panic!("{times:?}")
             };
             assert_eq!(asked.target, target(&config, &config.members[place]));

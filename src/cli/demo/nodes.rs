@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::Sender;
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use super::news::{self, News};
+use super::news::{self, DemoNews};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::rank::children;
@@ -45,19 +45,19 @@ pub struct Recipe {
     /// The command to run while they lead; empty if there is none.
     pub job: Vec<OsString>,
     /// Where the lines of the job are told.
-    pub news: Sender<News>,
+    pub news: Sender<DemoNews>,
 }
 
 /// A node. Dropping it kills the process.
-pub struct Node {
+pub struct DemoNode {
     name: String,
     child: Child,
     condition: Condition,
 }
 
-impl Node {
+impl DemoNode {
     /// Starts the node of this name.
-    pub fn start(name: &str, recipe: &Recipe) -> Result<Node, CliError> {
+    pub fn start(name: &str, recipe: &Recipe) -> Result<DemoNode, CliError> {
         let failed = |error: io::Error| {
             CliError::new(Exit::Internal, format_args!("cannot start {name}: {error}"))
         };
@@ -74,7 +74,7 @@ impl Node {
         if let Some(stdout) = child.stdout.take() {
             news::read_job(name, stdout, recipe.news.clone())?;
         }
-        Ok(Node { name: name.to_owned(), child, condition: Condition::Runs })
+        Ok(DemoNode { name: name.to_owned(), child, condition: Condition::Runs })
     }
 
     /// The state of its process.
@@ -117,7 +117,7 @@ impl Node {
     }
 
     fn start_again(&mut self, recipe: &Recipe) -> Result<String, CliError> {
-        *self = Node::start(&self.name, recipe)?;
+        *self = DemoNode::start(&self.name, recipe)?;
         Ok(format!("{} starts again", self.name))
     }
 
@@ -161,7 +161,7 @@ impl Node {
     }
 }
 
-impl Drop for Node {
+impl Drop for DemoNode {
     fn drop(&mut self) {
         self.kill();
         let _ = self.child.wait();
@@ -169,9 +169,9 @@ impl Drop for Node {
 }
 
 /// Ends all nodes in order, at the same time, and kills those that take too long.
-pub fn end(mut nodes: Vec<Node>) {
-    let deadline = nodes.iter_mut().map(Node::end_in_order).max();
-    while nodes.iter_mut().any(Node::runs) && deadline.is_some_and(|it| Instant::now() < it) {
+pub fn end(mut nodes: Vec<DemoNode>) {
+    let deadline = nodes.iter_mut().map(DemoNode::end_in_order).max();
+    while nodes.iter_mut().any(DemoNode::runs) && deadline.is_some_and(|it| Instant::now() < it) {
         thread::sleep(PAUSE);
     }
 }
@@ -215,10 +215,10 @@ pub mod tests {
     use super::*;
 
     /// A node whose process is this script.
-    pub fn stand_in(name: &str, script: &str) -> Node {
+    pub fn stand_in(name: &str, script: &str) -> DemoNode {
         let mut command = std::process::Command::new("sh");
         let child = command.args(["-c", script]).process_group(0).spawn().unwrap();
-        Node { name: name.to_owned(), child, condition: Condition::Runs }
+        DemoNode { name: name.to_owned(), child, condition: Condition::Runs }
     }
 
     /// How nodes are started anew, with their logs in this folder. Here they end at once, as the program is that of
@@ -267,14 +267,14 @@ pub mod tests {
         let folder = tempfile::tempdir().unwrap();
         let log = folder.path().join("a.log");
         fs::write(&log, "an earlier start\n").unwrap();
-        let mut node = Node::start("a", &recipe(folder.path())).unwrap();
+        let mut node = DemoNode::start("a", &recipe(folder.path())).unwrap();
         let said = until_said(|| node.look(&recipe(folder.path())).unwrap());
         let text = fs::read_to_string(&log).unwrap();
         let last = text.strip_prefix("an earlier start\n").and_then(|new| new.lines().last());
         let last = last.expect("it says why it ends");
         assert!(said.starts_with("a has ended with ") && said.ends_with(last), "{said}: {text}");
         let nowhere = recipe(&folder.path().join("none"));
-        let error = Node::start("a", &nowhere).err().expect("it has no log");
+        let error = DemoNode::start("a", &nowhere).err().expect("it has no log");
         let words = "cannot start a: No such file or directory (os error 2)";
         assert_eq!((error.exit, error.message.as_str()), (Exit::Internal, words));
     }

@@ -4,7 +4,7 @@ use electd_facts::hint::ClusterFlags;
 
 use super::nodes::Condition;
 use crate::admin::client::ClientError;
-use crate::cli::ask::{Asked, judged};
+use crate::cli::ask::{AskedNode, judged};
 use crate::cli::overview;
 use crate::cli::{print, screen};
 use crate::node::status::Status;
@@ -20,7 +20,7 @@ pub struct Picture<'a> {
     /// What this is, a line each.
     pub title: &'a [String],
     /// The answers of the nodes.
-    pub asked: &'a [Asked],
+    pub asked: &'a [AskedNode],
     /// The states of their processes.
     pub conditions: &'a [Condition],
     /// The place of the node that a digit chose.
@@ -176,7 +176,7 @@ mod tests {
 
     #[test]
     fn the_nodes_that_a_digit_can_choose_are_named() {
-        let asked: Vec<Asked> = (1..=10).map(|at| silent(&format!("node-{at}"))).collect();
+        let asked: Vec<AskedNode> = (1..=10).map(|at| silent(&format!("node-{at}"))).collect();
         let whom = |nodes: usize, chosen| {
             let (asked, conditions) = (&asked[..nodes], [].as_slice());
             Picture { title: &[], asked, conditions, chosen, lines: &[] }.whom()

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use electd_facts::hint::ClusterFlags;
 use electd_facts::led::Led;
 
-use crate::cli::ask::{Asked, judged, newest_leader};
+use crate::cli::ask::{AskedNode, judged, newest_leader};
 use crate::node::status::Status;
 use crate::trace::length;
 
@@ -27,7 +27,7 @@ pub struct Story {
 
 impl Story {
     /// What there is to say now that these are the answers of the nodes.
-    pub fn observe(&mut self, asked: &[Asked], now: Instant) -> Option<String> {
+    pub fn observe(&mut self, asked: &[AskedNode], now: Instant) -> Option<String> {
         let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
         let newest = statuses().filter(|status| status.leads()).max_by_key(|status| status.epoch);
         if let Some(leader) = newest {
@@ -93,14 +93,14 @@ fn beginning<'s>(name: &str, epoch: u64, all: impl Iterator<Item = &'s Status>) 
 mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, silent, status};
-    use crate::node::history::Entry;
+    use crate::node::history::HistoryEntry;
     use crate::node::status::LeaderlessStatus;
 
     /// This node leads in this epoch, and tells how the leadership of c before it ended.
-    fn leading(name: &str, epoch: u64, cause: &str) -> Asked {
+    fn leading(name: &str, epoch: u64, cause: &str) -> AskedNode {
         let mut status = status(name, Some((name, epoch)));
         status.state = "leading".to_owned();
-        status.last_leadership = Some(Entry {
+        status.last_leadership = Some(HistoryEntry {
             leader: name.to_owned(),
             epoch,
             before: (cause != "start").then(|| "c".to_owned()),
@@ -109,11 +109,11 @@ mod tests {
             leaderless_ms: 355,
             ..serde_json::from_str(ENTRY).unwrap()
         });
-        Asked { answer: Ok(status), ..silent(name) }
+        AskedNode { answer: Ok(status), ..silent(name) }
     }
 
     /// This node follows that leader, and missed how the leadership of c before it ended.
-    fn announced(name: &str, leader: &str, epoch: u64) -> Asked {
+    fn announced(name: &str, leader: &str, epoch: u64) -> AskedNode {
         let mut asked = leading(leader, epoch, "announced");
         let status = asked.answer.as_mut().unwrap();
         (status.node.name, status.state) = (name.to_owned(), "following".to_owned());

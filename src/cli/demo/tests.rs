@@ -5,15 +5,15 @@ use super::*;
 use crate::cli::ask::tests::status;
 
 /// Three nodes that were not heard yet, and their news.
-fn stage(folder: &tempfile::TempDir) -> (Stage, Receiver<News>) {
-    let changes = Changes { quorum: Some(Quorum::None), ..Changes::default() };
+fn stage(folder: &tempfile::TempDir) -> (RunningDemo, Receiver<DemoNews>) {
+    let changes = ClusterOptions { quorum: Some(Quorum::None), ..ClusterOptions::default() };
     let cluster = Cluster::temporary(&folder.path().join("demo"), 3, changes).unwrap();
     let config = &cluster.config;
     let (sender, news) = channel::bounded(QUEUE);
     let nodes = config.members.iter().map(|member| stand_in(&member.name, "exec sleep 999"));
     let unknown =
-        |member| Asked { target: target(config, member), answer: Err(ClientError::NotServed) };
-    let stage = Stage {
+        |member| AskedNode { target: target(config, member), answer: Err(ClientError::NotServed) };
+    let stage = RunningDemo {
         title: title(&cluster),
         nodes: nodes.collect(),
         recipe: recipe(folder.path()),
@@ -31,16 +31,16 @@ fn stage(folder: &tempfile::TempDir) -> (Stage, Receiver<News>) {
 }
 
 /// Has the node at this place answer that it leads.
-fn lead(stage: &mut Stage, place: usize, epoch: u64) {
+fn lead(stage: &mut RunningDemo, place: usize, epoch: u64) {
     let target = stage.asked[place].target.clone();
     let name = target.name.clone().unwrap();
     let mut status = status(&name, Some((&name, epoch)));
     status.state = "leading".to_owned();
-    stage.hear(place, Asked { target, answer: Ok(status) }).unwrap();
+    stage.hear(place, AskedNode { target, answer: Ok(status) }).unwrap();
 }
 
 /// The last line, without its time.
-fn last(stage: &Stage) -> &str {
+fn last(stage: &RunningDemo) -> &str {
     stage.lines.last().and_then(|line| line.split_once(" s  ")).map_or("", |(_, words)| words)
 }
 
@@ -99,15 +99,15 @@ fn the_leader_is_the_node_that_leads_and_no_follower_of_it() {
     let [follower, leader] = [0, 2].map(|place: usize| stage.asked[place].target.clone());
     let name = follower.name.clone().unwrap();
     let follows = status(&name, Some((&leader.name.unwrap(), 7)));
-    stage.hear(0, Asked { target: follower, answer: Ok(follows) }).unwrap();
+    stage.hear(0, AskedNode { target: follower, answer: Ok(follows) }).unwrap();
     assert_eq!(stage.leader(), Some(2));
 }
 
 /// A node that knows no leader.
-fn electing(stage: &Stage, place: usize) -> Asked {
+fn electing(stage: &RunningDemo, place: usize) -> AskedNode {
     let target = stage.asked[place].target.clone();
     let answer = Ok(status(target.name.as_deref().unwrap(), None));
-    Asked { target, answer }
+    AskedNode { target, answer }
 }
 
 #[test]
@@ -142,18 +142,18 @@ fn a_resignation_goes_to_the_leader_and_its_answer_is_told() {
     let (mut stage, news) = stage(&folder);
     stage.press(b's').unwrap();
     assert_eq!(last(&stage), "no node answers, so none can resign");
-    let refused = |stage: &mut Stage, place: usize| {
+    let refused = |stage: &mut RunningDemo, place: usize| {
         stage.press(b's').unwrap();
         let told = news.recv_timeout(Duration::from_secs(60));
-        let Ok(News::Line(words)) = told else { panic!("nothing is told") };
+        let Ok(DemoNews::Line(words)) = told else { panic!("nothing is told") };
         let admin = stage.asked[place].target.admin.clone().unwrap();
         let why = "connection refused, so nobody answers HTTP there";
         assert_eq!(words, format!("no answer from {admin}: {why}"));
     };
-    let follow = |stage: &mut Stage, place: usize| {
+    let follow = |stage: &mut RunningDemo, place: usize| {
         let target = stage.asked[place].target.clone();
         let answer = Ok(status(target.name.as_deref().unwrap(), Some(("node-2", 1))));
-        stage.hear(place, Asked { target, answer }).unwrap();
+        stage.hear(place, AskedNode { target, answer }).unwrap();
     };
     follow(&mut stage, 2);
     refused(&mut stage, 2); // it passes it on to the leader
@@ -192,21 +192,22 @@ fn the_demo_ends_with_its_keys_its_terminal_and_a_signal() {
     let folder = tempfile::tempdir().unwrap();
     let (mut stage, news) = stage(&folder);
     let (interrupt, ends) = channel::bounded(0);
-    for end in [News::Key(b'q'), News::Key(0x03), News::Key(0x04), News::End] {
+    for end in [DemoNews::Key(b'q'), DemoNews::Key(0x03), DemoNews::Key(0x04), DemoNews::End] {
         let target = stage.asked[1].target.clone();
         let mut leader = status("node-2", Some(("node-2", 7)));
         leader.state = "leading".to_owned();
-        let asked = Box::new(Asked { target, answer: Ok(leader) });
+        let asked = Box::new(AskedNode { target, answer: Ok(leader) });
         (stage.story, stage.lines, stage.chosen) = (Story::default(), Vec::new(), None);
-        let told = [News::Line("a job prints: x".to_owned()), News::Asked(1, asked)];
-        let told = told.into_iter().chain([News::Key(b'2'), end, News::Key(b'3'), News::End]);
+        let told = [DemoNews::Line("a job prints: x".to_owned()), DemoNews::Asked(1, asked)];
+        let told =
+            told.into_iter().chain([DemoNews::Key(b'2'), end, DemoNews::Key(b'3'), DemoNews::End]);
         told.for_each(|it| stage.news.send(it).unwrap());
         stage.play(&news, &ends).unwrap();
         let words = stage.lines.iter().map(|line| line.split_once(" s  ").unwrap().1);
         assert_eq!(words.collect::<Vec<_>>(), ["a job prints: x", "node-2 leads in epoch 7"]);
         assert_eq!(stage.chosen, Some(1));
-        assert!(matches!(news.try_recv(), Ok(News::Key(b'3'))), "it ended before");
-        assert!(matches!(news.try_recv(), Ok(News::End)), "which ends it in any case");
+        assert!(matches!(news.try_recv(), Ok(DemoNews::Key(b'3'))), "it ended before");
+        assert!(matches!(news.try_recv(), Ok(DemoNews::End)), "which ends it in any case");
     }
     drop(interrupt);
     stage.play(&news, &ends).unwrap();
@@ -230,7 +231,7 @@ fn what_a_node_that_ended_has_said_is_old() {
 fn a_key_that_does_not_help_what_is_frozen_or_down_is_for_the_leader() {
     let folder = tempfile::tempdir().unwrap();
     let (mut stage, _news) = stage(&folder);
-    let meant = |stage: &Stage| [b'k', b'f', b'r'].map(|key| stage.meant(key));
+    let meant = |stage: &RunningDemo| [b'k', b'f', b'r'].map(|key| stage.meant(key));
     assert_eq!(meant(&stage), [None; 3]);
     lead(&mut stage, 0, 1);
     assert_eq!(meant(&stage), [Some(0); 3]);
@@ -255,7 +256,7 @@ fn a_key_that_does_not_help_what_is_frozen_or_down_is_for_the_leader() {
 fn the_title_says_what_runs_and_where_its_page_and_files_are() {
     let folder = tempfile::tempdir().unwrap();
     let place = folder.path().join("demo");
-    let mut cluster = Cluster::temporary(&place, 2, Changes::default()).unwrap();
+    let mut cluster = Cluster::temporary(&place, 2, ClusterOptions::default()).unwrap();
     let admin = cluster.config.members[0].admin.clone().unwrap();
     let rest = |scheme: &str| {
         [
@@ -286,7 +287,7 @@ fn the_flags_choose_the_nodes_or_a_file() {
     #[derive(clap::Parser)]
     struct Flags {
         #[command(flatten)]
-        demo: Demo,
+        demo: DemoArgs,
     }
     let parsed = |words: &[&str]| {
         let flags = <Flags as clap::Parser>::try_parse_from([&["x"], words].concat());

@@ -5,7 +5,7 @@ use std::os::unix::fs::PermissionsExt;
 
 use serde_json::{Value, json};
 
-use super::{Init, refused, write_new};
+use super::{InitArgs, refused, write_new};
 use crate::cli::certificates::{self, FOLDER, OWN};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
@@ -16,7 +16,7 @@ use crate::config;
 use crate::core::types::Role;
 
 /// The keys of a file that is the same on all hosts: each has its own certificate at the same place.
-pub fn keys(init: &Init) -> Option<[(&'static str, Value); 2]> {
+pub fn keys(init: &InitArgs) -> Option<[(&'static str, Value); 2]> {
     init.join?;
     let path = |name: &str| format!("{FOLDER}/{OWN}/{name}");
     let files = json!({ "ca": path("ca.pem"), "cert": path("cert.pem"), "key": path("key.pem") });
@@ -24,7 +24,7 @@ pub fn keys(init: &Init) -> Option<[(&'static str, Value); 2]> {
 }
 
 /// Writes the file and the certificates, starts the node where systemd has its unit, and lets hosts join.
-pub fn run(mut init: Init, hosts: u8) -> Result<(), CliError> {
+pub fn run(mut init: InitArgs, hosts: u8) -> Result<(), CliError> {
     let usage = |what: String| CliError::new(Exit::Usage, what);
     if init.member.is_empty() {
         let host = own_host().map_err(|error| {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::Init;
+use super::InitArgs;
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::config::{self, Config, MemberConfig};
@@ -13,7 +13,7 @@ use crate::core::address::HostPort;
 ///
 /// # Errors
 /// 78, if it cannot be used, or says something else; with all that differs.
-pub fn compare(init: &Init, file: &Path) -> Result<(), CliError> {
+pub fn compare(init: &InitArgs, file: &Path) -> Result<(), CliError> {
     let wanted = config::parse(&init.document()?, file)
         .map_err(|errors| CliError::new(Exit::Usage, errors))?;
     let found = config::load(file)?;
@@ -30,7 +30,7 @@ pub fn compare(init: &Init, file: &Path) -> Result<(), CliError> {
     Err(CliError::new(Exit::Config, what))
 }
 
-fn differences(init: &Init, wanted: &Config, found: &Config) -> Vec<String> {
+fn differences(init: &InitArgs, wanted: &Config, found: &Config) -> Vec<String> {
     let values = |config: &Config| {
         [
             ("cluster", true, config.cluster.clone()),

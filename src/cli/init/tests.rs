@@ -8,11 +8,11 @@ use clap::error::ErrorKind;
 use super::*;
 
 /// The arguments as the command reads them.
-fn parsed(words: &[&str]) -> Result<Init, ErrorKind> {
+fn parsed(words: &[&str]) -> Result<InitArgs, ErrorKind> {
     #[derive(Parser)]
     struct Flags {
         #[command(flatten)]
-        init: Init,
+        init: InitArgs,
     }
     let flags = Flags::try_parse_from([&["x"], words].concat());
     flags.map(|flags| flags.init).map_err(|error| error.kind())

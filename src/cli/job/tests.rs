@@ -97,15 +97,15 @@ fn a_lock_that_cannot_be_looked_at_keeps_a_node_from_starting() {
 fn a_node_ends_with_its_job_unless_it_is_to_lead_on_without_its_command() {
     let ends = |end| [None, Some(Then::Resign), Some(Then::Exit)].map(|then| ends_node(end, then));
     for code in [0, 7] {
-        assert_eq!(ends(End::Command(code)), [true, true, false]);
+        assert_eq!(ends(ExecEnd::Command(code)), [true, true, false]);
     }
     for end in [
-        End::Stopped(Some(0)),
-        End::Stopped(None),
-        End::NotGained,
-        End::Lost,
-        End::NoAddress,
-        End::NodeGone { has_run: true },
+        ExecEnd::Stopped(Some(0)),
+        ExecEnd::Stopped(None),
+        ExecEnd::NotGained,
+        ExecEnd::Lost,
+        ExecEnd::NoAddress,
+        ExecEnd::NodeGone { has_run: true },
     ] {
         assert_eq!(ends(end), [true; 3], "{end:?}");
     }
@@ -182,30 +182,30 @@ fn addresses_that_cannot_be_held_are_refused_before_the_node_leads() {
 
 #[test]
 fn how_a_job_ended_is_how_electd_ends() {
-    let finished = |work: fn() -> End| {
+    let finished = |work: fn() -> ExecEnd| {
         let ((stopping, _), (tell, ended)) = (bounded(0), bounded(1));
         thread::spawn(move || tell.send(work()));
-        let job = Job { stopping, ended };
+        let job = JobThread { stopping, ended };
         job.finish().map_err(|error| (error.exit, error.message))
     };
     let others = [
-        || End::Stopped(Some(3)),
-        || End::Stopped(None),
-        || End::Lost,
-        || End::NoAddress,
-        || End::NodeGone { has_run: true },
-        || End::Command(0),
+        || ExecEnd::Stopped(Some(3)),
+        || ExecEnd::Stopped(None),
+        || ExecEnd::Lost,
+        || ExecEnd::NoAddress,
+        || ExecEnd::NodeGone { has_run: true },
+        || ExecEnd::Command(0),
     ];
     for end in others {
         assert_eq!(finished(end), Ok(()));
     }
-    assert_eq!(finished(|| End::Command(3)), Err((Exit::Command(3), String::new())));
+    assert_eq!(finished(|| ExecEnd::Command(3)), Err((Exit::Command(3), String::new())));
     let late = "this node did not come to lead within --wait".to_owned();
-    assert_eq!(finished(|| End::NotGained), Err((Exit::NotNow, late)));
+    assert_eq!(finished(|| ExecEnd::NotGained), Err((Exit::NotNow, late)));
     let panicked = "the thread of the job panicked".to_owned();
     assert_eq!(finished(|| panic!("of a test")), Err((Exit::Internal, panicked)));
     let ((stopping, _), (_tell, ended)) = (bounded(0), bounded(1));
-    let hangs = Job { stopping, ended }.finish().unwrap_err();
+    let hangs = JobThread { stopping, ended }.finish().unwrap_err();
     assert!(
         hangs.exit == Exit::Internal && hangs.message.starts_with("the job has not ended in time"),
         "{hangs:?}"

@@ -32,18 +32,18 @@ const TIMEOUT: Duration = Duration::from_millis(200);
 /// Takes the log, line by line.
 #[derive(Clone)]
 pub struct Journal {
-    shared: Arc<Shared>,
-    jobs: Sender<Job>,
+    shared: Arc<JournalState>,
+    jobs: Sender<JournalOrder>,
 }
 
-struct Shared {
+struct JournalState {
     out: File,
     /// How many lines were handed over and are not written yet.
     waiting: AtomicUsize,
     dropped: AtomicU64,
 }
 
-enum Job {
+enum JournalOrder {
     Line(Vec<u8>),
     /// Report when all earlier lines are written.
     Tell(Sender<()>),
@@ -56,7 +56,7 @@ impl Journal {
     /// If the system has no thread left.
     pub fn start(out: OwnedFd) -> io::Result<Journal> {
         let (waiting, dropped) = (AtomicUsize::new(0), AtomicU64::new(0));
-        let shared = Arc::new(Shared { out: File::from(out), waiting, dropped });
+        let shared = Arc::new(JournalState { out: File::from(out), waiting, dropped });
         let (jobs, ordered) = bounded(QUEUE);
         let its_share = shared.clone();
         let builder = thread::Builder::new().name("log".to_owned()).stack_size(STACK);
@@ -69,19 +69,19 @@ impl Journal {
     pub fn finish(&self) {
         log::logger().flush();
         let (tell, done) = bounded(1);
-        if self.jobs.send_timeout(Job::Tell(tell), TIMEOUT).is_ok() {
+        if self.jobs.send_timeout(JournalOrder::Tell(tell), TIMEOUT).is_ok() {
             let _ = done.recv_timeout(TIMEOUT); // the lines that are not read by then are lost
         }
     }
 
     /// Writes a line with its end, or has it written. Never waits.
     pub fn line(&self, line: &[u8]) {
-        let Shared { out, waiting, dropped } = &*self.shared;
+        let JournalState { out, waiting, dropped } = &*self.shared;
         let in_turn = waiting.load(Ordering::Acquire) == 0;
         let written = if in_turn { write_at_once(out, line) } else { 0 };
         if written < line.len() {
             waiting.fetch_add(1, Ordering::AcqRel);
-            if self.jobs.try_send(Job::Line(line[written..].to_vec())).is_err() {
+            if self.jobs.try_send(JournalOrder::Line(line[written..].to_vec())).is_err() {
                 waiting.fetch_sub(1, Ordering::AcqRel);
                 dropped.fetch_add(1, Ordering::Relaxed);
             }
@@ -96,17 +96,17 @@ fn write_at_once(out: &File, line: &[u8]) -> usize {
     pwritev2(out, &[IoSlice::new(line)], AT_ITS_END, ReadWriteFlags::NOWAIT).unwrap_or(0)
 }
 
-impl Shared {
+impl JournalState {
     /// The main loop of the thread. It could report a failure to write to nobody.
-    fn work(&self, jobs: &Receiver<Job>) {
+    fn work(&self, jobs: &Receiver<JournalOrder>) {
         let mut out = &self.out;
         for job in jobs {
             match job {
-                Job::Line(line) => {
+                JournalOrder::Line(line) => {
                     let _ = out.write_all(&line);
                     self.waiting.fetch_sub(1, Ordering::AcqRel);
                 }
-                Job::Tell(tell) => _ = tell.send(()),
+                JournalOrder::Tell(tell) => _ = tell.send(()),
             }
             let lost = self.dropped.swap(0, Ordering::Relaxed);
             if lost > 0 {

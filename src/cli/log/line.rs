@@ -72,7 +72,7 @@ impl Style {
     }
 
     fn document(&self, time: Timestamp, record: &Record<'_>) -> String {
-        let mut fields = Fields::default();
+        let mut fields = LogRecordFields::default();
         let _ = record.key_values().visit(&mut fields); // it never fails
         let document = Document {
             time: format!("{time:.3}"),
@@ -90,12 +90,12 @@ impl Style {
 
 /// The fields of a record.
 #[derive(Default)]
-struct Fields {
+struct LogRecordFields {
     event: Option<String>,
     others: BTreeMap<String, Value>,
 }
 
-impl<'kvs> VisitSource<'kvs> for Fields {
+impl<'kvs> VisitSource<'kvs> for LogRecordFields {
     fn visit_pair(&mut self, key: Key<'kvs>, value: kv::Value<'kvs>) -> Result<(), kv::Error> {
         match key.as_str() {
             "event" => self.event = Some(value.to_string()),

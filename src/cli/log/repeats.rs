@@ -28,10 +28,10 @@ pub struct Repeated {
 
 /// The lines that were written lately, oldest first.
 #[derive(Debug, Default)]
-pub struct Repeats(VecDeque<Written>);
+pub struct Repeats(VecDeque<WrittenLine>);
 
 #[derive(Debug)]
-struct Written {
+struct WrittenLine {
     /// What equal lines have in common.
     key: u64,
     level: Level,
@@ -49,7 +49,7 @@ impl Repeats {
     pub fn admit(&mut self, key: u64, level: Level, text: &str, now: Duration) -> bool {
         let Some(written) = self.0.iter_mut().find(|written| written.key == key) else {
             let (rested, text) = (now + INTERVAL, text.to_owned());
-            self.0.push_back(Written { key, level, rested, text, since: now, more: 0 });
+            self.0.push_back(WrittenLine { key, level, rested, text, since: now, more: 0 });
             return true;
         };
         if written.may_write(now) {
@@ -83,7 +83,7 @@ impl Repeats {
     }
 }
 
-impl Written {
+impl WrittenLine {
     fn may_write(&self, now: Duration) -> bool {
         self.rested.saturating_sub(now) <= INTERVAL * (AT_ONCE - 1)
     }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::members;
 use crate::admin::client::Order;
-use crate::cli::args::{Output, member_names};
+use crate::cli::args::{OutputFormat, member_names};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
 use crate::cli::order::{OrderArgs, give};
@@ -66,8 +66,8 @@ impl Set {
 
     fn tell(&self, result: &str) -> Result<(), CliError> {
         match self.order.output.output {
-            Output::Json => print::json(&json!({ "result": result })),
-            Output::Table => print::result(&format!("{result}\n")),
+            OutputFormat::Json => print::json(&json!({ "result": result })),
+            OutputFormat::Table => print::result(&format!("{result}\n")),
         }
     }
 

@@ -35,8 +35,8 @@ fn a_panic_of_any_thread_ends_the_process() {
         return;
     }
     let command = cli::Cli::parse_from(["electd", "run"]).command;
-    let cli::Command::Run(run) = command else { panic!("{command:?}") };
-    fail_stop(run.log.start("x", "a").unwrap(), Keeper::default());
+    let cli::CliCommand::Run(run) = command else { panic!("{command:?}") };
+    fail_stop(run.log.start("x", "a").unwrap(), RecordingKeeper::default());
     (0..11).for_each(|_| warn!("so it is"));
     let worker = std::thread::Builder::new().name("worker".to_owned());
     let _ = worker.spawn(|| panic!("so")).unwrap().join();
@@ -49,7 +49,7 @@ fn a_node_that_is_about_to_start_is_ended_by_term_and_quit_alone() {
         return assert!(output.status.success(), "{output:?}");
     }
     let quits = !signals::heeded(&[SIGQUIT]).is_empty(); // whoever runs the tests may ignore it
-    let mut signals = Endings::hear().unwrap();
+    let mut signals = EndingSignals::hear().unwrap();
     signals.watch().unwrap();
     for (signal, ends) in [(SIGHUP, false), (SIGUSR1, false), (SIGTERM, true), (SIGQUIT, quits)] {
         raise(signal).unwrap();

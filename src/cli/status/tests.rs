@@ -7,7 +7,7 @@ fn details(status: &status::Status, verbose: bool) -> String {
     super::details(status, verbose, &ClusterFlags::default())
 }
 
-fn shown(asked: &[Asked], is_one: bool, verbose: bool) -> String {
+fn shown(asked: &[AskedNode], is_one: bool, verbose: bool) -> String {
     super::shown(asked, is_one, verbose, &ClusterFlags::default())
 }
 
@@ -33,7 +33,7 @@ fn ranked(by: &str, value: Value, halting: Option<&str>) -> String {
 fn one_node_shows_its_details_and_all_a_row_each_and_the_guarantee_if_it_is_asked_for() {
     let mut status = tests::status("node-1", Some(("node-5", 7)));
     status.guarantee = "one leader at most".to_owned();
-    let answered = [Asked { answer: Ok(status), ..tests::silent("node-1") }];
+    let answered = [AskedNode { answer: Ok(status), ..tests::silent("node-1") }];
     for verbose in [false, true] {
         let (one, all) = (shown(&answered, true, verbose), shown(&answered, false, verbose));
         assert!(one.contains("cluster ") && !one.contains("NODE "), "{one}");
@@ -110,7 +110,7 @@ fn a_partition_is_told_of_with_how_long_there_were_two_leaders() {
     let text = details(&status, false);
     assert!(text.contains(&format!("partition   {words}\n")), "{text}");
     let silent = tests::following("node-2", Some(("node-5", 7)));
-    let asked = [Asked { answer: Ok(status), ..silent }];
+    let asked = [AskedNode { answer: Ok(status), ..silent }];
     let text = overview(&asked, false, &ClusterFlags::default());
     assert!(text.contains(&format!("\nnode-1: {words}\n")), "{text}");
     assert!(!ranked("id", json!("x"), None).contains("partition"));

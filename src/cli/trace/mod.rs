@@ -7,7 +7,7 @@ use std::thread::{self, ScopedJoinHandle};
 
 use clap::{Args, ValueEnum};
 
-use super::ask::{Asked, NodeArgs};
+use super::ask::{AskedNode, NodeArgs};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{print, screen};
@@ -40,7 +40,7 @@ Examples:
   electd trace --file a.json b.json                 see `electd record`
 
 `electd history` lists the epochs.")]
-pub struct Trace {
+pub struct TraceArgs {
     #[command(flatten)]
     nodes: NodeArgs,
     /// The last election, which is what is shown without this flag, too; while nobody leads, what the nodes do since.
@@ -59,11 +59,11 @@ pub struct Trace {
     /// How it is shown: as lines for people, as events for programs (docs/trace.md), or as a drawing of at most 40
     /// members.
     #[arg(long, value_name = "FORMAT", value_enum, default_value_t)]
-    output: Form,
+    output: TraceForm,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-enum Form {
+enum TraceForm {
     /// A line for each event, and a summary.
     #[default]
     Text,
@@ -75,7 +75,7 @@ enum Form {
     Html,
 }
 
-impl Trace {
+impl TraceArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
         let which = self.epoch.map_or(Which::Last, Which::Epoch);
@@ -90,21 +90,21 @@ impl Trace {
         let cluster = records.first().map_or("", |timed| timed.record.cluster.as_str());
         let began = node::moment_of(merged.began_ns);
         let shown = Election::new(merged, cluster, began);
-        let is_drawn = matches!(self.output, Form::Svg | Form::Html);
+        let is_drawn = matches!(self.output, TraceForm::Svg | TraceForm::Html);
         if let Some(why) = shown.unfit().filter(|_| is_drawn) {
             return Err(CliError::new(Exit::Usage, why));
         }
         match self.output {
-            Form::Text => print::result(&screen::on_terminal(&shown.text(), INDENT)),
-            Form::Json => print::json(&shown.object()),
-            Form::Svg => print::result(&Svg(&shown.diagram()).to_string()),
-            Form::Html => print::result(&Html(&shown.diagram()).to_string()),
+            TraceForm::Text => print::result(&screen::on_terminal(&shown.text(), INDENT)),
+            TraceForm::Json => print::json(&shown.object()),
+            TraceForm::Svg => print::result(&Svg(&shown.diagram()).to_string()),
+            TraceForm::Html => print::result(&Html(&shown.diagram()).to_string()),
         }
     }
 }
 
 /// Asks all nodes that answer for their records, at the same time.
-fn ask(asked: &[Asked], client: &Client) -> Vec<TimedRecord> {
+fn ask(asked: &[AskedNode], client: &Client) -> Vec<TimedRecord> {
     let answers: Vec<_> = thread::scope(|scope| {
         let asking = asked.iter().map(|asked| {
             let thread =
@@ -136,7 +136,7 @@ fn ask(asked: &[Asked], client: &Client) -> Vec<TimedRecord> {
 }
 
 /// The record of a node that answered.
-fn record_of(asked: &Asked, client: &Client) -> Result<TimedRecord, ClientError> {
+fn record_of(asked: &AskedNode, client: &Client) -> Result<TimedRecord, ClientError> {
     asked.answer.as_ref().map_err(Clone::clone)?;
     client.timed_record(asked.target.admin.as_deref().ok_or(ClientError::NotServed)?)
 }

@@ -13,7 +13,7 @@ use crate::core::types::{NodeId, Role};
 
 /// A member as far as a forecast needs it.
 #[derive(Clone, Debug)]
-pub struct Member {
+pub struct ForecastMember {
     pub name: String,
     pub role: Role,
     /// Its rank; none if the configuration does not tell it, as it is measured or the member is still to come.
@@ -29,7 +29,7 @@ pub struct Case {
     pub quorum: Quorum,
     pub preempt: Preempt,
     pub timing: Timing,
-    pub members: Vec<Member>,
+    pub members: Vec<ForecastMember>,
     /// The member that leads now, by its place; none if the highest does.
     pub leader: Option<usize>,
     /// The members that go down, by their places.
@@ -184,7 +184,7 @@ pub(super) mod tests {
 
     /// A cluster of members with these roles, of which a later one ranks higher.
     pub fn cluster(quorum: Quorum, roles: &[Role]) -> Case {
-        let member = |(at, role): (usize, &Role)| Member {
+        let member = |(at, role): (usize, &Role)| ForecastMember {
             name: format!("n{at}"),
             role: *role,
             rank: Some((0, NodeId(Uuid::from_u128(at as u128)))),

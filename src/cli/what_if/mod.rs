@@ -16,7 +16,7 @@ use crate::core::membership::MOST_MEMBERS;
 use crate::core::settings::RankKind;
 use crate::core::types::Role;
 use crate::node::ranked;
-use forecast::{Case, Member};
+use forecast::{Case, ForecastMember};
 pub use words::{object, text};
 
 /// The arguments of a simulation, which have no meaning for the cluster of a file.
@@ -57,7 +57,7 @@ pub struct WhatIf {
 }
 
 /// A cluster by its file, and what happens to it.
-pub struct Asked {
+pub struct WhatIfQuestion {
     cluster: String,
     /// What its members are ranked by.
     rank: RankKind,
@@ -76,7 +76,7 @@ impl WhatIf {
     ///
     /// # Errors
     /// With all problems of the file; if a name is none of a member, or in two places; if nothing happens.
-    pub fn read(&self) -> Result<Asked, CliError> {
+    pub fn read(&self) -> Result<WhatIfQuestion, CliError> {
         if self.down.is_empty() && self.cut.is_none() && self.add.is_none() {
             let what = "say what happens to the cluster: --down NAMES, --cut SIDES or --add N";
             return Err(usage(what.to_owned()));
@@ -87,9 +87,9 @@ impl WhatIf {
             let what = format!("--add {new}: a cluster has at most {MOST_MEMBERS} members");
             return Err(usage(what));
         }
-        let mut members: Vec<Member> =
-            config.members.iter().map(|member| Member::of(&config, member)).collect();
-        members.extend((1..=new).map(|number| Member::new(&config, number)));
+        let mut members: Vec<ForecastMember> =
+            config.members.iter().map(|member| ForecastMember::of(&config, member)).collect();
+        members.extend((1..=new).map(|number| ForecastMember::new(&config, number)));
         let names: Vec<&str> = members.iter().map(|member| member.name.as_str()).collect();
         let leader =
             self.leader.as_ref().map(|name| place("--leader", name, &names)).transpose()?;
@@ -109,7 +109,7 @@ impl WhatIf {
             sides,
             members,
         };
-        Ok(Asked { case, rank: config.rank, cluster: config.cluster })
+        Ok(WhatIfQuestion { case, rank: config.rank, cluster: config.cluster })
     }
 
     fn sides(
@@ -143,8 +143,8 @@ impl WhatIf {
     }
 }
 
-impl Member {
-    fn of(config: &Config, member: &MemberConfig) -> Member {
+impl ForecastMember {
+    fn of(config: &Config, member: &MemberConfig) -> ForecastMember {
         let value = match &member.rank.attribute {
             Attribute::Id => Some(0),
             Attribute::Priority(number) => Some(*number),
@@ -153,16 +153,16 @@ impl Member {
         };
         let MemberConfig { name, role, .. } = member;
         let rank = value.map(|value| (value, member.id));
-        Member { name: name.clone(), role: *role, rank, is_new: false }
+        ForecastMember { name: name.clone(), role: *role, rank, is_new: false }
     }
 
     /// A member to come, with a name that no other has.
-    fn new(config: &Config, number: usize) -> Member {
+    fn new(config: &Config, number: usize) -> ForecastMember {
         let mut name = format!("new-{number}");
         while config.member(&name).is_some() {
             name.push('\'');
         }
-        Member { name, role: Role::Member, rank: None, is_new: true }
+        ForecastMember { name, role: Role::Member, rank: None, is_new: true }
     }
 }
 

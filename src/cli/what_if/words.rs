@@ -2,13 +2,13 @@
 
 use serde_json::{Value, json};
 
-use super::Asked;
+use super::WhatIfQuestion;
 use super::forecast::{Case, Forecast, Leads, Side};
 use crate::cli::print::{counted, millis};
 use crate::core::settings::{Quorum, RankKind};
 
 /// For people.
-pub fn text(asked: &Asked) -> String {
+pub fn text(asked: &WhatIfQuestion) -> String {
     let forecast = asked.case.forecast();
     let mut text = format!("{}\n\n", asked.now(&forecast));
     for side in &forecast.sides {
@@ -23,8 +23,8 @@ pub fn text(asked: &Asked) -> String {
 }
 
 /// For programs.
-pub fn object(asked: &Asked) -> Value {
-    let Asked { case, cluster, .. } = asked;
+pub fn object(asked: &WhatIfQuestion) -> Value {
+    let WhatIfQuestion { case, cluster, .. } = asked;
     let forecast = case.forecast();
     let sides = forecast.sides.iter().map(|side| {
         let (leaders, stays) = match &side.leads {
@@ -57,7 +57,7 @@ pub fn object(asked: &Asked) -> Value {
     })
 }
 
-impl Asked {
+impl WhatIfQuestion {
     /// The cluster, and who leads it now.
     fn now(&self, forecast: &Forecast) -> String {
         let Case { members, quorum, algorithm, leader, .. } = &self.case;
@@ -156,7 +156,7 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::cli::what_if::forecast::Member;
+    use crate::cli::what_if::forecast::ForecastMember;
     use crate::cli::what_if::forecast::tests::cluster;
     use crate::core::settings::AlgorithmKind;
     use crate::core::types::Role;
@@ -164,7 +164,7 @@ mod tests {
     /// On another host the names of this cluster may not resolve.
     #[test]
     fn who_leads_is_not_guessed_where_the_ranks_are_not_known() {
-        let member = |name: &str| Member {
+        let member = |name: &str| ForecastMember {
             name: name.to_owned(),
             role: Role::Member,
             rank: None,
@@ -173,8 +173,8 @@ mod tests {
         let members = vec![member("a"), member("b")];
         let case = cluster(Quorum::None, &[Role::Member; 2]);
         let case = Case { algorithm: AlgorithmKind::Ring, members, ..case };
-        let mut asked = Asked { cluster: "c".to_owned(), rank: RankKind::Address, case };
-        let now = |asked: &Asked| asked.now(&asked.case.forecast());
+        let mut asked = WhatIfQuestion { cluster: "c".to_owned(), rank: RankKind::Address, case };
+        let now = |asked: &WhatIfQuestion| asked.now(&asked.case.forecast());
         let begin = "cluster c: 2 members, quorum none, algorithm ring; ";
         let address =
             "an address cannot be looked up here, so who leads now is not known: say --leader NAME";
@@ -187,8 +187,8 @@ mod tests {
         assert_eq!(now(&asked), format!("{begin}b leads now"));
     }
 
-    fn asked(case: Case) -> Asked {
-        Asked { cluster: "c".to_owned(), rank: RankKind::Priority, case }
+    fn asked(case: Case) -> WhatIfQuestion {
+        WhatIfQuestion { cluster: "c".to_owned(), rank: RankKind::Priority, case }
     }
 
     /// A cluster of candidates, of which these go down and which is cut like this.

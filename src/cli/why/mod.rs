@@ -12,12 +12,12 @@ use clap::Args;
 use electd_facts::judge::Verdict;
 use serde_json::{Value, json};
 
-use super::args::{Output, OutputArgs, member_names};
+use super::args::{OutputArgs, OutputFormat, member_names};
 use super::ask::{NodeArgs, any_answer};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{print, screen};
-use view::{View, Why};
+use view::{WhyAnswer, WhyView};
 
 /// Tell why a member leads, and why the others do not.
 ///
@@ -51,7 +51,7 @@ impl WhyArgs {
         if asked.iter().all(|asked| asked.answer.is_err()) {
             return any_answer(&asked);
         }
-        let view = View::of(&asked, &self.nodes.flags());
+        let view = WhyView::of(&asked, &self.nodes.flags());
         let names: Vec<&str> = match &self.member {
             None => view.names.iter().copied().collect(),
             Some(name) if view.names.contains(name.as_str()) => vec![name],
@@ -61,16 +61,16 @@ impl WhyArgs {
                 return Err(CliError::new(Exit::Usage, what));
             }
         };
-        let members: Vec<(&str, Why)> =
+        let members: Vec<(&str, WhyAnswer)> =
             names.into_iter().map(|name| (name, of_member::why(name, &view))).collect();
         let nobody = view.leader.is_none().then(|| nobody::why(&view));
         match self.output.output {
-            Output::Table => {
+            OutputFormat::Table => {
                 let chosen = self.member.is_some();
                 let text = text(&view, nobody.as_ref(), &members, chosen);
                 print::result(&screen::on_terminal(&text, 2))
             }
-            Output::Json => print::json(&object(&view, nobody.as_ref(), &members)),
+            OutputFormat::Json => print::json(&object(&view, nobody.as_ref(), &members)),
         }?;
         any_answer(&asked)?;
         match nobody {
@@ -85,7 +85,12 @@ impl WhyArgs {
 
 /// For people: a sentence each, and below it what to do. What only changes who leads, although nothing is wrong, is for
 /// whoever asked about this member (`chosen`).
-fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)], chosen: bool) -> String {
+fn text(
+    view: &WhyView,
+    nobody: Option<&WhyAnswer>,
+    members: &[(&str, WhyAnswer)],
+    chosen: bool,
+) -> String {
     let mut text = String::new();
     let judgement = &view.judgement;
     if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
@@ -95,7 +100,7 @@ fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)], chosen: bool
     // A node that hears nobody cannot know that nobody leads.
     let nobody = nobody.filter(|_| judgement.verdict != Verdict::CutOff);
     let nobody = nobody.map(|why| ("nobody leads".to_owned(), why));
-    for (begin, Why { reason, remedy, cause }) in nobody.into_iter().chain(sentences) {
+    for (begin, WhyAnswer { reason, remedy, cause }) in nobody.into_iter().chain(sentences) {
         let _ = writeln!(text, "{begin}: {reason}");
         if let Some(remedy) = remedy.as_ref().filter(|_| chosen || !cause.is_as_ranked()) {
             let _ = writeln!(text, "  => {remedy}");
@@ -105,8 +110,8 @@ fn text(view: &View, nobody: Option<&Why>, members: &[(&str, Why)], chosen: bool
 }
 
 /// For programs.
-fn object(view: &View, nobody: Option<&Why>, members: &[(&str, Why)]) -> Value {
-    let words = |why: &Why| json!({ "cause": why.cause.name(), "reason": why.reason, "remedy": why.remedy });
+fn object(view: &WhyView, nobody: Option<&WhyAnswer>, members: &[(&str, WhyAnswer)]) -> Value {
+    let words = |why: &WhyAnswer| json!({ "cause": why.cause.name(), "reason": why.reason, "remedy": why.remedy });
     let members = members.iter().map(|(name, why)| {
         let mut object = words(why);
         object["name"] = (*name).into();

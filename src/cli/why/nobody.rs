@@ -1,6 +1,6 @@
 //! Why nobody leads.
 
-use super::view::{Cause, View, Why};
+use super::view::{WhyAnswer, WhyCause, WhyView};
 use electd_facts::hint::Hint;
 use electd_facts::judge::{How, Verdict};
 use electd_facts::leaderless::LeaderlessStatus;
@@ -12,13 +12,13 @@ use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.
-pub fn why(view: &View) -> Why {
+pub fn why(view: &WhyView) -> WhyAnswer {
     let judged = &view.judgement;
     if let Some(stuck) = &judged.stuck {
         let cause = match stuck.how {
-            How::Voters => Cause::NoMajority,
-            How::Informed => Cause::Uninformed,
-            How::Candidates => Cause::NoCandidate,
+            How::Voters => WhyCause::NoMajority,
+            How::Informed => WhyCause::Uninformed,
+            How::Candidates => WhyCause::NoCandidate,
         };
         let lost = match stuck.how {
             How::Voters => {
@@ -26,29 +26,29 @@ pub fn why(view: &View) -> Why {
             }
             How::Informed | How::Candidates => "",
         };
-        return Why::new(cause, stuck.reason.clone()).remedy(stuck.remedy.clone() + lost);
+        return WhyAnswer::new(cause, stuck.reason.clone()).remedy(stuck.remedy.clone() + lost);
     }
     if judged.verdict == Verdict::CutOff {
-        return Why::new(Cause::CutOff, judged.summary())
+        return WhyAnswer::new(WhyCause::CutOff, judged.summary())
             .remedy(ProblemKind::CutOff.remedy(None, view.flags()));
     }
     let reason = match judged.reasons.as_slice() {
         [] => "no node says why; an election may be under way".to_owned(),
         reasons => reasons.join("; "),
     };
-    let cause = view.best.map_or(Cause::NoLeader, |best| of_node(best, view).cause);
+    let cause = view.best.map_or(WhyCause::NoLeader, |best| of_node(best, view).cause);
     let remedy = view.best.and_then(|best| of_node(best, view).remedy);
-    Why { cause, reason, remedy }
+    WhyAnswer { cause, reason, remedy }
 }
 
 /// That this node hears nobody, if it does not.
-pub fn cut_off(own: &Status) -> Option<Why> {
-    let why = || Why::new(Cause::CutOff, "it hears nobody: it is probably cut off");
+pub fn cut_off(own: &Status) -> Option<WhyAnswer> {
+    let why = || WhyAnswer::new(WhyCause::CutOff, "it hears nobody: it is probably cut off");
     own.is_cut_off().then(|| why().remedy(format!("mend the network of {}", own.node.name)))
 }
 
 /// Why this node, which answers, knows no leader.
-pub fn of_node(own: &Status, view: &View) -> Why {
+pub fn of_node(own: &Status, view: &WhyView) -> WhyAnswer {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
     let ended = known.and_then(LeaderlessStatus::known_cause);
@@ -61,13 +61,14 @@ pub fn of_node(own: &Status, view: &View) -> Why {
         .collect();
     if known.is_some_and(LeaderlessStatus::is_uninformed) && !missing.is_empty() {
         let missing: Vec<String> = missing.iter().map(|name| (*name).to_owned()).collect();
-        return Why::new(Cause::Uninformed, reason).remedy(format!("start {}", and(&missing)));
+        return WhyAnswer::new(WhyCause::Uninformed, reason)
+            .remedy(format!("start {}", and(&missing)));
     }
     let (all, alive, needed) = own.voters();
     if own.by_majority() && alive < needed {
         let (all, are) = (counted(all, "voter"), if needed == 1 { "is" } else { "are" });
         let reason = format!("it hears {alive} of {all}, and {needed} {are} needed: {reason}");
-        return Why::new(Cause::NoMajority, reason).remedy(format!(
+        return WhyAnswer::new(WhyCause::NoMajority, reason).remedy(format!(
             "start or reconnect {} of {}; if that can never be, see \"When the majority is lost for good\" in \
              docs/operations.md",
             needed - alive,
@@ -75,13 +76,13 @@ pub fn of_node(own: &Status, view: &View) -> Why {
         ));
     }
     if matches!(ended, Some(core::Cause::Uninformed | core::Cause::VotersUninformed)) {
-        return Why::new(Cause::Uninformed, reason).remedy(
+        return WhyAnswer::new(WhyCause::Uninformed, reason).remedy(
             "start all voters, and mend the links between them; if this is the cluster's first start, restart more \
              than half of the voters with --bootstrap",
         );
     }
     if known.is_some_and(LeaderlessStatus::has_no_candidate) {
-        return Why::new(Cause::NoCandidate, reason);
+        return WhyAnswer::new(WhyCause::NoCandidate, reason);
     }
     if ended == Some(core::Cause::DiskLags) {
         let name = &own.node.name;
@@ -89,16 +90,16 @@ pub fn of_node(own: &Status, view: &View) -> Why {
             "{} on its host measures the disk; give it a faster one",
             Hint::Check.at(name, view.flags())
         );
-        return Why::new(Cause::Storage, reason).remedy(remedy);
+        return WhyAnswer::new(WhyCause::Storage, reason).remedy(remedy);
     }
     let cause = match (own.elects(), view.leader) {
-        (true, None) => Cause::Electing,
-        _ => Cause::NoLeader,
+        (true, None) => WhyCause::Electing,
+        _ => WhyCause::NoLeader,
     };
     if view.judgement.stuck.is_some() {
-        return Why::new(cause, reason); // what has to be done is said of the cluster
+        return WhyAnswer::new(cause, reason); // what has to be done is said of the cluster
     }
-    Why::new(cause, format!("{reason}; an election is under way, and ends by itself"))
+    WhyAnswer::new(cause, format!("{reason}; an election is under way, and ends by itself"))
 }
 
 #[cfg(test)]
@@ -110,7 +111,7 @@ mod tests {
     use crate::node::status::MemberStatus;
 
     /// Why nobody leads, by the answer of a alone, which has b in this status.
-    fn told(cause: &str, quorum: &str, status: &str) -> (Cause, String) {
+    fn told(cause: &str, quorum: &str, status: &str) -> (WhyCause, String) {
         let mut asked = following("a", None);
         let own = asked.answer.as_mut().unwrap();
         own.quorum = quorum.into();
@@ -145,7 +146,7 @@ mod tests {
         for (found, cause, nobody, do_this, words, remedy) in [
             (
                 why("isolated", "majority", "dead"),
-                Cause::NoMajority,
+                WhyCause::NoMajority,
                 "b is down",
                 &*start,
                 heard,
@@ -153,7 +154,7 @@ mod tests {
             ),
             (
                 why("uninformed", "majority", "alive"),
-                Cause::Uninformed,
+                WhyCause::Uninformed,
                 waits,
                 met,
                 "the reason",
@@ -161,23 +162,30 @@ mod tests {
             ),
             (
                 why("voters_uninformed", "none", "dead"),
-                Cause::Uninformed,
+                WhyCause::Uninformed,
                 told,
                 &*bootstrap,
                 "the reason",
                 &*bootstrap,
             ),
-            (why("may_not_lead", "none", "alive"), Cause::NoCandidate, told, "", "the reason", ""),
+            (
+                why("may_not_lead", "none", "alive"),
+                WhyCause::NoCandidate,
+                told,
+                "",
+                "the reason",
+                "",
+            ),
             (
                 why("disk_lags", "majority", "alive"),
-                Cause::Storage,
+                WhyCause::Storage,
                 told,
                 measured,
                 "the reason",
                 measured,
             ),
-            (why("leader_dead", "none", "dead"), Cause::Electing, told, "", electing, ""),
-            (why("leader_dead", "majority", "alive"), Cause::Electing, told, "", electing, ""),
+            (why("leader_dead", "none", "dead"), WhyCause::Electing, told, "", electing, ""),
+            (why("leader_dead", "majority", "alive"), WhyCause::Electing, told, "", electing, ""),
         ] {
             let line = |remedy: &str| match remedy {
                 "" => String::new(),
@@ -198,19 +206,19 @@ mod tests {
             let own = a.answer.as_mut().unwrap();
             (own.state, own.leader) = (state.into(), None);
             let asked = if alone { vec![a] } else { vec![a, b] };
-            let Why { cause, reason, remedy } = of_member::why("a", &seen_in(&asked));
+            let WhyAnswer { cause, reason, remedy } = of_member::why("a", &seen_in(&asked));
             assert_eq!(remedy, None);
             (cause, reason)
         };
         let electing =
             "it knows no leader yet; an election is under way, and ends by itself".to_owned();
         for state in ["electing", "waiting", "halted", "reorganizing"] {
-            assert_eq!(in_state(state, true), (Cause::Electing, electing.clone()), "{state}");
+            assert_eq!(in_state(state, true), (WhyCause::Electing, electing.clone()), "{state}");
         }
-        assert_eq!(in_state("following", true), (Cause::NoLeader, electing.clone()));
-        assert_eq!(in_state("electing", false), (Cause::NoLeader, electing));
+        assert_eq!(in_state("following", true), (WhyCause::NoLeader, electing.clone()));
+        assert_eq!(in_state("electing", false), (WhyCause::NoLeader, electing));
         let starting = "it has just started, and looks for the others before it elects, for about the failure time".to_owned();
-        assert_eq!(in_state("starting", false), (Cause::Starting, starting));
+        assert_eq!(in_state("starting", false), (WhyCause::Starting, starting));
     }
 
     /// An observer may be the only one that answers.
@@ -227,7 +235,7 @@ mod tests {
             };
             own.members = voters.iter().map(voter).chain([observer]).collect();
             let asked = [asked];
-            let Why { cause, reason, remedy } =
+            let WhyAnswer { cause, reason, remedy } =
                 of_node(asked[0].answer.as_ref().unwrap(), &seen_in(&asked));
             (
                 cause,
@@ -238,7 +246,7 @@ mod tests {
         };
         let missed = |reason: &str, remedy: &str| {
             (
-                Cause::NoMajority,
+                WhyCause::NoMajority,
                 format!("{reason}: it knows no leader yet"),
                 Some(remedy.to_owned()),
             )
@@ -248,6 +256,6 @@ mod tests {
         assert_eq!(with(&[("a", "alive"), ("b", "dead"), ("c", "suspected"), ("d", "dead")]), two);
         let one = missed("it hears 0 of 1 voter, and 1 is needed", "start or reconnect 1 of a");
         assert_eq!(with(&[("a", "dead")]), one);
-        assert_eq!(with(&[("a", "alive"), ("b", "alive"), ("c", "dead")]).0, Cause::Electing);
+        assert_eq!(with(&[("a", "alive"), ("b", "alive"), ("c", "dead")]).0, WhyCause::Electing);
     }
 }

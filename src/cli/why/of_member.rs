@@ -4,7 +4,7 @@ use electd_facts::hint::{ClusterFlags, Hint};
 use electd_facts::unable;
 
 use super::nobody;
-use super::view::{Cause, View, Why};
+use super::view::{WhyAnswer, WhyCause, WhyView};
 use crate::admin::client::ClientError;
 use crate::cli::overview::since;
 use crate::core::Phase;
@@ -12,7 +12,7 @@ use crate::node::problems::ProblemKind;
 use crate::node::status::{MemberStatus, Problem, Status};
 
 /// Why this member leads or does not.
-pub fn why(name: &str, view: &View) -> Why {
+pub fn why(name: &str, view: &WhyView) -> WhyAnswer {
     let own = view.status(name);
     let found = leading(name, own, view)
         .or_else(|| other_node(name, view))
@@ -22,10 +22,12 @@ pub fn why(name: &str, view: &View) -> Why {
         .or_else(|| own.and_then(|own| without_leader(own, view)))
         .or_else(|| seen(name, view))
         .or_else(|| compared(name, own, view));
-    found.unwrap_or_else(|| Why::new(Cause::NoLeader, "no node that answers knows more of it"))
+    found.unwrap_or_else(|| {
+        WhyAnswer::new(WhyCause::NoLeader, "no node that answers knows more of it")
+    })
 }
 
-fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+fn leading(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     match view.leader.filter(|leader| leader.name == name) {
         None => {
             let own = own.filter(|own| own.leads())?;
@@ -34,7 +36,7 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
                 "in epoch {} beside {other}, of a greater epoch, as the two do not hear each other",
                 own.epoch
             );
-            Some(Why::new(Cause::LeadsToo, reason).remedy(format!(
+            Some(WhyAnswer::new(WhyCause::LeadsToo, reason).remedy(format!(
                 "mend the network between {name} and {other}: then one of them remains; if two at once do harm, stop \
                  {name} until then; \"quorum\": \"majority\" in the file prevents this"
             )))
@@ -48,34 +50,37 @@ fn leading(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
                 _ if chosen => {
                     let reason = format!("{begin}. An operator chose it, whatever its rank");
                     return Some(
-                        Why::new(Cause::Leads, reason).remedy(ends(Hint::SwitchoverClear, view)),
+                        WhyAnswer::new(WhyCause::Leads, reason)
+                            .remedy(ends(Hint::SwitchoverClear, view)),
                     );
                 }
                 [] => "Of the members that may lead, none ranks higher".to_owned(),
                 higher => format!("{} would rank higher", higher.join(", ")),
             };
             Some(match restless(view) {
-                None => Why::new(Cause::Leads, format!("{begin}. {why}")),
-                Some(found) => Why::new(Cause::Leads, format!("{begin}. {why}. But {found}"))
-                    .remedy(ProblemKind::LeaderChanges.remedy(None, view.flags())),
+                None => WhyAnswer::new(WhyCause::Leads, format!("{begin}. {why}")),
+                Some(found) => {
+                    WhyAnswer::new(WhyCause::Leads, format!("{begin}. {why}. But {found}"))
+                        .remedy(ProblemKind::LeaderChanges.remedy(None, view.flags()))
+                }
             })
         }
     }
 }
 
 /// That the leader changes again and again, if a node says so.
-fn restless<'v>(view: &'v View) -> Option<&'v str> {
+fn restless<'v>(view: &'v WhyView) -> Option<&'v str> {
     let mut problems = view.judgement.problems.iter();
     problems.find(|it| it.is(ProblemKind::LeaderChanges)).map(|found| found.text.as_str())
 }
 
 /// That this command ends what keeps it from leading.
-fn ends(hint: Hint, view: &View) -> String {
+fn ends(hint: Hint, view: &WhyView) -> String {
     format!("{} ends that", hint.by(view.flags()))
 }
 
 /// The members that rank above this one and may lead, as far as the best view knows.
-fn higher<'a>(name: &str, view: &View<'a>) -> Vec<&'a str> {
+fn higher<'a>(name: &str, view: &WhyView<'a>) -> Vec<&'a str> {
     let Some((best, own)) = view.best.zip(view.member(name)) else { return Vec::new() };
     let may_lead = |member: &&MemberStatus| {
         // A member that cannot write its state is not the one that takes over.
@@ -86,17 +91,17 @@ fn higher<'a>(name: &str, view: &View<'a>) -> Vec<&'a str> {
 }
 
 /// Another node, or none that belongs here, answers at its address.
-fn other_node(name: &str, view: &View) -> Option<Why> {
+fn other_node(name: &str, view: &WhyView) -> Option<WhyAnswer> {
     let Err(ClientError::Other(sentence)) = &view.answer(name)?.answer else { return None };
-    let why = Why::new(Cause::OtherNode, sentence.clone());
+    let why = WhyAnswer::new(WhyCause::OtherNode, sentence.clone());
     Some(why.remedy("give both hosts the same file, or correct the `admin` addresses in it"))
 }
 
 /// What keeps it from leading, as it says itself.
-fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<Why> {
+fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<WhyAnswer> {
     if own.stalled {
         let reason = "its election thread missed its turn, so it counts itself as failed";
-        return Some(Why::new(Cause::Stalled, reason).remedy(format!(
+        return Some(WhyAnswer::new(WhyCause::Stalled, reason).remedy(format!(
             "look at the host of {name}: it was frozen or suspended, or has too little processor time"
         )));
     }
@@ -104,7 +109,7 @@ fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<Why> {
         let reason = format!("it cannot keep its state: {}", problem.text);
         let remedy =
             format!("make room on the disk of {name}, or mend it; the node goes on by itself");
-        return Some(Why::new(Cause::Storage, reason).remedy(remedy));
+        return Some(WhyAnswer::new(WhyCause::Storage, reason).remedy(remedy));
     }
     if let Some(why) = nobody::cut_off(own) {
         return Some(why);
@@ -113,22 +118,22 @@ fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<Why> {
     let undrain = format!("{} ends that", Hint::Undrain.at(name, flags));
     let check = Hint::Check.at(name, flags);
     let (cause, remedy) = if own.member(name).is_some_and(|member| !member.could_ever_lead()) {
-        return Some(Why::new(Cause::Role, reason)); // as it is meant
+        return Some(WhyAnswer::new(WhyCause::Role, reason)); // as it is meant
     } else if own.drain.is_some() {
-        (Cause::Drained, undrain)
+        (WhyCause::Drained, undrain)
     } else if own.resigned {
         let reason = "it resigned, as it was ordered to";
-        return Some(Why::new(Cause::Resigned, reason).remedy(undrain));
+        return Some(WhyAnswer::new(WhyCause::Resigned, reason).remedy(undrain));
     } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
         let look = format!("{check} on its host runs the check once; mend what it tells");
-        (Cause::Unhealthy, look)
+        (WhyCause::Unhealthy, look)
     } else if own.failure.is_some() {
-        (Cause::Job, format!("mend what it runs; {undrain} earlier"))
+        (WhyCause::Job, format!("mend what it runs; {undrain} earlier"))
     } else {
         let look = format!("{check} on its host takes a sample, and says why there is none");
-        (Cause::NoRank, look)
+        (WhyCause::NoRank, look)
     };
-    Some(Why::new(cause, reason).remedy(remedy))
+    Some(WhyAnswer::new(cause, reason).remedy(remedy))
 }
 
 fn rejections(status: &Status) -> impl Iterator<Item = &Problem> {
@@ -140,7 +145,7 @@ fn problem(status: &Status, kind: ProblemKind) -> Option<&Problem> {
 }
 
 /// That it is kept apart, as it and another member refuse each other.
-fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+fn rejected(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     let is_apart = own.is_some_and(|own| own.leader.is_none())
         || view.member(name).is_some_and(|member| !member.is_alive());
     let own = own.into_iter().flat_map(rejections);
@@ -151,19 +156,19 @@ fn rejected(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     let reason = format!("it and another member refuse each other: {}", problem.text);
     let check = Hint::Check.by(view.flags());
     let remedy = format!("do what the reason says; {check} on each host shows which file it has");
-    Some(Why::new(Cause::Rejected, reason).remedy(remedy))
+    Some(WhyAnswer::new(WhyCause::Rejected, reason).remedy(remedy))
 }
 
 /// That others do not hear it.
-fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+fn unheard(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     let (best, member) = view.best.zip(view.member(name))?;
     if member.is_alive() || best.node.name == name {
         return None;
     }
     let by = &best.node.name;
     if own.is_none() && best.is_cut_off() {
-        return Some(Why::new(
-            Cause::Unknown,
+        return Some(WhyAnswer::new(
+            WhyCause::Unknown,
             format!("{by} hears nobody, and {name} does not answer here"),
         ));
     }
@@ -172,14 +177,14 @@ fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
     if own.is_some() {
         let reason = format!("it answers here, but {by} does not hear it{dial}");
         let remedy = format!("look at the network between {name} and {by}, at {}", member.address);
-        return Some(Why::new(Cause::Unheard, reason).remedy(remedy));
+        return Some(WhyAnswer::new(WhyCause::Unheard, reason).remedy(remedy));
     }
     let here = match view.answer(name).and_then(|asked| asked.answer.as_ref().err()) {
         None | Some(ClientError::NotServed) => String::new(),
         Some(error) => format!("; it does not answer here: {error}"),
     };
     let reason = format!("{by} does not hear it{dial}{here}");
-    Some(Why::new(Cause::Down, reason).remedy(format!(
+    Some(WhyAnswer::new(WhyCause::Down, reason).remedy(format!(
         "start it on its host (`systemctl start electd@{name}`, or {}); if it runs there, its process is frozen, or its \
          network is cut",
         Hint::Run.at(name, view.flags())
@@ -187,13 +192,13 @@ fn unheard(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
 }
 
 /// It answers, and knows no leader.
-fn without_leader(own: &Status, view: &View) -> Option<Why> {
+fn without_leader(own: &Status, view: &WhyView) -> Option<WhyAnswer> {
     if own.leader.is_some() {
         return None;
     }
     Some(match own.phase() {
-        Some(Phase::Starting) => Why::new(
-            Cause::Starting,
+        Some(Phase::Starting) => WhyAnswer::new(
+            WhyCause::Starting,
             "it has just started, and looks for the others before it elects, for about the failure time",
         ),
         _ => nobody::of_node(own, view),
@@ -201,10 +206,10 @@ fn without_leader(own: &Status, view: &View) -> Option<Why> {
 }
 
 /// What another node sees of it.
-fn seen(name: &str, view: &View) -> Option<Why> {
+fn seen(name: &str, view: &WhyView) -> Option<WhyAnswer> {
     let member = view.member(name)?;
     if let Some(reason) = unable::never(member) {
-        return Some(Why::new(Cause::Role, reason));
+        return Some(WhyAnswer::new(WhyCause::Role, reason));
     }
     if let Some(why) = &member.passed_over {
         let reason = format!("elections pass it over: it {why}");
@@ -212,18 +217,18 @@ fn seen(name: &str, view: &View) -> Option<Why> {
             "look at the log of {name} and at its link to the others at {}; it counts again when it has been steady",
             member.address
         );
-        return Some(Why::new(Cause::PassedOver, reason).remedy(remedy));
+        return Some(WhyAnswer::new(WhyCause::PassedOver, reason).remedy(remedy));
     }
     if !member.eligible {
         let reason = "it says that it is not eligible, and does not answer here";
         let remedy = format!("{} on its host says why", Hint::Status.at(name, view.flags()));
-        return Some(Why::new(Cause::NotEligible, reason).remedy(remedy));
+        return Some(WhyAnswer::new(WhyCause::NotEligible, reason).remedy(remedy));
     }
     None
 }
 
 /// Why the leader leads instead.
-fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
+fn compared(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     let (best, leader) = view.best.zip(view.leader)?;
     let (member, ahead) = view.member(name).zip(view.member(&leader.name))?;
     let (leads, switch) = (
@@ -231,8 +236,10 @@ fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
         format!("{} has it lead all the same", Hint::SwitchoverTo.at(name, view.flags())),
     );
     if best.switchover.as_ref() == Some(leads) {
-        let why =
-            Why::new(Cause::Switchover, format!("an operator chose {leads}, whatever its rank"));
+        let why = WhyAnswer::new(
+            WhyCause::Switchover,
+            format!("an operator chose {leads}, whatever its rank"),
+        );
         return Some(why.remedy(ends(Hint::SwitchoverClear, view)));
     }
     if !ranks_above(member, ahead) {
@@ -241,20 +248,20 @@ fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
             (Some(its), Some(other)) => format!("{leads} ranks higher: {other}, against {its}"),
             _ => format!("{leads} ranks higher, by id"),
         };
-        return Some(Why::new(Cause::Rank, reason).remedy(switch));
+        return Some(WhyAnswer::new(WhyCause::Rank, reason).remedy(switch));
     }
     if let Some(pause) = &best.pause {
         let reason = format!(
             "it ranks higher than {leads}, but the cluster is paused since {}",
             pause.since
         );
-        return Some(Why::new(Cause::Paused, reason).remedy(ends(Hint::Resume, view)));
+        return Some(WhyAnswer::new(WhyCause::Paused, reason).remedy(ends(Hint::Resume, view)));
     }
     if best.never_preempts() {
         let reason = format!(
             "it ranks higher than {leads}, which stays while it lives and is eligible (preempt never)"
         );
-        return Some(Why::new(Cause::Preempt, reason).remedy(switch));
+        return Some(WhyAnswer::new(WhyCause::Preempt, reason).remedy(switch));
     }
     let takeover = own.and_then(|own| own.takeover.clone());
     let due = best.takeovers.get(name);
@@ -265,7 +272,7 @@ fn compared(name: &str, own: Option<&Status>, view: &View) -> Option<Why> {
             "ranks higher than {leads}, but not by more than the margin, or has only just come"
         ),
     };
-    Some(Why::new(Cause::Takeover, format!("it {reason}")).remedy(switch))
+    Some(WhyAnswer::new(WhyCause::Takeover, format!("it {reason}")).remedy(switch))
 }
 
 /// Whether this member ranks above the other: by its value, then by its id.

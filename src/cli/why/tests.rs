@@ -1,12 +1,14 @@
 //! The situations that a test with real nodes would have to wait for; tests/process/why.rs has the others.
 
+mod shown;
+
 use electd_facts::hint::ClusterFlags;
 
 use super::nobody;
 use super::of_member::why;
-use super::view::{Cause, View, Why};
+use super::view::{WhyAnswer, WhyCause, WhyView};
 use crate::admin::client::ClientError;
-use crate::cli::ask::Asked;
+use crate::cli::ask::AskedNode;
 use crate::cli::ask::tests::{following, member, silent};
 use crate::node::status::{
     DrainStatus, FailureStatus, HealthStatus, MemberStatus, PauseStatus, Problem, RankStatus,
@@ -14,12 +16,12 @@ use crate::node::status::{
 };
 
 /// What is known by these answers, for a reader who names no file.
-pub fn seen_in(asked: &[Asked]) -> View<'_> {
-    View::of(asked, &ClusterFlags::default())
+pub fn seen_in(asked: &[AskedNode]) -> WhyView<'_> {
+    WhyView::of(asked, &ClusterFlags::default())
 }
 
 /// The leader b and its follower a, whose ranks are these, as both see them.
-pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [Asked; 2] {
+pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [AskedNode; 2] {
     let ranked = |name: &str, value: i64| MemberStatus {
         rank: RankStatus { by: "priority".into(), value: value.into() },
         ..member(name)
@@ -37,8 +39,8 @@ pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [Asked; 2] {
 }
 
 #[track_caller]
-fn holds(asked: &[Asked], name: &str, cause: Cause, words: &str) {
-    let Why { cause: found, reason, remedy } = why(name, &seen_in(asked));
+fn holds(asked: &[AskedNode], name: &str, cause: WhyCause, words: &str) {
+    let WhyAnswer { cause: found, reason, remedy } = why(name, &seen_in(asked));
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     assert_eq!((found, format!("{reason}{remedy}")), (cause, words.to_owned()));
 }
@@ -48,26 +50,31 @@ fn a_rank_decides_unless_an_order_or_preempt_does() {
     let lower = pair(3, 5, |_| ());
     let words = "b ranks higher: priority 5, against priority 3 => `electd switchover --to a` has it lead all the \
                  same";
-    holds(&lower, "a", Cause::Rank, words);
-    holds(&lower, "b", Cause::Leads, "in epoch 7. Of the members that may lead, none ranks higher");
+    holds(&lower, "a", WhyCause::Rank, words);
+    holds(
+        &lower,
+        "b",
+        WhyCause::Leads,
+        "in epoch 7. Of the members that may lead, none ranks higher",
+    );
     let paused = pair(9, 5, |status| {
         status.pause = Some(PauseStatus { since: "then".into(), until: None });
     });
     let words =
         "it ranks higher than b, but the cluster is paused since then => `electd resume` ends that";
-    holds(&paused, "a", Cause::Paused, words);
-    holds(&paused, "b", Cause::Leads, "in epoch 7. a would rank higher");
+    holds(&paused, "a", WhyCause::Paused, words);
+    holds(&paused, "b", WhyCause::Leads, "in epoch 7. a would rank higher");
     let never = pair(9, 5, |status| status.preempt = "never".into());
     let words = "it ranks higher than b, which stays while it lives and is eligible (preempt never) => `electd \
                  switchover --to a` has it lead all the same";
-    holds(&never, "a", Cause::Preempt, words);
+    holds(&never, "a", WhyCause::Preempt, words);
     let takeover = pair(9, 5, |status| {
         let (from, at, why) = ("b".into(), Some("soon".into()), "not long enough".into());
         status.takeover = Some(TakeoverStatus { from, at, why });
     });
     let words = "it is to take over from b at soon: not long enough => `electd switchover --to a` has it lead all \
                  the same";
-    holds(&takeover, "a", Cause::Takeover, words);
+    holds(&takeover, "a", WhyCause::Takeover, words);
     let later = pair(9, 5, |status| {
         let (from, at, why) = ("b".into(), Some("12:00".into()), "not long enough".into());
         status.takeover = Some(TakeoverStatus { from, at, why });
@@ -75,20 +82,20 @@ fn a_rank_decides_unless_an_order_or_preempt_does() {
     });
     let words = "it is to take over from b at 12:05: preempt always: until then it has not been eligible for long \
                  enough without a break => `electd switchover --to a` has it lead all the same";
-    holds(&later, "a", Cause::Takeover, words); // its leader decides
+    holds(&later, "a", WhyCause::Takeover, words); // its leader decides
     let words = "it ranks higher than b, but not by more than the margin, or has only just come => `electd \
                  switchover --to a` has it lead all the same";
-    holds(&pair(9, 5, |_| ()), "a", Cause::Takeover, words);
+    holds(&pair(9, 5, |_| ()), "a", WhyCause::Takeover, words);
     let chosen = pair(9, 5, |status| status.switchover = Some("b".into()));
     let words = "an operator chose b, whatever its rank => `electd switchover --clear` ends that";
-    holds(&chosen, "a", Cause::Switchover, words);
+    holds(&chosen, "a", WhyCause::Switchover, words);
 }
 
 #[test]
 fn a_leader_is_told_with_since_when_it_leads_and_who_chose_it() {
     let chosen = pair(9, 5, |status| status.switchover = Some("b".into()));
     let words = "in epoch 7. An operator chose it, whatever its rank => `electd switchover --clear` ends that";
-    holds(&chosen, "b", Cause::Leads, words);
+    holds(&chosen, "b", WhyCause::Leads, words);
     let since = pair(3, 5, |status| {
         let led = serde_json::json!({
             "leader": "b", "epoch": 7, "since_ms": 32_503_680_000_123_u64, "until_ms": null, "lasts": true, "before": "c",
@@ -98,37 +105,7 @@ fn a_leader_is_told_with_since_when_it_leads_and_who_chose_it() {
     });
     let words = "in epoch 7, since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead; nobody led for 12 \
                  ms. Of the members that may lead, none ranks higher";
-    holds(&since, "b", Cause::Leads, words);
-}
-
-/// What only changes who leads is no remedy, unless somebody asks about that member.
-#[test]
-fn where_nothing_is_wrong_no_remedy_is_offered_unasked() {
-    let asked = pair(3, 5, |_| ());
-    let view = View::of(&asked, &ClusterFlags::default());
-    let members = ["a", "b"].map(|name| (name, why(name, &view)));
-    let remedied = |chosen| super::text(&view, None, &members, chosen).contains("=>");
-    assert_eq!((remedied(false), remedied(true)), (false, true));
-    let drained = pair(3, 5, |status| status.resigned = status.node.name == "a");
-    let view = View::of(&drained, &ClusterFlags::default());
-    assert!(
-        super::text(&view, None, &[("a", why("a", &view))], false).contains("=>"),
-        "a is hindered"
-    );
-}
-
-/// Whoever asks why a member leads may ask since it changes so often.
-#[test]
-fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
-    let text = "the leader changed 6 times within 10 min";
-    let restless = pair(3, 5, |status| {
-        status.problems =
-            vec![Problem { about: String::new(), ..problem("leader_changes", "", text) }];
-    });
-    let Why { cause, reason, remedy } = why("b", &View::of(&restless, &ClusterFlags::default()));
-    assert_eq!(cause, Cause::Leads);
-    assert!(reason.ends_with(&format!(". But {text}")), "{reason}");
-    assert!(remedy.is_some_and(|it| it.contains("electd history")));
+    holds(&since, "b", WhyCause::Leads, words);
 }
 
 /// A pause tells more than that no member preempts, and what its operator did more than its health.
@@ -140,7 +117,7 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
     });
     let words =
         "it ranks higher than b, but the cluster is paused since then => `electd resume` ends that";
-    holds(&both, "a", Cause::Paused, words);
+    holds(&both, "a", WhyCause::Paused, words);
     let of_a = |resigned: bool| {
         pair(9, 5, move |status| {
             if status.node.name == "a" {
@@ -153,22 +130,22 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
             }
         })
     };
-    for (resigned, cause) in [(true, Cause::Resigned), (false, Cause::Unhealthy)] {
+    for (resigned, cause) in [(true, WhyCause::Resigned), (false, WhyCause::Unhealthy)] {
         assert_eq!(why("a", &seen_in(&of_a(resigned))).cause, cause);
     }
     let [_, mut leader] = pair(9, 5, |status| status.members[0].status = "dead".into());
     leader.answer.as_mut().unwrap().members[0].eligible = false;
-    let unasked = Asked { answer: Err(ClientError::NotServed), ..silent("a") };
+    let unasked = AskedNode { answer: Err(ClientError::NotServed), ..silent("a") };
     let words = "b does not hear it => start it on its host (`systemctl start electd@a`, or `electd run --node a`); if it \
                  runs there, its process is frozen, or its network is cut";
-    holds(&[leader, unasked], "a", Cause::Down, words);
+    holds(&[leader, unasked], "a", WhyCause::Down, words);
     let [follower, _] = pair(3, 5, |status| status.members[0].status = "dead".into());
     let words = "b ranks higher: priority 5, against priority 3 => `electd switchover --to a` has it lead all the same";
-    holds(&[follower], "a", Cause::Rank, words); // it cannot miss itself
+    holds(&[follower], "a", WhyCause::Rank, words); // it cannot miss itself
     let other = pair(3, 5, |status| status.switchover = Some("a".into()));
-    holds(&other, "a", Cause::Rank, words);
+    holds(&other, "a", WhyCause::Rank, words);
     let itself = pair(9, 5, |status| status.members[1].status = "dead".into());
-    holds(&itself, "b", Cause::Leads, "in epoch 7. a would rank higher");
+    holds(&itself, "b", WhyCause::Leads, "in epoch 7. a would rank higher");
 }
 
 #[test]
@@ -183,16 +160,16 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
     let unranked = of_a(|a| a.rank_source = "none: no file".into());
     let words = "it has no rank: no file => `electd check --node a` on its host takes a sample, and says why there \
                  is none";
-    holds(&unranked, "a", Cause::NoRank, words);
+    holds(&unranked, "a", WhyCause::NoRank, words);
     let failed = of_a(|a| {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
     let words = "it stands back until soon, as what it ran failed: exit 1 => mend what it runs; `electd undrain \
                  --node a` ends that earlier";
-    holds(&failed, "a", Cause::Job, words);
+    holds(&failed, "a", WhyCause::Job, words);
     let words = "it resigned, as it was ordered to => `electd undrain --node a` ends that";
-    holds(&of_a(|a| a.resigned = true), "a", Cause::Resigned, words);
+    holds(&of_a(|a| a.resigned = true), "a", WhyCause::Resigned, words);
     let beside = of_a(|a| {
         (a.state, a.epoch) = ("leading".into(), 6);
         a.leader.as_mut().unwrap().epoch = 6;
@@ -201,15 +178,15 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
     let words = "in epoch 6 beside b, of a greater epoch, as the two do not hear each other => mend the network \
                  between a and b: then one of them remains; if two at once do harm, stop a until then; \"quorum\": \
                  \"majority\" in the file prevents this";
-    holds(&beside, "a", Cause::LeadsToo, words);
+    holds(&beside, "a", WhyCause::LeadsToo, words);
     let passed = pair(9, 5, |status| status.members[0].passed_over = Some("comes and goes".into()));
     let words = "elections pass it over: it comes and goes => look at the log of a and at its link to the others \
                  at 127.0.0.1:7101; it counts again when it has been steady";
-    holds(&passed, "a", Cause::PassedOver, words);
+    holds(&passed, "a", WhyCause::PassedOver, words);
     let [_, leader] = pair(9, 5, |status| status.members[0].eligible = false);
     let words = "it says that it is not eligible, and does not answer here => `electd status --node a` on its host \
                  says why";
-    holds(&[leader, silent("a")], "a", Cause::NotEligible, words);
+    holds(&[leader, silent("a")], "a", WhyCause::NotEligible, words);
 }
 
 #[test]
@@ -218,20 +195,25 @@ fn ids_decide_where_ranks_are_equal_and_another_node_is_none_of_the_cluster() {
         status.members.iter_mut().for_each(|member| member.rank.value = serde_json::Value::Null);
     });
     let words = "b ranks higher, by id => `electd switchover --to a` has it lead all the same";
-    holds(&by_id, "a", Cause::Rank, words);
+    holds(&by_id, "a", WhyCause::Rank, words);
     let equal = pair(5, 5, |_| ());
     let words = "b ranks higher: priority 5, against priority 5 => `electd switchover --to a` has it lead all the \
                  same";
-    holds(&equal, "a", Cause::Rank, words);
-    holds(&equal, "b", Cause::Leads, "in epoch 7. Of the members that may lead, none ranks higher");
+    holds(&equal, "a", WhyCause::Rank, words);
+    holds(
+        &equal,
+        "b",
+        WhyCause::Leads,
+        "in epoch 7. Of the members that may lead, none ranks higher",
+    );
     let greater_id = pair(5, 5, |status| status.members[0].id = "id of c".into());
-    holds(&greater_id, "b", Cause::Leads, "in epoch 7. a would rank higher");
+    holds(&greater_id, "b", WhyCause::Leads, "in epoch 7. a would rank higher");
     let [_, leader] = pair(3, 5, |_| ());
     let other = Err(ClientError::Other("node at a is x of cluster hc".to_owned()));
-    let asked = [leader, Asked { answer: other, ..silent("a") }];
+    let asked = [leader, AskedNode { answer: other, ..silent("a") }];
     let words = "node at a is x of cluster hc => give both hosts the same file, or correct the `admin` addresses \
                  in it";
-    holds(&asked, "a", Cause::OtherNode, words);
+    holds(&asked, "a", WhyCause::OtherNode, words);
 }
 
 /// The order of the ranks is no reason where one of them may not lead.
@@ -246,7 +228,7 @@ fn a_member_that_may_not_lead_is_not_said_to_rank_higher() {
     for change in changes {
         let both = pair(9, 5, |status| change(&mut status.members[0]));
         let words = "in epoch 7. Of the members that may lead, none ranks higher";
-        holds(&both, "b", Cause::Leads, words);
+        holds(&both, "b", WhyCause::Leads, words);
     }
 }
 
@@ -265,7 +247,7 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
     });
     let words = "it is unhealthy: exited with code 1 => `electd check --node a` on its host runs the check once; \
                  mend what it tells";
-    holds(&ill, "a", Cause::Unhealthy, words);
+    holds(&ill, "a", WhyCause::Unhealthy, words);
     let failed = of_a(|a| {
         let (since, output) = ("then".into(), String::new());
         a.health = Some(HealthStatus { healthy: true, since, output, failure: None });
@@ -274,7 +256,7 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
     });
     let words = "it stands back until soon, as what it ran failed: exit 1 => mend what it runs; `electd undrain \
                  --node a` ends that earlier";
-    holds(&failed, "a", Cause::Job, words);
+    holds(&failed, "a", WhyCause::Job, words);
     let drained = of_a(|a| {
         let (since, until, reason) = ("then".into(), None, "new disk".into());
         a.drain = Some(DrainStatus { since, until, reason });
@@ -282,22 +264,22 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
         a.members[1].role = "witness".into();
     });
     let words = "it is drained since then: new disk => `electd undrain --node a` ends that";
-    holds(&drained, "a", Cause::Drained, words);
+    holds(&drained, "a", WhyCause::Drained, words);
     let witness = of_a(|a| a.members[0].role = "witness".into());
-    holds(&witness, "a", Cause::Role, "it is a witness, which only votes");
+    holds(&witness, "a", WhyCause::Role, "it is a witness, which only votes");
     let stalled = of_a(|a| a.stalled = true);
     let words = "its election thread missed its turn, so it counts itself as failed => look at the host of a: it \
                  was frozen or suspended, or has too little processor time";
-    holds(&stalled, "a", Cause::Stalled, words);
+    holds(&stalled, "a", WhyCause::Stalled, words);
     let full =
         of_a(|a| a.problems = vec![problem("rank", "", "none"), problem("storage", "", "full")]);
     let words = "it cannot keep its state: full => make room on the disk of a, or mend it; the node goes on by \
                  itself";
-    holds(&full, "a", Cause::Storage, words);
+    holds(&full, "a", WhyCause::Storage, words);
     let other = of_a(|a| a.problems = vec![problem("rank", "", "none")]);
     let words = "it ranks higher than b, but not by more than the margin, or has only just come => `electd \
                  switchover --to a` has it lead all the same";
-    holds(&other, "a", Cause::Takeover, words);
+    holds(&other, "a", WhyCause::Takeover, words);
 }
 
 fn problem(kind: &str, about: &str, text: &str) -> Problem {
@@ -321,12 +303,12 @@ fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
     let cut = both("dead", true, none);
     let words = "it answers here, but b does not hear it; the last dial: refused => look at the network between a \
                  and b, at 127.0.0.1:7101";
-    holds(&cut, "a", Cause::Unheard, words);
+    holds(&cut, "a", WhyCause::Unheard, words);
     let [_, leader] = both("dead", true, none);
     let words = "b does not hear it; the last dial: refused; it does not answer here: no answer from 127.0.0.1:1: \
                  connection refused, so nobody answers HTTP there => start it on its host (`systemctl start electd@a`, or \
                  `electd run --node a`); if it runs there, its process is frozen, or its network is cut";
-    holds(&[leader, silent("a")], "a", Cause::Down, words);
+    holds(&[leader, silent("a")], "a", WhyCause::Down, words);
 
     let by_leader = |name: &str| {
         let about = if name == "b" { "a" } else { "x" };
@@ -334,22 +316,22 @@ fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
     };
     let refused = "it and another member refuse each other: files differ => do what the reason says; `electd check` \
                  on each host shows which file it has";
-    holds(&both("dead", true, by_leader), "a", Cause::Rejected, refused);
-    holds(&both("alive", false, by_leader), "a", Cause::Rejected, refused);
+    holds(&both("dead", true, by_leader), "a", WhyCause::Rejected, refused);
+    holds(&both("alive", false, by_leader), "a", WhyCause::Rejected, refused);
     let words = "it ranks higher than b, but not by more than the margin, or has only just come => `electd \
                  switchover --to a` has it lead all the same";
-    holds(&both("alive", true, by_leader), "a", Cause::Takeover, words);
+    holds(&both("alive", true, by_leader), "a", WhyCause::Takeover, words);
     let by_itself = |name: &str| match name {
         "a" => {
             vec![problem("rejected", "x", "of another"), problem("rejected", "b", "files differ")]
         }
         _ => Vec::new(),
     };
-    holds(&both("dead", true, by_itself), "a", Cause::Rejected, refused);
+    holds(&both("dead", true, by_itself), "a", WhyCause::Rejected, refused);
     let of_another = |_: &str| vec![problem("rejected", "x", "of another")];
     let words = "it answers here, but b does not hear it; the last dial: refused => look at the network between a \
                  and b, at 127.0.0.1:7101";
-    holds(&both("dead", true, of_another), "a", Cause::Unheard, words);
+    holds(&both("dead", true, of_another), "a", WhyCause::Unheard, words);
 }
 
 #[test]
@@ -359,14 +341,14 @@ fn a_role_that_never_leads_is_told_by_who_sees_it() {
         ("observer", "it is an observer, which neither votes nor leads"),
     ] {
         let [_, leader] = pair(9, 5, |status| status.members[0].role = role.into());
-        holds(&[leader, silent("a")], "a", Cause::Role, words);
+        holds(&[leader, silent("a")], "a", WhyCause::Role, words);
     }
 }
 
 #[test]
 fn what_no_node_knows_is_not_guessed() {
     let ahead_unknown = pair(3, 5, |status| status.members.truncate(1));
-    holds(&ahead_unknown, "a", Cause::NoLeader, "no node that answers knows more of it");
+    holds(&ahead_unknown, "a", WhyCause::NoLeader, "no node that answers knows more of it");
     let asked = [following("a", None)];
     let none = nobody::why(&seen_in(&asked));
     assert_eq!(none.reason, "no node says why; an election may be under way");
@@ -378,7 +360,7 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
     let view = seen_in(&asked);
     let why = why("a", &view);
     let (reason, remedy) = (why.reason.clone(), why.remedy.clone());
-    let leads = Why::new(Cause::Leads, "so it is");
+    let leads = WhyAnswer::new(WhyCause::Leads, "so it is");
     let told = super::object(&view, None, &[("a", why), ("b", leads)]);
     let expected = serde_json::json!({
         "leader": "b", "epoch": 7, "nobody_leads": null,
@@ -388,8 +370,10 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
         ],
     });
     assert_eq!(told, expected);
-    let (nobody, beside) =
-        (Why::new(Cause::NoCandidate, "so").remedy("do"), Why::new(Cause::LeadsToo, "too"));
+    let (nobody, beside) = (
+        WhyAnswer::new(WhyCause::NoCandidate, "so").remedy("do"),
+        WhyAnswer::new(WhyCause::LeadsToo, "too"),
+    );
     let nobody_leads = [following("a", None)];
     let told = super::object(&seen_in(&nobody_leads), Some(&nobody), &[("a", beside)]);
     let expected = serde_json::json!({
@@ -398,9 +382,9 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
         "members": [{"name": "a", "leads": true, "cause": "leads_too", "reason": "too", "remedy": null}],
     });
     assert_eq!(told, expected);
-    let begin = |cause| Why::new(cause, "").begin("a");
+    let begin = |cause| WhyAnswer::new(cause, "").begin("a");
     assert_eq!(
-        [Cause::Leads, Cause::LeadsToo, Cause::Rank].map(begin),
+        [WhyCause::Leads, WhyCause::LeadsToo, WhyCause::Rank].map(begin),
         ["a leads", "a leads", "a does not lead"]
     );
 }

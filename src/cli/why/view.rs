@@ -8,13 +8,13 @@ use electd_facts::asked;
 use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::Judgement;
 
-use crate::cli::ask::{Asked, judged, newest_leader};
+use crate::cli::ask::{AskedNode, judged, newest_leader};
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 /// Why a member leads or does not. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
-pub enum Cause {
+pub enum WhyCause {
     /// It leads.
     Leads,
     /// It leads beside another leader, of a greater epoch.
@@ -72,7 +72,7 @@ pub enum Cause {
     CutOff,
 }
 
-impl Cause {
+impl WhyCause {
     /// Its name in JSON.
     pub fn name(self) -> &'static str {
         self.into()
@@ -80,38 +80,38 @@ impl Cause {
 
     /// Whether it does not lead as the ranks and the file have it, with nothing wrong.
     pub fn is_as_ranked(self) -> bool {
-        matches!(self, Cause::Takeover | Cause::Preempt | Cause::Rank)
+        matches!(self, WhyCause::Takeover | WhyCause::Preempt | WhyCause::Rank)
     }
 }
 
 /// A reason, and what to do about it.
 #[derive(Clone, Debug)]
-pub struct Why {
-    pub cause: Cause,
+pub struct WhyAnswer {
+    pub cause: WhyCause,
     /// In words that follow "node-1 does not lead: ".
     pub reason: String,
     /// What to do; none if nothing is wrong, or if it ends by itself.
     pub remedy: Option<String>,
 }
 
-impl Why {
-    pub fn new(cause: Cause, reason: impl Into<String>) -> Why {
-        Why { cause, reason: reason.into(), remedy: None }
+impl WhyAnswer {
+    pub fn new(cause: WhyCause, reason: impl Into<String>) -> WhyAnswer {
+        WhyAnswer { cause, reason: reason.into(), remedy: None }
     }
 
-    pub fn remedy(self, remedy: impl Into<String>) -> Why {
-        Why { remedy: Some(remedy.into()), ..self }
+    pub fn remedy(self, remedy: impl Into<String>) -> WhyAnswer {
+        WhyAnswer { remedy: Some(remedy.into()), ..self }
     }
 
     /// Whether the member leads.
     pub fn leads(&self) -> bool {
-        matches!(self.cause, Cause::Leads | Cause::LeadsToo)
+        matches!(self.cause, WhyCause::Leads | WhyCause::LeadsToo)
     }
 
     /// The begin of the sentence about this member.
     pub fn begin(&self, name: &str) -> String {
         match self.cause {
-            Cause::Unknown => format!("whether {name} leads is not known"),
+            WhyCause::Unknown => format!("whether {name} leads is not known"),
             _ if self.leads() => format!("{name} leads"),
             _ => format!("{name} does not lead"),
         }
@@ -119,8 +119,8 @@ impl Why {
 }
 
 /// What is known of a cluster.
-pub struct View<'a> {
-    pub asked: &'a [Asked],
+pub struct WhyView<'a> {
+    pub asked: &'a [AskedNode],
     /// The verdict on it.
     pub judgement: Judgement,
     /// The names of all members.
@@ -131,15 +131,16 @@ pub struct View<'a> {
     pub best: Option<&'a Status>,
 }
 
-impl<'a> View<'a> {
+impl<'a> WhyView<'a> {
     /// For a reader who reaches the cluster by these flags.
-    pub fn of(asked: &'a [Asked], flags: &ClusterFlags) -> View<'a> {
+    pub fn of(asked: &'a [AskedNode], flags: &ClusterFlags) -> WhyView<'a> {
         let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
         let best = asked::best(answers());
         let members = answers().flat_map(|status| &status.members);
-        let names = members.map(|member| member.name.as_str()).chain(asked.iter().map(Asked::name));
+        let names =
+            members.map(|member| member.name.as_str()).chain(asked.iter().map(AskedNode::name));
         let judgement = judged(asked, flags);
-        View { asked, judgement, names: names.collect(), leader: newest_leader(asked), best }
+        WhyView { asked, judgement, names: names.collect(), leader: newest_leader(asked), best }
     }
 
     /// The flags that a command repeats which a sentence names.
@@ -148,7 +149,7 @@ impl<'a> View<'a> {
     }
 
     /// The answer of a member, or why there is none.
-    pub fn answer(&self, name: &str) -> Option<&'a Asked> {
+    pub fn answer(&self, name: &str) -> Option<&'a AskedNode> {
         self.asked.iter().find(|asked| asked.name() == name)
     }
 
@@ -171,7 +172,7 @@ mod tests {
 
     #[test]
     fn the_view_is_that_of_the_leader_or_of_who_follows_the_newest() {
-        let best = |asked: &[Asked]| seen_in(asked).best.map(|best| best.node.name.clone());
+        let best = |asked: &[AskedNode]| seen_in(asked).best.map(|best| best.node.name.clone());
         let leads = || pair(9, 5, |_| ());
         let newer = || following("c", Some(("d", 8)));
         assert_eq!(best(&leads()).as_deref(), Some("b"));

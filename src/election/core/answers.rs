@@ -3,7 +3,7 @@
 use super::api::Output;
 use super::context::Context;
 use super::durable::Deferred;
-use super::membership::known::Asker;
+use super::membership::known::CommandAsker;
 use super::message::{Done, Message, Refusal};
 use super::types::CommandId;
 
@@ -39,7 +39,11 @@ pub fn give_up(cx: &mut Context<'_>, number: u64, refusal: Refusal) {
 }
 
 /// Tells the member that passed a command on, or the caller of this one, how the command ended.
-pub fn tell_outcome(cx: &mut Context<'_>, (to, number): Asker, result: Result<Done, Refusal>) {
+pub fn tell_outcome(
+    cx: &mut Context<'_>,
+    (to, number): CommandAsker,
+    result: Result<Done, Refusal>,
+) {
     if to == cx.state.id() {
         settle(cx, number, result);
     } else {

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use super::command::Command;
+use super::command::OperatorCommand;
 use super::death::DeathCertificate;
 use super::detector::ConnectionId;
 use super::durable::Durable;
@@ -60,7 +60,7 @@ pub enum Input {
     /// Nothing of the job runs any more.
     JobEnded,
     /// An operator, or a program that embeds the member, gives a command. The answer repeats the id.
-    Command { id: CommandId, command: Command },
+    Command { id: CommandId, command: OperatorCommand },
     /// A peer that was dialed and this member do not prove to each other who they are: the handshake failed for the
     /// certificate of one of them, and no hello was said.
     Untrusted { peer: NodeId },

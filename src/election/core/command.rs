@@ -4,13 +4,13 @@
 use serde::{Deserialize, Serialize};
 use strum::IntoStaticStr;
 
-use super::membership::Change;
+use super::membership::MembershipChange;
 use super::protocol::SET;
 use super::types::{Drain, Epoch, NodeId, Task, Version};
 
 /// A command that an operator gives a member.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Command {
+pub enum OperatorCommand {
     /// A command for the leader: this member carries it out or passes it on.
     ForLeader(Forwarded),
     /// Call an election; a no-op while one is in progress.
@@ -28,9 +28,9 @@ pub enum Command {
     Stop,
 }
 
-impl From<Forwarded> for Command {
-    fn from(command: Forwarded) -> Command {
-        Command::ForLeader(command)
+impl From<Forwarded> for OperatorCommand {
+    fn from(command: Forwarded) -> OperatorCommand {
+        OperatorCommand::ForLeader(command)
     }
 }
 
@@ -50,7 +50,7 @@ pub enum Forwarded {
     EndSwitchover,
     /// The member that passes it on is to be drained so: the leader says whether another that may lead is left.
     Drain(Drain),
-    Change(Change),
+    Change(MembershipChange),
     Pause {
         /// Since when, in milliseconds since 1970.
         since: u64,
@@ -76,7 +76,7 @@ impl Forwarded {
     /// The first version of the protocol that knows it.
     pub(super) fn since(&self) -> u32 {
         match self {
-            Forwarded::Change(Change::Set(_)) => SET,
+            Forwarded::Change(MembershipChange::Set(_)) => SET,
             Forwarded::Resign { .. } | Forwarded::Change(_) => 5,
             Forwarded::Pause { .. }
             | Forwarded::Resume
@@ -97,11 +97,12 @@ impl Forwarded {
             (Forwarded::Switchover { to }, Done::Leads(leader)) => leader == to,
             (Forwarded::EndSwitchover, Done::SwitchoverEnded) => true,
             (Forwarded::Drain(_), Done::MayDrain) => true,
-            (Forwarded::Change(Change::Add(member)), Done::Added(id)) => member.id == *id,
-            (Forwarded::Change(Change::Set(_)), Done::Set) => true,
-            (Forwarded::Change(Change::Remove { id, .. }), Done::Removed { id: gone, .. }) => {
-                id == gone
-            }
+            (Forwarded::Change(MembershipChange::Add(member)), Done::Added(id)) => member.id == *id,
+            (Forwarded::Change(MembershipChange::Set(_)), Done::Set) => true,
+            (
+                Forwarded::Change(MembershipChange::Remove { id, .. }),
+                Done::Removed { id: gone, .. },
+            ) => id == gone,
             _ => false,
         }
     }

@@ -7,14 +7,14 @@ use serde::{Deserialize, Serialize};
 use super::agreed::Agreed;
 use super::back_off::BackOff;
 use super::leadership::lease::Lease;
-use super::membership::known::Asker;
+use super::membership::known::CommandAsker;
 use super::message::View;
 use super::phase::Phase;
 use super::types::{NodeId, Time};
 
 /// A phase with its own state.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) enum Stage {
+pub(super) enum PhaseState {
     #[default]
     Starting,
     Electing,
@@ -35,7 +35,7 @@ pub(super) enum Stage {
         beaten: Time,
         /// Until when it leads, with a majority.
         lease: Option<Lease>,
-        switchover: Option<Switchover>,
+        switchover: Option<PendingSwitchover>,
         agreed: Agreed,
     },
     Stopping,
@@ -52,37 +52,37 @@ pub(super) enum Awaited {
 
 /// What a leader remembers until the chosen member takes over.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Switchover {
+pub(super) struct PendingSwitchover {
     pub to: NodeId,
     /// The member that passed the order on, and the number of the order there.
-    pub asked: Asker,
+    pub asked: CommandAsker,
     /// Until when the chosen member has to say that it takes over.
     pub due: Time,
     /// Whether it said so and the asker has its answer: only the job of this leader still has to end.
     pub taken: bool,
 }
 
-impl Stage {
+impl PhaseState {
     /// A member that begins to follow a leader.
-    pub fn following() -> Stage {
-        Stage::Following { chosen: None, heartbeat: None, leads_on: false }
+    pub fn following() -> PhaseState {
+        PhaseState::Following { chosen: None, heartbeat: None, leads_on: false }
     }
 
     /// A member that begins to lead, with this switchover in progress.
-    pub fn leading(now: Time, switchover: Option<Switchover>) -> Stage {
-        Stage::Leading { beaten: now, lease: None, switchover, agreed: Agreed::default() }
+    pub fn leading(now: Time, switchover: Option<PendingSwitchover>) -> PhaseState {
+        PhaseState::Leading { beaten: now, lease: None, switchover, agreed: Agreed::default() }
     }
 
     pub fn phase(&self) -> Phase {
         match self {
-            Stage::Starting => Phase::Starting,
-            Stage::Electing => Phase::Electing,
-            Stage::Waiting(_) => Phase::Waiting,
-            Stage::Halted => Phase::Halted,
-            Stage::Reorganizing => Phase::Reorganizing,
-            Stage::Following { .. } => Phase::Following,
-            Stage::Leading { .. } => Phase::Leading,
-            Stage::Stopping => Phase::Stopping,
+            PhaseState::Starting => Phase::Starting,
+            PhaseState::Electing => Phase::Electing,
+            PhaseState::Waiting(_) => Phase::Waiting,
+            PhaseState::Halted => Phase::Halted,
+            PhaseState::Reorganizing => Phase::Reorganizing,
+            PhaseState::Following { .. } => Phase::Following,
+            PhaseState::Leading { .. } => Phase::Leading,
+            PhaseState::Stopping => Phase::Stopping,
         }
     }
 }
@@ -90,7 +90,7 @@ impl Stage {
 /// The phase of a member, when it began, and the peers that the member watches.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Course {
-    stage: Stage,
+    stage: PhaseState,
     since: Time,
     /// When it last stopped leading or following a leader; none while it does either.
     leaderless: Option<Time>,
@@ -139,7 +139,7 @@ impl Course {
     }
 
     /// Changes the phase. The state that belonged to the old phase is dropped.
-    pub fn enter(&mut self, to: Stage, now: Time) {
+    pub fn enter(&mut self, to: PhaseState, now: Time) {
         let (from, phase) = (self.phase(), to.phase());
         self.expects_heartbeat = phase == Phase::Following || self.goes_on_expecting(phase);
         if from.is_halted() && phase != Phase::Reorganizing {
@@ -170,30 +170,34 @@ impl Course {
 
     /// The leader that was asked to hand over.
     pub fn takeover(&self) -> Option<View> {
-        if let Stage::Waiting(Some(Awaited::Release(of))) = self.stage { Some(of) } else { None }
+        if let PhaseState::Waiting(Some(Awaited::Release(of))) = self.stage {
+            Some(of)
+        } else {
+            None
+        }
     }
 
     /// The leader that this member follows as soon as its epoch is durable.
     pub fn storing(&self) -> Option<View> {
-        if let Stage::Waiting(Some(Awaited::Disk(of))) = self.stage { Some(of) } else { None }
+        if let PhaseState::Waiting(Some(Awaited::Disk(of))) = self.stage { Some(of) } else { None }
     }
 
     /// Waits until the epoch of this leader is durable.
     pub fn await_disk(&mut self, leader: View) {
-        if let Stage::Waiting(awaited) = &mut self.stage {
+        if let PhaseState::Waiting(awaited) = &mut self.stage {
             *awaited = Some(Awaited::Disk(leader));
         }
     }
 
     /// A record is durable. Returns the leader to follow, if the member waited for that.
     pub fn take_stored(&mut self) -> Option<View> {
-        self.storing().inspect(|_| self.stage = Stage::Waiting(None))
+        self.storing().inspect(|_| self.stage = PhaseState::Waiting(None))
     }
 
     /// The leader that this member asked to hand over, or follows, does not lead any more.
     pub fn leader_released(&mut self) {
         if self.takeover().is_some() {
-            self.stage = Stage::Waiting(None);
+            self.stage = PhaseState::Waiting(None);
         }
         self.expects_heartbeat = false;
     }
@@ -225,7 +229,7 @@ impl Course {
     /// A leader sends a heartbeat round. Returns its number.
     pub fn beat(&mut self, now: Time) -> u64 {
         self.round += 1;
-        if let Stage::Leading { beaten, .. } = &mut self.stage {
+        if let PhaseState::Leading { beaten, .. } = &mut self.stage {
             *beaten = now;
         }
         self.round
@@ -233,72 +237,72 @@ impl Course {
 
     /// When this leader sent its last heartbeat round, or began to lead.
     pub fn beaten(&self) -> Option<Time> {
-        if let Stage::Leading { beaten, .. } = self.stage { Some(beaten) } else { None }
+        if let PhaseState::Leading { beaten, .. } = self.stage { Some(beaten) } else { None }
     }
 
     /// This leader has this lease from now on.
     pub fn begin_lease(&mut self, taken: Lease) {
-        if let Stage::Leading { lease, .. } = &mut self.stage {
+        if let PhaseState::Leading { lease, .. } = &mut self.stage {
             *lease = Some(taken);
         }
     }
 
     /// The chosen member, as the followed leader says.
     pub fn chosen(&self) -> Option<NodeId> {
-        if let Stage::Following { chosen, .. } = self.stage { chosen } else { None }
+        if let PhaseState::Following { chosen, .. } = self.stage { chosen } else { None }
     }
 
     /// The followed leader names the chosen member.
     pub fn hear_choice(&mut self, said: Option<NodeId>) {
-        if let Stage::Following { chosen, .. } = &mut self.stage {
+        if let PhaseState::Following { chosen, .. } = &mut self.stage {
             *chosen = said;
         }
     }
 
     /// A heartbeat of the followed leader came.
     pub fn hear_heartbeat(&mut self, now: Time) {
-        if let Stage::Following { heartbeat, .. } = &mut self.stage {
+        if let PhaseState::Following { heartbeat, .. } = &mut self.stage {
             *heartbeat = Some(now);
         }
     }
 
     /// When the last heartbeat of the followed leader came, if one has come.
     pub fn last_heartbeat(&self) -> Option<Time> {
-        if let Stage::Following { heartbeat, .. } = self.stage { heartbeat } else { None }
+        if let PhaseState::Following { heartbeat, .. } = self.stage { heartbeat } else { None }
     }
 
     /// The switchover in progress, of a leader.
-    pub fn switchover(&self) -> Option<Switchover> {
-        if let Stage::Leading { switchover, .. } = self.stage { switchover } else { None }
+    pub fn switchover(&self) -> Option<PendingSwitchover> {
+        if let PhaseState::Leading { switchover, .. } = self.stage { switchover } else { None }
     }
 
     /// Sets the switchover in progress, or none. Returns the one before.
-    pub fn set_switchover(&mut self, next: Option<Switchover>) -> Option<Switchover> {
+    pub fn set_switchover(&mut self, next: Option<PendingSwitchover>) -> Option<PendingSwitchover> {
         match &mut self.stage {
-            Stage::Leading { switchover, .. } => std::mem::replace(switchover, next),
+            PhaseState::Leading { switchover, .. } => std::mem::replace(switchover, next),
             _ => None,
         }
     }
 
     /// Whether the followed leader said last that nothing is about to end its leadership.
     pub fn leads_on(&self) -> bool {
-        matches!(self.stage, Stage::Following { leads_on: true, .. })
+        matches!(self.stage, PhaseState::Following { leads_on: true, .. })
     }
 
     /// The followed leader says whether nothing is about to end its leadership.
     pub fn set_leads_on(&mut self, said: bool) {
-        if let Stage::Following { leads_on, .. } = &mut self.stage {
+        if let PhaseState::Following { leads_on, .. } = &mut self.stage {
             *leads_on = said;
         }
     }
 
     /// What this member agreed to as the leader; none if it does not lead.
     pub fn agreed(&self) -> Option<&Agreed> {
-        if let Stage::Leading { agreed, .. } = &self.stage { Some(agreed) } else { None }
+        if let PhaseState::Leading { agreed, .. } = &self.stage { Some(agreed) } else { None }
     }
 
     pub fn agreed_mut(&mut self) -> Option<&mut Agreed> {
-        if let Stage::Leading { agreed, .. } = &mut self.stage { Some(agreed) } else { None }
+        if let PhaseState::Leading { agreed, .. } = &mut self.stage { Some(agreed) } else { None }
     }
 
     /// Whether this leader agreed that a member is drained, and that member has not said anything since.
@@ -307,11 +311,11 @@ impl Course {
     }
 
     pub fn lease(&self) -> Option<&Lease> {
-        if let Stage::Leading { lease, .. } = &self.stage { lease.as_ref() } else { None }
+        if let PhaseState::Leading { lease, .. } = &self.stage { lease.as_ref() } else { None }
     }
 
     pub fn lease_mut(&mut self) -> Option<&mut Lease> {
-        if let Stage::Leading { lease, .. } = &mut self.stage { lease.as_mut() } else { None }
+        if let PhaseState::Leading { lease, .. } = &mut self.stage { lease.as_mut() } else { None }
     }
 }
 
@@ -323,13 +327,13 @@ mod tests {
     fn what_belongs_to_a_phase_ends_with_it() {
         let view = View::default();
         let mut course = Course::new(Time(0), Time(9));
-        course.enter(Stage::Waiting(Some(Awaited::Release(view))), Time(1));
+        course.enter(PhaseState::Waiting(Some(Awaited::Release(view))), Time(1));
         assert_eq!((course.takeover(), course.storing()), (Some(view), None));
-        course.enter(Stage::leading(Time(2), None), Time(2));
+        course.enter(PhaseState::leading(Time(2), None), Time(2));
         course.begin_lease(Lease::default());
         assert_eq!((course.takeover(), course.beaten()), (None, Some(Time(2))));
         assert_eq!((course.beat(Time(3)), course.beaten()), (1, Some(Time(3))));
-        course.enter(Stage::Waiting(Some(Awaited::Disk(view))), Time(4));
+        course.enter(PhaseState::Waiting(Some(Awaited::Disk(view))), Time(4));
         assert!(course.lease().is_none() && course.beaten().is_none());
         assert_eq!((course.take_stored(), course.take_stored()), (Some(view), None));
     }
@@ -337,22 +341,22 @@ mod tests {
     #[test]
     fn the_leader_that_was_followed_has_to_speak_up_until_the_next_election() {
         let mut course = Course::new(Time(0), Time(0));
-        course.enter(Stage::following(), Time(1));
-        course.enter(Stage::Electing, Time(2));
+        course.enter(PhaseState::following(), Time(1));
+        course.enter(PhaseState::Electing, Time(2));
         assert!(course.expects_heartbeat());
-        course.enter(Stage::Electing, Time(3));
+        course.enter(PhaseState::Electing, Time(3));
         assert!(!course.expects_heartbeat());
     }
 
     #[test]
     fn a_member_without_a_leader_knows_since_when() {
         let mut course = Course::new(Time(1), Time(0));
-        course.enter(Stage::Electing, Time(2));
+        course.enter(PhaseState::Electing, Time(2));
         assert_eq!(course.leaderless(), Some(Time(1)));
-        course.enter(Stage::following(), Time(3));
+        course.enter(PhaseState::following(), Time(3));
         assert_eq!(course.leaderless(), None);
-        course.enter(Stage::Electing, Time(4));
-        course.enter(Stage::Waiting(None), Time(5));
+        course.enter(PhaseState::Electing, Time(4));
+        course.enter(PhaseState::Waiting(None), Time(5));
         assert_eq!(course.leaderless(), Some(Time(4)));
     }
 
@@ -360,12 +364,12 @@ mod tests {
     fn who_is_halted_watches_its_halter_until_the_outcome() {
         let halter = NodeId::default();
         let mut course = Course::new(Time(0), Time(0));
-        course.enter(Stage::Halted, Time(1));
+        course.enter(PhaseState::Halted, Time(1));
         course.watch(Some(halter), Time(1));
         course.watch(Some(halter), Time(2));
-        course.enter(Stage::Reorganizing, Time(3));
+        course.enter(PhaseState::Reorganizing, Time(3));
         assert_eq!(course.watched(), Some((halter, Time(1))));
-        course.enter(Stage::Waiting(None), Time(4));
+        course.enter(PhaseState::Waiting(None), Time(4));
         assert_eq!(course.watched(), None);
     }
 }

@@ -66,7 +66,7 @@ impl DeathCertificate {
 
 /// One life of a peer, as far as this member knows it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Life {
+struct PeerLife {
     incarnation: Incarnation,
     /// The hash in its hello; none of a process without a coroner.
     hash: Option<DeathHash>,
@@ -78,13 +78,13 @@ struct Life {
 /// certificate of the life before.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Lives {
-    present: Life,
-    before: Life,
+    present: PeerLife,
+    before: PeerLife,
 }
 
 /// What a certificate proves to this member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum CertificateVerdict {
     /// The hello of this life had no hash: this member cannot judge.
     Unknown,
     /// The secret is not that of this life.
@@ -95,7 +95,7 @@ pub(super) enum Verdict {
     Over,
 }
 
-impl Life {
+impl PeerLife {
     fn is(&self, incarnation: Incarnation, hash: Option<DeathHash>) -> bool {
         (self.incarnation, self.hash) == (incarnation, hash)
     }
@@ -108,7 +108,7 @@ impl Lives {
             std::mem::swap(&mut self.present, &mut self.before);
         } else if !self.present.is(incarnation, hash) {
             self.before = self.present;
-            self.present = Life { incarnation, hash, certificate: None };
+            self.present = PeerLife { incarnation, hash, certificate: None };
         }
     }
 
@@ -120,18 +120,23 @@ impl Lives {
     }
 
     /// Judges a certificate by the hash in the hello of the life that it names, and keeps it if it is genuine. (Z1)
-    pub(super) fn judge(&mut self, certificate: &DeathCertificate, cluster: &str) -> Verdict {
+    pub(super) fn judge(
+        &mut self,
+        certificate: &DeathCertificate,
+        cluster: &str,
+    ) -> CertificateVerdict {
         let mut lives = [&mut self.present, &mut self.before].into_iter();
-        let named =
-            |life: &&mut Life| life.incarnation == certificate.incarnation && life.hash.is_some();
-        let Some(life) = lives.find(named) else { return Verdict::Unknown };
+        let named = |life: &&mut PeerLife| {
+            life.incarnation == certificate.incarnation && life.hash.is_some()
+        };
+        let Some(life) = lives.find(named) else { return CertificateVerdict::Unknown };
         let genuine = life.hash == Some(certificate.hash(cluster));
         if !genuine && !Fault::CertificateBelieved.is_planted() {
-            Verdict::Forged
+            CertificateVerdict::Forged
         } else if life.certificate.replace(*certificate).is_some() {
-            Verdict::Known
+            CertificateVerdict::Known
         } else {
-            Verdict::Over
+            CertificateVerdict::Over
         }
     }
 
@@ -158,14 +163,18 @@ mod tests {
     #[test]
     fn a_certificate_counts_once_and_by_the_hash_of_its_life() {
         let mut lives = Lives::default();
-        assert_eq!(lives.judge(&certificate(0, 0), "db"), Verdict::Unknown, "nobody said hello");
+        assert_eq!(
+            lives.judge(&certificate(0, 0), "db"),
+            CertificateVerdict::Unknown,
+            "nobody said hello"
+        );
         meet(&mut lives, certificate(3, 7));
-        assert_eq!(lives.judge(&certificate(3, 8), "db"), Verdict::Forged);
-        assert_eq!(lives.judge(&certificate(3, 7), "other"), Verdict::Forged);
-        assert_eq!(lives.judge(&certificate(2, 7), "db"), Verdict::Unknown);
+        assert_eq!(lives.judge(&certificate(3, 8), "db"), CertificateVerdict::Forged);
+        assert_eq!(lives.judge(&certificate(3, 7), "other"), CertificateVerdict::Forged);
+        assert_eq!(lives.judge(&certificate(2, 7), "db"), CertificateVerdict::Unknown);
         assert_eq!(lives.certificate(), None);
-        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Over);
-        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Known);
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), CertificateVerdict::Over);
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), CertificateVerdict::Known);
         assert_eq!(lives.certificate(), Some(certificate(3, 7)));
     }
 
@@ -175,21 +184,25 @@ mod tests {
         [(3, 7), (4, 8)]
             .into_iter()
             .for_each(|(at, secret)| meet(&mut lives, certificate(at, secret)));
-        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Over, "the life before");
+        assert_eq!(
+            lives.judge(&certificate(3, 7), "db"),
+            CertificateVerdict::Over,
+            "the life before"
+        );
         assert_eq!(lives.certificate(), None, "the present one goes on");
         meet(&mut lives, certificate(3, 7)); // a late hello
         assert!(lives.is_over(Incarnation(3), Some(certificate(3, 7).hash("db"))));
         meet(&mut lives, certificate(4, 8));
         meet(&mut lives, certificate(5, 9));
-        assert_eq!(lives.judge(&certificate(3, 7), "db"), Verdict::Unknown, "long ago");
-        assert_eq!(lives.judge(&certificate(4, 8), "db"), Verdict::Over);
+        assert_eq!(lives.judge(&certificate(3, 7), "db"), CertificateVerdict::Unknown, "long ago");
+        assert_eq!(lives.judge(&certificate(4, 8), "db"), CertificateVerdict::Over);
     }
 
     #[test]
     fn a_member_that_lost_its_state_begins_another_life_of_the_same_number() {
         let mut lives = Lives::default();
         meet(&mut lives, certificate(1, 7));
-        assert_eq!(lives.judge(&certificate(1, 7), "db"), Verdict::Over);
+        assert_eq!(lives.judge(&certificate(1, 7), "db"), CertificateVerdict::Over);
         meet(&mut lives, certificate(1, 8));
         assert!(!lives.is_over(Incarnation(1), Some(certificate(1, 8).hash("db"))));
         lives.meet(Incarnation(1), None);

@@ -27,14 +27,14 @@ pub struct Departure {
 
 /// The last departure of a member.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Last {
+struct LastDeparture {
     counts_until: Time,
     again: bool,
     /// The run that went away, as far as this member knows.
     run: Option<Incarnation>,
 }
 
-impl Last {
+impl LastDeparture {
     /// Whether it may have been a departure of this run.
     fn is_of(&self, run: Option<Incarnation>) -> bool {
         self.run.zip(run).is_none_or(|(known, run)| run <= known)
@@ -44,7 +44,7 @@ impl Last {
 /// The departures that count at present.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Departures {
-    last: BTreeMap<NodeId, Last>,
+    last: BTreeMap<NodeId, LastDeparture>,
 }
 
 impl Departures {
@@ -70,7 +70,7 @@ impl Departures {
             }
             last => {
                 let again = last.is_some();
-                self.last.insert(member, Last { counts_until, again, run });
+                self.last.insert(member, LastDeparture { counts_until, again, run });
             }
         }
     }
@@ -78,8 +78,11 @@ impl Departures {
     /// Another member says this in its hello. (S4)
     pub(super) fn hear(&mut self, said: &Departure, failure: Duration, now: Time) {
         let counts_until = now + said.counts_for.min(failure * STEADY);
-        let last =
-            self.last.entry(said.member).or_insert(Last { counts_until, again: false, run: None });
+        let last = self.last.entry(said.member).or_insert(LastDeparture {
+            counts_until,
+            again: false,
+            run: None,
+        });
         last.counts_until = last.counts_until.max(counts_until);
         last.again |= said.again;
     }
@@ -91,7 +94,7 @@ impl Departures {
 
     /// What this member says in its hello.
     pub(super) fn to_tell(&self, now: Time) -> Vec<Departure> {
-        let tell = |(member, last): (&NodeId, &Last)| Departure {
+        let tell = |(member, last): (&NodeId, &LastDeparture)| Departure {
             member: *member,
             counts_for: last.counts_until.since(now),
             again: last.again,

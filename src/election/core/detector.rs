@@ -23,7 +23,7 @@ use super::protocol::Protocols;
 use super::types::{Epoch, Incarnation, NodeId, Rank, Time};
 
 /// The peers that were looked for, and when to look again.
-pub type Found = (Vec<NodeId>, Option<Time>);
+pub type SoughtPeers = (Vec<NodeId>, Option<Time>);
 
 /// All other members, by id.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -138,7 +138,7 @@ impl Detector {
 
     /// Passes over the peers to which nothing could be sent for the first limit, and that were silent for less than
     /// the second. Returns them, and when to look again.
-    pub fn look_for_unreachable(&mut self, limits: (Duration, Duration), now: Time) -> Found {
+    pub fn look_for_unreachable(&mut self, limits: (Duration, Duration), now: Time) -> SoughtPeers {
         let (mut late, mut next) = (Vec::new(), None);
         for peer in &mut self.peers {
             if peer.lines.is_one_way() && !peer.lines.is_unreachable() {
@@ -274,7 +274,12 @@ impl Detector {
 
     /// Those of the `watched` members that have been silent for `limit`, counted from when each is watched at the
     /// earliest; and when to look again.
-    pub fn silent(&self, watched: BTreeMap<NodeId, Time>, limit: Duration, now: Time) -> Found {
+    pub fn silent(
+        &self,
+        watched: BTreeMap<NodeId, Time>,
+        limit: Duration,
+        now: Time,
+    ) -> SoughtPeers {
         let mut silent = Vec::new();
         let mut again = None;
         for (id, since) in watched {

@@ -149,7 +149,7 @@ const PROOFS: u8 = 8;
 
 /// Whether the disk keeps up, by its last records.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Pace {
+pub(super) enum DiskPace {
     /// The records came in time.
     Quick,
     /// The last one did, but an earlier one was late.
@@ -255,12 +255,12 @@ impl Records {
     }
 
     /// Whether the disk keeps up, if a record has to be durable within this time.
-    pub fn pace(&self, limit: Duration, now: Time) -> Pace {
+    pub fn pace(&self, limit: Duration, now: Time) -> DiskPace {
         match self.proofs_left {
-            _ if self.stand_still(limit, now) => Pace::Late,
-            PROOFS => Pace::Late,
-            0 => Pace::Quick,
-            _ => Pace::Proving,
+            _ if self.stand_still(limit, now) => DiskPace::Late,
+            PROOFS => DiskPace::Late,
+            0 => DiskPace::Quick,
+            _ => DiskPace::Proving,
         }
     }
 

@@ -1,14 +1,14 @@
 //! Carrying out commands of operators, here or at the leader.
 
 use super::answers::{self, Carried};
-use super::command::Command;
+use super::command::OperatorCommand;
 use super::context::Context;
-use super::course::Switchover;
+use super::course::PendingSwitchover;
 use super::durable::Deferred;
 use super::heartbeat;
 use super::leadership::{becoming, call, handover, release};
 use super::membership::change;
-use super::membership::known::Asker;
+use super::membership::known::CommandAsker;
 use super::message::{Done, Forwarded, Message, Refusal};
 use super::pause;
 use super::phase::{Phase, Reason};
@@ -20,26 +20,26 @@ use super::turn::Turn;
 use super::types::{CommandId, NodeId, Pause, Task, Version};
 
 /// Carries a command out, or passes it on.
-pub fn command(turn: &mut Turn<'_>, id: CommandId, command: Command) {
+pub fn command(turn: &mut Turn<'_>, id: CommandId, command: OperatorCommand) {
     let stopping = turn.cx.state.phase() == Phase::Stopping;
     let carried = match command {
-        Command::Stop if handover::stop(turn, vec![id]) => {
+        OperatorCommand::Stop if handover::stop(turn, vec![id]) => {
             return answers::answer(&mut turn.cx, id, Ok(Done::Stopped));
         }
-        Command::Stop => return, // it is answered once the job has ended
+        OperatorCommand::Stop => return, // it is answered once the job has ended
         _ if stopping => Err(Refusal::Stopping),
-        Command::Elect => {
+        OperatorCommand::Elect => {
             elect(turn);
             return answers::answer(&mut turn.cx, id, Ok(Done::Called));
         }
-        Command::HandOut { task } => hand_out(turn, task),
-        Command::Drain(drain) => ranking::drain(turn, drain),
-        Command::Undrain => ranking::undrain(turn),
-        Command::EndPause { version } if !may_resume(turn.cx.state, version) => {
+        OperatorCommand::HandOut { task } => hand_out(turn, task),
+        OperatorCommand::Drain(drain) => ranking::drain(turn, drain),
+        OperatorCommand::Undrain => ranking::undrain(turn),
+        OperatorCommand::EndPause { version } if !may_resume(turn.cx.state, version) => {
             Err(Refusal::NotLeader)
         }
-        Command::EndPause { .. } => return order(turn, id, Forwarded::Resume),
-        Command::ForLeader(command) => return order(turn, id, command),
+        OperatorCommand::EndPause { .. } => return order(turn, id, Forwarded::Resume),
+        OperatorCommand::ForLeader(command) => return order(turn, id, command),
     };
     answers::answer_once_durable(&mut turn.cx, id, carried);
 }
@@ -215,11 +215,11 @@ pub fn may_resume(state: &State, pause: Version) -> bool {
 }
 
 /// An operator chose a member to lead: this leader names it in its heartbeats, from now on until it takes over.
-pub fn switch_over(cx: &mut Context<'_>, asked: Asker, to: NodeId) {
+pub fn switch_over(cx: &mut Context<'_>, asked: CommandAsker, to: NodeId) {
     match switchover::check_switchover(cx.state, to) {
         Ok(()) if to != cx.state.id() => {
             let due = cx.now + cx.state.settings.timing.failure;
-            let switchover = Switchover { to, asked, due, taken: false };
+            let switchover = PendingSwitchover { to, asked, due, taken: false };
             cx.state.course.set_switchover(Some(switchover));
             heartbeat::beat_to(cx, cx.all_others());
         }
@@ -229,7 +229,7 @@ pub fn switch_over(cx: &mut Context<'_>, asked: Asker, to: NodeId) {
 
 /// An operator clears a switchover: nobody takes over because of it any more, and a leader that leads because of
 /// it is preempted like any other.
-pub fn end_switchover(cx: &mut Context<'_>, asked: Asker) {
+pub fn end_switchover(cx: &mut Context<'_>, asked: CommandAsker) {
     if !cx.state.leads() {
         return answers::tell_outcome(cx, asked, Err(Refusal::NotLeader));
     }

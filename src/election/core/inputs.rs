@@ -10,7 +10,7 @@ use super::detector::{ConnectionId, Peer};
 use super::durable::Deferred;
 use super::forwarding;
 use super::heartbeat;
-use super::leadership::question::Stage;
+use super::leadership::question::QuestionStage;
 use super::leadership::{
     announcement, becoming, call, certified, ending, handover, judging, nomination, tally, voting,
 };
@@ -119,10 +119,10 @@ fn route(turn: &mut Turn<'_>, from: NodeId, envelope: Envelope) {
         }
         alive @ Message::Alive { .. } => hand_to_algorithm(turn, from, &alive),
         Message::PreVoteReply { number, opinion, epoch } => {
-            tally::opinion(&mut turn.cx, from, Stage::PreVote, number, opinion, epoch);
+            tally::opinion(&mut turn.cx, from, QuestionStage::PreVote, number, opinion, epoch);
         }
         Message::Denial { number, opinion, epoch } => {
-            tally::opinion(&mut turn.cx, from, Stage::Vote, number, opinion, epoch);
+            tally::opinion(&mut turn.cx, from, QuestionStage::Vote, number, opinion, epoch);
         }
         Message::Vote { incarnation, number, epoch } => {
             judging::hear_vote(&mut turn.cx, from, incarnation, number, epoch);

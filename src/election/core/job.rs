@@ -12,7 +12,7 @@ use super::types::{CommandId, NodeId};
 
 /// The job of this member, and the ending that waits for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub(super) struct Job {
+pub(super) struct OwnJob {
     /// The time that the job may take to end when told to. None while no job runs.
     stops_within: Option<Duration>,
     /// What ends the leadership once the job has ended.
@@ -38,7 +38,7 @@ pub(super) enum Ending {
     JobFailed,
 }
 
-impl Job {
+impl OwnJob {
     /// A job runs from now on; it ends within this time after it is told to.
     pub fn start(&mut self, stops_within: Duration) {
         self.stops_within = Some(stops_within);
@@ -99,7 +99,7 @@ mod tests {
 
     #[test]
     fn the_leadership_waits_for_its_job_and_the_end_of_the_process_for_all_who_asked() {
-        let mut job = Job::default();
+        let mut job = OwnJob::default();
         assert_eq!(job.awaited(), None);
         job.start(Duration::from_secs(1));
         assert!(job.end_for(Ending::Resign(None)));
@@ -112,7 +112,7 @@ mod tests {
 
     #[test]
     fn a_job_that_is_overdue_runs_on_and_nothing_waits_for_it() {
-        let mut job = Job::default();
+        let mut job = OwnJob::default();
         job.start(Duration::from_secs(1));
         job.end_for(Ending::Resign(None));
         assert_eq!(job.overdue(), Some(Ending::Resign(None)));

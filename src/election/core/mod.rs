@@ -55,7 +55,7 @@ pub mod types;
 mod waiting;
 
 pub use api::{Input, Output, Redial};
-pub use command::Command;
+pub use command::OperatorCommand;
 pub use note::{Note, Split};
 pub use phase::{Cause, NodeStatus, Phase, Reason, Transition};
 pub use types::CommandId;

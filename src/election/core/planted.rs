@@ -27,9 +27,9 @@ macro_rules! faults {
             pub const ALL: &[Fault] = &[$(Fault::$fault,)*];
 
             /// Its row of the table.
-            pub const fn plan(self) -> Plan {
+            pub const fn plan(self) -> PlantedFault {
                 match self {
-                    $(Fault::$fault => Plan {
+                    $(Fault::$fault => PlantedFault {
                         rule: $rule, name: $name, runs: $runs, seed: $seed, what: $what
                     },)*
                 }
@@ -40,7 +40,7 @@ macro_rules! faults {
 
 /// A row of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Plan {
+pub struct PlantedFault {
     /// The rule of docs/protocol.md that it breaks.
     pub rule: &'static str,
     /// Its name for `make mutants`.

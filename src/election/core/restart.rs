@@ -18,7 +18,7 @@ use super::types::{Epoch, Incarnation, NodeId, Pause, Task};
 
 /// What an earlier incarnation of this member left on its disk.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Kept {
+pub struct KeptState {
     pub incarnation: Incarnation,
     pub durable: Durable,
 }
@@ -53,7 +53,7 @@ pub enum NoStart {
 /// # Errors
 /// If this member does not belong to the cluster any more, or is to bootstrap a cluster that has begun.
 pub fn restart(
-    kept: Option<&Kept>,
+    kept: Option<&KeptState>,
     file: &Settings,
     given: Option<Task>,
 ) -> Result<Restored, NoStart> {
@@ -158,12 +158,12 @@ mod tests {
         Settings { quorum, ..Settings::new("c", id(1), members.clone(), timing) }
     }
 
-    fn kept(members: &Arc<MemberList>, informed: bool) -> Kept {
+    fn kept(members: &Arc<MemberList>, informed: bool) -> KeptState {
         let vote = Some(VoterRecord { informed, ..VoterRecord::default() });
         let (epoch, reserved, leader) = (Epoch(7), Epoch(9), Some(id(2)));
         let members = members.clone();
         let durable = Durable { epoch, reserved, leader, members, vote, ..Durable::default() };
-        Kept { incarnation: Incarnation(3), durable }
+        KeptState { incarnation: Incarnation(3), durable }
     }
 
     #[test]

@@ -14,7 +14,7 @@ use super::durable::{Durable, Records, Vote};
 use super::eligibility::Eligibility;
 use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
-use super::leadership::endings::Endings;
+use super::leadership::endings::LeadershipEndings;
 use super::leadership::voter::Voter;
 use super::membership::Member;
 use super::membership::known::Membership;
@@ -47,7 +47,7 @@ pub struct State {
     /// The state of the candidacy of this member.
     pub(super) candidacy: Candidacy,
     /// How leaderships ended, and the job that ends before this member's leadership does.
-    pub(super) endings: Endings,
+    pub(super) endings: LeadershipEndings,
     /// Whether it wants to lead, and its rank.
     pub(super) eligibility: Eligibility,
 }
@@ -74,7 +74,7 @@ impl State {
             outbox: Outbox::new(incarnation),
             voter: Voter::new(now, vote, led, settings.timing.lease),
             candidacy: Candidacy::default(),
-            endings: Endings::default(),
+            endings: LeadershipEndings::default(),
             eligibility: Eligibility::new(settings.value, settings.health.is_none(), drain),
             settings: Arc::new(settings),
         };

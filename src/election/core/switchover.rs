@@ -8,7 +8,7 @@
 
 use super::answers;
 use super::context::Context;
-use super::course::Switchover;
+use super::course::PendingSwitchover;
 use super::job::Ending;
 use super::leadership::{handover, release};
 use super::message::{Done, Refusal};
@@ -81,7 +81,7 @@ pub fn chosen_takes_over(turn: &mut Turn<'_>, to: NodeId) {
         let done = Done::Resigned { epoch, successor: Some(to) };
         answers::tell_outcome(&mut turn.cx, under_way.asked, Ok(done));
     }
-    turn.cx.state.course.set_switchover(Some(Switchover { taken: true, ..under_way }));
+    turn.cx.state.course.set_switchover(Some(PendingSwitchover { taken: true, ..under_way }));
     if !release::waits_for_job(&mut turn.cx, Ending::SwitchedOver(to)) {
         hand_over_to_chosen(turn, to);
     }
@@ -100,7 +100,7 @@ pub fn hand_over_to_chosen(turn: &mut Turn<'_>, to: NodeId) {
 /// At a heartbeat round, and when a job has ended: hands over to a chosen member that waits; or drops the
 /// switchover, if that member is gone or did not say in time that it takes over.
 pub fn look_after_switchover(turn: &mut Turn<'_>) {
-    let Some(Switchover { to, due, taken, .. }) = turn.cx.state.course.switchover() else {
+    let Some(PendingSwitchover { to, due, taken, .. }) = turn.cx.state.course.switchover() else {
         return;
     };
     if !turn.cx.state.could_lead(to) {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::command::{Done, Forwarded, Refusal};
-use super::membership::Change;
+use super::membership::MembershipChange;
 use super::planted::Fault;
 use super::types::{CommandId, Drain, Epoch, Incarnation, NodeId, Time};
 
@@ -40,13 +40,13 @@ impl Commands {
         asked: Epoch,
         due: Time,
     ) -> bool {
-        let stage = Stage::Unsent(leader);
+        let stage = CommandStage::Unsent(leader);
         self.keep(Forwarding { id, due, command, stage, asked, handed_over: false })
     }
 
     /// Adds a command for the next leader. Returns whether it may wait.
     pub(super) fn postpone(&mut self, id: CommandId, command: Forwarded, due: Time) -> bool {
-        let (stage, asked) = (Stage::Postponed, Epoch::default());
+        let (stage, asked) = (CommandStage::Postponed, Epoch::default());
         self.keep(Forwarding { id, due, command, stage, asked, handed_over: false })
     }
 
@@ -96,7 +96,7 @@ impl Commands {
     /// The commands that ask for the removal of this member.
     pub fn removals(&self, of: NodeId) -> Vec<u64> {
         self.numbers(|forwarding| {
-            matches!(forwarding.command, Forwarded::Change(Change::Remove { id, .. }) if id == of)
+            matches!(forwarding.command, Forwarded::Change(MembershipChange::Remove { id, .. }) if id == of)
         })
     }
 
@@ -109,8 +109,8 @@ impl Commands {
     pub fn send(&mut self, leader: NodeId, epoch: Epoch) -> Vec<(u64, Forwarded)> {
         let mut unsent = Vec::new();
         for (number, forwarding) in &mut self.waiting {
-            if forwarding.stage == Stage::Unsent(leader) {
-                (forwarding.stage, forwarding.asked) = (Stage::Sent(leader), epoch);
+            if forwarding.stage == CommandStage::Unsent(leader) {
+                (forwarding.stage, forwarding.asked) = (CommandStage::Sent(leader), epoch);
                 unsent.push((*number, forwarding.command.clone()));
             }
         }
@@ -123,9 +123,9 @@ impl Commands {
         let mut any = false;
         for forwarding in self.waiting.values_mut() {
             let drains = matches!(forwarding.command, Forwarded::Drain(_));
-            let left = drains || forwarding.stage == Stage::Postponed;
+            let left = drains || forwarding.stage == CommandStage::Postponed;
             if left && epoch > forwarding.asked {
-                forwarding.stage = Stage::Unsent(leader);
+                forwarding.stage = CommandStage::Unsent(leader);
                 any = true;
             }
         }
@@ -135,7 +135,7 @@ impl Commands {
     /// The followed leader leads: it carries out now what it refused before.
     pub fn retry(&mut self) {
         for forwarding in self.waiting.values_mut() {
-            if forwarding.stage == Stage::Postponed {
+            if forwarding.stage == CommandStage::Postponed {
                 forwarding.asked = Epoch::default();
             }
         }
@@ -145,18 +145,19 @@ impl Commands {
     pub fn may_end(&self, number: u64, by: NodeId, result: &Result<Done, Refusal>) -> bool {
         self.waiting.get(&number).is_some_and(|forwarding| {
             let fits = result.as_ref().map_or(true, |done| forwarding.command.may_end(done));
-            forwarding.stage == Stage::Sent(by) && fits || Fault::OutcomeUnjudged.is_planted()
+            forwarding.stage == CommandStage::Sent(by) && fits
+                || Fault::OutcomeUnjudged.is_planted()
         })
     }
 
     /// A command has ended: returns the answer for its caller. A change of the members or a drain instead waits for the
     /// next leader, if this one has handed over or does not lead any more.
-    pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<Answer> {
+    pub fn end(&mut self, number: u64, result: Result<Done, Refusal>) -> Option<CommandAnswer> {
         if let Some(forwarding) = self.waiting.get_mut(&number)
             && matches!(forwarding.command, Forwarded::Change(_) | Forwarded::Drain(_))
             && matches!(result, Err(Refusal::HandedOver | Refusal::NotLeader))
         {
-            forwarding.stage = Stage::Postponed;
+            forwarding.stage = CommandStage::Postponed;
             forwarding.handed_over |= result == Err(Refusal::HandedOver);
             return None;
         }
@@ -170,7 +171,7 @@ impl Commands {
 }
 
 /// The result of a command, for the caller that gave it this id.
-pub type Answer = (CommandId, Result<Done, Refusal>);
+pub type CommandAnswer = (CommandId, Result<Done, Refusal>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Forwarding {
@@ -178,7 +179,7 @@ struct Forwarding {
     /// When this member gives up on it.
     due: Time,
     command: Forwarded,
-    stage: Stage,
+    stage: CommandStage,
     /// The epoch in which it was sent.
     asked: Epoch,
     /// Whether a leader has handed over, so that the next one can carry it out.
@@ -187,7 +188,7 @@ struct Forwarding {
 
 /// How far a command has come.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Stage {
+enum CommandStage {
     /// It goes to this leader as soon as the connection to it is up: a leader may be followed before that.
     Unsent(NodeId),
     /// This leader has it, and no other member can say how it ended.
@@ -204,7 +205,7 @@ mod tests {
     #[test]
     fn a_change_that_a_leader_left_to_the_next_one_is_told_to_that() {
         let [first, second] = [1, 2].map(|number| NodeId(Uuid::from_u128(number)));
-        let remove = Forwarded::Change(Change::Remove { id: first, force: false });
+        let remove = Forwarded::Change(MembershipChange::Remove { id: first, force: false });
         let mut commands = Commands::new(Incarnation(1));
         assert!(commands.add(CommandId(7), first, remove, Epoch(1), Time(9)));
         let (number, _) = commands.send(first, Epoch(1))[0];

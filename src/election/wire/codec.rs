@@ -69,19 +69,19 @@ pub fn encode_hello(hello: &core::Hello) -> Frame {
 /// The frame that accepts a hello.
 #[must_use]
 pub fn encode_welcome(welcome: &core::Hello) -> Frame {
-    encode(&wire::Reply::Welcome(Box::new(welcome.into())))
+    encode(&wire::ReplyFrame::Welcome(Box::new(welcome.into())))
 }
 
 /// The frame that refuses a hello.
 #[must_use]
 pub fn encode_rejection(reason: &Rejection) -> Frame {
-    encode(&wire::Reply::Reject(reason.clone()))
+    encode(&wire::ReplyFrame::Reject(reason.clone()))
 }
 
 /// The frame that a coroner answers every dial with.
 #[must_use]
 pub fn encode_dead(certificate: &DeathCertificate) -> Frame {
-    encode(&wire::Reply::Dead(*certificate))
+    encode(&wire::ReplyFrame::Dead(*certificate))
 }
 
 /// The frame of a message.
@@ -114,11 +114,11 @@ pub fn decode_opening(payload: &[u8]) -> Result<Opening, DecodeError> {
 /// If the payload is no answer.
 pub fn decode_reply(payload: &[u8]) -> Result<Reply, DecodeError> {
     Ok(match serde_json::from_slice(payload)? {
-        wire::Reply::Welcome(hello) => {
+        wire::ReplyFrame::Welcome(hello) => {
             (*hello).try_into().map_or_else(Reply::Reject, Reply::Welcome)
         }
-        wire::Reply::Reject(reason) => Reply::Reject(reason),
-        wire::Reply::Dead(certificate) => Reply::Dead(certificate),
+        wire::ReplyFrame::Reject(reason) => Reply::Reject(reason),
+        wire::ReplyFrame::Dead(certificate) => Reply::Dead(certificate),
     })
 }
 
@@ -133,11 +133,11 @@ pub fn decode_message(payload: &[u8]) -> Result<Envelope, DecodeError> {
 /// Whether it is a message of a later version: an object with one key, which no message has here. (C5)
 fn unknown(payload: &[u8]) -> Option<DecodeError> {
     #[derive(Deserialize)]
-    struct Shape<'a> {
+    struct UnknownShape<'a> {
         #[serde(borrow)]
         message: BTreeMap<Cow<'a, str>, IgnoredAny>,
     }
-    let Shape { message } = serde_json::from_slice(payload).ok()?;
+    let UnknownShape { message } = serde_json::from_slice(payload).ok()?;
     let (name, _) = message.first_key_value().filter(|_| message.len() == 1)?;
     let known = Kind::VARIANTS.iter().any(|kind| kind.name() == name);
     (!known).then(|| DecodeError::Unknown(shown(name, NAME)))

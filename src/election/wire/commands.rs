@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use super::bounds::{bounded, bounded_if_any, reason};
 use super::members::{judged, judged_each};
 use super::mirror::{id, mirrors};
-use crate::core::membership::{Change, Member};
+use crate::core::membership::{Member, MembershipChange};
 use crate::core::message as core;
 use crate::core::types::{Drain, Epoch, NodeId};
 
@@ -71,13 +71,13 @@ impl Forwarded {
                 Forwarded::Pause { since_ms: since, until_ms: until }
             }
             core::Forwarded::Resume => Forwarded::Resume,
-            core::Forwarded::Change(Change::Add(ref member)) => {
+            core::Forwarded::Change(MembershipChange::Add(ref member)) => {
                 Forwarded::Add { member: member.clone() }
             }
-            core::Forwarded::Change(Change::Set(ref members)) => {
+            core::Forwarded::Change(MembershipChange::Set(ref members)) => {
                 Forwarded::Set { members: members.clone() }
             }
-            core::Forwarded::Change(Change::Remove { id, force }) => {
+            core::Forwarded::Change(MembershipChange::Remove { id, force }) => {
                 Forwarded::Remove { id, force }
             }
         };
@@ -98,10 +98,10 @@ impl Forwarded {
                 core::Forwarded::Pause { since: since_ms, until: until_ms }
             }
             Forwarded::Resume => core::Forwarded::Resume,
-            Forwarded::Add { member } => core::Forwarded::Change(Change::Add(member)),
-            Forwarded::Set { members } => core::Forwarded::Change(Change::Set(members)),
+            Forwarded::Add { member } => core::Forwarded::Change(MembershipChange::Add(member)),
+            Forwarded::Set { members } => core::Forwarded::Change(MembershipChange::Set(members)),
             Forwarded::Remove { id, force } => {
-                core::Forwarded::Change(Change::Remove { id, force })
+                core::Forwarded::Change(MembershipChange::Remove { id, force })
             }
         })
     }

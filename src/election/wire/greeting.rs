@@ -115,7 +115,7 @@ struct Departure {
 /// The first frame of the accepter.
 #[derive(Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Reply {
+pub enum ReplyFrame {
     Welcome(Box<Hello>),
     Reject(core::Rejection),
     /// Of a coroner: the node that listened here has died.

@@ -11,7 +11,7 @@ use crate::core::membership as core;
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MOST_REMOVED, Member, MemberList};
 use crate::core::types::{self, NodeId};
 
-mirrors! { ListJson => core::MemberList, Entry => core::Member, Role => types::Role }
+mirrors! { ListJson => core::MemberList, ListedMember => core::Member, Role => types::Role }
 
 #[derive(Serialize, Deserialize)]
 struct ListJson<'a> {
@@ -41,7 +41,7 @@ impl ListJson<'_> {
 /// A member of a list, which is judged with the list.
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "core::Member")]
-struct Entry {
+struct ListedMember {
     id: NodeId,
     name: String,
     address: String,
@@ -76,7 +76,7 @@ mod tests {
     use super::*;
     use uuid::Uuid;
 
-    use crate::core::membership::{Change, ListVersion};
+    use crate::core::membership::{ListVersion, MembershipChange};
     use crate::core::types::Epoch;
     use crate::wire::frame::MAX_FRAME;
 
@@ -136,10 +136,10 @@ mod tests {
             let (name, address) = ("n".repeat(63), format!("{}:65535", "h".repeat(253)));
             let admin = Some(address.clone());
             let member = Member { id, name, address, admin, role: types::Role::Observer };
-            list = list.changed(list.version(), &Change::Add(member));
+            list = list.changed(list.version(), &MembershipChange::Add(member));
             if number >= MOST_MEMBERS as u128 {
                 let id = NodeId(Uuid::from_u128(number - MOST_MEMBERS as u128));
-                list = list.changed(list.version(), &Change::Remove { id, force: false });
+                list = list.changed(list.version(), &MembershipChange::Remove { id, force: false });
             }
         }
         assert_eq!(list.iter().len(), MOST_MEMBERS);

@@ -34,12 +34,12 @@ pub mod id {
     use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
     #[derive(Serialize, Deserialize)]
-    struct Id<T> {
+    struct IdField<T> {
         id: T,
     }
 
     pub fn serialize<T: Serialize, S: Serializer>(id: &T, to: S) -> Result<S::Ok, S::Error> {
-        Id { id }.serialize(to)
+        IdField { id }.serialize(to)
     }
 
     pub fn deserialize<'de, T, D>(from: D) -> Result<T, D::Error>
@@ -47,6 +47,6 @@ pub mod id {
         T: Deserialize<'de>,
         D: Deserializer<'de>,
     {
-        Id::deserialize(from).map(|Id { id }| id)
+        IdField::deserialize(from).map(|IdField { id }| id)
     }
 }

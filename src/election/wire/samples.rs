@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::core::death::{DeathCertificate, DeathHash, Secret};
 use crate::core::departures::Departure;
-use crate::core::membership::{Change, ListVersion, Member, MemberList};
+use crate::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use crate::core::message::{
     Agreement, Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness,
     MemberReport, Message, Opinion, Refusal, Rejection, Run, Taken, View,
@@ -142,15 +142,15 @@ fn commands(member: Member) -> Vec<Message> {
     let removed = Done::Removed { id: id(2), stored: true, handed_over: false };
     let taken = Refusal::Taken { what: Taken::Admin, by: id(1) };
     let done = Done::Resigned { epoch, successor: Some(id(2)) };
-    let set = Change::Set(vec![member.clone()]);
+    let set = MembershipChange::Set(vec![member.clone()]);
     let outranked = Refusal::Outranked { to: id(1), by: id(2) };
     let drain = Drain { since: 5, until: Some(9), reason: "new disk".to_owned() };
     vec![
         Message::Forward { number, command: Forwarded::Resign { to: Some(id(3)) } },
-        Message::Forward { number, command: Forwarded::Change(Change::Add(member)) },
+        Message::Forward { number, command: Forwarded::Change(MembershipChange::Add(member)) },
         Message::Forward {
             number,
-            command: Forwarded::Change(Change::Remove { id: id(3), force: true }),
+            command: Forwarded::Change(MembershipChange::Remove { id: id(3), force: true }),
         },
         Message::Forward { number, command: Forwarded::Drain(drain) },
         Message::Outcome { number, result: Ok(Done::MayDrain) },

@@ -14,7 +14,7 @@ use crate::core::message as core;
 use crate::core::types::{self, Epoch, Incarnation, NodeId};
 
 mirrors! {
-    Id => types::NodeId,
+    NodeIdJson => types::NodeId,
     EpochJson => types::Epoch,
     IncarnationJson => types::Incarnation,
     Version => types::Version,
@@ -36,7 +36,7 @@ mirrors! {
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "types::NodeId")]
-struct Id(Uuid);
+struct NodeIdJson(Uuid);
 
 #[derive(Serialize, Deserialize)]
 #[serde(remote = "types::Epoch")]

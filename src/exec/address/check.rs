@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::thread::{CapabilitySet, capabilities};
 use thiserror::Error;
 
-use super::netlink::{LIFETIME, Netlink, Present};
+use super::netlink::{LIFETIME, Netlink, PresentAddress};
 use super::spec::Address;
 
 /// The kernel may keep an address for this long after its lifetime, as it checks once a second.
@@ -21,7 +21,7 @@ const LOOK: Duration = Duration::from_millis(100);
 
 /// Why this host cannot hold an address.
 #[derive(Debug, Error)]
-pub enum Refused {
+pub enum AddressRefusal {
     /// It was given more than once.
     #[error("--address {0} is given twice: give it once")]
     Twice(IpAddr),
@@ -57,10 +57,10 @@ pub enum Refused {
 ///
 /// # Errors
 /// With the first that is.
-pub fn differ(addresses: &[Address], of_node: &[Address]) -> Result<(), Refused> {
+pub fn differ(addresses: &[Address], of_node: &[Address]) -> Result<(), AddressRefusal> {
     let both = addresses.iter().find_map(|own| {
         let same = of_node.iter().find(|other| other.ip == own.ip)?;
-        Some(Refused::OfNode(own.clone(), same.clone()))
+        Some(AddressRefusal::OfNode(own.clone(), same.clone()))
     });
     both.map_or(Ok(()), Err)
 }
@@ -70,41 +70,42 @@ pub fn differ(addresses: &[Address], of_node: &[Address]) -> Result<(), Refused>
 ///
 /// # Errors
 /// With the first reason why not.
-pub fn check(addresses: &[Address]) -> Result<(), Refused> {
+pub fn check(addresses: &[Address]) -> Result<(), AddressRefusal> {
     if addresses.is_empty() {
         return Ok(());
     }
     let twice = |at: usize| addresses[..at].iter().any(|before| before.ip == addresses[at].ip);
     if let Some(at) = (0..addresses.len()).find(|at| twice(*at)) {
-        return Err(Refused::Twice(addresses[at].ip));
+        return Err(AddressRefusal::Twice(addresses[at].ip));
     }
     let own = capabilities(None).map_err(io::Error::from)?.effective;
     for (capability, name) in
         [(CapabilitySet::NET_ADMIN, "CAP_NET_ADMIN"), (CapabilitySet::NET_RAW, "CAP_NET_RAW")]
     {
         if !own.contains(capability) {
-            return Err(Refused::Capability(name));
+            return Err(AddressRefusal::Capability(name));
         }
     }
     let mut netlink = Netlink::open()?;
     addresses.iter().try_for_each(|address| check_one(&mut netlink, address))
 }
 
-fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
-    let index =
-        netlink.index(&address.interface)?.ok_or_else(|| Refused::NoInterface(address.clone()))?;
+fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), AddressRefusal> {
+    let index = netlink
+        .index(&address.interface)?
+        .ok_or_else(|| AddressRefusal::NoInterface(address.clone()))?;
     if address.ip.is_ipv6() {
         let file = Path::new("/proc/sys/net/ipv6/conf").join(&address.interface);
         let file = file.join("disable_ipv6");
         if !fs::read_to_string(&file).is_ok_and(|text| text.trim() == "0") {
-            return Err(Refused::NoIpv6(address.clone(), file));
+            return Err(AddressRefusal::NoIpv6(address.clone(), file));
         }
     }
     let begin = Instant::now();
     while let Some(found) = netlink.find(address.ip)? {
         if !may_go(&found, index, begin.elapsed()) {
             let name = netlink.name(found.index).unwrap_or_else(|_| found.index.to_string());
-            return Err(Refused::Exists(address.clone(), name));
+            return Err(AddressRefusal::Exists(address.clone(), name));
         }
         thread::sleep(LOOK);
     }
@@ -113,7 +114,7 @@ fn check_one(netlink: &mut Netlink, address: &Address) -> Result<(), Refused> {
 
 /// Whether an address that has been found for so long, and that is to be held on this interface, is one that a killed
 /// electd left.
-fn may_go(found: &Present, index: u32, after: Duration) -> bool {
+fn may_go(found: &PresentAddress, index: u32, after: Duration) -> bool {
     // Nothing else gives an address so short a life; while another process renews it, it does not go. The kernel of a busy
     // host may be late to remove one whose life is over.
     let is_over = found.valid_seconds == Some(0);
@@ -147,7 +148,7 @@ mod tests {
             thread::spawn(asked).join().unwrap()
         };
         let (admin, raw) = (CapabilitySet::NET_ADMIN, CapabilitySet::NET_RAW);
-        let lacks = |name: &'static str| Refused::Capability(name).to_string();
+        let lacks = |name: &'static str| AddressRefusal::Capability(name).to_string();
         assert_eq!(told(admin), lacks("CAP_NET_ADMIN"));
         if !capabilities(None).unwrap().effective.contains(admin | raw) {
             return println!("skipped: this process may not hold addresses");
@@ -168,7 +169,7 @@ mod tests {
                     return println!("skipped: {file} cannot be written");
                 }
                 let told = check_one(&mut netlink, &v6).map_err(|error| error.to_string());
-                let why = Refused::NoIpv6(v6.clone(), file.into()).to_string();
+                let why = AddressRefusal::NoIpv6(v6.clone(), file.into()).to_string();
                 assert_eq!(told, if is_refused { Err(why) } else { Ok(()) });
             }
         });
@@ -189,11 +190,11 @@ mod tests {
                 let other = netlink.index("other").unwrap().unwrap();
                 netlink.add(&elsewhere, other).unwrap();
                 let told = check_one(&mut netlink, &elsewhere).unwrap_err().to_string();
-                let why = Refused::Exists(elsewhere, "other".to_owned()).to_string();
+                let why = AddressRefusal::Exists(elsewhere, "other".to_owned()).to_string();
                 assert_eq!(told, why);
             }
             let others = Address { interface: "elsewhere".to_owned(), ..here.clone() };
-            let why = Refused::NoInterface(others.clone()).to_string();
+            let why = AddressRefusal::NoInterface(others.clone()).to_string();
             assert_eq!(check_one(&mut netlink, &others).unwrap_err().to_string(), why);
             let begun = Instant::now();
             check_one(&mut netlink, &here).unwrap();
@@ -214,7 +215,7 @@ mod tests {
             (8, Some(3), 0, false),
             (8, Some(0), 0, false),
         ] {
-            let found = Present { index, valid_seconds };
+            let found = PresentAddress { index, valid_seconds };
             let after = Duration::from_millis(millis);
             assert_eq!(may_go(&found, 7, after), goes, "{index} {valid_seconds:?} {millis}");
         }
@@ -255,19 +256,19 @@ mod tests {
         let address: Address = "fd00::9/64%eth0".parse().unwrap();
         let file = PathBuf::from("/proc/sys/net/ipv6/conf/eth0/disable_ipv6");
         for (refused, words) in [
-            (Refused::Twice(address.ip), "--address fd00::9 is given twice: give it once"),
+            (AddressRefusal::Twice(address.ip), "--address fd00::9 is given twice: give it once"),
             (
-                Refused::Capability("CAP_NET_RAW"),
+                AddressRefusal::Capability("CAP_NET_RAW"),
                 "--address needs the capability CAP_NET_RAW: run electd as root, or give its unit \
                  AmbientCapabilities=CAP_NET_ADMIN CAP_NET_RAW",
             ),
             (
-                Refused::NoIpv6(address, file),
+                AddressRefusal::NoIpv6(address, file),
                 "--address fd00::9/64%eth0: IPv6 is disabled on eth0 \
                  (/proc/sys/net/ipv6/conf/eth0/disable_ipv6 is not 0)",
             ),
             (
-                Refused::Kernel(io::Error::other("so")),
+                AddressRefusal::Kernel(io::Error::other("so")),
                 "--address: cannot ask the kernel for the addresses of this host: so",
             ),
         ] {

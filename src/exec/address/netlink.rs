@@ -52,14 +52,14 @@ pub(super) struct Netlink {
 }
 
 /// An address that this host has.
-pub(super) struct Present {
+pub(super) struct PresentAddress {
     /// The number of its interface.
     pub index: u32,
     /// For how long it is valid; none if permanently.
     pub valid_seconds: Option<u32>,
 }
 
-impl Present {
+impl PresentAddress {
     /// Whether it expires soon unless a process renews it.
     pub(super) fn is_mortal(&self) -> bool {
         self.valid_seconds.is_some_and(|valid| u64::from(valid) <= LIFETIME.as_secs())
@@ -90,7 +90,7 @@ impl Netlink {
     }
 
     /// This address, on whichever interface it is.
-    pub(super) fn find(&mut self, ip: IpAddr) -> io::Result<Option<Present>> {
+    pub(super) fn find(&mut self, ip: IpAddr) -> io::Result<Option<PresentAddress>> {
         let mut message = AddressMessage::default();
         message.header.family = family(ip);
         let mut found = None;
@@ -169,7 +169,9 @@ impl Netlink {
     /// Also where the interface has got another name meanwhile.
     fn remove_one_left(&mut self, address: &Address) -> io::Result<()> {
         let index = match self.index(&address.interface)? {
-            None => self.find(address.ip)?.filter(Present::is_mortal).map(|found| found.index),
+            None => {
+                self.find(address.ip)?.filter(PresentAddress::is_mortal).map(|found| found.index)
+            }
             index => index,
         };
         index.map_or(Ok(()), |index| self.remove(address, index))
@@ -311,7 +313,7 @@ fn seconds() -> u32 {
 }
 
 /// The kernel's description of an address, if it is this one.
-fn present(message: &AddressMessage, ip: IpAddr) -> Option<Present> {
+fn present(message: &AddressMessage, ip: IpAddr) -> Option<PresentAddress> {
     let has = |attribute: &AddressAttribute| match attribute {
         AddressAttribute::Local(found) => *found == ip,
         AddressAttribute::Address(found) => *found == ip && ip.is_ipv6(), // else of the other end
@@ -323,7 +325,7 @@ fn present(message: &AddressMessage, ip: IpAddr) -> Option<Present> {
             _ => None,
         });
         let valid_seconds = valid.filter(|seconds| *seconds != u32::MAX);
-        Present { index: message.header.index, valid_seconds }
+        PresentAddress { index: message.header.index, valid_seconds }
     })
 }
 

@@ -38,7 +38,7 @@ use super::order::LastWord;
 use super::stderr::say;
 use super::tree;
 use ends::{Ended, Failed, GONE};
-use task::Task;
+use task::GuardTask;
 use work::Guard;
 
 use crate::coroner::guards::Registered;
@@ -112,7 +112,7 @@ fn work(
     arguments: Vec<OsString>,
     registered: &mut Option<Registered>,
 ) -> (Result<Ended, Failed>, bool) {
-    let task = match Task::read(arguments) {
+    let task = match GuardTask::read(arguments) {
         Ok(task) => task,
         Err(error) => return (Err(error.into()), true),
     };

@@ -12,14 +12,14 @@ use super::super::mark::Mark;
 use crate::calls::Named;
 
 /// The command's own process.
-pub(super) struct Running {
+pub(super) struct RunningJob {
     pub pid: Pid,
     pub process: OwnedFd,
     /// What all of the command have.
     pub mark: Mark,
 }
 
-impl Running {
+impl RunningJob {
     /// Signals this process and its process group, by two calls that need no look at anything else. It must not have
     /// been reaped: its number names the group.
     pub fn send(&self, signal: Signal) {

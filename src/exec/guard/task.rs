@@ -17,7 +17,7 @@ const UNLEASED: &str = "unleased";
 
 /// What a guard is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Task {
+pub struct GuardTask {
     /// The name of the node, for whoever lists processes.
     pub node: String,
     /// Another member leads only once the lease has ended, even if electd has died.
@@ -32,10 +32,10 @@ pub struct Task {
     pub command: Vec<OsString>,
 }
 
-impl Task {
+impl GuardTask {
     /// Of this plan.
-    pub fn of(plan: &Plan) -> Task {
-        Task {
+    pub fn of(plan: &Plan) -> GuardTask {
+        GuardTask {
             node: plan.node.clone(),
             is_leased: plan.is_leased,
             limit: plan.stop_after,
@@ -61,7 +61,7 @@ impl Task {
     ///
     /// # Errors
     /// With the argument that cannot be read.
-    pub fn read(arguments: Vec<OsString>) -> io::Result<Task> {
+    pub fn read(arguments: Vec<OsString>) -> io::Result<GuardTask> {
         let mut arguments = arguments.into_iter();
         let mut next = |what: &str| {
             arguments
@@ -83,7 +83,7 @@ impl Task {
         });
         let addresses = addresses.collect::<io::Result<Vec<Address>>>()?;
         let limit = Duration::from_millis(millis);
-        Ok(Task { node, is_leased, limit, cleanup, addresses, command })
+        Ok(GuardTask { node, is_leased, limit, cleanup, addresses, command })
     }
 }
 
@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn a_task_is_read_as_it_was_written() {
-        let full = Task {
+        let full = GuardTask {
             node: "node-1".to_owned(),
             is_leased: true,
             limit: Duration::from_millis(1500),
@@ -101,7 +101,7 @@ mod tests {
             addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()],
             command: ["sh", "--", "-c"].map(OsString::from).to_vec(),
         };
-        let little = Task {
+        let little = GuardTask {
             is_leased: false,
             cleanup: PathBuf::new(),
             addresses: Vec::new(),
@@ -111,7 +111,7 @@ mod tests {
         let words = "node-1|leased|1500|./clean up|10.0.0.9/24%eth0|--|sh|--|-c";
         for (task, words) in [(full, words), (little, "node-1|unleased|1500||--")] {
             let arguments = task.arguments();
-            assert_eq!(Task::read(arguments.clone()).unwrap(), task);
+            assert_eq!(GuardTask::read(arguments.clone()).unwrap(), task);
             assert_eq!(arguments.join("|".as_ref()), words);
         }
     }
@@ -121,7 +121,7 @@ mod tests {
         let words = ["node-1", LEASED, "1500", ""];
         let refused = |words: &[&str]| {
             let words = words.iter().map(OsString::from).collect();
-            Task::read(words).expect_err("it is refused").to_string()
+            GuardTask::read(words).expect_err("it is refused").to_string()
         };
         for (known, missing) in [
             "for which node",
@@ -137,6 +137,6 @@ mod tests {
         assert_eq!(refused(&["node-1", LEASED, "soon", ""]), "\"soon\" is no limit");
         let address = [&words[..], &["lo", "--"]].concat();
         assert!(refused(&address).starts_with("lo: write it as 10.0.0.9/24%eth0"));
-        assert!(Task::read(words.map(OsString::from).to_vec()).unwrap().command.is_empty());
+        assert!(GuardTask::read(words.map(OsString::from).to_vec()).unwrap().command.is_empty());
     }
 }

@@ -18,13 +18,13 @@ use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
-use super::super::guarded::Waiting;
-use super::super::order::{Begin, Means, Order};
+use super::super::guarded::WaitingProcess;
+use super::super::order::{BeginOrder, GuardOrder, Means};
 use super::super::stderr::say;
 use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE};
-use super::running::{Running, check_closed, code};
-use super::task::Task;
+use super::running::{RunningJob, check_closed, code};
+use super::task::GuardTask;
 use crate::calls::Named;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
@@ -38,7 +38,7 @@ const PAUSE: Duration = Duration::from_millis(2);
 
 /// A guard whose node leads.
 pub(super) struct Guard {
-    task: Task,
+    task: GuardTask,
     epoch: u64,
     /// None once electd has ended.
     electd: Option<UnixStream>,
@@ -59,7 +59,7 @@ pub(super) struct Guard {
     /// After KILL, what is left of the command may keep the addresses for this long.
     grace: Duration,
     /// If there is a command, its own process, and how that ended.
-    command: Option<Running>,
+    command: Option<RunningJob>,
     ended: Option<u8>,
     /// When TERM was sent.
     termed: Option<Time>,
@@ -71,7 +71,10 @@ pub(super) struct Guard {
 impl Guard {
     /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
     /// begins the command. None if electd ended, or no longer needs this guard.
-    pub fn start(task: Task, registered: &mut Option<Registered>) -> Result<Option<Guard>, Failed> {
+    pub fn start(
+        task: GuardTask,
+        registered: &mut Option<Registered>,
+    ) -> Result<Option<Guard>, Failed> {
         signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
         let (children, tell) = UnixStream::pair().named("socketpair")?;
         children.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
@@ -79,8 +82,8 @@ impl Guard {
         let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().named("dup")?);
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
-        let waiting = if is_empty { None } else { Some(Waiting::start(&task.command)?) };
-        let Some((begin, [term, kill], equipment)) = Begin::receive(&electd)? else {
+        let waiting = if is_empty { None } else { Some(WaitingProcess::start(&task.command)?) };
+        let Some((begin, [term, kill], equipment)) = BeginOrder::receive(&electd)? else {
             return Ok(None);
         };
         let (lock, line) = equipment.open();
@@ -105,7 +108,7 @@ impl Guard {
         let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
         let running = |(pid, mark)| {
             let process = pidfd_open(pid, PidfdFlags::empty());
-            Ok::<_, io::Error>(Running { pid, process: process.named("pidfd_open")?, mark })
+            Ok::<_, io::Error>(RunningJob { pid, process: process.named("pidfd_open")?, mark })
         };
         let command = begun.map(running).transpose()?;
         Ok(Some(Guard {
@@ -208,13 +211,13 @@ impl Guard {
     /// Takes what electd says.
     fn take_orders(&mut self) {
         while let Some(electd) = &mut self.electd {
-            let mut bytes = [0; Order::LENGTH];
+            let mut bytes = [0; GuardOrder::LENGTH];
             let kill = match electd.read(&mut bytes) {
-                Ok(Order::LENGTH) => {
+                Ok(GuardOrder::LENGTH) => {
                     let _ = electd.write(&[0]); // the answer
-                    match Order::read(&bytes) {
-                        Order::End { kill } => kill,
-                        Order::Answer => continue,
+                    match GuardOrder::read(&bytes) {
+                        GuardOrder::End { kill } => kill,
+                        GuardOrder::Answer => continue,
                     }
                 }
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
@@ -294,7 +297,7 @@ impl Guard {
         if self.is_marked() {
             let _ = self.kill_left(GONE);
         }
-        if let Some(Running { mark, .. }) = self.command.as_ref().filter(|_| self.is_marked()) {
+        if let Some(RunningJob { mark, .. }) = self.command.as_ref().filter(|_| self.is_marked()) {
             say(&mark.strays());
         }
         self.ended.unwrap_or_default() // none without a command

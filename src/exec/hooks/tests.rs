@@ -7,7 +7,7 @@ use crate::node::events::tests::event;
 use crate::node::logged::logged;
 use crate::testing::within::within;
 
-fn ids(waiting: &Waiting) -> Vec<String> {
+fn ids(waiting: &WaitingEvents) -> Vec<String> {
     waiting.events.iter().map(|event| event.reason.clone()).collect()
 }
 
@@ -29,7 +29,7 @@ fn the_newest_of_each_kind_waits_in_order() {
         member: member.map(str::to_owned),
         ..event(&at.to_string())
     }));
-    let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+    let (mut waiting, mut seen) = (WaitingEvents::default(), EventId { start: 1, number: 0 });
     let new = log.after(seen, KEPT);
     assert_eq!(waiting.take(&mut seen, new), 2);
     assert_eq!(ids(&waiting), ["2", "4", "5"]);
@@ -52,18 +52,18 @@ fn a_program_is_a_file_that_this_user_may_run_by_its_path_or_one_of_path() {
 fn what_was_forgotten_before_it_was_seen_is_counted() {
     let log = EventLog::new(1);
     log.push((0..KEPT + 5).map(|at| event(&at.to_string())));
-    let (mut waiting, mut seen) = (Waiting::default(), EventId { start: 1, number: 0 });
+    let (mut waiting, mut seen) = (WaitingEvents::default(), EventId { start: 1, number: 0 });
     let new = log.after(seen, KEPT);
     let left_out = waiting.take(&mut seen, new);
     assert_eq!((left_out, waiting.events.len()), ((KEPT + 5 - 1) as u64, 1));
 }
 
 /// The hooks of a node with this log.
-fn hooks(log: &Arc<EventLog>) -> Arc<Shared> {
+fn hooks(log: &Arc<EventLog>) -> Arc<HooksState> {
     let (ring, rings) = bounded(1);
     let bell = ring.clone();
     log.on_news(move || _ = bell.try_send(()));
-    Arc::new(Shared {
+    Arc::new(HooksState {
         config: Mutex::default(),
         end: Mutex::default(),
         ring,
@@ -80,14 +80,14 @@ fn hook(script: &str) -> Option<HooksConfig> {
 }
 
 /// How often something became of an event.
-fn count(shared: &Shared, result: &str) -> u64 {
+fn count(shared: &HooksState, result: &str) -> u64 {
     shared.tally.hooks.get_or_create(&vec![("result", result.to_owned())]).get()
 }
 
 /// A worker that has seen nothing yet.
-fn worker(shared: &Arc<Shared>) -> Worker {
+fn worker(shared: &Arc<HooksState>) -> Worker {
     let seen = EventId { number: 0, ..shared.log.last() };
-    let (waiting, runs) = (Waiting::default(), Aside::new("hook"));
+    let (waiting, runs) = (WaitingEvents::default(), Aside::new("hook"));
     Worker { shared: shared.clone(), seen, waiting, runs }
 }
 

@@ -91,17 +91,17 @@ fn job<'a>(
 }
 
 /// What the guard is told now: nothing, to answer, or to have killed all after about so many seconds.
-fn told(job: &mut Job<'_, Node>, mut guard: &UnixStream) -> Option<Order> {
+fn told(job: &mut Job<'_, Node>, mut guard: &UnixStream) -> Option<GuardOrder> {
     job.tell();
-    let mut bytes = [0; Order::LENGTH];
+    let mut bytes = [0; GuardOrder::LENGTH];
     let count = guard.read(&mut bytes).ok()?;
-    assert_eq!(count, Order::LENGTH);
-    Some(Order::read(&bytes))
+    assert_eq!(count, GuardOrder::LENGTH);
+    Some(GuardOrder::read(&bytes))
 }
 
 #[track_caller]
-fn assert_kill_in(order: Option<Order>, about: u64) {
-    let Some(Order::End { kill }) = order else { panic!("{order:?} is no order to end") };
+fn assert_kill_in(order: Option<GuardOrder>, about: u64) {
+    let Some(GuardOrder::End { kill }) = order else { panic!("{order:?} is no order to end") };
     let left = kill.since(now()).as_secs();
     assert!((about.saturating_sub(60)..=about).contains(&left), "{left} s, not {about}");
 }
@@ -140,12 +140,12 @@ fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     job.ordered = Some(ago(seconds(50)));
     assert_eq!(job.pause(), Some(Duration::from_millis(1)), "whichever comes first");
     job.ordered = None;
-    assert_eq!(told(&mut job, &guard), Some(Order::Answer));
+    assert_eq!(told(&mut job, &guard), Some(GuardOrder::Answer));
     assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
     assert!(!job.looks_frozen());
     guard.write_all(&[0]).unwrap();
     assert!(!job.looks_frozen());
-    assert_eq!(told(&mut job, &guard), Some(Order::Answer));
+    assert_eq!(told(&mut job, &guard), Some(GuardOrder::Answer));
     assert!(!job.looks_frozen(), "it has yet to answer");
     job.asked = Some(ago(seconds(3)));
     assert!(job.looks_frozen(), "the kernel removes its addresses");
@@ -241,13 +241,16 @@ fn a_job_is_told_in_words() {
     let with_leadership =
         "INFO job_ended: the job has ended, since the leadership does (epoch 1, by itself)"
             .to_owned();
-    assert_eq!(end(&runs, &valid, 3 << 8), ((Left::Nothing, JobEnd::ByItself(3)), by_itself));
-    let ends = (Left::Nothing, JobEnd::WithLeadership);
+    assert_eq!(end(&runs, &valid, 3 << 8), ((Remains::Nothing, JobEnd::ByItself(3)), by_itself));
+    let ends = (Remains::Nothing, JobEnd::WithLeadership);
     assert_eq!(end(&runs, &ended, 3 << 8), (ends.clone(), with_leadership.clone()));
     assert_eq!(end(&holds, &valid, 0), (ends, with_leadership));
     let killed = Signal::KILL.as_raw();
     let guard_lost = "WARN job_ended: the job was killed, since its guard was (epoch 1, KILL)";
-    assert_eq!(end(&runs, &valid, killed), ((Left::All, JobEnd::GuardLost), guard_lost.to_owned()));
+    assert_eq!(
+        end(&runs, &valid, killed),
+        ((Remains::All, JobEnd::GuardLost), guard_lost.to_owned())
+    );
     let ends = |leadership: &Leadership, status: i32, overruled, stopped| {
         let (mut job, _guard) = job(&LIVES, &runs, leadership, getpid());
         (job.overruled, job.stopped) = (overruled, stopped);
@@ -279,63 +282,63 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
         // What is known is not asked any more: it might not find that out.
         let _far = is_known.then_some(far);
         if is_known {
-            tell.send(News::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
+            tell.send(GuardNews::Ended(Ok(ExitStatus::from_raw(9)))).unwrap();
         }
         drop(tell);
         let mut job = Job::start(&LIVES, &plan, &leads, equipment(), Some(gone)).unwrap();
         let ended = job.watch(&never(), &never()).unwrap();
-        assert_eq!(ended, (Left::Nothing, JobEnd::ByItself(3)));
+        assert_eq!(ended, (Remains::Nothing, JobEnd::ByItself(3)));
     }
 }
 
 /// A guard that ended with this status while the leadership was valid and nobody had told it to
 /// end.
-fn leading(status: i32) -> Ended {
+fn leading(status: i32) -> GuardEnd {
     let status = ExitStatus::from_raw(status);
-    Ended { status, ordered_to_end: false, overruled: false, stopped: false, has_command: true }
+    GuardEnd { status, ordered_to_end: false, overruled: false, stopped: false, has_command: true }
 }
 
 #[test]
 fn a_command_that_its_guard_ended_by_the_deadline_has_not_ended_by_itself() {
     let by_deadline = BY_DEADLINE.as_raw();
     // The leadership was renewed just when TERM was due.
-    assert_eq!(leading(by_deadline).verdict(), (Left::Something, JobEnd::Late));
-    let stopped = Ended { stopped: true, ..leading(by_deadline) };
-    assert_eq!(stopped.verdict(), (Left::Something, JobEnd::WithStop(143)));
+    assert_eq!(leading(by_deadline).verdict(), (Remains::Something, JobEnd::Late));
+    let stopped = GuardEnd { stopped: true, ..leading(by_deadline) };
+    assert_eq!(stopped.verdict(), (Remains::Something, JobEnd::WithStop(143)));
 }
 
 #[test]
 fn the_code_of_a_command_counts_where_nobody_ended_it() {
     let code = 3;
-    assert_eq!(leading(code << 8).verdict(), (Left::Nothing, JobEnd::ByItself(3)));
-    let ordered = Ended { ordered_to_end: true, ..leading(code << 8) };
-    assert_eq!(ordered.verdict(), (Left::Nothing, JobEnd::WithLeadership));
-    let stopped = Ended { ordered_to_end: true, stopped: true, ..leading(code << 8) };
-    assert_eq!(stopped.verdict(), (Left::Nothing, JobEnd::WithStop(3)));
+    assert_eq!(leading(code << 8).verdict(), (Remains::Nothing, JobEnd::ByItself(3)));
+    let ordered = GuardEnd { ordered_to_end: true, ..leading(code << 8) };
+    assert_eq!(ordered.verdict(), (Remains::Nothing, JobEnd::WithLeadership));
+    let stopped = GuardEnd { ordered_to_end: true, stopped: true, ..leading(code << 8) };
+    assert_eq!(stopped.verdict(), (Remains::Nothing, JobEnd::WithStop(3)));
     let killed = Signal::KILL.as_raw();
-    assert_eq!(leading(killed).verdict(), (Left::All, JobEnd::GuardLost));
-    let overruled = Ended { overruled: true, ..leading(killed) };
-    assert_eq!(overruled.verdict(), (Left::All, JobEnd::WithLeadership));
+    assert_eq!(leading(killed).verdict(), (Remains::All, JobEnd::GuardLost));
+    let overruled = GuardEnd { overruled: true, ..leading(killed) };
+    assert_eq!(overruled.verdict(), (Remains::All, JobEnd::WithLeadership));
     let no_address = leading(NO_ADDRESS.as_raw());
-    assert_eq!(no_address.verdict(), (Left::Something, JobEnd::NoAddress));
+    assert_eq!(no_address.verdict(), (Remains::Something, JobEnd::NoAddress));
     let failed = leading(FAILED.as_raw());
-    let cannot = (Left::Something, JobEnd::Failed(String::new()));
+    let cannot = (Remains::Something, JobEnd::Failed(String::new()));
     assert_eq!(failed.verdict(), cannot);
-    assert_eq!(Ended { stopped: true, ..failed }.verdict(), cannot);
+    assert_eq!(GuardEnd { stopped: true, ..failed }.verdict(), cannot);
     for failed in [failed, no_address] {
-        let too_late = Ended { ordered_to_end: true, ..failed };
-        assert_eq!(too_late.verdict(), (Left::Something, JobEnd::WithLeadership));
+        let too_late = GuardEnd { ordered_to_end: true, ..failed };
+        assert_eq!(too_late.verdict(), (Remains::Something, JobEnd::WithLeadership));
     }
-    let addresses_alone = Ended { has_command: false, ..leading(0) };
-    assert_eq!(addresses_alone.verdict(), (Left::Nothing, JobEnd::WithLeadership));
+    let addresses_alone = GuardEnd { has_command: false, ..leading(0) };
+    assert_eq!(addresses_alone.verdict(), (Remains::Nothing, JobEnd::WithLeadership));
 }
 
 /// How a job ended whose guard ended with this status after all that `act` does: it tells changes, stops the job, and hears
 /// what the guard is told. And what was logged.
 fn watched(
     status: i32,
-    act: impl FnOnce(&Sender<Change>, &mut Option<Sender<()>>, &mut dyn FnMut() -> Order),
-) -> ((Left, JobEnd), Vec<String>) {
+    act: impl FnOnce(&Sender<Change>, &mut Option<Sender<()>>, &mut dyn FnMut() -> GuardOrder),
+) -> ((Remains, JobEnd), Vec<String>) {
     let leadership = leadership(true);
     let plan = Plan { stop_after: seconds(500), command: vec!["sh".into()], ..plan() };
     let ((tell, news), (change, changes), (stop, stopping)) =
@@ -354,14 +357,14 @@ fn watched(
             (end.unwrap(), lines)
         });
         let mut hears = || {
-            let mut bytes = [0; Order::LENGTH];
+            let mut bytes = [0; GuardOrder::LENGTH];
             (&far).read_exact(&mut bytes).unwrap();
-            Order::read(&bytes)
+            GuardOrder::read(&bytes)
         };
         let mut stop = Some(stop);
         act(&change, &mut stop, &mut hears);
-        tell.send(News::Late).unwrap(); // that is looked into, and no end
-        tell.send(News::Ended(Ok(ExitStatus::from_raw(status)))).unwrap();
+        tell.send(GuardNews::Late).unwrap(); // that is looked into, and no end
+        tell.send(GuardNews::Ended(Ok(ExitStatus::from_raw(status)))).unwrap();
         let (of, told) = watches.join().unwrap();
         (end, lines) = (Some(of), told);
     });
@@ -376,7 +379,7 @@ fn a_job_that_is_to_end_has_as_long_as_its_plan_says() {
         assert_kill_in(Some(hears()), 500);
         change.send(Change::Ending { within: seconds(9) }).unwrap();
     });
-    assert_eq!((left, end), (Left::Nothing, JobEnd::WithStop(3)));
+    assert_eq!((left, end), (Remains::Nothing, JobEnd::WithStop(3)));
     let stopped =
         "INFO job_ended: the job has ended, since electd ends, with code 3 (epoch 1, by itself)";
     assert_eq!(lines, ["INFO : the leadership is to end: the job is told to end", stopped]);
@@ -385,7 +388,7 @@ fn a_job_that_is_to_end_has_as_long_as_its_plan_says() {
         change.send(Change::Ending { within: seconds(9) }).unwrap();
         assert_kill_in(Some(hears()), 500);
     });
-    assert_eq!(ended, (Left::Nothing, JobEnd::WithLeadership));
+    assert_eq!(ended, (Remains::Nothing, JobEnd::WithLeadership));
     let told = [
         "INFO : the leadership is to end: the job is told to end",
         "INFO job_ended: the job has ended, since the leadership does (epoch 1, by itself)",

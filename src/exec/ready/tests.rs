@@ -25,16 +25,18 @@ fn that_a_guard_is_late_is_told_once_and_its_end_as_well() {
     assert!(!has_ended(&process, &alarms.late, &news), "it is late, and runs");
     alarms.late.set(Time(1)).unwrap();
     assert!(!has_ended(&process, &alarms.late, &news), "again, and nobody has heard of it yet");
-    assert!(matches!(heard.try_recv(), Ok(News::Late)));
+    assert!(matches!(heard.try_recv(), Ok(GuardNews::Late)));
     assert!(heard.is_empty());
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
     let (start, heard) = watch(&alarms).unwrap();
     start.send((child, process.clone())).unwrap();
     alarms.late.set(Time(1)).unwrap();
     let long = Duration::from_secs(20);
-    assert!(matches!(heard.recv_timeout(long), Ok(News::Late)));
+    assert!(matches!(heard.recv_timeout(long), Ok(GuardNews::Late)));
     drop(stdin);
-    let Ok(News::Ended(Ok(status))) = heard.recv_timeout(long) else { panic!("no end is told") };
+    let Ok(GuardNews::Ended(Ok(status))) = heard.recv_timeout(long) else {
+        panic!("no end is told")
+    };
     assert!(status.success());
     assert!(heard.recv_timeout(long).is_err(), "that was all");
     alarms.late.set(now() + Duration::from_secs(1000)).unwrap();
@@ -61,7 +63,7 @@ fn a_guard_ends_as_its_test_wants() {
     let Some((how, number)) = cluster.strip_prefix(ENDS).and_then(|how| how.split_once(' ')) else {
         return;
     };
-    let Some((begin, ..)) = Begin::receive(io::stdin()).unwrap() else {
+    let Some((begin, ..)) = BeginOrder::receive(io::stdin()).unwrap() else {
         if how == "note" {
             std::fs::write(number, "not needed").unwrap();
         }
@@ -114,7 +116,7 @@ fn a_guard_that_waits_has_a_group_and_a_line_of_its_own_and_begins_when_it_is_to
     let begun = ready.begin(&leadership, &equipment()).unwrap();
     let left = begun.alarms.term.left().unwrap().as_secs();
     assert!((700..=800).contains(&left), "its alarms are set: {left}");
-    let Ok(News::Ended(Ok(status))) = begun.news.recv_timeout(Duration::from_secs(20)) else {
+    let Ok(GuardNews::Ended(Ok(status))) = begun.news.recv_timeout(Duration::from_secs(20)) else {
         panic!("no end is told")
     };
     assert_eq!(status.code(), Some(3));

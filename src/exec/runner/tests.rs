@@ -45,12 +45,12 @@ fn a_job_begins_only_in_a_leadership_that_lasts_for_long_enough() {
 fn a_wait_for_the_leadership_ends_with_its_time_its_node_or_a_stop() {
     let at_once = Plan { wait: Some(Duration::ZERO), ..plan() };
     let (open, stopping) = bounded::<()>(0);
-    assert_eq!(run(&Node::default(), &at_once, &stopping), End::NotGained);
+    assert_eq!(run(&Node::default(), &at_once, &stopping), ExecEnd::NotGained);
     let gone = Node { is_gone: true, ..Node::default() };
-    assert_eq!(run(&gone, &plan(), &stopping), End::NodeGone { has_run: false });
+    assert_eq!(run(&gone, &plan(), &stopping), ExecEnd::NodeGone { has_run: false });
     drop(open);
-    assert_eq!(run(&Node::default(), &plan(), &stopping), End::Stopped(None));
-    assert_eq!(run(&gone, &plan(), &stopping), End::Stopped(None), "it was to");
+    assert_eq!(run(&Node::default(), &plan(), &stopping), ExecEnd::Stopped(None));
+    assert_eq!(run(&gone, &plan(), &stopping), ExecEnd::Stopped(None), "it was to");
 }
 
 /// As while another command takes its time to end.
@@ -60,7 +60,7 @@ fn a_leadership_that_cannot_be_held_is_asked_for_until_the_time_is_over() {
     let node = Node { leads: Some(LONG), ..Node::default() };
     let wait = Duration::from_millis(100);
     let begun = Instant::now();
-    assert_eq!(run(&node, &Plan { wait: Some(wait), ..plan() }, &stopping), End::NotGained);
+    assert_eq!(run(&node, &Plan { wait: Some(wait), ..plan() }, &stopping), ExecEnd::NotGained);
     assert!(begun.elapsed() >= wait, "{:?}", begun.elapsed());
     let asked = node.was_asked.into_inner();
     assert!(!asked.is_empty() && asked.iter().all(|asked| asked == "hold for 1001s"), "{asked:?}");
@@ -69,8 +69,8 @@ fn a_leadership_that_cannot_be_held_is_asked_for_until_the_time_is_over() {
 #[test]
 fn a_host_that_cannot_run_the_job_hands_over_and_says_why() {
     for (lost, end, why) in [
-        (JobEnd::NoAddress, End::NoAddress, "the guard of the job cannot hold its addresses"),
-        (JobEnd::GuardLost, End::Lost, "the guard of the job was killed, and the job with it"),
+        (JobEnd::NoAddress, ExecEnd::NoAddress, "the guard of the job cannot hold its addresses"),
+        (JobEnd::GuardLost, ExecEnd::Lost, "the guard of the job was killed, and the job with it"),
     ] {
         let node = Node::default();
         let told = logged(|| assert_eq!(hand_over(&node, &lost), end));
@@ -78,7 +78,7 @@ fn a_host_that_cannot_run_the_job_hands_over_and_says_why() {
         assert_eq!(*node.was_asked.lock(), ["hand over"]);
     }
     let (node, failed) = (Node::default(), JobEnd::Failed("so".to_owned()));
-    let told = logged(|| assert_eq!(hand_over(&node, &failed), End::Failed));
+    let told = logged(|| assert_eq!(hand_over(&node, &failed), ExecEnd::Failed));
     assert_eq!(told, ["ERROR : the job cannot be run: so: the node hands over"]);
     assert_eq!(*node.was_asked.lock(), ["it cannot be run: so"], "it shows the reason for a time");
 }
@@ -215,7 +215,7 @@ const ONCE: [&str; 2] = ["hold for 1001s", "released"];
 
 /// How a runner ended, and what its node was asked for besides.
 #[track_caller]
-fn assert_run(what: &str, plan: &Plan, expected: End, asked: &[&str]) {
+fn assert_run(what: &str, plan: &Plan, expected: ExecEnd, asked: &[&str]) {
     let (node, stopping) = Leading::until("released");
     assert_eq!(run(&&node, plan, &stopping), expected, "{what}");
     assert_eq!(*node.was_asked.lock(), [&ONCE[..], asked].concat(), "{what}");
@@ -227,12 +227,12 @@ fn the_end_of_a_job_means_what_its_plan_says() {
     if alone("exec::runner::tests::the_end_of_a_job_means_what_its_plan_says").is_some() {
         return;
     }
-    let again = End::Stopped(None);
+    let again = ExecEnd::Stopped(None);
     for (code, restart, end) in [
-        (0, Restart::Never, End::Command(0)),
-        (0, Restart::OnFailure, End::Command(0)),
+        (0, Restart::Never, ExecEnd::Command(0)),
+        (0, Restart::OnFailure, ExecEnd::Command(0)),
         (0, Restart::Always, again),
-        (3, Restart::Never, End::Command(3)),
+        (3, Restart::Never, ExecEnd::Command(3)),
         (3, Restart::OnFailure, again),
         (3, Restart::Always, again),
     ] {
@@ -246,10 +246,10 @@ fn the_end_of_a_job_means_what_its_plan_says() {
     }
     let by = |signal: Signal| ends(&format!("signal {}", signal.as_raw()));
     for (signal, end, asked) in [
-        (BY_DEADLINE, End::Lost, &[][..]),
-        (NO_ADDRESS, End::NoAddress, &["hand over"]),
-        (FAILED, End::Failed, &["stand back: it cannot be run: so"]),
-        (Signal::KILL, End::Lost, &["hand over"]),
+        (BY_DEADLINE, ExecEnd::Lost, &[][..]),
+        (NO_ADDRESS, ExecEnd::NoAddress, &["hand over"]),
+        (FAILED, ExecEnd::Failed, &["stand back: it cannot be run: so"]),
+        (Signal::KILL, ExecEnd::Lost, &["hand over"]),
     ] {
         let plan = Plan { moves: true, ..by(signal) };
         assert_run(&format!("{signal:?}"), &plan, end, asked);
@@ -258,7 +258,7 @@ fn the_end_of_a_job_means_what_its_plan_says() {
     let (mut node, stopping) = Leading::until("nothing");
     node.goes = true;
     let returns = Plan { returns: true, ..by(BY_DEADLINE) };
-    assert_eq!(run(&&node, &returns, &stopping), End::NodeGone { has_run: true });
+    assert_eq!(run(&&node, &returns, &stopping), ExecEnd::NodeGone { has_run: true });
     let (mut node, stopping) = Leading::until("nothing");
     node.fades = true;
     let waits = Plan { wait: Some(Duration::ZERO), ..returns };
@@ -289,7 +289,7 @@ fn what_a_guard_left_is_killed_and_the_cleanup_of_a_killed_one_is_run() {
         let how = format!("leave {}", signal.as_raw());
         let plan = Plan { cleanup: Some(cleanup.clone()), ..ends(&how) };
         let (node, stopping) = Leading::until("released");
-        let lines = logged(|| assert_eq!(run(&&node, &plan, &stopping), End::Lost));
+        let lines = logged(|| assert_eq!(run(&&node, &plan, &stopping), ExecEnd::Lost));
         let begun = format!("INFO job_started: runs {GUARD} in epoch 7, guard ");
         assert!(lines[0].starts_with(&begun), "{lines:?}");
         assert_eq!(&lines[1..], told);
@@ -327,7 +327,7 @@ fn a_job_that_fails_again_after_a_restart_stands_back() {
     let (node, stopping) = Leading::until("stand back");
     let plan = Plan { restart: Restart::OnFailure, moves: true, ..ends("code 3") };
     let begun = Instant::now();
-    assert_eq!(run(&&node, &plan, &stopping), End::Stopped(None));
+    assert_eq!(run(&&node, &plan, &stopping), ExecEnd::Stopped(None));
     assert!(begun.elapsed() >= Duration::from_secs(1), "the wait before it is started again");
     let asked = [&ONCE[..], &ONCE, &["stand back: code 3"]].concat();
     assert_eq!(*node.was_asked.lock(), asked);
@@ -342,13 +342,13 @@ fn a_job_that_cannot_be_run_is_told_and_so_is_one_whose_guard_cannot_be_ready() 
     let why = "nul byte found in provided data";
     let cannot = Plan { command: vec!["\0".into()], ..plan() };
     let (node, stopping) = Leading::until("nothing");
-    let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), End::Failed));
+    let told = logged(|| assert_eq!(run(&&node, &cannot, &stopping), ExecEnd::Failed));
     assert_eq!(told, [format!("ERROR : the job cannot be run: {why}: the node hands over")]);
     let stands_back = format!("stand back: it cannot be run: {why}");
     let asked = [ONCE.map(str::to_owned).as_slice(), &[stands_back]].concat();
     assert_eq!(*node.was_asked.lock(), asked);
     assert_eq!(child_subreaper().unwrap(), None);
-    let gone = End::NodeGone { has_run: false };
+    let gone = ExecEnd::NodeGone { has_run: false };
     for (plan, told) in [
         (cannot, vec![format!("WARN : {why}: the job will begin later")]),
         (ends("code 3"), vec![]),

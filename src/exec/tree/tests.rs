@@ -39,7 +39,7 @@ fn a_process_is_told_with_its_name_and_state() {
 
 #[test]
 fn the_lists_of_the_kernel_are_read_where_it_has_them() {
-    let is_of_kernel = matches!(Lists::open().unwrap(), Lists::OfKernel);
+    let is_of_kernel = matches!(ChildLists::open().unwrap(), ChildLists::OfKernel);
     assert_eq!(is_of_kernel, Path::new(LIST).exists());
     assert_eq!(numbers("/proc/self/fd/none").unwrap_err().kind(), ErrorKind::NotFound);
 }
@@ -86,21 +86,21 @@ fn both_kinds_of_lists_show_the_same_children() {
     let mut parent = parent.spawn().unwrap();
     parent.stdout.as_mut().unwrap().read_exact(&mut [0; 1]).unwrap();
     let pid = Pid::from_child(&parent);
-    let by_kernel = Lists::OfKernel.children(pid, false).unwrap();
+    let by_kernel = ChildLists::OfKernel.children(pid, false).unwrap();
     assert_eq!(by_kernel.len(), 1, "{by_kernel:?}");
-    assert_eq!(Lists::read().unwrap().children(pid, false).unwrap(), by_kernel);
-    assert!(Lists::OfKernel.children(getpid(), true).unwrap().contains(&pid));
+    assert_eq!(ChildLists::read().unwrap().children(pid, false).unwrap(), by_kernel);
+    assert!(ChildLists::OfKernel.children(getpid(), true).unwrap().contains(&pid));
     // Whatever is below a process that is spared is spared as well.
     let left = kill_all(Duration::ZERO, |pid| pid != by_kernel[0], |_, _| ()).unwrap();
     assert!(left.is_empty() && stat(by_kernel[0]).is_some_and(|(_, rest)| !rest.starts_with('Z')));
-    let found = |parent, is_own| Found::find(by_kernel[0], parent, is_own).unwrap();
+    let found = |parent, is_own| Descendant::find(by_kernel[0], parent, is_own).unwrap();
     assert!(matches!(found(pid, false), Find::Found(_)));
     assert!(matches!(found(getpid(), false), Find::Moved), "it is the child of another");
     assert!(matches!(found(getpid(), true), Find::Gone), "it is no child of ours");
     drop(parent.stdin.take());
     parent.wait().unwrap();
-    assert!(Lists::OfKernel.children(pid, false).unwrap().is_empty());
-    assert!(Lists::OfKernel.children(pid, true).is_err(), "it cannot be known");
+    assert!(ChildLists::OfKernel.children(pid, false).unwrap().is_empty());
+    assert!(ChildLists::OfKernel.children(pid, true).is_err(), "it cannot be known");
 }
 
 #[test]
@@ -139,7 +139,7 @@ fn the_children_of_a_process_are_told_until_each_has_ended_and_was_reaped() {
     assert!(is_childless() && left().is_none() && reap().is_none());
     let (mut first, mut other) = (idle(), idle());
     let pids = [&first, &other].map(Pid::from_child);
-    let mut read = Lists::read().unwrap().children(getpid(), true).unwrap();
+    let mut read = ChildLists::read().unwrap().children(getpid(), true).unwrap();
     read.sort_unstable_by_key(|pid| pid.as_raw_nonzero());
     assert_eq!(read, pids, "from their parents, as a kernel without lists has it");
     let told = left().unwrap();

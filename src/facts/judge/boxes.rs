@@ -13,7 +13,7 @@ use super::{How, Verdict};
 
 /// Something that is wrong, once for all nodes that tell it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trouble {
+pub struct ClusterTrouble {
     /// The names of the nodes that tell it; none if the command itself found it.
     pub nodes: Vec<String>,
     /// As in the problems of a node; of a node that does not answer there is none.
@@ -26,9 +26,9 @@ pub struct Trouble {
     pub since: String,
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for ClusterTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Trouble { nodes, kind, text, .. } = self;
+        let ClusterTrouble { nodes, kind, text, .. } = self;
         match nodes.as_slice() {
             [] => f.write_str(text),
             nodes => write!(f, "{}: {kind}: {text}", some_of(nodes)),
@@ -36,7 +36,7 @@ impl fmt::Display for Trouble {
     }
 }
 
-impl Trouble {
+impl ClusterTrouble {
     /// Whether it is of this kind.
     #[must_use]
     pub fn is(&self, kind: ProblemKind) -> bool {
@@ -52,13 +52,13 @@ impl Trouble {
 }
 
 /// All that is wrong.
-pub(super) fn of(asked: &[Asked]) -> Vec<Trouble> {
+pub(super) fn of(asked: &[Asked]) -> Vec<ClusterTrouble> {
     silent(asked).chain(reported(asked)).collect()
 }
 
 /// The nodes that do not answer, or another one in their place.
-fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
-    let trouble = |about: String, text| Trouble {
+fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
+    let trouble = |about: String, text| ClusterTrouble {
         nodes: vec![],
         kind: String::new(),
         about,
@@ -77,7 +77,7 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = Trouble> {
 
 /// The problems that nodes tell, with their names: what one sees, another may not. That a node is cut off is one cause:
 /// that it misses the others, and they miss it, follows from that. So it is with one whom the leader refuses.
-fn reported(asked: &[Asked]) -> Vec<Trouble> {
+fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
     let is_cut_off =
         |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
     let leader = answers(asked).find(|one| one.leads());
@@ -92,17 +92,18 @@ fn reported(asked: &[Asked]) -> Vec<Trouble> {
         Some(ProblemKind::Rejected) => is_refused(&status.node.name),
         _ => false,
     };
-    let mut reported: Vec<Trouble> = Vec::new();
+    let mut reported: Vec<ClusterTrouble> = Vec::new();
     for status in answers(asked) {
         for found in &status.problems {
             if follows(status, ProblemKind::of(&found.kind), &found.about) {
                 continue;
             }
-            let same =
-                |known: &&mut Trouble| (&known.kind, &known.text) == (&found.kind, &found.text);
+            let same = |known: &&mut ClusterTrouble| {
+                (&known.kind, &known.text) == (&found.kind, &found.text)
+            };
             match reported.iter_mut().find(same) {
                 Some(known) => add_once(&mut known.nodes, &status.node.name),
-                None => reported.push(Trouble {
+                None => reported.push(ClusterTrouble {
                     nodes: vec![status.node.name.clone()],
                     kind: found.kind.clone(),
                     about: found.about.clone(),
@@ -140,7 +141,7 @@ impl super::Judgement {
     }
 
     /// The problems that this command found itself, and those that nodes told.
-    fn by_source(&self) -> (Vec<&Trouble>, Vec<&Trouble>) {
+    fn by_source(&self) -> (Vec<&ClusterTrouble>, Vec<&ClusterTrouble>) {
         self.problems.iter().partition(|it| it.nodes.is_empty())
     }
 
@@ -155,7 +156,8 @@ impl super::Judgement {
         let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
         let short = no_answer(&unheard).filter(|_| is_short);
         let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        let unsaid = |it: &&&Trouble| !it.is(ProblemKind::QuorumMargin) && !self.is_awaited(it);
+        let unsaid =
+            |it: &&&ClusterTrouble| !it.is(ProblemKind::QuorumMargin) && !self.is_awaited(it);
         let mut reported: Vec<String> =
             reported.iter().filter(unsaid).map(ToString::to_string).collect();
         reported.sort_by_key(String::len);
@@ -166,14 +168,14 @@ impl super::Judgement {
     #[must_use]
     pub fn besides(&self) -> Vec<String> {
         let boxes = self.boxes();
-        let (silent, told): (Vec<&Trouble>, Vec<&Trouble>) =
+        let (silent, told): (Vec<&ClusterTrouble>, Vec<&ClusterTrouble>) =
             boxes.iter().partition(|it| it.nodes.is_empty());
         let unheard = silent.iter().map(|it| it.about.clone()).filter(|it| !it.is_empty());
         let mut lines: Vec<String> = no_answer(&unheard.collect::<Vec<_>>()).into_iter().collect();
         let others = silent.iter().filter(|it| it.about.is_empty());
         lines.extend(others.map(|it| it.text.clone()));
         // That a node is cut off, and whom a first start waits for, the headline says first.
-        let is_said = |it: &Trouble| {
+        let is_said = |it: &ClusterTrouble| {
             it.is(ProblemKind::CutOff) || it.is(ProblemKind::PeerDown) && it.about.is_empty()
         };
         lines.extend(told.iter().filter(|it| !is_said(it)).map(ToString::to_string));
@@ -183,11 +185,11 @@ impl super::Judgement {
     /// What is wrong besides the number of voters, each cause once: that a member is down, whoever tells it, and not
     /// again that it does not answer; and at a first start once whom it waits for.
     #[must_use]
-    pub fn boxes(&self) -> Vec<Trouble> {
+    pub fn boxes(&self) -> Vec<ClusterTrouble> {
         let (silent, reported) = self.by_source();
-        let mut once: Vec<Trouble> = Vec::new();
+        let mut once: Vec<ClusterTrouble> = Vec::new();
         for trouble in reported.into_iter().filter(|it| !it.is(ProblemKind::QuorumMargin)) {
-            let same = |known: &&mut Trouble| {
+            let same = |known: &&mut ClusterTrouble| {
                 trouble.is(ProblemKind::PeerDown)
                     && (&known.kind, &known.about) == (&trouble.kind, &trouble.about)
             };
@@ -204,17 +206,17 @@ impl super::Judgement {
         let is_blind = self.verdict == Verdict::CutOff;
         let is_said = |about: &str| is_blind || is_down(about);
         let unsaid = silent.into_iter().filter(|it| it.about.is_empty() || !is_said(&it.about));
-        let unsaid: Vec<Trouble> = unsaid.cloned().collect();
-        let (awaited, others): (Vec<Trouble>, Vec<Trouble>) =
+        let unsaid: Vec<ClusterTrouble> = unsaid.cloned().collect();
+        let (awaited, others): (Vec<ClusterTrouble>, Vec<ClusterTrouble>) =
             once.into_iter().partition(|it| self.is_awaited(it));
         let waits = awaited.into_iter().next().zip(self.stuck.as_ref()).map(|(first, stuck)| {
-            Trouble { about: String::new(), text: stuck.reason.clone(), ..first }
+            ClusterTrouble { about: String::new(), text: stuck.reason.clone(), ..first }
         });
         unsaid.into_iter().chain(waits).chain(others).collect()
     }
 
     /// Whether this is that a member is down which a first start waits for, as the summary says.
-    fn is_awaited(&self, trouble: &Trouble) -> bool {
+    fn is_awaited(&self, trouble: &ClusterTrouble) -> bool {
         let waits = |found: &Hindrance| match found {
             Hindrance::Waits(others) => others.contains(&trouble.about),
             _ => false,

@@ -6,7 +6,7 @@ use super::super::clocks;
 use super::super::hindrance::Hindrance;
 use super::super::status::Status;
 use super::super::words::{and, failures, some_of};
-use super::{Colour, Judgement, Trouble, Verdict};
+use super::{ClusterTrouble, Colour, Judgement, Verdict};
 
 impl Judgement {
     /// The leader and the tolerated failures, or why there is none, in the one sentence that every view shows; with how
@@ -105,7 +105,7 @@ impl Judgement {
     /// For programs, whole.
     #[must_use]
     pub fn json(&self) -> Value {
-        let problem = |it: &Trouble| {
+        let problem = |it: &ClusterTrouble| {
             let about = Some(&it.about).filter(|about| !about.is_empty());
             let kind = Some(&it.kind).filter(|kind| !kind.is_empty());
             json!({ "nodes": it.nodes, "kind": kind, "about": about, "text": it.text })
@@ -132,7 +132,7 @@ impl Judgement {
     /// The same for a page: also its colour, its sentence, what is wrong with what to do, and what hinders each member.
     #[must_use]
     pub fn page(&self) -> Value {
-        let remedied = |it: &Trouble| {
+        let remedied = |it: &ClusterTrouble| {
             json!({
                 "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(&self.flags),
             })

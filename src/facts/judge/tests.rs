@@ -4,7 +4,7 @@ mod situations;
 
 use serde_json::json;
 
-use super::super::entry::Entry;
+use super::super::entry::HistoryEntry;
 use super::super::samples::{entry, problem, status};
 use super::super::status::{LeaderlessStatus, Problem};
 use super::*;
@@ -89,7 +89,7 @@ fn clocks_that_differ_are_a_box_with_a_remedy_and_change_no_verdict() {
 fn a_page_gets_the_present_leadership_as_all_who_saw_it_know_it() {
     let told = |name: &str, cause: &str, leaderless_ms| {
         let mut asked = following(name, Some(("b", 2)));
-        let led = Entry { leaderless_ms, ..entry("b", 2, 2300, None, cause) };
+        let led = HistoryEntry { leaderless_ms, ..entry("b", 2, 2300, None, cause) };
         asked.answer.as_mut().unwrap().last_leadership = Some(led);
         asked
     };
@@ -139,8 +139,9 @@ fn what_several_nodes_say_is_said_once() {
         let status = asked.answer.as_mut().unwrap();
         status.problems.push(problem(ProblemKind::PeerDown, "d", "d is down"));
     }
-    let lines =
-        |asked: &[Asked]| judge(asked).problems.iter().map(Trouble::to_string).collect::<Vec<_>>();
+    let lines = |asked: &[Asked]| {
+        judge(asked).problems.iter().map(ClusterTrouble::to_string).collect::<Vec<_>>()
+    };
     let judgement = judge(&asked);
     assert_eq!(judgement.verdict, Verdict::Degraded);
     assert_eq!(lines(&asked), ["a, b: peer_down: d is down"]);
@@ -274,7 +275,7 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
     ];
     let judgement = judge(&asked);
     let silence = "d does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
-    let trouble = |nodes: &[&str], kind: &str, about: &str, text: &str| Trouble {
+    let trouble = |nodes: &[&str], kind: &str, about: &str, text: &str| ClusterTrouble {
         nodes: nodes.iter().map(|name| (*name).to_owned()).collect(),
         kind: kind.to_owned(),
         about: about.to_owned(),

@@ -38,7 +38,8 @@ fn two_leaders_at_once_are_shown_where_they_can_be() {
 
 #[test]
 fn the_node_that_tells_most_is_believed() {
-    let led = |cause: &str| Entry { reason: cause.to_owned(), ..entry("b", 2, 2042, None, cause) };
+    let led =
+        |cause: &str| HistoryEntry { reason: cause.to_owned(), ..entry("b", 2, 2042, None, cause) };
     let cause = |nodes: [(&str, &str); 3]| {
         let nodes = nodes.map(|(node, cause)| history(node, vec![led(cause)]));
         merge(&nodes, true)[0].reason.clone()
@@ -55,12 +56,14 @@ fn the_node_that_tells_most_is_believed() {
 #[test]
 fn begin_and_end_of_a_leadership_come_from_the_clock_of_one_node() {
     let led = |by: u64| {
-        let first = Entry {
+        let first = HistoryEntry {
             before: Some("a".to_owned()),
             ..entry("c", 1, by + 1000, Some(by + 9000), "start")
         };
-        let next =
-            Entry { leaderless_ms: 5 + by / 1000, ..entry("b", 2, by + 9100, None, "leader_dead") };
+        let next = HistoryEntry {
+            leaderless_ms: 5 + by / 1000,
+            ..entry("b", 2, by + 9100, None, "leader_dead")
+        };
         vec![first, next]
     };
     let (a, b) = (history("a", led(0)), history("b", led(85_000)));
@@ -84,7 +87,10 @@ fn gaps(merged: &[Led]) -> Vec<(Option<u64>, &str)> {
 /// Member b was cut off while c led on, and then won; a knew c to the end.
 #[test]
 fn nobody_led_for_the_shortest_time_that_a_node_saw() {
-    let led = |since, gap, cause| Entry { leaderless_ms: gap, ..entry("b", 2, since, None, cause) };
+    let led = |since, gap, cause| HistoryEntry {
+        leaderless_ms: gap,
+        ..entry("b", 2, since, None, cause)
+    };
     let of = |until, next| vec![entry("c", 1, 1000, Some(until), "start"), next];
     let a = history("a", of(8000, led(8020, 20, "leader_dead")));
     let b = history("b", of(2000, led(8147, 6147, "leader_suspected")));
@@ -97,7 +103,7 @@ fn nobody_led_for_the_shortest_time_that_a_node_saw() {
 /// Member a received the announcement of b before it noticed that the process of c was gone.
 #[test]
 fn a_node_that_did_not_see_the_end_does_not_say_that_nobody_led_for_0_ms() {
-    let led = |gap, cause| Entry { leaderless_ms: gap, ..entry("b", 2, 2000, None, cause) };
+    let led = |gap, cause| HistoryEntry { leaderless_ms: gap, ..entry("b", 2, 2000, None, cause) };
     let of = |next| vec![entry("c", 1, 1000, Some(2000), "start"), next];
     let a = history("a", of(led(0, "announced")));
     let b = history("b", of(led(5, "leader_certified")));
@@ -109,7 +115,7 @@ fn a_node_that_did_not_see_the_end_does_not_say_that_nobody_led_for_0_ms() {
 
 #[test]
 fn a_node_that_missed_a_leadership_says_nothing_of_its_end() {
-    let third = |cause: &str, (before, epoch): (&str, u64), gap| Entry {
+    let third = |cause: &str, (before, epoch): (&str, u64), gap| HistoryEntry {
         before: Some(before.to_owned()),
         before_epoch: Some(epoch),
         leaderless_ms: gap,
@@ -123,14 +129,15 @@ fn a_node_that_missed_a_leadership_says_nothing_of_its_end() {
     let merged = merge(&nodes, true);
     assert_eq!(gaps(&merged)[2], (Some(10), "leader_dead"));
     assert_eq!(merged[2].before.as_deref(), Some("b"));
-    let last = nodes.iter().map(|one| Seen::by(&one.node, one.leaderships.last().unwrap()));
+    let last =
+        nodes.iter().map(|one| SeenLeadership::by(&one.node, one.leaderships.last().unwrap()));
     let led = Led::of(&last.collect::<Vec<_>>(), None);
     assert_eq!(led, merged[2], "`status` says the same");
 }
 
 #[test]
 fn a_time_of_which_nobody_saw_the_begin_is_unknown() {
-    let killed = Entry { lasts: false, ..entry("c", 1, 1000, None, "start") };
+    let killed = HistoryEntry { lasts: false, ..entry("c", 1, 1000, None, "start") };
     let again = entry("c", 2, 9000, None, "start");
     let nodes = ["a", "c"].map(|node| history(node, vec![killed.clone(), again.clone()]));
     let merged = merge(&nodes, true);
@@ -149,7 +156,7 @@ fn entries_of_an_earlier_version_follow_the_one_that_precedes_them() {
     let first = entry("c", 1, 1000, Some(2000), "start");
     let merged = merge(&[history("a", vec![first, next.clone()])], true);
     assert_eq!(gaps(&merged)[1], (Some(42), "leader_dead"));
-    assert_eq!(Led::of(&[Seen::by("a", &next)], None).leaderless_ms, Some(42));
+    assert_eq!(Led::of(&[SeenLeadership::by("a", &next)], None).leaderless_ms, Some(42));
 }
 
 /// Without a majority two may lead in one epoch: neither of them precedes or ends the other.
@@ -177,13 +184,13 @@ fn leaderships_stand_in_the_order_of_time_and_not_of_epochs() {
 
 #[test]
 fn what_several_nodes_saw_of_a_leadership_is_one_of_all() {
-    let entry = |since_ms, until_ms, reason: &str| Entry {
+    let entry = |since_ms, until_ms, reason: &str| HistoryEntry {
         reason: reason.to_owned(),
         leaderless_ms: since_ms,
         ..entry("b", 2, since_ms, until_ms, "leader_dead")
     };
     let (a, b) = (entry(2042, Some(3000), "a saw it"), entry(2040, Some(3500), "b saw it"));
-    let (by_a, by_b) = (Seen::by("a", &a), Seen::by("b", &b));
+    let (by_a, by_b) = (SeenLeadership::by("a", &a), SeenLeadership::by("b", &b));
     let led = Led {
         leader: "b".to_owned(),
         epoch: 2,
@@ -203,7 +210,7 @@ fn what_several_nodes_saw_of_a_leadership_is_one_of_all() {
         "the nodes know a greater one of that epoch"
     );
     let lasting = entry(2041, None, "it lasts");
-    let both = Led::of(&[by_a, Seen::by("c", &lasting)], None);
+    let both = Led::of(&[by_a, SeenLeadership::by("c", &lasting)], None);
     assert_eq!((both.until_ms, both.lasts), (None, true));
 }
 

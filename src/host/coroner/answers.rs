@@ -13,14 +13,14 @@ const MOST_READ: usize = 64 * 1024;
 
 /// The connections that were answered.
 #[derive(Default)]
-pub(super) struct Answers(VecDeque<Answered>);
+pub(super) struct AnsweredConnections(VecDeque<Answered>);
 
 struct Answered {
     stream: TcpStream,
     read: usize,
 }
 
-impl Answers {
+impl AnsweredConnections {
     /// Answers all that wait to be accepted.
     ///
     /// # Errors
@@ -94,14 +94,14 @@ mod tests {
     const FRAME: &[u8] = b"dead";
 
     /// The coroner's side, and where it is dialed.
-    fn listens() -> (Answers, TcpListener) {
+    fn listens() -> (AnsweredConnections, TcpListener) {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         listener.set_nonblocking(true).unwrap();
-        (Answers::default(), listener)
+        (AnsweredConnections::default(), listener)
     }
 
     /// Dials, and is the last one that has got an answer.
-    fn dial(answers: &mut Answers, listener: &TcpListener) -> TcpStream {
+    fn dial(answers: &mut AnsweredConnections, listener: &TcpListener) -> TcpStream {
         let dial = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let own = dial.local_addr().unwrap();
         while answers.streams().last().is_none_or(|last| last.peer_addr().ok() != Some(own)) {
@@ -148,7 +148,9 @@ mod tests {
         let mut says = dial(&mut answers, &listener);
         let mut say = |count: usize, then: &[usize]| {
             says.write_all(&vec![0x16; count]).unwrap();
-            let read = |answers: &Answers| answers.0.iter().map(|it| it.read).collect::<Vec<_>>();
+            let read = |answers: &AnsweredConnections| {
+                answers.0.iter().map(|it| it.read).collect::<Vec<_>>()
+            };
             let begun = Instant::now();
             while read(&answers) != then && begun.elapsed() < Duration::from_secs(20) {
                 answers.tend(); // what was said may be on its way
@@ -199,7 +201,7 @@ mod tests {
             assert_eq!(&told, FRAME);
         }
         let last = fill();
-        let fails = Answers::default().give(&listener, FRAME).unwrap_err();
+        let fails = AnsweredConnections::default().give(&listener, FRAME).unwrap_err();
         assert_eq!(fails.raw_os_error(), Some(Errno::MFILE.raw_os_error()));
         drop((all, files, last));
     }

@@ -15,7 +15,7 @@ use socket2::{Domain, Socket, Type};
 
 use super::passing;
 use super::still;
-use super::words::{CORONER, Charge, LONGEST, Order};
+use super::words::{CORONER, Charge, CoronerOrder, LONGEST};
 use crate::calls::{Named, PROCESS};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
@@ -30,19 +30,19 @@ const END: Duration = Duration::from_secs(1);
 
 /// The coroner of this process. Cheap to clone.
 #[derive(Clone, Debug)]
-pub struct Coroner(Arc<Shared>);
+pub struct Coroner(Arc<AttendingState>);
 
 #[derive(Debug)]
-struct Shared {
-    line: Line,
+struct AttendingState {
+    line: CoronerLine,
 }
 
 /// The node's end of the pair. It must not close before this process has ended, or the other side has: the coroner takes
 /// that for the death of its node.
 #[derive(Debug)]
-struct Line(Option<Socket>);
+struct CoronerLine(Option<Socket>);
 
-impl Deref for Line {
+impl Deref for CoronerLine {
     type Target = Socket;
 
     fn deref(&self) -> &Socket {
@@ -50,7 +50,7 @@ impl Deref for Line {
     }
 }
 
-impl Drop for Line {
+impl Drop for CoronerLine {
     fn drop(&mut self) {
         if !has_ended(self, Duration::ZERO) {
             self.0.take().into_iter().for_each(std::mem::forget);
@@ -71,7 +71,7 @@ impl Coroner {
         listeners: &[Arc<TcpListener>],
     ) -> io::Result<Coroner> {
         let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).named("socketpair")?;
-        let line = Line(Some(line));
+        let line = CoronerLine(Some(line));
         let mut command = children::this_program()?;
         command
             .arg(CORONER)
@@ -89,26 +89,26 @@ impl Coroner {
             failure: timing.failure,
             lease: timing.lease,
         };
-        let begun = tell(&line, &Order::Attend(charge), &descriptors(listeners))
+        let begun = tell(&line, &CoronerOrder::Attend(charge), &descriptors(listeners))
             .and_then(|()| hear(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
             has_ended(&line, END);
             return Err(error);
         }
-        Ok(Coroner(Arc::new(Shared { line })))
+        Ok(Coroner(Arc::new(AttendingState { line })))
     }
 
     /// The coroner at the other end of this line, which attends this process already.
     #[must_use]
     pub fn at(line: Socket) -> Coroner {
-        Coroner(Arc::new(Shared { line: Line(Some(line)) }))
+        Coroner(Arc::new(AttendingState { line: CoronerLine(Some(line)) }))
     }
 
     /// The node listens on these sockets from now on, and no longer on those before.
     pub fn listens(&self, listeners: &[Arc<TcpListener>]) {
         // If the coroner does not take them, dials to the new address are refused after a death, which proves nothing.
-        let _ = tell(&self.0.line, &Order::Listen, &descriptors(listeners));
+        let _ = tell(&self.0.line, &CoronerOrder::Listen, &descriptors(listeners));
     }
 
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
@@ -116,7 +116,7 @@ impl Coroner {
     /// # Errors
     /// When it cannot be ordered to, as it stands still and its queue is full.
     pub fn dismiss(&self) -> io::Result<()> {
-        match tell(&self.0.line, &Order::Dismiss, &[]) {
+        match tell(&self.0.line, &CoronerOrder::Dismiss, &[]) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(()), // it has ended
             sent => sent,
         }
@@ -135,7 +135,7 @@ impl Coroner {
 
     /// Asks it whether all guards have left nothing; `number` is that of the question.
     pub fn ask(&self, number: u64) {
-        let _ = tell(&self.0.line, &Order::Attest(number), &[]); // one that cannot be asked gives no answer
+        let _ = tell(&self.0.line, &CoronerOrder::Attest(number), &[]); // one that cannot be asked gives no answer
     }
 
     /// Whether it has answered by now that all guards had left nothing when it got the question of this number.
@@ -159,7 +159,7 @@ impl Coroner {
     /// must not begin then.
     pub fn register(&self) -> io::Result<Option<OwnedFd>> {
         let (line, far) = UnixStream::pair().named("socketpair")?;
-        match tell(&self.0.line, &Order::Guard, &[far.as_fd()]) {
+        match tell(&self.0.line, &CoronerOrder::Guard, &[far.as_fd()]) {
             Ok(()) => Ok(Some(line.into())),
             Err(error) if is_of_end(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -176,7 +176,7 @@ fn has_ended(line: &Socket, timeout: Duration) -> bool {
 }
 
 /// Sends an order; never waits.
-fn tell(line: &Socket, order: &Order, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+fn tell(line: &Socket, order: &CoronerOrder, given: &[BorrowedFd<'_>]) -> io::Result<()> {
     line.set_nonblocking(true)?;
     passing::send(line, &serde_json::to_vec(order)?, given)
 }
@@ -225,7 +225,7 @@ mod tests {
         coroner.dismiss().unwrap();
         let mut bytes = [0; LONGEST];
         let (count, _) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Dismiss)));
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Dismiss)));
         let mut tries = (0..10_000).map(|_| coroner.dismiss());
         assert!(tries.any(|told| told.is_err()), "it stands still, and would certify the death");
         assert!(!coroner.is_gone());
@@ -243,7 +243,7 @@ mod tests {
         coroner.listens(&listeners);
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Listen)));
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Listen)));
         let given = given.into_iter().map(|given| TcpListener::from(given).local_addr().unwrap());
         assert!(
             given.eq(listeners.map(|listener| listener.local_addr().unwrap())),
@@ -259,7 +259,7 @@ mod tests {
         Registered::by(line).begin();
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(Order::Guard)));
+        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Guard)));
         let [line] = <[OwnedFd; 1]>::try_from(given).expect("the line comes with it");
         let mut said = String::new();
         File::from(line).read_to_string(&mut said).unwrap();
@@ -285,7 +285,7 @@ mod tests {
         assert_eq!(answers(Some(Err("no room"))), Err("no room".to_owned()));
         assert_eq!(answers(None), Err("it ended at once".to_owned()));
         let (coroner, _far) = pair();
-        let order = Order::Dismiss;
+        let order = CoronerOrder::Dismiss;
         tell(&coroner.0.line, &order, &[]).unwrap(); // never waits, and the answer is waited for all the same
         let late = hear(&coroner.0.line, Duration::from_millis(1)).unwrap_err();
         assert_eq!(late.kind(), ErrorKind::WouldBlock, "it says nothing");

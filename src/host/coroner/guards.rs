@@ -43,19 +43,19 @@ impl Registered {
 #[derive(Default)]
 pub(super) struct Guards {
     /// Those that have not ended: the node makes one for each guard, of which it has at most 65.
-    lines: Vec<Line>,
+    lines: Vec<GuardLine>,
     is_unclean: bool,
 }
 
 /// One line.
-struct Line {
+struct GuardLine {
     stream: UnixStream,
     /// Whether the job of its guard has begun.
     has_begun: bool,
 }
 
 /// What became of a line.
-enum Heard {
+enum LineOutcome {
     /// It goes on.
     Nothing,
     /// Nothing of a job is left: it was clean, or never began.
@@ -77,7 +77,7 @@ impl Guards {
     pub fn take(&mut self, line: OwnedFd) -> io::Result<()> {
         let stream = UnixStream::from(line);
         stream.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
-        self.lines.push(Line { stream, has_begun: false });
+        self.lines.push(GuardLine { stream, has_begun: false });
         Ok(())
     }
 
@@ -85,9 +85,9 @@ impl Guards {
     pub fn hear(&mut self) {
         let is_unclean = &mut self.is_unclean;
         self.lines.retain_mut(|line| match line.hear() {
-            Heard::Nothing => true,
-            Heard::Over => false,
-            Heard::Unclean => {
+            LineOutcome::Nothing => true,
+            LineOutcome::Over => false,
+            LineOutcome::Unclean => {
                 *is_unclean = true;
                 false
             }
@@ -105,21 +105,21 @@ impl Guards {
     }
 }
 
-impl Line {
+impl GuardLine {
     /// Reads what was said.
-    fn hear(&mut self) -> Heard {
+    fn hear(&mut self) -> LineOutcome {
         let mut words = [0; 16];
         loop {
             let said = match self.stream.read(&mut words) {
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Heard::Nothing,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return LineOutcome::Nothing,
                 said => said.map_or(&[][..], |count| &words[..count]),
             };
             match said {
                 [BEGINS] => self.has_begun = true,
-                [CLEAN] | [BEGINS, CLEAN] => return Heard::Over,
-                [] if !self.has_begun => return Heard::Over,
-                _ => return Heard::Unclean,
+                [CLEAN] | [BEGINS, CLEAN] => return LineOutcome::Over,
+                [] if !self.has_begun => return LineOutcome::Over,
+                _ => return LineOutcome::Unclean,
             }
         }
     }

@@ -12,7 +12,7 @@ pub const LONGEST: usize = 4096;
 
 /// A message of the node.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Order {
+pub enum CoronerOrder {
     /// The first one, with the listening sockets.
     Attend(Charge),
     /// The node listens on these sockets from now on.

@@ -12,11 +12,11 @@ use rustix::process::setsid;
 use rustix::time::Timespec;
 use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SIGUSR2};
 
-use super::answers::Answers;
+use super::answers::AnsweredConnections;
 use super::estate::Heirs;
 use super::guards::Guards;
 use super::passing;
-use super::words::{Charge, LONGEST, Order};
+use super::words::{Charge, CoronerOrder, LONGEST};
 
 /// For so many leases after the death, a peer that was cut off may still ask.
 const LEASES: u32 = 16;
@@ -25,7 +25,7 @@ const LEASES: u32 = 16;
 const SURVIVED: [i32; 6] = [SIGHUP, SIGINT, SIGQUIT, SIGALRM, SIGUSR1, SIGUSR2];
 
 /// What this process was started for.
-struct Coroner {
+struct CoronerWork {
     node: OwnedFd,
     /// Something is to be read after a TERM.
     terms: UnixStream,
@@ -34,7 +34,7 @@ struct Coroner {
     listeners: Vec<TcpListener>,
     guards: Guards,
     heirs: Heirs,
-    answers: Answers,
+    answers: AnsweredConnections,
     /// The question of the node that is to be answered.
     question: Option<u64>,
     /// Whether a TERM came: a service manager waits for the end of this process once the node has ended.
@@ -58,30 +58,30 @@ pub fn attend() -> io::Result<()> {
     let mut bytes = [0; LONGEST];
     let (count, given) = passing::receive(&node, &mut bytes)?;
     let order = serde_json::from_slice(&bytes[..count])?;
-    let begun = Coroner::begin(node.try_clone()?, order, given);
+    let begun = CoronerWork::begin(node.try_clone()?, order, given);
     let answer = begun.as_ref().map(drop).map_err(ToString::to_string);
     passing::send(&node, &serde_json::to_vec(&answer)?, &[])?;
     drop(node);
     begun?.work()
 }
 
-impl Coroner {
-    fn begin(node: OwnedFd, order: Order, given: Vec<OwnedFd>) -> io::Result<Coroner> {
-        let Order::Attend(charge) = order else { return Err(unasked()) };
+impl CoronerWork {
+    fn begin(node: OwnedFd, order: CoronerOrder, given: Vec<OwnedFd>) -> io::Result<CoronerWork> {
+        let CoronerOrder::Attend(charge) = order else { return Err(unasked()) };
         if given.is_empty() {
             return Err(unasked());
         }
         let (terms, tell) = UnixStream::pair()?;
         terms.set_nonblocking(true)?;
         signal_hook::low_level::pipe::register(SIGTERM, tell)?;
-        Ok(Coroner {
+        Ok(CoronerWork {
             node,
             terms,
             guards: Guards::default(),
             heirs: Heirs::listen()?,
             charge,
             listeners: given.into_iter().map(TcpListener::from).collect(),
-            answers: Answers::default(),
+            answers: AnsweredConnections::default(),
             question: None,
             is_termed: false,
             death: None,
@@ -138,13 +138,13 @@ impl Coroner {
                     return Ok(false);
                 }
                 Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
-                    (Order::Listen, given) => {
+                    (CoronerOrder::Listen, given) => {
                         self.listeners = given.into_iter().map(TcpListener::from).collect();
                     }
-                    (Order::Guard, given) => {
+                    (CoronerOrder::Guard, given) => {
                         given.into_iter().try_for_each(|line| self.guards.take(line))?;
                     }
-                    (Order::Attest(number), _) => self.question = Some(number),
+                    (CoronerOrder::Attest(number), _) => self.question = Some(number),
                     _ => return Ok(true),
                 },
             }

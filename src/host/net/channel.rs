@@ -2,7 +2,7 @@
 //! its TLS session, if any.
 //!
 //! With TLS the thread that sends a frame seals its bytes, and sealed bytes can be neither left out nor
-//! reordered. So the thread that writes next (see [`Line`](super::line::Line)) seals the frame, and
+//! reordered. So the thread that writes next (see [`WriterLine`](super::line::WriterLine)) seals the frame, and
 //! every sealed byte is sent.
 
 use std::io::{self, Write};

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::dials::Dials;
 use crate::core::message::Kind;
 use crate::core::types::NodeId;
-use crate::tls::Cause;
+use crate::tls::TlsCause;
 
 /// The messages and connections that a node can drop, each with the reason.
 #[derive(Clone, Copy, Debug)]
@@ -37,7 +37,7 @@ pub struct Counters {
     sent: [AtomicU64; Kind::ALL.len()],
     received: [AtomicU64; Kind::ALL.len()],
     dropped: [AtomicU64; DROPS.len()],
-    refused: [AtomicU64; Cause::ALL.len()],
+    refused: [AtomicU64; TlsCause::ALL.len()],
     pub(super) dials: Dials,
 }
 
@@ -56,7 +56,7 @@ impl Counters {
         self.dropped[what as usize].fetch_add(count, Ordering::Relaxed);
     }
 
-    pub(super) fn refused(&self, cause: Cause) {
+    pub(super) fn refused(&self, cause: TlsCause) {
         self.refused[cause as usize].fetch_add(1, Ordering::Relaxed);
     }
 
@@ -72,7 +72,7 @@ impl Counters {
 
     /// Each cause to refuse a connection before its hello, with its count.
     pub fn refusals(&self) -> impl Iterator<Item = (&'static str, u64)> {
-        Cause::ALL
+        TlsCause::ALL
             .iter()
             .map(|cause| (cause.name(), self.refused[*cause as usize].load(Ordering::Relaxed)))
     }
@@ -106,7 +106,7 @@ mod tests {
         for (times, (what, _)) in (1..).zip(DROPS) {
             counters.dropped(what, times);
         }
-        for (times, cause) in (1..).zip(Cause::ALL) {
+        for (times, cause) in (1..).zip(TlsCause::ALL) {
             (0..times).for_each(|_| counters.refused(*cause));
         }
         let counted = counters.messages().filter(|(_, sent, received)| sent + received > 0);
@@ -119,7 +119,7 @@ mod tests {
         let dropped: Vec<_> = counters.drops().collect();
         let names = ["queue_full", "not_connected", "no_hello", "junk", "unknown"];
         assert!(dropped.into_iter().eq(names.into_iter().zip(1..)));
-        let refused = counters.refusals().zip((1..).zip(Cause::ALL));
+        let refused = counters.refusals().zip((1..).zip(TlsCause::ALL));
         for ((name, count), (times, cause)) in refused {
             assert_eq!((name, count), (cause.name(), times));
         }

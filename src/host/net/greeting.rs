@@ -13,7 +13,7 @@ use super::peers::Peers;
 use super::refused::{Refusals, Who};
 use crate::core::message::{Hello, Rejection};
 use crate::core::types::NodeId;
-use crate::tls::{Cause, Fault, Secured, Security, Session};
+use crate::tls::{Secured, Security, Session, TlsCause, TlsFault};
 use crate::wire::{self, FrameError, Opening};
 
 /// The first byte of a TLS handshake. A frame begins with 0, since its length never needs the first
@@ -58,7 +58,7 @@ impl Greeter {
             debug!("{address} said no hello: {error}");
             if session.is_none() && speaks_tls(&error) {
                 let why = "it speaks TLS, and this node has none: give all members `tls`, or none";
-                self.refuse(address, Fault::of_peer(Cause::Tls, why));
+                self.refuse(address, TlsFault::of_peer(TlsCause::Tls, why));
                 answer(&mut timed, &differs("tls", "off", "on"));
                 part(stream, timed);
             }
@@ -83,7 +83,7 @@ impl Greeter {
         &self,
         timed: &mut Deadline,
         stream: &TcpStream,
-    ) -> Result<Option<Session>, Option<Fault>> {
+    ) -> Result<Option<Session>, Option<TlsFault>> {
         let Some(credentials) = self.security.now() else { return Ok(None) };
         if first_byte(timed, stream).ok_or(None)? == TLS {
             return Session::accept(&credentials, timed).map(Some);
@@ -97,16 +97,16 @@ impl Greeter {
         let says = name.map_or_else(String::new, |name| format!(" (it says that it is {name})"));
         answer(timed, &differs("tls", "on", "off"));
         let why = format!("it speaks no TLS{says}: give all members `tls`, and look at who it is");
-        Err(Some(Fault::of_peer(Cause::Plain, why)))
+        Err(Some(TlsFault::of_peer(TlsCause::Plain, why)))
     }
 
     /// Whether the certificate is that of the member that the hello names.
-    fn prove(&self, hello: &Hello, session: &Session) -> Result<(), (Fault, Rejection)> {
+    fn prove(&self, hello: &Hello, session: &Session) -> Result<(), (TlsFault, Rejection)> {
         // A name that is in no list belongs to no member; the core words that refusal better.
         let Some(name) = self.name(hello) else { return Ok(()) };
         session.prove(&name).map_err(|fault| {
             let reason = differs("certificate", &name, &session.shown());
-            (Fault { why: format!("it says that it is {name}: {}", fault.why), ..fault }, reason)
+            (TlsFault { why: format!("it says that it is {name}: {}", fault.why), ..fault }, reason)
         })
     }
 
@@ -119,7 +119,7 @@ impl Greeter {
         named(hello.id).or_else(|| hello.list.get(hello.id).map(|member| member.name.clone()))
     }
 
-    fn refuse(&self, address: SocketAddr, fault: Fault) {
+    fn refuse(&self, address: SocketAddr, fault: TlsFault) {
         self.refusals.tell(Who::Address(address.ip()), fault);
     }
 }
@@ -177,7 +177,7 @@ mod tests {
     const LIMIT: Duration = Duration::from_secs(20);
 
     /// A greeter that knows no peer, what it tells of those it refuses, and the counts.
-    fn greeter(security: Security) -> (Greeter, Receiver<(Who, Fault)>, Arc<Counters>) {
+    fn greeter(security: Security) -> (Greeter, Receiver<(Who, TlsFault)>, Arc<Counters>) {
         let (tell, told) = unbounded();
         let counters = Arc::<Counters>::default();
         let refusals = Refusals::new(counters.clone(), move |who, fault| {
@@ -204,7 +204,7 @@ mod tests {
     }
 
     /// The one refusal that was told and counted.
-    fn only(told: &Receiver<(Who, Fault)>, counters: &Counters) -> (&'static str, String) {
+    fn only(told: &Receiver<(Who, TlsFault)>, counters: &Counters) -> (&'static str, String) {
         let (who, fault) = told.try_recv().expect("it is told");
         assert_eq!(who, Who::Address([127, 0, 0, 1].into()));
         let counted: Vec<_> = counters.refusals().filter(|(_, count)| *count > 0).collect();

@@ -17,10 +17,10 @@ use super::counters::{Counters, Drop};
 use super::deadline::{Deadline, connect};
 use super::failure_time::FailureTime;
 use super::greeting::Greeter;
-use super::inbox::{Event, Inbox};
-use super::newcomer::{Answer, Closer, Newcomer};
+use super::inbox::{Inbox, NetEvent};
+use super::newcomer::{Closer, HelloAnswer, Newcomer};
 use super::peers::Peers;
-use super::places::{Places, Step};
+use super::places::{MemberPlaces, ReaderTask};
 use super::threads::name_thread;
 use crate::core::death::DeathCertificate;
 use crate::core::detector::ConnectionId;
@@ -35,7 +35,7 @@ use crate::wire::{self, DecodeError, FrameError, Opening, Reply};
 pub const HELLO_DEADLINE: Duration = Duration::from_secs(1);
 
 /// What is heard on a redial that was taken.
-enum Heard {
+enum RedialOutcome {
     /// A certificate, which the core judges.
     Dead(DeathCertificate),
     /// Whoever took it has ended.
@@ -47,7 +47,7 @@ enum Heard {
 /// The election thread's side of all inbound connections.
 #[derive(Default)]
 pub struct Inbound {
-    unanswered: BTreeMap<ConnectionId, (Arc<Closer>, Sender<Answer>)>,
+    unanswered: BTreeMap<ConnectionId, (Arc<Closer>, Sender<HelloAnswer>)>,
     open: BTreeMap<NodeId, (ConnectionId, Arc<Closer>)>,
 }
 
@@ -62,13 +62,13 @@ impl Inbound {
         let Some((closer, answer)) = self.unanswered.remove(&connection) else { return };
         closer.welcomed.store(true, Ordering::Relaxed);
         // A reader that gave up meanwhile reports that by Ended, or did so before.
-        let _ = answer.send(Answer::Welcome(peer, wire::encode_welcome(welcome)));
+        let _ = answer.send(HelloAnswer::Welcome(peer, wire::encode_welcome(welcome)));
         self.open.insert(peer, (connection, closer));
     }
 
     pub fn reject(&mut self, connection: ConnectionId, reason: &Rejection) {
         if let Some((_, answer)) = self.unanswered.remove(&connection) {
-            let _ = answer.send(Answer::Reject(wire::encode_rejection(reason)));
+            let _ = answer.send(HelloAnswer::Reject(wire::encode_rejection(reason)));
         }
     }
 
@@ -93,7 +93,7 @@ impl Inbound {
 pub struct Reception {
     pub peers: Peers,
     pub greeter: Greeter,
-    pub places: Places,
+    pub places: MemberPlaces,
     pub failure_time: FailureTime,
     pub inbox: Inbox,
     pub counters: Arc<Counters>,
@@ -133,12 +133,12 @@ impl Reception {
             }
             Opening::Reject(reason) => {
                 debug!("rejected {address}: {reason:?}");
-                Answer::Reject(wire::encode_rejection(&reason))
+                HelloAnswer::Reject(wire::encode_rejection(&reason))
             }
         };
         let (frame, peer) = match answer {
-            Answer::Welcome(peer, frame) => (frame, Some(peer)),
-            Answer::Reject(frame) => (frame, None),
+            HelloAnswer::Welcome(peer, frame) => (frame, Some(peer)),
+            HelloAnswer::Reject(frame) => (frame, None),
         };
         let timed = Deadline::new(stream, self.failure_time.step());
         let sent = Secured::new(timed, session.as_mut()).write_all(&frame);
@@ -150,8 +150,8 @@ impl Reception {
         Some((peer?, session))
     }
 
-    fn ask(&self, newcomer: Newcomer, answered: &Receiver<Answer>) -> Option<Answer> {
-        if !self.inbox.send(Event::Newcomer(Box::new(newcomer))) {
+    fn ask(&self, newcomer: Newcomer, answered: &Receiver<HelloAnswer>) -> Option<HelloAnswer> {
+        if !self.inbox.send(NetEvent::Newcomer(Box::new(newcomer))) {
             return None;
         }
         self.inbox.answer(answered)
@@ -213,14 +213,14 @@ impl Reception {
         self.inbox.input(Input::Ended { connection, peer, redial });
         closer.close();
         if let Ok(stream) = taken
-            && let Some(_turn) = self.places.take_turn(peer, Step::Watch)
+            && let Some(_turn) = self.places.take_turn(peer, ReaderTask::Watch)
         {
             match self.hear(&stream) {
-                Heard::Dead(certificate) => _ = self.inbox.input(Input::Dead(certificate)),
-                Heard::Reset if matches!(self.redial(peer), Err(Redial::Refused)) => {
+                RedialOutcome::Dead(certificate) => _ = self.inbox.input(Input::Dead(certificate)),
+                RedialOutcome::Reset if matches!(self.redial(peer), Err(Redial::Refused)) => {
                     self.inbox.input(Input::Refused { peer });
                 }
-                Heard::Reset | Heard::Nothing => {}
+                RedialOutcome::Reset | RedialOutcome::Nothing => {}
             }
         }
     }
@@ -229,7 +229,7 @@ impl Reception {
     fn redial(&self, peer: NodeId) -> Result<TcpStream, Redial> {
         // A redial takes long only where the host or the name server does not answer: then it fails for
         // those that come meanwhile as well.
-        let _turn = self.places.take_turn(peer, Step::Redial).ok_or(Redial::Failed)?;
+        let _turn = self.places.take_turn(peer, ReaderTask::Redial).ok_or(Redial::Failed)?;
         let known = self.peers.get(peer).ok_or(Redial::Failed)?;
         let home = self.peers.home(&known);
         let proves = home.is_some();
@@ -246,18 +246,18 @@ impl Reception {
     /// What is heard on a redial that was taken. A peer that lives waits for a hello meanwhile. A coroner answers at once,
     /// or when nothing of the dead peer's jobs is left. Without one the kernel resets a call that came just before the
     /// listener of a process closed.
-    fn hear(&self, stream: &TcpStream) -> Heard {
+    fn hear(&self, stream: &TcpStream) -> RedialOutcome {
         let mut payload = Vec::new();
         let mut timed = Deadline::new(stream, self.failure_time.step());
         match wire::read_frame(&mut timed, &mut payload) {
             Ok(()) => match wire::decode_reply(&payload) {
-                Ok(Reply::Dead(certificate)) => Heard::Dead(certificate),
-                _ => Heard::Nothing,
+                Ok(Reply::Dead(certificate)) => RedialOutcome::Dead(certificate),
+                _ => RedialOutcome::Nothing,
             },
             Err(FrameError::Io(error)) if error.kind() == ErrorKind::ConnectionReset => {
-                Heard::Reset
+                RedialOutcome::Reset
             }
-            Err(_) => Heard::Nothing,
+            Err(_) => RedialOutcome::Nothing,
         }
     }
 

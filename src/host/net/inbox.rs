@@ -16,7 +16,7 @@ use crate::core::Input;
     clippy::large_enum_variant,
     reason = "nearly all are inputs: a box would cost each of them"
 )]
-pub enum Event {
+pub enum NetEvent {
     /// An input of the core.
     Input(Input),
     /// A dialer's hello, with the means to answer it.
@@ -26,19 +26,19 @@ pub enum Event {
 /// Where events go. The queue is bounded: readers wait when the election thread is behind.
 #[derive(Clone)]
 pub struct Inbox {
-    put: Arc<dyn Fn(Event) -> bool + Send + Sync>,
-    end: End,
+    put: Arc<dyn Fn(NetEvent) -> bool + Send + Sync>,
+    end: ThreadEnd,
 }
 
 impl Inbox {
     /// An inbox that wraps events into whatever the channel carries, until the end of the thread that takes them.
-    pub fn new<T: From<Event> + Send + 'static>(channel: Sender<T>, end: End) -> Inbox {
+    pub fn new<T: From<NetEvent> + Send + 'static>(channel: Sender<T>, end: ThreadEnd) -> Inbox {
         let put = move |event| channel.send(T::from(event)).map_err(|SendError(_)| ()).is_ok();
         Inbox { put: Arc::new(put), end }
     }
 
     /// Hands an event over. False when the election thread has ended.
-    pub(super) fn send(&self, event: Event) -> bool {
+    pub(super) fn send(&self, event: NetEvent) -> bool {
         (self.put)(event)
     }
 
@@ -48,7 +48,7 @@ impl Inbox {
     }
 
     pub(super) fn input(&self, input: Input) -> bool {
-        self.send(Event::Input(input))
+        self.send(NetEvent::Input(input))
     }
 }
 
@@ -61,7 +61,7 @@ pub struct Answering {
 /// The end of that thread. A queue keeps a request that came too late, and with it the way for the answer: whoever
 /// waits for an answer waits for this as well.
 #[derive(Clone, Debug)]
-pub struct End(Receiver<Infallible>);
+pub struct ThreadEnd(Receiver<Infallible>);
 
 /// Why there is no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -72,12 +72,12 @@ pub enum NoAnswer {
     Late,
 }
 
-impl End {
+impl ThreadEnd {
     /// The end of a thread, and what that thread has to hold until then.
     #[must_use]
-    pub fn new() -> (Answering, End) {
+    pub fn new() -> (Answering, ThreadEnd) {
         let (sender, receiver) = bounded(0);
-        (Answering { _until_dropped: sender }, End(receiver))
+        (Answering { _until_dropped: sender }, ThreadEnd(receiver))
     }
 
     /// Whether the thread has ended.
@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn a_request_that_stays_in_its_queue_is_answered_by_the_end_of_the_thread() {
         let (queue, requests) = bounded::<Sender<()>>(1);
-        let (answering, end) = End::new();
+        let (answering, end) = ThreadEnd::new();
         let (answer, answered) = bounded(1);
         queue.send(answer).unwrap(); // `queue` keeps the request, and with it the way for the answer
         assert_eq!(end.answer(&answered, Some(Duration::from_millis(1))), Err(NoAnswer::Late));
@@ -134,7 +134,7 @@ mod tests {
 
     #[test]
     fn an_answer_that_came_before_the_end_counts() {
-        let (answering, end) = End::new();
+        let (answering, end) = ThreadEnd::new();
         let (answer, answered) = bounded(1);
         answer.send(7).unwrap();
         drop(answering);
@@ -144,11 +144,11 @@ mod tests {
     /// As of a request that the core drops.
     #[test]
     fn a_thread_that_lives_may_answer_never() {
-        let (_answering, end) = End::new();
+        let (_answering, end) = ThreadEnd::new();
         let (answer, answered) = bounded::<()>(1);
         drop(answer);
         assert_eq!(end.answer(&answered, Some(TIMEOUT)), Err(NoAnswer::Never));
-        let (events, taken) = bounded::<Event>(1);
+        let (events, taken) = bounded::<NetEvent>(1);
         let inbox = Inbox::new(events, end);
         assert_eq!(inbox.answer(&answered), None);
         drop(taken);

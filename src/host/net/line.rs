@@ -25,19 +25,19 @@ use crate::wire::Frame;
 const QUEUE: usize = 128;
 
 /// The election thread's end. Without it the writer sends what is queued and ends.
-pub struct Line {
-    shared: Arc<Shared>,
+pub struct WriterLine {
+    shared: Arc<LineState>,
     queue: Sender<Queued>,
 }
 
 /// The writer's end.
 pub struct Backlog {
-    shared: Arc<Shared>,
+    shared: Arc<LineState>,
     /// Frames that the election thread could not send without blocking.
     pub queue: Receiver<Queued>,
 }
 
-struct Shared {
+struct LineState {
     connection: Mutex<Option<Arc<Channel>>>,
     /// How many messages are queued or being written by the writer.
     backlog: AtomicUsize,
@@ -52,18 +52,18 @@ pub struct Queued {
 }
 
 /// Both ends of a line without a connection.
-pub fn line(counters: Arc<Counters>) -> (Line, Backlog) {
+pub fn line(counters: Arc<Counters>) -> (WriterLine, Backlog) {
     let (queue, queued) = bounded(QUEUE);
     let (connection, backlog) = (Mutex::new(None), AtomicUsize::new(0));
-    let shared = Arc::new(Shared { connection, backlog, counters });
-    (Line { shared: shared.clone(), queue }, Backlog { shared, queue: queued })
+    let shared = Arc::new(LineState { connection, backlog, counters });
+    (WriterLine { shared: shared.clone(), queue }, Backlog { shared, queue: queued })
 }
 
-impl Line {
+impl WriterLine {
     /// Sends the frames of some messages if the socket takes them without blocking, and leaves them to the writer
     /// otherwise. It also leaves a failed connection to the writer, which will notice the failure. Never waits.
     pub fn send(&self, kinds: &[Kind], frames: &Frame) {
-        let Shared { connection, backlog, counters } = &*self.shared;
+        let LineState { connection, backlog, counters } = &*self.shared;
         let count = kinds.len();
         let connection = connection.try_lock();
         let Some(channel) = connection.as_ref().and_then(|connection| connection.as_ref()) else {
@@ -167,7 +167,7 @@ mod tests {
     /// A line with a connection, and its other end.
     struct Open {
         counters: Arc<Counters>,
-        line: Line,
+        line: WriterLine,
         backlog: Backlog,
         near: Arc<Channel>,
         far: Far,
@@ -200,7 +200,7 @@ mod tests {
     }
 
     /// Sends these in a thread of their own, so that a test fails rather than waits with it.
-    fn send_all(line: Line, numbers: std::ops::Range<u32>) -> Line {
+    fn send_all(line: WriterLine, numbers: std::ops::Range<u32>) -> WriterLine {
         let (done, all) = bounded(1);
         thread::spawn(move || {
             numbers.for_each(|number| line.send(&[Kind::Heartbeat], &frame(number)));

@@ -28,14 +28,14 @@ const MOST_LEAVING: usize = 16;
 /// The pause after a failed accept, such as for want of file descriptors.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
 
-pub struct Listener {
+pub struct PeerListener {
     socket: OwnListener,
     thread: JoinHandle<()>,
 }
 
-impl Listener {
-    pub fn start(socket: OwnListener, reception: Reception) -> io::Result<Listener> {
-        let mut acceptor = Acceptor {
+impl PeerListener {
+    pub fn start(socket: OwnListener, reception: Reception) -> io::Result<PeerListener> {
+        let mut acceptor = PeerAcceptor {
             socket: socket.clone(),
             reception: Arc::new(reception),
             readers: Vec::new(),
@@ -43,7 +43,7 @@ impl Listener {
         };
         let builder = thread::Builder::new().name("listener".to_owned());
         let thread = builder.spawn(move || acceptor.run()).named(THREAD)?;
-        Ok(Listener { socket, thread })
+        Ok(PeerListener { socket, thread })
     }
 
     /// Stops accepting, closes all connections and joins their readers.
@@ -55,7 +55,7 @@ impl Listener {
     }
 }
 
-struct Acceptor {
+struct PeerAcceptor {
     socket: OwnListener,
     reception: Arc<Reception>,
     /// Oldest first.
@@ -63,7 +63,7 @@ struct Acceptor {
     last: u64,
 }
 
-impl Acceptor {
+impl PeerAcceptor {
     fn run(&mut self) {
         self.reception.realtime.enter();
         while let Some(sockets) = self.socket.sockets() {

@@ -39,20 +39,20 @@ pub use deadline::Deadline;
 use failure_time::FailureTime;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};
-pub use inbox::{Answering, End, Event, Inbox, NoAnswer};
-use listener::Listener;
+pub use inbox::{Answering, Inbox, NetEvent, NoAnswer, ThreadEnd};
+use listener::PeerListener;
 use newcomer::Newcomer;
 use outbound::Outbound;
 pub use own::{MOST_SOCKETS, Other, OwnAddress, OwnListener};
 pub use peers::{PeerAddress, Peers};
-use places::Places;
+use places::MemberPlaces;
 pub use refused::{Refusals, Who};
-pub use writer::Surroundings;
+pub use writer::NetworkContext;
 
 /// Looks host:port up as a node would, all of them at once. Returns for each what is wrong: it has no address, or has
 /// not got one within `limit`.
 pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
-    let (places, end) = (Places::default(), Instant::now() + limit);
+    let (places, end) = (MemberPlaces::default(), Instant::now() + limit);
     for name in names {
         let _ = places.resolve(name, Duration::ZERO); // asks, and leaves the answer for the next call
     }
@@ -66,14 +66,14 @@ pub fn look_up(names: &[&str], limit: Duration) -> Vec<Option<io::Error>> {
 /// # Errors
 /// When the name has no address, or nobody listens there.
 pub fn dial(place: &str, name: Duration, limit: Duration) -> io::Result<TcpStream> {
-    deadline::connect(&Places::default().resolve(place, name)?, limit)
+    deadline::connect(&MemberPlaces::default().resolve(place, name)?, limit)
 }
 
 /// The network of one node.
 pub struct Net {
     inbound: Inbound,
     outbound: Outbound,
-    listener: Listener,
+    listener: PeerListener,
     peers: Peers,
     failure_time: FailureTime,
 }
@@ -87,14 +87,14 @@ impl Net {
         socket: OwnListener,
         peers: Vec<PeerAddress>,
         failure: Duration,
-        surroundings: Surroundings,
+        surroundings: NetworkContext,
         seed: u64,
     ) -> io::Result<Net> {
         let failure_time = FailureTime::new(failure);
         surroundings.peers.replace(peers.clone());
         let shared = surroundings.clone();
         let outbound = Outbound::start(&peers, &failure_time, shared, seed)?;
-        let Surroundings { inbox, places, peers, security, refusals, counters, realtime } =
+        let NetworkContext { inbox, places, peers, security, refusals, counters, realtime } =
             surroundings;
         let greeter = Greeter { peers: peers.clone(), security, refusals };
         let (failure, known) = (failure_time.clone(), peers.clone());
@@ -107,7 +107,7 @@ impl Net {
             counters,
             realtime,
         };
-        let listener = Listener::start(socket, reception)?;
+        let listener = PeerListener::start(socket, reception)?;
         Ok(Net { inbound: Inbound::default(), outbound, listener, peers, failure_time })
     }
 

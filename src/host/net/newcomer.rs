@@ -61,12 +61,12 @@ pub struct Newcomer {
     pub(super) address: String,
     pub(super) hello: Hello,
     pub(super) closer: Arc<Closer>,
-    pub(super) answer: Sender<Answer>,
+    pub(super) answer: Sender<HelloAnswer>,
 }
 
 /// The core's answer to a hello.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(super) enum HelloAnswer {
     Welcome(NodeId, Frame),
     Reject(Frame),
 }

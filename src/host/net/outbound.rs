@@ -14,9 +14,9 @@ use log::warn;
 
 use super::counters::{Counters, Drop};
 use super::failure_time::FailureTime;
-use super::line::{Line, line};
+use super::line::{WriterLine, line};
 use super::peers::PeerAddress;
-use super::writer::{Control, Surroundings, Writer};
+use super::writer::{NetworkContext, PeerWriter, WriterOrder};
 use crate::calls::{Named, THREAD};
 use crate::core::message::{Envelope, Hello, Kind};
 use crate::core::types::NodeId;
@@ -31,7 +31,7 @@ const WRITER_STACK: usize = 256 * 1024;
 const AGAIN: Duration = Duration::from_secs(1);
 
 pub struct Outbound {
-    writers: BTreeMap<NodeId, Handle>,
+    writers: BTreeMap<NodeId, WriterHandle>,
     /// The writers of members that were removed: they end by themselves.
     leaving: Vec<JoinHandle<()>>,
     /// The peers for whose writers there was no thread, and when that was tried last.
@@ -40,7 +40,7 @@ pub struct Outbound {
     /// The last messages to be sent, as long as they have not left.
     parcel: Option<Parcel>,
     failure_time: FailureTime,
-    surroundings: Surroundings,
+    surroundings: NetworkContext,
     counters: Arc<Counters>,
     seed: u64,
 }
@@ -52,13 +52,13 @@ struct Parcel {
     frames: Frame,
 }
 
-struct Handle {
-    line: Line,
-    orders: Sender<Control>,
+struct WriterHandle {
+    line: WriterLine,
+    orders: Sender<WriterOrder>,
     thread: JoinHandle<()>,
 }
 
-impl Handle {
+impl WriterHandle {
     /// Without its line a writer sends what is queued and ends.
     fn let_go(self) -> JoinHandle<()> {
         self.thread
@@ -69,7 +69,7 @@ impl Outbound {
     pub fn start(
         peers: &[PeerAddress],
         failure_time: &FailureTime,
-        surroundings: Surroundings,
+        surroundings: NetworkContext,
         seed: u64,
     ) -> io::Result<Outbound> {
         let (failure_time, counters) = (failure_time.clone(), surroundings.counters.clone());
@@ -95,7 +95,7 @@ impl Outbound {
         let (line, backlog) = line(self.counters.clone());
         let (orders, ordered) = bounded(ORDERS);
         self.seed = self.seed.wrapping_add(1);
-        let writer = Writer::new(
+        let writer = PeerWriter::new(
             peer.clone(),
             self.failure_time.clone(),
             self.surroundings.clone(),
@@ -107,7 +107,7 @@ impl Outbound {
             .stack_size(WRITER_STACK)
             .spawn(move || writer.run())
             .named(THREAD)?;
-        self.writers.insert(peer.id, Handle { line, orders, thread });
+        self.writers.insert(peer.id, WriterHandle { line, orders, thread });
         Ok(())
     }
 
@@ -117,7 +117,7 @@ impl Outbound {
         let gone: Vec<NodeId> = self.writers.keys().copied().filter(|id| !stays(id)).collect();
         self.leaving.retain(|thread| !thread.is_finished());
         for id in &gone {
-            self.leaving.extend(self.writers.remove(id).map(Handle::let_go));
+            self.leaving.extend(self.writers.remove(id).map(WriterHandle::let_go));
         }
         self.add_all(peers.to_vec());
         gone
@@ -166,18 +166,18 @@ impl Outbound {
     }
 
     pub fn hello(&self, to: NodeId, attempt: u64, hello: &Hello) {
-        self.order(to, Control::Hello(attempt, wire::encode_hello(hello)));
+        self.order(to, WriterOrder::Hello(attempt, wire::encode_hello(hello)));
     }
 
     pub fn disconnect(&self, peer: NodeId) {
-        self.order(peer, Control::Disconnect);
+        self.order(peer, WriterOrder::Disconnect);
     }
 
     pub fn dial(&self, peer: NodeId) {
-        self.order(peer, Control::Dial);
+        self.order(peer, WriterOrder::Dial);
     }
 
-    fn order(&self, peer: NodeId, order: Control) {
+    fn order(&self, peer: NodeId, order: WriterOrder) {
         if let Some(writer) = self.writers.get(&peer)
             && writer.orders.try_send(order).is_err()
         {
@@ -187,7 +187,7 @@ impl Outbound {
 
     /// Lets every writer send what is queued, and joins them.
     pub fn stop(self) {
-        let threads: Vec<_> = self.writers.into_values().map(Handle::let_go).collect();
+        let threads: Vec<_> = self.writers.into_values().map(WriterHandle::let_go).collect();
         for thread in threads.into_iter().chain(self.leaving) {
             if thread.join().is_err() {
                 warn!("a writer thread panicked");
@@ -206,8 +206,8 @@ mod tests {
     use super::*;
     use crate::core::message::Message;
     use crate::core::types::{Epoch, Incarnation};
-    use crate::net::places::Places;
-    use crate::net::{Event, Inbox, Peers, Refusals};
+    use crate::net::places::MemberPlaces;
+    use crate::net::{Inbox, NetEvent, Peers, Refusals};
     use crate::realtime::Realtime;
     use crate::tls::Security;
 
@@ -222,11 +222,11 @@ mod tests {
 
     /// Two peers that are not connected, as nobody takes the events of their writers, and the counts.
     fn outbound(listener: &TcpListener) -> (Outbound, Arc<Counters>) {
-        outbound_to(unbounded::<Event>().0, listener)
+        outbound_to(unbounded::<NetEvent>().0, listener)
     }
 
     /// The same, with writers that tell their events to this.
-    fn outbound_to(sender: Sender<Event>, listener: &TcpListener) -> (Outbound, Arc<Counters>) {
+    fn outbound_to(sender: Sender<NetEvent>, listener: &TcpListener) -> (Outbound, Arc<Counters>) {
         let address = listener.local_addr().unwrap().to_string();
         let peer = |place: usize| PeerAddress {
             id: id(place as u128),
@@ -234,9 +234,9 @@ mod tests {
             address: address.clone(),
         };
         let counters = Arc::new(Counters::default());
-        let surroundings = Surroundings {
-            inbox: Inbox::new(sender, super::super::inbox::End::new().1),
-            places: Places::default(),
+        let surroundings = NetworkContext {
+            inbox: Inbox::new(sender, super::super::inbox::ThreadEnd::new().1),
+            places: MemberPlaces::default(),
             peers: Peers::default(),
             security: Security::new(None),
             refusals: Refusals::new(counters.clone(), |_, _| {}),
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn the_orders_that_a_writer_does_not_take_are_counted_and_nobody_waits() {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let (sender, events) = bounded::<Event>(0);
+        let (sender, events) = bounded::<NetEvent>(0);
         let (outbound, counters) = outbound_to(sender, &listener);
         let lost =
             || counters.drops().find(|(name, _)| *name == "queue_full").map(|(_, lost)| lost);

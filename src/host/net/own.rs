@@ -34,12 +34,12 @@ pub const MOST_SOCKETS: usize = 8;
 
 /// The listener of this member. Cheap to clone.
 #[derive(Clone)]
-pub struct OwnListener(Arc<Shared>);
+pub struct OwnListener(Arc<OwnAddressState>);
 
 /// Sockets that listen, one for each address.
 pub type Sockets = Arc<[Arc<TcpListener>]>;
 
-struct Shared {
+struct OwnAddressState {
     own: OwnAddress,
     /// None once it has stopped.
     sockets: Mutex<Option<Sockets>>,
@@ -87,7 +87,14 @@ impl OwnListener {
         let sockets = sockets.into_iter().map(ready).collect::<io::Result<_>>()?;
         let sockets = Mutex::new(Some(sockets));
         let (last_look, failed, on_move) = Default::default();
-        Ok(OwnListener(Arc::new(Shared { own, sockets, change, last_look, failed, on_move })))
+        Ok(OwnListener(Arc::new(OwnAddressState {
+            own,
+            sockets,
+            change,
+            last_look,
+            failed,
+            on_move,
+        })))
     }
 
     /// Calls this from now on with the sockets that take the place of the last ones.

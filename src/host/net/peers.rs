@@ -24,10 +24,10 @@ pub struct PeerAddress {
 /// The present members, shared by the election thread, which replaces them, and the writers and readers. The
 /// locks are held for a copy only.
 #[derive(Clone, Default)]
-pub struct Peers(Arc<Known>);
+pub struct Peers(Arc<KnownPeers>);
 
 #[derive(Default)]
-struct Known {
+struct KnownPeers {
     listed: RwLock<Arc<[PeerAddress]>>,
     /// The addresses in the file of this node.
     filed: RwLock<BTreeMap<NodeId, String>>,

@@ -20,29 +20,29 @@ use crate::core::types::NodeId;
 
 /// Where each member is reached at present, as its writer knows; shared with the readers.
 #[derive(Clone)]
-pub struct Places {
+pub struct MemberPlaces {
     reached: Arc<Mutex<BTreeMap<NodeId, SocketAddr>>>,
-    busy: Arc<Mutex<BTreeSet<(NodeId, Step)>>>,
-    asked: Arc<Mutex<BTreeMap<String, Arc<Question>>>>,
+    busy: Arc<Mutex<BTreeSet<(NodeId, ReaderTask)>>>,
+    asked: Arc<Mutex<BTreeMap<String, Arc<ResolverQuestion>>>>,
     lookup: Lookup,
 }
 
 /// Tasks that only one reader does at a time for each member, when the member's connection has ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Step {
+pub enum ReaderTask {
     /// The redial that tells whether its process is gone.
     Redial,
     /// The wait for an answer to a redial that was taken.
     Watch,
 }
 
-/// A reader's turn at a [`Step`]; it ends when this is dropped.
-pub struct Turn {
-    busy: Arc<Mutex<BTreeSet<(NodeId, Step)>>>,
-    key: (NodeId, Step),
+/// A reader's turn at a [`ReaderTask`]; it ends when this is dropped.
+pub struct ReaderTurn {
+    busy: Arc<Mutex<BTreeSet<(NodeId, ReaderTask)>>>,
+    key: (NodeId, ReaderTask),
 }
 
-impl Drop for Turn {
+impl Drop for ReaderTurn {
     fn drop(&mut self) {
         self.busy.lock().remove(&self.key);
     }
@@ -66,24 +66,24 @@ pub fn look_up(place: &str) -> io::Result<Vec<SocketAddr>> {
 
 /// A question to the resolver, and its answer for all that wait for it.
 #[derive(Default)]
-struct Question {
-    answer: Mutex<Option<Answer>>,
+struct ResolverQuestion {
+    answer: Mutex<Option<ResolverAnswer>>,
     answered: Condvar,
 }
 
 /// The addresses, or what is wrong.
-type Answer = Result<Vec<SocketAddr>, (ErrorKind, String)>;
+type ResolverAnswer = Result<Vec<SocketAddr>, (ErrorKind, String)>;
 
-impl Default for Places {
-    fn default() -> Places {
-        Places::with(look_up)
+impl Default for MemberPlaces {
+    fn default() -> MemberPlaces {
+        MemberPlaces::with(look_up)
     }
 }
 
-impl Places {
-    pub(super) fn with(lookup: Lookup) -> Places {
+impl MemberPlaces {
+    pub(super) fn with(lookup: Lookup) -> MemberPlaces {
         let (reached, busy, asked) = (Arc::default(), Arc::default(), Arc::default());
-        Places { reached, busy, asked, lookup }
+        MemberPlaces { reached, busy, asked, lookup }
     }
 
     /// The address of the connection to a member, while there is one.
@@ -101,9 +101,9 @@ impl Places {
     }
 
     /// Takes the turn at this step, unless another reader has it.
-    pub fn take_turn(&self, peer: NodeId, step: Step) -> Option<Turn> {
+    pub fn take_turn(&self, peer: NodeId, step: ReaderTask) -> Option<ReaderTurn> {
         let key = (peer, step);
-        self.busy.lock().insert(key).then(|| Turn { busy: self.busy.clone(), key })
+        self.busy.lock().insert(key).then(|| ReaderTurn { busy: self.busy.clone(), key })
     }
 
     /// The addresses of host:port. If a question is not answered within `limit`, the next call waits
@@ -127,12 +127,12 @@ impl Places {
 
     /// The question for this name that is under way, or whose answer came too late for its caller; or a
     /// new one.
-    fn ask(&self, name: &str) -> io::Result<Arc<Question>> {
+    fn ask(&self, name: &str) -> io::Result<Arc<ResolverQuestion>> {
         let mut asked = self.asked.lock();
         if let Some(question) = asked.get(name) {
             return Ok(question.clone());
         }
-        let question = Arc::<Question>::default();
+        let question = Arc::<ResolverQuestion>::default();
         let (lookup, owned, answering) = (self.lookup, name.to_owned(), question.clone());
         thread::Builder::new().name("resolver".to_owned()).spawn(move || {
             let answer = lookup(&owned).map_err(|error| (error.kind(), error.to_string()));
@@ -173,7 +173,7 @@ mod tests {
 
     #[test]
     fn an_address_needs_no_resolver() {
-        let places = Places::with(|_| panic!("it was asked"));
+        let places = MemberPlaces::with(|_| panic!("it was asked"));
         let found = places.resolve("[::1]:7101", Duration::ZERO).unwrap();
         assert_eq!(found, ["[::1]:7101".parse().unwrap()]);
     }
@@ -189,10 +189,10 @@ mod tests {
 
     #[test]
     fn a_name_is_asked_for_every_time() {
-        let found = Places::default().resolve("localhost:7101", TIMEOUT).unwrap();
+        let found = MemberPlaces::default().resolve("localhost:7101", TIMEOUT).unwrap();
         assert!(found.iter().all(|at| at.ip().is_loopback() && at.port() == 7101), "{found:?}");
         static ASKED: AtomicUsize = AtomicUsize::new(0);
-        let places = Places::with(|name| {
+        let places = MemberPlaces::with(|name| {
             ASKED.fetch_add(1, Ordering::SeqCst);
             Err(io::Error::new(ErrorKind::NotFound, format!("{name} is nowhere")))
         });
@@ -206,7 +206,7 @@ mod tests {
     #[test]
     fn a_resolver_that_hangs_holds_nobody_up_and_is_asked_once_by_all() {
         static HANGS: Mutex<()> = Mutex::new(());
-        let places = Places::with(|_| {
+        let places = MemberPlaces::with(|_| {
             drop(HANGS.lock());
             Ok(vec!["127.0.0.1:7101".parse().unwrap()])
         });
@@ -233,20 +233,20 @@ mod tests {
 
     #[test]
     fn one_reader_at_a_time_redials_a_member() {
-        let places = Places::default();
+        let places = MemberPlaces::default();
         let peer = |number| NodeId(uuid::Uuid::from_u128(number));
-        let turn = places.take_turn(peer(1), Step::Redial);
+        let turn = places.take_turn(peer(1), ReaderTask::Redial);
         assert!(turn.is_some());
-        assert!(places.clone().take_turn(peer(1), Step::Redial).is_none());
-        assert!(places.take_turn(peer(1), Step::Watch).is_some(), "that is another step");
-        assert!(places.take_turn(peer(2), Step::Redial).is_some(), "that is another member");
+        assert!(places.clone().take_turn(peer(1), ReaderTask::Redial).is_none());
+        assert!(places.take_turn(peer(1), ReaderTask::Watch).is_some(), "that is another step");
+        assert!(places.take_turn(peer(2), ReaderTask::Redial).is_some(), "that is another member");
         drop(turn);
-        assert!(places.take_turn(peer(1), Step::Redial).is_some());
+        assert!(places.take_turn(peer(1), ReaderTask::Redial).is_some());
     }
 
     #[test]
     fn each_member_is_reached_at_its_own_place_while_it_is_connected() {
-        let places = Places::default();
+        let places = MemberPlaces::default();
         let peer = |number| NodeId(uuid::Uuid::from_u128(number));
         let reached = || [1, 2].map(|number| places.clone().of(peer(number)));
         let [one, two, three] = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"]

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use super::counters::Counters;
 use crate::core::types::NodeId;
-use crate::tls::Fault;
+use crate::tls::TlsFault;
 
 /// The other side of a refused connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,19 +21,19 @@ pub enum Who {
 #[derive(Clone)]
 pub struct Refusals {
     counters: Arc<Counters>,
-    tell: Arc<dyn Fn(Who, Fault) + Send + Sync>,
+    tell: Arc<dyn Fn(Who, TlsFault) + Send + Sync>,
 }
 
 impl Refusals {
     pub fn new(
         counters: Arc<Counters>,
-        tell: impl Fn(Who, Fault) + Send + Sync + 'static,
+        tell: impl Fn(Who, TlsFault) + Send + Sync + 'static,
     ) -> Refusals {
         Refusals { counters, tell: Arc::new(tell) }
     }
 
     /// A connection was refused, by this node or by the other side.
-    pub fn tell(&self, who: Who, fault: Fault) {
+    pub fn tell(&self, who: Who, fault: TlsFault) {
         self.counters.refused(fault.cause);
         (self.tell)(who, fault);
     }

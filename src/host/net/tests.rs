@@ -17,7 +17,7 @@ use crate::core::message::{Envelope, Hello, Kind, Message};
 use crate::core::types::{Epoch, Incarnation};
 use crate::realtime::Realtime;
 use crate::testing::within::within;
-use crate::tls::{Fault, Security};
+use crate::tls::{Security, TlsFault};
 use crate::wire::fuzz::streams;
 use crate::wire::{self, Opening};
 
@@ -29,7 +29,7 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 struct Scene {
     net: Net,
     socket: OwnListener,
-    events: Receiver<Event>,
+    events: Receiver<NetEvent>,
     /// Where the node listens.
     at: std::net::SocketAddr,
     hello: Hello,
@@ -44,12 +44,12 @@ impl Scene {
     }
 
     /// The same, with these credentials, which tells of those that it refuses.
-    fn with(security: Security, tell: impl Fn(Who, Fault) + Send + Sync + 'static) -> Scene {
-        let (sender, events) = unbounded::<Event>();
-        let (answering, end) = End::new();
+    fn with(security: Security, tell: impl Fn(Who, TlsFault) + Send + Sync + 'static) -> Scene {
+        let (sender, events) = unbounded::<NetEvent>();
+        let (answering, end) = ThreadEnd::new();
         let counters = Arc::<Counters>::default();
         let refusals = Refusals::new(counters.clone(), tell);
-        let surroundings = Surroundings::new(
+        let surroundings = NetworkContext::new(
             Inbox::new(sender, end),
             Peers::default(),
             security,
@@ -83,7 +83,7 @@ impl Scene {
         assert!(self.socket.socket().is_none(), "nobody listens");
     }
 
-    fn next(&self) -> Event {
+    fn next(&self) -> NetEvent {
         self.events.recv_timeout(TIMEOUT).expect("something comes")
     }
 
@@ -98,7 +98,7 @@ impl Scene {
         let mut stream = TcpStream::connect(self.at).unwrap();
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(&streams()[0]).unwrap();
-        let Event::Newcomer(newcomer) = self.next() else { panic!("no hello") };
+        let NetEvent::Newcomer(newcomer) = self.next() else { panic!("no hello") };
         let socket = SockRef::from(&newcomer.closer.stream);
         assert!(socket.tcp_nodelay().unwrap() && socket.keepalive().unwrap(), "it is tuned");
         let kept = Arc::downgrade(&newcomer.closer);
@@ -113,7 +113,7 @@ impl Scene {
     fn greets(&mut self, listener: &TcpListener) -> TcpStream {
         let mut stream = listener.accept().unwrap().0;
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
-        let Event::Input(Input::Dialed { peer, attempt }) = self.next() else { panic!("no dial") };
+        let NetEvent::Input(Input::Dialed { peer, attempt }) = self.next() else { panic!("none") };
         let hello = self.hello.clone();
         assert_eq!(self.net.carry(Output::Hello { to: peer, attempt, hello }), None);
         read(&mut stream);
@@ -125,7 +125,7 @@ impl Scene {
         let mut stream = self.greets(listener);
         stream.write_all(&streams()[1]).unwrap();
         let welcomed = self.next();
-        assert!(matches!(welcomed, Event::Input(Input::Welcomed { .. })), "{welcomed:?}");
+        assert!(matches!(welcomed, NetEvent::Input(Input::Welcomed { .. })), "{welcomed:?}");
         stream
     }
 }
@@ -172,7 +172,7 @@ fn a_member_that_was_added_is_redialed_when_its_connection_ends() {
     drop(from);
     let end = Input::Ended { connection: first, peer: scene.hello.id, redial: Redial::Refused };
     let event = scene.next();
-    assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(input) if *input == end), "{event:?}");
     scene.ends();
 }
 
@@ -184,7 +184,7 @@ fn a_node_that_could_not_accept_a_connection_accepts_the_next() {
     waits.set_read_timeout(Some(TIMEOUT)).unwrap();
     waits.write_all(&streams()[0]).unwrap();
     let event = scene.next();
-    assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
+    assert!(matches!(event, NetEvent::Newcomer(_)), "{event:?}");
     let socket = scene.socket.socket().unwrap();
     let socket = SockRef::from(&*socket);
     socket.shutdown(Shutdown::Both).unwrap(); // no accept succeeds until it listens again
@@ -212,7 +212,7 @@ fn a_connection_that_a_newer_one_replaces_ends_in_silence() {
     second.write_all(&wire::encode_message(&probe())).unwrap();
     let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
     let event = scene.next();
-    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(input) if *input == message), "{event:?}");
     scene.ends();
 }
 
@@ -224,7 +224,7 @@ fn the_writers_wait_by_the_failure_of_a_reload() {
     scene.net.set_failure(Duration::from_millis(1)); // to look at an idle connection
     assert_eq!(scene.net.carry(Output::Dial { peer: scene.hello.id }), None); // it wakes the writer
     let event = scene.next();
-    assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
+    assert!(matches!(event, NetEvent::Input(Input::Lost { .. })), "{event:?}");
     scene.ends();
 }
 
@@ -236,7 +236,7 @@ fn of_a_connection_that_has_ended_nothing_is_kept_when_others_come() {
     let (_stays, _, of_open) = scene.hears_by();
     drop(ends);
     let event = scene.next();
-    assert!(matches!(event, Event::Input(Input::Ended { .. })), "{event:?}");
+    assert!(matches!(event, NetEvent::Input(Input::Ended { .. })), "{event:?}");
     assert_eq!(scene.net.carry(Output::Close { connection }), None);
     within(TIMEOUT, "it is let go", || {
         TcpStream::connect(scene.at).unwrap();
@@ -284,10 +284,10 @@ fn a_message_of_a_later_version_is_left_out_and_after_junk_nothing_is_read() {
     [&*later, &*later, &*text].into_iter().for_each(|text| say(&mut peer, text));
     let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
     let event = scene.next();
-    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(input) if *input == message), "{event:?}");
     say(&mut peer, "{}");
     let event = scene.next();
-    assert!(matches!(&event, Event::Input(Input::Ended { .. })), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(Input::Ended { .. })), "{event:?}");
     has_ended(&mut peer);
     assert_eq!((scene.dropped("unknown"), scene.dropped("junk")), (2, 1));
     let probes = scene.counters.messages().find(|(kind, ..)| *kind == Kind::Probe);
@@ -310,7 +310,7 @@ fn of_a_crowd_that_waits_for_a_welcome_the_oldest_goes_and_no_peer_that_has_one(
         stream.set_read_timeout(Some(TIMEOUT)).unwrap();
         stream.write_all(&streams()[0]).unwrap();
         let event = scene.next();
-        assert!(matches!(event, Event::Newcomer(_)), "{event:?}");
+        assert!(matches!(event, NetEvent::Newcomer(_)), "{event:?}");
         (stream, event)
     };
     let mut crowd: Vec<_> = (0..64).map(|_| waits()).collect();
@@ -329,7 +329,7 @@ fn of_a_crowd_that_waits_for_a_welcome_the_oldest_goes_and_no_peer_that_has_one(
     welcomed.write_all(&wire::encode_message(&probe())).unwrap();
     let message = Input::Message { connection, from: scene.hello.id, envelope: probe() };
     let event = scene.next();
-    assert!(matches!(&event, Event::Input(input) if *input == message), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(input) if *input == message), "{event:?}");
     drop(crowd);
     scene.ends();
 }
@@ -351,7 +351,7 @@ fn a_dialer_that_is_refused_reads_why_and_its_connection_ends() {
     assert!(why.starts_with("{\"reject\":") && why.contains("4000000000"), "{why}");
     has_ended(&mut later);
     let mut known = dials(&streams()[0][4..]);
-    let Event::Newcomer(newcomer) = scene.next() else { panic!("no hello") };
+    let NetEvent::Newcomer(newcomer) = scene.next() else { panic!("no hello") };
     let Input::Hello { connection, .. } = scene.net.admit(*newcomer) else { panic!("no hello") };
     let Ok(wire::Reply::Reject(reason)) = wire::decode_reply(&streams()[3][4..]) else { panic!() };
     assert_eq!(scene.net.carry(Output::Reject { connection, reason }), None);
@@ -369,7 +369,7 @@ fn both_connections_of_a_peer_end_if_the_core_says_so_and_all_with_the_node() {
     has_ended(&mut to);
     has_ended(&mut from);
     let event = scene.next();
-    assert!(matches!(event, Event::Input(Input::Lost { .. })), "{event:?}");
+    assert!(matches!(event, NetEvent::Input(Input::Lost { .. })), "{event:?}");
     let (mut to, (mut from, _)) = (scene.speaks(&listener), scene.hears());
     scene.ends();
     has_ended(&mut to);

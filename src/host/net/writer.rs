@@ -1,7 +1,7 @@
 //! The connection to another member: one writer thread each.
 //!
 //! A writer dials, says hello, and then sends what the election thread could not send without blocking
-//! ([`Line`](super::line::Line) says which thread sends when). It waits on its queue, on orders of the
+//! ([`WriterLine`](super::line::WriterLine) says which thread sends when). It waits on its queue, on orders of the
 //! election thread, and between dials on a back-off; it ends when the election thread drops its queue.
 //! When a connection ends, its queue is dropped: the other side may be another process by then.
 
@@ -24,13 +24,13 @@ use super::first_word::FirstWord;
 use super::inbox::Inbox;
 use super::line::Backlog;
 use super::peers::{PeerAddress, Peers};
-use super::places::Places;
+use super::places::MemberPlaces;
 use super::refused::{Refusals, Who};
 use crate::core::Input;
 use crate::core::death::DeathCertificate;
 use crate::core::random::Random;
 use crate::realtime::Realtime;
-use crate::tls::{Fault, Secured, Security, Session};
+use crate::tls::{Secured, Security, Session, TlsFault};
 use crate::wire::{self, Frame, FrameError, Reply};
 
 /// The first pause between two dials; it doubles up to `failure`.
@@ -40,7 +40,7 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const PROBE: Duration = Duration::from_secs(1);
 
 /// An order of the election thread to a writer.
-pub enum Control {
+pub enum WriterOrder {
     /// Say this hello, if this dial is still the present one.
     Hello(u64, Frame),
     /// Close the connection.
@@ -51,9 +51,9 @@ pub enum Control {
 
 /// Shared by all threads of the network of a node.
 #[derive(Clone)]
-pub struct Surroundings {
+pub struct NetworkContext {
     pub inbox: Inbox,
-    pub places: Places,
+    pub places: MemberPlaces,
     pub peers: Peers,
     pub security: Security,
     pub refusals: Refusals,
@@ -61,7 +61,7 @@ pub struct Surroundings {
     pub realtime: Realtime,
 }
 
-impl Surroundings {
+impl NetworkContext {
     /// Those of a network that has not looked up any name yet.
     pub fn new(
         inbox: Inbox,
@@ -70,18 +70,18 @@ impl Surroundings {
         refusals: Refusals,
         counters: Arc<Counters>,
         realtime: Realtime,
-    ) -> Surroundings {
-        let places = Places::default();
-        Surroundings { inbox, places, peers, security, refusals, counters, realtime }
+    ) -> NetworkContext {
+        let places = MemberPlaces::default();
+        NetworkContext { inbox, places, peers, security, refusals, counters, realtime }
     }
 }
 
-pub struct Writer {
+pub struct PeerWriter {
     peer: PeerAddress,
     failure_time: FailureTime,
-    surroundings: Surroundings,
+    surroundings: NetworkContext,
     backlog: Backlog,
-    orders: Receiver<Control>,
+    orders: Receiver<WriterOrder>,
     random: Random,
     attempt: u64,
     /// How many dials led to no connection: where the peer may be at either of two addresses, they take turns.
@@ -89,29 +89,29 @@ pub struct Writer {
 }
 
 /// Why a writer stops what it does.
-enum End {
+enum WriterEnd {
     /// The connection ended, or there was none.
     Connection,
     /// The node is stopping.
     Node,
 }
 
-impl From<io::Error> for End {
-    fn from(_: io::Error) -> End {
-        End::Connection
+impl From<io::Error> for WriterEnd {
+    fn from(_: io::Error) -> WriterEnd {
+        WriterEnd::Connection
     }
 }
 
-impl Writer {
+impl PeerWriter {
     pub fn new(
         peer: PeerAddress,
         failure_time: FailureTime,
-        surroundings: Surroundings,
-        (backlog, orders): (Backlog, Receiver<Control>),
+        surroundings: NetworkContext,
+        (backlog, orders): (Backlog, Receiver<WriterOrder>),
         seed: u64,
-    ) -> Writer {
+    ) -> PeerWriter {
         let (random, attempt, failed) = (Random::new(seed), 0, 0);
-        Writer { peer, failure_time, surroundings, backlog, orders, random, attempt, failed }
+        PeerWriter { peer, failure_time, surroundings, backlog, orders, random, attempt, failed }
     }
 
     /// The life of a writer thread.
@@ -136,7 +136,7 @@ impl Writer {
                     end
                 }
             };
-            if matches!(end, End::Node) {
+            if matches!(end, WriterEnd::Node) {
                 break;
             }
             match self.back_off(since, pause) {
@@ -155,7 +155,7 @@ impl Writer {
         let until = since + self.jittered(pause);
         loop {
             match self.orders.recv_deadline(until) {
-                Ok(Control::Dial) => return Some(true),
+                Ok(WriterOrder::Dial) => return Some(true),
                 Ok(_) => {} // of a connection that is gone
                 Err(RecvTimeoutError::Timeout) => return Some(false),
                 Err(RecvTimeoutError::Disconnected) => return None,
@@ -168,10 +168,10 @@ impl Writer {
     }
 
     /// Dials and exchanges hellos.
-    fn open(&mut self) -> Result<Arc<Channel>, End> {
+    fn open(&mut self) -> Result<Arc<Channel>, WriterEnd> {
         let peer = self.peer.id;
         self.peer = self.surroundings.peers.get(peer).unwrap_or_else(|| self.peer.clone());
-        let Surroundings { inbox, places, peers, .. } = &self.surroundings;
+        let NetworkContext { inbox, places, peers, .. } = &self.surroundings;
         let at = peers.addresses(&self.peer);
         let address = &at[self.failed % at.len()];
         let addresses = places.resolve(address, self.failure_time.step());
@@ -190,7 +190,7 @@ impl Writer {
         self.attempt += 1;
         let attempt = self.attempt;
         if !inbox.input(Input::Dialed { peer, attempt }) {
-            return Err(End::Node);
+            return Err(WriterEnd::Node);
         }
         let hello = self.await_hello()?;
         match self.ask(&stream, session.as_mut(), &hello)? {
@@ -208,11 +208,11 @@ impl Writer {
             Reply::Reject(reason) => {
                 self.surroundings.counters.dials.forget(peer); // the refusal says more
                 self.surroundings.inbox.input(Input::Rejected { peer, reason });
-                Err(End::Connection)
+                Err(WriterEnd::Connection)
             }
             Reply::Dead(certificate) => {
                 self.report_death(certificate);
-                Err(End::Connection)
+                Err(WriterEnd::Connection)
             }
         }
     }
@@ -228,7 +228,7 @@ impl Writer {
     }
 
     /// With TLS: the handshake, with this member only.
-    fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, End> {
+    fn shake_hands(&self, stream: &TcpStream) -> Result<Option<Session>, WriterEnd> {
         let Some(credentials) = self.surroundings.security.now() else { return Ok(None) };
         let timed = Deadline::new(stream, self.failure_time.step());
         let mut first = FirstWord::new(timed);
@@ -238,7 +238,7 @@ impl Writer {
                 Some(Reply::Dead(certificate)) => self.report_death(certificate),
                 _ => self.refuse(fault),
             }
-            End::Connection
+            WriterEnd::Connection
         })
     }
 
@@ -258,7 +258,7 @@ impl Writer {
     }
 
     /// Tells of what is wrong with the peer, or with this node in its eyes.
-    fn refuse(&self, fault: Option<Fault>) {
+    fn refuse(&self, fault: Option<TlsFault>) {
         match fault {
             Some(fault) => {
                 self.fails(fault.why.clone());
@@ -281,7 +281,7 @@ impl Writer {
         stream: &TcpStream,
         session: Option<&mut Session>,
         hello: &Frame,
-    ) -> Result<Reply, End> {
+    ) -> Result<Reply, WriterEnd> {
         let timed = Deadline::new(stream, self.failure_time.step());
         let mut secured = Secured::new(timed, session);
         let unheard = |error: &io::Error| self.fails(unanswered("the hello", error));
@@ -300,55 +300,57 @@ impl Writer {
                     self.fails(why.to_owned());
                 }
             }
-            End::Connection
+            WriterEnd::Connection
         })?;
         wire::decode_reply(&payload).map_err(|error| {
             debug!("{} answered the hello with junk: {error}", self.peer.name);
             let why = format!("what answers there is no electd of this kind: {error}");
             self.fails(why);
-            End::Connection
+            WriterEnd::Connection
         })
     }
 
     /// Waits for the election thread to say what the hello is to tell.
-    fn await_hello(&self) -> Result<Frame, End> {
+    fn await_hello(&self) -> Result<Frame, WriterEnd> {
         let until = Instant::now() + self.failure_time.step();
         loop {
             match self.orders.recv_deadline(until) {
-                Ok(Control::Hello(attempt, hello)) if attempt == self.attempt => return Ok(hello),
+                Ok(WriterOrder::Hello(attempt, hello)) if attempt == self.attempt => {
+                    return Ok(hello);
+                }
                 Ok(_) => {} // of an earlier dial
-                Err(RecvTimeoutError::Timeout) => return Err(End::Connection),
-                Err(RecvTimeoutError::Disconnected) => return Err(End::Node),
+                Err(RecvTimeoutError::Timeout) => return Err(WriterEnd::Connection),
+                Err(RecvTimeoutError::Disconnected) => return Err(WriterEnd::Node),
             }
         }
     }
 
     /// Sends what is handed over until the connection or the node ends.
-    fn write(&self, channel: &Channel) -> End {
+    fn write(&self, channel: &Channel) -> WriterEnd {
         loop {
             select! {
                 recv(self.backlog.queue) -> queued => match queued {
                     Ok(queued) => {
                         if let Err(error) = channel.send_all(&queued.unsent, self.failure_time.step()) {
                             debug!("connection to {}: {error}", self.peer.name);
-                            return End::Connection;
+                            return WriterEnd::Connection;
                         }
                         self.backlog.written(&queued);
                     }
-                    Err(_) => return End::Node,
+                    Err(_) => return WriterEnd::Node,
                 },
                 recv(self.orders) -> order => match order {
-                    Ok(Control::Disconnect) => return End::Connection,
+                    Ok(WriterOrder::Disconnect) => return WriterEnd::Connection,
                     Ok(_) => {}
                     // The frames' senders went first: what is queued is sent.
                     Err(_) => {
                         self.flush(channel);
-                        return End::Node;
+                        return WriterEnd::Node;
                     }
                 },
                 default(self.failure_time.failure()) => {
                     if channel.ended() {
-                        return End::Connection;
+                        return WriterEnd::Connection;
                     }
                 }
             }

@@ -2,10 +2,10 @@
 
 use std::net::{IpAddr, ToSocketAddrs};
 
-use super::{Outcome, Sample, measured};
+use super::{Sample, SampleResult, measured};
 
 /// Resolves host:port.
-pub fn sample(address: &str) -> Outcome {
+pub fn sample(address: &str) -> SampleResult {
     let found = address
         .to_socket_addrs()
         .map_err(|error| format!("{address} has no IP address: {error}"))?;

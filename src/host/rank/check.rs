@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use super::aside::Aside;
 use super::program::{Program, Ran};
-use super::running::Running;
+use super::running::ProbeThread;
 use super::stop::{Stop, Woken};
 use super::{CHECKING, Variables, no_pipe};
 use crate::limits::shown;
@@ -17,7 +17,7 @@ const SHOWN: usize = 200;
 
 /// A member's health check: a program that exits with 0 where the member is fit to lead.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Check {
+pub struct HealthCheck {
     /// A path, or a name that is looked for in PATH.
     pub program: PathBuf,
     /// Its arguments; no shell reads them.
@@ -43,14 +43,14 @@ pub struct Finding {
 
 /// The meaning of a run's result.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct HealthVerdict {
     /// Whether the member is healthy.
     pub healthy: bool,
     /// Whether that was otherwise, or not known, before this run.
     pub is_new: bool,
 }
 
-impl Check {
+impl HealthCheck {
     /// Runs it once, now. This takes as long as its timeout at most.
     ///
     /// # Errors Says in words why it cannot be run at all, for lack of files.
@@ -69,14 +69,14 @@ impl Check {
         let (check, variables, stop) = (self.clone(), variables.clone(), stop.clone());
         let found = aside.run(self.timeout, move || check.find(&variables, &stop));
         found.unwrap_or_else(|none| {
-            let Check { program, arguments, timeout, .. } = self;
+            let HealthCheck { program, arguments, timeout, .. } = self;
             let program = Program { program, arguments, timeout: *timeout };
             Finding { output: String::new(), failure: Some(format!("{program} {none}")) }
         })
     }
 
     fn find(&self, variables: &Variables, stop: &Stop) -> Finding {
-        let Check { program, arguments, timeout, .. } = self;
+        let HealthCheck { program, arguments, timeout, .. } = self;
         let program = Program { program, arguments, timeout: *timeout };
         let ran = program.run(variables, stop);
         let output = said(&ran);
@@ -117,15 +117,15 @@ struct Judge {
 
 impl Judge {
     /// One that has seen nothing yet.
-    fn of(check: &Check) -> Judge {
+    fn of(check: &HealthCheck) -> Judge {
         Judge { fall: check.fall, rise: check.rise, healthy: None, against: 0 }
     }
 
     /// The first run alone decides; after it, only several equal results in a row do.
-    fn take(&mut self, passed: bool) -> Verdict {
+    fn take(&mut self, passed: bool) -> HealthVerdict {
         let Some(healthy) = self.healthy else {
             self.healthy = Some(passed);
-            return Verdict { healthy: passed, is_new: true };
+            return HealthVerdict { healthy: passed, is_new: true };
         };
         self.against = if passed == healthy { 0 } else { self.against + 1 };
         let needed = if healthy { self.fall } else { self.rise };
@@ -134,29 +134,29 @@ impl Judge {
             self.healthy = Some(passed);
             self.against = 0;
         }
-        Verdict { healthy: healthy != is_new, is_new }
+        HealthVerdict { healthy: healthy != is_new, is_new }
     }
 }
 
 /// The handle of the thread.
 #[derive(Debug)]
-pub struct Checker(Running);
+pub struct HealthChecker(ProbeThread);
 
-impl Checker {
+impl HealthChecker {
     /// Runs the check from now on. The finding of each run goes to `deliver`, which tells whether anybody still wants
     /// that.
     ///
     /// # Errors
     /// When the system has no thread or no file left.
     pub fn start(
-        check: Check,
+        check: HealthCheck,
         variables: Variables,
-        deliver: impl Fn(Verdict, Finding) -> bool + Send + 'static,
-    ) -> io::Result<Checker> {
-        let running = Running::start("health", move |stop| {
+        deliver: impl Fn(HealthVerdict, Finding) -> bool + Send + 'static,
+    ) -> io::Result<HealthChecker> {
+        let running = ProbeThread::start("health", move |stop| {
             go_on(&check, Judge::of(&check), &variables, &Arc::new(stop), deliver);
         })?;
-        Ok(Checker(running))
+        Ok(HealthChecker(running))
     }
 
     /// Ends the thread, and a check that runs.
@@ -166,11 +166,11 @@ impl Checker {
 }
 
 fn go_on(
-    check: &Check,
+    check: &HealthCheck,
     mut judge: Judge,
     variables: &Variables,
     stop: &Arc<Stop>,
-    deliver: impl Fn(Verdict, Finding) -> bool,
+    deliver: impl Fn(HealthVerdict, Finding) -> bool,
 ) {
     let mut aside = Aside::new(CHECKING);
     let waits_until = |due| matches!(stop.wait(&[], due), Ok(Woken::Late));
@@ -198,8 +198,8 @@ mod tests {
     /// Far longer than any program here takes; only a failing test waits for it.
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    fn check(script: &str) -> Check {
-        Check {
+    fn check(script: &str) -> HealthCheck {
+        HealthCheck {
             program: "sh".into(),
             arguments: vec!["-c".to_owned(), script.to_owned()],
             timeout: TIMEOUT,
@@ -209,7 +209,7 @@ mod tests {
         }
     }
 
-    fn run(check: &Check) -> Finding {
+    fn run(check: &HealthCheck) -> Finding {
         check.run(&no_variables()).unwrap()
     }
 
@@ -223,7 +223,7 @@ mod tests {
     /// The verdict after each of these runs, `.` for a pass and `x` for a failure.
     fn healthy_after(runs: &str) -> String {
         let mut judge = Judge::of(&check("")); // 3 failures, or 2 passes
-        let word = |verdict: Verdict| match (verdict.healthy, verdict.is_new) {
+        let word = |verdict: HealthVerdict| match (verdict.healthy, verdict.is_new) {
             (true, true) => 'H',
             (true, false) => 'h',
             (false, true) => 'U',
@@ -258,13 +258,13 @@ mod tests {
         fails("yes", "y", "printed more than 65536 bytes: y");
         fails("echo one; echo two; echo ' ' >&2; exit 1", "two", "exited with code 1: two");
         assert_eq!(run(&check("head -c 65536 /dev/zero")).failure, None, "so much it may print");
-        let missing = Check { program: "/no/such/check".into(), ..check("") };
+        let missing = HealthCheck { program: "/no/such/check".into(), ..check("") };
         let missing = run(&missing).failure.unwrap();
         assert!(
             missing.starts_with("`/no/such/check -c ` cannot be run: No such file"),
             "{missing}"
         );
-        let late = Check { timeout: Duration::from_millis(50), ..check("exec sleep 1000") };
+        let late = HealthCheck { timeout: Duration::from_millis(50), ..check("exec sleep 1000") };
         assert_eq!(run(&late).failure.unwrap(), "`sh -c exec sleep 1000` took longer than 50ms");
     }
 
@@ -284,7 +284,8 @@ mod tests {
         let deliver = move |verdict, _| sender.send(verdict).is_ok();
         let (every, begun) = (Duration::from_millis(50), Instant::now());
         let checker =
-            Checker::start(Check { every, ..check("") }, no_variables(), deliver).unwrap();
+            HealthChecker::start(HealthCheck { every, ..check("") }, no_variables(), deliver)
+                .unwrap();
         (0..3).for_each(|_| assert!(findings.recv_timeout(TIMEOUT).is_ok()));
         assert!(begun.elapsed() >= every * 2, "{:?}", begun.elapsed());
         drop(findings);
@@ -299,8 +300,8 @@ mod tests {
             sender.send((verdict, finding.failure)).unwrap();
             false
         };
-        let checker = Checker::start(check("true"), no_variables(), deliver).unwrap();
-        let verdict = Verdict { healthy: true, is_new: true };
+        let checker = HealthChecker::start(check("true"), no_variables(), deliver).unwrap();
+        let verdict = HealthVerdict { healthy: true, is_new: true };
         assert_eq!(findings.recv_timeout(TIMEOUT), Ok((verdict, None)));
         assert_eq!(findings.recv_timeout(TIMEOUT), Err(channel::RecvTimeoutError::Disconnected));
         checker.stop();
@@ -310,18 +311,18 @@ mod tests {
     fn it_is_run_again_and_again_and_a_stop_does_not_wait_for_it() {
         let (sender, findings) = channel::bounded(0);
         let deliver = move |verdict, _| sender.send(verdict).is_ok();
-        let checker = Checker::start(check("exit 1"), no_variables(), deliver).unwrap();
+        let checker = HealthChecker::start(check("exit 1"), no_variables(), deliver).unwrap();
         for is_new in [true, false, false] {
-            let expected = Verdict { healthy: false, is_new };
+            let expected = HealthVerdict { healthy: false, is_new };
             assert_eq!(findings.recv_timeout(TIMEOUT), Ok(expected));
         }
         drop(findings);
         checker.stop();
 
-        let hangs = Check { timeout: TIMEOUT * 100, ..check("exec sleep 1000") };
+        let hangs = HealthCheck { timeout: TIMEOUT * 100, ..check("exec sleep 1000") };
         let (sender, findings) = channel::bounded(1);
         let deliver = move |verdict, _| sender.send(verdict).is_ok();
-        let checker = Checker::start(hangs, no_variables(), deliver).unwrap();
+        let checker = HealthChecker::start(hangs, no_variables(), deliver).unwrap();
         let begun = Instant::now();
         checker.stop();
         assert!(begun.elapsed() < GRACE, "{:?}", begun.elapsed());
@@ -329,11 +330,11 @@ mod tests {
         assert_eq!(spoilt, Err(channel::RecvTimeoutError::Disconnected), "the stop has spoilt it");
 
         // Nothing of it is left when the stop returns.
-        let (sender, findings) = channel::bounded::<Verdict>(0);
-        let rare = Check { every: TIMEOUT * 100, ..check("true") };
+        let (sender, findings) = channel::bounded::<HealthVerdict>(0);
+        let rare = HealthCheck { every: TIMEOUT * 100, ..check("true") };
         let deliver =
             move |verdict, _| sender.try_send(verdict).is_err_and(|error| error.is_full());
-        let checker = Checker::start(rare, no_variables(), deliver).unwrap();
+        let checker = HealthChecker::start(rare, no_variables(), deliver).unwrap();
         checker.stop();
         assert_eq!(findings.try_recv(), Err(channel::TryRecvError::Disconnected));
     }

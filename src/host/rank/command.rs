@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::program::Program;
 use super::stop::Stop;
-use super::{Outcome, Sample, Variables};
+use super::{Sample, SampleResult, Variables};
 use crate::core::types::Rank;
 
 /// The longest piece of its output that is reported, in characters.
@@ -18,7 +18,7 @@ pub fn sample(
     timeout: Duration,
     variables: &Variables,
     stop: &Stop,
-) -> Outcome {
+) -> SampleResult {
     let program = Program { program, arguments, timeout };
     let ran = program.run(variables, stop);
     let [out, error] = &ran.printed;
@@ -76,12 +76,12 @@ mod tests {
     /// Far longer than any program here takes; only a failing test waits for it.
     const TIMEOUT: Duration = Duration::from_secs(20);
 
-    fn run(program: &str, arguments: &[&str], timeout: Duration, stop: &Stop) -> Outcome {
+    fn run(program: &str, arguments: &[&str], timeout: Duration, stop: &Stop) -> SampleResult {
         let arguments: Vec<String> = arguments.iter().map(|&word| word.to_owned()).collect();
         sample(Path::new(program), &arguments, timeout, &no_variables(), stop)
     }
 
-    fn shell(script: &str, timeout: Duration) -> Outcome {
+    fn shell(script: &str, timeout: Duration) -> SampleResult {
         let (_stopper, stop) = Stop::new().unwrap();
         run("sh", &["-c", script], timeout, &stop)
     }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::thread;
 
-use super::{Outcome, Sample, measured};
+use super::{Sample, SampleResult, measured};
 
 /// The clock that the processor can reach, in kHz. Its present speed goes up and down.
 const TOP: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
@@ -12,7 +12,7 @@ const TOP: &str = "sys/devices/system/cpu/cpu0/cpufreq/cpuinfo_max_freq";
 const INFO: &str = "proc/cpuinfo";
 
 /// Reads the files of the system below `root`.
-pub fn sample(root: &Path) -> Outcome {
+pub fn sample(root: &Path) -> SampleResult {
     let cores = thread::available_parallelism()
         .map_err(|error| format!("the number of cores cannot be read: {error}"))?;
     Ok(speed(cores.get(), root))

@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::Path;
 
-use super::{Outcome, Sample, measured};
+use super::{Sample, SampleResult, measured};
 
 /// More files than this are not told apart: counting them would take too long.
 const MOST: usize = 1_000_000;
 
 /// The bytes that this user may still write on the file system of this path.
-pub fn free_bytes(path: &Path) -> Outcome {
+pub fn free_bytes(path: &Path) -> SampleResult {
     let shown = path.display();
     let system = rustix::fs::statvfs(path)
         .map_err(|error| format!("the free space of {shown} cannot be read: {error}"))?;
@@ -19,11 +19,11 @@ pub fn free_bytes(path: &Path) -> Outcome {
 }
 
 /// The regular files in this folder: not its folders, nor what is in them, nor links.
-pub fn count_files(folder: &Path) -> Outcome {
+pub fn count_files(folder: &Path) -> SampleResult {
     count(folder, MOST)
 }
 
-fn count(folder: &Path, most: usize) -> Outcome {
+fn count(folder: &Path, most: usize) -> SampleResult {
     let shown = folder.display();
     let unreadable = |error| format!("the files in {shown} cannot be counted: {error}");
     let mut files = 0;

@@ -7,17 +7,17 @@ use std::{fs, panic};
 use crossbeam::channel;
 use log::{LevelFilter, Log, Metadata, Record};
 
-use super::running::Running;
-use super::{Sampler, Source, no_variables};
+use super::running::ProbeThread;
+use super::{AttributeSource, Sampler, no_variables};
 use crate::testing::alone::alone;
 use crate::testing::line::line;
 
 /// Keeps all lines.
-struct Lines(Mutex<Vec<String>>);
+struct LoggedLines(Mutex<Vec<String>>);
 
-static LINES: Lines = Lines(Mutex::new(Vec::new()));
+static LINES: LoggedLines = LoggedLines(Mutex::new(Vec::new()));
 
-impl Log for Lines {
+impl Log for LoggedLines {
     fn enabled(&self, _: &Metadata<'_>) -> bool {
         true
     }
@@ -35,13 +35,13 @@ fn hangs(name: &str) -> String {
 
 fn hangs_and_panics() {
     let (release, waits) = channel::bounded::<()>(0);
-    Running::start("slow", move |_| _ = waits.recv()).unwrap().stop();
+    ProbeThread::start("slow", move |_| _ = waits.recv()).unwrap().stop();
     drop(release);
     let (begun, mut is_told) = (Instant::now(), false);
     while !is_told {
         assert!(begun.elapsed() < Duration::from_secs(20));
         // Without a message, whose trace takes long.
-        Running::start("rash", move |_| panic::resume_unwind(Box::new(()))).unwrap().stop();
+        ProbeThread::start("rash", move |_| panic::resume_unwind(Box::new(()))).unwrap().stop();
         let mut lines = LINES.0.lock().unwrap();
         lines.retain(|line| *line != hangs("rash")); // on a busy host
         is_told = lines.len() > 1;
@@ -53,7 +53,7 @@ fn loses_and_finds_a_rank(jobs: &std::path::Path) {
     let (sender, samples) = channel::bounded(0);
     let deliver = move |outcome| sender.send(outcome).is_ok();
     let every = Duration::from_millis(1);
-    let source = Source::Files(jobs.to_owned());
+    let source = AttributeSource::Files(jobs.to_owned());
     let (sampler, first) = Sampler::start(source, every, no_variables(), deliver).unwrap();
     assert!(first.is_err());
     let until = |is_there: bool| {

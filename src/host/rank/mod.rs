@@ -2,7 +2,7 @@
 //! the result of its health check, as numbers and in words.
 //!
 //! A sample may take long (a disk that hangs, a name that does not resolve, a slow program), so
-//! the [`Sampler`] takes it on a thread of its own. So does the [`Checker`] with the check.
+//! the [`Sampler`] takes it on a thread of its own. So does the [`HealthChecker`] with the check.
 
 mod address;
 pub mod aside;
@@ -25,7 +25,7 @@ use std::time::Duration;
 
 use crate::core::types::Rank;
 use aside::Aside;
-pub use check::{Check, Checker, Finding, Verdict};
+pub use check::{Finding, HealthCheck, HealthChecker, HealthVerdict};
 pub use sampler::Sampler;
 use stop::Stop;
 
@@ -47,7 +47,7 @@ pub type Variables = Arc<dyn Fn() -> Vec<(&'static str, String)> + Send + Sync>;
 
 /// Where a member's attribute comes from. A greater value ranks higher.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Source {
+pub enum AttributeSource {
     /// No attribute: all have the same, and the id decides.
     Id,
     /// The number in the configuration.
@@ -86,13 +86,13 @@ fn measured(number: impl TryInto<i64>) -> i64 {
 }
 
 /// A sample, or why there is none.
-pub type Outcome = Result<Sample, String>;
+pub type SampleResult = Result<Sample, String>;
 
-impl Source {
+impl AttributeSource {
     /// Takes a sample now. This may take long; a command is ended at its timeout.
     ///
     /// # Errors Says in words why there is no value.
-    pub fn sample(&self, variables: &Variables) -> Outcome {
+    pub fn sample(&self, variables: &Variables) -> SampleResult {
         let (_stopper, stop) = Stop::new().map_err(|error| no_pipe(&error))?;
         self.sample_until(variables, &Arc::new(stop), &mut Aside::new(SAMPLING))
     }
@@ -102,8 +102,8 @@ impl Source {
         &self,
         variables: &Variables,
         stop: &Arc<Stop>,
-        aside: &mut Aside<Outcome>,
-    ) -> Outcome {
+        aside: &mut Aside<SampleResult>,
+    ) -> SampleResult {
         if self.is_fixed() {
             return self.read(variables, stop);
         }
@@ -112,17 +112,19 @@ impl Source {
         sampled.unwrap_or_else(|none| Err(format!("{} {none}", self.what())))
     }
 
-    fn read(&self, variables: &Variables, stop: &Stop) -> Outcome {
+    fn read(&self, variables: &Variables, stop: &Stop) -> SampleResult {
         match self {
-            Source::Id => Ok(Sample { value: 0, from: "all are equal, the id decides".to_owned() }),
-            Source::Priority(value) => {
+            AttributeSource::Id => {
+                Ok(Sample { value: 0, from: "all are equal, the id decides".to_owned() })
+            }
+            AttributeSource::Priority(value) => {
                 Ok(Sample { value: *value, from: "the configuration".to_owned() })
             }
-            Source::Address(address) => address::sample(address),
-            Source::Cpu => cpu::sample(Path::new("/")),
-            Source::Disk(path) => folder::free_bytes(path),
-            Source::Files(path) => folder::count_files(path),
-            Source::Command { program, arguments, timeout } => {
+            AttributeSource::Address(address) => address::sample(address),
+            AttributeSource::Cpu => cpu::sample(Path::new("/")),
+            AttributeSource::Disk(path) => folder::free_bytes(path),
+            AttributeSource::Files(path) => folder::count_files(path),
+            AttributeSource::Command { program, arguments, timeout } => {
                 command::sample(program, arguments, *timeout, variables, stop)
             }
         }
@@ -130,19 +132,19 @@ impl Source {
 
     /// Whether the value is known without reading anything, and stays.
     fn is_fixed(&self) -> bool {
-        matches!(self, Source::Id | Source::Priority(_))
+        matches!(self, AttributeSource::Id | AttributeSource::Priority(_))
     }
 
     /// Whether the value may change while the member runs.
     fn changes(&self) -> bool {
-        !self.is_fixed() && !matches!(self, Source::Address(_))
+        !self.is_fixed() && !matches!(self, AttributeSource::Address(_))
     }
 
     /// How long a sample may take before it counts as one that hangs.
     fn limit(&self) -> Duration {
         match self {
-            Source::Command { timeout, .. } => *timeout,
-            Source::Address(_) => LONGEST_NAME,
+            AttributeSource::Command { timeout, .. } => *timeout,
+            AttributeSource::Address(_) => LONGEST_NAME,
             _ => LONGEST,
         }
     }
@@ -150,11 +152,15 @@ impl Source {
     /// What is asked for a sample, in words.
     fn what(&self) -> String {
         match self {
-            Source::Id | Source::Priority(_) => "the configuration".to_owned(),
-            Source::Address(address) => format!("the look-up of {address}"),
-            Source::Cpu => "the look at the processor".to_owned(),
-            Source::Disk(path) | Source::Files(path) => format!("the look at {}", path.display()),
-            Source::Command { program, arguments, .. } => command::shown(program, arguments),
+            AttributeSource::Id | AttributeSource::Priority(_) => "the configuration".to_owned(),
+            AttributeSource::Address(address) => format!("the look-up of {address}"),
+            AttributeSource::Cpu => "the look at the processor".to_owned(),
+            AttributeSource::Disk(path) | AttributeSource::Files(path) => {
+                format!("the look at {}", path.display())
+            }
+            AttributeSource::Command { program, arguments, .. } => {
+                command::shown(program, arguments)
+            }
         }
     }
 
@@ -162,7 +168,7 @@ impl Source {
     fn first_within(&self) -> Duration {
         match self {
             // Its end at the timeout takes a moment more.
-            Source::Command { timeout, .. } => (*timeout + FIRST).min(FIRST_COMMAND),
+            AttributeSource::Command { timeout, .. } => (*timeout + FIRST).min(FIRST_COMMAND),
             _ => FIRST,
         }
     }
@@ -182,24 +188,32 @@ fn no_variables() -> Variables {
 mod tests {
     use super::*;
 
-    fn command(timeout: Duration) -> Source {
-        Source::Command { program: "true".into(), arguments: Vec::new(), timeout }
+    fn command(timeout: Duration) -> AttributeSource {
+        AttributeSource::Command { program: "true".into(), arguments: Vec::new(), timeout }
     }
 
     #[test]
     fn each_source_is_read_and_named() {
-        let sample = |source: &Source| source.sample(&no_variables()).unwrap();
+        let sample = |source: &AttributeSource| source.sample(&no_variables()).unwrap();
         let fixed = |value, from: &str| Sample { value, from: from.to_owned() };
-        assert_eq!(sample(&Source::Id), fixed(0, "all are equal, the id decides"));
-        assert_eq!(sample(&Source::Priority(-7)), fixed(-7, "the configuration"));
-        let local = Source::Address("127.0.0.2:1".to_owned());
+        assert_eq!(sample(&AttributeSource::Id), fixed(0, "all are equal, the id decides"));
+        assert_eq!(sample(&AttributeSource::Priority(-7)), fixed(-7, "the configuration"));
+        let local = AttributeSource::Address("127.0.0.2:1".to_owned());
         assert_eq!(sample(&local), fixed(0x7f00_0002, "127.0.0.2"));
         let (here, folder) = (cpu::sample(Path::new("/")).unwrap(), tempfile::tempdir().unwrap());
         let has_clock = |sample: &Sample| sample.from.contains(" MHz ");
-        assert_eq!(has_clock(&sample(&Source::Cpu)), has_clock(&here), "the files of this host");
-        let files = sample(&Source::Files(folder.path().to_owned()));
+        assert_eq!(
+            has_clock(&sample(&AttributeSource::Cpu)),
+            has_clock(&here),
+            "the files of this host"
+        );
+        let files = sample(&AttributeSource::Files(folder.path().to_owned()));
         assert_eq!(files, fixed(0, &format!("0 files in {}", folder.path().display())));
-        assert!(sample(&Source::Disk(folder.path().to_owned())).from.contains(" bytes are free "));
+        assert!(
+            sample(&AttributeSource::Disk(folder.path().to_owned()))
+                .from
+                .contains(" bytes are free ")
+        );
         assert!(command(FIRST).sample(&no_variables()).unwrap_err().contains("no number"));
     }
 
@@ -207,12 +221,12 @@ mod tests {
     fn a_start_waits_for_what_is_soon_there() {
         let seconds = Duration::from_secs;
         for (source, changes, within) in [
-            (Source::Id, false, 1),
-            (Source::Priority(7), false, 1),
-            (Source::Address(String::new()), false, 1),
-            (Source::Cpu, true, 1),
-            (Source::Disk(PathBuf::new()), true, 1),
-            (Source::Files(PathBuf::new()), true, 1),
+            (AttributeSource::Id, false, 1),
+            (AttributeSource::Priority(7), false, 1),
+            (AttributeSource::Address(String::new()), false, 1),
+            (AttributeSource::Cpu, true, 1),
+            (AttributeSource::Disk(PathBuf::new()), true, 1),
+            (AttributeSource::Files(PathBuf::new()), true, 1),
             (command(seconds(1)), true, 2),
             (command(seconds(60)), true, 3),
         ] {

@@ -14,7 +14,7 @@ pub const GRACE: Duration = Duration::from_millis(300);
 
 /// The handle of the thread.
 #[derive(Debug)]
-pub struct Running {
+pub struct ProbeThread {
     name: &'static str,
     stopper: Stopper,
     /// Ends with the thread.
@@ -22,7 +22,7 @@ pub struct Running {
     thread: JoinHandle<()>,
 }
 
-impl Running {
+impl ProbeThread {
     /// Starts the thread, which has to end when the [`Stop`] says so.
     ///
     /// # Errors
@@ -30,19 +30,19 @@ impl Running {
     pub fn start(
         name: &'static str,
         work: impl FnOnce(Stop) + Send + 'static,
-    ) -> io::Result<Running> {
+    ) -> io::Result<ProbeThread> {
         let (stopper, stop) = Stop::new()?;
         let (end, ended) = channel::bounded(0);
         let thread = thread::Builder::new().name(name.to_owned()).spawn(move || {
             let _end = end; // dropped at the end
             work(stop);
         })?;
-        Ok(Running { name, stopper, ended, thread })
+        Ok(ProbeThread { name, stopper, ended, thread })
     }
 
     /// Ends the thread, and a program that runs.
     pub fn stop(self) {
-        let Running { name, stopper, ended, thread } = self;
+        let ProbeThread { name, stopper, ended, thread } = self;
         drop(stopper);
         if ended.recv_timeout(GRACE) == Err(channel::RecvTimeoutError::Timeout) {
             log::warn!(
@@ -67,7 +67,7 @@ mod tests {
     fn a_stop_waits_for_what_ends_and_leaves_what_hangs() {
         let has_ended = Arc::new(AtomicBool::new(false));
         let ends = has_ended.clone();
-        let running = Running::start("ends", move |stop| {
+        let running = ProbeThread::start("ends", move |stop| {
             let far = Instant::now() + Duration::from_secs(1000);
             let is_named = thread::current().name() == Some("ends");
             let is_stopped = stop.wait(&[], far).is_ok_and(|woken| woken == Woken::Stopped);
@@ -79,7 +79,7 @@ mod tests {
         assert!(is_late || has_ended.load(Ordering::SeqCst), "it was stopped, and has ended");
 
         let (release, hangs) = channel::bounded::<()>(0);
-        let running = Running::start("hangs", move |_| _ = hangs.recv());
+        let running = ProbeThread::start("hangs", move |_| _ = hangs.recv());
         let begun = Instant::now();
         running.unwrap().stop();
         let waited = begun.elapsed();

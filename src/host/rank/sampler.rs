@@ -10,13 +10,13 @@ use std::time::{Duration, Instant};
 use crossbeam::channel::{self, Sender};
 
 use super::aside::Aside;
-use super::running::Running;
+use super::running::ProbeThread;
 use super::stop::{Stop, Woken};
-use super::{Outcome, SAMPLING, Source, Variables};
+use super::{AttributeSource, SAMPLING, SampleResult, Variables};
 
 /// The handle of the thread; none where the attribute is known without.
 #[derive(Debug)]
-pub struct Sampler(Option<Running>);
+pub struct Sampler(Option<ProbeThread>);
 
 impl Sampler {
     /// Takes the first sample and gives it back; the later ones, each `every` after the one
@@ -28,19 +28,19 @@ impl Sampler {
     /// # Errors
     /// When the system has no thread or no file left.
     pub fn start(
-        source: Source,
+        source: AttributeSource,
         every: Duration,
         variables: Variables,
-        deliver: impl Fn(Outcome) -> bool + Send + 'static,
-    ) -> io::Result<(Sampler, Outcome)> {
+        deliver: impl Fn(SampleResult) -> bool + Send + 'static,
+    ) -> io::Result<(Sampler, SampleResult)> {
         if source.is_fixed() {
             return Ok((Sampler(None), source.sample(&variables)));
         }
         let timeout = source.first_within();
         // A channel without a buffer: it cannot lose a sample that nothing waits for any longer.
         let (first, taken) = channel::bounded(0);
-        let running = Running::start("rank", move |stop| {
-            Work::new(source, every, variables, stop, deliver).run(first);
+        let running = ProbeThread::start("rank", move |stop| {
+            SamplerThread::new(source, every, variables, stop, deliver).run(first);
         })?;
         let outcome = taken.recv_timeout(timeout).unwrap_or_else(|_| {
             let why = format!("the first sample takes longer than {timeout:?}");
@@ -59,30 +59,30 @@ impl Sampler {
 }
 
 /// The thread's data.
-struct Work<F> {
-    source: Source,
+struct SamplerThread<F> {
+    source: AttributeSource,
     every: Duration,
     variables: Variables,
     stop: Arc<Stop>,
-    aside: Aside<Outcome>,
+    aside: Aside<SampleResult>,
     deliver: F,
     /// Whether the last sample failed.
     failing: bool,
 }
 
-impl<F: Fn(Outcome) -> bool> Work<F> {
+impl<F: Fn(SampleResult) -> bool> SamplerThread<F> {
     fn new(
-        source: Source,
+        source: AttributeSource,
         every: Duration,
         variables: Variables,
         stop: Stop,
         deliver: F,
-    ) -> Work<F> {
+    ) -> SamplerThread<F> {
         let (stop, aside) = (Arc::new(stop), Aside::new(SAMPLING));
-        Work { source, every, variables, stop, aside, deliver, failing: false }
+        SamplerThread { source, every, variables, stop, aside, deliver, failing: false }
     }
 
-    fn run(mut self, first: Sender<Outcome>) {
+    fn run(mut self, first: Sender<SampleResult>) {
         let Some(outcome) = self.take() else { return };
         let mut wanted = match first.send(outcome) {
             Ok(()) => true,
@@ -95,7 +95,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
     }
 
     /// A sample; none when the sampler was stopped meanwhile, which may have spoilt it.
-    fn take(&mut self) -> Option<Outcome> {
+    fn take(&mut self) -> Option<SampleResult> {
         let outcome = self.source.sample_until(&self.variables, &self.stop, &mut self.aside);
         let goes_on = self.waits_for(Duration::ZERO);
         goes_on.then(|| {
@@ -111,7 +111,7 @@ impl<F: Fn(Outcome) -> bool> Work<F> {
     }
 
     /// Says once that samples fail, and once that they do not any more.
-    fn log(&mut self, outcome: &Outcome) {
+    fn log(&mut self, outcome: &SampleResult) {
         match outcome {
             Err(why) if !self.failing => log::warn!(
                 event = "rank";
@@ -144,7 +144,10 @@ mod tests {
     const OFTEN: Duration = Duration::from_millis(1);
 
     /// A sampler whose later samples wait until they are taken.
-    fn start(source: Source, every: Duration) -> (Sampler, Outcome, Receiver<Outcome>) {
+    fn start(
+        source: AttributeSource,
+        every: Duration,
+    ) -> (Sampler, SampleResult, Receiver<SampleResult>) {
         let (sender, samples) = channel::bounded(0);
         let deliver = move |outcome| {
             assert_eq!(thread::current().name(), Some("rank"));
@@ -154,16 +157,20 @@ mod tests {
         (sampler, first, samples)
     }
 
-    fn command(program: &str, argument: &str, timeout: Duration) -> Source {
-        Source::Command { program: program.into(), arguments: vec![argument.to_owned()], timeout }
+    fn command(program: &str, argument: &str, timeout: Duration) -> AttributeSource {
+        AttributeSource::Command {
+            program: program.into(),
+            arguments: vec![argument.to_owned()],
+            timeout,
+        }
     }
 
-    fn next(samples: &Receiver<Outcome>) -> Outcome {
+    fn next(samples: &Receiver<SampleResult>) -> SampleResult {
         samples.recv_timeout(TIMEOUT).expect("a sample comes")
     }
 
-    fn files(folder: &Path) -> Source {
-        Source::Files(folder.to_owned())
+    fn files(folder: &Path) -> AttributeSource {
+        AttributeSource::Files(folder.to_owned())
     }
 
     #[test]
@@ -186,7 +193,7 @@ mod tests {
     #[test]
     fn it_is_sampled_no_more_often_than_it_is_to_be() {
         let (every, begun) = (Duration::from_millis(50), Instant::now());
-        let (sampler, first, samples) = start(Source::Cpu, every);
+        let (sampler, first, samples) = start(AttributeSource::Cpu, every);
         assert!(first.is_ok() && next(&samples).is_ok() && next(&samples).is_ok());
         assert!(begun.elapsed() >= every * 2, "{:?}", begun.elapsed());
         drop(samples);
@@ -200,16 +207,17 @@ mod tests {
         let (_stopper, stop) = Stop::new().unwrap();
         let (first, taken) = channel::bounded(0);
         drop(taken);
-        let (source, variables) = (Source::Address("127.0.0.1:1".to_owned()), no_variables());
-        Work::new(source, OFTEN, variables, stop, deliver).run(first);
+        let (source, variables) =
+            (AttributeSource::Address("127.0.0.1:1".to_owned()), no_variables());
+        SamplerThread::new(source, OFTEN, variables, stop, deliver).run(first);
         assert_eq!(samples.recv().unwrap().unwrap().value, 0x7f00_0001);
     }
 
     #[test]
     fn what_stays_is_read_once() {
-        let address = Source::Address("127.0.0.1:1".to_owned());
+        let address = AttributeSource::Address("127.0.0.1:1".to_owned());
         for (source, is_read) in
-            [(Source::Id, false), (Source::Priority(7), false), (address, true)]
+            [(AttributeSource::Id, false), (AttributeSource::Priority(7), false), (address, true)]
         {
             let (sampler, first, samples) = start(source, OFTEN);
             assert!(first.is_ok());
@@ -223,15 +231,15 @@ mod tests {
     fn nothing_is_sampled_that_nobody_wants_any_more() {
         for first_is_late in [false, true] {
             let (sender, samples) = channel::bounded(1);
-            let deliver = move |outcome: Outcome| {
+            let deliver = move |outcome: SampleResult| {
                 sender.send(outcome.is_ok()).unwrap();
                 false
             };
             let (_stopper, stop) = Stop::new().unwrap();
             let (first, taken) = channel::bounded(1);
             let taken = (!first_is_late).then_some(taken);
-            let (source, variables) = (Source::Cpu, no_variables());
-            let work = Work::new(source, OFTEN, variables, stop, deliver);
+            let (source, variables) = (AttributeSource::Cpu, no_variables());
+            let work = SamplerThread::new(source, OFTEN, variables, stop, deliver);
             let thread = thread::spawn(move || work.run(first));
             assert_eq!(samples.recv_timeout(TIMEOUT), Ok(true));
             assert_eq!(samples.recv_timeout(TIMEOUT), Err(channel::RecvTimeoutError::Disconnected));
@@ -247,11 +255,11 @@ mod tests {
     #[test]
     fn what_a_stop_has_spoilt_is_not_delivered() {
         let (sender, samples) = channel::bounded(1);
-        let deliver = move |outcome: Outcome| sender.send(outcome).is_ok();
+        let deliver = move |outcome: SampleResult| sender.send(outcome).is_ok();
         let (stopper, stop) = Stop::new().unwrap();
         let (first, taken) = channel::bounded(1);
         let (source, variables) = (command("sleep", "1000", TIMEOUT * 100), no_variables());
-        let work = Work::new(source, OFTEN, variables, stop, deliver);
+        let work = SamplerThread::new(source, OFTEN, variables, stop, deliver);
         let thread = thread::spawn(move || work.run(first));
         drop(stopper);
         thread.join().unwrap();
@@ -260,7 +268,7 @@ mod tests {
 
     #[test]
     fn what_stays_is_tried_until_it_can_be_read() {
-        let (sampler, first, samples) = start(Source::Address("nobody".to_owned()), OFTEN);
+        let (sampler, first, samples) = start(AttributeSource::Address("nobody".to_owned()), OFTEN);
         assert!(first.is_err() && next(&samples).is_err() && next(&samples).is_err());
         drop(samples);
         sampler.stop();
@@ -268,7 +276,7 @@ mod tests {
 
     #[test]
     fn a_stop_does_not_wait_for_the_next_sample_nor_for_a_command() {
-        let (sampler, first, samples) = start(Source::Cpu, TIMEOUT * 100);
+        let (sampler, first, samples) = start(AttributeSource::Cpu, TIMEOUT * 100);
         assert!(first.is_ok());
         let begun = Instant::now();
         sampler.stop();

@@ -25,11 +25,11 @@ const NO_AUDIO: (u32, u32) = (0, 48_000);
 
 /// A node's wish to run in real time. The default is none: its threads then are as all others. Cheap to clone.
 #[derive(Clone, Debug, Default)]
-pub struct Realtime(Option<Arc<Refused>>);
+pub struct Realtime(Option<Arc<RealtimeRefusals>>);
 
 /// What the system refused, in words.
 #[derive(Debug, Default)]
-struct Refused {
+struct RealtimeRefusals {
     memory: Option<String>,
     scheduling: Mutex<Option<String>>,
 }
@@ -41,7 +41,7 @@ impl Realtime {
         Realtime(is_wanted.then(|| {
             let memory = refused::memory().or_else(|| Some(refused::lock(&lock_memory().err()?)));
             let scheduling = Mutex::new(try_scheduling().err());
-            Arc::new(Refused { memory, scheduling })
+            Arc::new(RealtimeRefusals { memory, scheduling })
         }))
     }
 
@@ -67,7 +67,7 @@ impl Realtime {
 
     /// Whether it holds; none if it is not wanted.
     pub fn status(&self) -> Option<RealtimeStatus> {
-        let Refused { memory, scheduling } = &**self.0.as_ref()?;
+        let RealtimeRefusals { memory, scheduling } = &**self.0.as_ref()?;
         let refused = in_words([scheduling.lock().clone(), memory.clone()]);
         Some(RealtimeStatus { holds: refused.is_none(), refused })
     }

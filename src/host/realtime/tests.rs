@@ -61,7 +61,7 @@ fn a_node_that_does_not_want_it_gets_nothing() {
 
 /// What a status says of a node that was refused its memory, and its threads under this limit.
 fn sentence(highest: Option<u64>) -> String {
-    let refused = Refused {
+    let refused = RealtimeRefusals {
         memory: Some("its memory is not locked".to_owned()),
         scheduling: Mutex::new(Some(refused::scheduling("not permitted", PRIORITY, highest))),
     };

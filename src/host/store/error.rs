@@ -140,7 +140,7 @@ pub enum StoreError {
 
 /// The kind of a [`StoreError`], to be mapped to an exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Trouble {
+pub enum StoreTrouble {
     /// The stored state is damaged, of a newer format, or another member's.
     State,
     /// The data directory is locked, or the system refuses to read or write in it.
@@ -150,18 +150,18 @@ pub enum Trouble {
 impl StoreError {
     /// The kind of this error.
     #[must_use]
-    pub fn trouble(&self) -> Trouble {
+    pub fn trouble(&self) -> StoreTrouble {
         match self {
             StoreError::Damaged { .. }
             | StoreError::Newer { .. }
             | StoreError::Foreign { .. }
             | StoreError::Renamed { .. }
-            | StoreError::Twice { .. } => Trouble::State,
+            | StoreError::Twice { .. } => StoreTrouble::State,
             StoreError::Unclear { why, .. } => why.trouble(),
             StoreError::Locked { .. }
             | StoreError::Folder { .. }
             | StoreError::Unreadable { .. }
-            | StoreError::Unwritable { .. } => Trouble::Folder,
+            | StoreError::Unwritable { .. } => StoreTrouble::Folder,
         }
     }
 }
@@ -230,13 +230,13 @@ mod tests {
                     ),
                 ),
             ] {
-                assert_eq!((error.to_string(), error.trouble()), (words, Trouble::Folder));
+                assert_eq!((error.to_string(), error.trouble()), (words, StoreTrouble::Folder));
             }
         }
         let locked = StoreError::Locked { dir: "/data/a".into(), holder: "process 7".to_owned() };
         let words = "the data directory /data/a is in use by process 7: stop that process, or check that every node has \
                      a name and a data_dir of its own";
-        assert_eq!((&*locked.to_string(), locked.trouble()), (words, Trouble::Folder));
+        assert_eq!((&*locked.to_string(), locked.trouble()), (words, StoreTrouble::Folder));
     }
 
     /// An operator moves what is named, so nothing may be named in the place of another.
@@ -287,11 +287,11 @@ mod tests {
                     .to_owned(),
             ),
         ] {
-            assert_eq!((error.to_string(), error.trouble()), (words, Trouble::State));
+            assert_eq!((error.to_string(), error.trouble()), (words, StoreTrouble::State));
         }
         let locked = StoreError::Locked { dir: "/data/b".into(), holder: String::new() };
         let unclear =
             StoreError::Unclear { dir: "/data/b".into(), expected: a, why: Box::new(locked) };
-        assert_eq!(unclear.trouble(), Trouble::Folder, "as why it is unclear");
+        assert_eq!(unclear.trouble(), StoreTrouble::Folder, "as why it is unclear");
     }
 }

@@ -1,7 +1,7 @@
 //! Durable state: one small file per member, replaced as a whole, locked against a second process.
 //!
 //! electd reads either the last saved state or an error: never half a file, and never silently nothing.
-//! [`Store`] reads and writes it, and waits for the disk; [`Writer`] does so on a thread of its own, so
+//! [`Store`] reads and writes it, and waits for the disk; [`StoreWriter`] does so on a thread of its own, so
 //! that no other thread has to.
 
 mod error;
@@ -23,13 +23,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-pub use error::{StoreError, Trouble};
+pub use error::{StoreError, StoreTrouble};
 pub use fault::{DiskFault, DiskFaultKind};
 pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use record::fuzz;
-pub use record::{FORMAT, Record};
-pub use writer::Writer;
+pub use record::{FORMAT, StoreRecord};
+pub use writer::StoreWriter;
 
 use crate::core::types::NodeId;
 use record::Unfit;
@@ -59,7 +59,7 @@ impl Store {
     /// When the folder cannot be used or another process holds it, and when there is state that
     /// cannot be trusted: unreadable, damaged, of a newer format, or another member's. A state
     /// file is never changed here.
-    pub fn open(dir: &Path, id: NodeId) -> Result<(Store, Option<Record>), StoreError> {
+    pub fn open(dir: &Path, id: NodeId) -> Result<(Store, Option<StoreRecord>), StoreError> {
         let unusable = |source| StoreError::Folder { dir: dir.to_path_buf(), source };
         create_folder(dir).map_err(unusable)?;
         let store = Store { path: dir.join(STATE), lock: lock(dir)?, pace: Arc::default() };
@@ -80,7 +80,7 @@ impl Store {
     /// The last stored state of a member, as far as it can be read, for commands that only look: the
     /// member's process may be running.
     #[must_use]
-    pub fn peek(dir: &Path, id: NodeId) -> Option<Record> {
+    pub fn peek(dir: &Path, id: NodeId) -> Option<StoreRecord> {
         read(&dir.join(STATE), id).ok().flatten()
     }
 
@@ -88,7 +88,7 @@ impl Store {
     ///
     /// # Errors
     /// When the disk is full, read-only or broken. The record stored before is intact.
-    pub fn save(&self, record: &Record) -> Result<(), StoreError> {
+    pub fn save(&self, record: &StoreRecord) -> Result<(), StoreError> {
         let start = Instant::now();
         self.pace.begin();
         if let Err(source) = self.replace(record) {
@@ -106,7 +106,7 @@ impl Store {
         self.pace.clone()
     }
 
-    fn replace(&self, record: &Record) -> io::Result<()> {
+    fn replace(&self, record: &StoreRecord) -> io::Result<()> {
         file::replace(&self.path, &record.to_json()?)
     }
 }
@@ -185,7 +185,7 @@ fn holder(lock: &File) -> String {
 }
 
 /// Reads the state of this member; none if there is no such file.
-fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
+fn read(path: &Path, id: NodeId) -> Result<Option<StoreRecord>, StoreError> {
     let path = path.to_path_buf();
     let bytes = match file::open(&path).and_then(|file| file::read(&file)) {
         Ok(Some(bytes)) => bytes,
@@ -196,7 +196,7 @@ fn read(path: &Path, id: NodeId) -> Result<Option<Record>, StoreError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(source) => return Err(StoreError::Unreadable { path, source }),
     };
-    match Record::from_json(&bytes) {
+    match StoreRecord::from_json(&bytes) {
         Ok(record) if record.id == id => Ok(Some(record)),
         Ok(record) => Err(StoreError::Foreign { path, found: record.id, expected: id }),
         Err(Unfit::Newer(found)) => Err(StoreError::Newer { path, found }),

@@ -67,7 +67,7 @@ mod tests {
 
     use tempfile::TempDir;
 
-    use super::super::Trouble;
+    use super::super::StoreTrouble;
     use super::super::record::samples::{id, record};
     use super::*;
 
@@ -105,7 +105,7 @@ mod tests {
     fn state_under_another_name_is_named_and_not_forgotten() {
         let dir = with_state_of_one("old");
         let error = find(&dir, "a", 1).unwrap_err();
-        assert_eq!(error.trouble(), Trouble::State);
+        assert_eq!(error.trouble(), StoreTrouble::State);
         let words = error.to_string();
         let [old, own] = ["old", "a"].map(|name| dir.path().join(name));
         let remedy = format!(
@@ -127,7 +127,7 @@ mod tests {
         fs::remove_file(dir.path().join("old")).unwrap();
         add_state_of_one(&dir, "old");
         let error = find(&dir, "a", 1).unwrap_err();
-        assert_eq!(error.trouble(), Trouble::State);
+        assert_eq!(error.trouble(), StoreTrouble::State);
         assert!(
             matches!(&error, StoreError::Twice { one, other, .. }
             if *one == dir.path().join("a") && *other == dir.path().join("old")),
@@ -167,7 +167,7 @@ mod tests {
         let file = dir.path().join("data");
         fs::write(&file, b"").unwrap();
         let error = Store::find(&file, "a", id(1), |_| false).unwrap_err();
-        assert_eq!(error.trouble(), Trouble::Folder);
+        assert_eq!(error.trouble(), StoreTrouble::Folder);
         let words = error.to_string();
         assert!(words.contains("a file is in the way"), "{words}");
     }

@@ -15,7 +15,7 @@ use uuid::Uuid;
 
 use crate::core::durable::{Durable, Vote, VoterRecord};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, MemberList};
-use crate::core::restart::Kept;
+use crate::core::restart::KeptState;
 use crate::core::settings::Timing;
 use crate::core::types::{Epoch, Incarnation, NodeId, Pause, Task, TaskVersion};
 use crate::limits::{GREATEST, shown};
@@ -46,11 +46,11 @@ const REASON: usize = 200;
 
 /// The durable state of a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Record {
+pub struct StoreRecord {
     /// The id of the member.
     pub id: NodeId,
     /// What the core has made durable.
-    pub kept: Kept,
+    pub kept: KeptState,
 }
 
 /// Why bytes are not a record.
@@ -62,14 +62,14 @@ pub(super) enum Unfit {
     Newer(u64),
 }
 
-impl Record {
+impl StoreRecord {
     /// The content of the state file.
     pub(super) fn to_json(&self) -> Result<Vec<u8>, serde_json::Error> {
         Ok(sealed(serde_json::to_vec_pretty(&StateFile::from(self))?))
     }
 
     /// Reads the content of a state file, and believes it only if all of it makes sense.
-    pub(super) fn from_json(bytes: &[u8]) -> Result<Record, Unfit> {
+    pub(super) fn from_json(bytes: &[u8]) -> Result<StoreRecord, Unfit> {
         let damaged = |error: serde_json::Error| Unfit::Damaged(shown(&error.to_string(), REASON));
         if bytes.is_empty() {
             return Err(Unfit::Damaged("it is empty".to_string()));
@@ -178,9 +178,9 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-impl From<&Record> for StateFile {
-    fn from(record: &Record) -> StateFile {
-        let Kept { incarnation, durable } = &record.kept;
+impl From<&StoreRecord> for StateFile {
+    fn from(record: &StoreRecord) -> StateFile {
+        let KeptState { incarnation, durable } = &record.kept;
         let version = durable.members.version();
         let task = Some(&durable.task.content).filter(|task| !task.is_empty());
         let task_version =
@@ -222,10 +222,10 @@ impl From<&Record> for StateFile {
     }
 }
 
-impl TryFrom<StateFile> for Record {
+impl TryFrom<StateFile> for StoreRecord {
     type Error = Unfit;
 
-    fn try_from(file: StateFile) -> Result<Record, Unfit> {
+    fn try_from(file: StateFile) -> Result<StoreRecord, Unfit> {
         if file.reserved < file.epoch {
             return Err(Unfit::Damaged(format!(
                 "\"reserved\" is {}, below \"epoch\", which is {}",
@@ -274,7 +274,7 @@ impl TryFrom<StateFile> for Record {
             pause,
         };
         let incarnation = Incarnation(file.incarnation);
-        Ok(Record { id: NodeId(file.id), kept: Kept { incarnation, durable } })
+        Ok(StoreRecord { id: NodeId(file.id), kept: KeptState { incarnation, durable } })
     }
 }
 

@@ -14,7 +14,7 @@ fn mode(path: &Path) -> u32 {
 }
 
 /// A folder in which this record was saved.
-fn folder_with(record: &Record) -> TempDir {
+fn folder_with(record: &StoreRecord) -> TempDir {
     let dir = TempDir::new().unwrap();
     let (store, _) = Store::open(dir.path(), record.id).unwrap();
     store.save(record).unwrap();
@@ -68,7 +68,7 @@ fn a_second_process_is_told_who_holds_the_folder() {
     let dir = TempDir::new().unwrap();
     let (store, _) = Store::open(dir.path(), id(1)).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
-    assert_eq!(error.trouble(), Trouble::Folder);
+    assert_eq!(error.trouble(), StoreTrouble::Folder);
     let text = error.to_string();
     assert!(text.contains(&dir.path().display().to_string()), "{text}");
     assert!(text.contains(&format!("process {}:", std::process::id())), "{text}");
@@ -96,7 +96,7 @@ fn a_process_that_left_no_id_holds_the_folder_too() {
 
 #[test]
 fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
-    let other = Record { id: id(9), ..record(7) }.to_json().unwrap();
+    let other = StoreRecord { id: id(9), ..record(7) }.to_json().unwrap();
     let table: &[(&[u8], &str)] = &[
         (b"", "is damaged: it is empty"),
         (b"{\"format\": 1, \"id\": ", "is damaged: EOF"),
@@ -106,7 +106,7 @@ fn state_that_cannot_be_trusted_is_refused_and_left_alone() {
     ];
     for (content, expected) in table {
         let error = refusal(content);
-        assert_eq!(error.trouble(), Trouble::State);
+        assert_eq!(error.trouble(), StoreTrouble::State);
         assert!(error.to_string().contains(expected), "{error}");
     }
 }
@@ -127,7 +127,7 @@ fn state_that_cannot_be_read_is_not_a_first_start() {
     symlink("/nonexistent/state.json", &path).unwrap();
     let error = Store::open(dir.path(), id(1)).unwrap_err();
     assert!(matches!(error, StoreError::Unreadable { .. }), "{error}");
-    assert_eq!(error.trouble(), Trouble::Folder);
+    assert_eq!(error.trouble(), StoreTrouble::Folder);
 }
 
 /// Runs a program of the system on a path.
@@ -142,7 +142,7 @@ fn only_a_regular_file_is_taken_for_state_or_for_a_lock() {
         let (path, other) = (dir.path().join(name), dir.path().join("other"));
         let refused = |what: &str| {
             let error = Store::open(dir.path(), id(1)).unwrap_err();
-            assert_eq!(error.trouble(), Trouble::Folder);
+            assert_eq!(error.trouble(), StoreTrouble::Folder);
             assert!(error.to_string().contains(what), "{error}");
             assert_eq!(Store::peek(dir.path(), id(1)), None);
             assert!(Store::held(dir.path()).is_none());
@@ -194,7 +194,7 @@ fn a_state_beyond_the_cap_is_not_read() {
     let file = File::create(dir.path().join(STATE)).unwrap();
     file.set_len(1 << 40).unwrap(); // it takes no room on the disk
     let error = Store::open(dir.path(), id(1)).unwrap_err();
-    assert_eq!(error.trouble(), Trouble::State);
+    assert_eq!(error.trouble(), StoreTrouble::State);
     assert!(error.to_string().contains("is damaged: it has more than 1048576 bytes. "), "{error}");
     for (length, words) in [(1 << 20, "line 1 column 1"), ((1 << 20) + 1, "it has more than")] {
         file.set_len(length).unwrap();
@@ -243,7 +243,7 @@ fn a_file_in_place_of_the_folder_is_told() {
     fs::write(&file, b"").unwrap();
     for folder in [file.clone(), file.join("node-1")] {
         let error = Store::open(&folder, id(1)).unwrap_err();
-        assert_eq!(error.trouble(), Trouble::Folder);
+        assert_eq!(error.trouble(), StoreTrouble::Folder);
         assert!(error.to_string().contains("a file is in the way"), "{error}");
     }
 }
@@ -261,7 +261,7 @@ fn a_failed_write_keeps_what_was_stored() {
     let error = store.save(&record(8)).unwrap_err();
     assert_eq!(pace.trouble(), Some(DiskFault::of(&error)));
     assert_eq!(pace.slowest(), took, "it took no time to fail");
-    assert_eq!(error.trouble(), Trouble::Folder);
+    assert_eq!(error.trouble(), StoreTrouble::Folder);
     assert!(error.to_string().contains("what it held before is kept"), "{error}");
     fs::rename(&away, &here).unwrap();
     assert_eq!(read(&here.join(STATE), id(1)).unwrap(), Some(record(7)));
@@ -341,7 +341,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let told = format!("the file system of {shown} is read-only: the state cannot be written");
     assert_eq!(disk_trouble(dir), fault(DiskFaultKind::ReadOnly, told));
     let start = Store::open(dir, id(1)).unwrap_err();
-    assert_eq!(start.trouble(), Trouble::Folder);
+    assert_eq!(start.trouble(), StoreTrouble::Folder);
     assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));
 }
 

@@ -1,7 +1,7 @@
 //! The thread "store", which waits for the disk so that the election thread never does.
 //!
 //! It waits on new records, or while one could not be written on the next try; it ends when its
-//! [`Writer`] is stopped or dropped.
+//! [`StoreWriter`] is stopped or dropped.
 
 use std::io;
 use std::sync::Arc;
@@ -11,27 +11,27 @@ use std::time::Duration;
 use crossbeam::channel::{self, Receiver, RecvTimeoutError, Sender, TrySendError};
 use crossbeam::queue::ArrayQueue;
 
-use super::{Record, Store, StoreError};
+use super::{Store, StoreError, StoreRecord};
 use crate::calls::{Named, THREAD};
 
 /// How long a record that could not be written waits for the next try, unless a newer one comes.
 const RETRY: Duration = Duration::from_millis(500);
 
 /// Records to be made durable, each under a number that grows.
-type Slot = ArrayQueue<(u64, Record)>;
+type Slot = ArrayQueue<(u64, StoreRecord)>;
 
 /// The handle of the thread that owns the [`Store`].
 ///
 /// Every record holds all state, so only the newest matters: one that still waits is replaced by
 /// the next.
 #[derive(Debug)]
-pub struct Writer {
+pub struct StoreWriter {
     latest: Arc<Slot>,
     wake: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Writer {
+impl StoreWriter {
     /// Starts the thread. It calls `on_done` with the number of each record that became durable,
     /// and with it all smaller numbers are too; and with each failure, after which it tries again.
     ///
@@ -40,18 +40,19 @@ impl Writer {
     pub fn start(
         store: Store,
         on_done: impl Fn(Result<u64, StoreError>) + Send + 'static,
-    ) -> io::Result<Writer> {
+    ) -> io::Result<StoreWriter> {
         let latest = Arc::new(Slot::new(1));
         let (wake, woken) = channel::bounded(1);
-        let work = Work { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
+        let work =
+            StoreThread { store, latest: Arc::clone(&latest), woken, complaint: None, on_done };
         let thread =
             thread::Builder::new().name("store".to_string()).spawn(|| work.run()).named(THREAD)?;
-        Ok(Writer { latest, wake, thread })
+        Ok(StoreWriter { latest, wake, thread })
     }
 
     /// Hands over a record under a number greater than all before, and never waits. False if the
     /// thread is gone.
-    pub fn submit(&self, number: u64, record: Record) -> bool {
+    pub fn submit(&self, number: u64, record: StoreRecord) -> bool {
         self.latest.force_push((number, record));
         // Full: the thread has yet to take an earlier call, and will find this record then.
         !matches!(self.wake.try_send(()), Err(TrySendError::Disconnected(())))
@@ -67,7 +68,7 @@ impl Writer {
 }
 
 /// The thread's data.
-struct Work<F> {
+struct StoreThread<F> {
     store: Store,
     latest: Arc<Slot>,
     woken: Receiver<()>,
@@ -76,7 +77,7 @@ struct Work<F> {
     on_done: F,
 }
 
-impl<F: Fn(Result<u64, StoreError>)> Work<F> {
+impl<F: Fn(Result<u64, StoreError>)> StoreThread<F> {
     fn run(mut self) {
         let mut unsaved = None;
         loop {
@@ -98,7 +99,7 @@ impl<F: Fn(Result<u64, StoreError>)> Work<F> {
     }
 
     /// Saves a record and reports how it went. Gives the record back if it is to be tried again.
-    fn save(&mut self, number: u64, record: Record) -> Option<(u64, Record)> {
+    fn save(&mut self, number: u64, record: StoreRecord) -> Option<(u64, StoreRecord)> {
         let result = self.store.save(&record);
         self.log(&result);
         let unsaved = result.is_err().then_some((number, record));
@@ -134,10 +135,10 @@ mod tests {
     type Done = Receiver<Result<u64, StoreError>>;
 
     /// A writer whose every report waits until it is taken.
-    fn start(dir: &TempDir) -> (Writer, Done) {
+    fn start(dir: &TempDir) -> (StoreWriter, Done) {
         let (store, _) = Store::open(&dir.path().join("node-1"), id(1)).unwrap();
         let (report, done) = channel::bounded(0);
-        let writer = Writer::start(store, move |result| report.send(result).unwrap()).unwrap();
+        let writer = StoreWriter::start(store, move |result| report.send(result).unwrap()).unwrap();
         (writer, done)
     }
 
@@ -145,7 +146,7 @@ mod tests {
         done.recv_timeout(TIMEOUT).expect("the store thread reports")
     }
 
-    fn stored(dir: &TempDir) -> Option<Record> {
+    fn stored(dir: &TempDir) -> Option<StoreRecord> {
         Store::open(&dir.path().join("node-1"), id(1)).unwrap().1
     }
 
@@ -157,7 +158,7 @@ mod tests {
             assert!(writer.submit(number, record(number)));
             assert_eq!(next(&done).unwrap(), number);
             let bytes = fs::read(dir.path().join("node-1/state.json")).unwrap();
-            assert_eq!(Record::from_json(&bytes), Ok(record(number)));
+            assert_eq!(StoreRecord::from_json(&bytes), Ok(record(number)));
         }
         writer.stop();
     }
@@ -186,7 +187,7 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let (store, _) = Store::open(&dir.path().join("node-1"), id(1)).unwrap();
         let (report, done) = channel::unbounded();
-        let writer = Writer::start(store, move |result| report.send(result).unwrap()).unwrap();
+        let writer = StoreWriter::start(store, move |result| report.send(result).unwrap()).unwrap();
         for number in 1..=20 {
             writer.submit(number, record(number));
         }
@@ -226,7 +227,7 @@ mod tests {
         let dir = TempDir::new().unwrap();
         let (store, _) = Store::open(dir.path(), id(1)).unwrap();
         let (latest, woken) = (Arc::new(Slot::new(1)), channel::never());
-        let mut work = Work { store, latest, woken, complaint: None, on_done: |_| () };
+        let mut work = StoreThread { store, latest, woken, complaint: None, on_done: |_| () };
         let fails = |why: &str| {
             let source = io::Error::other(why.to_owned());
             Err(StoreError::Folder { dir: "/data".into(), source })

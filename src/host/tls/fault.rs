@@ -8,7 +8,7 @@ use strum::{IntoStaticStr, VariantArray};
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
 #[strum(serialize_all = "snake_case")]
 #[repr(usize)]
-pub enum Cause {
+pub enum TlsCause {
     /// The peer shows no certificate.
     NoCertificate,
     /// No authority that is trusted signed the certificate.
@@ -33,22 +33,22 @@ pub enum Cause {
     Broken,
 }
 
-impl Cause {
+impl TlsCause {
     /// All of them.
-    pub const ALL: &'static [Cause] = Cause::VARIANTS;
+    pub const ALL: &'static [TlsCause] = TlsCause::VARIANTS;
 
     /// Whether it is the certificate of a member, or that it has none: the other side is an electd with `tls`.
     #[must_use]
     pub fn is_of_certificate(self) -> bool {
         match self {
-            Cause::NoCertificate
-            | Cause::UnknownCa
-            | Cause::Expired
-            | Cause::NotYetValid
-            | Cause::OtherMember
-            | Cause::OtherCluster
-            | Cause::OtherUse => true,
-            Cause::Version | Cause::Plain | Cause::Tls | Cause::Broken => false,
+            TlsCause::NoCertificate
+            | TlsCause::UnknownCa
+            | TlsCause::Expired
+            | TlsCause::NotYetValid
+            | TlsCause::OtherMember
+            | TlsCause::OtherCluster
+            | TlsCause::OtherUse => true,
+            TlsCause::Version | TlsCause::Plain | TlsCause::Tls | TlsCause::Broken => false,
         }
     }
 
@@ -61,34 +61,34 @@ impl Cause {
 
 /// Why one side of a connection refuses the other.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Fault {
+pub struct TlsFault {
     /// Which kind of reason.
-    pub cause: Cause,
+    pub cause: TlsCause,
     /// Whether the peer refuses this node, rather than this node the peer.
     pub by_peer: bool,
     /// What is wrong and what to do, in words.
     pub why: String,
 }
 
-impl Fault {
+impl TlsFault {
     /// This node refuses the peer.
-    pub fn of_peer(cause: Cause, why: impl Into<String>) -> Fault {
-        Fault { cause, by_peer: false, why: why.into() }
+    pub fn of_peer(cause: TlsCause, why: impl Into<String>) -> TlsFault {
+        TlsFault { cause, by_peer: false, why: why.into() }
     }
 
     /// The peer refuses this node.
-    pub fn of_this_node(cause: Cause, why: impl Into<String>) -> Fault {
-        Fault { cause, by_peer: true, why: why.into() }
+    pub fn of_this_node(cause: TlsCause, why: impl Into<String>) -> TlsFault {
+        TlsFault { cause, by_peer: true, why: why.into() }
     }
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for TlsFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.why)
     }
 }
 
-impl std::error::Error for Fault {}
+impl std::error::Error for TlsFault {}
 
 #[cfg(test)]
 mod tests {
@@ -96,13 +96,13 @@ mod tests {
 
     #[test]
     fn a_fault_is_shown_by_its_reason() {
-        assert_eq!(Fault::of_peer(Cause::Tls, "so it is").to_string(), "so it is");
+        assert_eq!(TlsFault::of_peer(TlsCause::Tls, "so it is").to_string(), "so it is");
     }
 
     /// Whoever watches a cluster asks for them by these names.
     #[test]
     fn the_names_of_the_causes_are_part_of_the_interface() {
-        let names: Vec<&str> = Cause::ALL.iter().map(|cause| cause.name()).collect();
+        let names: Vec<&str> = TlsCause::ALL.iter().map(|cause| cause.name()).collect();
         assert_eq!(
             names,
             [

@@ -17,7 +17,7 @@ pub struct Files {
 
 /// The properties that distinguish files from later versions: the inode, the length, and the time of
 /// the last change of each.
-pub type Stamp = [Option<(u64, u64, (i64, i64))>; 3];
+pub type TlsFilesStamp = [Option<(u64, u64, (i64, i64))>; 3];
 
 /// What is wrong with a file, and what to do about it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -42,7 +42,7 @@ impl BadFile {
 impl Files {
     /// The files as they are now. Only their entries in the folder are looked at.
     #[must_use]
-    pub fn stamp(&self) -> Stamp {
+    pub fn stamp(&self) -> TlsFilesStamp {
         [&self.ca, &self.cert, &self.key].map(|file| {
             let found = fs::metadata(file).ok()?;
             Some((found.ino(), found.len(), (found.mtime(), found.mtime_nsec())))

@@ -17,8 +17,8 @@ mod present;
 mod secured;
 mod security;
 
-pub use fault::{Cause, Fault};
-pub use files::{BadFile, Files, Stamp};
+pub use fault::{TlsCause, TlsFault};
+pub use files::{BadFile, Files, TlsFilesStamp};
 pub use present::*;
 pub use secured::Secured;
 pub use security::Security;

@@ -10,7 +10,7 @@ use crate::core::types::Time;
 
 /// Something that is to happen. Small, as a million of them may be moved about.
 #[derive(Clone, Debug)]
-pub(super) enum Event {
+pub(super) enum SimulatedEvent {
     /// A node's deadline may have come.
     Tick {
         /// The node.
@@ -53,17 +53,17 @@ pub(super) enum Event {
 #[derive(Clone, Debug)]
 pub(super) enum Transit {
     /// The back-off of a link is over.
-    Dial(Pair),
+    Dial(LinkWithToken),
     /// A dial arrives.
-    Dialed(Pair),
+    Dialed(LinkWithToken),
     /// A dial was taken by this incarnation of the other process.
-    Opened(Pair, u64),
+    Opened(LinkWithToken, u64),
     /// A dial was refused.
-    Refused(Pair),
+    Refused(LinkWithToken),
     /// A dial got no answer.
-    TimedOut(Pair),
+    TimedOut(LinkWithToken),
     /// A dial was answered by a coroner.
-    Certified(Pair, DeathCertificate),
+    Certified(LinkWithToken, DeathCertificate),
     /// Something arrives at the accepter's host.
     Arrives(usize, Payload),
     /// The accepter's process takes it.
@@ -84,7 +84,7 @@ pub(super) enum Transit {
 
 /// A link, in the state in which it had this token.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Pair {
+pub(super) struct LinkWithToken {
     pub from: usize,
     pub to: usize,
     pub token: u64,
@@ -116,12 +116,12 @@ pub(super) enum JobEvent {
 /// The events to come, by when they are due; of one time the first that was scheduled is the first.
 #[derive(Debug, Default)]
 pub(super) struct Agenda {
-    events: BTreeMap<(Time, u64), Event>,
+    events: BTreeMap<(Time, u64), SimulatedEvent>,
     scheduled: u64,
 }
 
 impl Agenda {
-    pub fn schedule(&mut self, at: Time, event: Event) {
+    pub fn schedule(&mut self, at: Time, event: SimulatedEvent) {
         self.scheduled += 1;
         self.events.insert((at, self.scheduled), event);
     }
@@ -131,7 +131,7 @@ impl Agenda {
         self.events.first_key_value().map(|((at, _), _)| *at)
     }
 
-    pub fn take(&mut self) -> Option<(Time, Event)> {
+    pub fn take(&mut self) -> Option<(Time, SimulatedEvent)> {
         self.events.pop_first().map(|((at, _), event)| (at, event))
     }
 }

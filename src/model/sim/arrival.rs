@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use super::agenda::{Event, Payload, Transit};
+use super::agenda::{Payload, SimulatedEvent, Transit};
 use super::links::{LinkState, id};
 use super::network;
 use super::speech;
@@ -40,7 +40,7 @@ pub(super) fn deliver(world: &mut World, at: usize, payload: Payload) {
     if world.nodes[to].pause.is_none() {
         return taken(world, at, payload);
     }
-    waiting::wait_for_process(world, Event::Transit(Transit::Taken(at, payload)));
+    waiting::wait_for_process(world, SimulatedEvent::Transit(Transit::Taken(at, payload)));
 }
 
 pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {

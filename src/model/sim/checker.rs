@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::clock::millis;
 use super::content::{self, Content};
-use super::lists::Lists;
+use super::lists::MemberLists;
 use super::node::{Disk, Node};
 use super::page::Page;
 use super::setup::{FaultSet, Setup};
@@ -22,7 +22,7 @@ use crate::core::{Core, NodeStatus, Phase, Transition};
 
 /// The checker's observations of one node.
 #[derive(Clone, Debug, Default)]
-struct Seen {
+struct ObservedNode {
     /// The epoch in which its process leads now.
     leads: Option<Epoch>,
     /// The view of its process.
@@ -46,7 +46,7 @@ const ROUNDED: u64 = 2;
 
 /// The promises about leaders and their epochs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Promise {
+enum Strictness {
     /// Without a quorum, while the model holds: never two live leaders for one epoch.
     WithinModel,
     /// Without a quorum, beyond it: each side of a partition has its leader, and its epochs.
@@ -57,16 +57,16 @@ enum Promise {
 
 /// Watches all nodes and keeps the first breach of an invariant.
 #[derive(Debug)]
-pub(super) struct Checker {
+pub(super) struct InvariantChecker {
     preempt: Preempt,
-    promise: Promise,
+    promise: Strictness,
     /// A proof of death ends what a dead leader was promised.
     proofs: bool,
-    seen: Vec<Seen>,
+    seen: Vec<ObservedNode>,
     /// The leader of each epoch.
     led_in: BTreeMap<Epoch, BTreeSet<NodeId>>,
     pub votes: Votes,
-    pub lists: Lists,
+    pub lists: MemberLists,
     pub breach: Option<String>,
     /// How often a member came to lead in an epoch of a dead leader, since no member that knew of that
     /// epoch was heard. Without a quorum electd does not rule this out.
@@ -77,24 +77,24 @@ pub(super) struct Checker {
     pub elected: u64,
 }
 
-impl Checker {
-    pub fn new(setup: &Setup) -> Checker {
+impl InvariantChecker {
+    pub fn new(setup: &Setup) -> InvariantChecker {
         let Setup { preempt, quorum, faults, trust_refused, .. } = *setup;
         let proofs = trust_refused && quorum == Quorum::None;
         let nodes = setup.values.len();
         let promise = match (quorum != Quorum::None, faults) {
-            (true, _) => Promise::Always,
-            (false, FaultSet::Model) => Promise::WithinModel,
-            (false, _) => Promise::BestEffort,
+            (true, _) => Strictness::Always,
+            (false, FaultSet::Model) => Strictness::WithinModel,
+            (false, _) => Strictness::BestEffort,
         };
-        Checker {
+        InvariantChecker {
             preempt,
             promise,
             proofs,
-            seen: vec![Seen::default(); nodes],
+            seen: vec![ObservedNode::default(); nodes],
             led_in: BTreeMap::new(),
             votes: Votes::new(nodes),
-            lists: Lists::new(nodes, quorum == Quorum::Majority),
+            lists: MemberLists::new(nodes, quorum == Quorum::Majority),
             breach: None,
             repeated: 0,
             rivals: 0,
@@ -131,7 +131,7 @@ impl Checker {
     /// The disk of a member forgot something. Where it is refused, with a majority, it can lead in no epoch again.
     pub fn forgot(&mut self, node: usize) {
         self.seen[node].named = Epoch(0);
-        if self.promise != Promise::Always {
+        if self.promise != Strictness::Always {
             self.seen[node].led = None;
         }
         self.lists.forgot(node);
@@ -160,7 +160,7 @@ impl Checker {
 
     /// With a majority: a process tells another something.
     pub fn tells(&mut self, now: Time, word: Word) {
-        if self.promise == Promise::Always {
+        if self.promise == Strictness::Always {
             let judged = self.votes.tells(word);
             self.judged(now, word.from.0, judged);
         }
@@ -168,7 +168,7 @@ impl Checker {
 
     /// With a majority: a process takes what another told it.
     pub fn hears(&mut self, word: Word) {
-        if self.promise == Promise::Always {
+        if self.promise == Strictness::Always {
             self.votes.hears(word);
         }
     }
@@ -193,12 +193,12 @@ impl Checker {
         }
         let judged = self.lists.taken(&page.content);
         let leads = page.leads(all[node].local(now));
-        if self.promise == Promise::Always {
+        if self.promise == Strictness::Always {
             self.believe(now, node, &page, all);
         }
         self.seen[node].page = Some(page);
         self.judged(now, node, judged);
-        if leads && self.promise == Promise::Always && !self.is_backed(now, node, all) {
+        if leads && self.promise == Strictness::Always && !self.is_backed(now, node, all) {
             self.fail(
                 now,
                 format_args!(
@@ -275,7 +275,7 @@ impl Checker {
     fn comes_to_lead(&mut self, now: Time, node: usize, core: &Core, epoch: Epoch, all: &[Node]) {
         let name = format!("node-{}", node + 1);
         self.rivals += u64::from(self.seen.iter().any(|other| other.leads.is_some()));
-        let strict = self.promise != Promise::BestEffort;
+        let strict = self.promise != Strictness::BestEffort;
         if let Some(other) = self.seen.iter().position(|other| other.leads == Some(epoch) && strict)
         {
             let what = format_args!("{name} and node-{} both lead in epoch {epoch}", other + 1);
@@ -287,10 +287,10 @@ impl Checker {
         let by_another = |led: &BTreeSet<NodeId>| led.iter().any(|id| *id != core.id());
         let repeats = self.led_in.get(&epoch).is_some_and(by_another);
         self.repeated += u64::from(repeats);
-        if repeats && self.promise == Promise::Always {
+        if repeats && self.promise == Strictness::Always {
             self.fail(now, format_args!("{name} leads in epoch {epoch} of another"));
         }
-        if self.promise == Promise::Always && !self.is_elected(node, epoch, all) {
+        if self.promise == Strictness::Always && !self.is_elected(node, epoch, all) {
             self.fail(
                 now,
                 format_args!("{name} leads in epoch {epoch} without a majority of votes"),
@@ -298,7 +298,7 @@ impl Checker {
         }
         self.votes.leads(node, epoch);
         let before = self.seen[node].view;
-        if self.promise == Promise::WithinModel && self.overrides(core, before, all) {
+        if self.promise == Strictness::WithinModel && self.overrides(core, before, all) {
             let what =
                 format_args!("{name} did not wait for the RELEASE of epoch {}", before.epoch);
             self.fail(now, what);
@@ -377,7 +377,7 @@ impl Checker {
         }
         self.newest_task(now, node, core);
         let halting = core.settings().algorithm == AlgorithmKind::Halting;
-        if halting && self.promise != Promise::BestEffort {
+        if halting && self.promise != Strictness::BestEffort {
             self.assertion_1(now, core, all);
         }
         let Some(leader) = leader else { return };
@@ -387,7 +387,7 @@ impl Checker {
         if all[node].disk.kept() < epoch {
             self.fail(now, format!("{} names epoch {epoch} before it is durable", name()));
         }
-        if self.promise == Promise::Always && epoch < self.seen[node].named {
+        if self.promise == Strictness::Always && epoch < self.seen[node].named {
             self.fail(now, format!("{} names epoch {epoch} after a later one", name()));
         }
         let seen = &mut self.seen[node];

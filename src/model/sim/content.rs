@@ -7,18 +7,18 @@ use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Role};
 
 /// The version of a list: the epoch of the leader that made it, and a counter.
-pub(super) type Number = (u64, u64);
+pub(super) type ListNumber = (u64, u64);
 
 /// The content of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Content {
-    pub version: Number,
+    pub version: ListNumber,
     members: BTreeMap<NodeId, (Role, String)>,
     removed: BTreeSet<NodeId>,
 }
 
 /// The version of a list.
-pub(super) fn number(list: &MemberList) -> Number {
+pub(super) fn number(list: &MemberList) -> ListNumber {
     let version = list.version();
     (version.epoch.0, version.counter)
 }

@@ -24,9 +24,9 @@ const LEASES: u32 = 16;
 
 /// The coroners of a world.
 #[derive(Debug)]
-pub(super) struct Coroners {
+pub(super) struct SimulatedCoroners {
     random: Random,
-    of: Vec<Coroner>,
+    of: Vec<SimulatedCoroner>,
     /// Whether each certifies, and answers soon.
     sure: bool,
     /// What was ever certified, and since when.
@@ -35,7 +35,7 @@ pub(super) struct Coroners {
 
 /// The coroner of the process that runs on a host, or ran there last.
 #[derive(Clone, Copy, Debug, Default)]
-struct Coroner {
+struct SimulatedCoroner {
     /// The certificate for the process; none of a process without a coroner.
     certificate: Option<DeathCertificate>,
     /// Since when it answers whoever dials; none while the process runs, and of one that stays silent.
@@ -48,7 +48,7 @@ struct Coroner {
 
 /// What becomes of a process that died, and of all that belongs to it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum End {
+pub(super) enum ProcessEnd {
     /// Its guard ends its job within this time, and says that nothing is left.
     Clean(Duration),
     /// Its guard was killed with it: the job goes on.
@@ -59,7 +59,7 @@ pub(super) enum End {
 
 /// How a certificate comes to the process that dialed.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Way {
+pub(super) enum CertificateWay {
     Once,
     /// And once more, so much later.
     Twice(Duration),
@@ -67,23 +67,23 @@ pub(super) enum Way {
     Late(Duration),
 }
 
-impl Coroners {
+impl SimulatedCoroners {
     /// Those of a run with this seed, if it has any.
-    pub fn of_run(seed: u64, nodes: usize) -> Option<Coroners> {
+    pub fn of_run(seed: u64, nodes: usize) -> Option<SimulatedCoroners> {
         let has = Random::new(seed ^ CORONERS).below(2) == 0;
-        has.then(|| Coroners::new(seed, nodes))
+        has.then(|| SimulatedCoroners::new(seed, nodes))
     }
 
-    pub fn new(seed: u64, nodes: usize) -> Coroners {
+    pub fn new(seed: u64, nodes: usize) -> SimulatedCoroners {
         let mut random = Random::new(seed ^ CORONERS);
         random.draw();
-        let (of, issued) = (vec![Coroner::default(); nodes], Vec::new());
-        Coroners { random, of, sure: false, issued }
+        let (of, issued) = (vec![SimulatedCoroner::default(); nodes], Vec::new());
+        SimulatedCoroners { random, of, sure: false, issued }
     }
 
     /// Coroners that outlive each process, and answer soon.
-    pub fn sure(seed: u64, nodes: usize) -> Coroners {
-        Coroners { sure: true, ..Coroners::new(seed, nodes) }
+    pub fn sure(seed: u64, nodes: usize) -> SimulatedCoroners {
+        SimulatedCoroners { sure: true, ..SimulatedCoroners::new(seed, nodes) }
     }
 
     /// A process starts, with a coroner if its version knows that. Tells the hash of its secret, and the certificate of the
@@ -103,7 +103,8 @@ impl Coroners {
         let certificate = DeathCertificate { member, incarnation, secret: Secret(secret) };
         let before = self.of[node];
         let certificate_of = Some(certificate).filter(|_| knows);
-        self.of[node] = Coroner { certificate: certificate_of, ..Coroner::default() };
+        self.of[node] =
+            SimulatedCoroner { certificate: certificate_of, ..SimulatedCoroner::default() };
         // The start waited until nothing of the job was left. A coroner that still waited for that has not handed over.
         let hands_over =
             before.answers.is_some() && knows && (self.sure || self.random.below(2) == 0);
@@ -136,26 +137,26 @@ impl Coroners {
     }
 
     /// A process was killed. Draws how it ends.
-    pub fn draw_end(&mut self, node: usize, has_job: bool) -> End {
+    pub fn draw_end(&mut self, node: usize, has_job: bool) -> ProcessEnd {
         let (draw, ends) = (self.random.below(8), self.random.up_to(JOB_ENDS));
         match draw {
-            _ if self.of[node].certificate.is_none() => End::Uncertified,
-            _ if self.of[node].has_ended => End::Uncertified,
-            _ if self.sure => End::Clean(Duration::ZERO),
-            0 => End::Uncertified,
-            1 if has_job => End::Unclean,
-            _ => End::Clean(ends),
+            _ if self.of[node].certificate.is_none() => ProcessEnd::Uncertified,
+            _ if self.of[node].has_ended => ProcessEnd::Uncertified,
+            _ if self.sure => ProcessEnd::Clean(Duration::ZERO),
+            0 => ProcessEnd::Uncertified,
+            1 if has_job => ProcessEnd::Unclean,
+            _ => ProcessEnd::Clean(ends),
         }
     }
 
     /// A process ended like this, and its job ends at this time. Tells whether its coroner certifies that.
-    pub fn certify(&mut self, node: usize, end: End, (now, job_ends): (Time, Time)) -> bool {
+    pub fn certify(&mut self, node: usize, end: ProcessEnd, (now, job_ends): (Time, Time)) -> bool {
         let early = Fault::CertificateEarly.is_planted() || self.of[node].is_ignorant;
         let ready = match end {
-            End::Clean(_) if early => now,
-            End::Clean(_) => now.max(job_ends) + self.random.up_to(SOON),
-            End::Unclean if Fault::GuardUnheeded.is_planted() => now + SOON,
-            End::Unclean | End::Uncertified => return false,
+            ProcessEnd::Clean(_) if early => now,
+            ProcessEnd::Clean(_) => now.max(job_ends) + self.random.up_to(SOON),
+            ProcessEnd::Unclean if Fault::GuardUnheeded.is_planted() => now + SOON,
+            ProcessEnd::Unclean | ProcessEnd::Uncertified => return false,
         };
         let coroner = &mut self.of[node];
         coroner.answers = Some(ready);
@@ -164,9 +165,9 @@ impl Coroners {
     }
 
     /// A host is gone, and its coroner with it.
-    pub fn vanish(&mut self, node: usize) -> End {
-        self.of[node] = Coroner::default();
-        End::Uncertified
+    pub fn vanish(&mut self, node: usize) -> ProcessEnd {
+        self.of[node] = SimulatedCoroner::default();
+        ProcessEnd::Uncertified
     }
 
     /// Whether the dials to this host, where no process runs, meet a coroner.
@@ -177,18 +178,18 @@ impl Coroners {
 
     /// The answer to a dial, and when it leaves.
     pub fn answer(&mut self, node: usize, now: Time) -> Option<(Time, DeathCertificate)> {
-        let Coroner { certificate, answers, .. } = self.of[node];
+        let SimulatedCoroner { certificate, answers, .. } = self.of[node];
         let delay = self.random.up_to(SOON);
         Some((now.max(answers?) + delay, certificate?))
     }
 
     /// How the next certificate comes to a process.
-    pub fn way(&mut self) -> Way {
+    pub fn way(&mut self) -> CertificateWay {
         match self.random.below(8) {
-            _ if self.sure => Way::Once,
-            0 => Way::Late(self.random.up_to(TIMING.failure * 2)),
-            1 => Way::Twice(self.random.up_to(TIMING.failure * 8)),
-            _ => Way::Once,
+            _ if self.sure => CertificateWay::Once,
+            0 => CertificateWay::Late(self.random.up_to(TIMING.failure * 2)),
+            1 => CertificateWay::Twice(self.random.up_to(TIMING.failure * 8)),
+            _ => CertificateWay::Once,
         }
     }
 

@@ -8,9 +8,9 @@ use crate::core::settings::AlgorithmKind;
 /// How many messages of each kind were sent. A COORDINATOR counts if its receiver lives, what a coordinator asks
 /// regularly and the replies to that do not count; all others count wherever they go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Counts([u64; Kind::ALL.len()]);
+pub struct MessageCounts([u64; Kind::ALL.len()]);
 
-impl Counts {
+impl MessageCounts {
     /// The kinds of an algorithm with their counts, LOWER only where it was sent: where ranks
     /// change.
     pub fn list(&self, algorithm: AlgorithmKind) -> impl Iterator<Item = (Kind, u64)> {
@@ -26,7 +26,7 @@ impl Counts {
     }
 
     /// Those that were sent after these.
-    pub(super) fn since(&self, earlier: &Counts) -> Counts {
+    pub(super) fn since(&self, earlier: &MessageCounts) -> MessageCounts {
         let mut later = *self;
         later.0.iter_mut().zip(earlier.0).for_each(|(count, before)| *count -= before);
         later
@@ -37,7 +37,7 @@ impl Counts {
     }
 }
 
-impl Index<Kind> for Counts {
+impl Index<Kind> for MessageCounts {
     type Output = u64;
 
     fn index(&self, kind: Kind) -> &u64 {
@@ -45,9 +45,9 @@ impl Index<Kind> for Counts {
     }
 }
 
-impl<const N: usize> From<[(Kind, u64); N]> for Counts {
-    fn from(counts: [(Kind, u64); N]) -> Counts {
-        let mut all = Counts::default();
+impl<const N: usize> From<[(Kind, u64); N]> for MessageCounts {
+    fn from(counts: [(Kind, u64); N]) -> MessageCounts {
+        let mut all = MessageCounts::default();
         for (kind, count) in counts {
             all.add(kind, count);
         }
@@ -66,13 +66,13 @@ mod tests {
 
     #[test]
     fn what_only_keeps_a_leader_in_place_is_outside_the_total() {
-        let mut counts = Counts::default();
+        let mut counts = MessageCounts::default();
         for &kind in Kind::ALL {
             counts.add(kind, 1);
         }
         assert_eq!(counts.total(), 10);
         assert_eq!(counts.list(AlgorithmKind::Bully).count(), 4);
-        let without_lower = Counts::from([(Kind::Election, 2), (Kind::Coordinator, 3)]);
+        let without_lower = MessageCounts::from([(Kind::Election, 2), (Kind::Coordinator, 3)]);
         let listed = without_lower.list(AlgorithmKind::Bully).map(|(kind, _)| kind);
         assert_eq!(listed.collect::<Vec<_>>(), [Kind::Election, Kind::Answer, Kind::Coordinator]);
     }

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::failovers::{agreed, await_calm, await_leader};
 use super::faults::inflict;
 use super::node::Death;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::settle::pass;
 use super::setup::{Delays, Setup, TIMING};
 use super::world::World;
@@ -52,23 +52,23 @@ impl Crashes {
     /// # Errors Says in words which invariant is broken, or that nobody came to lead.
     pub fn run(self) -> Result<Vec<Duration>, String> {
         let mut world = fast_cluster(self.algorithm, self.members, self.seed);
-        world.coroners = self.certified.then(|| Coroners::sure(self.seed, self.members));
+        world.coroners = self.certified.then(|| SimulatedCoroners::sure(self.seed, self.members));
         let mut random = Random::new(self.seed);
         for node in 0..self.members {
-            inflict(&mut world, node, Fault::Start);
+            inflict(&mut world, node, InjectedFault::Start);
         }
         let mut took = Vec::new();
         await_calm(&mut world)?;
         while took.len() < self.times {
             let leader = self.await_next(&mut world, &mut random)?;
             let begin = world.now;
-            inflict(&mut world, leader, Fault::Die(Death::Killed, 0));
+            inflict(&mut world, leader, InjectedFault::Die(Death::Killed, 0));
             if !await_leader(&mut world, leader, begin + TIMING.failure * 20)? {
                 return Err(format!("no leader after node-{}", leader + 1));
             }
             took.push(world.now.since(begin));
             pass(&mut world, random.up_to(TIMING.failure / 5))?;
-            inflict(&mut world, leader, Fault::Start);
+            inflict(&mut world, leader, InjectedFault::Start);
         }
         Ok(took)
     }

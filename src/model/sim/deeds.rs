@@ -11,7 +11,7 @@ use super::node::Death;
 use super::orders;
 use super::pause;
 use super::world::World;
-use crate::core::{Command, CommandId, Input};
+use crate::core::{CommandId, Input, OperatorCommand};
 
 /// How long a write of a slow disk takes.
 const SLOW: Duration = Duration::from_millis(300);
@@ -107,7 +107,10 @@ pub(super) fn perform(world: &mut World, cuts: &mut Cuts, deed: &Deed) -> Result
         Deed::Elect(number) => {
             let node = running(world, *number)?;
             world.suffers(node, || "is asked for an election".to_owned());
-            world.tell_now(node, Input::Command { id: CommandId(0), command: Command::Elect });
+            world.tell_now(
+                node,
+                Input::Command { id: CommandId(0), command: OperatorCommand::Elect },
+            );
         }
         Deed::Cut(one, other) => cuts.cut(world, one, other)?,
         Deed::Heal(one, other) => cuts.heal(world, one, other)?,

@@ -1,7 +1,7 @@
 //! A plan that is being drawn: what all that draw faults have in common.
 
 use super::link_faults::Disturbance;
-use super::plan::{Aim, Fault, Plan, Shape};
+use super::plan::{FaultPlan, FaultTarget, InjectedFault, LinkShape};
 use crate::core::random::Random;
 use crate::core::types::Time;
 
@@ -11,7 +11,7 @@ pub(super) struct Draft<'a> {
     pub nodes: usize,
     /// The members outside of the first list; none if no member comes or goes.
     pub newcomers: Option<&'a [usize]>,
-    pub plan: &'a mut Plan,
+    pub plan: &'a mut FaultPlan,
     /// The name that was given last: what begins ends by its name.
     pub last: u32,
 }
@@ -21,14 +21,14 @@ impl Draft<'_> {
         self.random.below(self.nodes as u64) as usize
     }
 
-    pub fn put(&mut self, at: Time, node: usize, fault: Fault) {
+    pub fn put(&mut self, at: Time, node: usize, fault: InjectedFault) {
         self.plan.push((at, node, fault));
     }
 
     /// Does it to a member of this kind, which is found when it happens.
-    pub fn aimed(&mut self, at: Time, aim: Aim, fault: Fault) {
+    pub fn aimed(&mut self, at: Time, aim: FaultTarget, fault: InjectedFault) {
         let named = self.anyone();
-        self.put(at, named, Fault::Aimed(aim, Box::new(fault)));
+        self.put(at, named, InjectedFault::Aimed(aim, Box::new(fault)));
     }
 
     /// A name for what begins next.
@@ -39,18 +39,18 @@ impl Draft<'_> {
 
     /// Ends what was named last.
     pub fn end(&mut self, at: Time) {
-        self.put(at, 0, Fault::End(self.last));
+        self.put(at, 0, InjectedFault::End(self.last));
     }
 
     /// A cut of this shape begins.
-    pub fn cut(&mut self, shape: Shape) -> Fault {
-        Fault::Begin(self.name(), Disturbance::Cuts(shape.kind()), shape, false)
+    pub fn cut(&mut self, shape: LinkShape) -> InjectedFault {
+        InjectedFault::Begin(self.name(), Disturbance::Cuts(shape.kind()), shape, false)
     }
 
     /// The connections between a member and another break somehow.
-    pub fn breaks(&mut self) -> Fault {
+    pub fn breaks(&mut self) -> InjectedFault {
         let other = self.anyone();
         let [dialer, at_once, accepter] = [(); 3].map(|()| self.random.below(2) == 0);
-        Fault::Break { other, dialer, at_once, accepter }
+        InjectedFault::Break { other, dialer, at_once, accepter }
     }
 }

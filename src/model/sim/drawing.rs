@@ -3,22 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use crate::core::types::Time;
-use crate::trace::{Caption, Event, What, length};
+use crate::trace::{Caption, DrawnEvent, DrawnWhat, length};
 
 /// A wait of a member: since when, until when by its clock, and what made it wait.
 #[derive(Clone, Debug)]
-struct Wait {
+struct DrawnWait {
     since: Time,
     due: Time,
     causes: Vec<usize>,
 }
 
 /// The waits of a member for an ANSWER and for a leader.
-type Waits = [Option<Wait>; 2];
+type Waits = [Option<DrawnWait>; 2];
 
 /// What is known of a member, to tell what brings its events about.
 #[derive(Debug, Default)]
-struct Member {
+struct DrawnMember {
     waits: Waits,
     /// What it handles in its present turn.
     turn: Vec<usize>,
@@ -31,34 +31,34 @@ struct Member {
 /// The events that are drawn so far.
 #[derive(Debug, Default)]
 pub(super) struct Drawing {
-    events: Vec<Event>,
-    members: BTreeMap<usize, Member>,
+    events: Vec<DrawnEvent>,
+    members: BTreeMap<usize, DrawnMember>,
     /// By sender and receiver: the messages that no member has taken yet, by their places among the events.
     under_way: BTreeMap<(usize, usize), VecDeque<usize>>,
 }
 
 impl Drawing {
     /// Adds an event. A message is lost until a member takes it.
-    pub fn add(&mut self, time: Time, node: usize, what: What) {
+    pub fn add(&mut self, time: Time, node: usize, what: DrawnWhat) {
         let at = self.events.len();
         let member = self.members.entry(node).or_default();
         let causes = match &what {
-            What::Sends { to, .. } => {
+            DrawnWhat::Sends { to, .. } => {
                 self.under_way.entry((node, *to)).or_default().push_back(at);
                 member.turn.clone()
             }
-            What::Becomes { .. } => member.turn.clone(),
-            What::Dies => {
-                *member = Member { died: Some(at), ..Member::default() };
+            DrawnWhat::Becomes { .. } => member.turn.clone(),
+            DrawnWhat::Dies => {
+                *member = DrawnMember { died: Some(at), ..DrawnMember::default() };
                 Vec::new()
             }
-            What::Starts => {
-                *member = Member::default();
+            DrawnWhat::Starts => {
+                *member = DrawnMember::default();
                 Vec::new()
             }
             _ => Vec::new(),
         };
-        self.events.push(Event { time, node, what, causes });
+        self.events.push(DrawnEvent { time, node, what, causes });
     }
 
     /// How many there are.
@@ -82,10 +82,11 @@ impl Drawing {
     ) -> Option<usize> {
         let queue = self.under_way.get_mut(&(from, to))?;
         // None is there if it is a copy.
-        let is_it = |at: &usize| matches!(&self.events[*at].what, What::Sends { message: sent, .. } if sent == message);
+        let is_it = |at: &usize| matches!(&self.events[*at].what, DrawnWhat::Sends { message: sent, .. } if sent == message);
         let found = queue.iter().position(is_it)?;
         let at = queue.drain(..=found).next_back()?;
-        if let Some(Event { what: What::Sends { arrives, lost, .. }, .. }) = self.events.get_mut(at)
+        if let Some(DrawnEvent { what: DrawnWhat::Sends { arrives, lost, .. }, .. }) =
+            self.events.get_mut(at)
         {
             (*arrives, *lost) = (now, false);
         }
@@ -104,12 +105,12 @@ impl Drawing {
         let waits = waits.into_iter().zip(names);
         let ended =
             waits.filter_map(|(wait, name)| Some((wait.filter(|wait| wait.due <= clock)?, name)));
-        let ended = ended.map(|(Wait { since, causes, .. }, name)| {
+        let ended = ended.map(|(DrawnWait { since, causes, .. }, name)| {
             let label = format!("{name} {}", length(now.since(since)));
-            self.events.push(Event {
+            self.events.push(DrawnEvent {
                 time: now,
                 node,
-                what: What::Waited { since, label },
+                what: DrawnWhat::Waited { since, label },
                 causes,
             });
             self.events.len() - 1
@@ -119,17 +120,17 @@ impl Drawing {
 
     /// Records until when a member waits after its turn.
     pub fn record_waits(&mut self, now: Time, node: usize, due: [Option<Time>; 2]) {
-        let Member { waits, turn, .. } = self.members.entry(node).or_default();
+        let DrawnMember { waits, turn, .. } = self.members.entry(node).or_default();
         for (wait, due) in waits.iter_mut().zip(due) {
             if wait.as_ref().map(|wait| wait.due) != due {
-                *wait = due.map(|due| Wait { since: now, due, causes: turn.clone() });
+                *wait = due.map(|due| DrawnWait { since: now, due, causes: turn.clone() });
             }
         }
     }
 
     /// A member orders a record.
     pub fn order_record(&mut self, node: usize, number: u64) {
-        let Member { records, turn, .. } = self.members.entry(node).or_default();
+        let DrawnMember { records, turn, .. } = self.members.entry(node).or_default();
         records.push((number, turn.clone()));
     }
 
@@ -147,8 +148,8 @@ impl Drawing {
     }
 
     /// All events until this time. A message that would arrive later is neither lost nor taken.
-    pub fn finish(self, end: Time) -> Vec<Event> {
-        let is_open = |event: &Event| matches!(event.what, What::Sends { lost: true, arrives, .. } if arrives > end);
+    pub fn finish(self, end: Time) -> Vec<DrawnEvent> {
+        let is_open = |event: &DrawnEvent| matches!(event.what, DrawnWhat::Sends { lost: true, arrives, .. } if arrives > end);
         let mut places = Vec::with_capacity(self.events.len());
         let mut left = Vec::new();
         for mut event in self.events {
@@ -172,8 +173,14 @@ mod tests {
         Caption { kind: Some(Kind::VoteRequest), ..Caption::default() }
     }
 
-    fn sends(to: usize, arrives: u64) -> What {
-        What::Sends { to, message: request(), arrives: Time(arrives), lost: true, unseen: None }
+    fn sends(to: usize, arrives: u64) -> DrawnWhat {
+        DrawnWhat::Sends {
+            to,
+            message: request(),
+            arrives: Time(arrives),
+            lost: true,
+            unseen: None,
+        }
     }
 
     #[test]
@@ -198,9 +205,9 @@ mod tests {
         drawing.order_record(0, 2);
         drawing.order_record(0, 3);
         assert_eq!(drawing.written(0, 2), [0], "one of two records that were written together");
-        drawing.add(Time(1), 0, What::Dies);
+        drawing.add(Time(1), 0, DrawnWhat::Dies);
         assert_eq!((drawing.written(0, 3), drawing.death(0)), (Vec::new(), Some(1)));
-        drawing.add(Time(2), 0, What::Starts);
+        drawing.add(Time(2), 0, DrawnWhat::Starts);
         assert_eq!(drawing.death(0), None);
     }
 }

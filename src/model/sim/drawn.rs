@@ -3,11 +3,11 @@
 use super::world::World;
 use crate::core::settings::AlgorithmKind;
 use crate::core::{Core, Input};
-use crate::trace::{Detail, Line, Narrator, What};
+use crate::trace::{Detail, DrawnWhat, Narrator, TraceLine};
 
 impl World {
     /// Adds to what is drawn, if anything is.
-    pub(super) fn draw(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<What>) {
+    pub(super) fn draw(&mut self, node: usize, what: impl FnOnce(&Narrator) -> Option<DrawnWhat>) {
         let Some(drawing) = &mut self.drawing else { return };
         // Heartbeats would hide the rest.
         let narrator = Narrator { members: &self.members, detail: Detail::Election };
@@ -20,7 +20,7 @@ impl World {
     pub(super) fn say(&mut self, node: usize, what: impl FnOnce() -> String) {
         if self.setup.detail.is_some() {
             let node = self.members.name(self.nodes[node].settings.id);
-            self.lines.push(Line { time: self.now, node, what: what() });
+            self.lines.push(TraceLine { time: self.now, node, what: what() });
         }
     }
 
@@ -29,7 +29,7 @@ impl World {
         if self.setup.detail.is_some() {
             let what = what();
             self.say(node, || what.clone());
-            self.draw(node, |_| Some(What::Suffers(what)));
+            self.draw(node, |_| Some(DrawnWhat::Suffers(what)));
         }
     }
 

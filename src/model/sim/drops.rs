@@ -7,18 +7,18 @@ use crate::trace::Brief;
 
 /// A message: its sender, its receiver, and its place among all from one to the other, from 1 on. Signs of life have no
 /// places.
-pub(super) type Place = (usize, usize, u64);
+pub(super) type MessagePlace = (usize, usize, u64);
 
 /// The messages to be lost, and how many were sent.
 #[derive(Debug, Default)]
 pub(super) struct Drops {
-    wanted: BTreeSet<Place>,
+    wanted: BTreeSet<MessagePlace>,
     sent: BTreeMap<(usize, usize), u64>,
 }
 
 impl Drops {
     /// These are to be lost, counted from now on.
-    pub fn of(wanted: BTreeSet<Place>) -> Drops {
+    pub fn of(wanted: BTreeSet<MessagePlace>) -> Drops {
         Drops { wanted, sent: BTreeMap::new() }
     }
 

@@ -1,6 +1,6 @@
 //! The events of the world, one after the other.
 
-use super::agenda::Event;
+use super::agenda::SimulatedEvent;
 use super::guards;
 use super::transit;
 use super::waiting;
@@ -18,24 +18,24 @@ impl World {
         true
     }
 
-    pub(super) fn happen(&mut self, event: Event) {
+    pub(super) fn happen(&mut self, event: SimulatedEvent) {
         match event {
-            Event::Tick { node, incarnation } => self.tick(node, incarnation),
-            Event::Input { node, incarnation, input }
+            SimulatedEvent::Tick { node, incarnation } => self.tick(node, incarnation),
+            SimulatedEvent::Input { node, incarnation, input }
                 if self.nodes[node].alive(incarnation).is_some() =>
             {
                 self.give(node, *input);
             }
-            Event::Written { node, incarnation }
+            SimulatedEvent::Written { node, incarnation }
                 if self.nodes[node].alive(incarnation).is_some() =>
             {
                 self.written(node);
             }
-            Event::Input { .. } | Event::Written { .. } => {}
-            Event::Job { node, incarnation, number, what } => {
+            SimulatedEvent::Input { .. } | SimulatedEvent::Written { .. } => {}
+            SimulatedEvent::Job { node, incarnation, number, what } => {
                 guards::job_moves(self, (node, incarnation, number), what)
             }
-            Event::Transit(transit) => transit::move_on(self, transit),
+            SimulatedEvent::Transit(transit) => transit::move_on(self, transit),
         }
     }
 
@@ -44,7 +44,7 @@ impl World {
         let incarnation = self.nodes[node].incarnation;
         if let Some(event) = waiting::wait_for_process(
             self,
-            Event::Input { node, incarnation, input: Box::new(input) },
+            SimulatedEvent::Input { node, incarnation, input: Box::new(input) },
         ) {
             self.happen(event);
         }

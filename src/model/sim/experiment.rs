@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use super::clock::millis;
-use super::counts::Counts;
+use super::counts::MessageCounts;
 use super::deeds::{self, Cuts, Deed};
 use super::drawing::Drawing;
 use super::drops::Drops;
@@ -19,7 +19,7 @@ use super::world::World;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Time};
 use crate::core::{Core, Phase};
-use crate::trace::{Detail, Event, What};
+use crate::trace::{Detail, DrawnEvent, DrawnWhat};
 
 /// How long the members have to elect their first leader and to come to rest.
 const BEFORE: Duration = Duration::from_secs(3);
@@ -62,7 +62,7 @@ pub struct Experiment {
 
 /// Why there is nothing to be seen.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Trouble {
+pub enum ExperimentError {
     /// What was to be done cannot be done then.
     #[error("{1}")]
     Idle(
@@ -84,13 +84,13 @@ pub enum Trouble {
 
 /// What was seen.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Observed {
+pub struct ExperimentOutcome {
     /// What happened.
-    pub events: Vec<Event>,
+    pub events: Vec<DrawnEvent>,
     /// The elections, until all live members followed one leader in a new epoch; last what was sent since.
     pub elections: Vec<Elected>,
     /// The members in the end.
-    pub members: Vec<Member>,
+    pub members: Vec<ObservedMember>,
     /// For how long nobody led, as far as any client could know.
     pub leaderless: Duration,
     /// For how long two or more did.
@@ -109,12 +109,12 @@ pub struct Elected {
     /// The numbers of the members that lived then, and were not frozen.
     pub alive: Vec<usize>,
     /// Its messages.
-    pub messages: Counts,
+    pub messages: MessageCounts,
 }
 
 /// A member in the end.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Member {
+pub struct ObservedMember {
     /// Its phase; none if its process does not run.
     pub phase: Option<Phase>,
     /// The leader that it names, by its number.
@@ -126,7 +126,7 @@ pub struct Member {
 }
 
 /// A run under way.
-struct Run {
+struct ExperimentRun {
     world: World,
     /// When it began.
     began: Time,
@@ -134,7 +134,7 @@ struct Run {
     cuts: Cuts,
     elections: Vec<Elected>,
     /// The messages that are part of an election that has ended.
-    counted: Counts,
+    counted: MessageCounts,
     /// The last epoch on which all agreed.
     epoch: Epoch,
 }
@@ -159,19 +159,19 @@ impl Experiment {
     ///
     /// # Errors
     /// If something cannot be done when it is to be, or too much happens.
-    pub fn run(&self) -> Result<Observed, Trouble> {
+    pub fn run(&self) -> Result<ExperimentOutcome, ExperimentError> {
         let mut run = self.begin()?;
         for (place, (after, deed)) in self.deeds.iter().enumerate() {
             run.go_on(*after)?;
             deeds::perform(&mut run.world, &mut run.cuts, deed)
-                .map_err(|why| Trouble::Idle(place, why))?;
+                .map_err(|why| ExperimentError::Idle(place, why))?;
         }
         run.go_on(self.until)?;
         Ok(run.end())
     }
 
     /// The cluster with its leader.
-    fn begin(&self) -> Result<Run, Trouble> {
+    fn begin(&self) -> Result<ExperimentRun, ExperimentError> {
         let mut world = World::new(Setup {
             quorum: self.quorum,
             bootstrap: self.quorum == Quorum::Majority,
@@ -185,13 +185,14 @@ impl Experiment {
             orders::start(&mut world, node);
             network::dial_all(&mut world, node);
         }
-        let (elections, counted) = (Vec::new(), Counts::default());
+        let (elections, counted) = (Vec::new(), MessageCounts::default());
         let cuts = Cuts::default();
         let epoch = Epoch(0);
-        let mut run = Run { world, began: Time(0), steps: 0, cuts, elections, counted, epoch };
+        let mut run =
+            ExperimentRun { world, began: Time(0), steps: 0, cuts, elections, counted, epoch };
         run.go_on(BEFORE)?;
         let Some(Elected { leader: Some((leader, epoch)), .. }) = run.elections.pop() else {
-            return Err(Trouble::Breach("nobody leads before it begins".to_owned()));
+            return Err(ExperimentError::Breach("nobody leads before it begins".to_owned()));
         };
         let world = &mut run.world;
         (run.began, run.steps, run.counted) = (world.now, 0, world.sent);
@@ -202,26 +203,28 @@ impl Experiment {
         world.setup.detail = Some(Detail::Election);
         world.drawing = Some(Drawing::default());
         let (label, reason) = (format!("leads in epoch {epoch}"), "it led before".to_owned());
-        world.draw(leader - 1, |_| Some(What::Becomes { phase: Phase::Leading, label, reason }));
+        world.draw(leader - 1, |_| {
+            Some(DrawnWhat::Becomes { phase: Phase::Leading, label, reason })
+        });
         world.begin_uptime();
         Ok(run)
     }
 }
 
-impl Run {
+impl ExperimentRun {
     /// Goes on until this long after the begin.
-    fn go_on(&mut self, after: Duration) -> Result<(), Trouble> {
+    fn go_on(&mut self, after: Duration) -> Result<(), ExperimentError> {
         let until = self.began + after;
         while self.world.step(until) {
             if let Some(breach) = self.world.checker.breach.take() {
-                return Err(Trouble::Breach(breach));
+                return Err(ExperimentError::Breach(breach));
             }
             self.steps += 1;
             self.world.lines.clear();
             let drawn = self.world.drawing.as_ref().map_or(0, Drawing::len);
             if self.steps > MOST_STEPS || drawn > MOST_EVENTS {
                 let passed = self.world.now.since(self.began);
-                return Err(Trouble::Endless(millis(Time(0) + passed) as u64));
+                return Err(ExperimentError::Endless(millis(Time(0) + passed) as u64));
             }
             self.count(false);
         }
@@ -255,7 +258,7 @@ impl Run {
         self.counted = world.sent;
     }
 
-    fn end(mut self) -> Observed {
+    fn end(mut self) -> ExperimentOutcome {
         self.count(true);
         let (mut world, began) = (self.world, self.began);
         let now = world.now;
@@ -266,14 +269,14 @@ impl Run {
         for event in &mut events {
             event.time = shifted(event.time, began);
             match &mut event.what {
-                What::Sends { arrives: time, .. } | What::Waited { since: time, .. } => {
+                DrawnWhat::Sends { arrives: time, .. } | DrawnWhat::Waited { since: time, .. } => {
                     *time = shifted(*time, began);
                 }
                 _ => {}
             }
         }
         let leaderless = now.since(began).saturating_sub(led);
-        Observed { events, elections: self.elections, members, leaderless, rivalled }
+        ExperimentOutcome { events, elections: self.elections, members, leaderless, rivalled }
     }
 }
 
@@ -282,10 +285,10 @@ fn shifted(time: Time, began: Time) -> Time {
     Time(time.0.saturating_sub(began.0))
 }
 
-fn member(world: &World, node: &Node) -> Member {
+fn member(world: &World, node: &Node) -> ObservedMember {
     let core = node.core.as_ref();
     let leader = core.and_then(Core::leader).and_then(|leader| world.place(leader.id));
-    Member {
+    ObservedMember {
         phase: core.map(Core::phase),
         leader: leader.map(|place| place + 1),
         epoch: core.map_or(node.disk.epoch(), |core| core.view().epoch),

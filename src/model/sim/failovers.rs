@@ -3,12 +3,12 @@
 
 use std::time::Duration;
 
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::faults::inflict;
 use super::links::DIAL_TIMEOUT;
 use super::members;
 use super::node::Death;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::settle;
 use super::settle::{pass, step};
 use super::setup::{Delays, Setup, TIMING};
@@ -18,7 +18,7 @@ use crate::core::bounds;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::{Epoch, Time};
-use crate::trace::{Detail, Line};
+use crate::trace::{Detail, TraceLine};
 
 /// A timer may be late by this much at each step of a failover.
 const LATE: Duration = Duration::from_millis(20);
@@ -40,17 +40,17 @@ pub struct Failovers {
 
 /// The end of such a cluster.
 #[derive(Clone, Debug)]
-pub struct Ended {
+pub struct ClusterEnd {
     /// The longest failover, and the longest while a member came and went; or what went wrong.
     pub longest: Result<[Duration; 2], String>,
     /// What happened.
-    pub trace: Vec<Line>,
+    pub trace: Vec<TraceLine>,
 }
 
 impl Failovers {
     /// Lives through all of it.
     #[must_use]
-    pub fn run(self) -> Ended {
+    pub fn run(self) -> ClusterEnd {
         let mut world = World::new(Setup {
             quorum: Quorum::Majority,
             trust_refused: false,
@@ -61,15 +61,15 @@ impl Failovers {
             detail: self.trace.then_some(Detail::Election),
             ..Setup::plain(self.algorithm, vec![Some(0); self.members])
         });
-        world.coroners = Coroners::of_run(self.seed, self.members);
+        world.coroners = SimulatedCoroners::of_run(self.seed, self.members);
         let longest = self.live_through(&mut world);
-        Ended { longest, trace: world.lines }
+        ClusterEnd { longest, trace: world.lines }
     }
 
     fn live_through(self, world: &mut World) -> Result<[Duration; 2], String> {
         let mut random = Random::new(self.seed);
         for node in 0..self.members {
-            inflict(world, node, Fault::Start);
+            inflict(world, node, InjectedFault::Start);
         }
         let mut longest = [Duration::ZERO; 2];
         for _ in 0..self.times {
@@ -92,21 +92,21 @@ impl Failovers {
             let at = &mut longest[usize::from(unsteady)];
             *at = took.max(*at);
             pass(world, random.up_to(TIMING.failure * 2))?;
-            inflict(world, last, Fault::Start);
+            inflict(world, last, InjectedFault::Start);
         }
         Ok(longest)
     }
 
     /// What befalls the leader, and the bound for that.
-    fn draw(self, random: &mut Random, unsteady: bool) -> (Fault, Duration) {
+    fn draw(self, random: &mut Random, unsteady: bool) -> (InjectedFault, Duration) {
         let silent = bounds::worst_failover(self.algorithm, &TIMING, self.members);
         let silent = silent.unwrap_or_default() + bounds::voting(&TIMING);
         let seen = bounds::promised_failover(self.algorithm, &TIMING, self.members);
         let (fault, bound) = match random.below(4) {
-            0 => (Fault::Die(Death::Vanished, 0), silent),
-            1 => (Fault::Resign(None), seen),
-            2 => (Fault::Stop, seen),
-            _ => (Fault::Die(Death::Killed, 0), seen),
+            0 => (InjectedFault::Die(Death::Vanished, 0), silent),
+            1 => (InjectedFault::Resign(None), seen),
+            2 => (InjectedFault::Stop, seen),
+            _ => (InjectedFault::Die(Death::Killed, 0), seen),
         };
         let more = bounds::disagreement(self.algorithm, &TIMING, self.members);
         let more = if unsteady { more } else { Duration::ZERO };

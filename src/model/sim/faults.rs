@@ -7,65 +7,72 @@ use super::network;
 use super::node::{Death, Node};
 use super::orders;
 use super::pause;
-use super::plan::{Aim, Fault, Shape};
+use super::plan::{FaultTarget, InjectedFault, LinkShape};
 use super::world::World;
 use crate::core::Input;
 use crate::core::settings::Quorum;
-use crate::trace::What;
+use crate::trace::DrawnWhat;
 
 /// Does it to this member, where that makes sense.
-pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
+pub(super) fn inflict(world: &mut World, node: usize, fault: InjectedFault) {
     let runs = world.nodes[node].core.is_some();
     match fault {
-        Fault::Aimed(aim, fault) => {
+        InjectedFault::Aimed(aim, fault) => {
             let found = find(aim, world);
             world.faults.add(Counter::Aimed, u64::from(found.is_some()));
             inflict(world, found.unwrap_or(node), *fault);
         }
-        Fault::OfLeader(fault) => {
+        InjectedFault::OfLeader(fault) => {
             let leader = leader(world).unwrap_or(node);
             inflict(world, leader, *fault);
         }
-        Fault::Start if !runs => start(world, node),
-        Fault::HostReturns if !runs => {
+        InjectedFault::Start if !runs => start(world, node),
+        InjectedFault::HostReturns if !runs => {
             let gone = !world.nodes[node].host;
             world.faults.add(Counter::Returned, u64::from(gone));
             world.nodes[node].host = true;
         }
-        Fault::Die(death, outputs) if runs => die(world, node, death, outputs),
-        Fault::Tick if runs => world.tell_now(node, Input::Tick),
-        Fault::CoronerEnds if runs => orders::end_coroner(world, node),
-        Fault::Start | Fault::HostReturns | Fault::Die(..) | Fault::Tick | Fault::CoronerEnds => {}
-        Fault::Pause(name) => pause::pause(world, node, name),
+        InjectedFault::Die(death, outputs) if runs => die(world, node, death, outputs),
+        InjectedFault::Tick if runs => world.tell_now(node, Input::Tick),
+        InjectedFault::CoronerEnds if runs => orders::end_coroner(world, node),
+        InjectedFault::Start
+        | InjectedFault::HostReturns
+        | InjectedFault::Die(..)
+        | InjectedFault::Tick
+        | InjectedFault::CoronerEnds => {}
+        InjectedFault::Pause(name) => pause::pause(world, node, name),
         // With a majority promises run by the clocks of the voters, which are assumed to keep time
         // within a tenth. Those that such a step cannot shorten are of the one who leads.
-        Fault::Step(_) if world.setup.quorum == Quorum::Majority && !world.nodes[node].leads() => {}
-        Fault::Step(by) => pause::step_clock(world, node, by),
-        Fault::StallDisk(length) => {
+        InjectedFault::Step(_)
+            if world.setup.quorum == Quorum::Majority && !world.nodes[node].leads() => {}
+        InjectedFault::Step(by) => pause::step_clock(world, node, by),
+        InjectedFault::StallDisk(length) => {
             world.faults.count(Counter::DiskStalls);
             world.nodes[node].drive.stalled_until = world.now + length;
         }
-        Fault::Begin(name, what, shape, again) => begin(world, node, name, (what, shape), again),
-        Fault::End(name) => {
+        InjectedFault::Begin(name, what, shape, again) => {
+            begin(world, node, name, (what, shape), again)
+        }
+        InjectedFault::End(name) => {
             world.link_faults.end(name);
             pause::resume(world, |pause| pause == name);
         }
-        Fault::Break { other, .. } if other == node => {}
-        Fault::Break { other, dialer, at_once, accepter } => {
+        InjectedFault::Break { other, .. } if other == node => {}
+        InjectedFault::Break { other, dialer, at_once, accepter } => {
             for (from, to) in [(node, other), (other, node)] {
                 half_open::snap(world, from, to, dialer.then_some(at_once), accepter);
             }
         }
-        Fault::Sample(value) => {
+        InjectedFault::Sample(value) => {
             world.faults.count(Counter::Samples);
             world.nodes[node].settings.value = value; // what the next process finds
             world.tell_now(node, Input::Sampled { value });
         }
-        Fault::Check(healthy) => orders::check_health(world, node, healthy),
-        Fault::Retime(timing) => orders::retime(world, node, timing),
-        Fault::Replay if runs => replay(world, node),
-        Fault::Forge if runs => forge(world, node),
-        Fault::HandOut(_) => {
+        InjectedFault::Check(healthy) => orders::check_health(world, node, healthy),
+        InjectedFault::Retime(timing) => orders::retime(world, node, timing),
+        InjectedFault::Replay if runs => replay(world, node),
+        InjectedFault::Forge if runs => forge(world, node),
+        InjectedFault::HandOut(_) => {
             if let Some(leader) = world.nodes.iter().position(Node::leads) {
                 orders::give(world, leader, fault);
             }
@@ -76,15 +83,15 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: Fault) {
 }
 
 /// One of the members that fit now; none if there is none.
-pub(super) fn find(aim: Aim, world: &mut World) -> Option<usize> {
+pub(super) fn find(aim: FaultTarget, world: &mut World) -> Option<usize> {
     let fits = |at: &usize| {
         let node = &world.nodes[*at];
         match (aim, &node.core) {
-            (Aim::Dead, core) => core.is_none(),
+            (FaultTarget::Dead, core) => core.is_none(),
             (_, None) => false,
-            (Aim::Leader, Some(_)) => node.leads(),
-            (Aim::Candidate, Some(core)) => core.phase().elects(),
-            (Aim::Follower, Some(_)) => !node.leads(),
+            (FaultTarget::Leader, Some(_)) => node.leads(),
+            (FaultTarget::Candidate, Some(core)) => core.phase().elects(),
+            (FaultTarget::Follower, Some(_)) => !node.leads(),
         }
     };
     let all: Vec<usize> = (0..world.nodes.len()).filter(fits).collect();
@@ -94,7 +101,7 @@ pub(super) fn find(aim: Aim, world: &mut World) -> Option<usize> {
 
 /// One of those that lead now. Nothing is drawn where nobody does.
 fn leader(world: &mut World) -> Option<usize> {
-    world.nodes.iter().any(Node::leads).then(|| find(Aim::Leader, world)).flatten()
+    world.nodes.iter().any(Node::leads).then(|| find(FaultTarget::Leader, world)).flatten()
 }
 
 fn start(world: &mut World, node: usize) {
@@ -147,12 +154,12 @@ fn begin(
     world: &mut World,
     node: usize,
     name: u32,
-    (what, shape): (Disturbance, Shape),
+    (what, shape): (Disturbance, LinkShape),
     again: bool,
 ) {
     let cuts = matches!(what, Disturbance::Cuts(_));
     world.say(node, || format!("network: {what:?} on {shape:?} as it sees them, from now on"));
-    world.draw(node, |_| Some(What::Suffers(what.words())));
+    world.draw(node, |_| Some(DrawnWhat::Suffers(what.words())));
     let links = shape.links(world.nodes.len(), node);
     let beheads = cuts && world.nodes[node].leads() && shape.beheads();
     world.link_faults.begin(name, links, what, (again, beheads));

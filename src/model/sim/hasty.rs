@@ -3,13 +3,13 @@
 
 use std::time::Duration;
 
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::crashes::fast_cluster;
 use super::failovers::await_calm;
 use super::faults::inflict;
 use super::members;
 use super::node::Death;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::settle::{agreed, step};
 use super::world::World;
 use crate::core::random::Random;
@@ -50,10 +50,10 @@ impl Hasty {
     /// # Errors Says in words which invariant is broken, or that the cluster did not begin.
     pub fn run(self) -> Result<Haste, String> {
         let mut world = fast_cluster(self.algorithm, self.members, self.seed);
-        world.coroners = Some(Coroners::sure(self.seed, self.members));
+        world.coroners = Some(SimulatedCoroners::sure(self.seed, self.members));
         let mut random = Random::new(self.seed);
         for node in 0..self.members {
-            inflict(&mut world, node, Fault::Start);
+            inflict(&mut world, node, InjectedFault::Start);
         }
         await_calm(&mut world)?;
         let (best, mut course) = (self.members - 1, Haste::default());
@@ -62,9 +62,9 @@ impl Hasty {
             if world.nodes[best].leads() {
                 course.lost = course.lost.or(Some(begin));
             }
-            inflict(&mut world, best, Fault::Die(Death::Killed, 0));
+            inflict(&mut world, best, InjectedFault::Die(Death::Killed, 0));
             course.watch(&mut world, best, begin + random.up_to(DOWN))?;
-            inflict(&mut world, best, Fault::Start);
+            inflict(&mut world, best, InjectedFault::Start);
             course.watch(&mut world, best, begin + PERIOD)?;
         }
         Ok(course)

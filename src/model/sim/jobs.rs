@@ -24,7 +24,7 @@ const SOON: Duration = Duration::from_millis(5);
 #[derive(Debug)]
 pub(super) struct Jobs {
     random: Random,
-    of: Vec<Job>,
+    of: Vec<SimulatedJob>,
     /// How long a job may take to end in a clean handover.
     stops_within: Duration,
     /// Whether no two may run at one instant: what proves a death frees votes before the guard has acted.
@@ -33,7 +33,7 @@ pub(super) struct Jobs {
 
 /// The job of one host, as its guard knows it.
 #[derive(Clone, Copy, Debug, Default)]
-struct Job {
+struct SimulatedJob {
     /// Counts what was started here, so that what is meant for an earlier job does not end a later.
     number: u64,
     /// The epoch that it was started for. None until the process got any input.
@@ -52,10 +52,10 @@ pub(super) struct Due {
 }
 
 /// A leadership: its epoch, and until when it holds by the clock of the process.
-pub(super) type Leadership = Option<(Epoch, Time)>;
+pub(super) type LeadingUntil = Option<(Epoch, Time)>;
 
 /// The leadership of a process at this time of its clock.
-pub(super) fn leadership(core: &Core, now: Time) -> Leadership {
+pub(super) fn leadership(core: &Core, now: Time) -> LeadingUntil {
     let until = core.believable_until(now);
     (core.phase() == Phase::Leading && now < until).then_some((core.view().epoch, until))
 }
@@ -64,7 +64,7 @@ impl Jobs {
     pub fn new(seed: u64, nodes: usize, exclusive: bool) -> Jobs {
         let mut random = Random::new(seed ^ JOBS);
         let stops_within = TIMING.message + random.up_to(TIMING.failure * 2);
-        Jobs { random, of: vec![Job::default(); nodes], stops_within, exclusive }
+        Jobs { random, of: vec![SimulatedJob::default(); nodes], stops_within, exclusive }
     }
 
     /// How long a job may take to end in a clean handover.
@@ -73,7 +73,7 @@ impl Jobs {
     }
 
     /// After a turn of a process: its guard learns until when the leadership holds, or that it ended.
-    pub fn after_turn(&mut self, node: usize, now: Time, leads: Leadership) -> Option<Due> {
+    pub fn after_turn(&mut self, node: usize, now: Time, leads: LeadingUntil) -> Option<Due> {
         let job = &mut self.of[node];
         let what = match (job.epoch, leads) {
             _ if job.moving => return None,
@@ -110,11 +110,11 @@ impl Jobs {
     /// The process is about to hear that the job starts.
     pub fn starts(&mut self, node: usize) {
         let job = &mut self.of[node];
-        *job = Job { number: job.number + 1, moving: false, ..*job };
+        *job = SimulatedJob { number: job.number + 1, moving: false, ..*job };
     }
 
     /// The process has heard that, and starts the job if it still leads. Tells the epoch of the job that starts.
-    pub fn start(&mut self, node: usize, leads: Leadership) -> Result<Epoch, Due> {
+    pub fn start(&mut self, node: usize, leads: LeadingUntil) -> Result<Epoch, Due> {
         let job = &mut self.of[node];
         let Some((epoch, until)) = leads else {
             job.moving = true;
@@ -154,7 +154,7 @@ impl Jobs {
     /// The process learns that nothing of its job runs, or starts and has waited for that.
     pub fn forget(&mut self, node: usize) {
         let number = self.of[node].number + 1;
-        self.of[node] = Job { number, ..Job::default() };
+        self.of[node] = SimulatedJob { number, ..SimulatedJob::default() };
     }
 
     /// Another host whose job runs, although no two may, with the time of each host by its clock.

@@ -2,7 +2,7 @@
 //! and when; drawn from the seed.
 
 use super::draft::Draft;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::types::{Role, Time};
@@ -28,12 +28,12 @@ pub(super) fn add(draft: &mut Draft) {
     for newcomer in newcomers {
         // Some are started long after they were added, or long before.
         if draft.random.below(2) == 0 {
-            let first = |(_, node, fault): &(Time, usize, Fault)| {
-                node == newcomer && *fault == Fault::Start
+            let first = |(_, node, fault): &(Time, usize, InjectedFault)| {
+                node == newcomer && *fault == InjectedFault::Start
             };
             draft.plan.iter().position(first).map(|at| draft.plan.remove(at));
             let at = Time(0) + draft.random.up_to(period);
-            draft.put(at, *newcomer, Fault::Start);
+            draft.put(at, *newcomer, InjectedFault::Start);
         }
     }
     for _ in 0..2 + draft.random.below(8) {
@@ -43,26 +43,26 @@ pub(super) fn add(draft: &mut Draft) {
             let change = draw(draft, newcomers);
             let asked = draft.anyone();
             draft.put(at, asked, change.clone());
-            if let Fault::Remove { who: Some(who), .. } = change
+            if let InjectedFault::Remove { who: Some(who), .. } = change
                 && draft.random.below(2) == 0
             {
                 let back = at + draft.random.up_to(TIMING.failure * 6);
-                draft.put(back, who, Fault::Start);
+                draft.put(back, who, InjectedFault::Start);
             }
         }
     }
 }
 
-fn draw(draft: &mut Draft, newcomers: &[usize]) -> Fault {
+fn draw(draft: &mut Draft, newcomers: &[usize]) -> InjectedFault {
     let anyone = draft.anyone();
     match draft.random.below(8) {
         0..4 if !newcomers.is_empty() => {
-            Fault::Add(newcomers[draft.random.below(newcomers.len() as u64) as usize])
+            InjectedFault::Add(newcomers[draft.random.below(newcomers.len() as u64) as usize])
         }
-        0 => Fault::Add(anyone),
+        0 => InjectedFault::Add(anyone),
         draw => {
             let who = (draw < 6).then_some(anyone);
-            Fault::Remove { who, force: draft.random.below(12) == 0 }
+            InjectedFault::Remove { who, force: draft.random.below(12) == 0 }
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::agenda::{Pair, Payload};
+use super::agenda::{LinkWithToken, Payload};
 use crate::core::detector::ConnectionId;
 use crate::core::types::Time;
 
@@ -14,10 +14,10 @@ pub(super) const DIAL_TIMEOUT: Duration = Duration::from_millis(400);
 
 /// All links and connections.
 #[derive(Debug)]
-pub(super) struct Network {
+pub(super) struct SimulatedNetwork {
     size: usize,
     links: Vec<Link>,
-    connections: Vec<Connection>,
+    connections: Vec<SimulatedConnection>,
 }
 
 /// One member's state of its connection to another.
@@ -48,7 +48,7 @@ pub(super) enum LinkState {
 }
 
 #[derive(Debug)]
-pub(super) struct Connection {
+pub(super) struct SimulatedConnection {
     pub from: usize,
     pub to: usize,
     /// The incarnation of the process that accepted it.
@@ -75,8 +75,8 @@ pub(super) enum Fate {
     Hole,
 }
 
-impl Network {
-    pub fn new(size: usize) -> Network {
+impl SimulatedNetwork {
+    pub fn new(size: usize) -> SimulatedNetwork {
         let link = Link {
             state: LinkState::BackingOff,
             token: 0,
@@ -85,14 +85,14 @@ impl Network {
             redial: false,
             accepted: None,
         };
-        Network { size, links: vec![link; size * size], connections: Vec::new() }
+        SimulatedNetwork { size, links: vec![link; size * size], connections: Vec::new() }
     }
 
     pub fn link(&mut self, from: usize, to: usize) -> &mut Link {
         &mut self.links[from * self.size + to]
     }
 
-    pub fn connection(&mut self, at: usize) -> &mut Connection {
+    pub fn connection(&mut self, at: usize) -> &mut SimulatedConnection {
         &mut self.connections[at]
     }
 
@@ -102,20 +102,20 @@ impl Network {
         (connection.from, connection.to)
     }
 
-    pub fn enter(&mut self, from: usize, to: usize, state: LinkState) -> Pair {
+    pub fn enter(&mut self, from: usize, to: usize, state: LinkState) -> LinkWithToken {
         let link = self.link(from, to);
         link.state = state;
         link.token += 1;
-        Pair { from, to, token: link.token }
+        LinkWithToken { from, to, token: link.token }
     }
 
-    pub fn matches_link(&mut self, pair: Pair) -> bool {
+    pub fn matches_link(&mut self, pair: LinkWithToken) -> bool {
         self.link(pair.from, pair.to).token == pair.token
     }
 
     /// A connection to this incarnation of a process.
     pub fn connect(&mut self, from: usize, to: usize, incarnation: u64) -> usize {
-        self.connections.push(Connection {
+        self.connections.push(SimulatedConnection {
             from,
             to,
             incarnation,

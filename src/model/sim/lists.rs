@@ -4,36 +4,36 @@
 use std::collections::BTreeMap;
 use std::rc::Rc;
 
-use super::content::{Content, Number};
+use super::content::{Content, ListNumber};
 use crate::core::message::Done;
 use crate::core::types::NodeId;
 
 /// All lists that were ever seen, as an outsider reads them.
 #[derive(Debug)]
-pub(super) struct Lists {
+pub(super) struct MemberLists {
     /// Whether a majority keeps them together.
     majority: bool,
-    known: BTreeMap<Number, Rc<Content>>,
-    disks: Vec<Disk>,
+    known: BTreeMap<ListNumber, Rc<Content>>,
+    disks: Vec<KnownDisk>,
     added: Vec<NodeId>,
     removed: Vec<NodeId>,
 }
 
 /// The checker's knowledge of one disk.
 #[derive(Clone, Copy, Debug, Default)]
-struct Disk {
+struct KnownDisk {
     /// The version on it.
-    version: Number,
+    version: ListNumber,
     /// The greatest that was ever on it.
-    greatest: Number,
+    greatest: ListNumber,
 }
 
-impl Lists {
-    pub fn new(nodes: usize, majority: bool) -> Lists {
-        Lists {
+impl MemberLists {
+    pub fn new(nodes: usize, majority: bool) -> MemberLists {
+        MemberLists {
             majority,
             known: BTreeMap::new(),
-            disks: vec![Disk::default(); nodes],
+            disks: vec![KnownDisk::default(); nodes],
             added: Vec::new(),
             removed: Vec::new(),
         }
@@ -54,7 +54,7 @@ impl Lists {
     }
 
     /// This version is on a disk: it is never older than the one before.
-    pub fn stored(&mut self, at: usize, version: Number) -> Result<(), String> {
+    pub fn stored(&mut self, at: usize, version: ListNumber) -> Result<(), String> {
         let disk = &mut self.disks[at];
         let before = std::mem::replace(&mut disk.version, version);
         disk.greatest = disk.greatest.max(version);
@@ -67,7 +67,7 @@ impl Lists {
 
     /// The disk of a member forgot something.
     pub fn forgot(&mut self, at: usize) {
-        self.disks[at].version = Number::default();
+        self.disks[at].version = ListNumber::default();
     }
 
     /// The caller that asked for a change hears that it is done. With a majority, most voters of a list
@@ -123,7 +123,7 @@ impl Lists {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::core::membership::{Change, ListVersion, Member, MemberList};
+    use crate::core::membership::{ListVersion, Member, MemberList, MembershipChange};
     use crate::core::types::{Epoch, Role};
     use uuid::Uuid;
 
@@ -155,14 +155,14 @@ mod tests {
     }
 
     fn without(list: &MemberList, counter: u64, member: u128) -> Rc<Content> {
-        let change = Change::Remove { id: id(member), force: false };
+        let change = MembershipChange::Remove { id: id(member), force: false };
         Rc::new(Content::of(&list.changed(version(counter), &change)))
     }
 
     #[test]
     fn a_version_has_one_content() {
         for majority in [true, false] {
-            let mut lists = Lists::new(1, majority);
+            let mut lists = MemberLists::new(1, majority);
             assert_eq!(lists.taken(&list(1, &[1, 2])), Ok(()));
             assert_eq!(lists.taken(&list(1, &[1, 2])), Ok(()));
             assert_eq!(lists.taken(&list(2, &[1])), Ok(()));
@@ -172,7 +172,7 @@ mod tests {
 
     #[test]
     fn a_disk_does_not_go_back() {
-        let mut lists = Lists::new(2, true);
+        let mut lists = MemberLists::new(2, true);
         assert_eq!(lists.stored(0, (1, 2)), Ok(()));
         assert_eq!(lists.stored(1, (1, 1)), Ok(()), "another disk");
         assert!(lists.stored(0, (1, 1)).is_err());
@@ -180,7 +180,7 @@ mod tests {
 
     #[test]
     fn what_was_done_stays_until_it_is_undone() {
-        let mut lists = Lists::new(3, true);
+        let mut lists = MemberLists::new(3, true);
         let forced = Done::Removed { id: id(1), stored: false, handed_over: false };
         assert_eq!(lists.done(forced, place), Ok(()));
         assert_eq!(lists.lead(&list(1, &[1])), Ok(()), "it was forced");
@@ -195,7 +195,7 @@ mod tests {
 
     #[test]
     fn a_change_is_done_when_most_voters_of_a_list_with_it_have_stored_it() {
-        let mut lists = Lists::new(4, true);
+        let mut lists = MemberLists::new(4, true);
         let removal = || Done::Removed { id: id(3), stored: true, handed_over: false };
         lists.taken(&list(1, &[0, 1, 2, 3])).unwrap();
         lists.taken(&without(&members(1, &[0, 1, 2, 3]), 2, 3)).unwrap();
@@ -206,6 +206,6 @@ mod tests {
         lists.stored(1, (1, 2)).unwrap();
         assert_eq!(lists.done(removal(), place), Ok(()));
         assert!(lists.done(Done::Added(id(1)), place).is_ok(), "it was there before");
-        assert!(Lists::new(4, false).done(removal(), place).is_ok(), "nothing is promised");
+        assert!(MemberLists::new(4, false).done(removal(), place).is_ok(), "nothing is promised");
     }
 }

@@ -2,7 +2,7 @@
 
 use super::draft::Draft;
 use super::node::Death;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::settings::RankKind;
@@ -13,19 +13,19 @@ pub(super) fn add(draft: &mut Draft, changes: bool) {
     let spread = if draft.random.below(2) == 0 { TIMING.message } else { TIMING.failure * 3 };
     for node in 0..draft.nodes {
         let at = Time(0) + draft.random.up_to(spread);
-        draft.put(at, node, Fault::Start);
+        draft.put(at, node, InjectedFault::Start);
     }
     let period = TIMING.failure * (2 + draft.random.below(10) as u32);
     for _ in 0..draft.random.below(14) {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         match draft.random.below(16) {
-            0 => draft.put(at, node, Fault::Elect),
-            1 => draft.put(at, node, Fault::Resign(None)),
+            0 => draft.put(at, node, InjectedFault::Elect),
+            1 => draft.put(at, node, InjectedFault::Resign(None)),
             2 => {
                 let to = draft.anyone();
-                draft.put(at, node, Fault::Resign(Some(to)));
+                draft.put(at, node, InjectedFault::Resign(Some(to)));
             }
-            3 => draft.put(at, node, Fault::Tick),
+            3 => draft.put(at, node, InjectedFault::Tick),
             death => die(draft, at, node, death),
         }
     }
@@ -33,7 +33,7 @@ pub(super) fn add(draft: &mut Draft, changes: bool) {
     for _ in 0..samples {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         let value = sample(draft.random);
-        draft.put(at, node, Fault::Sample(value));
+        draft.put(at, node, InjectedFault::Sample(value));
     }
 }
 
@@ -41,17 +41,17 @@ pub(super) fn add(draft: &mut Draft, changes: bool) {
 fn die(draft: &mut Draft, at: Time, node: usize, draw: u64) {
     let outputs = if draft.random.below(2) == 0 { 0 } else { draft.random.below(12) };
     let fault = match draw {
-        4 => Fault::Stop,
-        5..10 => Fault::Die(Death::Vanished, outputs),
-        _ => Fault::Die(Death::Killed, outputs),
+        4 => InjectedFault::Stop,
+        5..10 => InjectedFault::Die(Death::Vanished, outputs),
+        _ => InjectedFault::Die(Death::Killed, outputs),
     };
     draft.put(at, node, fault);
     let soon = if draft.random.below(3) == 0 { TIMING.message } else { TIMING.failure * 4 };
     let back = at + draft.random.up_to(soon);
     match draft.random.below(8) {
         0 | 1 => {}
-        2 => draft.put(back, node, Fault::HostReturns),
-        _ => draft.put(back, node, Fault::Start),
+        2 => draft.put(back, node, InjectedFault::HostReturns),
+        _ => draft.put(back, node, InjectedFault::Start),
     }
 }
 

@@ -8,7 +8,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agenda::{Event, Payload, Transit};
+use super::agenda::{Payload, SimulatedEvent, Transit};
 use super::counters::Counter;
 use super::links::DIAL_TIMEOUT;
 use super::links::FIRST_PAUSE;
@@ -122,7 +122,7 @@ pub(super) fn send(
     if copies > 1 {
         // The copy comes whenever it likes, if its connection lives until then.
         let at = world.now + world.random.up_to(world.timing().failure * 2);
-        world.schedule(at, Event::Transit(Transit::Arrives(connection, message(false))));
+        world.schedule(at, SimulatedEvent::Transit(Transit::Arrives(connection, message(false))));
     }
     (copies > 0).then(|| {
         let arrives = put(world, connection, message(elects));
@@ -139,7 +139,7 @@ pub(super) fn put(world: &mut World, connection: usize, payload: Payload) -> Tim
     let at = *ready;
     let late = at.since(world.now) > world.timing().message;
     world.faults.add(Counter::Delayed, u64::from(late));
-    world.schedule(at, Event::Transit(Transit::Arrives(connection, payload)));
+    world.schedule(at, SimulatedEvent::Transit(Transit::Arrives(connection, payload)));
     at
 }
 

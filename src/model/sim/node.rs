@@ -4,23 +4,23 @@ use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::agenda::Event;
+use super::agenda::SimulatedEvent;
 use super::assured::Assured;
 use super::clock::Clock;
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::drive::Drive;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
 use crate::core::protocol::Protocols;
 use crate::core::random::Random;
-use crate::core::restart::{Kept, Restored, restart, whose_members};
+use crate::core::restart::{KeptState, Restored, restart, whose_members};
 use crate::core::settings::Settings;
 use crate::core::types::{Epoch, Incarnation, NodeId, Task, Time};
 use crate::core::{Core, Input, Output, Phase};
 
 /// A pause of a process.
 #[derive(Debug)]
-pub(super) struct Pause {
+pub(super) struct ProcessPause {
     /// Its name, to be ended by.
     pub id: u32,
     pub since: Time,
@@ -28,7 +28,7 @@ pub(super) struct Pause {
     /// or sent.
     pub turn: Option<Vec<Output>>,
     /// The inputs that wait for the process, in the order of their arrival.
-    pub pile: Vec<Event>,
+    pub pile: Vec<SimulatedEvent>,
 }
 
 /// A host and its process.
@@ -60,7 +60,7 @@ pub(super) struct Node {
     /// When its process turned last, by its clock.
     pub turned: Time,
     /// The process does nothing.
-    pub pause: Option<Pause>,
+    pub pause: Option<ProcessPause>,
     /// The process is to be paused amid its next turn, by this name.
     pub halts: Option<u32>,
     /// For how long its process did not turn, which it has not noticed yet.
@@ -149,7 +149,7 @@ impl Node {
         &mut self,
         now: Time,
         random: &mut Random,
-        coroners: Option<(usize, &mut Coroners)>,
+        coroners: Option<(usize, &mut SimulatedCoroners)>,
     ) -> Option<Restored> {
         // Asked for until it has taken, and never again: a store that was lost must not vote. A member that keeps
         // it is refused where the store knows its cluster, and starts once without.
@@ -267,7 +267,7 @@ impl Disk {
     /// None if the member was removed.
     fn open(&mut self, file: &Settings, task: &Task) -> Option<Restored> {
         let first = self.last().is_none();
-        let kept = Kept { incarnation: self.incarnation, durable: self.durable.clone() };
+        let kept = KeptState { incarnation: self.incarnation, durable: self.durable.clone() };
         let given = first.then(|| task.clone());
         self.older.push_back((self.incarnation, self.durable.clone()));
         if self.older.len() > OLDER {

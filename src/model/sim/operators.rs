@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::draft::Draft;
 use super::node::Death;
-use super::plan::{Aim, Fault};
+use super::plan::{FaultTarget, InjectedFault};
 use super::setup::TIMING;
 use super::world::World;
 use crate::core::settings::Alone;
@@ -20,7 +20,7 @@ pub(super) fn add_tasks(draft: &mut Draft) {
     for _ in 0..draft.random.below(6) {
         let at = Time(0) + draft.random.up_to(period);
         let content = draft.random.draw();
-        draft.put(at, 0, Fault::HandOut(content));
+        draft.put(at, 0, InjectedFault::HandOut(content));
     }
 }
 
@@ -32,9 +32,9 @@ pub(super) fn add_outage(draft: &mut Draft) {
     }
     let at = Time(0) + draft.random.up_to(TIMING.failure * 10);
     for node in 0..draft.nodes {
-        draft.put(at, node, Fault::Die(Death::Killed, 0));
+        draft.put(at, node, InjectedFault::Die(Death::Killed, 0));
         let back = at + draft.random.up_to(TIMING.message);
-        draft.put(back, node, Fault::Start);
+        draft.put(back, node, InjectedFault::Start);
     }
 }
 
@@ -60,9 +60,9 @@ pub(super) fn add_drains(draft: &mut Draft, world: &mut World) {
     for _ in 0..draft.random.below(12) {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         let fault = match draft.random.below(8) {
-            0..3 => Fault::Drain(true),
-            3 | 4 => Fault::Drain(false),
-            draw => Fault::Check(draw == 5),
+            0..3 => InjectedFault::Drain(true),
+            3 | 4 => InjectedFault::Drain(false),
+            draw => InjectedFault::Check(draw == 5),
         };
         draft.put(at, node, fault);
     }
@@ -77,23 +77,23 @@ pub(super) fn add_orders(draft: &mut Draft) {
             0 => {
                 for node in 0..draft.nodes {
                     let at = at + draft.random.up_to(TIMING.message * 2);
-                    draft.put(at, node, Fault::AskDrain);
+                    draft.put(at, node, InjectedFault::AskDrain);
                 }
             }
-            1 | 2 => draft.put(at, node, Fault::AskDrain),
-            3 => draft.aimed(at, Aim::Leader, Fault::AskDrain),
-            4 if draft.random.below(2) == 0 => draft.put(at, node, Fault::Drain(false)),
+            1 | 2 => draft.put(at, node, InjectedFault::AskDrain),
+            3 => draft.aimed(at, FaultTarget::Leader, InjectedFault::AskDrain),
+            4 if draft.random.below(2) == 0 => draft.put(at, node, InjectedFault::Drain(false)),
             4 => add_lost_undrain(draft, at, node),
             5 => {
                 let (who, number) = (draft.anyone(), draft.random.draw());
-                draft.put(at, node, Fault::Move(who, number));
+                draft.put(at, node, InjectedFault::Move(who, number));
             }
             // Often the process follows it: whoever cleans a host up may end both.
             _ => {
-                draft.aimed(at, Aim::Leader, Fault::CoronerEnds);
+                draft.aimed(at, FaultTarget::Leader, InjectedFault::CoronerEnds);
                 let later = at + draft.random.up_to(TIMING.failure);
                 if draft.random.below(2) == 0 {
-                    draft.aimed(later, Aim::Leader, Fault::Die(Death::Killed, 0));
+                    draft.aimed(later, FaultTarget::Leader, InjectedFault::Die(Death::Killed, 0));
                 }
             }
         }
@@ -103,16 +103,16 @@ pub(super) fn add_orders(draft: &mut Draft) {
 /// A host after the other is to be served: this one is undrained on a disk that hangs, the others are to be drained, and its
 /// process crashes.
 fn add_lost_undrain(draft: &mut Draft, at: Time, node: usize) {
-    draft.put(at, node, Fault::StallDisk(TIMING.failure));
-    draft.put(at, node, Fault::Drain(false));
+    draft.put(at, node, InjectedFault::StallDisk(TIMING.failure));
+    draft.put(at, node, InjectedFault::Drain(false));
     for other in (0..draft.nodes).filter(|other| *other != node) {
         let asked = at + draft.random.up_to(TIMING.failure / 2);
-        draft.put(asked, other, Fault::AskDrain);
+        draft.put(asked, other, InjectedFault::AskDrain);
     }
     let dies = at + TIMING.failure / 2 + draft.random.up_to(TIMING.message);
     let starts = dies + draft.random.up_to(TIMING.failure);
-    draft.put(dies, node, Fault::Die(Death::Killed, 0));
-    draft.put(starts, node, Fault::Start);
+    draft.put(dies, node, InjectedFault::Die(Death::Killed, 0));
+    draft.put(starts, node, InjectedFault::Start);
 }
 
 /// Adds pauses of the cluster and their ends, each asked of any member.
@@ -121,7 +121,7 @@ pub(super) fn add_pauses(draft: &mut Draft) {
     for _ in 0..draft.random.below(6) {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         let paused = draft.random.below(3) > 0;
-        draft.put(at, node, Fault::PauseCluster(paused));
+        draft.put(at, node, InjectedFault::PauseCluster(paused));
     }
 }
 
@@ -132,7 +132,7 @@ pub(super) fn add_switchovers(draft: &mut Draft) {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         let chosen = draft.random.below(4) > 0;
         let to = chosen.then(|| draft.anyone());
-        draft.put(at, node, Fault::SwitchOver(to));
+        draft.put(at, node, InjectedFault::SwitchOver(to));
     }
 }
 
@@ -142,7 +142,7 @@ pub(super) fn add_certificates(draft: &mut Draft) {
     for _ in 0..draft.random.below(16) {
         let (at, node) = (Time(0) + draft.random.up_to(period), draft.anyone());
         let forged = draft.random.below(4) == 0;
-        draft.put(at, node, if forged { Fault::Forge } else { Fault::Replay });
+        draft.put(at, node, if forged { InjectedFault::Forge } else { InjectedFault::Replay });
     }
 }
 
@@ -150,7 +150,7 @@ pub(super) fn add_certificates(draft: &mut Draft) {
 /// earlier version of the protocol. This excludes runs that reload members with other timings: a member that does not
 /// know TIMING has to be upgraded first.
 pub(super) fn add_upgrades(draft: &mut Draft, world: &mut World) {
-    let retimed = draft.plan.iter().any(|(_, _, fault)| matches!(fault, Fault::Retime(_)));
+    let retimed = draft.plan.iter().any(|(_, _, fault)| matches!(fault, InjectedFault::Retime(_)));
     if draft.random.below(UPGRADED_ONE_IN) > 0 || retimed {
         return;
     }

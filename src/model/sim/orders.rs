@@ -2,14 +2,14 @@
 
 use super::counters::Counter;
 use super::node::Node;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::world::{CHANGE, World};
-use crate::core::membership::{Change, Member};
+use crate::core::membership::{Member, MembershipChange};
 use crate::core::message::Forwarded;
 use crate::core::settings::Timing;
 use crate::core::types::{Drain, Task};
-use crate::core::{Command, CommandId, Input};
-use crate::trace::What;
+use crate::core::{CommandId, Input, OperatorCommand};
+use crate::trace::DrawnWhat;
 
 /// Name orders in their answers.
 const ORDER: CommandId = CommandId(1);
@@ -17,60 +17,62 @@ const PAUSE: CommandId = CommandId(3);
 const SWITCHOVER: CommandId = CommandId(4);
 
 /// An operator asks a process for something, if this is an order.
-pub(super) fn give(world: &mut World, node: usize, order: Fault) {
+pub(super) fn give(world: &mut World, node: usize, order: InjectedFault) {
     let (counter, id, command) = match order {
-        Fault::Elect => (Counter::Elects, ORDER, Command::Elect),
-        Fault::Resign(to) => {
+        InjectedFault::Elect => (Counter::Elects, ORDER, OperatorCommand::Elect),
+        InjectedFault::Resign(to) => {
             let to = to.map(|to| world.id(to));
             (Counter::Resigns, ORDER, Forwarded::Resign { to }.into())
         }
-        Fault::Stop => (Counter::Stops, ORDER, Command::Stop),
-        Fault::Drain(true) => {
+        InjectedFault::Stop => (Counter::Stops, ORDER, OperatorCommand::Stop),
+        InjectedFault::Drain(true) => {
             let id = world.nodes[node].assured.drain(true);
-            (Counter::Drains, id, Command::Drain(Drain::default()))
+            (Counter::Drains, id, OperatorCommand::Drain(Drain::default()))
         }
-        Fault::AskDrain => {
+        InjectedFault::AskDrain => {
             let id = world.nodes[node].assured.drain(true);
             (Counter::DrainsAsked, id, Forwarded::Drain(Drain::default()).into())
         }
-        Fault::Move(who, number) => {
+        InjectedFault::Move(who, number) => {
             let Some(member) = world.members.at(who) else { return };
             let address = format!("host-{}:{}", who + 1, 7101 + number % 8);
-            let set = Change::Set(vec![Member { address, ..Member::clone(member) }]);
+            let set = MembershipChange::Set(vec![Member { address, ..Member::clone(member) }]);
             (Counter::Moves, CHANGE, Forwarded::Change(set).into())
         }
-        Fault::Drain(false) => {
+        InjectedFault::Drain(false) => {
             let id = world.nodes[node].assured.drain(false);
-            (Counter::Undrains, id, Command::Undrain)
+            (Counter::Undrains, id, OperatorCommand::Undrain)
         }
-        Fault::PauseCluster(true) => {
+        InjectedFault::PauseCluster(true) => {
             let pause = Forwarded::Pause { since: 0, until: None };
             (Counter::ClusterPauses, PAUSE, pause.into())
         }
-        Fault::PauseCluster(false) => (Counter::ClusterResumes, PAUSE, Forwarded::Resume.into()),
-        Fault::SwitchOver(Some(to)) => {
+        InjectedFault::PauseCluster(false) => {
+            (Counter::ClusterResumes, PAUSE, Forwarded::Resume.into())
+        }
+        InjectedFault::SwitchOver(Some(to)) => {
             let to = world.id(to);
             (Counter::Switchovers, SWITCHOVER, Forwarded::Switchover { to }.into())
         }
-        Fault::SwitchOver(None) => {
+        InjectedFault::SwitchOver(None) => {
             (Counter::SwitchoversEnded, SWITCHOVER, Forwarded::EndSwitchover.into())
         }
-        Fault::Add(place) => {
+        InjectedFault::Add(place) => {
             let Some(member) = world.members.at(place) else { return };
-            let add = Change::Add(Member::clone(member));
+            let add = MembershipChange::Add(Member::clone(member));
             (Counter::Additions, CHANGE, Forwarded::Change(add).into())
         }
-        Fault::Remove { who, force } => {
+        InjectedFault::Remove { who, force } => {
             let leader = world.nodes.iter().position(Node::leads);
             let who = who.or(leader).unwrap_or(node);
             world.faults.add(Counter::Forced, u64::from(force));
             world.faults.add(Counter::Deposed, u64::from(Some(who) == leader));
-            let remove = Change::Remove { id: world.id(who), force };
+            let remove = MembershipChange::Remove { id: world.id(who), force };
             (Counter::Removals, CHANGE, Forwarded::Change(remove).into())
         }
-        Fault::HandOut(content) => {
+        InjectedFault::HandOut(content) => {
             let task = Task::new(content.to_be_bytes());
-            (Counter::Tasks, ORDER, Command::HandOut { task })
+            (Counter::Tasks, ORDER, OperatorCommand::HandOut { task })
         }
         _ => return,
     };
@@ -141,7 +143,7 @@ pub(super) fn start(world: &mut World, node: usize) {
     if let Some(jobs) = &mut world.jobs {
         jobs.forget(node); // it waited until nothing of the last job runs
     }
-    world.draw(node, |_| Some(What::Starts));
+    world.draw(node, |_| Some(DrawnWhat::Starts));
     world.say(node, || {
         format!(
             "starts: incarnation {}, epoch {}, own rounds above {}",

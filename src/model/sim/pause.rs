@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use super::agenda::Event;
+use super::agenda::SimulatedEvent;
 use super::counters::Counter;
-use super::node::{Node, Pause};
+use super::node::{Node, ProcessPause};
 use super::waiting;
 use super::world::World;
 
@@ -23,7 +23,7 @@ pub(super) fn resume(world: &mut World, which: impl Fn(u32) -> bool) {
     for node in 0..world.nodes.len() {
         world.nodes[node].halts.take_if(|id| which(*id));
         let pause = world.nodes[node].pause.take_if(|pause| which(pause.id));
-        if let Some(Pause { since, turn, pile, .. }) = pause {
+        if let Some(ProcessPause { since, turn, pile, .. }) = pause {
             world.suffers(node, || "goes on".to_owned());
             let length = world.nodes[node].clock.passes(world.now.since(since));
             stall(world, node, length);
@@ -50,7 +50,7 @@ pub(super) fn step_clock(world: &mut World, node: usize, by: Duration) {
         let at = world.now + world.random.up_to(world.timing().failure / 3);
         let incarnation = world.nodes[node].incarnation;
         world.nodes[node].tick = Some(at);
-        world.schedule(at, Event::Tick { node, incarnation });
+        world.schedule(at, SimulatedEvent::Tick { node, incarnation });
     }
 }
 

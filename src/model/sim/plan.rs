@@ -11,7 +11,7 @@ use crate::core::types::Time;
 
 /// All that is done to a cluster. What a fault does is in `faults.rs`, and when it comes in what draws it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum Fault {
+pub(super) enum InjectedFault {
     /// A process is started, and its host if that is gone.
     Start,
     /// A process dies after this many further outputs.
@@ -27,7 +27,7 @@ pub(super) enum Fault {
     /// A disk writes nothing for this long.
     StallDisk(Duration),
     /// Messages on some links suffer; named to be ended, and whether it is one more in a row.
-    Begin(u32, Disturbance, Shape, bool),
+    Begin(u32, Disturbance, LinkShape, bool),
     /// The disturbance or the pause of this name ends.
     End(u32),
     /// The connections between the member and another break. The flags say whether the dialer and the
@@ -73,17 +73,17 @@ pub(super) enum Fault {
     Replay,
     Forge,
     /// This, to a member that is found when it happens; to the named member if none fits.
-    Aimed(Aim, Box<Fault>),
+    Aimed(FaultTarget, Box<InjectedFault>),
     /// This, to a present leader; to the named member if nobody leads.
-    OfLeader(Box<Fault>),
+    OfLeader(Box<InjectedFault>),
 }
 
 /// The faults with their times and members, in order of time.
-pub(super) type Plan = Vec<(Time, usize, Fault)>;
+pub(super) type FaultPlan = Vec<(Time, usize, InjectedFault)>;
 
 /// The kind of member that a fault hits; the member is found when the fault happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Aim {
+pub(super) enum FaultTarget {
     /// One that leads.
     Leader,
     /// One that takes part in an election, or awaits its outcome.
@@ -96,87 +96,90 @@ pub(super) enum Aim {
 
 /// Which links.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Shape {
+pub(super) enum LinkShape {
     /// All.
     All,
     /// Those between members with different digits.
     Groups([u8; 8]),
     /// The member's own.
-    Own(Way),
+    Own(LinkDirection),
     /// Those of the member and another to and from the rest.
     With(usize),
     /// That between the member and another.
-    Pair(usize, Way),
+    Pair(usize, LinkDirection),
     /// Any.
     Some(u64),
 }
 
 /// Which of the two directions of links, as the member sees them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum LinkDirection {
     Both,
     In,
     Out,
 }
 
-impl Way {
-    fn draw(random: &mut Random) -> Way {
+impl LinkDirection {
+    fn draw(random: &mut Random) -> LinkDirection {
         match random.below(4) {
-            0 => Way::In,
-            1 => Way::Out,
-            _ => Way::Both,
+            0 => LinkDirection::In,
+            1 => LinkDirection::Out,
+            _ => LinkDirection::Both,
         }
     }
 
     /// Whether a link leads this way.
     fn leads(self, member: usize, from: usize, to: usize) -> bool {
-        (self != Way::In && from == member) || (self != Way::Out && to == member)
+        (self != LinkDirection::In && from == member)
+            || (self != LinkDirection::Out && to == member)
     }
 }
 
-impl Shape {
+impl LinkShape {
     /// Draws the shape of a cut.
-    pub fn draw(random: &mut Random, nodes: usize) -> Shape {
+    pub fn draw(random: &mut Random, nodes: usize) -> LinkShape {
         let other = random.below(nodes as u64) as usize;
         match random.below(8) {
             0 | 1 => {
                 let groups = 2 + random.below(2);
-                Shape::Groups(std::array::from_fn(|_| random.below(groups) as u8))
+                LinkShape::Groups(std::array::from_fn(|_| random.below(groups) as u8))
             }
-            2 | 3 => Shape::Own(Way::draw(random)),
-            4 => Shape::With(other),
-            5 | 6 => Shape::Pair(other, Way::draw(random)),
-            _ => Shape::Some(random.draw()),
+            2 | 3 => LinkShape::Own(LinkDirection::draw(random)),
+            4 => LinkShape::With(other),
+            5 | 6 => LinkShape::Pair(other, LinkDirection::draw(random)),
+            _ => LinkShape::Some(random.draw()),
         }
     }
 
     pub fn kind(self) -> Counter {
         match self {
-            Shape::All | Shape::Groups(_) | Shape::With(_) => Counter::Splits,
-            Shape::Own(Way::Both) => Counter::Isolated,
-            Shape::Own(_) | Shape::Pair(_, Way::In | Way::Out) => Counter::OneWay,
-            Shape::Pair(..) | Shape::Some(_) => Counter::Partial,
+            LinkShape::All | LinkShape::Groups(_) | LinkShape::With(_) => Counter::Splits,
+            LinkShape::Own(LinkDirection::Both) => Counter::Isolated,
+            LinkShape::Own(_) | LinkShape::Pair(_, LinkDirection::In | LinkDirection::Out) => {
+                Counter::OneWay
+            }
+            LinkShape::Pair(..) | LinkShape::Some(_) => Counter::Partial,
         }
     }
 
     pub fn links(self, nodes: usize, member: usize) -> Links {
         Links::among(nodes, |from, to| match self {
-            Shape::All => true,
-            Shape::Groups(digits) => digits[from % 8] != digits[to % 8],
-            Shape::Own(way) => way.leads(member, from, to),
-            Shape::With(other) => {
+            LinkShape::All => true,
+            LinkShape::Groups(digits) => digits[from % 8] != digits[to % 8],
+            LinkShape::Own(way) => way.leads(member, from, to),
+            LinkShape::With(other) => {
                 let inside = |at| at == member || at == other;
                 inside(from) != inside(to)
             }
-            Shape::Pair(other, way) => {
+            LinkShape::Pair(other, way) => {
                 way.leads(member, from, to) && (from == other || to == other)
             }
-            Shape::Some(draw) => draw.rotate_right((from * 8 + to) as u32) & 1 == 1,
+            LinkShape::Some(draw) => draw.rotate_right((from * 8 + to) as u32) & 1 == 1,
         })
     }
 
     /// Whether a cut of this shape cuts the member off.
     pub fn beheads(self) -> bool {
-        matches!(self, Shape::Own(_) | Shape::With(_))
+        matches!(self, LinkShape::Own(_) | LinkShape::With(_))
     }
 }

@@ -11,12 +11,12 @@ use super::world::World;
 use crate::core::message::Forwarded;
 use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Task, Time};
-use crate::core::{Command, CommandId, Input};
-use crate::trace::{Detail, Line};
+use crate::core::{CommandId, Input, OperatorCommand};
+use crate::trace::{Detail, TraceLine};
 
 /// An action on a member, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step {
+pub enum PlayStep {
     /// Its process is started.
     Start(usize),
     /// Its process is gone: connections end, and dials are refused.
@@ -43,7 +43,7 @@ pub struct Play {
     /// Whether a higher member takes over.
     pub preempt: Preempt,
     /// The actions, in order of time.
-    pub steps: Vec<(Duration, Step)>,
+    pub steps: Vec<(Duration, PlayStep)>,
     /// From when on there is a trace.
     pub from: Duration,
     /// When it ends.
@@ -55,7 +55,7 @@ impl Play {
     ///
     /// # Errors
     /// When an invariant is broken.
-    pub fn run(&self) -> Result<Vec<Line>, SimError> {
+    pub fn run(&self) -> Result<Vec<TraceLine>, SimError> {
         let mut world = World::new(Setup {
             preempt: self.preempt,
             detail: Some(Detail::Election),
@@ -81,23 +81,23 @@ fn run_until(world: &mut World, until: Time) -> Result<(), SimError> {
     Ok(())
 }
 
-fn perform(world: &mut World, step: Step) {
+fn perform(world: &mut World, step: PlayStep) {
     let ask = |world: &mut World, number: usize, command| {
         world.give(number - 1, Input::Command { id: CommandId(0), command });
     };
     match step {
-        Step::Start(number) => {
+        PlayStep::Start(number) => {
             orders::start(world, number - 1);
             network::dial_all(world, number - 1);
         }
-        Step::Kill(number) => world.die(number - 1, Death::Killed),
-        Step::Vanish(number) => world.die(number - 1, Death::Vanished),
-        Step::Elect(number) => ask(world, number, Command::Elect),
-        Step::Resign(number) => ask(world, number, Forwarded::Resign { to: None }.into()),
-        Step::HandOut(number) => {
+        PlayStep::Kill(number) => world.die(number - 1, Death::Killed),
+        PlayStep::Vanish(number) => world.die(number - 1, Death::Vanished),
+        PlayStep::Elect(number) => ask(world, number, OperatorCommand::Elect),
+        PlayStep::Resign(number) => ask(world, number, Forwarded::Resign { to: None }.into()),
+        PlayStep::HandOut(number) => {
             let task = Task::new(*b"new");
-            ask(world, number, Command::HandOut { task });
+            ask(world, number, OperatorCommand::HandOut { task });
         }
-        Step::Stop(number) => ask(world, number, Command::Stop),
+        PlayStep::Stop(number) => ask(world, number, OperatorCommand::Stop),
     }
 }

@@ -3,8 +3,8 @@
 use crate::trace::reason;
 use std::time::Duration;
 
-use super::agenda::Event;
-use super::coroners::End;
+use super::agenda::SimulatedEvent;
+use super::coroners::ProcessEnd;
 use super::counters::Counter;
 use super::jobs::{Due, leadership};
 use super::network;
@@ -14,7 +14,7 @@ use super::uptime::Uptime;
 use super::world::World;
 use crate::core::durable::Durable;
 use crate::core::{Core, Phase, Reason, Transition};
-use crate::trace::What;
+use crate::trace::DrawnWhat;
 
 /// How late a process may be woken.
 const LATE: Duration = Duration::from_millis(1);
@@ -32,9 +32,9 @@ impl World {
         self.faults.add(Counter::Unwritten, undone);
         self.compare_disk(node);
         let end = self.end_of_all(node, death);
-        self.checker.died(node, matches!(end, End::Clean(_)));
+        self.checker.died(node, matches!(end, ProcessEnd::Clean(_)));
         self.count_uptime(node);
-        self.draw(node, |_| Some(What::Dies));
+        self.draw(node, |_| Some(DrawnWhat::Dies));
         self.say(node, || match death {
             Death::Killed => "dies".to_owned(),
             Death::Vanished => "vanishes with its host".to_owned(),
@@ -43,24 +43,24 @@ impl World {
     }
 
     /// What becomes of the job of a process that died, and of its coroner.
-    fn end_of_all(&mut self, node: usize, death: Death) -> End {
+    fn end_of_all(&mut self, node: usize, death: Death) -> ProcessEnd {
         let now = self.nodes[node].local(self.now);
         let has_job = self.jobs.as_ref().is_some_and(|jobs| jobs.runs(node, now));
         let coroners = self.coroners.as_mut();
-        let end = coroners.map_or(End::Uncertified, |coroners| match death {
+        let end = coroners.map_or(ProcessEnd::Uncertified, |coroners| match death {
             Death::Killed => coroners.draw_end(node, has_job),
             Death::Vanished => coroners.vanish(node),
         });
         let job_ends = self.jobs.as_mut().map_or(now, |jobs| match end {
-            End::Clean(ends) => jobs.orphan_within(node, now, ends),
-            End::Unclean => now,
-            End::Uncertified => jobs.orphan(node, now),
+            ProcessEnd::Clean(ends) => jobs.orphan_within(node, now, ends),
+            ProcessEnd::Unclean => now,
+            ProcessEnd::Uncertified => jobs.orphan(node, now),
         });
         let job_ends = self.nodes[node].clock.truly(job_ends);
         if let Some(coroners) = &mut self.coroners {
             let certified = coroners.certify(node, end, (self.now, job_ends));
             self.faults.add(Counter::Certified, u64::from(certified));
-            self.faults.add(Counter::Unclean, u64::from(end == End::Unclean));
+            self.faults.add(Counter::Unclean, u64::from(end == ProcessEnd::Unclean));
         }
         end
     }
@@ -99,13 +99,13 @@ impl World {
         self.faults.add(Counter::Unwritable, failures);
         self.faults.add(Counter::SlowWrites, u64::from(drive.speed.is_some()));
         let incarnation = self.nodes[node].incarnation;
-        self.schedule(at, Event::Written { node, incarnation });
+        self.schedule(at, SimulatedEvent::Written { node, incarnation });
     }
 
     pub(super) fn changed(&mut self, node: usize, change: &Transition) {
         self.draw(node, |narrator| {
             let reason = reason::sentence(&change.reason, narrator.members);
-            Some(What::Becomes { phase: change.to, label: narrator.phase(change), reason })
+            Some(DrawnWhat::Becomes { phase: change.to, label: narrator.phase(change), reason })
         });
         let Some(core) = &self.nodes[node].core else { return };
         let turned = self.nodes[node].turned;
@@ -177,7 +177,10 @@ impl World {
     /// Schedules what happens next to the job of a process, if anything does.
     pub(super) fn schedule_job(&mut self, node: usize, incarnation: u64, due: Option<Due>) {
         if let Some(Due { after, number, what }) = due {
-            self.schedule(self.now + after, Event::Job { node, incarnation, number, what });
+            self.schedule(
+                self.now + after,
+                SimulatedEvent::Job { node, incarnation, number, what },
+            );
         }
     }
 
@@ -196,7 +199,7 @@ impl World {
         let at = due.max(self.now) + late;
         let incarnation = self.nodes[node].incarnation;
         self.nodes[node].tick = Some(at);
-        self.schedule(at, Event::Tick { node, incarnation });
+        self.schedule(at, SimulatedEvent::Tick { node, incarnation });
     }
 
     /// Something else is on a disk now.

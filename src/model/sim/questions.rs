@@ -14,7 +14,7 @@ use crate::core::{Core, Reason};
 
 /// The last question of a process to the voters, as far as a message of it was sent.
 #[derive(Clone, Debug)]
-struct Question {
+struct LastQuestion {
     number: u64,
     /// When it was asked, by the clock of the process.
     at: Time,
@@ -28,8 +28,8 @@ struct Question {
 
 /// The observations of one process.
 #[derive(Clone, Debug, Default)]
-struct Seen {
-    question: Option<Question>,
+struct ObservedProcess {
+    question: Option<LastQuestion>,
     /// It just gave up as a leader, or as one that was about to lead.
     lost_its_lease: bool,
     /// Whether it was out of reach after its last turn.
@@ -41,17 +41,17 @@ struct Seen {
 /// All processes, by their places.
 #[derive(Clone, Debug)]
 pub(super) struct Questions {
-    seen: Vec<Seen>,
+    seen: Vec<ObservedProcess>,
 }
 
 impl Questions {
     pub fn new(nodes: usize) -> Questions {
-        Questions { seen: vec![Seen::default(); nodes] }
+        Questions { seen: vec![ObservedProcess::default(); nodes] }
     }
 
     /// A new process has asked nothing.
     pub fn started(&mut self, at: usize) {
-        self.seen[at] = Seen::default();
+        self.seen[at] = ObservedProcess::default();
     }
 
     /// A process sends a message.
@@ -64,7 +64,7 @@ impl Questions {
         let question = &mut self.seen[word.from.0].question;
         if question.as_ref().is_none_or(|asked| asked.number != number) {
             let (at, answers) = (word.turned, BTreeMap::new());
-            *question = Some(Question { number, at, votes, wait: None, answers });
+            *question = Some(LastQuestion { number, at, votes, wait: None, answers });
         }
     }
 
@@ -133,9 +133,9 @@ impl Questions {
     }
 }
 
-impl Seen {
+impl ObservedProcess {
     /// The last question of the process, unless it sent that to nobody, as it was connected with no voter.
-    fn last_of(&mut self, core: &Core) -> Option<&mut Question> {
+    fn last_of(&mut self, core: &Core) -> Option<&mut LastQuestion> {
         self.question.as_mut().filter(|asked| asked.number == core.last_question())
     }
 
@@ -146,7 +146,7 @@ impl Seen {
     }
 }
 
-impl Question {
+impl LastQuestion {
     /// Whether voters may still answer in time.
     fn stays_open(&mut self, now: Time, timings: [Timing; 2]) -> bool {
         let votes = self.votes;

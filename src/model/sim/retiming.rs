@@ -6,7 +6,7 @@
 
 use super::draft::Draft;
 use super::node::Death;
-use super::plan::{Aim, Fault, Shape, Way};
+use super::plan::{FaultTarget, InjectedFault, LinkDirection, LinkShape};
 use super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::settings::Timing;
@@ -61,7 +61,7 @@ fn all(draft: &mut Draft, mut at: Time, timing: Timing) {
     for place in 0..draft.nodes {
         let node = (first + place) % draft.nodes;
         if draft.random.below(8) > 0 {
-            draft.put(at, node, Fault::Retime(timing));
+            draft.put(at, node, InjectedFault::Retime(timing));
         }
         at = at + draft.random.up_to(if slow { TIMING.failure } else { TIMING.message });
     }
@@ -71,11 +71,11 @@ fn all(draft: &mut Draft, mut at: Time, timing: Timing) {
 /// One member, and perhaps once more within a heartbeat.
 fn one(draft: &mut Draft, at: Time, timing: Timing) {
     let aim = whom(draft);
-    draft.aimed(at, aim, Fault::Retime(timing));
+    draft.aimed(at, aim, InjectedFault::Retime(timing));
     if draft.random.below(3) == 0 {
         let (again, aim) = (self::timing(draft.random), whom(draft));
         let soon = at + draft.random.up_to(TIMING.heartbeat);
-        draft.aimed(soon, aim, Fault::Retime(again));
+        draft.aimed(soon, aim, InjectedFault::Retime(again));
     }
     aftermath(draft, at);
 }
@@ -87,18 +87,18 @@ fn succession(draft: &mut Draft, at: Time, timing: Timing) {
     for node in 0..draft.nodes {
         if draft.random.below(2) == 0 {
             let length = draft.random.up_to(TIMING.failure);
-            draft.put(at, node, Fault::StallDisk(length));
+            draft.put(at, node, InjectedFault::StallDisk(length));
         }
     }
-    draft.aimed(at, Aim::Leader, Fault::Retime(timing));
+    draft.aimed(at, FaultTarget::Leader, InjectedFault::Retime(timing));
     let mut dies = at + draft.random.up_to(TIMING.message * 4);
     cut_off(draft, dies);
     for _ in 0..1 + draft.random.below(3) {
-        restart(draft, dies, Aim::Follower);
+        restart(draft, dies, FaultTarget::Follower);
         dies = dies + draft.random.up_to(TIMING.message);
     }
     if draft.random.below(2) == 0 {
-        restart(draft, dies, Aim::Leader);
+        restart(draft, dies, FaultTarget::Leader);
     }
 }
 
@@ -111,7 +111,7 @@ fn aftermath(draft: &mut Draft, at: Time) {
             2 => {
                 let name = draft.name();
                 let length = draft.random.up_to(TIMING.failure * 2);
-                draft.aimed(when, aim, Fault::Pause(name));
+                draft.aimed(when, aim, InjectedFault::Pause(name));
                 draft.end(when + length);
             }
             _ => cut_off(draft, when),
@@ -121,21 +121,23 @@ fn aftermath(draft: &mut Draft, at: Time) {
 
 /// A leader is cut off for a while. In one direction others may hear it, or it them.
 fn cut_off(draft: &mut Draft, at: Time) {
-    let way = [Way::Both, Way::Out, Way::In][draft.random.below(3) as usize];
-    let shape = Shape::Own(way);
+    let way = [LinkDirection::Both, LinkDirection::Out, LinkDirection::In]
+        [draft.random.below(3) as usize];
+    let shape = LinkShape::Own(way);
     let cut = draft.cut(shape);
     let length = TIMING.failure + draft.random.up_to(TIMING.failure * 4);
-    draft.aimed(at, Aim::Leader, cut);
+    draft.aimed(at, FaultTarget::Leader, cut);
     draft.end(at + length);
 }
 
 /// A process dies and restarts immediately.
-fn restart(draft: &mut Draft, at: Time, aim: Aim) {
-    draft.aimed(at, aim, Fault::Die(Death::Killed, 0));
+fn restart(draft: &mut Draft, at: Time, aim: FaultTarget) {
+    draft.aimed(at, aim, InjectedFault::Die(Death::Killed, 0));
     let back = at + draft.random.up_to(TIMING.message);
-    draft.aimed(back, Aim::Dead, Fault::Start);
+    draft.aimed(back, FaultTarget::Dead, InjectedFault::Start);
 }
 
-fn whom(draft: &mut Draft) -> Aim {
-    [Aim::Leader, Aim::Leader, Aim::Candidate, Aim::Follower][draft.random.below(4) as usize]
+fn whom(draft: &mut Draft) -> FaultTarget {
+    [FaultTarget::Leader, FaultTarget::Leader, FaultTarget::Candidate, FaultTarget::Follower]
+        [draft.random.below(4) as usize]
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::counters::Counter;
 use super::drive::Drive;
 use super::faults::inflict;
@@ -10,12 +10,12 @@ use super::jobs::Jobs;
 use super::members;
 use super::orders;
 use super::pause;
-use super::plan::Plan;
-use super::schedule::{Failure, Run, Schedule};
+use super::plan::FaultPlan;
+use super::schedule::{FailedRun, PassedRun, Schedule};
 use super::settle;
 use super::settle::{revive, settle, step};
 use super::setup::{Delays, FaultSet, Setup, TIMING};
-use super::sources::{BEYOND, CHANGES, Drawn};
+use super::sources::{BEYOND, CHANGES, WorldSequences};
 use super::world::World;
 use super::{joining, model, stay, trouble};
 use crate::core::random::Random;
@@ -27,7 +27,7 @@ impl Schedule {
     ///
     /// # Errors
     /// At the first breach of an invariant, or when the members do not come to name one leader.
-    pub fn run(self) -> Result<Run, Failure> {
+    pub fn run(self) -> Result<PassedRun, FailedRun> {
         let (world, what) = self.live();
         self.sum_up(world, what)
     }
@@ -52,14 +52,18 @@ impl Schedule {
             world.jobs = Some(Jobs::new(self.seed, nodes, exclusive));
         }
         world.changes = changing;
-        world.coroners = Coroners::of_run(self.seed, nodes);
-        let plan = Drawn { random, beyond, changes }.plan(self, &mut world);
+        world.coroners = SimulatedCoroners::of_run(self.seed, nodes);
+        let plan = WorldSequences { random, beyond, changes }.plan(self, &mut world);
         let what = live_through(&mut world, plan);
         (world, what)
     }
 
     /// Counts what is known at the end only.
-    fn sum_up(self, mut world: World, what: Result<Duration, String>) -> Result<Run, Failure> {
+    fn sum_up(
+        self,
+        mut world: World,
+        what: Result<Duration, String>,
+    ) -> Result<PassedRun, FailedRun> {
         let drifts = world.setup.clocks.iter().filter(|clock| clock.drifts()).count();
         let checker = &world.checker;
         for (counter, times) in [
@@ -73,8 +77,8 @@ impl Schedule {
         let (faults, trace, nodes) = (world.faults, world.lines, world.nodes.len());
         let events = world.drawing.unwrap_or_default().finish(world.now);
         match what {
-            Ok(settled) => Ok(Run { faults, settled, trace, events, nodes }),
-            Err(what) => Err(Failure { schedule: self, what, trace }),
+            Ok(settled) => Ok(PassedRun { faults, settled, trace, events, nodes }),
+            Err(what) => Err(FailedRun { schedule: self, what, trace }),
         }
     }
 
@@ -120,7 +124,7 @@ impl Schedule {
 }
 
 /// Carries the plan out, ends all faults and waits for agreement. Tells how long that took.
-fn live_through(world: &mut World, plan: Plan) -> Result<Duration, String> {
+fn live_through(world: &mut World, plan: FaultPlan) -> Result<Duration, String> {
     for (at, node, fault) in plan {
         while step(world, at)? {}
         world.now = at;

@@ -16,13 +16,13 @@ use super::settle;
 use super::setup::MOST_NODES;
 use super::setup::{Delays, Setup, TIMING, majority};
 use super::world::World;
-use super::{Counts, SimError};
+use super::{MessageCounts, SimError};
 use crate::core::detector::ConnectionId;
 use crate::core::message::{Envelope, Message};
 use crate::core::settings::{AlgorithmKind, PowerOn, Preempt, Quorum, RankKind, Timing};
 use crate::core::types::{Epoch, Incarnation, Rank, Task, Time};
-use crate::core::{Command, CommandId, Input, Redial};
-use crate::trace::{self, Detail, Line, What};
+use crate::core::{CommandId, Input, OperatorCommand, Redial};
+use crate::trace::{self, Detail, DrawnWhat, TraceLine};
 
 /// An election to be run.
 #[derive(Clone, Debug)]
@@ -53,7 +53,7 @@ pub struct Scenario {
 
 /// How an election ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Outcome {
+pub struct ScenarioOutcome {
     /// The number of the leader.
     pub leader: usize,
     /// Its epoch.
@@ -61,13 +61,13 @@ pub struct Outcome {
     /// The member that led before, and died.
     pub old_leader: Option<usize>,
     /// The messages of the election.
-    pub messages: Counts,
+    pub messages: MessageCounts,
     /// When the election was over.
     pub time: Time,
     /// What happened.
-    pub trace: Vec<Line>,
+    pub trace: Vec<TraceLine>,
     /// The same as values, to be drawn.
-    pub events: Vec<trace::Event>,
+    pub events: Vec<trace::DrawnEvent>,
 }
 
 impl Scenario {
@@ -93,7 +93,7 @@ impl Scenario {
     ///
     /// # Errors
     /// When the scenario makes no sense, or its election does not end.
-    pub fn run(&self) -> Result<Outcome, SimError> {
+    pub fn run(&self) -> Result<ScenarioOutcome, SimError> {
         let initiators = self.initiators()?;
         let dead = self.places("crash", &self.crashed)?;
         let mut world = self.world(&dead);
@@ -102,7 +102,7 @@ impl Scenario {
         world.setup.detail = self.trace.then_some(Detail::Election);
         world.drawing = self.trace.then(Drawing::default);
         if let Some(leader) = self.led(&dead) {
-            world.draw(leader, |_| Some(What::Led));
+            world.draw(leader, |_| Some(DrawnWhat::Led));
         }
         for node in &dead {
             world.die(*node, if self.detected { Death::Killed } else { Death::Vanished });
@@ -111,7 +111,7 @@ impl Scenario {
             return self.finish(world, &dead);
         }
         for node in initiators {
-            let (id, command) = (CommandId(0), Command::Elect);
+            let (id, command) = (CommandId(0), OperatorCommand::Elect);
             world.tell(Duration::ZERO, node, Input::Command { id, command });
         }
         self.finish(world, &dead)
@@ -239,7 +239,11 @@ impl Scenario {
     }
 
     /// Runs until the election is over.
-    fn finish(&self, mut world: World, dead: &BTreeSet<usize>) -> Result<Outcome, SimError> {
+    fn finish(
+        &self,
+        mut world: World,
+        dead: &BTreeSet<usize>,
+    ) -> Result<ScenarioOutcome, SimError> {
         // Nobody but the initiators begins before that.
         let unnoticed = self.timing(dead).failure;
         let limit = Time(0) + unnoticed + longest(world.nodes.len());
@@ -255,7 +259,7 @@ impl Scenario {
                 let (messages, time) = (world.sent, world.now);
                 let (trace, drawing) = (world.lines, world.drawing.unwrap_or_default());
                 let events = drawing.finish(world.now);
-                return Ok(Outcome {
+                return Ok(ScenarioOutcome {
                     leader: leader + 1,
                     epoch,
                     old_leader,

@@ -7,7 +7,7 @@ use std::time::Duration;
 use super::counters::Faults;
 use super::setup::FaultSet;
 use crate::core::settings::{AlgorithmKind, Quorum};
-use crate::trace::{Event, Line};
+use crate::trace::{DrawnEvent, TraceLine};
 
 /// A random schedule.
 #[derive(Clone, Copy, Debug)]
@@ -26,15 +26,15 @@ pub struct Schedule {
 
 /// A run that ended as it must.
 #[derive(Clone, Debug)]
-pub struct Run {
+pub struct PassedRun {
     /// The counters of the run.
     pub faults: Faults,
     /// How long after the last fault all named one leader.
     pub settled: Duration,
     /// What happened.
-    pub trace: Vec<Line>,
+    pub trace: Vec<TraceLine>,
     /// The same as values, to be drawn.
-    pub events: Vec<Event>,
+    pub events: Vec<DrawnEvent>,
     /// How many members there are, those included that are added later.
     pub nodes: usize,
 }
@@ -42,16 +42,16 @@ pub struct Run {
 /// A run that did not.
 #[derive(Clone, Debug, thiserror::Error)]
 #[error("seed {}: {what}", schedule.seed)]
-pub struct Failure {
+pub struct FailedRun {
     /// The schedule.
     pub schedule: Schedule,
     /// The breach.
     pub what: String,
     /// What happened.
-    pub trace: Vec<Line>,
+    pub trace: Vec<TraceLine>,
 }
 
-impl Failure {
+impl FailedRun {
     /// The command that shows this run again.
     #[must_use]
     pub fn replay(&self) -> String {

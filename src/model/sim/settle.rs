@@ -8,7 +8,7 @@ use super::counters::Counter;
 use super::faults::inflict;
 use super::links::DIAL_TIMEOUT;
 use super::members;
-use super::plan::Fault;
+use super::plan::InjectedFault;
 use super::setup::{TIMING, majority};
 use super::trouble::SLOWEST;
 use super::world::World;
@@ -83,7 +83,7 @@ pub(super) fn revive(world: &mut World) {
     let mut live = voters.iter().filter(|at| world.nodes[**at].core.is_some()).count();
     for at in voters.iter().rev() {
         if live < wanted && world.nodes[*at].core.is_none() {
-            inflict(world, *at, Fault::Start);
+            inflict(world, *at, InjectedFault::Start);
             live += 1;
         }
     }

@@ -5,7 +5,7 @@ use super::operators::{
     add_certificates, add_drains, add_orders, add_outage, add_pauses, add_switchovers, add_tasks,
     add_upgrades,
 };
-use super::plan::Plan;
+use super::plan::FaultPlan;
 use super::schedule::Schedule;
 use super::setup::FaultSet;
 use super::world::World;
@@ -20,7 +20,7 @@ pub(super) const BEYOND: u64 = 0x6265_796f_6e64;
 pub(super) const CHANGES: u64 = 0x0063_6861_6e67_6573;
 
 /// What draws faults.
-struct Source {
+struct FaultSource {
     /// The sequence of random numbers that they are drawn from: without this source all others of a seed stay the same.
     sequence: u64,
     /// What begins has names above this one, and ends by its name.
@@ -35,18 +35,24 @@ const fn source(
     sequence: u64,
     runs: fn(Schedule, &World) -> bool,
     add: fn(&mut Draft, &mut World),
-) -> Source {
-    Source { sequence, names: 0, runs, add }
+) -> FaultSource {
+    FaultSource { sequence, names: 0, runs, add }
 }
 
 /// All of them, in the order in which they add to a plan.
-const SOURCES: &[Source] = &[
+const SOURCES: &[FaultSource] = &[
     source(0, |_, _| true, |draft, world| model::add(draft, world.setup.rank.changes())),
     source(BEYOND, beyond, |draft, _| trouble::add(draft)),
     source(0x6f75_7461_6765, beyond, |draft, _| add_outage(draft)),
     source(CHANGES, |_, world| world.changes, |draft, _| joining::add(draft)),
-    Source { names: 1 << 16, ..source(0x7374_6f72_6d73, storms, |draft, _| storm::add(draft)) },
-    Source { names: 1 << 20, ..source(0x7265_7469_6d65, storms, |draft, _| retiming::add(draft)) },
+    FaultSource {
+        names: 1 << 16,
+        ..source(0x7374_6f72_6d73, storms, |draft, _| storm::add(draft))
+    },
+    FaultSource {
+        names: 1 << 20,
+        ..source(0x7265_7469_6d65, storms, |draft, _| retiming::add(draft))
+    },
     source(0x7461_736b_7300, with_tasks, |draft, _| add_tasks(draft)),
     source(0x0066_6974_6e65_7373, jobs, add_drains),
     source(0x0070_6175_7365_7300, jobs, |draft, _| add_pauses(draft)),
@@ -89,16 +95,16 @@ fn with_coroners(_: Schedule, world: &World) -> bool {
 }
 
 /// The sequences that a world was drawn from, which go on.
-pub(super) struct Drawn {
+pub(super) struct WorldSequences {
     pub random: Random,
     pub beyond: Random,
     pub changes: Random,
 }
 
-impl Drawn {
+impl WorldSequences {
     /// Draws the plan of a run.
-    pub fn plan(mut self, run: Schedule, world: &mut World) -> Plan {
-        let mut plan = Plan::new();
+    pub fn plan(mut self, run: Schedule, world: &mut World) -> FaultPlan {
+        let mut plan = FaultPlan::new();
         let newcomers = world.setup.newcomers.clone();
         for source in SOURCES {
             if !(source.runs)(run, world) {

@@ -12,7 +12,7 @@ use crate::core::death::DeathCertificate;
 use crate::core::message::{Envelope, Kind, Message};
 use crate::core::protocol::Protocols;
 use crate::core::types::NodeId;
-use crate::trace::What;
+use crate::trace::DrawnWhat;
 
 /// Sends to each receiver in turn; the sender may die between any two of them.
 pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: Envelope) {
@@ -32,7 +32,7 @@ pub(super) fn send_all(world: &mut World, node: usize, to: &[NodeId], envelope: 
         if let Some(Sent { arrives, is_lost }) = network::send(world, node, to, &envelope, elects) {
             world.draw(node, |narrator| {
                 let message = narrator.caption(&envelope.message)?;
-                Some(What::Sends { to, message, arrives, lost: true, unseen: None })
+                Some(DrawnWhat::Sends { to, message, arrives, lost: true, unseen: None })
             });
             world.in_flight += u64::from(elects && !is_lost);
             let counts = (elects || !is_election(kind)) && (live || kind != Kind::Coordinator);

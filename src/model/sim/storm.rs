@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::draft::Draft;
 use super::node::Death;
-use super::plan::{Aim, Fault, Shape, Way};
+use super::plan::{FaultTarget, InjectedFault, LinkDirection, LinkShape};
 use super::setup::TIMING;
 use crate::core::types::Time;
 
@@ -33,11 +33,11 @@ fn gust(draft: &mut Draft, at: Time) {
         4..7 => {
             let name = draft.name();
             let (aim, length) = (whom(draft), lasts(draft));
-            draft.aimed(at, aim, Fault::Pause(name));
+            draft.aimed(at, aim, InjectedFault::Pause(name));
             draft.end(at + length);
         }
         7..10 => {
-            let shape = Shape::draw(draft.random, draft.nodes);
+            let shape = LinkShape::draw(draft.random, draft.nodes);
             let cut = draft.cut(shape);
             let (aim, length) = (whom(draft), lasts(draft));
             draft.aimed(at, aim, cut);
@@ -54,15 +54,15 @@ fn gust(draft: &mut Draft, at: Time) {
         13 => {
             let to = draft.anyone();
             let to = Some(to).filter(|_| draft.random.below(2) == 0);
-            draft.aimed(at, Aim::Leader, Fault::Resign(to));
+            draft.aimed(at, FaultTarget::Leader, InjectedFault::Resign(to));
         }
         14 => {
             let aim = whom(draft);
-            draft.aimed(at, aim, Fault::Elect);
+            draft.aimed(at, aim, InjectedFault::Elect);
         }
         _ => {
             let (aim, length) = (whom(draft), lasts(draft));
-            draft.aimed(at, aim, Fault::StallDisk(length));
+            draft.aimed(at, aim, InjectedFault::StallDisk(length));
         }
     }
 }
@@ -72,9 +72,9 @@ fn crash(draft: &mut Draft, at: Time) {
     let death = if draft.random.below(4) == 0 { Death::Vanished } else { Death::Killed };
     let outputs = if draft.random.below(2) == 0 { 0 } else { draft.random.below(12) };
     let aim = whom(draft);
-    draft.aimed(at, aim, Fault::Die(death, outputs));
+    draft.aimed(at, aim, InjectedFault::Die(death, outputs));
     let back = lasts(draft);
-    draft.aimed(at + back, Aim::Dead, Fault::Start);
+    draft.aimed(at + back, FaultTarget::Dead, InjectedFault::Start);
 }
 
 /// Members are added and removed, some right after each other.
@@ -83,10 +83,10 @@ fn change(draft: &mut Draft, mut at: Time, newcomers: &[usize]) {
         let someone = draft.anyone();
         let newcomer = draft.random.below(newcomers.len() as u64) as usize;
         let change = match newcomers.get(newcomer) {
-            Some(newcomer) if draft.random.below(2) == 0 => Fault::Add(*newcomer),
-            _ => Fault::Remove { who: Some(someone), force: false },
+            Some(newcomer) if draft.random.below(2) == 0 => InjectedFault::Add(*newcomer),
+            _ => InjectedFault::Remove { who: Some(someone), force: false },
         };
-        draft.aimed(at, Aim::Leader, change);
+        draft.aimed(at, FaultTarget::Leader, change);
         at = at + draft.random.up_to(TIMING.message * 2);
     }
 }
@@ -97,9 +97,9 @@ fn change(draft: &mut Draft, mut at: Time, newcomers: &[usize]) {
 fn succession(draft: &mut Draft, at: Time) {
     let [candidate, first, second, removed, also, voter] = [(); 6].map(|()| draft.anyone());
     let death = if draft.random.below(2) == 0 { Death::Killed } else { Death::Vanished };
-    draft.aimed(at, Aim::Leader, Fault::Die(death, 0));
+    draft.aimed(at, FaultTarget::Leader, InjectedFault::Die(death, 0));
     for other in [first, second] {
-        let cut = draft.cut(Shape::Pair(other, Way::Both));
+        let cut = draft.cut(LinkShape::Pair(other, LinkDirection::Both));
         let when = at + draft.random.up_to(TIMING.message);
         draft.put(when, candidate, cut);
         draft.end(at + TIMING.failure * 3);
@@ -107,21 +107,26 @@ fn succession(draft: &mut Draft, at: Time) {
     let mut when = at + TIMING.failure * u32::from(death == Death::Vanished) + TIMING.message;
     for who in [removed, also] {
         when = when + draft.random.up_to(TIMING.failure / 2);
-        draft.aimed(when, Aim::Leader, Fault::Remove { who: Some(who), force: false });
+        draft.aimed(
+            when,
+            FaultTarget::Leader,
+            InjectedFault::Remove { who: Some(who), force: false },
+        );
     }
     when = when + draft.random.up_to(TIMING.message * 3);
-    draft.put(when, voter, Fault::Die(Death::Killed, 0));
+    draft.put(when, voter, InjectedFault::Die(Death::Killed, 0));
     let back = when + draft.random.up_to(TIMING.message);
-    draft.put(back, voter, Fault::Start);
+    draft.put(back, voter, InjectedFault::Start);
     let name = draft.name();
     let pauses = when + draft.random.up_to(TIMING.message * 3);
-    draft.put(pauses, candidate, Fault::Pause(name));
+    draft.put(pauses, candidate, InjectedFault::Pause(name));
     let length = TIMING.stall() / 2 + draft.random.up_to(TIMING.stall() / 2);
     draft.end(pauses + length);
 }
 
-fn whom(draft: &mut Draft) -> Aim {
-    [Aim::Leader, Aim::Candidate, Aim::Follower][draft.random.below(3) as usize]
+fn whom(draft: &mut Draft) -> FaultTarget {
+    [FaultTarget::Leader, FaultTarget::Candidate, FaultTarget::Follower]
+        [draft.random.below(3) as usize]
 }
 
 /// How long it lasts: most are over before anybody has noticed.

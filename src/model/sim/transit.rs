@@ -1,12 +1,12 @@
 //! The events in the simulated network between one process and another.
 
-use super::agenda::Event;
-use super::agenda::Pair;
+use super::agenda::LinkWithToken;
 use super::agenda::Payload;
+use super::agenda::SimulatedEvent;
 use super::agenda::Transit;
 use super::arrival;
 use super::arrival::Port;
-use super::coroners::Way;
+use super::coroners::CertificateWay;
 use super::counters::Counter;
 use super::half_open;
 use super::links::{DIAL_TIMEOUT, Fate, LinkState, id};
@@ -58,7 +58,7 @@ pub(super) fn move_on(world: &mut World, transit: Transit) {
     }
 }
 
-fn dialed(world: &mut World, pair: Pair) {
+fn dialed(world: &mut World, pair: LinkWithToken) {
     let delay = world.travel(pair.to, pair.from);
     if network::is_cut(world, pair.from, pair.to) || delay > DIAL_TIMEOUT {
         return world.transit(DIAL_TIMEOUT, Transit::TimedOut(pair));
@@ -74,7 +74,10 @@ fn dialed(world: &mut World, pair: Pair) {
         Port::Open(incarnation) => world.transit(delay, Transit::Opened(pair, incarnation)),
         Port::Coroner => match coroner_answers(world, pair.from, pair.to) {
             Some((at, certificate)) => {
-                world.schedule(at + delay, Event::Transit(Transit::Certified(pair, certificate)));
+                world.schedule(
+                    at + delay,
+                    SimulatedEvent::Transit(Transit::Certified(pair, certificate)),
+                );
             }
             None => world.transit(delay, Transit::TimedOut(pair)),
         },
@@ -91,17 +94,17 @@ fn coroner_answers(world: &mut World, from: usize, to: usize) -> Option<(Time, D
     let coroners = world.coroners.as_mut()?;
     let (at, certificate) = coroners.answer(to, now).filter(|_| knows)?;
     let way = coroners.way();
-    if let Way::Twice(later) | Way::Late(later) = way {
+    if let CertificateWay::Twice(later) | CertificateWay::Late(later) = way {
         world.faults.count(Counter::Replayed);
         let incarnation = world.nodes[from].incarnation;
         let input = Box::new(Input::Dead(certificate));
-        world.schedule(at + later, Event::Input { node: from, incarnation, input });
+        world.schedule(at + later, SimulatedEvent::Input { node: from, incarnation, input });
     }
-    (!matches!(way, Way::Late(_))).then_some((at, certificate))
+    (!matches!(way, CertificateWay::Late(_))).then_some((at, certificate))
 }
 
-fn opened(world: &mut World, pair: Pair, incarnation: u64) {
-    let Pair { from, to, .. } = pair;
+fn opened(world: &mut World, pair: LinkWithToken, incarnation: u64) {
+    let LinkWithToken { from, to, .. } = pair;
     world.network.enter(from, to, LinkState::Opened(incarnation));
     let link = world.network.link(from, to);
     link.attempt += 1;
@@ -177,7 +180,10 @@ fn redial(world: &mut World, at: usize) {
                 world.faults.count(Counter::Proofs);
                 let incarnation = world.network.connection(at).incarnation;
                 let input = Box::new(Input::Dead(certificate));
-                world.schedule(leaves + delay, Event::Input { node: to, incarnation, input });
+                world.schedule(
+                    leaves + delay,
+                    SimulatedEvent::Input { node: to, incarnation, input },
+                );
             }
             (world.delay(), Redial::Accepted)
         }
@@ -187,5 +193,5 @@ fn redial(world: &mut World, at: usize) {
     let incarnation = world.network.connection(at).incarnation;
     let peer = world.id(from);
     let input = Box::new(Input::Ended { connection: id(at), peer, redial });
-    world.schedule(world.now + after, Event::Input { node: to, incarnation, input });
+    world.schedule(world.now + after, SimulatedEvent::Input { node: to, incarnation, input });
 }

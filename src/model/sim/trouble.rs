@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::clock::Clock;
 use super::draft::Draft;
 use super::link_faults::Disturbance;
-use super::plan::{Fault, Shape, Way};
+use super::plan::{InjectedFault, LinkDirection, LinkShape};
 use super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::types::{Role, Time};
@@ -62,8 +62,8 @@ struct Troubles<'a, 'b> {
 }
 
 impl Troubles<'_, '_> {
-    fn add(&mut self, at: Time, fault: Fault) {
-        let fault = if self.leader { Fault::OfLeader(Box::new(fault)) } else { fault };
+    fn add(&mut self, at: Time, fault: InjectedFault) {
+        let fault = if self.leader { InjectedFault::OfLeader(Box::new(fault)) } else { fault };
         self.draft.put(at, self.node, fault);
     }
 
@@ -89,7 +89,7 @@ impl Troubles<'_, '_> {
                     _ => Disturbance::Doubles(one_in),
                 };
                 let all = self.draft.random.below(3) == 0;
-                let shape = if all { Shape::All } else { self.shape() };
+                let shape = if all { LinkShape::All } else { self.shape() };
                 let length = self.length();
                 self.spell(at, length, what, shape);
             }
@@ -102,18 +102,18 @@ impl Troubles<'_, '_> {
                 let length =
                     if short { self.draft.random.up_to(TIMING.message * 2) } else { self.length() };
                 let name = self.draft.name();
-                self.add(at, Fault::Pause(name));
+                self.add(at, InjectedFault::Pause(name));
                 self.draft.end(at + length);
             }
             _ => {
                 let by = self.length();
-                self.add(at, Fault::Step(by));
+                self.add(at, InjectedFault::Step(by));
             }
         }
     }
 
-    fn shape(&mut self) -> Shape {
-        Shape::draw(self.draft.random, self.draft.nodes)
+    fn shape(&mut self) -> LinkShape {
+        LinkShape::draw(self.draft.random, self.draft.nodes)
     }
 
     /// How long something lasts.
@@ -126,21 +126,21 @@ impl Troubles<'_, '_> {
         }
     }
 
-    fn spell(&mut self, at: Time, length: Duration, what: Disturbance, shape: Shape) {
+    fn spell(&mut self, at: Time, length: Duration, what: Disturbance, shape: LinkShape) {
         let name = self.draft.name();
-        self.add(at, Fault::Begin(name, what, shape, false));
+        self.add(at, InjectedFault::Begin(name, what, shape, false));
         self.draft.end(at + length);
     }
 
     /// A member is cut off, and all see immediately that their connections ended: its successor asks as
     /// early as the promises to that member allow.
     fn exile(&mut self, at: Time) {
-        let shape = Shape::Own(Way::Both);
+        let shape = LinkShape::Own(LinkDirection::Both);
         let length = self.length();
         self.spell(at, length, Disturbance::Cuts(shape.kind()), shape);
         for other in 0..self.draft.nodes {
             let (dialer, at_once, accepter) = (true, true, true);
-            self.add(at, Fault::Break { other, dialer, at_once, accepter });
+            self.add(at, InjectedFault::Break { other, dialer, at_once, accepter });
         }
     }
 
@@ -149,17 +149,17 @@ impl Troubles<'_, '_> {
     fn lag(&mut self, at: Time) {
         let most = self.draft.random.up_to(TIMING.failure);
         let (late, cut) = (self.length(), self.length());
-        self.spell(at, late + cut, Disturbance::Slows(most), Shape::Own(Way::In));
-        let shape = Shape::Own(Way::Out);
+        self.spell(at, late + cut, Disturbance::Slows(most), LinkShape::Own(LinkDirection::In));
+        let shape = LinkShape::Own(LinkDirection::Out);
         self.spell(at + late, cut, Disturbance::Cuts(shape.kind()), shape);
     }
 
     /// A cut that comes and goes.
-    fn flap(&mut self, mut at: Time, shape: Shape) {
+    fn flap(&mut self, mut at: Time, shape: LinkShape) {
         let what = Disturbance::Cuts(shape.kind());
         for turn in 0..2 + self.draft.random.below(5) {
             let name = self.draft.name();
-            self.add(at, Fault::Begin(name, what, shape, turn > 0));
+            self.add(at, InjectedFault::Begin(name, what, shape, turn > 0));
             at = at + self.draft.random.up_to(TIMING.failure * 3 / 2);
             self.draft.end(at);
             at = at + self.draft.random.up_to(TIMING.failure * 3 / 2);

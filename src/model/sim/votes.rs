@@ -29,7 +29,7 @@ struct Bound {
 
 /// The messages of one voter, in all its incarnations.
 #[derive(Clone, Debug, Default)]
-struct Voter {
+struct VoterMessages {
     /// The greatest epoch that it ever voted in, and its candidate.
     voted: Option<VotedFor>,
     /// All votes that were ever on its disk.
@@ -56,7 +56,7 @@ struct Voter {
 /// All voters, by their places.
 #[derive(Clone, Debug)]
 pub(super) struct Votes {
-    voters: Vec<Voter>,
+    voters: Vec<VoterMessages>,
 }
 
 /// A message between two members, by their places and ids.
@@ -71,7 +71,7 @@ pub(super) struct Word<'a> {
 
 impl Votes {
     pub fn new(nodes: usize) -> Votes {
-        Votes { voters: vec![Voter::default(); nodes] }
+        Votes { voters: vec![VoterMessages::default(); nodes] }
     }
 
     /// A new process has heard nothing.
@@ -258,7 +258,7 @@ impl Votes {
     }
 }
 
-impl Voter {
+impl VoterMessages {
     fn binds(&mut self, to: VotedFor, incarnation: Incarnation, until: Time) {
         let released = self.released.get(&to.1) >= Some(&to.0);
         if released || self.buried.contains_key(&(to.1, incarnation)) {

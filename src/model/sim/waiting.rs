@@ -3,9 +3,9 @@
 
 use std::time::Duration;
 
-use super::agenda::{Event, JobEvent, Transit};
+use super::agenda::{JobEvent, SimulatedEvent, Transit};
 use super::counters::Counter;
-use super::node::Pause;
+use super::node::ProcessPause;
 use super::world::World;
 use crate::core::{Input, Output};
 
@@ -13,7 +13,7 @@ pub(super) fn begin_pause(world: &mut World, node: usize, id: u32, turn: Option<
     world.faults.count(Counter::Pauses);
     world
         .suffers(node, || format!("is paused{}", if turn.is_some() { " amid a turn" } else { "" }));
-    world.nodes[node].pause = Some(Pause { id, since: world.now, turn, pile: Vec::new() });
+    world.nodes[node].pause = Some(ProcessPause { id, since: world.now, turn, pile: Vec::new() });
 }
 
 /// Pauses a process amid a turn that put out this, if it is to be paused then. Gives back what is
@@ -29,17 +29,19 @@ pub(super) fn pause_amid(world: &mut World, node: usize, out: Vec<Output>) -> Op
 pub(super) fn wait_amid(world: &mut World, node: usize, input: Input) -> Option<Input> {
     let incarnation = world.nodes[node].incarnation;
     let Some(pause) = &mut world.nodes[node].pause else { return Some(input) };
-    pause.pile.push(Event::Input { node, incarnation, input: Box::new(input) });
+    pause.pile.push(SimulatedEvent::Input { node, incarnation, input: Box::new(input) });
     None
 }
 
 /// Keeps an event for a process that is paused. Gives back any other.
-pub(super) fn wait_for_process(world: &mut World, event: Event) -> Option<Event> {
+pub(super) fn wait_for_process(world: &mut World, event: SimulatedEvent) -> Option<SimulatedEvent> {
     let node = match &event {
-        Event::Tick { .. } => return Some(event),
-        Event::Job { what: JobEvent::Ends, .. } => return Some(event), // the guard does that
-        Event::Input { node, .. } | Event::Written { node, .. } | Event::Job { node, .. } => *node,
-        Event::Transit(transit) => match whose(world, transit) {
+        SimulatedEvent::Tick { .. } => return Some(event),
+        SimulatedEvent::Job { what: JobEvent::Ends, .. } => return Some(event), // the guard does that
+        SimulatedEvent::Input { node, .. }
+        | SimulatedEvent::Written { node, .. }
+        | SimulatedEvent::Job { node, .. } => *node,
+        SimulatedEvent::Transit(transit) => match whose(world, transit) {
             Some(node) => node,
             None => return Some(event),
         },

@@ -6,17 +6,17 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
-use super::agenda::{Agenda, Event, Transit};
-use super::checker::Checker;
+use super::agenda::{Agenda, SimulatedEvent, Transit};
+use super::checker::InvariantChecker;
 use super::clock::Clock;
-use super::coroners::Coroners;
+use super::coroners::SimulatedCoroners;
 use super::counters::Faults;
-use super::counts::Counts;
+use super::counts::MessageCounts;
 use super::drawing::Drawing;
 use super::drops::Drops;
 use super::jobs::Jobs;
 use super::link_faults::LinkFaults;
-use super::links::Network;
+use super::links::SimulatedNetwork;
 use super::node::Node;
 use super::questions::Questions;
 use super::setup::{Delays, Setup, TIMING};
@@ -27,7 +27,7 @@ use crate::core::random::Random;
 use crate::core::settings::{Settings, Timing};
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Output};
-use crate::trace::{Detail, Line};
+use crate::trace::{Detail, TraceLine};
 
 /// The time of every message in lock-step.
 const STEP: Duration = Duration::from_millis(10);
@@ -51,7 +51,7 @@ pub(super) struct World {
     /// Whether members come and go.
     pub changes: bool,
     pub nodes: Vec<Node>,
-    pub network: Network,
+    pub network: SimulatedNetwork,
     pub link_faults: LinkFaults,
     /// Single messages that are to be lost.
     pub drops: Drops,
@@ -61,7 +61,7 @@ pub(super) struct World {
     /// The jobs, which run only on hosts that lead, if there are any.
     pub jobs: Option<Jobs>,
     /// The coroners of the hosts, if they have any.
-    pub coroners: Option<Coroners>,
+    pub coroners: Option<SimulatedCoroners>,
     /// The longest of the timings that members were reloaded with, if any were.
     pub longest: Option<Timing>,
     /// The counters of its faults.
@@ -70,13 +70,13 @@ pub(super) struct World {
     steps: u64,
     /// Room for what a process answers, kept from one input to the next.
     pub outputs: Vec<Output>,
-    pub checker: Checker,
+    pub checker: InvariantChecker,
     pub questions: Questions,
     /// How many messages of each kind were sent.
-    pub sent: Counts,
+    pub sent: MessageCounts,
     /// How many of an election's messages are on their way.
     pub in_flight: u64,
-    pub lines: Vec<Line>,
+    pub lines: Vec<TraceLine>,
     /// The same as values, if it is drawn.
     pub drawing: Option<Drawing>,
     #[cfg(test)]
@@ -128,7 +128,7 @@ impl World {
             now: Time(0),
             random: Random::new(setup.seed),
             nodes: nodes.map(|(settings, clock)| Node::new(settings, clock)).collect(),
-            network: Network::new(size),
+            network: SimulatedNetwork::new(size),
             link_faults: LinkFaults::default(),
             drops: Drops::default(),
             terrain: Terrain::default(),
@@ -140,9 +140,9 @@ impl World {
             agenda: Agenda::default(),
             steps: 0,
             outputs: Vec::new(),
-            checker: Checker::new(&setup),
+            checker: InvariantChecker::new(&setup),
             questions: Questions::new(size),
-            sent: Counts::default(),
+            sent: MessageCounts::default(),
             in_flight: 0,
             lines: Vec::new(),
             // A play tells its story by lines alone.
@@ -198,12 +198,12 @@ impl World {
         self.delay() + lag
     }
 
-    pub fn schedule(&mut self, at: Time, event: Event) {
+    pub fn schedule(&mut self, at: Time, event: SimulatedEvent) {
         self.agenda.schedule(at, event);
     }
 
     /// Goes on to the next event, if there is one until then.
-    pub fn next_event(&mut self, until: Time) -> Option<Event> {
+    pub fn next_event(&mut self, until: Time) -> Option<SimulatedEvent> {
         self.agenda.next().filter(|at| *at <= until)?;
         let (at, event) = self.agenda.take()?;
         self.now = at;
@@ -217,10 +217,13 @@ impl World {
     /// Has a process told something, if it lives until then.
     pub fn tell(&mut self, after: Duration, node: usize, input: Input) {
         let incarnation = self.nodes[node].incarnation;
-        self.schedule(self.now + after, Event::Input { node, incarnation, input: Box::new(input) });
+        self.schedule(
+            self.now + after,
+            SimulatedEvent::Input { node, incarnation, input: Box::new(input) },
+        );
     }
 
     pub(super) fn transit(&mut self, after: std::time::Duration, transit: Transit) {
-        self.schedule(self.now + after, Event::Transit(transit));
+        self.schedule(self.now + after, SimulatedEvent::Transit(transit));
     }
 }

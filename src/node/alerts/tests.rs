@@ -19,8 +19,8 @@ fn status(quorum: &str, states: &[&str]) -> Status {
     Status { quorum: quorum.to_owned(), members, ..Status::default() }
 }
 
-fn found(kind: ProblemKind, about: &str, text: &str) -> Found {
-    Found { kind, about: about.to_owned(), text: text.to_owned() }
+fn found(kind: ProblemKind, about: &str, text: &str) -> PresentProblem {
+    PresentProblem { kind, about: about.to_owned(), text: text.to_owned() }
 }
 
 #[test]
@@ -28,7 +28,7 @@ fn who_goes_and_comes_is_told_with_its_role_and_with_how_many_are_left() {
     let (up, down) = ("alive", "dead");
     let of_two = [found(ProblemKind::PeerDown, "b", "b is down: silent")];
     let lines = |status: &Status| {
-        let problems = |began: &[Found], over: &[Found]| {
+        let problems = |began: &[PresentProblem], over: &[PresentProblem]| {
             logged(|| Alerts::default().problems(began, over, status, false)).join("; ")
         };
         [problems(&of_two, &[]), problems(&[], &of_two)]
@@ -58,7 +58,7 @@ fn who_goes_and_comes_is_told_with_its_role_and_with_how_many_are_left() {
     observed.members[1].role = "observer".to_owned();
     let began = "WARN member_down: observer b is down: silent; 1 of 1 voters left, no further failure tolerated";
     assert_eq!(lines(&observed)[0], began);
-    let told = |began: &[Found], over: &[Found]| {
+    let told = |began: &[PresentProblem], over: &[PresentProblem]| {
         fields(|| Alerts::default().problems(began, over, &observed, false))
     };
     assert_eq!(told(&of_two, &[]), ["event=member_down member=b"]);
@@ -126,7 +126,7 @@ fn before_a_cluster_has_begun_a_member_that_is_not_there_yet_is_no_news() {
     assert_eq!(told, [left]);
     // A node that knew a leader misses its members.
     let mut again = status("majority", &["alive", "suspected", "suspected"]);
-    (again.leaderless, again.last_leadership) = (cause("start"), Some(Entry::of_a(1)));
+    (again.leaderless, again.last_leadership) = (cause("start"), Some(HistoryEntry::of_a(1)));
     let told = logged(|| Alerts::default().problems(&[down("b")], &[], &again, true));
     assert_eq!(told.len(), 2, "{told:?}");
 }
@@ -136,7 +136,7 @@ fn why_a_silent_member_cannot_be_dialed_is_told_once_until_it_changes() {
     let mut status = status("none", &["alive", "suspected", "alive"]);
     status.members[2].failed_dial = Some("of an earlier time".to_owned());
     let mut alerts = Alerts::default();
-    let mut told = |state: &str, why: &str, began: &[Found], is_settled| {
+    let mut told = |state: &str, why: &str, began: &[PresentProblem], is_settled| {
         status.members[1].status = state.to_owned();
         status.members[1].failed_dial = Some(why.to_owned());
         logged(|| alerts.problems(began, &[], &status, is_settled))
@@ -184,7 +184,7 @@ fn a_majority_that_is_lost_is_told_once_and_not_where_nobody_needs_one() {
 #[test]
 fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
     let lines = |before: Option<&str>, cause: &str, leaderless_ms| {
-        let entry = Entry {
+        let entry = HistoryEntry {
             leader: "a".to_owned(),
             epoch: 7,
             since_ms: 5000,

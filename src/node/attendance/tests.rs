@@ -54,7 +54,7 @@ impl Node {
         within(LONG, "it has ended", || !self.with(|state| state.has_coroner()));
     }
 
-    fn with<T>(&self, call: impl FnOnce(&mut State) -> T) -> T {
+    fn with<T>(&self, call: impl FnOnce(&mut AttendanceState) -> T) -> T {
         let Attendance::Asked(coroners) = &self.attendance else { panic!("nobody was asked") };
         call(&mut coroners.state.lock())
     }

@@ -59,9 +59,10 @@ fn files_that_change_are_taken_once_they_rest_and_what_is_wrong_is_told_until_it
     put(&Authority::new("hc").unwrap());
     let security = Security::new(Some(Credentials::load(&files, "hc", "a").unwrap()));
     let stamp = files.stamp();
-    let watched = Watched { files: files.clone(), read: stamp, seen: stamp, failure: None };
+    let watched =
+        CertificateFiles { files: files.clone(), read: stamp, seen: stamp, failure: None };
     let (cluster, name, files_now) = ("hc".to_owned(), "a".to_owned(), Mutex::new(watched));
-    let kept = Kept { cluster, name, security: security.clone(), files: files_now };
+    let kept = KeptCertificates { cluster, name, security: security.clone(), files: files_now };
     let certificates = Certificates(Some(Arc::new(kept)));
     let shown = || security.now().unwrap().summary().to_owned();
     let look = || -> Vec<_> {

@@ -75,23 +75,26 @@ fn each_command_is_one_of_the_core() {
     let member = members().get(id(3)).unwrap().clone();
     let task = b"work".to_vec();
     for (command, expected) in [
-        (Command::Elect, core::Command::Elect),
+        (Command::Elect, core::OperatorCommand::Elect),
         (Command::Resign { to: None }, Forwarded::Resign { to: None }.into()),
         (Command::Resign { to: Some(b()) }, Forwarded::Resign { to: Some(id(2)) }.into()),
         (Command::Switchover { to: b() }, Forwarded::Switchover { to: id(2) }.into()),
         (Command::EndSwitchover, Forwarded::EndSwitchover.into()),
-        (Command::Add(member.clone()), Forwarded::Change(Change::Add(member)).into()),
+        (Command::Add(member.clone()), Forwarded::Change(MembershipChange::Add(member)).into()),
         (
             Command::Remove { name: b(), force: true },
-            Forwarded::Change(Change::Remove { id: id(2), force: true }).into(),
+            Forwarded::Change(MembershipChange::Remove { id: id(2), force: true }).into(),
         ),
         (
             Command::Remove { name: b(), force: false },
-            Forwarded::Change(Change::Remove { id: id(2), force: false }).into(),
+            Forwarded::Change(MembershipChange::Remove { id: id(2), force: false }).into(),
         ),
-        (Command::Undrain, core::Command::Undrain),
+        (Command::Undrain, core::OperatorCommand::Undrain),
         (Command::Resume, Forwarded::Resume.into()),
-        (Command::HandOut { task: task.clone() }, core::Command::HandOut { task: Task::new(task) }),
+        (
+            Command::HandOut { task: task.clone() },
+            core::OperatorCommand::HandOut { task: Task::new(task) },
+        ),
     ] {
         assert_eq!(core(command), Ok(Some(expected)));
     }
@@ -100,15 +103,16 @@ fn each_command_is_one_of_the_core() {
     for (length, lasts) in [(None, None), (Some(Duration::from_secs(60)), Some(60_000))] {
         let drain = |force| Command::Drain { length, reason: "new disk".to_owned(), force };
         let (forced, drain) = (core(drain(true)), core(drain(false)));
-        assert!(matches!(forced, Ok(Some(core::Command::Drain(_)))), "{forced:?}");
+        assert!(matches!(forced, Ok(Some(core::OperatorCommand::Drain(_)))), "{forced:?}");
         let pause = core(Command::Pause { length });
-        let Ok(Some(core::Command::ForLeader(Forwarded::Drain(drain)))) = drain else {
+        let Ok(Some(core::OperatorCommand::ForLeader(Forwarded::Drain(drain)))) = drain else {
             panic!("{drain:?}")
         };
         let Drain { since, until, reason } = drain;
         assert_eq!((until, reason.as_str()), (lasts.map(|lasts| since + lasts), "new disk"));
         let paused = pause.unwrap().unwrap();
-        let core::Command::ForLeader(Forwarded::Pause { since: later, until }) = paused else {
+        let core::OperatorCommand::ForLeader(Forwarded::Pause { since: later, until }) = paused
+        else {
             panic!("{paused:?}")
         };
         assert_eq!(until, lasts.map(|lasts| later + lasts));
@@ -117,7 +121,7 @@ fn each_command_is_one_of_the_core() {
     let known = Drain { since: 1, until: None, reason: "new host".to_owned() };
     let again = Command::Drain { length: None, reason: String::new(), force: true };
     let again = again.for_core(&members(), None, Some(known.clone()));
-    assert_eq!(again, Ok(Some(core::Command::Drain(known))), "since when stays");
+    assert_eq!(again, Ok(Some(core::OperatorCommand::Drain(known))), "since when stays");
 }
 
 #[test]
@@ -137,8 +141,8 @@ fn a_command_that_names_no_member_or_the_leader_itself_is_refused_in_words() {
     let refused = CommandError::Refused(leads.to_owned());
     assert_eq!(refused.to_string(), leads);
     assert_eq!(core(to_b(), Some(id(2))), Err(refused));
-    let resign = core::Command::from(Forwarded::Resign { to: Some(id(2)) });
+    let resign = core::OperatorCommand::from(Forwarded::Resign { to: Some(id(2)) });
     assert_eq!(core(to_b(), None), Ok(Some(resign)));
-    let none = core::Command::from(Forwarded::Resign { to: None });
+    let none = core::OperatorCommand::from(Forwarded::Resign { to: None });
     assert_eq!(core(Command::Resign { to: None }, Some(id(2))), Ok(Some(none)));
 }

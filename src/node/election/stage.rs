@@ -5,9 +5,9 @@ use serde_json::json;
 
 use super::*;
 use crate::config::{Builder, Config};
-use crate::core::Command;
+use crate::core::OperatorCommand;
 use crate::core::settings::Settings;
-use crate::net::{End, Inbox, OwnListener, Peers, Refusals, Surroundings};
+use crate::net::{Inbox, NetworkContext, OwnListener, Peers, Refusals, ThreadEnd};
 use crate::node::inbox::Queue;
 use crate::node::logged::whole;
 use crate::node::prepare::{self, restore};
@@ -21,7 +21,7 @@ pub const LIMIT: Duration = Duration::from_secs(100);
 
 /// An election thread that has not begun, with its other threads.
 pub struct Stage {
-    pub election: Election,
+    pub election: ElectionLoop,
     pub handle: NodeHandle,
 }
 
@@ -50,12 +50,14 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     let (list, pace) = (core.members().clone(), store.pace());
     let published = Arc::new(Published::new(&core, list, &sample, pace, Realtime::default()));
     let stored = queue.clone();
-    let store = Writer::start(store, move |result| _ = stored.send(Event::Stored(result))).unwrap();
-    let (answering, end) = End::new();
+    let store =
+        StoreWriter::start(store, move |result| _ = stored.send(InboxEvent::Stored(result)))
+            .unwrap();
+    let (answering, end) = ThreadEnd::new();
     let inbox = Inbox::new(queue.urgent.clone(), end.clone());
     let counters = published.measures.counters.clone();
     let refusals = Refusals::new(counters.clone(), |_, _| ());
-    let surroundings = Surroundings::new(
+    let surroundings = NetworkContext::new(
         inbox,
         Peers::default(),
         Security::default(),
@@ -65,7 +67,7 @@ pub fn stage(config: &Config, ago: Duration, change: impl FnOnce(&mut Settings))
     );
     let peers = members::peers(core.members(), core.id());
     let net = Net::start(socket, peers, config.timing.failure, surroundings, 1).unwrap();
-    let election = Election::new(core, net, store, (events, answering), published.clone());
+    let election = ElectionLoop::new(core, net, store, (events, answering), published.clone());
     Stage { election, handle: NodeHandle { published, events: queue, end } }
 }
 
@@ -74,12 +76,12 @@ struct Stops<'s>(&'s NodeHandle);
 
 impl Drop for Stops<'_> {
     fn drop(&mut self) {
-        let _ = self.0.order(Command::Stop, LIMIT); // it may have ended
+        let _ = self.0.order(OperatorCommand::Stop, LIMIT); // it may have ended
     }
 }
 
 impl Stage {
-    pub fn send(&self, event: Event) {
+    pub fn send(&self, event: InboxEvent) {
         assert!(self.handle.events.try_send(event), "there is room");
     }
 

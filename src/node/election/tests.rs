@@ -6,7 +6,7 @@ use serde_json::json;
 use super::stage::{LIMIT, stage, turns, two_members};
 use super::*;
 use crate::config::Config;
-use crate::core::Command;
+use crate::core::OperatorCommand;
 use crate::core::membership::Member;
 use crate::core::message::{Hello, Rejection};
 use crate::core::restart::restart;
@@ -19,7 +19,7 @@ use crate::node::{example, prepare};
 use crate::rank::Sample;
 use crate::store::{Store, StoreError};
 use crate::testing::within::within;
-use crate::tls::{Cause, Fault};
+use crate::tls::{TlsCause, TlsFault};
 
 fn seconds(count: u64) -> Duration {
     Duration::from_secs(count)
@@ -42,8 +42,11 @@ fn taken(rejected: Input, timing: Timing) -> [Input; 15] {
         Input::JobEnded,
         job(1),
         Input::Timed { timing },
-        command(1, Command::Undrain),
-        command(2, Command::Drain(Drain { since: 1, until: None, reason: "new disk".to_owned() })),
+        command(1, OperatorCommand::Undrain),
+        command(
+            2,
+            OperatorCommand::Drain(Drain { since: 1, until: None, reason: "new disk".to_owned() }),
+        ),
         Input::Sampled { value: None },
     ]
 }
@@ -58,36 +61,36 @@ fn the_core_takes_each_event_once_and_in_its_order() {
     let twice = Timing { failure: timing.failure * 2, ..timing };
     let sample = |value| Ok(Sample { value, from: "there".to_owned() });
     let ((held, is_held), (done, is_done)) = (bounded(9), bounded(1));
-    let hold = |number, most| Event::Held { number, most: seconds(most), held: held.clone() };
+    let hold = |number, most| InboxEvent::Held { number, most: seconds(most), held: held.clone() };
     let order = |command| {
         let (answer, answered) = bounded(1);
-        (Event::Order(Order { command, answer }), answered)
+        (InboxEvent::Order(CommandOrder { command, answer }), answered)
     };
-    let (undrain, undrained) = order(Command::Undrain);
+    let (undrain, undrained) = order(OperatorCommand::Undrain);
     let drain = Drain { since: 1, until: None, reason: "new disk".to_owned() };
-    let (drain, drained) = order(Command::Drain(drain));
+    let (drain, drained) = order(OperatorCommand::Drain(drain));
     let lost = StoreError::Folder { dir: "/nowhere".into(), source: std::io::Error::other("x") };
     for event in [
-        Event::Net(NetEvent::Input(rejected())),
-        Event::Stored(Ok(0)),
-        Event::Stored(Err(lost)),
-        Event::Sampled(sample(5)),
-        Event::Checked { healthy: false },
-        Event::Checked { healthy: true },
-        Event::StandBack,
+        InboxEvent::Net(NetEvent::Input(rejected())),
+        InboxEvent::Stored(Ok(0)),
+        InboxEvent::Stored(Err(lost)),
+        InboxEvent::Sampled(sample(5)),
+        InboxEvent::Checked { healthy: false },
+        InboxEvent::Checked { healthy: true },
+        InboxEvent::StandBack,
         hold(1, 5),
         hold(2, 3),
-        Event::Unheld { number: 9 },
-        Event::Unheld { number: 1 },
+        InboxEvent::Unheld { number: 9 },
+        InboxEvent::Unheld { number: 1 },
         hold(3, 2),
-        Event::Unheld { number: 2 },
-        Event::Unheld { number: 3 },
-        Event::Unheld { number: 3 },
+        InboxEvent::Unheld { number: 2 },
+        InboxEvent::Unheld { number: 3 },
+        InboxEvent::Unheld { number: 3 },
         hold(4, 1),
-        Event::Timed { timing: twice, done },
+        InboxEvent::Timed { timing: twice, done },
         undrain,
         drain,
-        Event::Sampled(Err("no disk".to_owned())),
+        InboxEvent::Sampled(Err("no disk".to_owned())),
     ] {
         stage.send(event);
     }
@@ -115,9 +118,9 @@ fn the_core_takes_each_event_once_and_in_its_order() {
         Output::Persist { record, .. } => Some(record),
         _ => None,
     });
-    let kept = Kept { incarnation: Incarnation(1), durable: last.unwrap() };
+    let kept = KeptState { incarnation: Incarnation(1), durable: last.unwrap() };
     let stored = Store::peek(&config.state_dir("a"), config.members[0].id);
-    assert_eq!(stored, Some(Record { id: config.members[0].id, kept }));
+    assert_eq!(stored, Some(StoreRecord { id: config.members[0].id, kept }));
 }
 
 /// It shows a sign of life three times in each `failure`, whatever it waits for.
@@ -140,7 +143,7 @@ fn queued_events_count_before_overdue_timers_but_no_more_than_256_of_them() {
     let config = two_members(folder.path(), "30s");
     let stage = stage(&config, seconds(1000), |_| ());
     for _ in 0..600 {
-        stage.send(Event::Checked { healthy: true });
+        stage.send(InboxEvent::Checked { healthy: true });
     }
     let handle = stage.handle.clone();
     stage.run(|_| ());
@@ -157,8 +160,8 @@ fn a_thread_that_stood_still_fails_before_it_hears_what_waits_for_it() {
         let stage = stage(&config, Duration::ZERO, |_| ());
         let turned = Time(clock::now().0 - u64::try_from(still.as_nanos()).unwrap());
         stage.handle.published.turned(turned);
-        stage.send(Event::Checked { healthy: true });
-        stage.send(Event::StandBack);
+        stage.send(InboxEvent::Checked { healthy: true });
+        stage.send(InboxEvent::StandBack);
         let told = stage.run(|_| ());
         let mut inputs = told.turns.into_iter().map(|(input, _)| input).peekable();
         let first = inputs.next_if(|input| matches!(input, Input::Stalled { .. }));
@@ -189,7 +192,7 @@ fn whoever_acts_on_a_leadership_hears_of_its_begin_and_its_end_in_order() {
         let running = &handle.published.measures.tally.exec_running;
         assert_eq!(running.get(), 2);
         std::thread::scope(|scope| {
-            scope.spawn(|| handle.order(Command::Stop, LIMIT));
+            scope.spawn(|| handle.order(OperatorCommand::Stop, LIMIT));
             within(LIMIT, "it wants to end", || handle.hold().is_err());
             let [first, last] = holds;
             drop(first);
@@ -245,7 +248,7 @@ fn a_refusal_is_told_once_and_so_is_its_end() {
         let welcome = hello(&config, |settings| settings.cluster = cluster.to_owned());
         Input::Welcomed { peer: b, welcome }
     };
-    let fault = Fault { cause: Cause::Plain, by_peer: false, why: "no TLS".to_owned() };
+    let fault = TlsFault { cause: TlsCause::Plain, by_peer: false, why: "no TLS".to_owned() };
     for input in [
         rejected(),
         rejected(),
@@ -254,14 +257,14 @@ fn a_refusal_is_told_once_and_so_is_its_end() {
         welcomed("two"),
         welcomed("two"),
     ] {
-        stage.send(Event::Net(NetEvent::Input(input)));
+        stage.send(InboxEvent::Net(NetEvent::Input(input)));
     }
     let published = stage.handle.published.clone();
     let told = stage.run(|handle| {
         handle.retime(config.timing).unwrap(); // it has taken all that came before
         published.measures.handshakes.record(clock::now(), Who::Member(b), &fault);
         assert_eq!(published.status().rejections.len(), 1);
-        let again = Event::Net(NetEvent::Input(welcomed("two")));
+        let again = InboxEvent::Net(NetEvent::Input(welcomed("two")));
         assert!(handle.events.try_send(again));
     });
     assert_eq!(published.status().rejections.len(), 0);

@@ -116,7 +116,7 @@ fn an_event_is_told_whole_and_read_without_what_came_later() {
         epoch: 2,
         leaderless: Some(leaderless),
         leaderless_ms: Some(4),
-        leadership: Some(Entry::of_a(2)),
+        leadership: Some(HistoryEntry::of_a(2)),
         member: Some("c".to_owned()),
         reason: "silent".to_owned(),
     };

@@ -13,7 +13,7 @@ use crossbeam::queue::ArrayQueue;
 use log::{info, warn};
 use serde::{Deserialize, Serialize};
 
-use super::Entry;
+use super::HistoryEntry;
 use crate::calls::{Named, THREAD};
 use crate::store::{file, spare};
 
@@ -29,20 +29,20 @@ const PAUSE: Duration = Duration::from_secs(1);
 const STACK: usize = 256 * 1024;
 
 #[derive(Serialize)]
-struct Written<'a> {
+struct WrittenHistory<'a> {
     format: u64,
-    leaderships: &'a [Entry],
+    leaderships: &'a [HistoryEntry],
 }
 
 #[derive(Deserialize)]
 #[serde(expecting = "a history")]
-struct Found {
+struct StoredHistory {
     format: u64,
-    leaderships: Vec<Entry>,
+    leaderships: Vec<HistoryEntry>,
 }
 
 /// Reads the history in the folder of a node. A file that cannot be read is put aside, with a warning.
-pub fn load(folder: &Path) -> Vec<Entry> {
+pub fn load(folder: &Path) -> Vec<HistoryEntry> {
     let path = folder.join(FILE);
     let why = match read(&path) {
         Ok(entries) => return entries,
@@ -65,10 +65,10 @@ pub fn load(folder: &Path) -> Vec<Entry> {
     Vec::new()
 }
 
-fn read(path: &Path) -> io::Result<Vec<Entry>> {
+fn read(path: &Path) -> io::Result<Vec<HistoryEntry>> {
     let mut text = String::new();
     file::open(path)?.take(LARGEST).read_to_string(&mut text)?;
-    let Found { format, leaderships } = serde_json::from_str(&text)?;
+    let StoredHistory { format, leaderships } = serde_json::from_str(&text)?;
     if format != FORMAT {
         let what = format!("its format is {format}, and this version reads {FORMAT}");
         return Err(io::Error::new(io::ErrorKind::InvalidData, what));
@@ -78,29 +78,29 @@ fn read(path: &Path) -> io::Result<Vec<Entry>> {
 
 /// The handle of the thread "history".
 #[derive(Debug)]
-pub struct Keeper {
-    latest: Arc<ArrayQueue<Arc<Vec<Entry>>>>,
+pub struct HistoryKeeper {
+    latest: Arc<ArrayQueue<Arc<Vec<HistoryEntry>>>>,
     wake: Sender<()>,
     end: Sender<()>,
     thread: JoinHandle<()>,
 }
 
-impl Keeper {
+impl HistoryKeeper {
     /// Starts the thread, which writes to this folder.
     ///
     /// # Errors
     /// When the system has no thread left.
-    pub fn start(folder: &Path) -> io::Result<Keeper> {
+    pub fn start(folder: &Path) -> io::Result<HistoryKeeper> {
         let latest = Arc::new(ArrayQueue::new(1));
         let ((wake, woken), (end, ended)) = (bounded(1), bounded(0));
         let writing = Writing { path: folder.join(FILE), latest: latest.clone(), fails: false };
         let builder = thread::Builder::new().name("history".to_owned()).stack_size(STACK);
         let thread = builder.spawn(move || writing.run(&woken, &ended)).named(THREAD)?;
-        Ok(Keeper { latest, wake, end, thread })
+        Ok(HistoryKeeper { latest, wake, end, thread })
     }
 
     /// Has this written instead of what was written before. Never waits.
-    pub fn keep(&self, entries: Arc<Vec<Entry>>) {
+    pub fn keep(&self, entries: Arc<Vec<HistoryEntry>>) {
         self.latest.force_push(entries);
         let _ = self.wake.try_send(()); // full: the thread will find this one
     }
@@ -117,7 +117,7 @@ impl Keeper {
 /// The thread's data.
 struct Writing {
     path: PathBuf,
-    latest: Arc<ArrayQueue<Arc<Vec<Entry>>>>,
+    latest: Arc<ArrayQueue<Arc<Vec<HistoryEntry>>>>,
     /// Whether the last write failed.
     fails: bool,
 }
@@ -148,8 +148,8 @@ impl Writing {
         self.fails = result.is_err();
     }
 
-    fn replace(&self, leaderships: &[Entry]) -> io::Result<()> {
-        let written = Written { format: FORMAT, leaderships };
+    fn replace(&self, leaderships: &[HistoryEntry]) -> io::Result<()> {
+        let written = WrittenHistory { format: FORMAT, leaderships };
         spare::replace(&self.path, &serde_json::to_vec(&written)?)
     }
 }
@@ -238,8 +238,8 @@ mod tests {
     #[test]
     fn a_history_is_written_again_and_again_and_once_more_at_the_end() {
         let folder = tempfile::tempdir().unwrap();
-        let keeper = Keeper::start(folder.path()).unwrap();
-        let led = |epoch| Arc::new(vec![Entry::of_a(epoch)]);
+        let keeper = HistoryKeeper::start(folder.path()).unwrap();
+        let led = |epoch| Arc::new(vec![HistoryEntry::of_a(epoch)]);
         let written = || load(folder.path()).first().map(|entry| entry.epoch);
         let first = std::time::Instant::now();
         for epoch in 1..=3 {

@@ -40,7 +40,7 @@ fn a_leadership_is_told_once_with_the_time_without_a_leader_and_why_that_was() {
 #[test]
 fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
     let mut known = Leaderships::new(1000, Vec::new());
-    let first = Entry {
+    let first = HistoryEntry {
         leader: "c".to_owned(),
         epoch: 3,
         since_ms: 1500,
@@ -58,7 +58,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
     assert_eq!(begins.as_ref(), Some(&first));
     let dead = words("c is dead", change(4000, None, 3, "leader_dead"));
     assert_eq!(known.change(&ChangeStatus { silent_ms: 100, ..dead }), None);
-    let second = Entry {
+    let second = HistoryEntry {
         leader: "b".to_owned(),
         epoch: 5,
         since_ms: 4200,
@@ -72,10 +72,10 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
     };
     let begins = known.change(&words("b leads", change(4200, Some("b"), 5, "highest")));
     assert_eq!(begins.as_ref(), Some(&second));
-    let first = Entry { until_ms: Some(3900), lasts: false, ..first };
+    let first = HistoryEntry { until_ms: Some(3900), lasts: false, ..first };
     assert_eq!(*known.entries(), [first, second.clone()]);
     let again = known.change(&words("it took the next", change(4300, Some("b"), 6, "reclaimed")));
-    let third = Entry {
+    let third = HistoryEntry {
         epoch: 6,
         since_ms: 4300,
         before: Some("b".to_owned()),
@@ -131,7 +131,7 @@ fn a_history_is_bounded() {
 fn what_was_kept_is_there_after_a_restart() {
     let folder = tempfile::tempdir().unwrap();
     let mut known = Leaderships::new(0, load(folder.path()));
-    let keeper = Keeper::start(folder.path()).unwrap();
+    let keeper = HistoryKeeper::start(folder.path()).unwrap();
     for epoch in 1..50 {
         known.change(&change(epoch, Some("c"), epoch, "announced"));
         keeper.keep(known.entries());
@@ -240,7 +240,7 @@ fn why_no_leader_is_known_is_what_hinders_the_members_or_else_how_the_last_leade
 fn what_changed_just_before_the_end_is_kept() {
     let folder = tempfile::tempdir().unwrap();
     let mut known = Leaderships::new(1, Vec::new());
-    let keeper = Keeper::start(folder.path()).unwrap();
+    let keeper = HistoryKeeper::start(folder.path()).unwrap();
     known.change(&change(2, Some("c"), 1, "announced"));
     keeper.keep(known.entries());
     while load(folder.path()).is_empty() {
@@ -262,7 +262,7 @@ fn as_many_leaderships_as_are_kept_are_read_however_long_their_words_are() {
         let change = change(epoch, Some(&name), u64::MAX - epoch, "leader_disconnected");
         known.change(&ChangeStatus { reason: reason.clone(), ..change });
     }
-    let keeper = Keeper::start(folder.path()).unwrap();
+    let keeper = HistoryKeeper::start(folder.path()).unwrap();
     keeper.keep(known.entries());
     keeper.stop();
     let kept = load(folder.path());

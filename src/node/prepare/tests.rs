@@ -5,7 +5,7 @@ use serde_json::json;
 use super::super::{Node, Start, example};
 use super::*;
 use crate::config::Builder;
-use crate::core::membership::{Change, Member};
+use crate::core::membership::{Member, MembershipChange};
 use crate::core::settings::{AlgorithmKind, Alone, Margin, Preempt, Quorum, RankKind};
 use crate::core::types::{Epoch, NodeId, Role, Version};
 
@@ -93,12 +93,12 @@ fn a_member_that_was_removed_or_bootstrapped_twice_is_refused_by_its_name() {
     let (own, folder) = (&config.members[0], config.state_dir("a"));
     let known = settings(&config, own);
     drop(restore(&config, own, &known, None).unwrap());
-    let after = |counter, change: Change| {
+    let after = |counter, change: MembershipChange| {
         let (store, record) = Store::open(&folder, own.id).unwrap();
         let mut kept = record.unwrap().kept;
         let version = Version { epoch: Epoch(1), counter };
         kept.durable.members = kept.durable.members.changed(version, &change).into();
-        store.save(&Record { id: own.id, kept }).unwrap();
+        store.save(&StoreRecord { id: own.id, kept }).unwrap();
         drop(store);
         let again = Settings { bootstrap: counter == 1, ..known.clone() };
         let Err(error) = restore(&config, own, &again, None) else { panic!("it starts") };
@@ -106,10 +106,10 @@ fn a_member_that_was_removed_or_bootstrapped_twice_is_refused_by_its_name() {
     };
     let id = NodeId(Uuid::new_v4());
     let (name, address, admin, role) = ("b".to_owned(), "h:2".to_owned(), None, Role::Member);
-    let error = after(1, Change::Add(Member { id, name, address, admin, role }));
+    let error = after(1, MembershipChange::Add(Member { id, name, address, admin, role }));
     let StartError::Bootstrapped { name, folder: of } = &error else { panic!("{error}") };
     assert_eq!((name.as_str(), of), ("a", &folder));
-    let error = after(2, Change::Remove { id: own.id, force: true });
+    let error = after(2, MembershipChange::Remove { id: own.id, force: true });
     let StartError::Removed { name, folder: of } = &error else { panic!("{error}") };
     assert_eq!((name.as_str(), of), ("a", &folder));
 }

@@ -165,10 +165,13 @@ fn each_kind_has_its_words() {
     let told: Vec<_> =
         told.iter().map(|it| format!("{}|{}|{}", it.kind.name(), it.about, it.text)).collect();
     assert_eq!(told, EACH_KIND);
-    let of_file: Vec<_> = find(&status, &sight).iter().map(Found::is_of_file).collect();
+    let of_file: Vec<_> = find(&status, &sight).iter().map(PresentProblem::is_of_file).collect();
     assert_eq!(of_file, (1..=16).map(|place| place == 16).collect::<Vec<_>>());
-    let other =
-        Found { kind: ProblemKind::Rejected, about: EDITED.to_owned(), text: String::new() };
+    let other = PresentProblem {
+        kind: ProblemKind::Rejected,
+        about: EDITED.to_owned(),
+        text: String::new(),
+    };
     assert!(!other.is_of_file(), "a member may have any name");
     status.members[1].id.clone_from(&status.node.id);
     let peers = find(&status, &sight).iter().filter(|it| it.kind == ProblemKind::PeerDown).count();
@@ -293,7 +296,7 @@ fn a_problem_begins_once_and_ends_once() {
     let text = "c is down: process ended".to_owned();
     assert_eq!(
         began,
-        [Found { kind: ProblemKind::PeerDown, about: "c".to_owned(), text: text.clone() }]
+        [PresentProblem { kind: ProblemKind::PeerDown, about: "c".to_owned(), text: text.clone() }]
     );
     let shown = problems.list().remove(0);
     let (kind, about) = ("peer_down".to_owned(), "c".to_owned());

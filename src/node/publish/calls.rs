@@ -9,13 +9,13 @@ use crate::node::handle::CommandError;
 type Removal = Box<dyn Fn() + Send + Sync>;
 
 /// Reads the configuration again.
-type Reload = Box<dyn Fn() -> Result<String, CommandError> + Send + Sync>;
+type ReloadCall = Box<dyn Fn() -> Result<String, CommandError> + Send + Sync>;
 
 #[derive(Default)]
 pub struct Calls {
     removed: AtomicBool,
     removal: OnceLock<Removal>,
-    reload: OnceLock<Reload>,
+    reload: OnceLock<ReloadCall>,
 }
 
 impl Calls {
@@ -41,7 +41,7 @@ impl Calls {
     }
 
     /// Calls this to read the configuration again.
-    pub fn on_reload(&self, call: Reload) {
+    pub fn on_reload(&self, call: ReloadCall) {
         let _ = self.reload.set(call); // the first stays
     }
 

@@ -27,7 +27,7 @@ pub struct Snapshot {
     pub(super) until: Time,
     /// When a leader's lease ends.
     pub(super) lease: Option<Time>,
-    pub(super) members: Vec<Known>,
+    pub(super) members: Vec<KnownMember>,
     /// Those that do not dial this member although it reaches them; all, if nobody dials it.
     pub(super) silent: Vec<NodeId>,
     pub(super) list: Arc<MemberList>,
@@ -63,7 +63,7 @@ pub struct Snapshot {
 
 /// One member as this node knows it.
 #[derive(Clone, Debug)]
-pub(super) struct Known {
+pub(super) struct KnownMember {
     pub(super) id: NodeId,
     pub(super) eligible: bool,
     pub(super) status: Liveness,
@@ -79,7 +79,7 @@ pub(super) struct Known {
 
 impl Snapshot {
     /// The state of a node before its first turn, with the first sample of its rank.
-    pub(super) fn new(core: &Core, sample: &rank::Outcome, now: Time) -> Snapshot {
+    pub(super) fn new(core: &Core, sample: &rank::SampleResult, now: Time) -> Snapshot {
         let mut snapshot = Snapshot {
             phase: core.phase(),
             leader: None,
@@ -144,14 +144,15 @@ impl Snapshot {
         let passed_over = None;
         let timing = None;
         let (own_value, version) = (core.own_value(), Some(self.version.clone()));
-        let own = Known { id, eligible, status, passed_over, value: own_value, timing, version };
+        let own =
+            KnownMember { id, eligible, status, passed_over, value: own_value, timing, version };
         let others = core.detector().iter().map(|peer| {
             let met = peer.incarnation() > Incarnation(0);
             let value = value(peer.rank()).filter(|_| met);
             let passed_over = words::passed_over(core, peer);
             let (eligible, status, timing) = (peer.is_eligible(), peer.status(), peer.timing());
             let version = peer.version().cloned();
-            Known { id: peer.id(), eligible, status, passed_over, value, timing, version }
+            KnownMember { id: peer.id(), eligible, status, passed_over, value, timing, version }
         });
         if !Arc::ptr_eq(&self.list, core.members()) {
             self.list.clone_from(core.members());
@@ -170,7 +171,7 @@ impl Snapshot {
     }
 
     /// Notes where a sample of the own rank came from.
-    pub fn sampled(&mut self, outcome: &rank::Outcome) {
+    pub fn sampled(&mut self, outcome: &rank::SampleResult) {
         self.rank_source = match outcome {
             Ok(sample) => sample.from.as_str().into(),
             Err(why) => Status::no_rank(why).into(),

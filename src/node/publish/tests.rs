@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use uuid::Uuid;
 
 use super::super::clock;
-use super::{Known, Published};
+use super::{KnownMember, Published};
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::message::Liveness;
 use crate::core::restart::restart;
@@ -17,7 +17,7 @@ use crate::net::Who;
 use crate::node::status::RejectionStatus;
 use crate::rank::Sample;
 use crate::realtime::Realtime;
-use crate::tls::{Cause, Fault};
+use crate::tls::{TlsCause, TlsFault};
 
 /// The timings of its members.
 pub const TIMING: Timing = Timing {
@@ -136,9 +136,9 @@ pub fn resign(published: &mut Published, failure: Duration) {
     });
 }
 
-fn known(id: NodeId, eligible: bool, status: Liveness) -> Known {
+fn known(id: NodeId, eligible: bool, status: Liveness) -> KnownMember {
     let (passed_over, value, timing, version) = Default::default();
-    Known { id, eligible, status, passed_over, value, timing, version }
+    KnownMember { id, eligible, status, passed_over, value, timing, version }
 }
 
 #[test]
@@ -335,7 +335,7 @@ fn whoever_is_refused_now_is_seen_and_whoever_was_is_shown() {
     follow(&published);
     published.carry_on(|snapshot| snapshot.timing.failure = Duration::from_secs(3600));
     let (list, two, stranger) = (published.members(), Who::Member(id(2)), Who::Member(id(3)));
-    let fault = Fault { cause: Cause::Expired, by_peer: true, why: "no hello".to_owned() };
+    let fault = TlsFault { cause: TlsCause::Expired, by_peer: true, why: "no hello".to_owned() };
     published.carry_on(|snapshot| {
         snapshot.rejections.record(clock::now(), &list, (two, "is refused"), "another cluster")
     });

@@ -17,7 +17,7 @@ use crate::core::types::{Drain, NodeId, Pause, Role, Time};
 use crate::core::{Cause, Phase, Split};
 use crate::flight::document::Recording;
 use crate::node::clock;
-use crate::node::failures::Failure;
+use crate::node::failures::JobFailure;
 use crate::node::members::against_file;
 use crate::node::problems::{tolerated, tolerated_at_most};
 use crate::node::status::{
@@ -220,8 +220,8 @@ fn millis(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-fn failure_status(failure: Failure) -> FailureStatus {
-    let Failure { count, since_ms, until_ms, reason } = failure;
+fn failure_status(failure: JobFailure) -> FailureStatus {
+    let JobFailure { count, since_ms, until_ms, reason } = failure;
     FailureStatus { since: clock::moment(since_ms), until: clock::moment(until_ms), count, reason }
 }
 

@@ -8,7 +8,7 @@ use tempfile::TempDir;
 use super::*;
 use crate::core::membership::{ListVersion, MemberList};
 use crate::core::types::{Drain, Epoch, Pause, Version};
-use crate::net::{Answering, End};
+use crate::net::{Answering, ThreadEnd};
 use crate::node::inbox::Queue;
 use crate::node::leadership::Term;
 use crate::node::publish::Published;
@@ -18,8 +18,8 @@ use crate::realtime::Realtime;
 /// A node without an election thread: what that would be asked for stays in its queue.
 struct Asked {
     handle: NodeHandle,
-    queue: Receiver<Event>,
-    left: Left,
+    queue: Receiver<InboxEvent>,
+    left: TimedOrders,
     answering: Option<Answering>,
 }
 
@@ -27,16 +27,16 @@ impl Asked {
     fn of(published: Published) -> Asked {
         let (sender, queue) = bounded(9);
         let events = Queue::new(sender, Realtime::default());
-        let (answering, end) = End::new();
+        let (answering, end) = ThreadEnd::new();
         let handle = NodeHandle { published: Arc::new(published), events, end };
-        Asked { handle, queue, left: Left::default(), answering: Some(answering) }
+        Asked { handle, queue, left: TimedOrders::default(), answering: Some(answering) }
     }
 
     /// What the orders that are over by now ask for.
     fn now(&mut self) -> Vec<String> {
         self.handle.end_orders(&mut self.left);
         let words = |event| match event {
-            Event::Order(Order { command, .. }) => format!("{command:?}"),
+            InboxEvent::Order(CommandOrder { command, .. }) => format!("{command:?}"),
             other => format!("{other:?}"),
         };
         self.queue.try_iter().map(words).collect()
@@ -47,7 +47,7 @@ impl Asked {
         let folder = tempfile::tempdir().unwrap();
         let since_ms = clock::wall_clock_ms();
         let until_ms = clock::after(since_ms, length);
-        let failure = Failure { count: 1, since_ms, until_ms, reason: String::new() };
+        let failure = JobFailure { count: 1, since_ms, until_ms, reason: String::new() };
         let text = serde_json::to_vec(&failure).unwrap();
         std::fs::write(folder.path().join("failures.json"), text).unwrap();
         self.handle.published.failures.open(folder.path());
@@ -109,7 +109,7 @@ fn a_pause_is_ended_by_the_leader_alone() {
     let now = clock::now();
     let term = Term { epoch: 3, until: now + LONGEST, renewal: None, now };
     node.handle.published.feed.show(Some(term));
-    assert_eq!(node.now(), [format!("{:?}", Command::EndPause { version })]);
+    assert_eq!(node.now(), [format!("{:?}", OperatorCommand::EndPause { version })]);
     for kept in [pause(true, Some(in_an_hour())), pause(true, None), pause(false, Some(LONG_AGO))] {
         set(&node, kept);
         assert_eq!(node.now(), NOTHING, "{kept:?}");
@@ -180,10 +180,10 @@ fn who_removes_the_leader_waits_for_the_end_of_its_leadership() {
         follow(published); // in epoch 7
         assert_eq!(published.leader(), Some(leader));
         thread::scope(|scope| {
-            let change = Forwarded::Change(Change::Remove { id, force: false });
+            let change = Forwarded::Change(MembershipChange::Remove { id, force: false });
             let asker = scope.spawn(|| node.handle.carry_out(change.into(), LIMIT));
             for answer in answers {
-                let Ok(Event::Order(order)) = node.queue.recv_timeout(LIMIT) else {
+                let Ok(InboxEvent::Order(order)) = node.queue.recv_timeout(LIMIT) else {
                     panic!("the leader is not asked")
                 };
                 lose_leader(published);
@@ -201,7 +201,8 @@ fn who_removes_the_leader_waits_for_the_end_of_its_leadership() {
 fn a_caller_that_gets_no_answer_hears_whether_the_node_is_late_or_ends() {
     let mut node = Asked::of(published());
     let ask = |node: &Asked, called: &mut u32| {
-        node.handle.order_meanwhile(Command::Undrain, Duration::from_millis(1), || *called += 1)
+        node.handle
+            .order_meanwhile(OperatorCommand::Undrain, Duration::from_millis(1), || *called += 1)
     };
     let (mut called, no_answer) = (0, |words: &str| CommandError::Unanswered(words.to_owned()));
     assert_eq!(ask(&node, &mut called), Err(no_answer("this node did not answer in time")));
@@ -219,10 +220,10 @@ fn who_asks_again_to_remove_a_leader_that_is_gone_hears_that_it_was_removed() {
     follow(published);
     let id = published.leader().unwrap();
     thread::scope(|scope| {
-        let change = Forwarded::Change(Change::Remove { id, force: false });
+        let change = Forwarded::Change(MembershipChange::Remove { id, force: false });
         let asker = scope.spawn(|| node.handle.carry_out(change.into(), LIMIT));
         let asked = || match node.queue.recv_timeout(LIMIT) {
-            Ok(Event::Order(order)) => order.answer,
+            Ok(InboxEvent::Order(order)) => order.answer,
             other => panic!("the leader is not asked: {other:?}"),
         };
         let first = asked();
@@ -241,8 +242,9 @@ fn who_asks_again_to_remove_a_leader_that_is_gone_hears_that_it_was_removed() {
 fn only_the_end_of_the_leadership_that_a_command_ends_is_waited_for() {
     let successor = Some(Asked::of(published()).handle.published.own());
     let drain = Drain { since: 0, until: None, reason: String::new() };
-    let resign = Command::ForLeader(Forwarded::Resign { to: None });
-    let (drain, resigned) = (Command::Drain(drain), |epoch| Done::Resigned { epoch, successor });
+    let resign = OperatorCommand::ForLeader(Forwarded::Resign { to: None });
+    let (drain, resigned) =
+        (OperatorCommand::Drain(drain), |epoch| Done::Resigned { epoch, successor });
     for (command, done, waits) in [
         (&resign, resigned(Epoch(7)), true),
         (&resign, resigned(Epoch(6)), false),
@@ -257,7 +259,9 @@ fn only_the_end_of_the_leadership_that_a_command_ends_is_waited_for() {
         node.handle.published.feed.show(Some(term));
         let (handle, command) = (node.handle.clone(), command.clone());
         let asker = thread::spawn(move || handle.carry_out(command, LIMIT));
-        let Ok(Event::Order(order)) = node.queue.recv_timeout(LIMIT) else { panic!("no order") };
+        let Ok(InboxEvent::Order(order)) = node.queue.recv_timeout(LIMIT) else {
+            panic!("no order")
+        };
         order.answer.send(Ok(done)).unwrap();
         node.answering = None;
         let stopping = CommandError::Unanswered("this node is stopping".to_owned());

@@ -5,7 +5,7 @@ use std::thread;
 use crossbeam::channel::Receiver;
 
 use super::*;
-use crate::core::membership::Change;
+use crate::core::membership::MembershipChange;
 use crate::core::types::{Drain, Epoch, Task};
 use crate::net::Answering;
 use crate::node::publish::tests::{hand_out, id, published, resign};
@@ -18,7 +18,7 @@ const LIMIT: Duration = Duration::from_secs(60);
 /// A handle whose election thread is the test.
 struct Asked {
     handle: NodeHandle,
-    queue: Receiver<Event>,
+    queue: Receiver<InboxEvent>,
     answering: Option<Answering>,
 }
 
@@ -28,13 +28,13 @@ impl Asked {
         let mut published = published();
         resign(&mut published, Duration::from_secs(3600));
         let (sender, queue) = bounded(9);
-        let (answering, end) = End::new();
+        let (answering, end) = ThreadEnd::new();
         let events = Queue::new(sender, Realtime::default());
         let handle = NodeHandle { published: Arc::new(published), events, end };
         Asked { handle, queue, answering: Some(answering) }
     }
 
-    fn next(&self) -> Event {
+    fn next(&self) -> InboxEvent {
         self.queue.recv_timeout(LIMIT).expect("it is asked for something")
     }
 
@@ -46,7 +46,7 @@ impl Asked {
     ) -> Result<Outcome, CommandError> {
         thread::scope(|scope| {
             let asker = scope.spawn(|| self.handle.command(command, LIMIT));
-            let Event::Order(order) = self.next() else { panic!("it is no order") };
+            let InboxEvent::Order(order) = self.next() else { panic!("it is no order") };
             order.answer.send(answer).unwrap();
             asker.join().unwrap()
         })
@@ -62,14 +62,16 @@ fn a_hold_is_noted_first_and_ends_by_its_own_number() {
                 None => asked.handle.hold(),
                 Some(most) => asked.handle.hold_for(most),
             });
-            let Event::Held { number, most: taken, held } = asked.next() else { panic!("no hold") };
+            let InboxEvent::Held { number, most: taken, held } = asked.next() else {
+                panic!("no hold")
+            };
             assert_eq!(taken, most.unwrap_or(Duration::from_secs(10)));
             assert_eq!(asked.handle.published.longest_hold(), Duration::from_secs(10));
             held.send(()).unwrap();
             let hold = asker.join().unwrap().unwrap();
             assert!(asked.queue.is_empty(), "it is in force");
             drop(hold);
-            let Event::Unheld { number: ended } = asked.next() else { panic!("it holds on") };
+            let InboxEvent::Unheld { number: ended } = asked.next() else { panic!("it holds on") };
             assert_eq!(ended, number);
             number
         })
@@ -83,13 +85,13 @@ fn a_hold_that_comes_too_late_is_undone() {
     let refused = |asked: &mut Asked, ends: bool| {
         let handle = asked.handle.clone();
         let asker = thread::spawn(move || handle.hold().err());
-        let Event::Held { number, held, .. } = asked.next() else { panic!("no hold") };
+        let InboxEvent::Held { number, held, .. } = asked.next() else { panic!("no hold") };
         if ends {
             asked.answering = None;
         }
         drop(held);
         let answer = asker.join().unwrap();
-        let Event::Unheld { number: ended } = asked.next() else { panic!("it holds on") };
+        let InboxEvent::Unheld { number: ended } = asked.next() else { panic!("it holds on") };
         assert_eq!(ended, number);
         answer
     };
@@ -107,7 +109,7 @@ fn other_timings_are_in_force_when_the_caller_goes_on() {
     for answers in [true, false] {
         let handle = asked.handle.clone();
         let asker = thread::spawn(move || handle.retime(timing));
-        let Event::Timed { timing: taken, done } = asked.next() else { panic!("no timings") };
+        let InboxEvent::Timed { timing: taken, done } = asked.next() else { panic!("no timings") };
         assert_eq!(taken, timing);
         if answers {
             done.send(()).unwrap();
@@ -125,7 +127,7 @@ fn a_failure_of_the_job_is_told_to_the_election_kept_and_shown() {
     let published = &asked.handle.published;
     published.failures.open(folder.path());
     asked.handle.stand_back("it ended with code 1");
-    assert!(matches!(asked.queue.try_recv(), Ok(Event::StandBack)));
+    assert!(matches!(asked.queue.try_recv(), Ok(InboxEvent::StandBack)));
     assert!(published.news().try_recv().is_ok(), "whoever looks for problems looks now");
     let present = published.failures.present().unwrap();
     assert_eq!((present.count, present.reason.as_str()), (1, "it ended with code 1"));
@@ -200,6 +202,6 @@ fn a_member_that_is_added_has_its_name_in_the_outcome() {
         ..members.iter().next().cloned().expect("a is the first")
     };
     let names = |change| after(&members, &Forwarded::Change(change).into()).name(id(4));
-    assert_eq!(names(Change::Add(member)), "d");
-    assert_ne!(names(Change::Remove { id: id(3), force: false }), "d", "it is no member");
+    assert_eq!(names(MembershipChange::Add(member)), "d");
+    assert_ne!(names(MembershipChange::Remove { id: id(3), force: false }), "d", "it is no member");
 }

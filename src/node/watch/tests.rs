@@ -7,9 +7,9 @@ use crate::config::Config;
 use crate::core::membership::{ListVersion, Member, MemberList};
 use crate::core::types::{Drain, Role};
 use crate::core::{Phase, Reason};
-use crate::net::{Answering, End};
-use crate::node::history::Entry;
-use crate::node::inbox::{self, Order, Queue};
+use crate::net::{Answering, ThreadEnd};
+use crate::node::history::HistoryEntry;
+use crate::node::inbox::{self, CommandOrder, Queue};
 use crate::node::logged::logged;
 use crate::node::publish::tests::{change, id, list, published, resign, take_over};
 use crate::node::status::{
@@ -166,10 +166,10 @@ fn a_change_is_an_event_by_the_state_after_it() {
 struct Watching {
     watcher: Watcher,
     published: Arc<Published>,
-    queue: Receiver<inbox::Event>,
+    queue: Receiver<inbox::InboxEvent>,
     config: Config,
     folder: TempDir,
-    _of_config: example::Folder,
+    _of_config: example::ExampleFolder,
     _answering: Answering,
 }
 
@@ -187,7 +187,7 @@ impl Watching {
         published.file_lists(published.members());
         let published = Arc::new(published);
         let (sender, queue) = bounded(9);
-        let (answering, end) = End::new();
+        let (answering, end) = ThreadEnd::new();
         let events = Queue::new(sender, Realtime::default());
         let handle = NodeHandle { published: published.clone(), events, end };
         let address = own_address(&config, &config.members[0]).unwrap();
@@ -284,7 +284,8 @@ fn a_takeover_and_the_end_of_an_order_are_seen_at_the_next_look() {
     let drain = Drain { since: in_2023 - 1, until: Some(in_2023), reason: String::new() };
     published.carry_on(|snapshot| snapshot.drain = Some(drain));
     watching.watcher.look();
-    let Ok(inbox::Event::Order(Order { command, .. })) = watching.queue.try_recv() else {
+    let Ok(inbox::InboxEvent::Order(CommandOrder { command, .. })) = watching.queue.try_recv()
+    else {
         panic!("the drain does not end")
     };
     assert_eq!(format!("{command:?}"), "Undrain");
@@ -376,7 +377,7 @@ fn the_watch_ends_after_a_last_look_with_all_on_the_disk() {
     );
     let kept: Vec<_> = load(folder.path()).into_iter().map(|it| (it.leader, it.epoch)).collect();
     assert_eq!(kept, [("node-2".to_owned(), 7)]);
-    let ended = |entry| Entry { lasts: false, ..entry };
+    let ended = |entry| HistoryEntry { lasts: false, ..entry };
     let all: Vec<_> = load(folder.path()).into_iter().map(ended).collect();
     let again = Watching::in_folder(Attendance::Unasked, folder);
     assert_eq!(*again.published.watched().history, all, "a restart shows them at once");

@@ -3,7 +3,7 @@
 use uuid::Uuid;
 
 use super::*;
-use crate::core::membership::{Change, ListVersion, Member};
+use crate::core::membership::{ListVersion, Member, MembershipChange};
 use crate::core::message::Taken;
 use crate::core::types::Role;
 use crate::node::status::PauseStatus;
@@ -115,10 +115,10 @@ fn a_rejected_hello_is_told_with_what_differs_and_what_to_do() {
 
 #[test]
 fn a_command_says_what_it_would_have_done_to_the_last_leader() {
-    let change = Change::Remove { id: id(1), force: false };
+    let change = MembershipChange::Remove { id: id(1), force: false };
     let drain = Drain { since: 0, until: None, reason: String::new() };
     let orders = [
-        (Command::Drain(drain.clone()), "draining it"),
+        (OperatorCommand::Drain(drain.clone()), "draining it"),
         (Forwarded::Drain(drain).into(), "draining it"),
         (Forwarded::Change(change).into(), "removing it"),
         (Forwarded::Resign { to: None }.into(), "resigning"),
@@ -131,13 +131,17 @@ fn a_command_says_what_it_would_have_done_to_the_last_leader() {
 #[test]
 fn who_drains_a_drained_member_hears_since_when_and_until_when_it_is() {
     let again = |until, reason: &str| {
-        drained_again(&Command::Drain(Drain { since: 1000, until, reason: reason.to_owned() }))
+        drained_again(&OperatorCommand::Drain(Drain {
+            since: 1000,
+            until,
+            reason: reason.to_owned(),
+        }))
     };
     let begin = "; it was drained already, since 1970-01-01T00:00:01.000Z, and stays so until ";
     assert_eq!(again(None, ""), Some(format!("{begin}`electd undrain`")));
     let all = format!("{begin}1970-01-01T00:00:02.000Z: new disk");
     assert_eq!(again(Some(2000), "new disk"), Some(all));
-    assert_eq!(drained_again(&Command::Undrain), None);
+    assert_eq!(drained_again(&OperatorCommand::Undrain), None);
 }
 
 #[test]

@@ -69,7 +69,7 @@ pub struct Unreadable {
 
 /// The turn that was taken last.
 #[derive(Default)]
-struct Last {
+struct LastTurn {
     time: Time,
     input: String,
 }
@@ -88,7 +88,7 @@ struct Last {
 pub fn replay<T: AsRef<Vec<u8>>>(segments: &[T]) -> Result<Replayed, Unreadable> {
     let mut replayed = Replayed { segments: segments.len(), ..Replayed::default() };
     let mut before: Option<Core> = None;
-    let mut last = Last::default();
+    let mut last = LastTurn::default();
     for (place, segment) in segments.iter().enumerate() {
         let unreadable = |why| Unreadable { segment: place + 1, why };
         let start = postcard::take_from_bytes::<(bool, Time, Core)>(segment.as_ref().as_slice());
@@ -105,7 +105,7 @@ pub fn replay<T: AsRef<Vec<u8>>>(segments: &[T]) -> Result<Replayed, Unreadable>
         while !rest.is_empty() {
             let ((now, input), outputs) =
                 postcard::take_from_bytes::<(Time, Input)>(rest).map_err(unreadable)?;
-            last = Last { time: now, input: shown(&input) };
+            last = LastTurn { time: now, input: shown(&input) };
             let out = handled(&mut core, now, input);
             replayed.to_ns = now.0;
             if outputs.is_empty() {
@@ -155,7 +155,7 @@ impl Replayed {
 
     fn of_outputs(
         &self,
-        last: &Last,
+        last: &LastTurn,
         recorded: &[Output],
         replayed: Result<Vec<Output>, String>,
     ) -> Difference {
@@ -167,7 +167,7 @@ impl Replayed {
         self.difference(last, false, recorded, replayed)
     }
 
-    fn of_state(&self, last: &Last, recorded: &Core, replayed: &Core) -> Difference {
+    fn of_state(&self, last: &LastTurn, recorded: &Core, replayed: &Core) -> Difference {
         let (recorded, replayed) = (format!("{recorded:#?}"), format!("{replayed:#?}"));
         let mut lines = recorded.lines().zip(replayed.lines());
         let (ours, theirs) = lines.find(|(one, other)| one != other).unwrap_or_default();
@@ -177,7 +177,7 @@ impl Replayed {
 
     fn difference(
         &self,
-        last: &Last,
+        last: &LastTurn,
         is_of_state: bool,
         recorded: Vec<String>,
         replayed: Vec<String>,
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!(words(Box::new("a leader".to_owned())), "a leader");
         assert_eq!(words(Box::new("a leader")), "a leader");
         assert_eq!(words(Box::new(7)), "no reason is given");
-        let last = Last { time: Time(9), input: "Tick".to_owned() };
+        let last = LastTurn { time: Time(9), input: "Tick".to_owned() };
         let replayed = Replayed { turns: 4, ..Replayed::default() };
         let found = replayed.of_outputs(&last, &[], Err("a leader".to_owned()));
         let expected = Difference {

@@ -28,10 +28,10 @@ const SEGMENTS: usize = 5;
 /// assert!(Taped::default().segments().is_empty(), "no turn was taken");
 /// ```
 #[derive(Debug, Default)]
-pub struct Taped(Mutex<Kept>);
+pub struct Taped(Mutex<TapedTurns>);
 
 #[derive(Debug, Default)]
-struct Kept {
+struct TapedTurns {
     /// Those that are over, oldest first.
     over: VecDeque<Arc<Vec<u8>>>,
     present: Vec<u8>,
@@ -54,7 +54,7 @@ impl Taped {
     }
 }
 
-impl Kept {
+impl TapedTurns {
     /// The present segment is over. The next one gets the memory of the oldest, unless somebody still reads that.
     fn turn_over(&mut self) {
         let oldest = if self.over.len() + 1 < SEGMENTS { None } else { self.over.pop_front() };
@@ -77,12 +77,12 @@ pub struct Tape {
     begins: bool,
     /// How long the present segment is, with what is pending.
     length: usize,
-    state: State,
+    state: TapeState,
 }
 
 /// Whether turns are written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum State {
+enum TapeState {
     /// The present segment goes on.
     Records,
     /// Turns were left out since the present segment: the next one does not follow on it.
@@ -128,7 +128,7 @@ impl Tape {
     #[must_use]
     pub fn new(core: &Core, now: Time, taped: &Taped) -> Tape {
         let pending = vec![0; SEGMENT].into_boxed_slice();
-        let state = State::Gap;
+        let state = TapeState::Gap;
         let mut tape = Tape { pending, used: 0, begins: false, length: 0, state };
         tape.pass_on(core, now, taped);
         tape
@@ -150,18 +150,18 @@ impl Tape {
     pub fn pass_on(&mut self, core: &Core, now: Time, taped: &Taped) {
         self.pass(taped);
         let is_due = match self.state {
-            State::Records => self.length >= FULL,
-            State::Gap => true,
-            State::TooLarge => false,
+            TapeState::Records => self.length >= FULL,
+            TapeState::Gap => true,
+            TapeState::TooLarge => false,
         };
         if is_due && self.used == 0 {
-            let follows = self.state == State::Records;
-            (self.state, self.length) = (State::Records, 0);
+            let follows = self.state == TapeState::Records;
+            (self.state, self.length) = (TapeState::Records, 0);
             self.write(&(follows, now, core));
-            if self.state == State::Records {
+            if self.state == TapeState::Records {
                 self.begins = true;
             } else {
-                self.state = State::TooLarge;
+                self.state = TapeState::TooLarge;
             }
             self.pass(taped);
         }
@@ -169,7 +169,7 @@ impl Tape {
 
     /// Appends a value to the present segment. If there is no room, the segment ends here.
     fn write(&mut self, value: &impl Serialize) {
-        if self.state != State::Records {
+        if self.state != TapeState::Records {
             return;
         }
         let room = (SEGMENT - self.length).min(SEGMENT - self.used);
@@ -180,7 +180,7 @@ impl Tape {
                 self.used += length;
                 self.length += length;
             }
-            Err(_) => self.state = State::Gap,
+            Err(_) => self.state = TapeState::Gap,
         }
     }
 

@@ -8,12 +8,12 @@ use crate::core::types::NodeId;
 
 /// The messages on the present connections, signs of life included.
 #[derive(Debug, Default)]
-pub struct Counts {
+pub struct ConnectionCounts {
     sent: BTreeMap<NodeId, u64>,
     received: BTreeMap<NodeId, (ConnectionId, u64)>,
 }
 
-impl Counts {
+impl ConnectionCounts {
     /// The connection to a peer is a new one.
     pub fn connected(&mut self, peer: NodeId) {
         self.sent.insert(peer, 0);

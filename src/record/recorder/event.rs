@@ -12,10 +12,10 @@ use crate::trace::{Brief, Detail, Narrator, length};
 
 /// What the member took or did in a turn.
 #[derive(Clone, Debug)]
-pub struct Event {
+pub struct RecordedEvent {
     pub number: u64,
     pub time: Time,
-    pub what: What,
+    pub what: RecordedWhat,
     /// The events that brought it about, by their numbers.
     pub causes: Arc<[u64]>,
     /// Whether this member had a leader meanwhile, and kept it.
@@ -24,7 +24,7 @@ pub struct Event {
 
 /// The kinds of events.
 #[derive(Clone, Debug)]
-pub enum What {
+pub enum RecordedWhat {
     Started,
     Got {
         from: NodeId,
@@ -72,12 +72,12 @@ pub enum What {
     },
 }
 
-impl Event {
+impl RecordedEvent {
     /// How much memory it takes.
     pub fn bytes(&self) -> usize {
         let more = match &self.what {
-            What::Asked { words } => words.len(),
-            What::Became(change) => match &change.reason {
+            RecordedWhat::Asked { words } => words.len(),
+            RecordedWhat::Became(change) => match &change.reason {
                 Reason::Uninformed(voters) | Reason::VotersUninformed(voters) => {
                     size_of_val(&voters[..])
                 }
@@ -85,7 +85,7 @@ impl Event {
             },
             _ => 0,
         };
-        size_of::<Event>() + size_of_val(&self.causes[..]) + more
+        size_of::<RecordedEvent>() + size_of_val(&self.causes[..]) + more
     }
 
     /// The event as readers see it, with the names of these members.
@@ -93,22 +93,24 @@ impl Event {
         let narrator = Narrator { members, detail: Detail::Election };
         let name = |id: &NodeId| members.name(*id);
         let (what, peer, label) = match &self.what {
-            What::Started => ("started", None, "starts".to_owned()),
-            What::Got { from, said, .. } => ("got", Some(from), said.label(members)),
-            What::Sent { to, said, .. } => ("sent", Some(to), said.label(members)),
-            What::Became(change) => ("became", None, narrator.phase(change)),
-            What::Waited { for_answer, since } => {
+            RecordedWhat::Started => ("started", None, "starts".to_owned()),
+            RecordedWhat::Got { from, said, .. } => ("got", Some(from), said.label(members)),
+            RecordedWhat::Sent { to, said, .. } => ("sent", Some(to), said.label(members)),
+            RecordedWhat::Became(change) => ("became", None, narrator.phase(change)),
+            RecordedWhat::Waited { for_answer, since } => {
                 let why = if *for_answer { "an answer" } else { "a leader" };
                 ("waited", None, format!("{why} for {}", length(self.time.since(*since))))
             }
-            What::Connected { peer, .. } => {
+            RecordedWhat::Connected { peer, .. } => {
                 ("connected", Some(peer), format!("connected to {}", name(peer)))
             }
-            What::Met { peer, .. } => ("met", Some(peer), format!("{} connects", name(peer))),
-            What::Lost { peer } => {
+            RecordedWhat::Met { peer, .. } => {
+                ("met", Some(peer), format!("{} connects", name(peer)))
+            }
+            RecordedWhat::Lost { peer } => {
                 ("lost", Some(peer), format!("connection to {} ended", name(peer)))
             }
-            What::Ended { peer, redial } => {
+            RecordedWhat::Ended { peer, redial } => {
                 let redial = match redial {
                     Redial::Accepted => "accepted",
                     Redial::Refused => "refused",
@@ -117,16 +119,16 @@ impl Event {
                 let label = format!("connection from {} ended, redial {redial}", name(peer));
                 ("ended", Some(peer), label)
             }
-            What::Refused { peer } => {
+            RecordedWhat::Refused { peer } => {
                 ("refused", Some(peer), format!("dial to {} refused", name(peer)))
             }
-            What::Certified { peer } => {
+            RecordedWhat::Certified { peer } => {
                 ("certified", Some(peer), format!("{} is certified dead", name(peer)))
             }
-            What::Stalled { time } => {
+            RecordedWhat::Stalled { time } => {
                 ("stalled", None, format!("did not run for {}", length(*time)))
             }
-            What::Asked { words } => ("asked", None, words.clone()),
+            RecordedWhat::Asked { words } => ("asked", None, words.clone()),
         };
         let entry = Entry {
             n: self.number,
@@ -143,23 +145,25 @@ impl Event {
     /// The fields that only some kinds have.
     fn with_more(&self, entry: Entry, members: &MemberList) -> Entry {
         match &self.what {
-            What::Got { incarnation, said, place, .. } => {
+            RecordedWhat::Got { incarnation, said, place, .. } => {
                 Entry { incarnation: Some(incarnation.0), ..of_message(entry, said, *place) }
             }
-            What::Sent { said, place, .. } => of_message(entry, said, *place),
-            What::Met { incarnation, .. } | What::Connected { incarnation, .. } => {
+            RecordedWhat::Sent { said, place, .. } => of_message(entry, said, *place),
+            RecordedWhat::Met { incarnation, .. } | RecordedWhat::Connected { incarnation, .. } => {
                 Entry { incarnation: Some(incarnation.0), ..entry }
             }
-            What::Ended { redial, .. } => Entry { gone: *redial == Redial::Refused, ..entry },
-            What::Certified { .. } => Entry { gone: true, ..entry },
-            What::Became(change) => Entry {
+            RecordedWhat::Ended { redial, .. } => {
+                Entry { gone: *redial == Redial::Refused, ..entry }
+            }
+            RecordedWhat::Certified { .. } => Entry { gone: true, ..entry },
+            RecordedWhat::Became(change) => Entry {
                 phase: Some(change.to.name().to_owned()),
                 number: Some(change.epoch.0),
                 leader: change.leader.map(|leader| members.name(leader)),
                 reason: Some(reason::sentence(&change.reason, members)),
                 ..entry
             },
-            What::Waited { since, .. } => Entry { since_ns: Some(since.0), ..entry },
+            RecordedWhat::Waited { since, .. } => Entry { since_ns: Some(since.0), ..entry },
             _ => entry,
         }
     }

@@ -226,10 +226,10 @@ fn quiet_times_push_no_election_out_and_memory_is_bounded() {
     }
     let kept = recording.recorded.0.lock().clone();
     assert_eq!(kept.elections.events.len(), 2, "the start and the election");
-    let longest = kept.quiet.events.iter().map(Event::bytes).max().unwrap();
+    let longest = kept.quiet.events.iter().map(RecordedEvent::bytes).max().unwrap();
     let most = 256 * 1024;
     assert!((most - longest + 1..=most).contains(&kept.quiet.bytes), "{}", kept.quiet.bytes);
-    assert_eq!(kept.quiet.bytes, kept.quiet.events.iter().map(Event::bytes).sum::<usize>());
+    assert_eq!(kept.quiet.bytes, kept.quiet.events.iter().map(RecordedEvent::bytes).sum::<usize>());
     assert!(kept.since > Time(9), "some of that time is missing");
 }
 
@@ -240,10 +240,10 @@ fn the_latest_elections_are_kept() {
         recording.turn(&got(2, election(round)), &[]);
     }
     let kept = recording.recorded.0.lock().clone();
-    let longest = kept.elections.events.iter().map(Event::bytes).max().unwrap();
+    let longest = kept.elections.events.iter().map(RecordedEvent::bytes).max().unwrap();
     let most = 1280 * 1024;
     assert!((most - longest + 1..=most).contains(&kept.elections.bytes), "no more have room");
-    let bytes: usize = kept.elections.events.iter().map(Event::bytes).sum();
+    let bytes: usize = kept.elections.events.iter().map(RecordedEvent::bytes).sum();
     assert_eq!(bytes, kept.elections.bytes);
     let entries = recording.recorded.entries(&members()).1;
     assert_eq!(entries.last().and_then(|entry| entry.number), Some(19_999));

@@ -1,20 +1,24 @@
 //! Commands of operators in words.
 
 use super::Narrator;
-use crate::core::Command;
-use crate::core::membership::Change;
+use crate::core::OperatorCommand;
+use crate::core::membership::MembershipChange;
 use crate::core::message::Forwarded;
 
 impl Narrator<'_> {
     /// The event in words, without the member's name.
-    pub(super) fn command(&self, command: &Command) -> String {
+    pub(super) fn command(&self, command: &OperatorCommand) -> String {
         match command {
-            Command::ForLeader(Forwarded::Drain(_)) => "is to be drained".to_owned(),
-            Command::ForLeader(command) => format!("is asked to {}", self.forwarded(command)),
-            Command::Elect => "is asked for an election".to_owned(),
-            Command::HandOut { task } => format!("is given a task of {} bytes", task.content.len()),
-            Command::Drain(_) => "is drained".to_owned(),
-            Command::EndPause { .. } => "is asked to resume the cluster".to_owned(),
+            OperatorCommand::ForLeader(Forwarded::Drain(_)) => "is to be drained".to_owned(),
+            OperatorCommand::ForLeader(command) => {
+                format!("is asked to {}", self.forwarded(command))
+            }
+            OperatorCommand::Elect => "is asked for an election".to_owned(),
+            OperatorCommand::HandOut { task } => {
+                format!("is given a task of {} bytes", task.content.len())
+            }
+            OperatorCommand::Drain(_) => "is drained".to_owned(),
+            OperatorCommand::EndPause { .. } => "is asked to resume the cluster".to_owned(),
             // The name says all.
             named => format!("is asked to {}", name(named)),
         }
@@ -26,9 +30,11 @@ impl Narrator<'_> {
             Forwarded::Resign { to: Some(id) } => format!("resign to {}", self.name(*id)),
             Forwarded::Switchover { to } => format!("switch over to {}", self.name(*to)),
             Forwarded::EndSwitchover => "end the switchover".to_owned(),
-            Forwarded::Change(Change::Add(member)) => format!("add {}", member.name),
-            Forwarded::Change(Change::Remove { id, .. }) => format!("remove {}", self.name(*id)),
-            Forwarded::Change(Change::Set(entries)) => {
+            Forwarded::Change(MembershipChange::Add(member)) => format!("add {}", member.name),
+            Forwarded::Change(MembershipChange::Remove { id, .. }) => {
+                format!("remove {}", self.name(*id))
+            }
+            Forwarded::Change(MembershipChange::Set(entries)) => {
                 let names: Vec<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
                 format!("change the entries of {}", names.join(", "))
             }

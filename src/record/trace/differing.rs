@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::event::{Event, What};
+use super::event::{DrawnEvent, DrawnWhat};
 use super::merge::Merged;
 use crate::core::Phase;
 use crate::core::message::Kind;
@@ -61,26 +61,27 @@ impl Meanwhile {
     fn of(merged: &Merged, kinds: &[Kind]) -> Meanwhile {
         let mut found = Meanwhile::default();
         let (mut gone, mut rounds) = (BTreeSet::new(), BTreeSet::new());
-        let elects = |event: &Event| event.what.kind().is_some_and(|kind| kinds.contains(&kind));
+        let elects =
+            |event: &DrawnEvent| event.what.kind().is_some_and(|kind| kinds.contains(&kind));
         for (at, event) in merged.events.iter().enumerate() {
             match &event.what {
-                What::Dies => {
+                DrawnWhat::Dies => {
                     // Who died before is what the election is for.
-                    let is_before = merged.events[..at].iter().all(|it| it.what == What::Led);
+                    let is_before = merged.events[..at].iter().all(|it| it.what == DrawnWhat::Led);
                     found.died += usize::from(!is_before);
                     found.dead.extend(merged.names.get(event.node).cloned());
                     gone.insert(event.node);
                 }
-                What::Starts => {
+                DrawnWhat::Starts => {
                     found.started += 1;
                     gone.remove(&event.node);
                 }
-                What::Sends { to, message, lost, .. } if elects(event) => {
+                DrawnWhat::Sends { to, message, lost, .. } if elects(event) => {
                     found.lost += usize::from(*lost);
                     found.to_the_dead += usize::from(gone.contains(to) && !lost);
                     rounds.extend(message.number);
                 }
-                What::Becomes { phase: Phase::Following, .. } => {
+                DrawnWhat::Becomes { phase: Phase::Following, .. } => {
                     let sent = event.causes.iter().filter_map(|at| merged.events.get(*at));
                     let mut sent = sent.filter(|cause| cause.what.kind().is_some()).peekable();
                     let is_other = sent.peek().is_some() && !sent.any(elects);

@@ -3,7 +3,7 @@
 use super::html::Html;
 use super::json::json;
 use super::svg::{Svg, draw};
-use super::{Caption, Diagram, Event, Unseen, What, gap};
+use super::{Caption, Diagram, DrawnEvent, DrawnWhat, Unseen, gap};
 use crate::core::Phase;
 use crate::core::types::Time;
 
@@ -16,49 +16,51 @@ impl std::fmt::Display for Part<'_> {
     }
 }
 
-fn sends(to: usize, label: &str, arrives: u64, lost: bool, unseen: Option<Unseen>) -> What {
+fn sends(to: usize, label: &str, arrives: u64, lost: bool, unseen: Option<Unseen>) -> DrawnWhat {
     let message = Caption { label: label.to_owned(), ..Caption::default() };
-    What::Sends { to, message, arrives: Time(arrives), lost, unseen }
+    DrawnWhat::Sends { to, message, arrives: Time(arrives), lost, unseen }
 }
 
-fn becomes(phase: Phase, label: &str, reason: &str) -> What {
-    What::Becomes { phase, label: label.to_owned(), reason: reason.to_owned() }
+fn becomes(phase: Phase, label: &str, reason: &str) -> DrawnWhat {
+    DrawnWhat::Becomes { phase, label: label.to_owned(), reason: reason.to_owned() }
 }
 
 /// Times are in microseconds.
-fn events() -> Vec<Event> {
-    let waited =
-        |since: u64| What::Waited { since: Time(since * 1000), label: format!("T1 since {since}") };
+fn events() -> Vec<DrawnEvent> {
+    let waited = |since: u64| DrawnWhat::Waited {
+        since: Time(since * 1000),
+        label: format!("T1 since {since}"),
+    };
     let us = 1000;
     let all = [
-        (0, 2, What::Led, vec![]),
-        (0, 2, What::Dies, vec![]),
+        (0, 2, DrawnWhat::Led, vec![]),
+        (0, 2, DrawnWhat::Dies, vec![]),
         (0, 1, becomes(Phase::Electing, "electing", "leader c is dead"), vec![]),
         (0, 0, becomes(Phase::Electing, "electing", "leader c is dead: <i>"), vec![1]),
         (0, 0, sends(1, "ELECTION 4", 1000 * us, false, None), vec![1]),
         (0, 0, sends(2, "ELECTION 4", 1000 * us, true, Some(Unseen::Arrival)), vec![1]),
         (100, 2, sends(1, "HALT 4", 1000 * us, false, Some(Unseen::Departure)), vec![]),
         (1000, 1, sends(0, "ANSWER 4", 1250 * us, false, Some(Unseen::Arrival)), vec![4]),
-        (1000, 3, What::Starts, vec![]),
+        (1000, 3, DrawnWhat::Starts, vec![]),
         (
             1250,
             0,
-            What::Suffers("the disk is slow, for as long as the \"fault\" lasts".to_owned()),
+            DrawnWhat::Suffers("the disk is slow, for as long as the \"fault\" lasts".to_owned()),
             vec![],
         ),
         (9000, 1, waited(1000), vec![]),
         (9000, 3, waited(1500), vec![]),
         (9000, 0, waited(0), vec![7]),
         (9000, 1, becomes(Phase::Leading, "leads in epoch 4", "won"), vec![4, 10]),
-        (9000, 3, What::Dies, vec![]),
-        (9500, 3, What::Starts, vec![14]),
-        (9500, 9, What::Suffers(String::new()), vec![]),
+        (9000, 3, DrawnWhat::Dies, vec![]),
+        (9500, 3, DrawnWhat::Starts, vec![14]),
+        (9500, 9, DrawnWhat::Suffers(String::new()), vec![]),
     ];
-    let event = |(at, node, what, causes)| Event { time: Time(at * us), node, what, causes };
+    let event = |(at, node, what, causes)| DrawnEvent { time: Time(at * us), node, what, causes };
     all.into_iter().map(event).collect()
 }
 
-fn diagram(events: &[Event]) -> Diagram<'_> {
+fn diagram(events: &[DrawnEvent]) -> Diagram<'_> {
     Diagram {
         title: "An election".to_owned(),
         counts: "3 ELECTION".to_owned(),
@@ -122,7 +124,7 @@ fn a_page_has_its_list_and_its_data() {
 #[test]
 fn a_time_in_which_nothing_happens_is_longer_than_two_messages_take() {
     let of = |travels: &[u64]| {
-        let event = |travel| Event {
+        let event = |travel| DrawnEvent {
             time: Time(7),
             node: 0,
             what: sends(0, "", 7 + travel, false, None),

@@ -5,10 +5,10 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 
-use super::Line;
+use super::TraceLine;
 use super::diagram::Diagram;
 use super::differing;
-use super::event::{Event, What};
+use super::event::{DrawnEvent, DrawnWhat};
 use super::json::json as events;
 use super::length::length;
 use super::listed::and;
@@ -79,10 +79,10 @@ impl Election {
         text
     }
 
-    fn line(&self, event: &Event) -> Line {
+    fn line(&self, event: &DrawnEvent) -> TraceLine {
         let names = &self.merged.names;
         let mut what = event.sentence(names);
-        if let What::Sends { arrives, lost: false, unseen: None, .. } = event.what {
+        if let DrawnWhat::Sends { arrives, lost: false, unseen: None, .. } = event.what {
             let travelled = arrives.since(event.time);
             let travelled = if travelled < Duration::from_micros(50) {
                 "less than 0.1 ms".to_owned()
@@ -92,7 +92,7 @@ impl Election {
             let _ = write!(what, ", taken after {travelled}");
         }
         let node = names.get(event.node).cloned().unwrap_or_default();
-        Line { time: event.time, node, what }
+        TraceLine { time: event.time, node, what }
     }
 
     /// For programs: what docs/trace.md describes.
@@ -147,8 +147,8 @@ impl Election {
     }
 
     fn who_leads(&self) -> String {
-        let leads = |event: &&Event| {
-            matches!(&event.what, What::Becomes { phase: crate::core::Phase::Leading, .. })
+        let leads = |event: &&DrawnEvent| {
+            matches!(&event.what, DrawnWhat::Becomes { phase: crate::core::Phase::Leading, .. })
         };
         let won = self.merged.events.iter().rfind(leads);
         let after = won.map(|won| length(won.time.since(Time(0))));

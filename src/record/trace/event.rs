@@ -8,13 +8,13 @@ use crate::core::types::Time;
 
 /// Something that is drawn.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Event {
+pub struct DrawnEvent {
     /// When it happened.
     pub time: Time,
     /// The member to which it happened, by its place among the members.
     pub node: usize,
     /// What happened.
-    pub what: What,
+    pub what: DrawnWhat,
     /// The events that brought it about, by their places in the list: all are earlier in it. Empty where an operator,
     /// a clock that nothing drawn has set, or chance did.
     pub causes: Vec<usize>,
@@ -22,7 +22,7 @@ pub struct Event {
 
 /// An event at a member.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum What {
+pub enum DrawnWhat {
     /// It sends a message.
     Sends {
         /// The place of the receiver.
@@ -92,47 +92,47 @@ impl Unseen {
     }
 }
 
-impl What {
+impl DrawnWhat {
     /// Its kind in JSON.
     pub(super) fn name(&self) -> &'static str {
         match self {
-            What::Sends { .. } => "sends",
-            What::Becomes { .. } => "becomes",
-            What::Waited { .. } => "waited",
-            What::Led => "led",
-            What::Starts => "starts",
-            What::Dies => "dies",
-            What::Suffers(_) => "suffers",
+            DrawnWhat::Sends { .. } => "sends",
+            DrawnWhat::Becomes { .. } => "becomes",
+            DrawnWhat::Waited { .. } => "waited",
+            DrawnWhat::Led => "led",
+            DrawnWhat::Starts => "starts",
+            DrawnWhat::Dies => "dies",
+            DrawnWhat::Suffers(_) => "suffers",
         }
     }
 
     /// The kind of the message, if it sends one.
     #[must_use]
     pub fn kind(&self) -> Option<Kind> {
-        if let What::Sends { message, .. } = self { message.kind } else { None }
+        if let DrawnWhat::Sends { message, .. } = self { message.kind } else { None }
     }
 
     /// What is written beside it.
     #[must_use]
     pub fn label(&self) -> &str {
         match self {
-            What::Sends { message, .. } => &message.label,
-            What::Becomes { label, .. } | What::Waited { label, .. } | What::Suffers(label) => {
-                label
-            }
-            What::Led => "old leader",
-            What::Starts => "starts",
-            What::Dies => "dies",
+            DrawnWhat::Sends { message, .. } => &message.label,
+            DrawnWhat::Becomes { label, .. }
+            | DrawnWhat::Waited { label, .. }
+            | DrawnWhat::Suffers(label) => label,
+            DrawnWhat::Led => "old leader",
+            DrawnWhat::Starts => "starts",
+            DrawnWhat::Dies => "dies",
         }
     }
 }
 
-impl Event {
+impl DrawnEvent {
     /// What happened in words, without the member's name, for members of these names: "sends ELECTION 1 to node-2".
     #[must_use]
     pub fn sentence(&self, names: &[String]) -> String {
         match &self.what {
-            What::Sends { to, message, lost, unseen, .. } => {
+            DrawnWhat::Sends { to, message, lost, unseen, .. } => {
                 let to = names.get(*to).map_or("?", String::as_str);
                 let more = match unseen {
                     _ if *lost => ", which does not take it",
@@ -142,19 +142,21 @@ impl Event {
                 };
                 format!("sends {} to {to}{more}", message.label)
             }
-            What::Becomes { label, reason, .. } => format!("{label}: {reason}"),
-            What::Waited { label, .. } => format!("has waited for {label}"),
-            What::Led => "led until now".to_owned(),
-            What::Starts | What::Dies | What::Suffers(_) => self.what.label().to_owned(),
+            DrawnWhat::Becomes { label, reason, .. } => format!("{label}: {reason}"),
+            DrawnWhat::Waited { label, .. } => format!("has waited for {label}"),
+            DrawnWhat::Led => "led until now".to_owned(),
+            DrawnWhat::Starts | DrawnWhat::Dies | DrawnWhat::Suffers(_) => {
+                self.what.label().to_owned()
+            }
         }
     }
 }
 
 /// In a time longer than this nothing happens: longer than two messages take on average.
 #[must_use]
-pub fn gap(events: &[Event]) -> Duration {
+pub fn gap(events: &[DrawnEvent]) -> Duration {
     let travels = events.iter().filter_map(|event| match &event.what {
-        What::Sends { arrives, .. } => Some(arrives.since(event.time)),
+        DrawnWhat::Sends { arrives, .. } => Some(arrives.since(event.time)),
         _ => None,
     });
     let (count, total) =

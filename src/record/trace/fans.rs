@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::event::{Event, What};
+use super::event::{DrawnEvent, DrawnWhat};
 
 /// To this many at least a message is drawn as a fan, with one label.
 const LEAST: usize = 3;
@@ -21,10 +21,10 @@ pub struct Fan {
 
 impl Fans {
     /// The broadcasts among these events.
-    pub fn of(events: &[Event]) -> Fans {
+    pub fn of(events: &[DrawnEvent]) -> Fans {
         let mut alike: BTreeMap<_, Vec<usize>> = BTreeMap::new();
         for (at, event) in events.iter().enumerate() {
-            if let What::Sends { message, .. } = &event.what {
+            if let DrawnWhat::Sends { message, .. } = &event.what {
                 let said = (event.time, event.node, &event.causes, &message.label);
                 alike.entry(said).or_default().push(at);
             }
@@ -53,11 +53,17 @@ mod tests {
     fn one_message_to_three_others_is_a_fan() {
         let sends = |time: u64, node: usize, label: &str| {
             let message = Caption { label: label.to_owned(), ..Caption::default() };
-            let what =
-                What::Sends { to: 9, message, arrives: Time(time + 1), lost: false, unseen: None };
-            Event { time: Time(time), node, what, causes: Vec::new() }
+            let what = DrawnWhat::Sends {
+                to: 9,
+                message,
+                arrives: Time(time + 1),
+                lost: false,
+                unseen: None,
+            };
+            DrawnEvent { time: Time(time), node, what, causes: Vec::new() }
         };
-        let death = Event { time: Time(1), node: 1, what: What::Dies, causes: Vec::new() };
+        let death =
+            DrawnEvent { time: Time(1), node: 1, what: DrawnWhat::Dies, causes: Vec::new() };
         let mut events = vec![sends(1, 0, "HALT 1"), death];
         events.extend([sends(1, 0, "HALT 1"), sends(1, 0, "VIEW 1"), sends(1, 0, "HALT 1")]);
         events.extend([sends(2, 0, "VIEW 1"), sends(1, 1, "VIEW 1")]);

@@ -111,22 +111,22 @@ impl Html<'_> {
 mod tests {
     use super::*;
     use crate::core::types::Time;
-    use crate::trace::{Caption, Event, What};
+    use crate::trace::{Caption, DrawnEvent, DrawnWhat};
 
     #[test]
     fn what_users_typed_is_text_and_no_markup() {
         let evil = "</script><script>alert(1)</script>\"'<!--{{script}}&";
         let what = [
-            What::Sends {
+            DrawnWhat::Sends {
                 to: 0,
                 message: Caption { label: evil.to_owned(), ..Caption::default() },
                 arrives: Time(1),
                 lost: false,
                 unseen: None,
             },
-            What::Suffers(evil.to_owned()),
+            DrawnWhat::Suffers(evil.to_owned()),
         ];
-        let event = |what| Event { time: Time(0), node: 0, what, causes: Vec::new() };
+        let event = |what| DrawnEvent { time: Time(0), node: 0, what, causes: Vec::new() };
         let events = what.map(event);
         let [title, counts, description] = [evil; 3].map(str::to_owned);
         let names = vec![evil.to_owned()];

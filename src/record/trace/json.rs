@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use super::diagram::Diagram;
-use super::event::{Event, What};
+use super::event::{DrawnEvent, DrawnWhat};
 use crate::core::types::Time;
 
 /// A diagram as JSON: its title, its members and its events.
@@ -16,7 +16,7 @@ pub fn json(diagram: &Diagram) -> Value {
     json!({ "title": title, "members": names, "events": events.collect::<Vec<_>>() })
 }
 
-fn object(at: usize, event: &Event, names: &[String]) -> Value {
+fn object(at: usize, event: &DrawnEvent, names: &[String]) -> Value {
     let mut object = json!({
         "event": at,
         "at_ms": millis(event.time.since(Time(0))),
@@ -24,16 +24,18 @@ fn object(at: usize, event: &Event, names: &[String]) -> Value {
         "what": event.what.name(),
         "causes": event.causes,
     });
-    if let What::Sends { unseen: Some(unseen), .. } = event.what {
+    if let DrawnWhat::Sends { unseen: Some(unseen), .. } = event.what {
         object["unseen"] = unseen.name().into();
     }
     let more = match &event.what {
-        What::Sends { to, arrives, lost, .. } => json!({
+        DrawnWhat::Sends { to, arrives, lost, .. } => json!({
             "to": names.get(*to), "arrives_ms": millis(arrives.since(Time(0))), "lost": lost,
         }),
-        What::Becomes { phase, reason, .. } => json!({ "phase": phase.name(), "reason": reason }),
-        What::Waited { since, .. } => json!({ "since_ms": millis(since.since(Time(0))) }),
-        What::Led | What::Starts | What::Dies | What::Suffers(_) => json!({}),
+        DrawnWhat::Becomes { phase, reason, .. } => {
+            json!({ "phase": phase.name(), "reason": reason })
+        }
+        DrawnWhat::Waited { since, .. } => json!({ "since_ms": millis(since.since(Time(0))) }),
+        DrawnWhat::Led | DrawnWhat::Starts | DrawnWhat::Dies | DrawnWhat::Suffers(_) => json!({}),
     };
     object["label"] = event.what.label().into();
     if let (Value::Object(object), Value::Object(more)) = (&mut object, more) {

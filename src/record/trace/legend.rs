@@ -2,29 +2,29 @@
 
 use std::collections::BTreeSet;
 
-use super::event::{Event, What};
+use super::event::{DrawnEvent, DrawnWhat};
 
 /// The names of the messages among these events, and what each means, in the order of an election.
-pub fn messages(events: &[Event]) -> Vec<(String, &'static str)> {
+pub fn messages(events: &[DrawnEvent]) -> Vec<(String, &'static str)> {
     let kinds: BTreeSet<_> = events.iter().filter_map(|event| event.what.kind()).collect();
     kinds.into_iter().map(|kind| (kind.title(), kind.meaning())).collect()
 }
 
 /// The shapes in a drawing of these events, and what each means.
-pub fn shapes(events: &[Event]) -> Vec<(&'static str, &'static str)> {
-    let has = |is_one: fn(&What) -> bool| events.iter().any(|event| is_one(&event.what));
+pub fn shapes(events: &[DrawnEvent]) -> Vec<(&'static str, &'static str)> {
+    let has = |is_one: fn(&DrawnWhat) -> bool| events.iter().any(|event| is_one(&event.what));
     let all = [
         ("arrow", "a message; time runs downward", true),
-        ("cross on a member", "its process is gone", has(|what| *what == What::Dies)),
+        ("cross on a member", "its process is gone", has(|what| *what == DrawnWhat::Dies)),
         (
             "cross at an arrow",
             "nobody took the message",
-            has(|what| matches!(what, What::Sends { lost: true, .. })),
+            has(|what| matches!(what, DrawnWhat::Sends { lost: true, .. })),
         ),
         (
             "dotted arrow",
             "nobody recorded one end of the message",
-            has(|what| matches!(what, What::Sends { unseen: Some(_), .. })),
+            has(|what| matches!(what, DrawnWhat::Sends { unseen: Some(_), .. })),
         ),
         ("two strokes", "a time in which nothing happens", true),
     ];

@@ -35,13 +35,13 @@ use crate::core::{Input, Note, Output, Phase, Redial, Transition};
 
 pub use brief::Brief;
 pub use diagram::Diagram;
-pub use event::{Caption, Event, Unseen, What, gap};
+pub use event::{Caption, DrawnEvent, DrawnWhat, Unseen, gap};
 pub use length::length;
 pub use listed::and;
 
 /// One line of a trace.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Line {
+pub struct TraceLine {
     /// When it happened.
     pub time: Time,
     /// The receivers, by name.
@@ -50,7 +50,7 @@ pub struct Line {
     pub what: String,
 }
 
-impl fmt::Display for Line {
+impl fmt::Display for TraceLine {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (millis, micros) = (self.time.0 / 1_000_000, self.time.0 / 1000 % 1000);
         write!(f, "{millis:>5}.{micros:03} ms  {:<7}  {}", self.node, self.what)
@@ -178,14 +178,14 @@ mod tests {
     use crate::core::death::{DeathCertificate, Secret};
     use crate::core::detector::ConnectionId;
     use crate::core::durable::Durable;
-    use crate::core::membership::{Change, ListVersion, Member};
+    use crate::core::membership::{ListVersion, Member, MembershipChange};
     use crate::core::message::{
         Agreement, Envelope, Forwarded, Hello, Message, Refusal, Rejection, View,
     };
     use crate::core::protocol::Protocols;
     use crate::core::settings::{AlgorithmKind, Quorum};
     use crate::core::types::{Drain, Epoch, Incarnation, Rank, Role, Task, Version};
-    use crate::core::{Command, CommandId, Reason};
+    use crate::core::{CommandId, OperatorCommand, Reason};
 
     fn c() -> Member {
         let (name, address) = ("c".to_owned(), String::new());
@@ -241,7 +241,7 @@ mod tests {
         let hello = Input::Hello { connection, address: String::new(), hello: hello() };
         let (incarnation, secret) = (Incarnation(3), Secret([0; 32]));
         let reason = Rejection::Cluster { ours: "x".to_owned(), theirs: "y".to_owned() };
-        let (id, command) = (CommandId(1), Command::Elect);
+        let (id, command) = (CommandId(1), OperatorCommand::Elect);
         for (input, words, is_of_election) in [
             (message(Message::Answer { round: Epoch(8) }), "gets ANSWER(round 8) from c", true),
             (message(Message::Probe { number: 1 }), "gets PROBE from c", false),
@@ -332,18 +332,21 @@ mod tests {
         let drain = Drain { since: 1, until: None, reason: String::new() };
         let version = Version::default();
         for (command, words) in [
-            (Command::Elect, "is asked for an election"),
-            (Command::HandOut { task }, "is given a task of 4 bytes"),
-            (Command::Drain(drain), "is drained"),
-            (Command::Undrain, "is asked to undrain"),
-            (Command::EndPause { version }, "is asked to resume the cluster"),
-            (Command::Stop, "is asked to stop"),
+            (OperatorCommand::Elect, "is asked for an election"),
+            (OperatorCommand::HandOut { task }, "is given a task of 4 bytes"),
+            (OperatorCommand::Drain(drain), "is drained"),
+            (OperatorCommand::Undrain, "is asked to undrain"),
+            (OperatorCommand::EndPause { version }, "is asked to resume the cluster"),
+            (OperatorCommand::Stop, "is asked to stop"),
             (Forwarded::Resign { to: None }.into(), "is asked to resign"),
             (Forwarded::Resign { to: Some(id) }.into(), "is asked to resign to c"),
             (Forwarded::Switchover { to: id }.into(), "is asked to switch over to c"),
             (Forwarded::EndSwitchover.into(), "is asked to end the switchover"),
-            (Forwarded::Change(Change::Add(c())).into(), "is asked to add c"),
-            (Forwarded::Change(Change::Remove { id, force: true }).into(), "is asked to remove c"),
+            (Forwarded::Change(MembershipChange::Add(c())).into(), "is asked to add c"),
+            (
+                Forwarded::Change(MembershipChange::Remove { id, force: true }).into(),
+                "is asked to remove c",
+            ),
             (Forwarded::Pause { since: 5, until: None }.into(), "is asked to pause the cluster"),
             (Forwarded::Resume.into(), "is asked to resume"),
         ] {
@@ -374,7 +377,8 @@ mod tests {
 
     #[test]
     fn a_line_has_its_time_in_milliseconds() {
-        let line = Line { time: Time(12_034_567), node: "c".to_owned(), what: "leads".to_owned() };
+        let line =
+            TraceLine { time: Time(12_034_567), node: "c".to_owned(), what: "leads".to_owned() };
         assert_eq!(line.to_string(), "   12.034 ms  c        leads");
     }
 }

@@ -13,7 +13,7 @@ use std::fmt;
 
 use super::diagram::Diagram;
 use super::escaped::Escaped;
-use super::event::Event;
+use super::event::DrawnEvent;
 use super::legend;
 use canvas::{Canvas, GUTTER, ROW, TOP};
 use shapes::line;
@@ -124,7 +124,7 @@ pub(super) fn draw(
 }
 
 /// What stands below a drawing that is a document of its own.
-fn below_it(events: &[Event]) -> Vec<String> {
+fn below_it(events: &[DrawnEvent]) -> Vec<String> {
     let messages = legend::messages(events).into_iter();
     messages.map(|(name, meaning)| format!("{name}: {meaning}")).collect()
 }

@@ -2,7 +2,7 @@
 
 use std::net::{SocketAddr, TcpListener};
 
-use electd::node::history::Entry;
+use electd::node::history::HistoryEntry;
 use electd::node::status::{LeaderlessStatus, Problem};
 use serde_json::{Value, json};
 
@@ -97,8 +97,14 @@ fn a_node_lives_while_its_election_thread_does() {
 }
 
 /// A leadership of which this node saw the end, and whether it lasts.
-fn led(leader: &str, epoch: u64, since_ms: u64, until_ms: Option<u64>, lasts: bool) -> Entry {
-    Entry {
+fn led(
+    leader: &str,
+    epoch: u64,
+    since_ms: u64,
+    until_ms: Option<u64>,
+    lasts: bool,
+) -> HistoryEntry {
+    HistoryEntry {
         leader: leader.to_owned(),
         epoch,
         since_ms,

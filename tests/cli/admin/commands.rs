@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use electd::admin::ControlServer;
 use electd::admin::client::{Client, ClientError, Order, Recipient, Refused};
-use electd::admin::control::{self, Control, Reach};
+use electd::admin::control::{self, ControlSocket, Reach};
 use electd::core::types::Role;
 use electd::node::handle::{Command, CommandError};
 use serde_json::json;
@@ -182,8 +182,11 @@ fn nobody_commands_over_tcp_without_the_token_from_this_host_neither() {
 fn whoever_may_open_the_control_socket_commands() {
     let node = FakeNode::new();
     let folder = tempfile::tempdir().unwrap();
-    let server =
-        ControlServer::start(Control::listen(folder.path(), None).unwrap(), node.clone(), drop);
+    let server = ControlServer::start(
+        ControlSocket::listen(folder.path(), None).unwrap(),
+        node.clone(),
+        drop,
+    );
     let client = Client::new(None);
     let address = control::address(folder.path());
     let own = client.status(&address).unwrap();
@@ -247,7 +250,7 @@ fn a_process_attaches_by_the_control_socket_alone_and_asks_for_that() {
         (403, "processes attach by the control socket alone")
     );
     let folder = tempfile::tempdir().unwrap();
-    let control = Control::listen(folder.path(), None).unwrap();
+    let control = ControlSocket::listen(folder.path(), None).unwrap();
     let _server = ControlServer::start(control, node, drop).unwrap();
     let mut stream = control::dial(&control::path(folder.path()), Duration::from_secs(60)).unwrap();
     stream.write_all(b"GET /exec HTTP/1.1\r\nHost: n\r\nConnection: close\r\n\r\n").unwrap();

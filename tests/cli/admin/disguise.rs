@@ -6,7 +6,7 @@ use std::process::Output;
 use std::thread;
 
 use electd::flight::document::Recording;
-use electd::node::history::Entry;
+use electd::node::history::HistoryEntry;
 use electd::trace::record::Record;
 use serde_json::Value;
 
@@ -40,7 +40,7 @@ fn liar() -> SocketAddr {
     node.set(|state| {
         state.record = record(1);
         state.status.members = ["node-1", "node-2"].map(|name| member(name, None)).to_vec();
-        state.history = std::sync::Arc::new(vec![Entry {
+        state.history = std::sync::Arc::new(vec![HistoryEntry {
             leader: "node-2".to_owned(),
             epoch: 7,
             since_ms: 1_700_000_000_000,

@@ -3,7 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use electd::node::history::Entry;
+use electd::node::history::HistoryEntry;
 use rustix::process::{Pid, Signal, kill_process};
 
 use super::cli::{Cluster, electd};
@@ -103,7 +103,7 @@ fn a_status_that_is_watched_is_drawn_again_every_second_until_it_is_interrupted(
 fn what_is_told_fits_the_terminal() {
     let node = FakeNode::new();
     let server = node.serve();
-    let led = Entry {
+    let led = HistoryEntry {
         leader: "node-2".to_owned(),
         epoch: 7,
         since_ms: 1_700_000_000_000,

@@ -10,7 +10,7 @@ use electd::admin::{Server, listen};
 use electd::flight::document::Recording;
 use electd::node::events::{Event, EventKind, EventLog};
 use electd::node::handle::{Command, CommandError, Handle, Outcome};
-use electd::node::history::Entry;
+use electd::node::history::HistoryEntry;
 use electd::node::status::{LeaderStatus, MemberStatus, NodeRef, RankStatus, Status};
 use electd::node::tally::Tally;
 use electd::trace::record::Record;
@@ -35,7 +35,7 @@ pub struct State {
     pub commands: Vec<Command>,
     pub events: Arc<EventLog>,
     pub tally: Arc<Tally>,
-    pub history: Arc<Vec<Entry>>,
+    pub history: Arc<Vec<HistoryEntry>>,
     pub record: Record,
     /// While a test holds this, no command is carried out and no record is told.
     pub gate: Arc<Mutex<()>>,
@@ -60,7 +60,7 @@ impl Handle for FakeNode {
         self.0.lock().unwrap().events.clone()
     }
 
-    fn history(&self) -> Arc<Vec<Entry>> {
+    fn history(&self) -> Arc<Vec<HistoryEntry>> {
         self.0.lock().unwrap().history.clone()
     }
 

@@ -7,7 +7,7 @@ use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
 use electd::admin::client::{Client, Recipient, Refused};
-use electd::admin::control::{self, Control};
+use electd::admin::control::{self, ControlSocket};
 use electd::admin::{ControlServer, Server, listen};
 use electd::node::handle::Handle;
 use rustix::fs::{OFlags, fcntl_getfl};
@@ -130,7 +130,7 @@ fn by_socket(
     attach: impl Fn(UnixStream) + Send + Sync + 'static,
 ) -> (FakeNode, tempfile::TempDir, ControlServer) {
     let (node, folder) = (FakeNode::new(), tempfile::tempdir().unwrap());
-    let control = Control::listen(folder.path(), None).unwrap();
+    let control = ControlSocket::listen(folder.path(), None).unwrap();
     let server = ControlServer::start(control, node.clone(), attach).unwrap();
     (node, folder, server)
 }

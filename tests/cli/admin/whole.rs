@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use electd::node::history::{Entry, History};
+use electd::node::history::{History, HistoryEntry};
 use electd::node::status::{HaltingStatus, Problem};
 use serde_json::{Value, json};
 
@@ -55,7 +55,7 @@ fn each_view_is_answered_whole() {
     node.set(|node| node.live = false);
     let hangs = "the election thread has missed its turn; if this lasts, restart the node";
     assert_eq!(get("/livez"), answer(NO, "", &json!({"live": false, "error": hangs}).to_string()));
-    let entry: Entry = serde_json::from_value(json!({
+    let entry: HistoryEntry = serde_json::from_value(json!({
         "leader": "node-2", "epoch": 7, "since_ms": 5, "until_ms": null, "lasts": true, "before": "node-1",
         "leaderless_ms": 250, "cause": "leader_dead", "reason": "node-1 is dead",
     }))

@@ -9,7 +9,7 @@ use electd_election::core::death::{DeathCertificate, Secret};
 use electd_election::core::durable::{Durable, Vote};
 use electd_election::core::membership::{ListVersion, Member, MemberList};
 use electd_election::core::message::Message;
-use electd_election::core::restart::{Kept, NoStart, Restored, restart};
+use electd_election::core::restart::{KeptState, NoStart, Restored, restart};
 use electd_election::core::settings::{Settings, Timing};
 use electd_election::core::types::{Epoch, Incarnation, NodeId, Role, Time};
 use electd_election::core::{Core, Input, Output, Phase};
@@ -136,7 +136,7 @@ impl Process {
 
     fn begin(&self) -> Result<(Settings, Restored), NoStart> {
         let incarnation = Incarnation(self.incarnation);
-        let kept = Kept { incarnation, durable: self.disk.clone() };
+        let kept = KeptState { incarnation, durable: self.disk.clone() };
         let mut file = settings(self.place, self.founders, incarnation.next().0);
         file.bootstrap = self.bootstraps && !self.disk.knows_its_cluster();
         let restored = restart((self.incarnation > 0).then_some(&kept), &file, None)?;

@@ -6,10 +6,10 @@
 //! connection, which is more than TCP does.
 
 use electd_election::core::detector::ConnectionId;
-use electd_election::core::membership::Change;
+use electd_election::core::membership::MembershipChange;
 use electd_election::core::message::{Envelope, Forwarded, Hello};
 use electd_election::core::types::{NodeId, Time};
-use electd_election::core::{Command, CommandId, Input, Output, Redial};
+use electd_election::core::{CommandId, Input, OperatorCommand, Output, Redial};
 
 use super::book::{Book, EventKey, ProcessKey};
 use super::process::{Event, MEMBERS, Process, TIMING, id, member, place};
@@ -178,19 +178,20 @@ impl World {
                 certificate.map_or(Ok(()), |dead| self.give(book, to, Input::Dead(dead)))?;
             }
             Step::Connect { from, to } => self.connect(book, from, to)?,
-            Step::Elect(member) => self.command(book, member, Command::Elect)?,
+            Step::Elect(member) => self.command(book, member, OperatorCommand::Elect)?,
             Step::Resign(member) => {
                 self.command(book, member, Forwarded::Resign { to: None }.into())?
             }
             Step::Add { leader, who } => {
                 self.left.changes -= 1;
-                let command = Forwarded::Change(Change::Add(member(who))).into();
+                let command = Forwarded::Change(MembershipChange::Add(member(who))).into();
                 self.give(book, leader, Input::Command { id: CommandId(0), command })?;
             }
             Step::Remove { leader, who } => {
                 self.left.changes -= 1;
                 let command =
-                    Forwarded::Change(Change::Remove { id: id(who), force: false }).into();
+                    Forwarded::Change(MembershipChange::Remove { id: id(who), force: false })
+                        .into();
                 self.give(book, leader, Input::Command { id: CommandId(0), command })?;
             }
             Step::Pause { member, long } => {
@@ -221,7 +222,12 @@ impl World {
         self.processes[member] = book.enter(process);
     }
 
-    fn command(&mut self, book: &mut Book, member: usize, command: Command) -> Result<(), String> {
+    fn command(
+        &mut self,
+        book: &mut Book,
+        member: usize,
+        command: OperatorCommand,
+    ) -> Result<(), String> {
         self.left.commands -= 1;
         self.give(book, member, Input::Command { id: CommandId(0), command })
     }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use electd_election::core::message::{
     Ballot, Candidate, Done, Envelope, Forwarded, Heartbeat, Hello, Lap, Liveness, MemberReport,
     Message, Opinion, Run, View,
@@ -381,8 +381,10 @@ impl Hostile {
     fn command(&mut self) -> Forwarded {
         let id = self.any_id();
         match self.random.below(4) {
-            0 if self.changes => Forwarded::Change(Change::Remove { id, force: self.yes() }),
-            1 if self.changes => Forwarded::Change(Change::Add(Member {
+            0 if self.changes => {
+                Forwarded::Change(MembershipChange::Remove { id, force: self.yes() })
+            }
+            1 if self.changes => Forwarded::Change(MembershipChange::Add(Member {
                 id: super::id(90),
                 name: "ghost".into(),
                 address: "ghost:7101".into(),

@@ -19,7 +19,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use electd_election::core::Input;
-use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use electd_election::core::message::Forwarded;
 use electd_election::core::random::Random;
 use electd_election::core::settings::{AlgorithmKind, Settings};
@@ -197,7 +197,7 @@ impl Watch {
         let leaders = self.world.leaders();
         let [leader] = leaders[..] else { return Err(format!("in the end {leaders:?} lead")) };
         let id = self.world.id(self.world.hostile);
-        let command = Forwarded::Change(Change::Remove { id, force: false }).into();
+        let command = Forwarded::Change(MembershipChange::Remove { id, force: false }).into();
         self.world.give(leader, Input::Command { id: CommandId(7), command });
         self.run_until(self.world.now + TIMING.failure * 10)?;
         for (at, core) in &self.world.cores {

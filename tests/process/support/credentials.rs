@@ -6,7 +6,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use electd::tls::make::{Authority, Pair};
+use electd::tls::make::{Authority, CertificateAndKey};
 use serde_json::{Value, json};
 
 use super::Cluster;
@@ -47,7 +47,7 @@ impl Certificates {
     }
 
     /// Writes these files for a member: the authorities that it trusts, and what it shows.
-    pub fn put(&self, member: &str, trusted: &[&str], pair: &Pair) {
+    pub fn put(&self, member: &str, trusted: &[&str], pair: &CertificateAndKey) {
         fs::create_dir_all(self.folder.join(member)).unwrap();
         self.replace(member, "ca", &trusted.concat());
         self.replace(member, "cert", &pair.cert);

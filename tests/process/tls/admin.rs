@@ -7,7 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use electd::tls::make::{Authority, Pair};
+use electd::tls::make::{Authority, CertificateAndKey};
 use rustls::pki_types::ServerName;
 use rustls::{ClientConfig, ClientConnection, RootCertStore};
 use serde_json::Value;
@@ -152,7 +152,7 @@ fn the_certificate_of_a_removed_member_commands_nothing_any_more() {
 }
 
 /// The arguments by which curl shows a certificate that is not of the cluster.
-fn foreign(cluster: &Cluster, pair: &Pair) -> [String; 4] {
+fn foreign(cluster: &Cluster, pair: &CertificateAndKey) -> [String; 4] {
     let certificates = cluster.certificates();
     certificates.put("stranger", &[certificates.authority.certificate()], pair);
     shown(cluster, "stranger")

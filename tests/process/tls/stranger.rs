@@ -5,7 +5,7 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use electd::tls::make::Pair;
+use electd::tls::make::CertificateAndKey;
 use electd::tls::uri;
 use rcgen::{
     BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
@@ -37,7 +37,7 @@ impl Forge {
         cluster: &str,
         member: &str,
         change: impl FnOnce(&mut CertificateParams),
-    ) -> Pair {
+    ) -> CertificateAndKey {
         let mut params = CertificateParams::new([member.to_owned()]).unwrap();
         let uri = uri(cluster, member);
         params.subject_alt_names.push(SanType::URI(uri.try_into().unwrap()));
@@ -46,7 +46,7 @@ impl Forge {
         change(&mut params);
         let key = KeyPair::generate().unwrap();
         let cert = params.signed_by(&key, &self.issuer).unwrap().pem();
-        Pair { cert, key: key.serialize_pem() }
+        CertificateAndKey { cert, key: key.serialize_pem() }
     }
 }
 
@@ -62,7 +62,13 @@ impl Stranger {
 
     /// Dials a node with this certificate, if any, says these bytes, and gives all that openssl tells until the node
     /// ends the connection.
-    pub fn dial(&self, node: &Node, pair: Option<&Pair>, options: &[&str], says: &[u8]) -> String {
+    pub fn dial(
+        &self,
+        node: &Node,
+        pair: Option<&CertificateAndKey>,
+        options: &[&str],
+        says: &[u8],
+    ) -> String {
         let mut openssl = Command::new("openssl");
         openssl.args(["s_client", "-quiet", "-connect", &node.address.to_string()]).args(options);
         if let Some(pair) = pair {

@@ -1,7 +1,7 @@
 //! The bully.
 
 use electd_election::core::settings::AlgorithmKind;
-use electd_model::sim::Step::{Elect, Kill, Vanish};
+use electd_model::sim::PlayStep::{Elect, Kill, Vanish};
 
 crate::golden::stories_of_all!(AlgorithmKind::Bully);
 

@@ -1,7 +1,7 @@
 //! The bully with halt and reorganization. Its organizer sends HALT, ELECTED and READY, 20 ms apart.
 
 use electd_election::core::settings::AlgorithmKind;
-use electd_model::sim::Step::{HandOut, Kill, Start, Vanish};
+use electd_model::sim::PlayStep::{HandOut, Kill, Start, Vanish};
 
 crate::golden::stories_of_all!(AlgorithmKind::Halting);
 

@@ -6,16 +6,16 @@
 use std::time::Duration;
 
 use electd_election::core::settings::{AlgorithmKind, Preempt};
-use electd_model::sim::{Play, Scenario, Step};
-use electd_record::trace::Line;
+use electd_model::sim::{Play, PlayStep, Scenario};
+use electd_record::trace::TraceLine;
 
 /// The stories that every algorithm has, each with its own course; and `story` for its others.
 macro_rules! stories_of_all {
     ($algorithm:expr) => {
-        use electd_model::sim::Step;
+        use electd_model::sim::PlayStep;
 
         /// The events from a second after the start on.
-        fn story(nodes: usize, steps: &[(u64, Step)], until: u64) -> String {
+        fn story(nodes: usize, steps: &[(u64, PlayStep)], until: u64) -> String {
             $crate::golden::after_a_second($algorithm, nodes, steps, until)
         }
 
@@ -26,32 +26,40 @@ macro_rules! stories_of_all {
 
         #[test]
         fn leader_dies_with_proof() {
-            insta::assert_snapshot!(story(4, &[(0, Step::Kill(4))], 300));
+            insta::assert_snapshot!(story(4, &[(0, PlayStep::Kill(4))], 300));
         }
 
         #[test]
         fn leader_vanishes() {
-            insta::assert_snapshot!(story(4, &[(0, Step::Vanish(4))], 900));
+            insta::assert_snapshot!(story(4, &[(0, PlayStep::Vanish(4))], 900));
         }
 
         #[test]
         fn the_highest_restarts_and_takes_over() {
-            insta::assert_snapshot!(story(3, &[(0, Step::Kill(3)), (500, Step::Start(3))], 800));
+            insta::assert_snapshot!(story(
+                3,
+                &[(0, PlayStep::Kill(3)), (500, PlayStep::Start(3))],
+                800
+            ));
         }
 
         #[test]
         fn a_lower_one_joins() {
-            insta::assert_snapshot!(story(3, &[(0, Step::Kill(1)), (500, Step::Start(1))], 800));
+            insta::assert_snapshot!(story(
+                3,
+                &[(0, PlayStep::Kill(1)), (500, PlayStep::Start(1))],
+                800
+            ));
         }
 
         #[test]
         fn the_leader_resigns() {
-            insta::assert_snapshot!(story(3, &[(0, Step::Resign(3))], 300));
+            insta::assert_snapshot!(story(3, &[(0, PlayStep::Resign(3))], 300));
         }
 
         #[test]
         fn the_leader_stops_in_order() {
-            insta::assert_snapshot!(story(3, &[(0, Step::Stop(3))], 300));
+            insta::assert_snapshot!(story(3, &[(0, PlayStep::Stop(3))], 300));
         }
 
         #[test]
@@ -66,7 +74,7 @@ mod bully;
 mod halting;
 mod ring;
 
-fn text(trace: &[Line]) -> String {
+fn text(trace: &[TraceLine]) -> String {
     trace.iter().map(|line| format!("{line}\n")).collect()
 }
 
@@ -76,7 +84,7 @@ fn ms(millis: u64) -> Duration {
 
 /// The first start of a cluster, all members at the same time.
 fn first_start(algorithm: AlgorithmKind, nodes: usize) -> String {
-    let steps = (1..=nodes).map(|node| (ms(0), Step::Start(node))).collect();
+    let steps = (1..=nodes).map(|node| (ms(0), PlayStep::Start(node))).collect();
     play(algorithm, nodes, steps, ms(0), ms(400))
 }
 
@@ -84,10 +92,10 @@ fn first_start(algorithm: AlgorithmKind, nodes: usize) -> String {
 fn after_a_second(
     algorithm: AlgorithmKind,
     nodes: usize,
-    steps: &[(u64, Step)],
+    steps: &[(u64, PlayStep)],
     until: u64,
 ) -> String {
-    let starts = (1..=nodes).map(|node| (ms(0), Step::Start(node)));
+    let starts = (1..=nodes).map(|node| (ms(0), PlayStep::Start(node)));
     let later = steps.iter().map(|(at, step)| (ms(1000 + at), *step));
     play(algorithm, nodes, starts.chain(later).collect(), ms(1000), ms(1000 + until))
 }
@@ -95,7 +103,7 @@ fn after_a_second(
 fn play(
     algorithm: AlgorithmKind,
     nodes: usize,
-    steps: Vec<(Duration, Step)>,
+    steps: Vec<(Duration, PlayStep)>,
     from: Duration,
     until: Duration,
 ) -> String {

@@ -1,7 +1,7 @@
 //! The ring: node-1 sends to node-2, and so on around.
 
 use electd_election::core::settings::AlgorithmKind;
-use electd_model::sim::Step::{Elect, Kill, Start, Vanish};
+use electd_model::sim::PlayStep::{Elect, Kill, Start, Vanish};
 
 crate::golden::stories_of_all!(AlgorithmKind::Ring);
 

@@ -95,15 +95,15 @@ fn a_leader_counts_only_on_members_that_acknowledged_its_leadership() {
 /// Rule A6.
 #[test]
 fn a_leader_that_is_drained_or_about_to_end_is_not_the_one_that_is_left() {
-    use electd_election::core::Command;
+    use electd_election::core::OperatorCommand;
     let mut p5 = p5_leads_p4();
-    p5.take(Input::Command { id: CommandId(8), command: Command::Drain(Drain::default()) });
+    p5.take(Input::Command { id: CommandId(8), command: OperatorCommand::Drain(Drain::default()) });
     assert_eq!(p5.core.phase(), Phase::Waiting, "P4 succeeds it");
 
     let mut p5 = p5_leads_p4();
     p5.take(Input::JobStarted { stops_within: TIMING.failure });
     acknowledges(&mut p5, 1);
-    p5.take(Input::Command { id: CommandId(8), command: Command::Stop });
+    p5.take(Input::Command { id: CommandId(8), command: OperatorCommand::Stop });
     assert_eq!(p5.core.phase(), Phase::Leading, "its job has to end first");
     assert_eq!(p5.hears(4, forward()), [outcome(Err(Refusal::LastEligible))]);
 }

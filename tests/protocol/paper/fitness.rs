@@ -5,7 +5,7 @@ use std::time::Duration;
 use electd_election::core::message::{Done, Forwarded, Message, Refusal};
 use electd_election::core::settings::{AlgorithmKind, Alone, Quorum, Settings};
 use electd_election::core::types::{CommandId, Drain, Epoch};
-use electd_election::core::{Command, Input, Output, Phase};
+use electd_election::core::{Input, OperatorCommand, Output, Phase};
 
 use super::process::{
     Process, TIMING, answer, comes_to_lead, coordinator, id, rank, releases, settings,
@@ -25,7 +25,8 @@ fn leader(health: Option<Alone>) -> Process {
 }
 
 fn drain(process: &mut Process) -> Vec<Output> {
-    let command = Command::Drain(Drain { reason: "new disk".to_owned(), ..Drain::default() });
+    let command =
+        OperatorCommand::Drain(Drain { reason: "new disk".to_owned(), ..Drain::default() });
     process.outputs(Input::Command { id: CommandId(7), command })
 }
 
@@ -54,7 +55,7 @@ fn a_drained_member_does_not_lead_after_a_restart_until_it_is_undrained() {
     p5.stores();
     let mut again = p5.restarts();
     assert!(!again.core.is_eligible());
-    again.take(Input::Command { id: CommandId(8), command: Command::Undrain });
+    again.take(Input::Command { id: CommandId(8), command: OperatorCommand::Undrain });
     assert!(!again.core.is_eligible(), "if it crashed now, it would be drained again");
     again.stores();
     assert!(again.core.is_eligible());
@@ -76,7 +77,7 @@ fn a_member_whose_job_failed_hands_over_and_leads_again_only_if_it_is_needed_or_
     let mut p5 = leader(None);
     assert!(releases(&p5.take(Input::StandBack)));
     assert!(!p5.core.is_eligible());
-    p5.take(Input::Command { id: CommandId(8), command: Command::Undrain });
+    p5.take(Input::Command { id: CommandId(8), command: OperatorCommand::Undrain });
     assert!(p5.core.is_eligible());
 
     let mut started = Process::with(settings(AlgorithmKind::Bully, 5)).0;

@@ -3,7 +3,7 @@
 use electd_election::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
 use electd_election::core::settings::{AlgorithmKind, Alone, PowerOn, Settings};
 use electd_election::core::types::{CommandId, Epoch, Incarnation, Pause, Version};
-use electd_election::core::{Command, Input, Output, Phase};
+use electd_election::core::{Input, OperatorCommand, Output, Phase};
 
 use super::process::{
     Process, Sent, TIMING, answer, coordinator, heartbeat_of, id, rank, releases, settings,
@@ -25,7 +25,7 @@ fn p4_leads() -> Process {
     p4
 }
 
-fn order(process: &mut Process, command: Command) -> Vec<Output> {
+fn order(process: &mut Process, command: OperatorCommand) -> Vec<Output> {
     process.outputs(Input::Command { id: CommandId(7), command })
 }
 
@@ -223,11 +223,11 @@ fn the_end_of_one_pause_does_not_end_the_next() {
     pauses(&mut p4);
     let version = p4.core.pause().version;
     pauses(&mut p4);
-    let refused = answer(&order(&mut p4, Command::EndPause { version }));
+    let refused = answer(&order(&mut p4, OperatorCommand::EndPause { version }));
     assert_eq!(refused, Some(Err(Refusal::NotLeader)));
     assert!(p4.core.pause().paused);
     let version = p4.core.pause().version;
-    order(&mut p4, Command::EndPause { version });
+    order(&mut p4, OperatorCommand::EndPause { version });
     assert!(!p4.core.pause().paused);
 }
 

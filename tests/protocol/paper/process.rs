@@ -9,10 +9,10 @@ use electd_election::core::membership::{ListVersion, Member, MemberList};
 use electd_election::core::message::{
     Done, Envelope, Forwarded, Heartbeat, Hello, Message, Refusal, View,
 };
-use electd_election::core::restart::{Kept, Restored, restart};
+use electd_election::core::restart::{KeptState, Restored, restart};
 use electd_election::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings, Timing};
 use electd_election::core::types::{Epoch, Incarnation, NodeId, Rank, Role, Task, Time};
-use electd_election::core::{Command, CommandId, Core, Input, NodeStatus, Output, Redial};
+use electd_election::core::{CommandId, Core, Input, NodeStatus, OperatorCommand, Output, Redial};
 use uuid::Uuid;
 
 pub const TIMING: Timing = Timing {
@@ -174,7 +174,7 @@ impl Process {
 
     /// Its process ends and another one starts, with the content of its disk; it has met no member yet.
     pub fn restarts(&self) -> Process {
-        let kept = Kept { incarnation: self.core.incarnation(), durable: self.disk.clone() };
+        let kept = KeptState { incarnation: self.core.incarnation(), durable: self.disk.clone() };
         let before = self.core.settings();
         let file = Settings { instance: before.instance + 100, ..before.clone() };
         let restored = restart(Some(&kept), &file, None).expect("it is in its list");
@@ -271,7 +271,7 @@ impl Process {
     }
 
     pub fn calls(&mut self) -> Sent {
-        self.take(Input::Command { id: CommandId(0), command: Command::Elect })
+        self.take(Input::Command { id: CommandId(0), command: OperatorCommand::Elect })
     }
 
     /// It is asked that the leader resign.

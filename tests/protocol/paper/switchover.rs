@@ -3,7 +3,7 @@
 use electd_election::core::message::{Done, Forwarded, Heartbeat, Message, Refusal};
 use electd_election::core::settings::{AlgorithmKind, Preempt, Settings};
 use electd_election::core::types::{CommandId, Epoch, Incarnation, Rank};
-use electd_election::core::{Command, Input, Output, Phase};
+use electd_election::core::{Input, OperatorCommand, Output, Phase};
 
 use super::process::{
     Process, Sent, TIMING, answer, comes_to_lead, coordinator, heartbeat_of, id, rank, releases,
@@ -56,7 +56,7 @@ fn released_to(successor: u8) -> Message {
     Message::Release { epoch: Epoch(1), successor: Some(id(successor)), eligible: true }
 }
 
-fn order(process: &mut Process, command: Command) -> Vec<Output> {
+fn order(process: &mut Process, command: OperatorCommand) -> Vec<Output> {
     process.outputs(Input::Command { id: CommandId(7), command })
 }
 
@@ -339,7 +339,7 @@ fn a_chosen_member_whose_leader_dies_calls_by_the_choice_and_after_a_while_by_it
 fn a_drained_member_is_not_chosen() {
     let mut p2 = Process::new(AlgorithmKind::Bully, 2);
     p2.hears(5, coordinator(1, 5));
-    order(&mut p2, Command::Drain(Default::default()));
+    order(&mut p2, OperatorCommand::Drain(Default::default()));
     let sent = p2.hears(5, heartbeat(1, 5, Some(2)));
     assert_eq!(acknowledged(&sent), [0]);
     assert!(!p2.core.is_chosen());

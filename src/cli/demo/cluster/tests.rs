@@ -31,7 +31,7 @@ fn a_copy_is_its_file_with_the_changes_and_a_state_apart_comments_or_not() {
     let relative = [above, file.strip_prefix("/").unwrap().to_owned()].iter().collect::<PathBuf>();
     for file in [file, relative] {
         let config = config::load(&file).unwrap();
-        let changes = Changes { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
+        let changes = ClusterOptions { algorithm: Some("ring"), quorum: Some(Quorum::Majority) };
         let copy = copy(&config, &file, "ring-majority", changes).unwrap();
         let copied = config::load(&copy).unwrap();
         assert_eq!((copied.algorithm.name(), copied.quorum), ("ring", Quorum::Majority));
@@ -79,10 +79,13 @@ fn ids(document: &mut Value) -> Vec<String> {
 fn a_demo_of_its_own_has_a_private_folder_and_needs_a_majority_unless_told_otherwise() {
     let folder = tempfile::tempdir().unwrap();
     let cases = [
-        (Changes::default(), json!({ "quorum": "majority" })),
-        (Changes { quorum: Some(Quorum::None), ..Changes::default() }, json!({ "quorum": "none" })),
+        (ClusterOptions::default(), json!({ "quorum": "majority" })),
         (
-            Changes { algorithm: Some("ring"), quorum: None },
+            ClusterOptions { quorum: Some(Quorum::None), ..ClusterOptions::default() },
+            json!({ "quorum": "none" }),
+        ),
+        (
+            ClusterOptions { algorithm: Some("ring"), quorum: None },
             json!({ "quorum": "majority", "algorithm": "ring" }),
         ),
     ];
@@ -108,7 +111,7 @@ fn a_demo_of_its_own_has_a_private_folder_and_needs_a_majority_unless_told_other
         assert_eq!(document, expected);
     }
     let taken = folder.path().join("0");
-    let error = Cluster::temporary(&taken, 2, Changes::default()).err().unwrap();
+    let error = Cluster::temporary(&taken, 2, ClusterOptions::default()).err().unwrap();
     let words = format!("{} cannot be written: File exists (os error 17)", taken.display());
     assert_eq!((error.exit, error.message), (Exit::DataDir, words));
 }
@@ -142,13 +145,13 @@ fn file_of_one(folder: &Path) -> (PathBuf, [String; 2]) {
 fn a_file_runs_as_it_is_or_with_changes_in_a_copy_that_names_them() {
     let folder = tempfile::tempdir().unwrap();
     let (file, _) = file_of_one(folder.path());
-    let own = Cluster::of_file(&file, Changes::default()).unwrap();
+    let own = Cluster::of_file(&file, ClusterOptions::default()).unwrap();
     assert_eq!((own.file, own.config), (file.clone(), config::load(&file).unwrap()));
     let majority = Some(Quorum::Majority);
     for (changes, name) in [
-        (Changes { algorithm: Some("ring"), quorum: majority }, "ring-majority"),
-        (Changes { algorithm: Some("ring"), quorum: None }, "ring"),
-        (Changes { algorithm: None, quorum: majority }, "majority"),
+        (ClusterOptions { algorithm: Some("ring"), quorum: majority }, "ring-majority"),
+        (ClusterOptions { algorithm: Some("ring"), quorum: None }, "ring"),
+        (ClusterOptions { algorithm: None, quorum: majority }, "majority"),
     ] {
         let (file, _) = file_of_one(folder.path());
         let copy = Cluster::of_file(&file, changes).unwrap();
@@ -158,7 +161,7 @@ fn a_file_runs_as_it_is_or_with_changes_in_a_copy_that_names_them() {
         assert_eq!(copy.config.quorum, changes.quorum.unwrap_or(Quorum::None));
     }
     fs::write(folder.path().join("data/none"), "").unwrap();
-    let changes = Changes { quorum: Some(Quorum::None), ..Changes::default() };
+    let changes = ClusterOptions { quorum: Some(Quorum::None), ..ClusterOptions::default() };
     let error = Cluster::of_file(&file, changes).err().unwrap();
     let shown = folder.path().join("data/none").display().to_string();
     let words = format!("{shown} cannot be written: File exists (os error 17)");
@@ -172,7 +175,7 @@ fn a_demo_of_a_file_needs_the_addresses_and_the_state_of_all_members() {
         let (file, addresses) = file_of_one(folder.path());
         let address = &addresses[which];
         let _held = TcpListener::bind(address).unwrap();
-        let error = Cluster::of_file(&file, Changes::default()).err().unwrap();
+        let error = Cluster::of_file(&file, ClusterOptions::default()).err().unwrap();
         let words = format!(
             "cannot listen on {address}, an address of a: bind {address}: Address already in use (os error 98); another \
              process listens there: ss -ltnp shows it; a demo runs all members on this host, so give a file whose addresses are free here"

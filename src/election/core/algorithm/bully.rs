@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 
 use serde::{Deserialize, Serialize};
 
-use super::election::Election;
+use super::election::ElectionAlgorithm;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::candidacy::NominationAim;
 use crate::core::leadership::{becoming, handover, nomination};
 use crate::core::membership::Member;
 use crate::core::message::{Message, View};
@@ -40,7 +40,7 @@ pub struct Bully {
     awaited: BTreeSet<NodeId>,
 }
 
-impl Election for Bully {
+impl ElectionAlgorithm for Bully {
     fn start(&mut self, cx: &mut Context, reason: Reason) {
         self.begin(cx, None, reason);
     }
@@ -72,7 +72,7 @@ impl Election for Bully {
         }
     }
 
-    fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
+    fn go_on(&mut self, cx: &mut Context, _: NominationAim, _: Epoch) {
         // It has asked the higher members that appeared meanwhile: its T1 runs.
         if cx.state.timers.due(Timer::Answer).is_none() {
             self.win_unless_unasked(cx, Reason::Highest);
@@ -253,7 +253,7 @@ impl Bully {
 
     /// Leads as soon as the round, which becomes the epoch, is durable and the voters agree.
     fn win(&mut self, cx: &mut Context, reason: Reason) {
-        if nomination::nominate(cx, self.round, Aim::Lead, &reason) {
+        if nomination::nominate(cx, self.round, NominationAim::Lead, &reason) {
             self.lead(cx, reason);
         }
     }

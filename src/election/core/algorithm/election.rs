@@ -1,7 +1,7 @@
 //! The steps that the rest of the core asks of an election algorithm.
 
 use crate::core::context::Context;
-use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::candidacy::NominationAim;
 use crate::core::message::{Message, View};
 use crate::core::phase::Reason;
 use crate::core::state::State;
@@ -9,7 +9,7 @@ use crate::core::timer::Timer;
 use crate::core::types::{Epoch, NodeId};
 
 /// An election algorithm, with its state.
-pub(in crate::core) trait Election {
+pub(in crate::core) trait ElectionAlgorithm {
     /// Calls a new election, and drops the rest of an older one.
     fn start(&mut self, cx: &mut Context, reason: Reason);
 
@@ -21,7 +21,7 @@ pub(in crate::core) trait Election {
 
     /// Continues the parked nomination of this member: its round is durable and, with a majority, enough voters
     /// agreed.
-    fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch);
+    fn go_on(&mut self, cx: &mut Context, aim: NominationAim, round: Epoch);
 
     /// A member became suspected or dead that is not a leader whose loss calls an election.
     fn lost(&mut self, cx: &mut Context, peer: NodeId);

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::settings::AlgorithmKind;
 use bully::Bully;
-use election::Election;
+use election::ElectionAlgorithm;
 use halting::Halting;
 use ring::Ring;
 
@@ -31,7 +31,7 @@ impl Algorithm {
         }
     }
 
-    pub fn get(&self) -> &dyn Election {
+    pub fn get(&self) -> &dyn ElectionAlgorithm {
         match self {
             Algorithm::Bully(bully) => bully,
             Algorithm::Halting(halting) => &**halting,
@@ -39,7 +39,7 @@ impl Algorithm {
         }
     }
 
-    pub fn get_mut(&mut self) -> &mut dyn Election {
+    pub fn get_mut(&mut self) -> &mut dyn ElectionAlgorithm {
         match self {
             Algorithm::Bully(bully) => bully,
             Algorithm::Halting(halting) => &mut **halting,

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::question::{Purpose, Stage};
+use super::question::{QuestionPurpose, QuestionStage};
 use crate::core::context::Context;
 use crate::core::leadership::{judging, release};
 use crate::core::message::{Message, Opinion, View};
@@ -11,7 +11,12 @@ use crate::core::planted::Fault;
 use crate::core::timer::Timer;
 use crate::core::types::Epoch;
 
-pub fn ask_voters(cx: &mut Context<'_>, purpose: Purpose, stage: Stage, epoch: Epoch) {
+pub fn ask_voters(
+    cx: &mut Context<'_>,
+    purpose: QuestionPurpose,
+    stage: QuestionStage,
+    epoch: Epoch,
+) {
     if cx.state.candidacy.question().is_some_and(|asked| asked.epoch != epoch) {
         drop_question(cx);
     }
@@ -29,14 +34,14 @@ pub fn ask_voters(cx: &mut Context<'_>, purpose: Purpose, stage: Stage, epoch: E
     cx.send_all(
         voters,
         match stage {
-            Stage::PreVote => Message::PreVote { number, epoch, list },
-            Stage::Vote => Message::VoteRequest { number, epoch, lease, list },
+            QuestionStage::PreVote => Message::PreVote { number, epoch, list },
+            QuestionStage::Vote => Message::VoteRequest { number, epoch, lease, list },
         },
     );
     // A vote waits for a disk; after this time it would come too late.
     let wait = match stage {
-        Stage::PreVote => cx.state.settings.timing.t1(),
-        Stage::Vote => cx.state.longest_vote(),
+        QuestionStage::PreVote => cx.state.settings.timing.t1(),
+        QuestionStage::Vote => cx.state.longest_vote(),
     };
     cx.arm(Timer::Voters, wait);
 }
@@ -49,7 +54,7 @@ pub fn drop_question(cx: &mut Context<'_>) {
     if cx.state.candidacy.is_denied() {
         cx.arm(Timer::Voters, cx.state.settings.timing.t2()); // it asks them again
     }
-    if question.stage == Stage::Vote && question.purpose == Purpose::Win {
+    if question.stage == QuestionStage::Vote && question.purpose == QuestionPurpose::Win {
         release::free_own_vote(cx.state);
         cx.state.epochs.raise_floor(question.epoch);
         release::say_released(cx, question.epoch, None);
@@ -68,7 +73,7 @@ pub fn keep_candidacy_in(cx: &mut Context<'_>, phase: Phase) {
 }
 
 /// A candidate's vote for itself obeys the same rules as other votes. (Q3)
-pub fn ask_self(cx: &mut Context<'_>, stage: Stage, epoch: Epoch, lease: Duration) {
+pub fn ask_self(cx: &mut Context<'_>, stage: QuestionStage, epoch: Epoch, lease: Duration) {
     let own = cx.state.id();
     if !cx.state.is_voter(own) {
         return;
@@ -81,7 +86,7 @@ pub fn ask_self(cx: &mut Context<'_>, stage: Stage, epoch: Epoch, lease: Duratio
     let Some(question) = cx.state.candidacy.question_mut() else { return };
     let number = question.number;
     match (opinion, stage) {
-        (Opinion::Yes, Stage::Vote) => {
+        (Opinion::Yes, QuestionStage::Vote) => {
             if Fault::OwnVoteUnstored.is_planted() {
                 question.hear(own, Opinion::Yes, cx.now);
             }

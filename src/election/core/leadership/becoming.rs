@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::course::{Awaited, Stage};
+use crate::core::course::{Awaited, PhaseState};
 use crate::core::detector::Peer;
 use crate::core::leadership::{asking, promise, release};
 use crate::core::membership::own;
@@ -36,19 +36,19 @@ pub fn discover(cx: &mut Context<'_>, time: Duration) {
 
 /// Recovers "just as if from a failure" (seed 002): forgets leader and election, and discovers the others anew.
 pub fn become_starting(cx: &mut Context<'_>, reason: Reason) {
-    enter(cx, Stage::Starting, reason);
+    enter(cx, PhaseState::Starting, reason);
     cx.state.timers.arm(Timer::PowerOn, cx.state.course.discovery_ends());
 }
 
 /// Enters the phase in which it has asked the higher members.
 pub fn become_electing(cx: &mut Context<'_>, reason: Reason) {
-    enter(cx, Stage::Electing, reason);
+    enter(cx, PhaseState::Electing, reason);
     cx.arm(Timer::Answer, cx.state.settings.timing.t1());
 }
 
 /// Awaits another member's COORDINATOR for at most T2, counted from `start`. (E5)
 pub fn become_waiting(cx: &mut Context<'_>, start: Time, reason: Reason) {
-    enter(cx, Stage::Waiting(None), reason);
+    enter(cx, PhaseState::Waiting(None), reason);
     let timing = cx.state.settings.timing;
     let jitter = cx.state.timers.jitter(timing.message);
     let due = (start + timing.t2() + jitter).max(cx.now);
@@ -59,7 +59,7 @@ pub fn become_waiting(cx: &mut Context<'_>, start: Time, reason: Reason) {
 
 /// Takes part in a run of the ring, or awaits the outcome of one that has not come here yet, for at most this
 /// time. (E5)
-pub fn join_run(cx: &mut Context<'_>, stage: Stage, wait: Duration, reason: Reason) {
+pub fn join_run(cx: &mut Context<'_>, stage: PhaseState, wait: Duration, reason: Reason) {
     enter(cx, stage, reason);
     let jitter = cx.state.timers.jitter(cx.state.settings.timing.message);
     if !Fault::NoRunTimer.is_planted() {
@@ -71,7 +71,7 @@ pub fn join_run(cx: &mut Context<'_>, stage: Stage, wait: Duration, reason: Reas
 pub fn become_taking_over(cx: &mut Context<'_>, view: View, leader: NodeId, reason: Reason) {
     give_up(cx.state, None);
     cx.state.epochs.learn(view);
-    enter(cx, Stage::Waiting(Some(Awaited::Release(view))), reason);
+    enter(cx, PhaseState::Waiting(Some(Awaited::Release(view))), reason);
     ask_for_release(cx, view.epoch, leader);
 }
 
@@ -88,13 +88,13 @@ pub fn ask_for_release(cx: &mut Context<'_>, epoch: Epoch, leader: NodeId) {
 /// Stopped its work for an organizer, which it watches from now on.
 pub fn become_halted(cx: &mut Context<'_>, halter: NodeId) {
     give_up(cx.state, None);
-    enter(cx, Stage::Halted, Reason::HaltedBy(halter));
+    enter(cx, PhaseState::Halted, Reason::HaltedBy(halter));
     cx.watch(Some(halter));
 }
 
 /// Has a coordinator, or is a coordinator that all others accepted.
 pub fn become_reorganizing(cx: &mut Context<'_>, reason: Reason) {
-    enter(cx, Stage::Reorganizing, reason);
+    enter(cx, PhaseState::Reorganizing, reason);
     if cx.state.course.watched().is_some() {
         cx.listen(); // to the halter
     }
@@ -106,7 +106,7 @@ pub fn become_following(cx: &mut Context<'_>, view: View, leader: NodeId) {
     cx.state.detector.change(leader, Peer::came_to_lead);
     cx.state.eligibility.end_choice(); // if this member is still chosen, the heartbeats of this leader name it
     cx.freeze_rank(); // samples taken during the election count from now on
-    enter(cx, Stage::following(), Reason::Announced(leader));
+    enter(cx, PhaseState::following(), Reason::Announced(leader));
     cx.listen();
     cx.persist();
 }
@@ -119,7 +119,7 @@ pub fn become_leading(cx: &mut Context<'_>, epoch: Epoch, reason: Reason) {
     cx.state.eligibility.leads();
     cx.state.candidacy.succeed();
     let switchover = cx.state.course.switchover(); // of a leader that takes a greater epoch
-    enter(cx, Stage::leading(cx.now, switchover), reason);
+    enter(cx, PhaseState::leading(cx.now, switchover), reason);
     promise::begin_lease(cx, epoch);
     // With a majority the lease runs since the vote request was sent, and the voters' disks may have used most of
     // it. (N1)
@@ -145,12 +145,12 @@ pub fn give_up(state: &mut State, successor: Option<NodeId>) {
 }
 
 pub fn become_stopping(cx: &mut Context<'_>, reason: Reason) {
-    enter(cx, Stage::Stopping, reason);
+    enter(cx, PhaseState::Stopping, reason);
     cx.persist();
 }
 
 /// The only way from phase to phase: ends the timers and promises of the old phase, and reports the reason.
-pub fn enter(cx: &mut Context<'_>, stage: Stage, reason: Reason) {
+pub fn enter(cx: &mut Context<'_>, stage: PhaseState, reason: Reason) {
     let (from, to) = (cx.state.phase(), stage.phase());
     debug_assert!(from != Phase::Stopping, "a stopping member stays so");
     let silence = cx.state.timers.due(Timer::Silence);

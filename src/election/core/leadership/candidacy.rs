@@ -5,14 +5,14 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::lease::Lease;
-use super::question::{Purpose, Question, Stage};
+use super::question::{Question, QuestionPurpose, QuestionStage};
 use crate::core::back_off::BackOff;
 use crate::core::planted::Fault;
 use crate::core::types::{Epoch, Time};
 
 /// The step of an algorithm that a nomination is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Aim {
+pub enum NominationAim {
     /// It calls all others to the round. With a majority enough voters first say in a pre-vote that they would vote
     /// for this member: otherwise it would disturb the others for nothing.
     Call,
@@ -24,7 +24,7 @@ pub enum Aim {
 
 /// Why too few voters agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Why {
+enum TooFewVotes {
     /// Too few voters answered, or this member's own vote does not count yet: this member is not eligible.
     Unheard,
     /// Too many said no, or not yet.
@@ -37,7 +37,7 @@ enum Why {
 /// Too few voters agreed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Denial {
-    why: Why,
+    why: TooFewVotes,
     /// Since when too few would agree even if no promise bound any voter.
     opposed_since: Option<Time>,
 }
@@ -60,7 +60,7 @@ enum Inquiry {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Candidacy {
     /// The next step and its round, which waits until the round is durable and the voters agree.
-    pub(super) parked: Option<(Aim, Epoch)>,
+    pub(super) parked: Option<(NominationAim, Epoch)>,
     inquiry: Inquiry,
     /// Counts the questions.
     questions: u64,
@@ -91,13 +91,13 @@ impl Candidacy {
 
     /// The epoch in which this member leads as soon as the epoch is durable and the voters agree.
     pub fn next_epoch(&self) -> Option<Epoch> {
-        self.parked.filter(|(aim, _)| *aim != Aim::Call).map(|(_, round)| round)
+        self.parked.filter(|(aim, _)| *aim != NominationAim::Call).map(|(_, round)| round)
     }
 
     /// Whether this member may not be nominated at present: its disk or its voters do not respond. (N3)
     pub fn is_out_of_reach(&self) -> bool {
         let denial = self.inquiry.denial();
-        self.disk_lags || denial.is_some_and(|denial| denial.why != Why::Refused)
+        self.disk_lags || denial.is_some_and(|denial| denial.why != TooFewVotes::Refused)
     }
 
     /// The disk has written something.
@@ -128,8 +128,8 @@ impl Candidacy {
     /// This member asks the voters now. Returns the number of the question.
     pub(super) fn ask(
         &mut self,
-        purpose: Purpose,
-        stage: Stage,
+        purpose: QuestionPurpose,
+        stage: QuestionStage,
         epoch: Epoch,
         (now, lease): (Time, Duration),
     ) -> u64 {
@@ -232,9 +232,9 @@ impl Candidacy {
         let before = self.inquiry.denial().and_then(|denial| denial.opposed_since);
         let opposed_since = opposed.then(|| before.unwrap_or(now));
         let why = match opposed_since {
-            _ if !heard => Why::Unheard,
-            Some(since) if since + limit <= now => Why::Opposed,
-            _ => Why::Refused,
+            _ if !heard => TooFewVotes::Unheard,
+            Some(since) if since + limit <= now => TooFewVotes::Opposed,
+            _ => TooFewVotes::Refused,
         };
         self.inquiry = Inquiry::Denied(Denial { why, opposed_since });
     }
@@ -250,12 +250,12 @@ impl Candidacy {
 
     /// Whether this member asks the voters for an election, or has their votes.
     pub fn asks_to_win(&self) -> bool {
-        self.question().is_some_and(|question| question.purpose == Purpose::Win)
+        self.question().is_some_and(|question| question.purpose == QuestionPurpose::Win)
     }
 
     /// Whether this member has asked for votes for the first time in this epoch, and may still get answers.
     pub fn awaits_votes(&self) -> bool {
-        let first = |asked: &Question| asked.stage == Stage::Vote && asked.repeats == 0;
+        let first = |asked: &Question| asked.stage == QuestionStage::Vote && asked.repeats == 0;
         !self.is_denied() && self.asks_to_win() && self.question().is_some_and(first)
     }
 
@@ -263,7 +263,7 @@ impl Candidacy {
     pub fn lease_of(&self, epoch: Epoch) -> Option<Lease> {
         match &self.inquiry {
             Inquiry::Agreed(question)
-                if question.epoch == epoch && question.stage == Stage::Vote =>
+                if question.epoch == epoch && question.stage == QuestionStage::Vote =>
             {
                 Some(question.lease())
             }
@@ -279,8 +279,9 @@ impl Candidacy {
 
     /// Whether enough voters agreed with the last question for this round; none if there was none.
     pub(super) fn outcome(&self, round: Epoch) -> Option<bool> {
-        let wins =
-            |question: &&Question| question.epoch == round && question.purpose == Purpose::Win;
+        let wins = |question: &&Question| {
+            question.epoch == round && question.purpose == QuestionPurpose::Win
+        };
         self.question().filter(wins).map(|_| matches!(self.inquiry, Inquiry::Agreed(_)))
     }
 

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use crate::core::api::Output;
 use crate::core::context::Context;
-use crate::core::death::{DeathCertificate, Verdict};
+use crate::core::death::{CertificateVerdict, DeathCertificate};
 use crate::core::detector::Peer;
 use crate::core::leadership::call;
 use crate::core::message::{Liveness, Message};
@@ -24,12 +24,12 @@ pub fn hear(turn: &mut Turn<'_>, from: Option<NodeId>, certificate: DeathCertifi
     let settings = turn.cx.state.settings.clone();
     let judge = |peer: &mut Peer| Some(peer.lives.judge(&certificate, &settings.cluster));
     match turn.cx.state.detector.change(peer, judge) {
-        Some(Verdict::Over) => {}
-        Some(Verdict::Forged) => {
+        Some(CertificateVerdict::Over) => {}
+        Some(CertificateVerdict::Forged) => {
             return turn.cx.out.push(Output::Note(Note::Forged { peer, incarnation, from }));
         }
         // Each member passes each certificate on once at most.
-        Some(Verdict::Unknown | Verdict::Known) | None => return,
+        Some(CertificateVerdict::Unknown | CertificateVerdict::Known) | None => return,
     }
     turn.cx.state.voter.bury(peer, incarnation);
     pass_on(&mut turn.cx, from, certificate);

@@ -3,15 +3,15 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::job::Job;
+use crate::core::job::OwnJob;
 use crate::core::note::Split;
 use crate::core::types::{Epoch, NodeId};
 
 /// How leaderships ended.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub struct Endings {
+pub struct LeadershipEndings {
     /// The job that runs only while this member leads, and has to end first.
-    pub(in crate::core) job: Job,
+    pub(in crate::core) job: OwnJob,
     /// The last epoch that this member gave up, and its successor.
     own: Option<(Epoch, Option<NodeId>)>,
     /// The last leader that said that it gave up its epoch, with the epoch and the successor.
@@ -22,7 +22,7 @@ pub struct Endings {
     split: Option<Split>,
 }
 
-impl Endings {
+impl LeadershipEndings {
     /// This leader gives up its epoch for that member, if any.
     pub fn give_up(&mut self, epoch: Epoch, successor: Option<NodeId>) {
         self.own = Some((epoch, successor));
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn only_the_last_epoch_that_was_given_up_counts() {
         let successor = NodeId::default();
-        let mut endings = Endings::default();
+        let mut endings = LeadershipEndings::default();
         endings.give_up(Epoch(3), None);
         assert_eq!(endings.gave_up(Epoch(3)), Some(None));
         endings.give_up(Epoch(5), Some(successor));
@@ -96,7 +96,7 @@ mod tests {
     #[test]
     fn a_successor_may_decline_before_or_after_the_release_is_heard() {
         let [leader, next] = [1, 2].map(|number| NodeId(uuid::Uuid::from_u128(number)));
-        let mut endings = Endings::default();
+        let mut endings = LeadershipEndings::default();
         assert!(!endings.decline(next, Epoch(3)));
         assert!(endings.has_declined(next, Epoch(3)) && !endings.has_declined(next, Epoch(4)));
         endings.hear(leader, Epoch(3), Some(next));

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::question::Stage;
+use super::question::QuestionStage;
 use crate::core::context::Context;
 use crate::core::durable::Deferred;
 use crate::core::membership::ListVersion;
@@ -62,7 +62,7 @@ pub fn hear_vote(cx: &mut Context<'_>, from: NodeId, of: Incarnation, number: u6
     let own = of == cx.state.records.incarnation() && cx.state.is_voter(from);
     if let Some(question) = cx.state.candidacy.question_mut()
         && ((question.number, question.epoch) == (number, epoch) || Fault::StaleVote.is_planted())
-        && question.stage == Stage::Vote
+        && question.stage == QuestionStage::Vote
         && own
     {
         question.hear(from, Opinion::Yes, cx.now);

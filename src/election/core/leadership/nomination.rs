@@ -7,11 +7,11 @@
 
 use std::time::Duration;
 
-use super::candidacy::Aim;
-use super::question::{Purpose, Stage};
+use super::candidacy::NominationAim;
+use super::question::{QuestionPurpose, QuestionStage};
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::durable::Pace;
+use crate::core::durable::DiskPace;
 use crate::core::leadership::{asking, becoming, call, promise};
 use crate::core::phase::{Phase, Reason};
 use crate::core::planted::Fault;
@@ -61,11 +61,11 @@ pub fn unmet_voters(state: &State) -> Vec<NodeId> {
 
 /// The algorithm nominates this member in a round. Returns whether the algorithm continues now; otherwise it is
 /// called back.
-pub fn nominate(cx: &mut Context<'_>, round: Epoch, aim: Aim, reason: &Reason) -> bool {
+pub fn nominate(cx: &mut Context<'_>, round: Epoch, aim: NominationAim, reason: &Reason) -> bool {
     let goes_on = match aim {
-        Aim::Call => !cx.state.needs_majority() || may_go_on(cx.state, round),
-        Aim::Halt => may_go_on(cx.state, round),
-        Aim::Lead => is_elected(cx, round),
+        NominationAim::Call => !cx.state.needs_majority() || may_go_on(cx.state, round),
+        NominationAim::Halt => may_go_on(cx.state, round),
+        NominationAim::Lead => is_elected(cx, round),
     };
     if !goes_on {
         park(cx, round, aim, reason);
@@ -84,9 +84,9 @@ pub fn is_elected(cx: &Context<'_>, round: Epoch) -> bool {
     may_go_on(cx.state, round) && (!cx.state.needs_majority() || votes())
 }
 
-fn park(cx: &mut Context<'_>, round: Epoch, aim: Aim, reason: &Reason) {
+fn park(cx: &mut Context<'_>, round: Epoch, aim: NominationAim, reason: &Reason) {
     // A coordinator that has handed out its task is about to lead, and stays in its phase.
-    let readies = aim == Aim::Lead && cx.state.phase() == Phase::Reorganizing;
+    let readies = aim == NominationAim::Lead && cx.state.phase() == Phase::Reorganizing;
     if cx.state.phase() != Phase::Electing && !readies {
         becoming::become_electing(cx, reason.clone());
     }
@@ -108,12 +108,12 @@ fn ask_next_question(cx: &mut Context<'_>, round: Epoch) {
     let (epoch, candidacy) = (cx.state.view().epoch, &mut cx.state.candidacy);
     let leads_next = candidacy.next_epoch() == Some(round);
     let stage = match candidacy.outcome(round) {
-        None if leads_next && candidacy.take_designation() == Some(epoch) => Stage::Vote,
-        None => Stage::PreVote,
+        None if leads_next && candidacy.take_designation() == Some(epoch) => QuestionStage::Vote,
+        None => QuestionStage::PreVote,
         Some(false) => return, // the voters are being asked
-        Some(true) => Stage::Vote,
+        Some(true) => QuestionStage::Vote,
     };
-    asking::ask_voters(cx, Purpose::Win, stage, round);
+    asking::ask_voters(cx, QuestionPurpose::Win, stage, round);
 }
 
 /// With a majority: whether the last leader just handed over to this member. The voters are free, so this member
@@ -132,11 +132,16 @@ pub fn poll_for_takeover(cx: &mut Context<'_>) {
         return;
     }
     let pace = cx.state.records.pace(cx.state.longest_vote(), cx.now);
-    if pace == Pace::Quick {
+    if pace == DiskPace::Quick {
         let (view, next) = (cx.state.view(), cx.state.epochs.round().next());
-        return asking::ask_voters(cx, Purpose::Preempt(view), Stage::PreVote, next);
+        return asking::ask_voters(
+            cx,
+            QuestionPurpose::Preempt(view),
+            QuestionStage::PreVote,
+            next,
+        );
     }
-    if pace == Pace::Late {
+    if pace == DiskPace::Late {
         put_off_takeover(cx);
     }
     if !cx.state.records.are_under_way() {

@@ -12,7 +12,7 @@ use crate::core::types::{Epoch, NodeId, Time};
 
 /// The kind of question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Stage {
+pub enum QuestionStage {
     /// Whether the voters would vote for the candidate. It changes nothing.
     PreVote,
     /// For their votes.
@@ -21,7 +21,7 @@ pub enum Stage {
 
 /// The purpose of a question.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Purpose {
+pub enum QuestionPurpose {
     /// To lead after an election.
     Win,
     /// To show the leader of this view that it may hand over to this member.
@@ -35,8 +35,8 @@ pub enum Purpose {
 /// A question to the voters.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Question {
-    pub purpose: Purpose,
-    pub stage: Stage,
+    pub purpose: QuestionPurpose,
+    pub stage: QuestionStage,
     /// The epoch in which this member would lead.
     pub epoch: Epoch,
     /// Distinguishes late answers to an earlier question.
@@ -49,12 +49,12 @@ pub struct Question {
     pub repeats: u32,
     /// Whether a death was proved since: a voter that said no may be free by now.
     pub is_outdated: bool,
-    answers: Answers,
+    answers: VoterAnswers,
 }
 
 /// The voters' answers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-struct Answers {
+struct VoterAnswers {
     /// The voters that agree.
     yes: BTreeSet<NodeId>,
     /// The voters that would agree if the present leader released its epoch.
@@ -70,13 +70,13 @@ struct Answers {
 impl Question {
     /// A question that is sent now, for votes that are promises of this length.
     pub fn new(
-        purpose: Purpose,
-        stage: Stage,
+        purpose: QuestionPurpose,
+        stage: QuestionStage,
         epoch: Epoch,
         number: u64,
         (sent, length): (Time, Duration),
     ) -> Question {
-        let (repeats, is_outdated, answers) = (0, false, Answers::default());
+        let (repeats, is_outdated, answers) = (0, false, VoterAnswers::default());
         Question { purpose, stage, epoch, number, sent, length, repeats, is_outdated, answers }
     }
 
@@ -91,7 +91,8 @@ impl Question {
             }
             Opinion::YesIf { released, wait } => {
                 answers.bound.insert(voter);
-                if matches!(self.purpose, Purpose::Preempt(view) if view.epoch == released) {
+                if matches!(self.purpose, QuestionPurpose::Preempt(view) if view.epoch == released)
+                {
                     answers.yes_if.insert(voter);
                 }
                 wait
@@ -136,8 +137,10 @@ impl Question {
     /// have answered or may.
     pub fn is_hopeless(&self, majority: usize, voters: usize) -> bool {
         let against = match self.purpose {
-            Purpose::Preempt(_) => self.answers.no.len() - self.answers.yes_if.len(),
-            Purpose::Win | Purpose::Reclaim | Purpose::Retry => self.answers.no.len(),
+            QuestionPurpose::Preempt(_) => self.answers.no.len() - self.answers.yes_if.len(),
+            QuestionPurpose::Win | QuestionPurpose::Reclaim | QuestionPurpose::Retry => {
+                self.answers.no.len()
+            }
         };
         against + majority > voters
     }
@@ -188,7 +191,8 @@ mod tests {
     /// A pre-vote that so many voters answered.
     fn answered(yes: usize, bound: usize, refuse: usize) -> Question {
         let sent = (Time(0), Duration::ZERO);
-        let mut question = Question::new(Purpose::Win, Stage::PreVote, Epoch(2), 1, sent);
+        let mut question =
+            Question::new(QuestionPurpose::Win, QuestionStage::PreVote, Epoch(2), 1, sent);
         let promise = Opinion::YesIf { released: Epoch(1), wait: WAIT };
         let said = [(yes, Opinion::Yes), (bound, promise), (refuse, Opinion::No { wait: WAIT })];
         let said = said.into_iter().flat_map(|(times, says)| std::iter::repeat_n(says, times));

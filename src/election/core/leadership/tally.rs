@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::nomination::MOST_REPEATS;
-use super::question::{Purpose, Question, Stage};
+use super::question::{Question, QuestionPurpose, QuestionStage};
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::durable::Deferred;
@@ -44,7 +44,7 @@ fn count_lost_election(cx: &mut Context<'_>) -> u32 {
 pub fn opinion(
     cx: &mut Context<'_>,
     from: NodeId,
-    stage: Stage,
+    stage: QuestionStage,
     number: u64,
     opinion: Opinion,
     epoch: Epoch,
@@ -74,7 +74,7 @@ pub fn outgrow(cx: &mut Context<'_>, epoch: Epoch) {
     if epoch > state.view().epoch && !asked && !lately {
         let next = cx.next_round();
         cx.raise_round(next);
-        asking::ask_voters(cx, Purpose::Reclaim, Stage::Vote, next);
+        asking::ask_voters(cx, QuestionPurpose::Reclaim, QuestionStage::Vote, next);
     }
 }
 
@@ -83,7 +83,7 @@ pub fn tally(turn: &mut Turn<'_>) {
     while let Some(question) = turn.cx.state.candidacy.open_question() {
         let (majority, voters) = (turn.cx.state.majority(), can_say(turn.cx.state, question));
         match (question.purpose, question.supporters(majority)) {
-            (Purpose::Preempt(view), Some(votes)) => {
+            (QuestionPurpose::Preempt(view), Some(votes)) => {
                 let rank = turn.cx.state.rank();
                 asking::drop_question(&mut turn.cx);
                 let leader = view.leader.filter(|leader| turn.cx.state.follows(leader.id));
@@ -108,12 +108,12 @@ fn agreed(turn: &mut Turn<'_>) {
     turn.cx.state.timers.cancel(Timer::Voters);
     let state = &turn.cx.state;
     match purpose {
-        Purpose::Win => nomination::unpark(turn),
-        Purpose::Reclaim if may_reclaim(&turn.cx, epoch) => {
+        QuestionPurpose::Win => nomination::unpark(turn),
+        QuestionPurpose::Reclaim if may_reclaim(&turn.cx, epoch) => {
             becoming::become_leading(&mut turn.cx, epoch, Reason::Reclaimed);
             turn.algorithm.reclaimed(&mut turn.cx);
         }
-        Purpose::Retry if state.phase() == Phase::Waiting && !state.is_bound() => {
+        QuestionPurpose::Retry if state.phase() == Phase::Waiting && !state.is_bound() => {
             asking::drop_question(&mut turn.cx);
             call::call(turn, Reason::MajorityAgrees);
         }
@@ -144,7 +144,7 @@ pub fn voters_expired(cx: &mut Context<'_>) {
         failed(cx);
     } else if state.candidacy.is_denied() && state.elects() {
         let next = state.epochs.round().next();
-        asking::ask_voters(cx, Purpose::Retry, Stage::PreVote, next);
+        asking::ask_voters(cx, QuestionPurpose::Retry, QuestionStage::PreVote, next);
     }
 }
 
@@ -152,8 +152,9 @@ pub fn voters_expired(cx: &mut Context<'_>) {
 /// has stored its vote by then, or is about to, and repeats it without another write. A candidate that is
 /// connected with too few voters, or has asked often enough, frees the voters. (N1)
 fn may_ask_again(state: &State) -> bool {
-    let asks =
-        |question: &Question| question.stage == Stage::Vote && question.repeats < MOST_REPEATS;
+    let asks = |question: &Question| {
+        question.stage == QuestionStage::Vote && question.repeats < MOST_REPEATS
+    };
     let connected = |id: &NodeId| state.detector.get(*id).is_none_or(Peer::connected);
     let voters = state.membership.list().voters();
     state.candidacy.open_question().is_some_and(asks)
@@ -171,17 +172,17 @@ fn failed(cx: &mut Context<'_>) {
     let uninformed = question.uninformed(majority, state.voters());
     let opposed = question.is_opposed(majority, voters);
     let waits = state.candidacy.parked.is_some_and(|(_, round)| round == question.epoch);
-    if question.stage == Stage::Vote && !heard {
+    if question.stage == QuestionStage::Vote && !heard {
         count_lost_election(cx);
     }
     asking::drop_question(cx);
     match purpose {
-        Purpose::Preempt(_) => {
+        QuestionPurpose::Preempt(_) => {
             let failure = cx.state.settings.timing.failure;
             cx.state.candidacy.next_takeover_poll = now + failure;
         }
-        Purpose::Retry => deny(cx, (heard, opposed), wait),
-        Purpose::Win if waits => {
+        QuestionPurpose::Retry => deny(cx, (heard, opposed), wait),
+        QuestionPurpose::Win if waits => {
             let reason = match uninformed {
                 _ if cx.state.candidacy.disk_lags => Reason::DiskLags,
                 _ if !cx.state.voter.is_informed() => {
@@ -195,7 +196,7 @@ fn failed(cx: &mut Context<'_>) {
             becoming::become_waiting(cx, now, reason);
             deny(cx, (heard, opposed), wait);
         }
-        Purpose::Win | Purpose::Reclaim => {}
+        QuestionPurpose::Win | QuestionPurpose::Reclaim => {}
     }
 }
 

@@ -7,13 +7,13 @@
 
 use std::sync::Arc;
 
-use super::known::Asker;
+use super::known::CommandAsker;
 use crate::core::answers;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
 use crate::core::leadership::lease::Lease;
 use crate::core::leadership::{asking, call, handover, voting};
-use crate::core::membership::{Change, MOST_MEMBERS, Member, MemberList, own};
+use crate::core::membership::{MOST_MEMBERS, Member, MemberList, MembershipChange, own};
 use crate::core::message::{Done, Refusal, Taken};
 use crate::core::phase::Reason;
 use crate::core::planted::Fault;
@@ -36,14 +36,14 @@ pub fn may_change_list(state: &State) -> bool {
 }
 
 /// Whether the leader makes this change, or why not. (M1)
-fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal> {
+fn judge_change(state: &State, change: &MembershipChange, now: Time) -> Result<(), Refusal> {
     if state.membership.wanted().is_some() {
         return Err(Refusal::ChangeUnderWay);
     }
     let list = state.membership.list();
     let after = list.changed(list.version(), change);
     match change {
-        Change::Add(new) => {
+        MembershipChange::Add(new) => {
             if let Some((what, by)) = list.iter().find_map(|old| taken(old, new)) {
                 return Err(Refusal::Taken { what, by });
             } else if list.removed().contains(&new.id) {
@@ -52,8 +52,8 @@ fn judge_change(state: &State, change: &Change, now: Time) -> Result<(), Refusal
                 return Err(Refusal::ListFull);
             }
         }
-        Change::Set(entries) => judge_entries(state, entries, &after)?,
-        Change::Remove { id, force } => {
+        MembershipChange::Set(entries) => judge_entries(state, entries, &after)?,
+        MembershipChange::Remove { id, force } => {
             if list.get(*id).is_none() {
                 return Err(Refusal::NotMember(*id));
             } else if !after.iter().any(Member::may_lead) {
@@ -121,24 +121,28 @@ fn taken(old: &Member, new: &Member) -> Option<(Taken, NodeId)> {
 
 /// An operator asks this member, the leader as far as is known, for a change. To remove itself it hands over
 /// first, and then the next leader is asked.
-pub fn change(turn: &mut Turn<'_>, asker: Asker, change: Change) {
+pub fn change(turn: &mut Turn<'_>, asker: CommandAsker, change: MembershipChange) {
     if let Err(refusal) = begin_change(turn, asker, change) {
         answers::tell_outcome(&mut turn.cx, asker, Err(refusal));
     }
 }
 
-fn begin_change(turn: &mut Turn<'_>, asker: Asker, change: Change) -> Result<(), Refusal> {
+fn begin_change(
+    turn: &mut Turn<'_>,
+    asker: CommandAsker,
+    change: MembershipChange,
+) -> Result<(), Refusal> {
     if !own::leads_by_list(turn.cx.state) {
         return Err(Refusal::NotLeader);
     }
     judge_change(turn.cx.state, &change, turn.cx.now)?;
-    if let Change::Set(entries) = &change
+    if let MembershipChange::Set(entries) = &change
         && entries.iter().all(|entry| turn.cx.state.membership.list().get(entry.id) == Some(entry))
     {
         answers::tell_outcome(&mut turn.cx, asker, Ok(Done::Set)); // it is so already
         return Ok(());
     }
-    if let Change::Remove { id, force } = change
+    if let MembershipChange::Remove { id, force } = change
         && id == turn.cx.state.id()
         && !(force && turn.cx.state.best_other().is_none())
     {
@@ -157,7 +161,7 @@ pub fn advance_change(turn: &mut Turn<'_>) {
     let Some(wanted) = state.membership.wanted().filter(|_| leads) else { return };
     let (change, made) = (wanted.change.clone(), wanted.made);
     // A forced change needs no majority that has stored it, but one remaining member.
-    let forced = matches!(change, Change::Remove { force: true, .. });
+    let forced = matches!(change, MembershipChange::Remove { force: true, .. });
     let stored = own::is_list_stored(state) || Fault::DoneTooSoon.is_planted();
     let kept = state.membership.is_kept(state.needs_majority());
     if !made && may_change_list(state) {
@@ -168,9 +172,11 @@ pub fn advance_change(turn: &mut Turn<'_>) {
         turn.cx.state.timers.cancel(Timer::Change);
         if let Some(asker) = turn.cx.state.membership.end_change() {
             let done = match change {
-                Change::Add(member) => Done::Added(member.id),
-                Change::Remove { id, .. } => Done::Removed { id, stored, handed_over: false },
-                Change::Set(_) => Done::Set,
+                MembershipChange::Add(member) => Done::Added(member.id),
+                MembershipChange::Remove { id, .. } => {
+                    Done::Removed { id, stored, handed_over: false }
+                }
+                MembershipChange::Set(_) => Done::Set,
             };
             answers::tell_outcome(&mut turn.cx, asker, Ok(done));
         }
@@ -180,7 +186,7 @@ pub fn advance_change(turn: &mut Turn<'_>) {
     }
 }
 
-fn make(turn: &mut Turn<'_>, change: &Change) {
+fn make(turn: &mut Turn<'_>, change: &MembershipChange) {
     turn.cx.state.membership.made();
     let state = &turn.cx.state;
     let list = Arc::new(state.membership.list().changed(own::next_version(state), change));

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::membership::{Change, ListVersion, Member, MemberList};
+use crate::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use crate::core::types::{NodeId, Pause, Role, Time};
 
 /// The most strangers that said hello and are remembered.
@@ -15,14 +15,14 @@ const MOST_STRANGERS: usize = 16;
 
 /// The member that gets the outcome of a change, and the number of the command there: it passed the command on, or is
 /// the leader itself.
-pub type Asker = (NodeId, u64);
+pub type CommandAsker = (NodeId, u64);
 
 /// The change that the leader is making.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Wanted {
-    pub change: Change,
+    pub change: MembershipChange,
     /// The member that still waits for the outcome.
-    pub asker: Option<Asker>,
+    pub asker: Option<CommandAsker>,
     /// Whether the list has changed; before, the leader confirms the list that it found.
     pub made: bool,
 }
@@ -160,7 +160,7 @@ impl Membership {
     }
 
     /// This leader wants this change.
-    pub fn want(&mut self, change: Change, asker: Asker) {
+    pub fn want(&mut self, change: MembershipChange, asker: CommandAsker) {
         self.wanted = Some(Wanted { change, asker: Some(asker), made: false });
     }
 
@@ -172,13 +172,13 @@ impl Membership {
     }
 
     /// The change is done, or dropped. Returns the member that still waits for it.
-    pub fn end_change(&mut self) -> Option<Asker> {
+    pub fn end_change(&mut self) -> Option<CommandAsker> {
         self.wanted.take().and_then(|wanted| wanted.asker)
     }
 
     /// The asker has waited too long for the change. Returns the asker, and whether the change was made. A change
     /// that was made continues.
-    pub fn change_expired(&mut self) -> Option<(Asker, bool)> {
+    pub fn change_expired(&mut self) -> Option<(CommandAsker, bool)> {
         let wanted = self.wanted.as_mut()?;
         let (asker, made) = (wanted.asker.take(), wanted.made);
         self.wanted.take_if(|wanted| !wanted.made);
@@ -272,7 +272,7 @@ mod tests {
     #[test]
     fn a_change_that_was_made_goes_on_when_nobody_waits_for_it_any_more() {
         let mut known = Membership::new(id(1), list(1, 1..=3), Pause::default());
-        let (change, asker) = (Change::Remove { id: id(3), force: false }, (id(2), 7));
+        let (change, asker) = (MembershipChange::Remove { id: id(3), force: false }, (id(2), 7));
         known.want(change.clone(), asker);
         assert_eq!(known.change_expired(), Some((asker, false)));
         assert_eq!(known.wanted(), None);

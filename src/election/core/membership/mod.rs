@@ -48,7 +48,7 @@ impl Member {
 
 /// A change of the member list: of its members one at a time, or of their names and addresses.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-pub enum Change {
+pub enum MembershipChange {
     Add(Member),
     Remove {
         id: NodeId,
@@ -101,15 +101,15 @@ impl MemberList {
 
     /// The list after this change.
     #[must_use]
-    pub fn changed(&self, version: ListVersion, change: &Change) -> MemberList {
+    pub fn changed(&self, version: ListVersion, change: &MembershipChange) -> MemberList {
         let (mut members, mut removed) = (self.members.clone(), self.removed.clone());
         match change {
-            Change::Add(member) => members.push(member.clone()),
-            Change::Remove { id, .. } => {
+            MembershipChange::Add(member) => members.push(member.clone()),
+            MembershipChange::Remove { id, .. } => {
                 members.retain(|member| member.id != *id);
                 removed.push(*id);
             }
-            Change::Set(entries) => {
+            MembershipChange::Set(entries) => {
                 for entry in entries {
                     if let Ok(at) = members.binary_search_by_key(&entry.id, |member| member.id) {
                         members[at] = Member { role: members[at].role, ..entry.clone() };

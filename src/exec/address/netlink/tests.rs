@@ -155,7 +155,11 @@ fn an_address_that_nobody_renews_is_told_from_one_that_stays() {
     for (valid_seconds, is_mortal) in
         [(None, false), (Some(0), true), (Some(3), true), (Some(4), false)]
     {
-        assert_eq!(Present { index: 1, valid_seconds }.is_mortal(), is_mortal, "{valid_seconds:?}");
+        assert_eq!(
+            PresentAddress { index: 1, valid_seconds }.is_mortal(),
+            is_mortal,
+            "{valid_seconds:?}"
+        );
     }
 }
 

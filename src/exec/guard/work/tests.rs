@@ -32,7 +32,7 @@ fn scene(kind: &str) -> Scene {
     };
     let task = ["node-1", kind, "500000", "", "--"].map(OsString::from);
     let guard = Guard {
-        task: Task::read(task.to_vec()).unwrap(),
+        task: GuardTask::read(task.to_vec()).unwrap(),
         epoch: 7,
         electd: Some(near),
         _lock: ManuallyDrop::new(File::open("/dev/null").unwrap()),
@@ -58,7 +58,7 @@ fn a_guard_knows_how_its_command_ended() {
     let mut guard = scene("leased").guard;
     assert_eq!(guard.means(), None, "without a command nothing is ended");
     let process = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
-    guard.command = Some(Running { pid: getpid(), process, mark: Mark::of_nobody() });
+    guard.command = Some(RunningJob { pid: getpid(), process, mark: Mark::of_nobody() });
     assert_eq!(guard.means(), Some(Means::Kill), "it is killed now");
     guard.termed = Some(now());
     assert_eq!(guard.means(), Some(Means::Kill), "TERM was not enough");
@@ -77,9 +77,9 @@ fn close(electd: &UnixStream) {
 }
 
 /// This process in the place of a command: nothing here signals it.
-fn command() -> Option<Running> {
+fn command() -> Option<RunningJob> {
     let (pid, process) = (getpid(), pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
-    Some(Running { pid, process, mark: Mark::of_nobody() })
+    Some(RunningJob { pid, process, mark: Mark::of_nobody() })
 }
 
 /// This moment is so many seconds away, but for those that the test itself took.
@@ -119,11 +119,11 @@ fn the_earliest_end_that_was_ordered_holds_and_each_order_is_answered() {
     let Scene { mut guard, mut electd, .. } = scene("leased");
     guard.take_orders();
     assert_eq!(guard.ordered, None, "nothing was said");
-    electd.write_all(&Order::Answer.bytes()).unwrap();
+    electd.write_all(&GuardOrder::Answer.bytes()).unwrap();
     guard.take_orders();
     assert_eq!(guard.ordered, None);
     for (kill, expected) in [(700, 700), (800, 700), (600, 600)] {
-        electd.write_all(&Order::End { kill: now() + SECONDS(kill) }.bytes()).unwrap();
+        electd.write_all(&GuardOrder::End { kill: now() + SECONDS(kill) }.bytes()).unwrap();
         guard.take_orders();
         is_in(expected, guard.ordered.unwrap());
     }
@@ -139,7 +139,7 @@ fn the_earliest_end_that_was_ordered_holds_and_each_order_is_answered() {
 #[test]
 fn an_order_without_a_time_is_one_to_end_by_the_alarm() {
     let Scene { mut guard, mut electd, .. } = scene("leased");
-    electd.write_all(&Order::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    electd.write_all(&GuardOrder::End { kill: Time(u64::MAX) }.bytes()).unwrap();
     guard.take_orders();
     is_in(1000, guard.ordered.unwrap());
 }
@@ -243,7 +243,7 @@ fn a_guard_tends_its_addresses_while_its_node_leads() {
     guard.addresses = Some(Held::overdue());
     let serves = thread::spawn(move || (guard.serve().unwrap(), guard));
     within(SECONDS(60), "they are due later", || !own.check_due().unwrap());
-    electd.write_all(&Order::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    electd.write_all(&GuardOrder::End { kill: Time(u64::MAX) }.bytes()).unwrap();
     let (forced, mut guard) = serves.join().unwrap();
     assert!(!forced && guard.addresses.take().is_some_and(Held::end));
 }

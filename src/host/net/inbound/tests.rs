@@ -10,7 +10,7 @@ use socket2::{Domain, SockRef, Socket, Type};
 
 use super::*;
 use crate::net::deadline::STEP;
-use crate::net::inbox::{Answering, End};
+use crate::net::inbox::{Answering, ThreadEnd};
 use crate::net::peers::PeerAddress;
 use crate::net::refused::Refusals;
 use crate::testing::within::within;
@@ -23,17 +23,17 @@ const TIMEOUT: Duration = Duration::from_secs(20);
 const CONNECTION: ConnectionId = ConnectionId(7);
 
 /// A reader whose peer listens at this address, what it reports, and the thread that answers it.
-fn reader(peer: NodeId, address: String) -> (Reception, Receiver<Event>, Answering) {
+fn reader(peer: NodeId, address: String) -> (Reception, Receiver<NetEvent>, Answering) {
     let counters = Arc::<Counters>::default();
     let peers = Peers::new(vec![PeerAddress { id: peer, name: "b".to_owned(), address }]);
     let refusals = Refusals::new(counters.clone(), |_, _| ());
     let greeter = Greeter { peers: peers.clone(), security: Security::default(), refusals };
     let (sender, events) = unbounded();
-    let (answering, end) = End::new();
+    let (answering, end) = ThreadEnd::new();
     let reception = Reception {
         peers,
         greeter,
-        places: Places::default(),
+        places: MemberPlaces::default(),
         failure_time: FailureTime::new(Duration::from_secs(60)),
         inbox: Inbox::new(sender, end),
         counters,
@@ -59,10 +59,10 @@ fn connection() -> (Arc<Closer>, TcpStream) {
 
 /// The next event is that the connection of this peer ended, and what the redial told.
 #[track_caller]
-fn ended(events: &Receiver<Event>, peer: NodeId, redial: Redial) {
+fn ended(events: &Receiver<NetEvent>, peer: NodeId, redial: Redial) {
     let event = events.recv_timeout(TIMEOUT).expect("the end is reported");
     let end = Input::Ended { connection: CONNECTION, peer, redial };
-    assert!(matches!(&event, Event::Input(input) if *input == end), "{event:?}");
+    assert!(matches!(&event, NetEvent::Input(input) if *input == end), "{event:?}");
 }
 
 /// Whether a reader reports a refusal whose redial is taken, and reset by a process that is gone then, or not, and the
@@ -79,11 +79,11 @@ fn reports_a_refusal(is_gone: bool, redials: bool) -> Option<bool> {
         ended(&events, peer, Redial::Accepted);
         SockRef::from(&redial).set_linger(Some(Duration::ZERO)).unwrap();
         let _there = Some(listener).filter(|_| !is_gone);
-        let _other = (!redials).then(|| reader.places.take_turn(peer, Step::Redial).unwrap());
+        let _other = (!redials).then(|| reader.places.take_turn(peer, ReaderTask::Redial).unwrap());
         drop(redial); // by a reset
         reads.join().unwrap();
         (since.elapsed() < STEP).then(|| {
-            events.try_iter().any(|event| matches!(event, Event::Input(Input::Refused { .. })))
+            events.try_iter().any(|event| matches!(event, NetEvent::Input(Input::Refused { .. })))
         })
     })
 }
@@ -108,7 +108,7 @@ fn the_end_of_a_connection_is_reported_if_its_welcome_came_too_late() {
     thread::scope(|scope| {
         scope.spawn(|| reader.serve(CONNECTION, &closer));
         let mut inbound = Inbound::default();
-        let Ok(Event::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
+        let Ok(NetEvent::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
         let address = far.local_addr().unwrap().to_string();
         let admitted = Input::Hello { connection: CONNECTION, address, hello: hello.clone() };
         assert_eq!(inbound.admit(*newcomer), admitted);
@@ -124,7 +124,7 @@ fn the_end_of_a_connection_is_reported_if_its_welcome_came_too_late() {
 fn a_peer_is_redialed_where_it_was_reached() {
     let (peer, (_socket, address)) = (NodeId::default(), refusing());
     let (mut reader, events, _) = reader(peer, "b:1".to_owned());
-    reader.places = Places::with(|_| Err(ErrorKind::TimedOut.into()));
+    reader.places = MemberPlaces::with(|_| Err(ErrorKind::TimedOut.into()));
     for (reached, redial) in [(None, Redial::Failed), (Some(address), Redial::Refused)] {
         reader.places.set_reached(peer, reached);
         for _ in 0..2 {
@@ -155,7 +155,7 @@ fn passes_a_certificate_on() -> bool {
     assert_eq!(far.read(&mut [0; 1]).unwrap(), 0, "it is closed on this side too");
     events
         .try_iter()
-        .any(|event| matches!(event, Event::Input(Input::Dead(it)) if it == certificate))
+        .any(|event| matches!(event, NetEvent::Input(Input::Dead(it)) if it == certificate))
 }
 
 /// As of a peer whose process has died: its coroner says so to whoever dials.
@@ -177,7 +177,7 @@ fn a_peer_that_is_welcomed_may_be_silent_for_long_and_its_reader_has_its_name() 
             std::fs::read_to_string("/proc/thread-self/comm").unwrap()
         });
         let mut inbound = Inbound::default();
-        let Ok(Event::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
+        let Ok(NetEvent::Newcomer(newcomer)) = events.recv_timeout(TIMEOUT) else { panic!() };
         inbound.admit(*newcomer);
         assert!(closer.stream.read_timeout().unwrap().is_some(), "a hello has its time");
         inbound.welcome(ConnectionId(8), hello.id, &hello);
@@ -201,7 +201,7 @@ fn a_redial_that_tells_nothing_is_given_up_and_heard_out_by_one_reader_alone() {
     ended(&events, peer, Redial::Accepted);
     assert!(begun.elapsed() < TIMEOUT && events.is_empty());
     drop(listener.accept().unwrap());
-    let _turn = reader.places.take_turn(peer, Step::Watch).unwrap();
+    let _turn = reader.places.take_turn(peer, ReaderTask::Watch).unwrap();
     thread::scope(|scope| {
         let answers = scope.spawn(|| {
             let mut redial = listener.accept().unwrap().0;

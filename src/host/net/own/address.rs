@@ -5,7 +5,7 @@ use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::time::{Duration, Instant};
 
-use crate::net::places::Places;
+use crate::net::places::MemberPlaces;
 
 /// Another member: its name, and the address at which it is dialed.
 pub type Other = (String, String);
@@ -16,7 +16,7 @@ pub struct OwnAddress {
     pub(super) listen: String,
     /// Where the others dial it.
     pub(super) address: String,
-    pub(super) places: Places,
+    pub(super) places: MemberPlaces,
 }
 
 impl OwnAddress {
@@ -24,7 +24,7 @@ impl OwnAddress {
     #[must_use]
     pub fn new(listen: &str, address: &str) -> OwnAddress {
         let (listen, address) = (listen.to_owned(), address.to_owned());
-        OwnAddress { listen, address, places: Places::default() }
+        OwnAddress { listen, address, places: MemberPlaces::default() }
     }
 
     /// All that it means on this host, first what other hosts can dial.

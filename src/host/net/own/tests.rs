@@ -5,7 +5,7 @@ use std::net::{Ipv4Addr, TcpStream};
 use rustix::fs::{OFlags, fcntl_getfl};
 
 use super::*;
-use crate::net::places::Places;
+use crate::net::places::MemberPlaces;
 
 const LIMIT: Duration = Duration::from_secs(20);
 
@@ -177,7 +177,7 @@ fn a_listener_that_moves_leaves_the_last_socket_and_tells_the_next() {
 /// The name may be looked up for long, and the last answer counts meanwhile.
 #[test]
 fn a_name_that_means_another_host_now_is_a_problem_while_it_does() {
-    let places = Places::with(|_| Ok(vec!["192.0.2.1:7101".parse().unwrap()]));
+    let places = MemberPlaces::with(|_| Ok(vec!["192.0.2.1:7101".parse().unwrap()]));
     let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
     let own = OwnListener::of(own, vec![left().0]).unwrap();
     let others = [("b".to_owned(), "192.0.2.1:7102".to_owned())];
@@ -199,7 +199,7 @@ fn a_name_that_means_another_host_now_is_a_problem_while_it_does() {
 #[test]
 fn of_several_addresses_one_that_others_can_dial_comes_first() {
     let parse = |at: &str| at.parse::<SocketAddr>().unwrap();
-    let places = Places::with(|_| {
+    let places = MemberPlaces::with(|_| {
         Ok(["127.0.1.1:7101", "192.0.2.1:7101", "[::1]:7101"]
             .map(|at| at.parse().unwrap())
             .to_vec())
@@ -209,11 +209,11 @@ fn of_several_addresses_one_that_others_can_dial_comes_first() {
     assert_eq!(found, ["192.0.2.1:7101", "127.0.1.1:7101", "[::1]:7101"].map(parse));
     let others = [("b".to_owned(), "192.0.2.9:7101".to_owned())];
     assert_eq!(own.hidden(&others, LIMIT), None);
-    let places = Places::with(|_| Ok(vec!["127.0.1.1:7101".parse().unwrap()]));
+    let places = MemberPlaces::with(|_| Ok(vec!["127.0.1.1:7101".parse().unwrap()]));
     let own = OwnAddress { places, ..OwnAddress::new("db1:7101", "db1:7101") };
     let told = own.hidden(&others, LIMIT).unwrap();
     assert!(told.starts_with("db1:7101 is 127.0.1.1 on this host, which no other"), "{told}");
-    let places = Places::with(|_| Ok(Vec::new()));
+    let places = MemberPlaces::with(|_| Ok(Vec::new()));
     let nowhere = OwnAddress { places, ..own };
     assert_eq!(nowhere.hidden(&others, LIMIT), None);
 }
@@ -331,7 +331,7 @@ fn all_that_a_name_means_here_is_listened_on_by_what_was_left_and_by_new_sockets
         Ok(all.map(|ip| format!("{ip}:{port}").parse().unwrap()).to_vec())
     };
     let name = format!("db1:{}", at.port());
-    let own = || OwnAddress { places: Places::with(places), ..OwnAddress::new(&name, &name) };
+    let own = || OwnAddress { places: MemberPlaces::with(places), ..OwnAddress::new(&name, &name) };
     let waits = TcpStream::connect(at).unwrap();
     let listener = OwnListener::bind(own(), LIMIT, vec![first]).unwrap();
     let bound = ips(&listener.bound()).iter().map(IpAddr::to_string).collect::<Vec<_>>();

@@ -14,8 +14,8 @@ use super::*;
 use crate::core::message::Kind;
 use crate::core::types::NodeId;
 use crate::net::dials::FailedDial;
-use crate::net::inbox::{Answering, End as ThreadEnd, Event};
-use crate::net::line::{Line, line};
+use crate::net::inbox::{Answering, NetEvent, ThreadEnd};
+use crate::net::line::{WriterLine, line};
 use crate::wire::fuzz::streams;
 
 /// Far longer than anything takes here.
@@ -24,23 +24,23 @@ const TIMEOUT: Duration = Duration::from_secs(600);
 const PEER: NodeId = NodeId(uuid::Uuid::nil());
 
 struct Scene {
-    writer: Writer,
-    line: Line,
-    orders: Sender<Control>,
-    events: Receiver<Event>,
+    writer: PeerWriter,
+    line: WriterLine,
+    orders: Sender<WriterOrder>,
+    events: Receiver<NetEvent>,
     _answering: Answering,
 }
 
 impl Scene {
     /// The peer is dialed at this address.
-    fn new(address: &str, places: Places) -> Scene {
+    fn new(address: &str, places: MemberPlaces) -> Scene {
         let peer = PeerAddress { id: PEER, name: "b".to_owned(), address: address.to_owned() };
         let counters = Arc::<Counters>::default();
         let why = "an earlier dial failed".to_owned();
         counters.dials.record(PEER, FailedDial { why, is_refused: false });
-        let (sender, events) = unbounded::<Event>();
+        let (sender, events) = unbounded::<NetEvent>();
         let (answering, end) = ThreadEnd::new();
-        let surroundings = Surroundings {
+        let surroundings = NetworkContext {
             inbox: Inbox::new(sender, end),
             places,
             peers: Peers::default(),
@@ -52,7 +52,7 @@ impl Scene {
         let (line, backlog) = line(counters);
         let (orders, ordered) = bounded(16);
         let failure_time = FailureTime::new(TIMEOUT);
-        let writer = Writer::new(peer, failure_time, surroundings, (backlog, ordered), 1);
+        let writer = PeerWriter::new(peer, failure_time, surroundings, (backlog, ordered), 1);
         Scene { writer, line, orders, events, _answering: answering }
     }
 
@@ -79,8 +79,8 @@ fn frame(payload: &[u8]) -> Frame {
 /// Dials a peer that answers the hello with these bytes. Gives the connection, if there is one.
 fn dial(scene: &mut Scene, peer: &TcpListener, answer: &[u8]) -> Option<(Arc<Channel>, TcpStream)> {
     for (attempt, hello) in [(7, "of an earlier dial"), (1, "the present one")] {
-        scene.orders.send(Control::Hello(attempt, frame(hello.as_bytes()))).unwrap();
-        scene.orders.send(Control::Dial).unwrap(); // it dials already
+        scene.orders.send(WriterOrder::Hello(attempt, frame(hello.as_bytes()))).unwrap();
+        scene.orders.send(WriterOrder::Dial).unwrap(); // it dials already
     }
     thread::scope(|scope| {
         let answers = scope.spawn(|| {
@@ -113,7 +113,7 @@ fn the_core_and_the_status_are_told_what_becomes_of_a_dial() {
         (dead, &["Dialed", "Dead"], Some("it has died: its host certifies that".to_owned())),
         (&junk, &["Dialed"], Some(no_electd)),
     ] {
-        let mut scene = Scene::new(&address.to_string(), Places::default());
+        let mut scene = Scene::new(&address.to_string(), MemberPlaces::default());
         let opened = dial(&mut scene, &peer, answer);
         assert_eq!(scene.heard(), heard);
         assert_eq!(opened.is_some(), answer == &welcome[..]);
@@ -132,15 +132,15 @@ fn a_dial_that_reaches_nobody_is_told_with_the_step_that_failed() {
         "b:1 does not resolve here: entity not found; correct it, or the name service",
         "no connection to b:1: Network is unreachable (os error 101)",
     ];
-    let nameless = Places::with(|_| Err(ErrorKind::NotFound.into()));
-    let nowhere = Places::with(|_| Ok(vec!["255.255.255.255:1".parse().unwrap()])); // all hosts
+    let nameless = MemberPlaces::with(|_| Err(ErrorKind::NotFound.into()));
+    let nowhere = MemberPlaces::with(|_| Ok(vec!["255.255.255.255:1".parse().unwrap()])); // all hosts
     for (address, places, heard, failed) in [
-        (&refuses[..], Places::default(), &["Refused"][..], &refused[..]),
+        (&refuses[..], MemberPlaces::default(), &["Refused"][..], &refused[..]),
         ("b:1", nameless, &[], unknown),
         ("b:1", nowhere, &[], unreached),
     ] {
         let mut scene = Scene::new(address, places);
-        assert!(matches!(scene.writer.open(), Err(End::Connection)));
+        assert!(matches!(scene.writer.open(), Err(WriterEnd::Connection)));
         assert_eq!(scene.heard(), heard, "{failed}");
         assert_eq!(scene.failed().as_deref(), Some(failed));
     }
@@ -149,14 +149,14 @@ fn a_dial_that_reaches_nobody_is_told_with_the_step_that_failed() {
 #[test]
 fn a_peer_that_hangs_up_amid_the_hellos_is_told() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
-    scene.orders.send(Control::Hello(1, frame(b"hello"))).unwrap();
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
+    scene.orders.send(WriterOrder::Hello(1, frame(b"hello"))).unwrap();
     thread::scope(|scope| {
         scope.spawn(|| {
             let mut stream = peer.accept().unwrap().0;
             wire::read_frame(&mut stream, &mut Vec::new()).unwrap();
         });
-        assert!(matches!(scene.writer.open(), Err(End::Connection)));
+        assert!(matches!(scene.writer.open(), Err(WriterEnd::Connection)));
     });
     let why = "it takes connections, and ends them without an answer to the hello: look at its log";
     assert_eq!(scene.failed().as_deref(), Some(why));
@@ -166,7 +166,7 @@ fn a_peer_that_hangs_up_amid_the_hellos_is_told() {
 #[test]
 fn of_a_connection_that_has_ended_nothing_is_kept() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let (channel, stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
     scene.line.send(&[Kind::Heartbeat], &frame(b"a heartbeat"));
     let mut heard = Vec::new();
@@ -185,14 +185,14 @@ fn of_a_connection_that_has_ended_nothing_is_kept() {
 
 #[test]
 fn an_order_to_dial_ends_the_pause_and_no_other_order_does() {
-    let mut scene = Scene::new("b:1", Places::default());
+    let mut scene = Scene::new("b:1", MemberPlaces::default());
     assert_eq!(scene.writer.back_off(Instant::now(), Duration::ZERO), Some(false));
-    scene.orders.send(Control::Disconnect).unwrap();
-    scene.orders.send(Control::Hello(1, frame(b"late"))).unwrap();
+    scene.orders.send(WriterOrder::Disconnect).unwrap();
+    scene.orders.send(WriterOrder::Hello(1, frame(b"late"))).unwrap();
     let short = Duration::from_millis(2);
     assert_eq!(scene.writer.back_off(Instant::now(), short), Some(false));
-    scene.orders.send(Control::Disconnect).unwrap();
-    scene.orders.send(Control::Dial).unwrap();
+    scene.orders.send(WriterOrder::Disconnect).unwrap();
+    scene.orders.send(WriterOrder::Dial).unwrap();
     assert_eq!(scene.writer.back_off(Instant::now(), TIMEOUT), Some(true));
     drop(scene.orders);
     assert_eq!(scene.writer.back_off(Instant::now(), TIMEOUT), None, "the node stops");
@@ -202,12 +202,12 @@ fn an_order_to_dial_ends_the_pause_and_no_other_order_does() {
 #[test]
 fn the_end_of_an_idle_connection_is_noticed_within_failure() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let (channel, stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
     drop(stream);
     scene.writer.failure_time.set(Duration::from_millis(1));
     let (done, ended) = bounded(1);
-    thread::spawn(move || done.send(matches!(scene.writer.write(&channel), End::Connection)));
+    thread::spawn(move || done.send(matches!(scene.writer.write(&channel), WriterEnd::Connection)));
     assert_eq!(ended.recv_timeout(Duration::from_secs(20)), Ok(true));
 }
 
@@ -217,20 +217,20 @@ fn who_is_connected_for_less_than_failure_is_dialed_more_and_more_rarely() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
     let address = peer.local_addr().unwrap().to_string();
     let Scene { writer, line, orders, events, _answering } =
-        Scene::new(&address, Places::default());
+        Scene::new(&address, MemberPlaces::default());
     let next = || events.recv_timeout(TIMEOUT).unwrap();
     let begun = Instant::now();
     let writes = thread::spawn(move || writer.run());
     for attempt in 1..=6 {
         let mut stream = peer.accept().unwrap().0;
         assert!(
-            matches!(next(), Event::Input(Input::Dialed { attempt: now, .. }) if now == attempt)
+            matches!(next(), NetEvent::Input(Input::Dialed { attempt: now, .. }) if now == attempt)
         );
-        orders.send(Control::Hello(attempt, frame(b"hello"))).unwrap();
+        orders.send(WriterOrder::Hello(attempt, frame(b"hello"))).unwrap();
         stream.write_all(&streams()[1]).unwrap();
-        assert!(matches!(next(), Event::Input(Input::Welcomed { .. })));
-        orders.send(Control::Disconnect).unwrap();
-        assert!(matches!(next(), Event::Input(Input::Lost { .. })));
+        assert!(matches!(next(), NetEvent::Input(Input::Welcomed { .. })));
+        orders.send(WriterOrder::Disconnect).unwrap();
+        assert!(matches!(next(), NetEvent::Input(Input::Lost { .. })));
     }
     // Pauses of 10 to 160 ms, by half at most.
     assert!(begun.elapsed() > Duration::from_millis(150), "{:?}", begun.elapsed());
@@ -241,7 +241,7 @@ fn who_is_connected_for_less_than_failure_is_dialed_more_and_more_rarely() {
 #[test]
 fn the_system_is_told_how_long_a_connection_may_be_dead() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     for (failure, unanswered, idle) in [(1, 400, 1), (1_500, 1_500, 1), (30_000, 30_000, 30)] {
         scene.writer.failure_time.set(Duration::from_millis(failure));
         let stream = TcpStream::connect(peer.local_addr().unwrap()).unwrap();
@@ -254,7 +254,7 @@ fn the_system_is_told_how_long_a_connection_may_be_dead() {
         assert_eq!(socket.tcp_user_timeout().unwrap(), Some(Duration::from_millis(unanswered)));
     }
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let (channel, _stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
     let socket = SockRef::from(&channel.stream);
     assert_eq!(socket.tcp_user_timeout().unwrap(), Some(TIMEOUT), "of each connection");
@@ -264,7 +264,7 @@ fn the_system_is_told_how_long_a_connection_may_be_dead() {
 #[test]
 fn a_peer_that_takes_a_connection_and_says_nothing_is_told_with_the_step() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let remedy = "look whether its process hangs, and whether large packets pass (the MTU)";
     scene.writer.failure_time.set(Duration::from_millis(1));
     let stream = TcpStream::connect(peer.local_addr().unwrap()).unwrap();
@@ -278,7 +278,7 @@ fn a_peer_that_takes_a_connection_and_says_nothing_is_told_with_the_step() {
 
 #[test]
 fn of_a_peer_that_is_not_dialed_any_more_no_failure_is_told() {
-    let places = Places::with(|_| Err(ErrorKind::NotFound.into()));
+    let places = MemberPlaces::with(|_| Err(ErrorKind::NotFound.into()));
     let Scene { writer, line, orders, events: _events, _answering } = Scene::new("b:1", places);
     let counters = writer.surroundings.counters.clone();
     assert!(counters.failed_dial(PEER).is_some());
@@ -291,7 +291,7 @@ fn of_a_peer_that_is_not_dialed_any_more_no_failure_is_told() {
 /// stand still.
 fn says_its_last_words() -> bool {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let (channel, stream) = dial(&mut scene, &peer, &streams()[1]).unwrap();
     let said = fill(&scene);
     let reads = thread::spawn(move || heard_whole(stream));

@@ -33,7 +33,7 @@ pub fn check(bytes: &[u8]) {
     let json = bytes.trim_ascii_end();
     let with_seal = json.ends_with(END).then(|| sealed(json.to_vec()));
     for bytes in [bytes.to_vec()].into_iter().chain(with_seal) {
-        match Record::from_json(&bytes) {
+        match StoreRecord::from_json(&bytes) {
             Ok(record) => keeps_to_bounds(&record),
             Err(Unfit::Newer(format)) => assert!(format > FORMAT),
             Err(Unfit::Damaged(why)) => {
@@ -43,8 +43,8 @@ pub fn check(bytes: &[u8]) {
     }
 }
 
-fn keeps_to_bounds(record: &Record) {
-    let Kept { incarnation, durable } = &record.kept;
+fn keeps_to_bounds(record: &StoreRecord) {
+    let KeptState { incarnation, durable } = &record.kept;
     let Durable { members, task, vote, met, drain, pause, .. } = durable;
     assert_eq!(members.judge(), Ok(()));
     let mut numbers = vec![durable.epoch.0, incarnation.0];
@@ -67,14 +67,14 @@ fn keeps_to_bounds(record: &Record) {
 
     let again = record.to_json().expect("what was read can be written");
     assert!(again.len() as u64 <= LARGEST, "it has {} bytes", again.len());
-    assert_eq!(Record::from_json(&again).as_ref(), Ok(record));
+    assert_eq!(StoreRecord::from_json(&again).as_ref(), Ok(record));
     for quorum in Quorum::ALL {
         starts(record, quorum);
     }
 }
 
 /// A member starts with the accepted state, and its clock runs for a while.
-fn starts(record: &Record, quorum: Quorum) {
+fn starts(record: &StoreRecord, quorum: Quorum) {
     let settings = settings(record, quorum);
     let Ok(restored) = restart(Some(&record.kept), &settings, None) else { return };
     assert!(restored.incarnation > record.kept.incarnation);
@@ -85,7 +85,7 @@ fn starts(record: &Record, quorum: Quorum) {
     }
 }
 
-fn settings(record: &Record, quorum: Quorum) -> Settings {
+fn settings(record: &StoreRecord, quorum: Quorum) -> Settings {
     let [heartbeat, failure, message, lease] = [100, 500, 50, 400].map(Duration::from_millis);
     let timing = Timing { heartbeat, failure, message, lease };
     let members = record.kept.durable.members.clone();

@@ -11,7 +11,7 @@ pub fn id(n: u128) -> NodeId {
 }
 
 /// Member 1 of three, in this epoch.
-pub fn record(epoch: u64) -> Record {
+pub fn record(epoch: u64) -> StoreRecord {
     let member = |n: u128, role| Member {
         id: id(n),
         name: format!("node-{n}"),
@@ -29,17 +29,17 @@ pub fn record(epoch: u64) -> Record {
         members: Arc::new(MemberList::new(version, members)),
         ..Durable::default()
     };
-    Record { id: id(1), kept: Kept { incarnation: Incarnation(3), durable } }
+    StoreRecord { id: id(1), kept: KeptState { incarnation: Incarnation(3), durable } }
 }
 
 /// A record that differs from another by this.
-pub fn with(mut record: Record, change: impl FnOnce(&mut Durable)) -> Record {
+pub fn with(mut record: StoreRecord, change: impl FnOnce(&mut Durable)) -> StoreRecord {
     change(&mut record.kept.durable);
     record
 }
 
 /// Member 1 as a voter.
-pub fn voter() -> Record {
+pub fn voter() -> StoreRecord {
     let voted = Some(Vote { epoch: Epoch(6), candidate: id(3) });
     let promised = Duration::from_millis(400);
     let vote = VoterRecord { voted, promised, informed: true, ..VoterRecord::default() };
@@ -52,7 +52,7 @@ pub fn taken(content: &[u8]) -> Task {
 }
 
 /// The content of the state file without a checksum, as an electd before format 6 wrote it.
-pub fn older(record: &Record, format: u64) -> String {
+pub fn older(record: &StoreRecord, format: u64) -> String {
     let file = StateFile { format, ..StateFile::from(record) };
     serde_json::to_string_pretty(&file).unwrap() + "\n"
 }

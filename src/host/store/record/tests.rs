@@ -9,7 +9,7 @@ use crate::core::types::{Drain, Role, Version};
 mod format;
 
 /// The content of the state file.
-fn json(record: &Record) -> String {
+fn json(record: &StoreRecord) -> String {
     String::from_utf8(record.to_json().unwrap()).unwrap()
 }
 
@@ -26,7 +26,7 @@ fn what_is_written_is_read_back() {
     let floored = with(voter(), |kept| kept.vote = floored);
     let met = with(voter(), |kept| kept.met = [(id(2), Incarnation(4))].into());
     for record in [record(7), leaderless, last, busy, emptied, voter(), left, floored, met] {
-        assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
+        assert_eq!(StoreRecord::from_json(json(&record).as_bytes()), Ok(record));
     }
 }
 
@@ -47,7 +47,7 @@ fn the_format_is_a_promise() {
              "address": "127.0.0.1:7103", "role": "observer"}
         ]
     }"#;
-    assert_eq!(Record::from_json(one.as_bytes()), Ok(record(7)));
+    assert_eq!(StoreRecord::from_json(one.as_bytes()), Ok(record(7)));
 }
 
 #[test]
@@ -65,12 +65,15 @@ fn no_byte_of_a_record_can_change_unseen() {
         for bit in 0..8 {
             let mut bytes = good.clone();
             bytes[at] ^= 1 << bit;
-            let read = Record::from_json(&bytes);
+            let read = StoreRecord::from_json(&bytes);
             assert!(read.is_err(), "bit {bit} of byte {at} was not missed");
         }
     }
     for cut in 0..good.len() {
-        assert!(Record::from_json(&good[..cut]).is_err(), "the first {cut} bytes were believed");
+        assert!(
+            StoreRecord::from_json(&good[..cut]).is_err(),
+            "the first {cut} bytes were believed"
+        );
     }
 }
 
@@ -104,7 +107,7 @@ fn the_largest_state_is_read() {
     largest.kept.incarnation = Incarnation(GREATEST);
     let bytes = largest.to_json().unwrap();
     assert!(bytes.len() as u64 * 2 < LARGEST, "{} bytes", bytes.len());
-    assert_eq!(Record::from_json(&bytes), Ok(largest));
+    assert_eq!(StoreRecord::from_json(&bytes), Ok(largest));
 }
 
 #[test]
@@ -112,19 +115,19 @@ fn a_task_is_known_from_format_2_on() {
     let busy = with(record(7), |kept| kept.task = Task::new(*b"work"));
     let good = older(&busy, 2);
     assert!(good.contains("\"task\": \"d29yaw==\""), "{good}");
-    assert_eq!(Record::from_json(good.as_bytes()), Ok(busy));
+    assert_eq!(StoreRecord::from_json(good.as_bytes()), Ok(busy));
     let older_yet = good.replace("\"format\": 2", "\"format\": 1");
     assert_damaged(older_yet.as_bytes(), "is not known in format 1");
     assert_damaged(good.replace("d29yaw==", "d29yaw").as_bytes(), "is not base64");
     let long = STANDARD.encode(vec![0; Task::LONGEST + 1]);
     assert_damaged(good.replace("d29yaw==", &long).as_bytes(), "the most is 65536");
-    assert_eq!(Record::from_json(older(&record(7), 2).as_bytes()), Ok(record(7)));
+    assert_eq!(StoreRecord::from_json(older(&record(7), 2).as_bytes()), Ok(record(7)));
 }
 
 #[test]
 fn the_version_of_a_task_is_known_from_format_5_on() {
     let record = with(voter(), |kept| kept.task = taken(b"work"));
-    assert_eq!(Record::from_json(older(&record, 5).as_bytes()), Ok(record.clone()));
+    assert_eq!(StoreRecord::from_json(older(&record, 5).as_bytes()), Ok(record.clone()));
     let unknown = "\"task_version\" is not known in format 4";
     assert_damaged(older(&record, 4).as_bytes(), unknown);
 }
@@ -139,8 +142,8 @@ fn a_changed_list_is_known_from_format_4_on() {
     let list = MemberList::new(record(7).kept.durable.members.version(), members)
         .with_removed(vec![id(9)]);
     let changed = with(record(7), |kept| kept.members = list.into());
-    assert_eq!(Record::from_json(json(&changed).as_bytes()), Ok(changed.clone()));
-    assert_eq!(Record::from_json(older(&changed, 4).as_bytes()), Ok(changed.clone()));
+    assert_eq!(StoreRecord::from_json(json(&changed).as_bytes()), Ok(changed.clone()));
+    assert_eq!(StoreRecord::from_json(older(&changed, 4).as_bytes()), Ok(changed.clone()));
     assert_damaged(older(&changed, 3).as_bytes(), "are not known in format 3");
 }
 
@@ -148,7 +151,7 @@ fn a_changed_list_is_known_from_format_4_on() {
 fn a_vote_is_known_from_format_3_on() {
     let good = older(&voter(), 3);
     assert!(good.contains("400000000"), "{good}");
-    assert_eq!(Record::from_json(good.as_bytes()), Ok(voter()));
+    assert_eq!(StoreRecord::from_json(good.as_bytes()), Ok(voter()));
     let bound = good.replace("400000000", &u64::MAX.to_string());
     assert_damaged(bound.as_bytes(), "is longer than any promise");
     for format in [1, 2] {
@@ -172,7 +175,7 @@ fn members_obey_the_bounds_of_the_configuration() {
 }
 
 fn assert_damaged(bytes: &[u8], expected: &str) {
-    match Record::from_json(bytes) {
+    match StoreRecord::from_json(bytes) {
         Err(Unfit::Damaged(reason)) => assert!(reason.contains(expected), "{reason}"),
         other => panic!("expected {expected}, got {other:?}"),
     }
@@ -239,7 +242,7 @@ fn each_number_may_be_the_greatest() {
         kept.met = vec![(id(2), Incarnation(GREATEST)); MOST_MEMBERS].into();
     });
     greatest.kept.incarnation = Incarnation(GREATEST);
-    assert_eq!(Record::from_json(json(&greatest).as_bytes()), Ok(greatest));
+    assert_eq!(StoreRecord::from_json(json(&greatest).as_bytes()), Ok(greatest));
 }
 
 #[test]
@@ -285,7 +288,9 @@ fn no_number_leaves_none_above_it() {
 fn what_is_said_of_damage_is_one_short_line() {
     let wrong = json(&record(7)).replace("\"witness\"", &format!("\"{}\"", "\\u0000".repeat(9999)));
     let wrong = wrong.replace("\"format\": 6", "\"format\": 5");
-    let Err(Unfit::Damaged(why)) = Record::from_json(wrong.as_bytes()) else { panic!("{wrong}") };
+    let Err(Unfit::Damaged(why)) = StoreRecord::from_json(wrong.as_bytes()) else {
+        panic!("{wrong}")
+    };
     assert!(why.len() < 1000 && !why.contains(char::is_control), "{why:?}");
 }
 
@@ -294,13 +299,13 @@ fn bytes_that_are_no_utf8_are_damage() {
     let mut bytes = record(7).to_json().unwrap();
     let at = bytes.windows(6).position(|window| window == b"node-3").unwrap();
     bytes[at] = 0xff;
-    assert!(matches!(Record::from_json(&bytes), Err(Unfit::Damaged(_))));
+    assert!(matches!(StoreRecord::from_json(&bytes), Err(Unfit::Damaged(_))));
 }
 
 #[test]
 fn a_newer_format_is_not_taken_for_damage() {
     let newer = br#"{"format": 9, "id": 17, "epochs": {}}"#;
-    assert_eq!(Record::from_json(newer), Err(Unfit::Newer(9)));
+    assert_eq!(StoreRecord::from_json(newer), Err(Unfit::Newer(9)));
 }
 
 #[test]
@@ -309,19 +314,19 @@ fn a_drained_member_is_written_in_a_format_that_an_older_electd_refuses() {
     let drained = with(record(7), |kept| kept.drain = Some(drain));
     let text = json(&drained);
     assert!(text.contains("\"format\": 7"), "{text}");
-    assert_eq!(Record::from_json(text.as_bytes()), Ok(drained.clone()));
+    assert_eq!(StoreRecord::from_json(text.as_bytes()), Ok(drained.clone()));
     assert!(json(&record(7)).contains("\"format\": 6"));
     assert_damaged(older(&drained, 5).as_bytes(), "it is not known in format 5");
 
     let reason = "x".repeat(Drain::LONGEST + 1);
     let wordy = with(record(7), |kept| kept.drain = Some(Drain { reason, ..Drain::default() }));
-    assert!(matches!(Record::from_json(json(&wordy).as_bytes()), Err(Unfit::Damaged(_))));
+    assert!(matches!(StoreRecord::from_json(json(&wordy).as_bytes()), Err(Unfit::Damaged(_))));
 }
 
 #[test]
 fn a_record_that_reserves_too_little_stays_readable() {
     let record = with(record(7), |kept| kept.reserved = Epoch(3));
-    let read = Record::from_json(json(&record).as_bytes()).unwrap();
+    let read = StoreRecord::from_json(json(&record).as_bytes()).unwrap();
     assert_eq!(read.kept.durable.reserved, Epoch(7));
 }
 
@@ -335,8 +340,8 @@ fn a_pause_is_written_in_a_format_that_an_older_electd_refuses_and_so_is_its_end
         assert_damaged(older(&record, 5).as_bytes(), "is not known in format 5");
         let text = json(&record);
         assert!(text.contains("\"format\": 8"), "{text}");
-        assert_eq!(Record::from_json(text.as_bytes()), Ok(record));
+        assert_eq!(StoreRecord::from_json(text.as_bytes()), Ok(record));
     }
     let beyond = with(record(7), |kept| kept.pause = Pause { since: u64::MAX, ..paused });
-    assert!(matches!(Record::from_json(json(&beyond).as_bytes()), Err(Unfit::Damaged(_))));
+    assert!(matches!(StoreRecord::from_json(json(&beyond).as_bytes()), Err(Unfit::Damaged(_))));
 }

@@ -8,7 +8,7 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use webpki::{EndEntityCert, KeyUsage};
 
 use crate::limits::quote;
-use crate::tls::fault::{Cause, Fault};
+use crate::tls::fault::{TlsCause, TlsFault};
 
 const SCHEME: &str = "electd://";
 
@@ -46,18 +46,18 @@ pub fn can_name(name: &str) -> bool {
 }
 
 /// Whether a certificate names a member of this cluster.
-pub fn judge_cluster(certificate: &CertificateDer, cluster: &str) -> Result<(), Fault> {
+pub fn judge_cluster(certificate: &CertificateDer, cluster: &str) -> Result<(), TlsFault> {
     let prefix = prefix(cluster);
     let names = names(certificate)?;
     if names.iter().any(|name| name.starts_with(&prefix)) {
         return Ok(());
     }
-    let cause = if names.is_empty() { Cause::OtherMember } else { Cause::OtherCluster };
+    let cause = if names.is_empty() { TlsCause::OtherMember } else { TlsCause::OtherCluster };
     let why = format!(
         "its certificate is {}, and the cluster is {prefix}: give it a certificate of this cluster",
         list(&names)
     );
-    Err(Fault::of_peer(cause, why))
+    Err(TlsFault::of_peer(cause, why))
 }
 
 /// Whether a certificate names this member of this cluster, by URI and by DNS name.
@@ -65,7 +65,7 @@ pub fn judge_member(
     certificate: &CertificateDer,
     cluster: &str,
     member: &str,
-) -> Result<(), Fault> {
+) -> Result<(), TlsFault> {
     judge_cluster(certificate, cluster)?;
     let (names, expected) = (names(certificate)?, uri(cluster, member));
     if !names.contains(&expected.as_str()) {
@@ -73,14 +73,14 @@ pub fn judge_member(
         let why = format!(
             "its certificate is {names}, and not {expected}: give every member its own certificate"
         );
-        return Err(Fault::of_peer(Cause::OtherMember, why));
+        return Err(TlsFault::of_peer(TlsCause::OtherMember, why));
     }
     let parsed = parse(certificate)?;
     if parsed.valid_dns_names().any(|name| name.eq_ignore_ascii_case(member)) {
         return Ok(());
     }
     let why = format!("its certificate is for {expected}, and lacks the DNS name {member}");
-    Err(Fault::of_peer(Cause::OtherMember, why))
+    Err(TlsFault::of_peer(TlsCause::OtherMember, why))
 }
 
 /// The members that a certificate names, in words.
@@ -89,7 +89,7 @@ pub fn describe(certificate: &CertificateDer) -> String {
 }
 
 /// The URIs of members that a certificate names.
-fn names<'a>(certificate: &'a CertificateDer) -> Result<Vec<&'a str>, Fault> {
+fn names<'a>(certificate: &'a CertificateDer) -> Result<Vec<&'a str>, TlsFault> {
     let uris = parse(certificate)?.valid_uri_names().collect::<Vec<_>>();
     Ok(uris.into_iter().filter(|uri| uri.starts_with(SCHEME)).collect())
 }
@@ -101,9 +101,9 @@ fn list(names: &[&str]) -> String {
     }
 }
 
-fn parse<'a>(certificate: &'a CertificateDer) -> Result<EndEntityCert<'a>, Fault> {
+fn parse<'a>(certificate: &'a CertificateDer) -> Result<EndEntityCert<'a>, TlsFault> {
     EndEntityCert::try_from(certificate).map_err(|error| {
-        Fault::of_peer(Cause::Broken, format!("its certificate cannot be read: {error}"))
+        TlsFault::of_peer(TlsCause::Broken, format!("its certificate cannot be read: {error}"))
     })
 }
 
@@ -177,14 +177,14 @@ mod tests {
             ),
         ] {
             let fault = judge(uris, name).unwrap_err();
-            assert_eq!(fault, Fault::of_peer(Cause::OtherMember, words));
+            assert_eq!(fault, TlsFault::of_peer(TlsCause::OtherMember, words));
         }
         let why = "its certificate is for electd://hd/db1, and the cluster is electd://hc/: give it a certificate of this \
                    cluster";
         let fault = judge(&[uri("hd", "db1")], "db1").unwrap_err();
-        assert_eq!(fault, Fault::of_peer(Cause::OtherCluster, why));
+        assert_eq!(fault, TlsFault::of_peer(TlsCause::OtherCluster, why));
         let junk = judge_member(&CertificateDer::from(vec![0x30, 0]), "hc", "db1").unwrap_err();
-        assert_eq!(junk.cause, Cause::Broken);
+        assert_eq!(junk.cause, TlsCause::Broken);
     }
 
     #[test]

@@ -34,7 +34,7 @@ pub struct Authority {
 }
 
 /// A certificate and its key, both in PEM.
-pub struct Pair {
+pub struct CertificateAndKey {
     /// The certificate.
     pub cert: String,
     /// The private key.
@@ -84,9 +84,9 @@ impl Authority {
     ///
     /// # Errors
     /// When no certificate can have the name.
-    pub fn sign(&self, member: &str) -> Result<Pair, Error> {
+    pub fn sign(&self, member: &str) -> Result<CertificateAndKey, Error> {
         let key = KeyPair::generate()?;
-        Ok(Pair { cert: self.certify(member, &key)?, key: key.serialize_pem() })
+        Ok(CertificateAndKey { cert: self.certify(member, &key)?, key: key.serialize_pem() })
     }
 
     /// A certificate for the member of this name, with the key that signed this request, in PEM. Nothing else in the

@@ -10,7 +10,7 @@ use rustls::{
 
 use super::credentials::Credentials;
 use super::identity::{describe, judge_member, timestamp};
-use crate::tls::fault::{Cause, Fault};
+use crate::tls::fault::{TlsCause, TlsFault};
 
 /// One side of a connection after its handshake.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Session {
     pub fn accept(
         credentials: &Credentials,
         io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         let connection = ServerConnection::new(credentials.server.clone());
         Session::begin(connection.map(Connection::from), &credentials.cluster, io)
     }
@@ -38,10 +38,10 @@ impl Session {
         credentials: &Credentials,
         name: &str,
         io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         let server = ServerName::try_from(name.to_owned()).map_err(|_| {
-            Fault::of_peer(
-                Cause::OtherMember,
+            TlsFault::of_peer(
+                TlsCause::OtherMember,
                 format!("no certificate can name it: \"{name}\" is no DNS name"),
             )
         })?;
@@ -56,7 +56,7 @@ impl Session {
     pub fn ask(
         trust: &super::Trust,
         io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         let connection = ClientConnection::new(trust.client.clone(), trust.member.clone());
         Session::begin(connection.map(Connection::from), &trust.cluster, io)
     }
@@ -68,7 +68,7 @@ impl Session {
     pub fn serve(
         credentials: &Credentials,
         io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         let connection = ServerConnection::new(credentials.admin.clone());
         Session::begin(connection.map(Connection::from), &credentials.cluster, io)
     }
@@ -81,7 +81,7 @@ impl Session {
         connection: Result<Connection, Error>,
         cluster: &str,
         io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         let mut connection = connection.map_err(|error| fault(&error))?;
         connection.set_buffer_limit(None); // a frame has a bound of its own
         connection.complete_io(io).map_err(|error| Session::fault(&error))?;
@@ -102,9 +102,10 @@ impl Session {
     ///
     /// # Errors
     /// With what its certificate says instead.
-    pub fn prove(&self, name: &str) -> Result<(), Fault> {
+    pub fn prove(&self, name: &str) -> Result<(), TlsFault> {
         let shown = self.connection.peer_certificates().and_then(|chain| chain.first());
-        let shown = shown.ok_or_else(|| Fault::of_peer(Cause::NoCertificate, NO_CERTIFICATE))?;
+        let shown =
+            shown.ok_or_else(|| TlsFault::of_peer(TlsCause::NoCertificate, NO_CERTIFICATE))?;
         judge_member(shown, &self.cluster, name)
     }
 
@@ -170,7 +171,7 @@ impl Session {
     /// What is wrong with the other side, or what it says is wrong with ours; none if a connection just
     /// failed.
     #[must_use]
-    pub fn fault(error: &io::Error) -> Option<Fault> {
+    pub fn fault(error: &io::Error) -> Option<TlsFault> {
         error.get_ref()?.downcast_ref::<Error>().and_then(fault)
     }
 }
@@ -178,10 +179,10 @@ impl Session {
 const NO_CERTIFICATE: &str = "it shows no certificate: every member needs one of its own";
 
 /// Why a handshake failed, in words; none if the reason says nothing about either side.
-fn fault(error: &Error) -> Option<Fault> {
-    let of_peer = |cause, why: &str| Some(Fault::of_peer(cause, why));
+fn fault(error: &Error) -> Option<TlsFault> {
+    let of_peer = |cause, why: &str| Some(TlsFault::of_peer(cause, why));
     match error {
-        Error::NoCertificatesPresented => of_peer(Cause::NoCertificate, NO_CERTIFICATE),
+        Error::NoCertificatesPresented => of_peer(TlsCause::NoCertificate, NO_CERTIFICATE),
         Error::InvalidCertificate(error) => Some(refusal(error)),
         Error::AlertReceived(alert) => alert_fault(*alert),
         Error::PeerIncompatible(
@@ -189,73 +190,73 @@ fn fault(error: &Error) -> Option<Fault> {
             | PeerIncompatible::Tls12NotOfferedOrEnabled
             | PeerIncompatible::ServerDoesNotSupportTls12Or13
             | PeerIncompatible::ServerTlsVersionIsDisabledByOurConfig,
-        ) => of_peer(Cause::Version, "it does not speak TLS 1.3"),
+        ) => of_peer(TlsCause::Version, "it does not speak TLS 1.3"),
         Error::InvalidMessage(_) => of_peer(
-            Cause::Plain,
+            TlsCause::Plain,
             "it does not answer in TLS: give all members `tls`, and look at who listens there",
         ),
-        error => of_peer(Cause::Broken, &format!("the TLS handshake failed: {error}")),
+        error => of_peer(TlsCause::Broken, &format!("the TLS handshake failed: {error}")),
     }
 }
 
-fn refusal(error: &CertificateError) -> Fault {
+fn refusal(error: &CertificateError) -> TlsFault {
     use CertificateError as E;
     let (cause, why) = match error {
         E::ExpiredContext { not_after, .. } => {
-            (Cause::Expired, format!("its certificate ended on {}: renew it", timestamp(*not_after)))
+            (TlsCause::Expired, format!("its certificate ended on {}: renew it", timestamp(*not_after)))
         }
         E::NotValidYetContext { not_before, .. } => (
-            Cause::NotYetValid,
+            TlsCause::NotYetValid,
             format!("its certificate begins on {}: correct the clocks, or the certificate", timestamp(*not_before)),
         ),
         E::UnknownIssuer | E::BadSignature => (
-            Cause::UnknownCa,
+            TlsCause::UnknownCa,
             "its certificate is signed by no authority that this node trusts: see tls.ca".to_owned(),
         ),
         E::InvalidPurpose | E::InvalidPurposeContext { .. } => (
-            Cause::OtherUse,
+            TlsCause::OtherUse,
             "its certificate is not for this side of a connection: it needs the extended key usages clientAuth and \
              serverAuth"
                 .to_owned(),
         ),
-        E::Other(other) => match other.0.downcast_ref::<Fault>() {
+        E::Other(other) => match other.0.downcast_ref::<TlsFault>() {
             Some(fault) => return fault.clone(),
-            None => (Cause::Broken, format!("its certificate is refused: {other:?}")),
+            None => (TlsCause::Broken, format!("its certificate is refused: {other:?}")),
         },
-        error => (Cause::Broken, format!("its certificate is refused: {error:?}")),
+        error => (TlsCause::Broken, format!("its certificate is refused: {error:?}")),
     };
-    Fault::of_peer(cause, why)
+    TlsFault::of_peer(cause, why)
 }
 
 /// What the other side said about our side.
-fn alert_fault(alert: Alert) -> Option<Fault> {
+fn alert_fault(alert: Alert) -> Option<TlsFault> {
     let (cause, why) = match alert {
         Alert::CertificateRequired => {
-            (Cause::NoCertificate, "it wants a certificate, and this node shows none")
+            (TlsCause::NoCertificate, "it wants a certificate, and this node shows none")
         }
         Alert::UnknownCA | Alert::DecryptError => (
-            Cause::UnknownCa,
+            TlsCause::UnknownCa,
             "it trusts no authority that signed this node's certificate: see its tls.ca",
         ),
         Alert::CertificateExpired => {
-            (Cause::Expired, "this node's certificate has ended, or has not begun by its clock")
+            (TlsCause::Expired, "this node's certificate has ended, or has not begun by its clock")
         }
         Alert::UnsupportedCertificate => {
-            (Cause::OtherUse, "this node's certificate is not for this side of a connection")
+            (TlsCause::OtherUse, "this node's certificate is not for this side of a connection")
         }
         Alert::CertificateUnknown | Alert::BadCertificate | Alert::AccessDenied => (
-            Cause::OtherMember,
+            TlsCause::OtherMember,
             "this node's certificate is of another member or cluster; its own log says which",
         ),
-        Alert::ProtocolVersion => (Cause::Version, "it does not speak TLS 1.3"),
+        Alert::ProtocolVersion => (TlsCause::Version, "it does not speak TLS 1.3"),
         alert => {
-            return Some(Fault::of_this_node(
-                Cause::Broken,
+            return Some(TlsFault::of_this_node(
+                TlsCause::Broken,
                 format!("it ended the TLS handshake: {alert:?}"),
             ));
         }
     };
-    Some(Fault::of_this_node(cause, why))
+    Some(TlsFault::of_this_node(cause, why))
 }
 
 #[cfg(test)]
@@ -277,30 +278,30 @@ mod tests {
         for (alert, cause, words) in [
             (
                 Alert::CertificateRequired,
-                Cause::NoCertificate,
+                TlsCause::NoCertificate,
                 "it wants a certificate, and this node shows none",
             ),
-            (Alert::UnknownCA, Cause::UnknownCa, untrusted),
-            (Alert::DecryptError, Cause::UnknownCa, untrusted),
+            (Alert::UnknownCA, TlsCause::UnknownCa, untrusted),
+            (Alert::DecryptError, TlsCause::UnknownCa, untrusted),
             (
                 Alert::CertificateExpired,
-                Cause::Expired,
+                TlsCause::Expired,
                 "this node's certificate has ended, or has not begun by its clock",
             ),
             (
                 Alert::UnsupportedCertificate,
-                Cause::OtherUse,
+                TlsCause::OtherUse,
                 "this node's certificate is not for this side of a connection",
             ),
-            (Alert::CertificateUnknown, Cause::OtherMember, other),
-            (Alert::BadCertificate, Cause::OtherMember, other),
-            (Alert::AccessDenied, Cause::OtherMember, other),
-            (Alert::ProtocolVersion, Cause::Version, "it does not speak TLS 1.3"),
-            (Alert::InternalError, Cause::Broken, "it ended the TLS handshake: InternalError"),
+            (Alert::CertificateUnknown, TlsCause::OtherMember, other),
+            (Alert::BadCertificate, TlsCause::OtherMember, other),
+            (Alert::AccessDenied, TlsCause::OtherMember, other),
+            (Alert::ProtocolVersion, TlsCause::Version, "it does not speak TLS 1.3"),
+            (Alert::InternalError, TlsCause::Broken, "it ended the TLS handshake: InternalError"),
         ] {
             let error = io::Error::new(ErrorKind::InvalidData, Error::AlertReceived(alert));
             let told = Session::fault(&error);
-            assert_eq!(told, Some(Fault::of_this_node(cause, words)), "{alert:?}");
+            assert_eq!(told, Some(TlsFault::of_this_node(cause, words)), "{alert:?}");
         }
         assert_eq!(Session::fault(&ErrorKind::UnexpectedEof.into()), None, "nobody is at fault");
     }
@@ -325,35 +326,35 @@ mod tests {
         let plain =
             "it does not answer in TLS: give all members `tls`, and look at who listens there";
         for (error, cause, words) in [
-            (Error::NoCertificatesPresented, Cause::NoCertificate, NO_CERTIFICATE),
+            (Error::NoCertificatesPresented, TlsCause::NoCertificate, NO_CERTIFICATE),
             (
                 expired.into(),
-                Cause::Expired,
+                TlsCause::Expired,
                 "its certificate ended on 1970-01-01T00:00:01Z: renew it",
             ),
             (
                 early.into(),
-                Cause::NotYetValid,
+                TlsCause::NotYetValid,
                 "its certificate begins on 1970-01-01T00:00:02Z: correct the clocks, or the certificate",
             ),
-            (E::UnknownIssuer.into(), Cause::UnknownCa, untrusted),
-            (E::BadSignature.into(), Cause::UnknownCa, untrusted),
-            (E::InvalidPurpose.into(), Cause::OtherUse, unusable),
-            (purpose.into(), Cause::OtherUse, unusable),
-            (E::Revoked.into(), Cause::Broken, "its certificate is refused: Revoked"),
-            (Peer::SupportedVersionsExtensionRequired.into(), Cause::Version, version),
-            (Peer::Tls12NotOfferedOrEnabled.into(), Cause::Version, version),
-            (Peer::ServerDoesNotSupportTls12Or13.into(), Cause::Version, version),
-            (Peer::ServerTlsVersionIsDisabledByOurConfig.into(), Cause::Version, version),
-            (Error::InvalidMessage(InvalidMessage::InvalidContentType), Cause::Plain, plain),
+            (E::UnknownIssuer.into(), TlsCause::UnknownCa, untrusted),
+            (E::BadSignature.into(), TlsCause::UnknownCa, untrusted),
+            (E::InvalidPurpose.into(), TlsCause::OtherUse, unusable),
+            (purpose.into(), TlsCause::OtherUse, unusable),
+            (E::Revoked.into(), TlsCause::Broken, "its certificate is refused: Revoked"),
+            (Peer::SupportedVersionsExtensionRequired.into(), TlsCause::Version, version),
+            (Peer::Tls12NotOfferedOrEnabled.into(), TlsCause::Version, version),
+            (Peer::ServerDoesNotSupportTls12Or13.into(), TlsCause::Version, version),
+            (Peer::ServerTlsVersionIsDisabledByOurConfig.into(), TlsCause::Version, version),
+            (Error::InvalidMessage(InvalidMessage::InvalidContentType), TlsCause::Plain, plain),
             (
                 Error::General("so".to_owned()),
-                Cause::Broken,
+                TlsCause::Broken,
                 "the TLS handshake failed: unexpected error: so",
             ),
         ] {
             let told = fault(&error);
-            assert_eq!(told, Some(Fault::of_peer(cause, words)), "{error:?}");
+            assert_eq!(told, Some(TlsFault::of_peer(cause, words)), "{error:?}");
         }
     }
 }

@@ -19,7 +19,7 @@ use tempfile::TempDir;
 use super::identity::{judge_cluster, validity};
 use super::make::Authority;
 use super::{Credentials, Session};
-use crate::tls::{Cause, Fault, Files, Security};
+use crate::tls::{Files, Security, TlsCause, TlsFault};
 
 mod ends;
 mod files;
@@ -71,7 +71,7 @@ fn meet(
     dialer: &Credentials,
     name: &str,
     accepter: &Credentials,
-) -> (Result<Session, Option<Fault>>, Result<Session, Option<Fault>>) {
+) -> (Result<Session, Option<TlsFault>>, Result<Session, Option<TlsFault>>) {
     let (mut near, mut far) = connection();
     thread::scope(|scope| {
         let accepted = scope.spawn(move || {
@@ -127,7 +127,7 @@ pub(crate) fn members_at_odds() -> [Credentials; 2] {
     [Credentials::load(&files, "hc", "a").unwrap(), folder.member("b", "hc", &theirs)]
 }
 
-fn cause(result: Result<Session, Option<Fault>>) -> (Cause, bool) {
+fn cause(result: Result<Session, Option<TlsFault>>) -> (TlsCause, bool) {
     let fault = result.expect_err("it was taken").expect("it says why");
     (fault.cause, fault.by_peer)
 }
@@ -145,9 +145,9 @@ fn two_members_take_each_other_and_each_proves_its_own_name() {
     assert_eq!(shown, ["b", "a"].map(|name| format!("for electd://two%20sites/{name}")));
     let unnamed = Session::dial(&a, "b..c", &mut connection().0).unwrap_err().unwrap();
     let why = "no certificate can name it: \"b..c\" is no DNS name";
-    assert_eq!(unnamed, Fault::of_peer(Cause::OtherMember, why));
+    assert_eq!(unnamed, TlsFault::of_peer(TlsCause::OtherMember, why));
     let fault = accepted.prove("b").unwrap_err();
-    assert_eq!(fault.cause, Cause::OtherMember);
+    assert_eq!(fault.cause, TlsCause::OtherMember);
     assert!(
         fault.why.contains("electd://two%20sites/a, and not electd://two%20sites/b"),
         "{fault}"
@@ -162,12 +162,12 @@ fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
     let (b, c) = (folder.member("b", "hc", &ours), folder.member("c", "hc", &ours));
     let stranger = folder.member("s", "hc", &theirs);
     let (dialed, accepted) = meet(&a, "b", &c);
-    assert_eq!(cause(dialed), (Cause::OtherMember, false), "c answers at the address of b");
-    assert_eq!(cause(accepted), (Cause::OtherMember, true));
+    assert_eq!(cause(dialed), (TlsCause::OtherMember, false), "c answers at the address of b");
+    assert_eq!(cause(accepted), (TlsCause::OtherMember, true));
     let (dialed, accepted) = meet(&a, "s", &stranger);
     assert_eq!(
         (cause(dialed), cause(accepted)),
-        ((Cause::UnknownCa, false), (Cause::UnknownCa, true))
+        ((TlsCause::UnknownCa, false), (TlsCause::UnknownCa, true))
     );
     // A side that trusts both takes the stranger's certificate; the stranger does not take its own.
     let files = folder.files("d", &ours, &[&ours, &theirs]);
@@ -176,7 +176,7 @@ fn each_side_refuses_what_it_does_not_trust_and_both_know_why() {
     let (dialed, accepted) = meet(&both, "s", &stranger);
     assert_eq!(
         (cause(dialed), cause(accepted)),
-        ((Cause::UnknownCa, true), (Cause::UnknownCa, false))
+        ((TlsCause::UnknownCa, true), (TlsCause::UnknownCa, false))
     );
     let (dialed, accepted) = meet(&b, "a", &a);
     assert!(dialed.is_ok() && accepted.is_ok());
@@ -208,8 +208,8 @@ fn the_same_authority_does_not_make_one_cluster_of_two() {
     };
     let (a, b) = (trusting("a", "one", &one), trusting("b", "other", &other));
     let (dialed, accepted) = meet(&a, "b", &b);
-    assert_eq!(cause(dialed), (Cause::OtherCluster, false));
-    assert_eq!(cause(accepted), (Cause::OtherMember, true));
+    assert_eq!(cause(dialed), (TlsCause::OtherCluster, false));
+    assert_eq!(cause(accepted), (TlsCause::OtherMember, true));
 }
 
 #[test]
@@ -270,7 +270,7 @@ fn a_cluster_whose_name_begins_with_that_of_another_is_another() {
     judge_cluster(&certificate, "hc").unwrap();
     for other in ["h", "hc2"] {
         let fault = judge_cluster(&certificate, other).unwrap_err();
-        assert_eq!(fault.cause, Cause::OtherCluster, "{other}: {fault}");
+        assert_eq!(fault.cause, TlsCause::OtherCluster, "{other}: {fault}");
     }
 }
 

@@ -17,7 +17,7 @@ use rustls::{
 };
 
 use super::identity::{judge_cluster, judge_member};
-use crate::tls::fault::Fault;
+use crate::tls::fault::TlsFault;
 
 /// Takes the members of one cluster, whose certificates these authorities signed.
 #[derive(Debug)]
@@ -144,7 +144,7 @@ impl ClientCertVerifier for Verifier {
     }
 }
 
-fn refusal(fault: Fault) -> Error {
+fn refusal(fault: TlsFault) -> Error {
     Error::InvalidCertificate(CertificateError::Other(OtherError(Arc::new(fault))))
 }
 

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
-use super::{Experiment, Observed, Trouble};
+use super::{Experiment, ExperimentError, ExperimentOutcome};
 use crate::core::Phase;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
 use crate::sim::{Deed, Delays};
-use crate::trace::{Event, What};
+use crate::trace::{DrawnEvent, DrawnWhat};
 
 const fn ms(millis: u64) -> Duration {
     Duration::from_millis(millis)
@@ -19,7 +19,7 @@ fn of(algorithm: AlgorithmKind, deeds: &[(u64, Deed)]) -> Experiment {
     Experiment { deeds, until: ms(4000), ..Experiment::new(algorithm, 5) }
 }
 
-fn seen(experiment: &Experiment) -> Observed {
+fn seen(experiment: &Experiment) -> ExperimentOutcome {
     experiment.run().unwrap_or_else(|trouble| panic!("{experiment:?}: {trouble}"))
 }
 
@@ -28,7 +28,7 @@ fn set(numbers: &[usize]) -> BTreeSet<usize> {
 }
 
 /// The leaders that the live members name in the end.
-fn leaders(observed: &Observed) -> BTreeSet<Option<usize>> {
+fn leaders(observed: &ExperimentOutcome) -> BTreeSet<Option<usize>> {
     let live = observed.members.iter().filter(|member| member.phase.is_some());
     live.map(|member| member.leader).collect()
 }
@@ -139,7 +139,8 @@ fn a_member_that_is_asked_calls_an_election() {
         let observed = seen(&of(algorithm, &[(100, Deed::Elect(3))]));
         let sends = |at: Duration| {
             let sent = observed.events.iter().filter(move |event| event.time == Time(0) + at);
-            sent.filter(|event| event.node == 2 && matches!(event.what, What::Sends { .. })).count()
+            sent.filter(|event| event.node == 2 && matches!(event.what, DrawnWhat::Sends { .. }))
+                .count()
         };
         assert!(sends(ms(100)) > 0, "{algorithm:?}");
         assert_eq!(leaders(&observed), BTreeSet::from([Some(5)]));
@@ -150,12 +151,12 @@ fn a_member_that_is_asked_calls_an_election() {
 fn a_message_is_dropped_by_its_place() {
     all(|algorithm| {
         let kill = of(algorithm, &[(100, Deed::Kill(5))]);
-        let first = |observed: &Observed| {
+        let first = |observed: &ExperimentOutcome| {
             let way = observed.events.iter().find(|event| match event.what {
-                What::Sends { to, .. } => (event.node, to) == (0, 1),
+                DrawnWhat::Sends { to, .. } => (event.node, to) == (0, 1),
                 _ => false,
             });
-            matches!(way.expect("it sends").what, What::Sends { lost, .. } if lost)
+            matches!(way.expect("it sends").what, DrawnWhat::Sends { lost, .. } if lost)
         };
         let kept = seen(&kill);
         let dropped = seen(&Experiment { lost: BTreeSet::from([(1, 2, 1)]), ..kill });
@@ -182,7 +183,7 @@ fn what_cannot_be_done_is_said() {
         (cut(), Deed::Heal(set(&[1]), set(&[2]))),
     ] {
         let outcome = of(AlgorithmKind::Bully, &[(100, before), (200, deed.clone())]).run();
-        assert!(matches!(outcome, Err(Trouble::Idle(1, _))), "{deed:?}: {outcome:?}");
+        assert!(matches!(outcome, Err(ExperimentError::Idle(1, _))), "{deed:?}: {outcome:?}");
     }
 }
 
@@ -205,11 +206,13 @@ fn the_first_picture_of_the_readme_shows_a_run() {
         ..Experiment::new(AlgorithmKind::Bully, 3)
     };
     let observed = observed.run().unwrap();
-    let leads = |event: &&Event| matches!(event.what, What::Becomes { phase: Phase::Leading, .. });
-    let led: Vec<&Event> = observed.events.iter().filter(leads).collect();
+    let leads = |event: &&DrawnEvent| {
+        matches!(event.what, DrawnWhat::Becomes { phase: Phase::Leading, .. })
+    };
+    let led: Vec<&DrawnEvent> = observed.events.iter().filter(leads).collect();
     let [before, after] = led[..] else { panic!("{led:?}") };
     assert_eq!((before.node, after.node), (2, 1), "c, then b");
-    let epoch = |event: &Event| event.what.label().replace("leads in ", "");
+    let epoch = |event: &DrawnEvent| event.what.label().replace("leads in ", "");
     let later = after.time.since(Time(0) + lost).as_millis();
     let picture = include_str!("../../../../docs/three-hosts.svg");
     let words = [epoch(before), format!("{}, {later} ms later", epoch(after))];

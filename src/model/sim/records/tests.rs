@@ -8,7 +8,7 @@ use super::super::members;
 use super::super::network;
 use super::super::node::Death;
 use super::super::orders;
-use super::super::plan::Fault;
+use super::super::plan::InjectedFault;
 use super::super::settle::{agreed, step};
 use super::super::setup::{Delays, FaultSet, Setup, TIMING};
 use super::super::world::World;
@@ -87,8 +87,8 @@ impl Trial {
         let other = (leader + 1 + self.random.below(NODES as u64 - 1) as usize) % NODES;
         match self.random.below(7) {
             0 => self.world.die(leader, Death::Vanished),
-            1 => orders::give(&mut self.world, leader, Fault::Resign(None)),
-            2 => orders::give(&mut self.world, leader, Fault::SwitchOver(Some(other))),
+            1 => orders::give(&mut self.world, leader, InjectedFault::Resign(None)),
+            2 => orders::give(&mut self.world, leader, InjectedFault::SwitchOver(Some(other))),
             3 => {
                 self.world.die(other, Death::Killed);
                 self.pass(TIMING.failure * 3);

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::super::node::Death;
-use super::super::plan::Fault;
+use super::super::plan::InjectedFault;
 use super::super::terrain::Blocked;
 use super::super::world::World;
 use super::unsteady::Unsteady;
@@ -50,11 +50,11 @@ pub(super) enum Doing {
     /// A process ends, and this is done to its file or disk; it is started later on its own.
     Stop(usize, Death, Upkeep),
     /// Anything that may happen to a process; whether right after a command.
-    Fault(usize, Fault, bool),
+    Fault(usize, InjectedFault, bool),
 }
 
 /// What happens, and when.
-pub(super) type Plan = Vec<(Time, Doing)>;
+pub(super) type StayPlan = Vec<(Time, Doing)>;
 
 /// The actions. A list that names a member twice, or no member that may lead, is no configuration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::super::faults::inflict;
 use super::super::link_faults::Disturbance;
 use super::super::pause;
-use super::super::plan::{Fault, Shape};
+use super::super::plan::{InjectedFault, LinkShape};
 use super::super::settle::step;
 use super::broken::{BrokenWorld, Doing};
 use super::unsteady::Away;
@@ -41,12 +41,14 @@ impl BrokenWorld {
         own.next = now + most / 2 + own.random.up_to(most / 2);
         let (node, away, goes) = (own.node, own.away, own.is_away);
         match away {
-            Away::Down(death) if goes => inflict(&mut self.world, node, Fault::Die(death, 0)),
+            Away::Down(death) if goes => {
+                inflict(&mut self.world, node, InjectedFault::Die(death, 0))
+            }
             Away::Down(_) => self.perform(Doing::Start(node)),
             Away::StandsStill if goes => pause::pause(&mut self.world, node, NAME),
             Away::StandsStill => pause::resume(&mut self.world, |pause| pause == NAME),
             Away::CutOff(way) if goes => {
-                let shape = Shape::Own(way);
+                let shape = LinkShape::Own(way);
                 let cut = Disturbance::Cuts(shape.kind());
                 self.world.link_faults.begin(NAME, shape.links(nodes, node), cut, (true, false));
             }

@@ -6,22 +6,22 @@ use std::time::Duration;
 use super::super::counters::Counter;
 use super::super::faults::{find, inflict};
 use super::super::node::Death;
-use super::super::plan::{Aim, Fault};
+use super::super::plan::{FaultTarget, InjectedFault};
 use super::super::setup::TIMING;
 use super::super::world::World;
-use super::broken::{BrokenWorld, DOINGS, Doing, Plan, Upkeep};
+use super::broken::{BrokenWorld, DOINGS, Doing, StayPlan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Time;
 
 /// The first starts of all.
-pub(super) fn starts(broken: &mut BrokenWorld, spread: Duration) -> Plan {
+pub(super) fn starts(broken: &mut BrokenWorld, spread: Duration) -> StayPlan {
     let BrokenWorld { world, random, .. } = broken;
     let nodes = 0..world.nodes.len();
     nodes.map(|node| (world.now + random.up_to(spread), Doing::Start(node))).collect()
 }
 
 /// Adds what happens in a chapter that begins now.
-pub(super) fn add(broken: &mut BrokenWorld, plan: &mut Plan) {
+pub(super) fn add(broken: &mut BrokenWorld, plan: &mut StayPlan) {
     let BrokenWorld { world, random, .. } = broken;
     let mut draw = Draw { random, world, plan, pauses: 0 };
     for _ in 0..draw.random.below(4) {
@@ -33,7 +33,7 @@ pub(super) fn add(broken: &mut BrokenWorld, plan: &mut Plan) {
 struct Draw<'a> {
     random: &'a mut Random,
     world: &'a World,
-    plan: &'a mut Plan,
+    plan: &'a mut StayPlan,
     pauses: u32,
 }
 
@@ -47,14 +47,15 @@ impl Draw<'_> {
         match self.random.below(8) {
             0..4 => self.restart(at, node),
             4 => {
-                let aim = [Aim::Leader, Aim::Follower][self.random.below(2) as usize];
+                let aim =
+                    [FaultTarget::Leader, FaultTarget::Follower][self.random.below(2) as usize];
                 let death = [Death::Killed, Death::Vanished][self.random.below(2) as usize];
-                self.aimed(at, aim, Fault::Die(death, 0), false);
+                self.aimed(at, aim, InjectedFault::Die(death, 0), false);
             }
-            5 => self.pause(at, Aim::Leader, false),
+            5 => self.pause(at, FaultTarget::Leader, false),
             _ => {
                 let command = self.command();
-                self.aimed(at, Aim::Leader, command, false);
+                self.aimed(at, FaultTarget::Leader, command, false);
                 for _ in 0..self.random.below(3) {
                     let soon = at + self.random.up_to(TIMING.message * 2);
                     self.adversity(soon);
@@ -64,29 +65,30 @@ impl Draw<'_> {
     }
 
     /// A command that changes who leads, or who is a member.
-    fn command(&mut self) -> Fault {
+    fn command(&mut self) -> InjectedFault {
         let someone = self.anyone();
         match self.random.below(if self.world.changes { 6 } else { 3 }) {
-            0 => Fault::Resign(None),
-            1 => Fault::Resign(Some(someone)),
-            2 => Fault::Elect,
-            3 | 4 => Fault::Remove { who: Some(someone), force: false },
+            0 => InjectedFault::Resign(None),
+            1 => InjectedFault::Resign(Some(someone)),
+            2 => InjectedFault::Elect,
+            3 | 4 => InjectedFault::Remove { who: Some(someone), force: false },
             _ => {
                 let newcomers = &self.world.setup.newcomers;
                 let newcomer = self.random.below(newcomers.len() as u64) as usize;
-                Fault::Add(newcomers.get(newcomer).copied().unwrap_or(someone))
+                InjectedFault::Add(newcomers.get(newcomer).copied().unwrap_or(someone))
             }
         }
     }
 
     /// Something at the worst moment: while what a command asked for is under way.
     fn adversity(&mut self, at: Time) {
-        let aim = [Aim::Leader, Aim::Candidate, Aim::Follower][self.random.below(3) as usize];
+        let aim = [FaultTarget::Leader, FaultTarget::Candidate, FaultTarget::Follower]
+            [self.random.below(3) as usize];
         match self.random.below(4) {
             0 => {
-                self.aimed(at, aim, Fault::Die(Death::Killed, 0), true);
+                self.aimed(at, aim, InjectedFault::Die(Death::Killed, 0), true);
                 let back = at + self.random.up_to(TIMING.failure);
-                self.aimed(back, Aim::Dead, Fault::Start, true);
+                self.aimed(back, FaultTarget::Dead, InjectedFault::Start, true);
             }
             1 => self.pause(at, aim, true),
             _ => {
@@ -110,17 +112,17 @@ impl Draw<'_> {
         }
     }
 
-    fn pause(&mut self, at: Time, aim: Aim, adverse: bool) {
+    fn pause(&mut self, at: Time, aim: FaultTarget, adverse: bool) {
         self.pauses += 1;
-        self.aimed(at, aim, Fault::Pause(self.pauses), adverse);
-        let end = Fault::End(self.pauses);
+        self.aimed(at, aim, InjectedFault::Pause(self.pauses), adverse);
+        let end = InjectedFault::End(self.pauses);
         let length = self.random.up_to(TIMING.failure * 3 / 2);
         self.plan.push((at + length, Doing::Fault(0, end, false)));
     }
 
-    fn aimed(&mut self, at: Time, aim: Aim, fault: Fault, adverse: bool) {
+    fn aimed(&mut self, at: Time, aim: FaultTarget, fault: InjectedFault, adverse: bool) {
         let named = self.anyone();
-        let fault = Fault::Aimed(aim, Box::new(fault));
+        let fault = InjectedFault::Aimed(aim, Box::new(fault));
         self.plan.push((at, Doing::Fault(named, fault, adverse)));
     }
 }
@@ -131,16 +133,16 @@ impl BrokenWorld {
             Doing::Ill(ill) => self.ail(ill),
             Doing::Start(node) if self.gone[node] => {}
             Doing::Start(node) if self.foreign[node] => self.world.faults.count(Counter::Foreign),
-            Doing::Start(node) => inflict(&mut self.world, node, Fault::Start),
+            Doing::Start(node) => inflict(&mut self.world, node, InjectedFault::Start),
             Doing::Stop(node, death, upkeep) => {
-                inflict(&mut self.world, node, Fault::Die(death, 0));
+                inflict(&mut self.world, node, InjectedFault::Die(death, 0));
                 self.upkeep(node, upkeep);
             }
             Doing::Fault(node, fault, adverse) => {
                 self.world.faults.add(Counter::Adverse, u64::from(adverse));
                 match fault {
-                    Fault::Aimed(Aim::Dead, _) => {
-                        if let Some(dead) = find(Aim::Dead, &mut self.world) {
+                    InjectedFault::Aimed(FaultTarget::Dead, _) => {
+                        if let Some(dead) = find(FaultTarget::Dead, &mut self.world) {
                             self.perform(Doing::Start(dead));
                         }
                     }

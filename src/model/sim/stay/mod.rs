@@ -28,7 +28,7 @@ use super::world::World;
 use crate::core::random::Random;
 use crate::core::settings::{AlgorithmKind, Quorum};
 use crate::core::types::Time;
-use broken::{BrokenWorld, DOINGS, Doing, Plan, SETTLING, WELL};
+use broken::{BrokenWorld, DOINGS, Doing, SETTLING, StayPlan, WELL};
 
 /// All that is drawn for these worlds comes from a sequence of its own.
 const STAY: u64 = 0x7374_6179_7374;
@@ -149,7 +149,7 @@ impl BrokenWorld {
         }
     }
 
-    fn live_through(&mut self, mut plan: Plan) -> Result<(), String> {
+    fn live_through(&mut self, mut plan: StayPlan) -> Result<(), String> {
         plan.sort_by_key(|(at, _)| *at);
         for (at, doing) in plan {
             self.advance(at)?;

@@ -4,9 +4,9 @@
 use super::super::counters::Counter;
 use super::super::faults::inflict;
 use super::super::node::Death;
-use super::super::plan::Fault;
+use super::super::plan::InjectedFault;
 use super::super::setup::TIMING;
-use super::broken::{BrokenWorld, DOINGS, Doing, Plan, SETTLING, WELL};
+use super::broken::{BrokenWorld, DOINGS, Doing, SETTLING, StayPlan, WELL};
 use crate::core::random::Random;
 use crate::core::settings::{Quorum, Timing};
 
@@ -44,17 +44,18 @@ impl BrokenWorld {
 
     fn restart_with(&mut self, timings: impl Iterator<Item = Timing>) {
         for (node, timing) in timings.enumerate() {
-            inflict(&mut self.world, node, Fault::Die(Death::Killed, 0));
+            inflict(&mut self.world, node, InjectedFault::Die(Death::Killed, 0));
             self.world.nodes[node].settings.timing = timing;
         }
-        (0..self.world.nodes.len()).for_each(|node| inflict(&mut self.world, node, Fault::Start));
+        (0..self.world.nodes.len())
+            .for_each(|node| inflict(&mut self.world, node, InjectedFault::Start));
     }
 
     /// The power fails on all hosts, and returns immediately.
-    pub(super) fn add_outage(&mut self, plan: &mut Plan) {
+    pub(super) fn add_outage(&mut self, plan: &mut StayPlan) {
         let at = self.world.now + self.random.up_to(TIMING.failure * DOINGS);
         for node in 0..self.world.nodes.len() {
-            plan.push((at, Doing::Fault(node, Fault::Die(Death::Killed, 0), false)));
+            plan.push((at, Doing::Fault(node, InjectedFault::Die(Death::Killed, 0), false)));
             let back = at + self.random.up_to(TIMING.message);
             plan.push((back, Doing::Start(node)));
         }

@@ -4,7 +4,7 @@
 use std::time::Duration;
 
 use super::super::node::Death;
-use super::super::plan::Way;
+use super::super::plan::LinkDirection;
 use super::super::setup::TIMING;
 use crate::core::random::Random;
 use crate::core::types::Time;
@@ -20,7 +20,7 @@ const ONE_IN: u64 = 8;
 pub(super) enum Away {
     Down(Death),
     StandsStill,
-    CutOff(Way),
+    CutOff(LinkDirection),
 }
 
 /// The member that comes and goes, and when it does so next.
@@ -47,8 +47,8 @@ pub(super) fn draw(seed: u64, nodes: usize, from: Time) -> Option<Unsteady> {
         0 | 1 => Away::Down(Death::Killed),
         2 => Away::Down(Death::Vanished),
         3 => Away::StandsStill,
-        4 => Away::CutOff(Way::Both),
-        _ => Away::CutOff([Way::In, Way::Out][random.below(2) as usize]),
+        4 => Away::CutOff(LinkDirection::Both),
+        _ => Away::CutOff([LinkDirection::In, LinkDirection::Out][random.below(2) as usize]),
     };
     // From a crash soon after each start to one every some seconds.
     let stays = TIMING.failure / 8 * (1 << random.below(7));

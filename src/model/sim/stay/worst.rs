@@ -4,7 +4,7 @@
 use super::super::node::Death;
 use super::super::setup::TIMING;
 use super::super::world::World;
-use super::broken::{BrokenWorld, DOINGS, Doing, Ill, Plan, Upkeep};
+use super::broken::{BrokenWorld, DOINGS, Doing, Ill, StayPlan, Upkeep};
 use crate::core::random::Random;
 use crate::core::types::Role;
 
@@ -41,7 +41,7 @@ pub(super) fn best(world: &World) -> Option<usize> {
 
 impl BrokenWorld {
     /// The member that was to lead restarts: it finds another leader, and wants to lead again.
-    pub(super) fn restart(&mut self, node: usize, plan: &mut Plan) {
+    pub(super) fn restart(&mut self, node: usize, plan: &mut StayPlan) {
         let at = self.world.now + TIMING.failure * DOINGS;
         plan.push((at, Doing::Stop(node, Death::Killed, Upkeep::None)));
         let back = at + TIMING.failure + self.random.up_to(TIMING.failure * DOINGS);

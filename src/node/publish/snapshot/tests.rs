@@ -8,7 +8,7 @@ use crate::core::message::{Forwarded, Message};
 use crate::core::restart::restart;
 use crate::core::settings::{AlgorithmKind, Preempt, RankKind, Settings};
 use crate::core::types::CommandId;
-use crate::core::{Command, Input, Output, Redial};
+use crate::core::{Input, OperatorCommand, Output, Redial};
 use crate::node::publish::tests::{TIMING, id, settings};
 use crate::rank::Sample;
 
@@ -97,7 +97,7 @@ impl Pair {
         }
     }
 
-    fn command(&mut self, to: usize, command: impl Into<Command>) {
+    fn command(&mut self, to: usize, command: impl Into<OperatorCommand>) {
         self.take(to, Input::Command { id: CommandId(1), command: command.into() });
     }
 
@@ -125,8 +125,8 @@ fn is_of_leader(message: &Message) -> bool {
 
 /// The members that a snapshot knows, in words.
 fn told(snapshot: &Snapshot) -> Vec<String> {
-    let words = |known: &Known| {
-        let Known { id, eligible, status, passed_over, value, timing, version } = known;
+    let words = |known: &KnownMember| {
+        let KnownMember { id, eligible, status, passed_over, value, timing, version } = known;
         let name = snapshot.list.name(*id);
         let heartbeat = timing.map(|timing| timing[0] / 1_000_000);
         format!("{name} {eligible} {status:?} {passed_over:?} {value:?} {heartbeat:?} {version:?}")
@@ -226,12 +226,12 @@ fn the_orders_of_operators_are_shown_until_they_are_over() {
     assert_eq!(facts(&snapshot), (None, None, false, None));
     pair.command(0, Forwarded::Pause { since: 1000, until: Some(2000) });
     let drain = Drain { since: 3000, until: None, reason: "new disk".to_owned() };
-    pair.command(0, Command::Drain(drain.clone()));
+    pair.command(0, OperatorCommand::Drain(drain.clone()));
     pair.until(|pair| pair.cores[0].pause().paused && pair.cores[0].drain().is_some());
     snapshot.update(&pair.cores[0], pair.now);
     let pause = Some((1000, Some(2000)));
     assert_eq!(facts(&snapshot), (pause, Some(drain), pair.cores[0].has_resigned(), None));
-    pair.command(0, Command::Undrain);
+    pair.command(0, OperatorCommand::Undrain);
     pair.command(0, Forwarded::Resume);
     pair.until(|pair| !pair.cores[0].pause().paused && pair.cores[0].drain().is_none());
     snapshot.update(&pair.cores[0], pair.now);
@@ -262,7 +262,7 @@ fn a_takeover_is_shown_on_both_sides_with_its_moment() {
     let mut pair = Pair::led(Preempt::After(wait));
     pair.command(1, Forwarded::Resign { to: None });
     pair.until(|pair| pair.cores[1].leader().is_some_and(|leader| leader.id == id(1)));
-    pair.command(1, Command::Undrain);
+    pair.command(1, OperatorCommand::Undrain);
     pair.until(|pair| pair.cores[1].takeover(pair.now).is_some_and(|(_, due)| due.is_some()));
     pair.until(|pair| pair.cores[0].takeovers().next().is_some());
     let mut snapshots = [0, 1].map(|place| pair.snapshot(place));
@@ -296,7 +296,7 @@ fn a_task_and_a_halter_are_shown() {
     pair.until(|pair| pair.cores.iter().all(|core| core.leader().is_some()));
     let task = Task::new(*b"a task");
     let leads = usize::from(pair.cores[1].phase() == Phase::Leading);
-    pair.command(leads, Command::HandOut { task: task.clone() });
+    pair.command(leads, OperatorCommand::HandOut { task: task.clone() });
     pair.until(|pair| pair.cores.iter().all(|core| !core.task().content.is_empty()));
     let snapshot = pair.snapshot(1 - leads);
     assert_eq!((snapshot.task.content, snapshot.halter), (task.content, None));

@@ -8,10 +8,10 @@ use crate::core::settings::{AlgorithmKind, Preempt};
 use crate::core::types::{Drain, Epoch, Incarnation, Task};
 use crate::core::{Reason, message};
 use crate::net::Who;
-use crate::node::history::Entry;
+use crate::node::history::HistoryEntry;
 use crate::node::leaderless::Leaderless;
 use crate::node::leadership::Change;
-use crate::node::publish::snapshot::Known;
+use crate::node::publish::snapshot::KnownMember;
 use crate::node::publish::tests::{change, follow, id, lose_leader, published, resign};
 use crate::node::status::{HealthStatus, Problem};
 
@@ -46,10 +46,10 @@ fn known() -> Published {
         met: Time(clock::now().0 - 7_000_000_000),
         lasted: Duration::from_millis(1500),
     };
-    let own = Known { value: Some(10), ..other(1) };
+    let own = KnownMember { value: Some(10), ..other(1) };
     let (passed_over, version) = (Some("comes and goes"), Some("9.9".into()));
     let eligible = false;
-    let two = Known { value: Some(20), passed_over, version, eligible, ..other(2) };
+    let two = KnownMember { value: Some(20), passed_over, version, eligible, ..other(2) };
     published.carry_on(|snapshot| {
         snapshot.list = members().into();
         snapshot.members = vec![own, two];
@@ -70,9 +70,17 @@ fn known() -> Published {
     published
 }
 
-fn other(number: u128) -> Known {
+fn other(number: u128) -> KnownMember {
     let (id, eligible, status) = (id(number), true, Liveness::Alive);
-    Known { id, eligible, status, passed_over: None, value: None, timing: None, version: None }
+    KnownMember {
+        id,
+        eligible,
+        status,
+        passed_over: None,
+        value: None,
+        timing: None,
+        version: None,
+    }
 }
 
 /// Programs read each of these names and values.
@@ -95,7 +103,7 @@ fn the_status_has_each_fact_in_its_place() {
     published.show(|watched| {
         watched.health = Some(health);
         watched.problems = vec![problem];
-        watched.history = Arc::new(vec![Entry::of_a(1), Entry::of_a(2)]);
+        watched.history = Arc::new(vec![HistoryEntry::of_a(1), HistoryEntry::of_a(2)]);
         let (cause, reason) = (text("isolated"), text("it hears nobody"));
         watched.leaderless = Some(Leaderless { since_ms: 1000, cause, reason });
     });

@@ -5,7 +5,7 @@ use std::time::Duration;
 use uuid::Uuid;
 
 use super::*;
-use crate::core::Command;
+use crate::core::OperatorCommand;
 use crate::core::death::{DeathCertificate, Secret};
 use crate::core::membership::{ListVersion, MOST_MEMBERS, Member, MemberList};
 use crate::core::restart::restart;
@@ -274,7 +274,7 @@ fn a_core_that_is_too_large_is_not_recorded_and_works_on() {
     let mut member = Recorded::new(core(2000, 63, 253));
     member.turn(Input::Tick);
     assert!(member.taped.segments().is_empty());
-    assert_eq!(member.tape.state, State::TooLarge);
+    assert_eq!(member.tape.state, TapeState::TooLarge);
     assert_eq!(format!("{:?}", member.tape), "Tape(0 bytes, TooLarge)");
 }
 
@@ -282,7 +282,7 @@ fn a_core_that_is_too_large_is_not_recorded_and_works_on() {
 fn no_task_is_recorded() {
     let mut member = Recorded::new(core(1, 4, 4));
     let task = Task::new(*b"a secret of an operator");
-    let command = Command::HandOut { task };
+    let command = OperatorCommand::HandOut { task };
     member.turn(Input::Command { id: CommandId(1), command });
     (0..200).for_each(|_| member.turn(Input::Tick));
     let segments = member.taped.segments();

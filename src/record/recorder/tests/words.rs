@@ -18,20 +18,20 @@ fn a_record_begins_with_the_start() {
 fn an_event_takes_as_many_bytes_as_it_holds() {
     let change = |reason| {
         let (from, to, epoch) = (Phase::Electing, Phase::Waiting, Epoch(1));
-        What::Became(Transition { from, to, leader: None, epoch, reason })
+        RecordedWhat::Became(Transition { from, to, leader: None, epoch, reason })
     };
     let voters = vec![id(1), id(2), id(3)];
     for (what, causes, more) in [
-        (What::Started, &[][..], 0),
-        (What::Started, &[1, 2], 16),
-        (What::Asked { words: "seven b".to_owned() }, &[], 7),
+        (RecordedWhat::Started, &[][..], 0),
+        (RecordedWhat::Started, &[1, 2], 16),
+        (RecordedWhat::Asked { words: "seven b".to_owned() }, &[], 7),
         (change(Reason::LeaseEnded), &[1], 8),
         (change(Reason::Uninformed(voters.clone())), &[], 48),
         (change(Reason::VotersUninformed(voters)), &[], 48),
     ] {
         let (number, time, is_quiet) = (1, Time(0), false);
-        let event = Event { number, time, what, causes: causes.into(), is_quiet };
-        assert_eq!(event.bytes(), size_of::<Event>() + more, "{event:?}");
+        let event = RecordedEvent { number, time, what, causes: causes.into(), is_quiet };
+        assert_eq!(event.bytes(), size_of::<RecordedEvent>() + more, "{event:?}");
     }
 }
 
@@ -92,7 +92,7 @@ fn what_a_message_carries_is_not_recorded() {
     let mut recording = Recording::new();
     let ready = Message::Ready { number: 1, round: Epoch(1), task: task.clone() };
     recording.turn(&got(2, ready), &[sends(&[2], Message::Task(task.clone()))]);
-    let command = crate::core::Command::HandOut { task };
+    let command = crate::core::OperatorCommand::HandOut { task };
     recording.turn(&Input::Command { id: crate::core::CommandId(1), command }, &[]);
     let entries = recording.entries();
     let labels: Vec<_> = entries.iter().map(|entry| entry.label.as_str()).collect();

@@ -5,14 +5,14 @@ use crate::core::Phase;
 use crate::trace::{Caption, Unseen};
 
 /// A member of this place leads from this time on.
-fn leads(node: usize, ms: u64) -> Event {
+fn leads(node: usize, ms: u64) -> DrawnEvent {
     let (label, reason) = ("leads".to_owned(), "won".to_owned());
-    let what = What::Becomes { phase: Phase::Leading, label, reason };
-    Event { time: Time(ms * 1_000_000), node, what, causes: Vec::new() }
+    let what = DrawnWhat::Becomes { phase: Phase::Leading, label, reason };
+    DrawnEvent { time: Time(ms * 1_000_000), node, what, causes: Vec::new() }
 }
 
-fn event(ms: u64, what: What) -> Event {
-    Event { time: Time(ms * 1_000_000), node: 0, what, causes: Vec::new() }
+fn event(ms: u64, what: DrawnWhat) -> DrawnEvent {
+    DrawnEvent { time: Time(ms * 1_000_000), node: 0, what, causes: Vec::new() }
 }
 
 #[test]
@@ -27,16 +27,16 @@ fn an_election_of_too_many_members_is_not_drawn_and_told_where_to_look() {
 }
 
 /// A message to b that takes so long.
-fn sends(ms: u64, micros: u64, lost: bool, unseen: Option<Unseen>) -> Event {
+fn sends(ms: u64, micros: u64, lost: bool, unseen: Option<Unseen>) -> DrawnEvent {
     let arrives = Time(ms * 1_000_000 + micros * 1000);
     let (kind, label) = (Some(Kind::Election), "ELECTION 4".to_owned());
     let message = Caption { kind, number: Some(4), label };
-    event(ms, What::Sends { to: 1, message, arrives, lost, unseen })
+    event(ms, DrawnWhat::Sends { to: 1, message, arrives, lost, unseen })
 }
 
 /// One with all that there may be to tell.
 fn full() -> Merged {
-    let waited = What::Waited { since: Time(3_000_000), label: "T1 6 ms".to_owned() };
+    let waited = DrawnWhat::Waited { since: Time(3_000_000), label: "T1 6 ms".to_owned() };
     use Kind::{Answer, Coordinator, Release};
     let counts = [(Kind::Election, 2), (Answer, 1), (Coordinator, 1), (Release, 3)];
     Merged {

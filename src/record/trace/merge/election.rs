@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::trace::event::Event;
+use crate::trace::event::DrawnEvent;
 use crate::trace::record::{MessageKind, Record};
 
 /// The record of a node, and how its clock compares with the one of the asker.
@@ -44,7 +44,7 @@ pub struct Merged {
     /// When it began, in nanoseconds by the asker's clock.
     pub began_ns: i128,
     /// The events in order, from its begin on.
-    pub events: Vec<Event>,
+    pub events: Vec<DrawnEvent>,
     /// How many messages of each kind the members sent. A COORDINATOR counts if it was taken,
     /// or may have been.
     pub messages: BTreeMap<MessageKind, u64>,

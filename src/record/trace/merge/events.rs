@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::election::Merged;
 use super::pairs::At;
-use super::select::{Known, causes};
+use super::select::{KnownRecords, causes};
 use crate::core::Phase;
 use crate::core::message::Kind;
 use crate::core::types::Time;
-use crate::trace::event::{Event, Unseen, What};
+use crate::trace::event::{DrawnEvent, DrawnWhat, Unseen};
 use crate::trace::record::{Entry, MessageKind, Record};
 
 /// How long a message of which one end is unknown is shown to travel.
@@ -33,12 +33,12 @@ const PHASES: [Phase; 8] = [
 ];
 
 /// The events of an election.
-pub struct Drawn<'a> {
-    known: &'a Known<'a>,
+pub struct DrawnEvents<'a> {
+    known: &'a KnownRecords<'a>,
     ahead: &'a [i128],
     names: Vec<String>,
     began: i128,
-    events: Vec<Event>,
+    events: Vec<DrawnEvent>,
     messages: BTreeMap<MessageKind, u64>,
     /// Where each entry is among the events; a message that was taken is where it was sent.
     places: BTreeMap<At, usize>,
@@ -51,19 +51,19 @@ pub struct Drawn<'a> {
     dead: BTreeMap<usize, usize>,
 }
 
-impl<'a> Drawn<'a> {
+impl<'a> DrawnEvents<'a> {
     /// These entries, in their order; a message that nobody saw depart, from a while before it was taken.
     /// All led by the leader of this epoch before.
     pub fn of(
-        known: &'a Known<'a>,
+        known: &'a KnownRecords<'a>,
         ahead: &'a [i128],
         (entries, common): (&[At], Option<u64>),
-    ) -> Drawn<'a> {
+    ) -> DrawnEvents<'a> {
         let mut entries: Vec<(i128, At)> =
             entries.iter().map(|at| (shown_from(known, *at), *at)).collect();
         entries.sort_by_key(|(time, _)| *time);
         let began = entries.first().map_or(0, |first| first.0);
-        let mut drawn = Drawn {
+        let mut drawn = DrawnEvents {
             known,
             ahead,
             names: names(known.records),
@@ -120,7 +120,7 @@ impl<'a> Drawn<'a> {
                 lane = from;
                 let (message, arrives) = (entry.caption(), Time(time.0 + UNKNOWN));
                 let unseen = Some(Unseen::Departure);
-                What::Sends { to: node, message, arrives, lost: false, unseen }
+                DrawnWhat::Sends { to: node, message, arrives, lost: false, unseen }
             }
             _ => self.happened(at, entry, node),
         };
@@ -130,7 +130,7 @@ impl<'a> Drawn<'a> {
         let causes = causes.copied().chain(death);
         let causes = if lane == node { causes.collect() } else { Vec::new() };
         self.places.insert(at, self.events.len());
-        self.events.push(Event { time, node: lane, what, causes });
+        self.events.push(DrawnEvent { time, node: lane, what, causes });
     }
 
     /// A member sees that the process of another is gone: it is dead from here on. Where its end is among the events.
@@ -138,18 +138,19 @@ impl<'a> Drawn<'a> {
         if let Some(place) = self.dead.get(&dead) {
             return *place;
         }
-        let mut add = |what| self.events.push(Event { time, node: dead, what, causes: Vec::new() });
+        let mut add =
+            |what| self.events.push(DrawnEvent { time, node: dead, what, causes: Vec::new() });
         if self.places.is_empty() && self.old.as_ref() == Some(&self.names[dead]) {
-            add(What::Led);
+            add(DrawnWhat::Led);
         }
-        add(What::Dies);
+        add(DrawnWhat::Dies);
         let place = self.events.len() - 1;
         self.dead.insert(dead, place);
         place
     }
 
     /// A message that was sent here.
-    fn sent(&mut self, at: At, entry: &Entry, to: usize) -> What {
+    fn sent(&mut self, at: At, entry: &Entry, to: usize) -> DrawnWhat {
         let (message, sent) = (entry.caption(), self.known.order.time(at));
         let soon = Time(self.time(sent).0 + UNKNOWN);
         let (arrives, lost, unseen) = match self.known.pairs.taken(at) {
@@ -163,7 +164,7 @@ impl<'a> Drawn<'a> {
         if !lost || message.kind != Some(Kind::Coordinator) {
             self.count(entry);
         }
-        What::Sends { to, message, arrives, lost, unseen }
+        DrawnWhat::Sends { to, message, arrives, lost, unseen }
     }
 
     /// Whether the record of this member has all that it took from this time on, for so long that the message is lost.
@@ -177,7 +178,7 @@ impl<'a> Drawn<'a> {
     }
 
     /// Something else than a message.
-    fn happened(&mut self, at: At, entry: &Entry, node: usize) -> What {
+    fn happened(&mut self, at: At, entry: &Entry, node: usize) -> DrawnWhat {
         let label = entry.label.clone();
         let phase = entry.phase.as_deref();
         let phase = phase.and_then(|name| PHASES.into_iter().find(|phase| phase.name() == name));
@@ -189,17 +190,21 @@ impl<'a> Drawn<'a> {
                     self.led.entry(epoch).or_default().insert(leader.clone());
                     self.took_part.insert(node);
                 }
-                What::Becomes { phase, label, reason: entry.reason.clone().unwrap_or_default() }
+                DrawnWhat::Becomes {
+                    phase,
+                    label,
+                    reason: entry.reason.clone().unwrap_or_default(),
+                }
             }
             ("waited", _) => {
                 let since = i128::from(entry.since_ns.unwrap_or(entry.at_ns)) + self.ahead[at.0];
-                What::Waited { since: self.time(since), label }
+                DrawnWhat::Waited { since: self.time(since), label }
             }
             ("started", _) => {
                 self.dead.remove(&node);
-                What::Starts
+                DrawnWhat::Starts
             }
-            _ => What::Suffers(label),
+            _ => DrawnWhat::Suffers(label),
         }
     }
 
@@ -225,7 +230,7 @@ impl<'a> Drawn<'a> {
 }
 
 /// When this is shown to begin.
-fn shown_from(known: &Known, at: At) -> i128 {
+fn shown_from(known: &KnownRecords, at: At) -> i128 {
     let arrives = known.records[at.0].entries[at.1].what == "got" && known.pairs.sent(at).is_none();
     known.order.time(at) - if arrives { i128::from(UNKNOWN) } else { 0 }
 }

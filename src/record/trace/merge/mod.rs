@@ -21,10 +21,10 @@ mod select;
 use super::record::Record;
 use clocks::{Flight, align};
 pub use election::{Merged, TimedRecord, Which};
-use events::Drawn;
-use order::Order;
+use events::DrawnEvents;
+use order::CommonOrder;
 use pairs::Pairs;
-use select::{Known, Selected};
+use select::{KnownRecords, Selected};
 
 /// The most events of an election: as many as a browser shows at ease.
 const MOST_EVENTS: usize = super::svg::MOST_EVENTS;
@@ -52,14 +52,14 @@ pub fn merge(timed: &[TimedRecord], which: Which) -> Option<Merged> {
         .collect();
     let estimates: Vec<i128> = timed.iter().map(|timed| timed.ahead_ns).collect();
     let ahead = align(&estimates, &flights);
-    let order = Order::of(&records, &ahead, &mut pairs);
-    let known = Known { records: &records, pairs: &pairs, order: &order };
+    let order = CommonOrder::of(&records, &ahead, &mut pairs);
+    let known = KnownRecords { records: &records, pairs: &pairs, order: &order };
     let Selected { epoch, common, mut entries } = known.select(which)?;
     let mut chosen: Vec<_> =
         order.all.iter().copied().filter(|entry| entries.contains(entry)).collect();
     let left_out = chosen.len().saturating_sub(MOST_EVENTS);
     chosen.drain(..left_out).for_each(|entry| _ = entries.remove(&entry));
-    let drawn = Drawn::of(&known, &ahead, (&chosen, common));
+    let drawn = DrawnEvents::of(&known, &ahead, (&chosen, common));
     Some(Merged { epoch, left_out, ..drawn.finish(epoch) })
 }
 

@@ -4,12 +4,12 @@ use super::pairs::{At, Pairs};
 use crate::trace::record::Record;
 
 /// All entries in order, and when each happened by the common clock: never before an entry that precedes it.
-pub struct Order {
+pub struct CommonOrder {
     pub all: Vec<At>,
     times: Vec<Vec<i128>>,
 }
 
-impl Order {
+impl CommonOrder {
     /// When this happened.
     pub fn time(&self, at: At) -> i128 {
         self.times[at.0][at.1]
@@ -17,7 +17,7 @@ impl Order {
 
     /// The order of these records, whose clocks are advanced by this. Each record keeps its own order, and a message is
     /// sent before it is taken. Pairs that make that impossible, as no honest records do, are parted.
-    pub fn of(records: &[&Record], ahead: &[i128], pairs: &mut Pairs) -> Order {
+    pub fn of(records: &[&Record], ahead: &[i128], pairs: &mut Pairs) -> CommonOrder {
         let mut all = Vec::new();
         let mut times: Vec<Vec<i128>> = records.iter().map(|_| Vec::new()).collect();
         loop {
@@ -29,7 +29,7 @@ impl Order {
                 let time = own.max(before.unwrap_or(own)).max(sent.flatten().unwrap_or(own));
                 Some((sent == Some(None), time, at))
             });
-            let Some((waits, time, at)) = next.min() else { return Order { all, times } };
+            let Some((waits, time, at)) = next.min() else { return CommonOrder { all, times } };
             if waits {
                 pairs.part(at); // each record waits for another
             } else {

@@ -55,7 +55,7 @@ impl Pairs {
         let mut pairs = Pairs::default();
         for (sender, from) in records.iter().enumerate() {
             for (receiver, to) in records.iter().enumerate() {
-                for (sent, taken) in (Way { from, to }).pairs() {
+                for (sent, taken) in (SentMessages { from, to }).pairs() {
                     pairs.join((sender, sent), (receiver, taken));
                 }
             }
@@ -65,7 +65,7 @@ impl Pairs {
 }
 
 /// All that one node sent to another.
-struct Way<'r> {
+struct SentMessages<'r> {
     from: &'r Record,
     to: &'r Record,
 }
@@ -76,7 +76,7 @@ type Conversation = Vec<usize>;
 /// Messages by their places: where they were sent, and where they were taken.
 type Matched = Vec<(usize, usize)>;
 
-impl Way<'_> {
+impl SentMessages<'_> {
     fn pairs(&self) -> Matched {
         let (sent, taken) = (self.sent(), self.taken());
         let mut all = Matched::new();

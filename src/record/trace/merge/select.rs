@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::election::Which;
-use super::order::Order;
+use super::order::CommonOrder;
 use super::pairs::{At, Pairs};
 use crate::core::message::Kind;
 use crate::trace::record::{Entry, Record};
@@ -36,13 +36,13 @@ pub struct Selected {
 }
 
 /// What is known of all records.
-pub struct Known<'a> {
+pub struct KnownRecords<'a> {
     pub records: &'a [&'a Record],
     pub pairs: &'a Pairs,
-    pub order: &'a Order,
+    pub order: &'a CommonOrder,
 }
 
-impl Known<'_> {
+impl KnownRecords<'_> {
     /// The entries of this election; none if nobody recorded it.
     pub fn select(&self, which: Which) -> Option<Selected> {
         let gaps = self.gaps();
@@ -72,7 +72,7 @@ impl Known<'_> {
                 && gap.before.is_none_or(|(before, _)| before < epoch)
         };
         let lost = || together().chain(gaps.iter().filter(is_open));
-        let Begin { start, earliest } = begin(lost(), first.start, first_end);
+        let ElectionBegin { start, earliest } = begin(lost(), first.start, first_end);
         let is_in_gap = |at: &At, time: i128| {
             let mut own = of_epoch().filter(|gap| gap.record == at.0 && gap.start <= end);
             own.any(|gap| (gap.start.max(start)..=gap.end.unwrap_or(end)).contains(&time))
@@ -96,7 +96,7 @@ impl Known<'_> {
         let open = || gaps.iter().filter(|gap| gap.end.is_none());
         let (first, last) =
             (open().map(|gap| gap.start).min()?, open().map(|gap| gap.start).max()?);
-        let Begin { start, .. } = begin(open(), first, last + 1);
+        let ElectionBegin { start, .. } = begin(open(), first, last + 1);
         let entries = self.order.all.iter().copied().filter(|at| self.order.time(*at) >= start);
         let common = open().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
         Some(Selected { epoch: None, common, entries: entries.collect() })
@@ -192,7 +192,7 @@ impl Known<'_> {
 }
 
 /// When an election began.
-struct Begin {
+struct ElectionBegin {
     /// From when on what the members do may be a part of it.
     start: i128,
     /// What brought it about came after this.
@@ -202,7 +202,7 @@ struct Begin {
 /// When the election began that ended these gaps: when the members lost the last leader that they had in common. A
 /// member that had lost it long before the others was alone with that, and tried in vain. Where no member had a leader
 /// before, it began when the first gap did, which is the leader's.
-fn begin<'g>(gaps: impl Iterator<Item = &'g Gap> + Clone, first: i128, end: i128) -> Begin {
+fn begin<'g>(gaps: impl Iterator<Item = &'g Gap> + Clone, first: i128, end: i128) -> ElectionBegin {
     let gaps = gaps.filter(|gap| gap.start <= end);
     let common = gaps.clone().filter_map(|gap| gap.before).map(|(epoch, _)| epoch).max();
     let is_common = |gap: &&Gap| gap.before.map(|(epoch, _)| epoch) == common;
@@ -217,7 +217,7 @@ fn begin<'g>(gaps: impl Iterator<Item = &'g Gap> + Clone, first: i128, end: i128
     let start = had.clone().map(|gap| gap.start).filter(is_near).min().unwrap_or(latest);
     let settled = had.filter_map(|gap| gap.before).map(|(_, since)| since);
     let settled = settled.filter(|since| *since <= start).max().unwrap_or(i128::MIN);
-    Begin { start, earliest: settled.max(start - TOGETHER) }
+    ElectionBegin { start, earliest: settled.max(start - TOGETHER) }
 }
 
 /// The places of the entries that brought this one about: all are earlier.

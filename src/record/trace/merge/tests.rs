@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use super::*;
 use crate::core::types::Time;
-use crate::trace::event::{Unseen, What};
+use crate::trace::event::{DrawnWhat, Unseen};
 use world::{UPTIME, World, failover};
 
 /// The election of this epoch; each event comes after its causes, and no message arrives before it was sent.
@@ -17,12 +17,12 @@ fn merged(records: &[TimedRecord], which: Which) -> Merged {
     for (at, event) in merged.events.iter().enumerate() {
         assert!(event.time >= last, "{event:?}");
         last = event.time;
-        if let What::Sends { arrives, .. } = event.what {
+        if let DrawnWhat::Sends { arrives, .. } = event.what {
             assert!(arrives > event.time, "{event:?}");
         }
         for cause in &event.causes {
             assert!(*cause < at, "{event:?}");
-            if let What::Sends { to, arrives, lost, .. } = &merged.events[*cause].what {
+            if let DrawnWhat::Sends { to, arrives, lost, .. } = &merged.events[*cause].what {
                 assert!(*arrives <= event.time.max(Time(merged.events[*cause].time.0 + 1)));
                 assert!(!lost && *to == event.node, "{event:?}");
             }
@@ -43,7 +43,7 @@ const FAILOVER: [(&str, u64); 3] = [("answer", 3), ("coordinator", 2), ("electio
 
 fn unseen(merged: &Merged) -> Vec<(usize, usize, Unseen)> {
     let events = merged.events.iter().filter_map(|event| match event.what {
-        What::Sends { to, unseen: Some(end), .. } => Some((event.node, to, end)),
+        DrawnWhat::Sends { to, unseen: Some(end), .. } => Some((event.node, to, end)),
         _ => None,
     });
     events.collect()
@@ -60,7 +60,8 @@ fn an_election_has_all_its_messages_and_nothing_else() {
         assert_eq!((merged.epoch, merged.leaders.first().map(|it| &**it)), (Some(2), Some("c")));
         assert_eq!((merged.members, &merged.silent[..]), (3, &["d".to_owned()][..]));
         assert!(unseen(&merged).is_empty(), "{merged:#?}");
-        let suffers = merged.events.iter().filter(|event| matches!(event.what, What::Suffers(_)));
+        let suffers =
+            merged.events.iter().filter(|event| matches!(event.what, DrawnWhat::Suffers(_)));
         assert_eq!(suffers.map(|event| event.node).collect::<Vec<_>>(), [0], "who noticed it");
         // The death, the changes of three members, and 8 messages.
         assert_eq!(merged.events.len(), 1 + 5 + 8, "{:#?}", merged.events);
@@ -79,7 +80,7 @@ fn clocks_that_differ_by_seconds_are_aligned_by_the_messages() {
         let merged = merged(&world.without_d(), Which::Last);
         assert_eq!(counted(&merged), FAILOVER);
         for event in &merged.events {
-            let What::Sends { arrives, .. } = event.what else { continue };
+            let DrawnWhat::Sends { arrives, .. } = event.what else { continue };
             assert!(arrives.since(event.time).as_micros() < 700, "{event:?}");
         }
         let labels = |merged: &Merged| {
@@ -135,7 +136,10 @@ fn what_a_member_did_not_tell_is_said_and_not_guessed() {
     let arrivals = [(a, c, Unseen::Arrival), (b, c, Unseen::Arrival)];
     assert_eq!(found, [&arrivals[..], &departures].concat());
     let of_c = merged.events.iter().filter(|event| event.node == c);
-    assert!(of_c.clone().all(|event| matches!(event.what, What::Sends { .. })), "no phases of it");
+    assert!(
+        of_c.clone().all(|event| matches!(event.what, DrawnWhat::Sends { .. })),
+        "no phases of it"
+    );
 }
 
 /// Whatever begins the record of the only member that tells something.
@@ -164,7 +168,7 @@ fn a_message_that_a_member_did_not_take_is_lost_and_a_like_one_is_not_taken_for_
     world.became(c, begin + 1000, ("leading", 3), asked);
     let merged = merged(&world.without_d(), Which::Last);
     let sent = merged.events.iter().filter_map(|event| match event.what {
-        What::Sends { lost, .. } => Some((event.time, lost)),
+        DrawnWhat::Sends { lost, .. } => Some((event.time, lost)),
         _ => None,
     });
     assert_eq!(sent.collect::<Vec<_>>(), [(Time(0), true), (Time(900_000), false)]);
@@ -193,7 +197,7 @@ fn a_member_that_was_restarted_since_may_have_taken_what_it_does_not_tell() {
     let of_b = unseen(&merged);
     assert!(of_b.contains(&(0, 1, Unseen::Arrival)), "{of_b:?}");
     assert!(of_b.contains(&(1, 0, Unseen::Departure)), "{of_b:?}");
-    assert!(!merged.events.iter().any(|it| matches!(it.what, What::Sends { lost: true, .. })));
+    assert!(!merged.events.iter().any(|it| matches!(it.what, DrawnWhat::Sends { lost: true, .. })));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use super::instants::{self, Instant};
 use super::shapes::{self, LETTER, Point, line};
 use crate::core::Phase;
 use crate::core::types::Time;
-use crate::trace::event::{Event, What, gap};
+use crate::trace::event::{DrawnEvent, DrawnWhat, gap};
 use crate::trace::fans::Fans;
 use crate::trace::length::{clock, length};
 
@@ -19,7 +19,7 @@ pub(super) const TOP: f64 = 98.0;
 const EDGE: f64 = 7.0;
 
 /// A part of a lifeline.
-pub(super) struct Life {
+pub(super) struct LifelinePart {
     pub from: f64,
     pub to: f64,
     pub dead: bool,
@@ -27,7 +27,7 @@ pub(super) struct Life {
 
 /// The lifeline of a member.
 pub(super) struct Lifeline {
-    pub parts: Vec<Life>,
+    pub parts: Vec<LifelinePart>,
     /// Where its last part began, and whether its process is gone in it.
     begun: f64,
     dead: bool,
@@ -53,12 +53,12 @@ pub(super) struct Canvas {
 }
 
 impl Canvas {
-    pub fn new(nodes: usize, events: &[Event]) -> Canvas {
-        let words = events.iter().filter(|event| !matches!(event.what, What::Suffers(_)));
+    pub fn new(nodes: usize, events: &[DrawnEvent]) -> Canvas {
+        let words = events.iter().filter(|event| !matches!(event.what, DrawnWhat::Suffers(_)));
         let longest = words.map(|event| event.what.label().chars().count()).max();
         let starts = |node| {
             let first = events.iter().find(|event| event.node == node);
-            first.is_some_and(|event| event.what == What::Starts)
+            first.is_some_and(|event| event.what == DrawnWhat::Starts)
         };
         let lifeline = |node| Lifeline {
             parts: Vec::new(),
@@ -83,7 +83,7 @@ impl Canvas {
     }
 
     /// Draws the events, instant by instant.
-    pub fn draw_all(&mut self, events: &[Event]) -> fmt::Result {
+    pub fn draw_all(&mut self, events: &[DrawnEvent]) -> fmt::Result {
         let (longest, mut last) = (gap(events), None);
         for ((time, is_in_run), instant) in instants::of(events) {
             let passed = last.map_or(Duration::ZERO, |last: Time| time.since(last));
@@ -114,7 +114,7 @@ impl Canvas {
         time: Time,
         is_in_run: bool,
         instant: &Instant,
-        events: &[Event],
+        events: &[DrawnEvent],
     ) -> fmt::Result {
         self.y += ROW;
         let (top, right) = (self.y, self.x(self.lifelines.len()));
@@ -126,7 +126,7 @@ impl Canvas {
         }
         let mut landed = vec![0_u32; self.lifelines.len()];
         for at in &instant.arrivals {
-            let What::Sends { to, .. } = events[*at].what else { continue };
+            let DrawnWhat::Sends { to, .. } = events[*at].what else { continue };
             let y = top + f64::from(landed[to]) * EDGE;
             landed[to] += 1;
             let sent = self.places[*at];
@@ -168,10 +168,10 @@ impl Canvas {
         Ok(())
     }
 
-    fn event(&mut self, event: &Event) -> fmt::Result {
+    fn event(&mut self, event: &DrawnEvent) -> fmt::Result {
         let (at, label) = ((self.x(event.node), self.y), event.what.label());
         match &event.what {
-            What::Sends { to, .. } => {
+            DrawnWhat::Sends { to, .. } => {
                 // Above the beginning of its arrow.
                 let ahead = if *to > event.node { 0.5 } else { -0.5 };
                 shapes::text(
@@ -181,36 +181,36 @@ impl Canvas {
                     label,
                 )
             }
-            What::Becomes { phase: Phase::Leading, .. } => {
+            DrawnWhat::Becomes { phase: Phase::Leading, .. } => {
                 shapes::pill(&mut self.labels, "phase leads", at, label)
             }
-            What::Becomes { .. } => shapes::pill(&mut self.labels, "phase", at, label),
-            What::Led => shapes::pill(&mut self.labels, "phase led", at, label),
-            What::Starts => {
+            DrawnWhat::Becomes { .. } => shapes::pill(&mut self.labels, "phase", at, label),
+            DrawnWhat::Led => shapes::pill(&mut self.labels, "phase led", at, label),
+            DrawnWhat::Starts => {
                 self.lifelines[event.node].turn(self.y, false);
                 shapes::pill(&mut self.labels, "phase", at, label)
             }
-            What::Dies => {
+            DrawnWhat::Dies => {
                 self.lifelines[event.node].turn(self.y, true);
                 shapes::cross(&mut self.body, at)?;
                 self.beside(at, label)
             }
-            What::Suffers(_) => self.beside(at, label),
-            What::Waited { .. } => Ok(()), // drawn with its instant
+            DrawnWhat::Suffers(_) => self.beside(at, label),
+            DrawnWhat::Waited { .. } => Ok(()), // drawn with its instant
         }
     }
 
     /// To how many a broadcast goes: below the beginning of its arrows.
-    fn count(&mut self, event: &Event, count: usize) -> fmt::Result {
-        let What::Sends { to, .. } = event.what else { return Ok(()) };
+    fn count(&mut self, event: &DrawnEvent, count: usize) -> fmt::Result {
+        let DrawnWhat::Sends { to, .. } = event.what else { return Ok(()) };
         let side = if to > event.node { 14.0 } else { -14.0 };
         let at = (self.x(event.node) + side, self.y + 12.0);
         shapes::text(&mut self.labels, "label", at, &format!("to {count}"))
     }
 
     /// A message, from where it was sent to where it arrives.
-    fn arrow(&mut self, event: &Event, sent: f64, y: f64) -> fmt::Result {
-        let What::Sends { to, lost, unseen, .. } = event.what else { return Ok(()) };
+    fn arrow(&mut self, event: &DrawnEvent, sent: f64, y: f64) -> fmt::Result {
+        let DrawnWhat::Sends { to, lost, unseen, .. } = event.what else { return Ok(()) };
         let (start, end): (Point, Point) = ((self.x(event.node), sent), (self.x(to), y));
         let class = match unseen {
             _ if lost => "arrow lost",
@@ -226,8 +226,8 @@ impl Canvas {
     }
 
     /// A wait that ends here.
-    fn wait(&mut self, event: &Event, end: f64) -> fmt::Result {
-        let What::Waited { since, label } = &event.what else { return Ok(()) };
+    fn wait(&mut self, event: &DrawnEvent, end: f64) -> fmt::Result {
+        let DrawnWhat::Waited { since, label } = &event.what else { return Ok(()) };
         let (x, marks) = (self.x(event.node), &self.lifelines[event.node].marks);
         let start = marks.iter().rev().find(|(time, _)| time <= since).map_or(TOP, |(_, y)| *y);
         line(&mut self.body, "wait", (x, start), (x, end))?;
@@ -245,7 +245,7 @@ impl Canvas {
 impl Lifeline {
     /// Begins another part of it.
     fn turn(&mut self, y: f64, dead: bool) {
-        self.parts.push(Life { from: self.begun, to: y, dead: self.dead });
+        self.parts.push(LifelinePart { from: self.begun, to: y, dead: self.dead });
         (self.begun, self.dead) = (y, dead);
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use crate::core::types::Time;
-use crate::trace::event::{Event, What};
+use crate::trace::event::{DrawnEvent, DrawnWhat};
 
 /// What happens at one instant.
 #[derive(Default)]
@@ -11,24 +11,24 @@ pub(super) struct Instant<'e> {
     /// The messages that arrive, by their place among all events.
     pub arrivals: Vec<usize>,
     /// The waits that are over, with their places.
-    pub waits: Vec<(usize, &'e Event)>,
+    pub waits: Vec<(usize, &'e DrawnEvent)>,
     /// The other events, with their places, member by member.
-    pub events: Vec<(usize, &'e Event)>,
+    pub events: Vec<(usize, &'e DrawnEvent)>,
 }
 
 /// The instants in order, by their times and whether they are part of the run: what came before it, who led and who
 /// died, is an instant of its own.
-pub(super) fn of(events: &[Event]) -> BTreeMap<(Time, bool), Instant<'_>> {
+pub(super) fn of(events: &[DrawnEvent]) -> BTreeMap<(Time, bool), Instant<'_>> {
     let mut instants: BTreeMap<(Time, bool), Instant> = BTreeMap::new();
-    let is_before = |event: &Event| matches!(event.what, What::Led | What::Dies);
+    let is_before = |event: &DrawnEvent| matches!(event.what, DrawnWhat::Led | DrawnWhat::Dies);
     let before = events.iter().take_while(|event| is_before(event)).count();
     for (at, event) in events.iter().enumerate() {
         let instant = instants.entry((event.time, at >= before)).or_default();
         match &event.what {
-            What::Waited { .. } => instant.waits.push((at, event)),
+            DrawnWhat::Waited { .. } => instant.waits.push((at, event)),
             _ => instant.events.push((at, event)),
         }
-        if let What::Sends { arrives, .. } = &event.what {
+        if let DrawnWhat::Sends { arrives, .. } = &event.what {
             instants.entry((*arrives, true)).or_default().arrivals.push(at);
         }
     }

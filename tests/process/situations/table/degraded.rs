@@ -380,8 +380,7 @@ pub const FLAPPING: Row = Row {
     why: (
         0,
         &[
-            "node-… leads: in epoch <1>, since WHEN (TIME); before it node-… led: … But the leader changed … times within 10 \
-             min, and no operator ordered that; …",
+            "node-… leads: in epoch <1>, since WHEN (TIME); … But the leader changed … times within 10 min, and …",
             "=> see `electd history …` for the reasons; …",
         ],
     ),

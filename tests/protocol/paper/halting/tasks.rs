@@ -2,7 +2,7 @@
 
 use electd_election::core::message::{Done, Message};
 use electd_election::core::types::{Epoch, Task, TaskVersion};
-use electd_election::core::{Command, CommandId, Input, NodeStatus, Output};
+use electd_election::core::{CommandId, Input, NodeStatus, OperatorCommand, Output};
 
 use super::{
     all_accept, elected, elected_with, halt, halting, no, p3_under_p5, p5_leads, ready, task_of,
@@ -26,7 +26,7 @@ fn task_message(version: u64) -> Message {
 
 /// The actions of P5 when it gets task 77.
 fn given(p5: &mut Process) -> Vec<Output> {
-    let command = Command::HandOut { task: task(77) };
+    let command = OperatorCommand::HandOut { task: task(77) };
     p5.outputs(Input::Command { id: CommandId(1), command })
 }
 

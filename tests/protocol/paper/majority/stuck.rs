@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use electd_election::core::message::{Done, Message, Opinion};
 use electd_election::core::types::CommandId;
-use electd_election::core::{Command, Input, Phase};
+use electd_election::core::{Input, OperatorCommand, Phase};
 
 use super::{all_say, no, p5_asks, p5_tries, says, voter, yes_if};
 use crate::paper::process::{Process, TIMING, answer};
@@ -77,8 +77,9 @@ fn a_candidate_whose_voters_are_bound_to_a_leader_is_eligible_all_the_time() {
 #[test]
 fn commands_that_wait_for_a_disk_that_hangs_are_bounded() {
     let mut p1 = voter(1);
-    let mut asks =
-        |id| answer(&p1.outputs(Input::Command { id: CommandId(id), command: Command::Undrain }));
+    let mut asks = |id| {
+        answer(&p1.outputs(Input::Command { id: CommandId(id), command: OperatorCommand::Undrain }))
+    };
     let refused = (1..=2000).filter_map(&mut asks).filter(Result::is_err).count();
     assert!(refused > 1000, "{refused} of 2000");
     let is_done = |out: &[_]| matches!(answer(out), Some(Ok(Done::Undrained)));

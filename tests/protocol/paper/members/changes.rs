@@ -6,7 +6,9 @@ use electd_election::core::settings::{AlgorithmKind, Quorum};
 use electd_election::core::types::{Epoch, Incarnation};
 use electd_election::core::{Input, Phase};
 
-use super::{Change, add, ask, disk, hears, leader, lists, member, numbers, remove, tell, version};
+use super::{
+    MembershipChange, add, ask, disk, hears, leader, lists, member, numbers, remove, tell, version,
+};
 use crate::paper::process::{FIRST_COMMAND, Process, TIMING, id, rank};
 
 #[test]
@@ -81,11 +83,11 @@ fn what_cannot_be_added_or_removed_is_refused_with_the_reason() {
         let taken = |what, by| vec![Err(Refusal::Taken { what, by: id(by) })];
         assert_eq!(ask(&mut p5, add(2)).answers, taken(Taken::Id, 2));
         let named = Member { name: "P3".into(), ..member(6) };
-        assert_eq!(ask(&mut p5, Change::Add(named)).answers, taken(Taken::Name, 3));
+        assert_eq!(ask(&mut p5, MembershipChange::Add(named)).answers, taken(Taken::Name, 3));
         let there = Member { address: "host-4:7101".into(), ..member(6) };
-        assert_eq!(ask(&mut p5, Change::Add(there)).answers, taken(Taken::Address, 4));
+        assert_eq!(ask(&mut p5, MembershipChange::Add(there)).answers, taken(Taken::Address, 4));
         let admin = Member { admin: Some("host-3:7101".into()), ..member(6) };
-        assert_eq!(ask(&mut p5, Change::Add(admin)).answers, taken(Taken::Admin, 3));
+        assert_eq!(ask(&mut p5, MembershipChange::Add(admin)).answers, taken(Taken::Admin, 3));
         let nobody = ask(&mut p5, remove(7, false)).answers;
         assert_eq!(nobody, [Err(Refusal::NotMember(id(7)))]);
     }

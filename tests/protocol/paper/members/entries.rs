@@ -8,7 +8,8 @@ use electd_election::core::types::Role;
 use electd_election::core::{Input, Output};
 
 use super::{
-    Change, ask, disk, hears, leader, list, listed, lists, member, numbers, tells, version,
+    MembershipChange, ask, disk, hears, leader, list, listed, lists, member, numbers, tells,
+    version,
 };
 use crate::paper::process::{Process, connection, hello_of, id, settings};
 
@@ -26,7 +27,7 @@ fn addresses(process: &Process) -> Vec<String> {
 fn all_members_get_other_addresses_in_one_change_and_the_voters_stay() {
     let mut p5 = leader(Quorum::Majority);
     let all: Vec<Member> = (1..=5).map(moved).collect();
-    ask(&mut p5, Change::Set(all.clone()));
+    ask(&mut p5, MembershipChange::Set(all.clone()));
     disk(&mut p5);
     hears(&mut p5, 1, listed(1, 1));
     let made = hears(&mut p5, 2, listed(1, 1));
@@ -37,7 +38,7 @@ fn all_members_get_other_addresses_in_one_change_and_the_voters_stay() {
     disk(&mut p5);
     assert_eq!(hears(&mut p5, 1, listed(1, 2)).answers, [], "two of five have stored it");
     assert_eq!(hears(&mut p5, 2, listed(1, 2)).answers, [Ok(Done::Set)]);
-    let again = ask(&mut p5, Change::Set(all));
+    let again = ask(&mut p5, MembershipChange::Set(all));
     assert_eq!((again.answers, lists(&again.sent)), (vec![Ok(Done::Set)], vec![]), "it is so");
 }
 
@@ -57,7 +58,7 @@ fn what_would_be_another_member_or_share_a_name_or_an_address_is_refused() {
             (admin, taken(Taken::Admin)),
         ] {
             let before = p5.core.members().clone();
-            assert_eq!(ask(&mut p5, Change::Set(vec![entry])).answers, [Err(why)]);
+            assert_eq!(ask(&mut p5, MembershipChange::Set(vec![entry])).answers, [Err(why)]);
             assert_eq!(*p5.core.members(), before);
         }
     }
@@ -69,7 +70,7 @@ fn two_members_may_swap_their_addresses() {
     let mut p5 = leader(Quorum::None);
     let [one, two] =
         [(1, 2), (2, 1)].map(|(of, at)| Member { address: member(at).address, ..member(of) });
-    ask(&mut p5, Change::Set(vec![one, two]));
+    ask(&mut p5, MembershipChange::Set(vec![one, two]));
     assert_eq!(disk(&mut p5).answers, [Ok(Done::Set)]);
     assert_eq!(addresses(&p5)[..2], ["host-2:7101", "host-1:7101"]);
 }
@@ -82,10 +83,10 @@ fn a_live_member_of_an_earlier_version_has_to_be_upgraded_first() {
     let hello = Hello { protocols, ..hello_of(3, p5.core.settings()) };
     let address = String::new();
     p5.take(Input::Hello { connection: connection(3), address, hello });
-    let answers = ask(&mut p5, Change::Set(vec![moved(1)])).answers;
+    let answers = ask(&mut p5, MembershipChange::Set(vec![moved(1)])).answers;
     assert_eq!(answers, [Err(Refusal::OldMember(id(3)))]);
     p5.loses(3);
-    ask(&mut p5, Change::Set(vec![moved(1)]));
+    ask(&mut p5, MembershipChange::Set(vec![moved(1)]));
     assert_eq!(disk(&mut p5).answers, [Ok(Done::Set)], "it takes the list when it is back");
 }
 
@@ -99,7 +100,8 @@ fn a_member_whose_entry_changed_while_it_was_away_learns_that_from_whoever_is_le
     }
     hears(&mut p3, 1, tells(&list(version(1, 1), &[1, 2, 3, 4, 5])));
     let later = list(version(1, 2), &[1, 2, 3, 4, 5, 6]);
-    let later = std::sync::Arc::new(later.changed(version(1, 3), &Change::Set(vec![moved(3)])));
+    let later =
+        std::sync::Arc::new(later.changed(version(1, 3), &MembershipChange::Set(vec![moved(3)])));
     let hello = Hello { list: later, ..hello_of(6, p3.core.settings()) };
     let out = p3.outputs(Input::Hello { connection: connection(6), address: String::new(), hello });
     assert!(out.iter().any(|output| matches!(output, Output::Welcome { .. })), "{out:?}");

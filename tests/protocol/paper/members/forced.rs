@@ -3,7 +3,7 @@
 use electd_election::core::message::{Done, Message, Refusal, Rejection};
 use electd_election::core::settings::{AlgorithmKind, Quorum, Settings};
 use electd_election::core::types::{Epoch, Incarnation, Role};
-use electd_election::core::{Command, CommandId, Input, Phase};
+use electd_election::core::{CommandId, Input, OperatorCommand, Phase};
 
 use super::{
     Member, MemberList, ask, disk, elected, hears, leader, list, listed, makes, numbers, remove,
@@ -141,7 +141,7 @@ fn a_leader_that_removes_itself_keeps_its_list_on_disk_until_another_has_stored_
         let mut p5 = leader();
         p5.stores();
         assert_eq!((numbers(&p5), p5.is_named_by_disk()), (OTHERS.to_vec(), true));
-        p5.take(Input::Command { id: CommandId(2), command: Command::Stop });
+        p5.take(Input::Command { id: CommandId(2), command: OperatorCommand::Stop });
         p5.stores();
         assert!(p5.is_named_by_disk(), "that it ends changes nothing of that");
 

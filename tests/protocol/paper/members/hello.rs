@@ -8,7 +8,7 @@ use electd_election::core::membership::{Member, MemberList};
 use electd_election::core::message::{Agreement, Hello, Rejection, View};
 use electd_election::core::settings::{AlgorithmKind, PowerOn, Quorum, Settings};
 use electd_election::core::types::{Epoch, Role};
-use electd_election::core::{Command, CommandId, Input, Output, Phase};
+use electd_election::core::{CommandId, Input, OperatorCommand, Output, Phase};
 
 use super::{
     ask, disk, hears, leader, list, lists, numbers, remove, says_hello, tell, tells, version,
@@ -32,7 +32,7 @@ fn who_is_refused_as_removed_leaves_and_who_is_unknown_goes_on_trying() {
     let (peer, own) = (id(4), id(3));
     tell(&mut p3, Input::Rejected { peer, reason: Rejection::UnknownId(own) });
     assert_eq!(
-        tell(&mut p3, Input::Command { id: CommandId(1), command: Command::Elect }).sent,
+        tell(&mut p3, Input::Command { id: CommandId(1), command: OperatorCommand::Elect }).sent,
         []
     );
     assert_eq!(p3.core.phase(), Phase::Starting, "it does not lead a cluster of its own");
@@ -219,7 +219,7 @@ fn the_list_of_another_cluster_is_not_taken() {
 #[test]
 fn a_stopping_member_lets_no_stranger_in() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
-    p3.take(Input::Command { id: CommandId(1), command: Command::Stop });
+    p3.take(Input::Command { id: CommandId(1), command: OperatorCommand::Stop });
     let newer = list(version(1, 1), &[1, 2, 3, 4, 5, 6]);
     assert_eq!(says_hello(&mut p3, 6, &newer), stranger());
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
@@ -268,7 +268,7 @@ fn a_leader_lets_no_stranger_in_whose_list_it_does_not_take() {
 #[test]
 fn a_stopping_member_takes_no_list_from_a_hello() {
     let mut p3 = Process::new(AlgorithmKind::Bully, 3);
-    p3.take(Input::Command { id: CommandId(1), command: Command::Stop });
+    p3.take(Input::Command { id: CommandId(1), command: OperatorCommand::Stop });
     says_hello(&mut p3, 4, &list(version(1, 1), &[1, 2, 3, 4, 5, 6]));
     assert_eq!(numbers(&p3), [1, 2, 3, 4, 5]);
 }

@@ -16,7 +16,7 @@ mod undone;
 use std::sync::Arc;
 
 use electd_election::core::detector::ConnectionId;
-use electd_election::core::membership::{Change, ListVersion, Member, MemberList};
+use electd_election::core::membership::{ListVersion, Member, MemberList, MembershipChange};
 use electd_election::core::message::{
     Done, Envelope, Forwarded, Message, Opinion, Refusal, Rejection,
 };
@@ -36,12 +36,12 @@ fn member(number: u8) -> Member {
     }
 }
 
-fn add(number: u8) -> Change {
-    Change::Add(member(number))
+fn add(number: u8) -> MembershipChange {
+    MembershipChange::Add(member(number))
 }
 
-fn remove(number: u8, force: bool) -> Change {
-    Change::Remove { id: id(number), force }
+fn remove(number: u8, force: bool) -> MembershipChange {
+    MembershipChange::Remove { id: id(number), force }
 }
 
 fn version(epoch: u64, counter: u64) -> ListVersion {
@@ -97,7 +97,7 @@ fn tell(process: &mut Process, input: Input) -> Reaction {
     reaction
 }
 
-fn ask(process: &mut Process, change: Change) -> Reaction {
+fn ask(process: &mut Process, change: MembershipChange) -> Reaction {
     tell(process, Input::Command { id: CommandId(1), command: Forwarded::Change(change).into() })
 }
 
@@ -138,7 +138,7 @@ fn says_hello(process: &mut Process, other: u8, list: &Arc<MemberList>) -> Optio
 
 /// A leader makes this change, as P1 and P2 have confirmed its list with it; no other member has stored
 /// it.
-fn makes(leader: &mut Process, change: Change) {
+fn makes(leader: &mut Process, change: MembershipChange) {
     ask(leader, change);
     disk(leader);
     for voter in [1, 2] {

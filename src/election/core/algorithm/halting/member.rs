@@ -1,9 +1,9 @@
 //! A member's part in another member's election.
 
-use super::Call;
+use super::AnsweredCall;
 use super::Halting;
-use super::Step;
-use crate::core::algorithm::election::Election;
+use super::HaltingStep;
+use crate::core::algorithm::election::ElectionAlgorithm;
 use crate::core::context::Context;
 use crate::core::leadership::becoming;
 use crate::core::message::View;
@@ -19,7 +19,14 @@ const LONGEST_WAIT: u32 = 8;
 impl Halting {
     /// "Then the node k stops processing, and sets its status to Election", unless it ranks higher than the
     /// organizer, or obeys one that does.
-    pub fn halt(&mut self, cx: &mut Context, by: Call, round: Epoch, rank: Rank, incumbent: bool) {
+    pub fn halt(
+        &mut self,
+        cx: &mut Context,
+        by: AnsweredCall,
+        round: Epoch,
+        rank: Rank,
+        incumbent: bool,
+    ) {
         let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         cx.raise_round(round);
         cx.state.detector.change(from, |peer| peer.says_rank(rank, true)); // an organizer is eligible
@@ -83,7 +90,7 @@ impl Halting {
 
     /// "The node k checks if the HALT message was sent from node i", and only then takes it as its coordinator. If
     /// this member has a newer task, it sends that to the organizer, which hands out the newest. (K2)
-    pub fn elected(&mut self, cx: &mut Context, by: Call, round: Epoch, task: TaskVersion) {
+    pub fn elected(&mut self, cx: &mut Context, by: AnsweredCall, round: Epoch, task: TaskVersion) {
         let of_round = |(_, halted): (Rank, Epoch)| halted == round;
         let obeyed = self.obeys(by.0, round)
             || Fault::AnyElected.is_planted() && self.halted.is_some_and(of_round);
@@ -99,9 +106,15 @@ impl Halting {
 
     /// The task of the accepted coordinator: the member is Normal again. It refuses an older task than its own: its
     /// message with the newer one was lost. Returns the leader to follow. (K7)
-    pub fn ready(&mut self, cx: &mut Context, by: Call, round: Epoch, task: &Task) -> Option<View> {
+    pub fn ready(
+        &mut self,
+        cx: &mut Context,
+        by: AnsweredCall,
+        round: Epoch,
+        task: &Task,
+    ) -> Option<View> {
         let accepted = cx.state.phase() == Phase::Reorganizing
-            && self.organized.step == Step::Idle
+            && self.organized.step == HaltingStep::Idle
             && self.obeys(by.0, round)
             && (task.version >= cx.state.records.task().version || Fault::OlderTask.is_planted());
         self.answer(cx, by, accepted);

@@ -13,10 +13,10 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::core::algorithm::election::Election;
+use crate::core::algorithm::election::ElectionAlgorithm;
 use crate::core::context::Context;
 use crate::core::leadership::becoming;
-use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::candidacy::NominationAim;
 use crate::core::message::{Message, View};
 use crate::core::phase::{Phase, Reason};
 use crate::core::reach;
@@ -26,7 +26,7 @@ use crate::core::types::{Epoch, NodeId, Rank, Task, Time};
 
 /// The steps of an organizer, as the paper numbers them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-enum Step {
+enum HaltingStep {
     /// Organizes nothing.
     #[default]
     Idle,
@@ -41,12 +41,12 @@ enum Step {
 }
 
 /// A call that this member answers: the caller, and the number of the call there.
-type Call = (NodeId, u64);
+type AnsweredCall = (NodeId, u64);
 
 /// The election that this member organizes, if it does.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Organized {
-    step: Step,
+    step: HaltingStep,
     round: Epoch,
     started: Time,
     /// Whether it led when it began, and no higher member may take over: it halts those like others.
@@ -86,7 +86,7 @@ pub struct Halting {
     election: u64,
 }
 
-impl Election for Halting {
+impl ElectionAlgorithm for Halting {
     fn start(&mut self, cx: &mut Context, reason: Reason) {
         self.begin(cx, reason);
     }
@@ -136,11 +136,11 @@ impl Election for Halting {
         }
     }
 
-    fn go_on(&mut self, cx: &mut Context, _: Aim, _: Epoch) {
+    fn go_on(&mut self, cx: &mut Context, _: NominationAim, _: Epoch) {
         if self.organizes(cx.state) {
             match self.organized.step {
-                Step::Halting => self.tell_elected(cx),
-                Step::Readying => self.go_on(cx),
+                HaltingStep::Halting => self.tell_elected(cx),
+                HaltingStep::Readying => self.go_on(cx),
                 _ => self.halt_others(cx),
             }
         }
@@ -179,7 +179,8 @@ impl Election for Halting {
             return None;
         }
         let own = (state.rank(), self.organized.round);
-        let (leader, epoch) = if self.organized.step == Step::Idle { self.halted? } else { own };
+        let (leader, epoch) =
+            if self.organized.step == HaltingStep::Idle { self.halted? } else { own };
         Some(View { epoch, leader: Some(leader) })
     }
 
@@ -212,7 +213,7 @@ impl Election for Halting {
 
 impl Halting {
     fn organizes(&self, state: &State) -> bool {
-        self.organized.step != Step::Idle
+        self.organized.step != HaltingStep::Idle
             && matches!(state.phase(), Phase::Electing | Phase::Reorganizing)
     }
 
@@ -263,12 +264,18 @@ impl Halting {
     }
 
     /// Replies to a call, as soon as the connection is up: a caller without a reply takes this member for dead.
-    fn answer(&mut self, cx: &mut Context, call: Call, accepted: bool) {
+    fn answer(&mut self, cx: &mut Context, call: AnsweredCall, accepted: bool) {
         self.answer_with(cx, call, None, accepted);
     }
 
     /// The same, with a task before the reply.
-    fn answer_with(&mut self, cx: &mut Context, by: Call, task: Option<Task>, accepted: bool) {
+    fn answer_with(
+        &mut self,
+        cx: &mut Context,
+        by: AnsweredCall,
+        task: Option<Task>,
+        accepted: bool,
+    ) {
         let (to, number) = by;
         let messages = task.map(Message::Task).into_iter();
         let messages = messages.chain([Message::Reply { number, accepted }]);

@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::Halting;
-use super::Step;
+use super::HaltingStep;
 use crate::core::context::Context;
 use crate::core::detector::Peer;
-use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::candidacy::NominationAim;
 use crate::core::leadership::{becoming, nomination};
 use crate::core::message::{Liveness, Message};
 use crate::core::phase::Reason;
@@ -34,7 +34,7 @@ impl Halting {
         if !cx.state.is_eligible() && self.unasked(cx).is_none() {
             return self.wait_for(cx, None, cx.now, Reason::MayNotLead);
         }
-        self.organized.step = Step::Asking;
+        self.organized.step = HaltingStep::Asking;
         becoming::become_electing(cx, reason);
         self.ask_next(cx);
     }
@@ -67,11 +67,16 @@ impl Halting {
     /// (2) Halts the others, once the round may become an epoch.
     pub(super) fn halt_others(&mut self, cx: &mut Context) {
         if self.starts_over(cx)
-            || !nomination::nominate(cx, self.organized.round, Aim::Halt, &Reason::Highest)
+            || !nomination::nominate(
+                cx,
+                self.organized.round,
+                NominationAim::Halt,
+                &Reason::Highest,
+            )
         {
             return;
         }
-        self.organized.step = Step::Halting;
+        self.organized.step = HaltingStep::Halting;
         self.organized.call = self.next_call();
         let alive = cx.state.detector.iter().filter(|peer| peer.counts()).map(Peer::id);
         // A member that was asked and did not answer counts as down, suspected or not.
@@ -99,13 +104,15 @@ impl Halting {
     /// (3) "Once all nodes are in a known state": tells those that halted that it is elected.
     pub(super) fn tell_elected(&mut self, cx: &mut Context) {
         let round = self.organized.round;
-        if self.starts_over(cx) || !nomination::nominate(cx, round, Aim::Lead, &Reason::AllHalted) {
+        if self.starts_over(cx)
+            || !nomination::nominate(cx, round, NominationAim::Lead, &Reason::AllHalted)
+        {
             return;
         }
         if self.organized.up.is_empty() {
             return self.lead(cx);
         }
-        self.organized.step = Step::Electing;
+        self.organized.step = HaltingStep::Electing;
         becoming::become_reorganizing(cx, Reason::AllHalted);
         let task = cx.state.records.task().version;
         self.call_up(cx, |number| Message::Elected { number, round, task });
@@ -113,7 +120,8 @@ impl Halting {
 
     /// A member that is about to accept this organizer has a newer task: the organizer hands out that one. (K7)
     pub(super) fn hear_task(&mut self, cx: &mut Context, from: NodeId, task: &Task) {
-        let asked = self.organized.step == Step::Electing && self.organized.awaited.contains(&from);
+        let asked =
+            self.organized.step == HaltingStep::Electing && self.organized.awaited.contains(&from);
         if Fault::TaskUnheeded.is_planted() {
             return;
         }
@@ -127,7 +135,7 @@ impl Halting {
         if self.starts_over(cx) {
             return;
         }
-        self.organized.step = Step::Readying;
+        self.organized.step = HaltingStep::Readying;
         self.halted_by_us.clear(); // from now on they call this member when they do not hear it
         let (round, task) = (self.organized.round, cx.state.records.task().clone());
         self.call_up(cx, |number| Message::Ready { number, round, task });
@@ -148,7 +156,7 @@ impl Halting {
             // The votes have expired or are about to, as the election took too long. The voters have stored them, and
             // can repeat them immediately.
             if nomination::may_repeat_votes(cx.state, round) {
-                _ = nomination::nominate(cx, round, Aim::Lead, &Reason::AllReady);
+                _ = nomination::nominate(cx, round, NominationAim::Lead, &Reason::AllReady);
             } else {
                 self.back_off(cx);
             }
@@ -188,20 +196,22 @@ impl Halting {
     pub(super) fn replied(&mut self, cx: &mut Context, from: NodeId, accepted: bool) {
         self.organized.awaited.remove(&from);
         match (self.organized.step, accepted) {
-            (Step::Idle, _) => {}
+            (HaltingStep::Idle, _) => {}
             // It answered before, and did not lead.
-            (Step::Asking, true) if reach::is_passed_over(cx.state, from) => self.ask_next(cx),
-            (Step::Asking, true) => {
+            (HaltingStep::Asking, true) if reach::is_passed_over(cx.state, from) => {
+                self.ask_next(cx)
+            }
+            (HaltingStep::Asking, true) => {
                 self.wait_for(cx, Some(from), self.organized.started, Reason::Answered(from));
             }
-            (Step::Asking, false) => {
+            (HaltingStep::Asking, false) => {
                 self.organized.lower.insert(from);
                 if self.is_eligible_instead_of(cx, from) {
                     return self.begin(cx, Reason::NoCoordinator);
                 }
                 self.ask_next(cx);
             }
-            (Step::Halting, true) => {
+            (HaltingStep::Halting, true) => {
                 self.organized.up.insert(from);
                 self.go_on(cx);
             }
@@ -234,11 +244,11 @@ impl Halting {
             return;
         }
         match self.organized.step {
-            Step::Idle => {}
-            Step::Asking => self.ask_next(cx),
-            Step::Halting => self.tell_elected(cx),
-            Step::Electing => self.hand_out_task(cx),
-            Step::Readying => {
+            HaltingStep::Idle => {}
+            HaltingStep::Asking => self.ask_next(cx),
+            HaltingStep::Halting => self.tell_elected(cx),
+            HaltingStep::Electing => self.hand_out_task(cx),
+            HaltingStep::Readying => {
                 if !self.starts_over(cx) {
                     self.lead(cx);
                 }
@@ -250,12 +260,12 @@ impl Halting {
     pub(super) fn unanswered(&mut self, cx: &mut Context) {
         let silent = std::mem::take(&mut self.organized.awaited);
         match self.organized.step {
-            Step::Asking | Step::Halting
+            HaltingStep::Asking | HaltingStep::Halting
                 if cx.dials_anew(Timer::Answer, &silent, self.organized.started) =>
             {
                 self.organized.awaited = silent;
             }
-            Step::Asking | Step::Halting => {
+            HaltingStep::Asking | HaltingStep::Halting => {
                 cx.suspect_unheard(&silent, self.organized.started);
                 self.go_on(cx);
             }
@@ -289,7 +299,7 @@ impl Halting {
             return;
         }
         let dead = cx.state.detector.get(peer).is_none_or(|peer| peer.status() == Liveness::Dead);
-        if dead || matches!(self.organized.step, Step::Asking | Step::Halting) {
+        if dead || matches!(self.organized.step, HaltingStep::Asking | HaltingStep::Halting) {
             self.go_on(cx);
         } else {
             self.back_off(cx);
@@ -301,12 +311,12 @@ impl Halting {
         let peers = cx.state.higher().filter(|_| !self.organized.incumbent);
         let higher = peers.map(|higher| higher.id()).any(|id| id == peer);
         match self.organized.step {
-            Step::Halting if !higher && !self.organized.up.contains(&peer) => {
+            HaltingStep::Halting if !higher && !self.organized.up.contains(&peer) => {
                 self.organized.awaited.insert(peer);
                 self.send_halt(cx, vec![peer]);
             }
             // The earlier call was lost, as the peer was not connected.
-            Step::Asking if self.organized.awaited.contains(&peer) => {
+            HaltingStep::Asking if self.organized.awaited.contains(&peer) => {
                 self.organized.asked.remove(&peer);
                 self.ask_next(cx);
             }

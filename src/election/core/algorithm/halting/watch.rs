@@ -3,7 +3,7 @@
 
 use std::time::Duration;
 
-use super::{Call, Halting, Step};
+use super::{AnsweredCall, Halting, HaltingStep};
 use crate::core::context::Context;
 use crate::core::message::Message;
 use crate::core::phase::{Phase, Reason};
@@ -40,7 +40,7 @@ impl Halting {
     }
 
     /// "Are you normal?": yes only under this coordinator, in its present epoch.
-    pub fn are_you_normal(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
+    pub fn are_you_normal(&mut self, cx: &mut Context, by: AnsweredCall, epoch: Epoch) {
         let follows = cx.state.follows(by.0) && cx.state.view().epoch == epoch;
         // A member that waits for its disk before it follows has accepted the task. (W5)
         let waits = cx.state.is_bound_to(by.0) && !Fault::DiskNotNormal.is_planted();
@@ -49,7 +49,13 @@ impl Halting {
 
     /// ARE-YOU-THERE: the asker misses its coordinator, so this member looks at its own. It need not if the asker
     /// ranks above it and will halt it; but it does if the asker was its coordinator, which does not lead any more.
-    pub fn are_you_there(&mut self, cx: &mut Context, by: Call, rank: Rank, eligible: bool) {
+    pub fn are_you_there(
+        &mut self,
+        cx: &mut Context,
+        by: AnsweredCall,
+        rank: Rank,
+        eligible: bool,
+    ) {
         let (from, rank) = (by.0, Rank { id: by.0, ..rank });
         // Otherwise each of the two might wait for the other.
         cx.state.detector.change(from, |peer| peer.says_rank(rank, eligible));
@@ -61,7 +67,7 @@ impl Halting {
     }
 
     /// A member that had this one as its coordinator asks whether it still has. (K5)
-    pub fn are_you_coordinator(&mut self, cx: &mut Context, by: Call, epoch: Epoch) {
+    pub fn are_you_coordinator(&mut self, cx: &mut Context, by: AnsweredCall, epoch: Epoch) {
         let leads = cx.state.leads_in(epoch);
         let organizes = self.organizes(cx.state) && self.organized.round == epoch;
         self.answer(cx, by, leads || organizes);
@@ -106,7 +112,7 @@ impl Halting {
     fn coordinator(&self, cx: &Context) -> Option<(NodeId, Epoch)> {
         match cx.state.phase() {
             Phase::Following => Some((cx.state.view().leader?.id, cx.state.view().epoch)),
-            Phase::Reorganizing if self.organized.step == Step::Idle => {
+            Phase::Reorganizing if self.organized.step == HaltingStep::Idle => {
                 self.halted.map(|(halter, round)| (halter.id, round))
             }
             _ => None,

@@ -19,11 +19,11 @@ use view::{
     most_hops, own, run_timeout,
 };
 
-use crate::core::algorithm::election::Election;
+use crate::core::algorithm::election::ElectionAlgorithm;
 use crate::core::context::Context;
-use crate::core::course::Stage;
+use crate::core::course::PhaseState;
 use crate::core::detector::Peer;
-use crate::core::leadership::candidacy::Aim;
+use crate::core::leadership::candidacy::NominationAim;
 use crate::core::leadership::{becoming, handover, nomination};
 use crate::core::message::{Ballot, Candidate, Lap, Message, Run, View};
 use crate::core::phase::{Phase, Reason};
@@ -63,7 +63,7 @@ pub struct Ring {
     doubts: Doubts,
 }
 
-impl Election for Ring {
+impl ElectionAlgorithm for Ring {
     /// Takes up the run that this member was drawn into while it was discovering the others, or still heard the
     /// leader; otherwise begins a run.
     fn start(&mut self, cx: &mut Context, reason: Reason) {
@@ -107,8 +107,8 @@ impl Election for Ring {
         }
     }
 
-    fn go_on(&mut self, cx: &mut Context, aim: Aim, round: Epoch) {
-        if aim == Aim::Call {
+    fn go_on(&mut self, cx: &mut Context, aim: NominationAim, round: Epoch) {
+        if aim == NominationAim::Call {
             self.initiate(cx, round, Reason::MajorityAgrees);
         } else if cx.state.is_eligible() && self.run.epoch > cx.state.view().epoch {
             self.returned(cx, None, Reason::BallotBack); // it may still have to ask for votes
@@ -140,7 +140,7 @@ impl Election for Ring {
 
     fn await_leader(&mut self, cx: &mut Context, leader: NodeId, reason: Reason) {
         self.awaited = Some(leader);
-        becoming::join_run(cx, Stage::Waiting(None), run_timeout(cx), reason);
+        becoming::join_run(cx, PhaseState::Waiting(None), run_timeout(cx), reason);
     }
 }
 
@@ -164,7 +164,7 @@ impl Ring {
         cx.raise_round(round);
         if nomination::succeeds(cx.state) && cx.state.is_eligible() {
             self.initiate(cx, round, reason); // the leader that handed over has freed the voters
-        } else if nomination::nominate(cx, round, Aim::Call, &reason) {
+        } else if nomination::nominate(cx, round, NominationAim::Call, &reason) {
             self.initiate(cx, round, reason);
         }
     }
@@ -194,7 +194,7 @@ impl Ring {
         if called_by_leader {
             cx.state.course.expect_no_heartbeat(); // it is alive, but sends no heartbeats
         }
-        becoming::join_run(cx, Stage::Electing, run_timeout(cx), reason);
+        becoming::join_run(cx, PhaseState::Electing, run_timeout(cx), reason);
     }
 
     fn ballot(&mut self, cx: &mut Context, from: NodeId, ballot: Ballot) {
@@ -315,8 +315,8 @@ impl Ring {
     fn returned(&mut self, cx: &mut Context, by: Option<NodeId>, reason: Reason) {
         if !cx.state.is_eligible() {
             self.awaited = self.send_to_left_out(cx, by);
-            becoming::join_run(cx, Stage::Waiting(None), run_timeout(cx), Reason::MayNotLead);
-        } else if nomination::nominate(cx, self.run.epoch, Aim::Lead, &reason) {
+            becoming::join_run(cx, PhaseState::Waiting(None), run_timeout(cx), Reason::MayNotLead);
+        } else if nomination::nominate(cx, self.run.epoch, NominationAim::Lead, &reason) {
             self.lead(cx, reason);
         }
     }

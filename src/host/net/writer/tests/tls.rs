@@ -4,10 +4,10 @@ use parking_lot::Mutex;
 
 use super::*;
 use crate::tls::tests::{members, members_at_odds};
-use crate::tls::{Cause, Credentials};
+use crate::tls::{Credentials, TlsCause};
 
 /// A dial, and what is told of whom it refuses.
-type Dialed = (Scene, Option<Arc<Channel>>, Vec<(Who, Fault)>);
+type Dialed = (Scene, Option<Arc<Channel>>, Vec<(Who, TlsFault)>);
 
 /// A dial over TLS. The peer is to have this name, and does this. Each step has its time, and the machine may stand
 /// still.
@@ -27,14 +27,14 @@ fn dial_once(
     does: &(impl Fn(TcpStream, &Credentials) + Sync),
 ) -> Dialed {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let (tell, told) = unbounded();
     let counters = scene.writer.surroundings.counters.clone();
     scene.writer.surroundings.security = Security::new(Some(own));
     scene.writer.surroundings.refusals =
         Refusals::new(counters, move |who, fault| tell.send((who, fault)).unwrap());
     scene.writer.peer.name = name.to_owned();
-    scene.orders.send(Control::Hello(1, frame(b"hello"))).unwrap();
+    scene.orders.send(WriterOrder::Hello(1, frame(b"hello"))).unwrap();
     let opened = thread::scope(|scope| {
         scope.spawn(|| {
             let stream = peer.accept().unwrap().0;
@@ -92,8 +92,8 @@ fn who_is_refused_over_tls_is_told_by_which_side_and_why() {
     let other_name = dialed(members, "c", accepts);
     let at_odds = dialed(members_at_odds, "b", accepts);
     for ((scene, channel, told), cause, by_peer, heard) in [
-        (other_name, Cause::OtherMember, false, &["Untrusted"][..]),
-        (at_odds, Cause::UnknownCa, true, &["Dialed", "Untrusted"]),
+        (other_name, TlsCause::OtherMember, false, &["Untrusted"][..]),
+        (at_odds, TlsCause::UnknownCa, true, &["Dialed", "Untrusted"]),
     ] {
         assert!(channel.is_none());
         assert_eq!(scene.heard(), heard);
@@ -108,12 +108,12 @@ fn who_is_refused_over_tls_is_told_by_which_side_and_why() {
 #[test]
 fn a_handshake_that_is_not_answered_is_told_as_such() {
     let peer = TcpListener::bind("127.0.0.1:0").unwrap();
-    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), Places::default());
+    let mut scene = Scene::new(&peer.local_addr().unwrap().to_string(), MemberPlaces::default());
     let [own, _] = members();
     scene.writer.surroundings.security = Security::new(Some(own));
     let (done, ended) = bounded(1);
     thread::spawn(move || {
-        let is_over = matches!(scene.writer.open(), Err(End::Connection));
+        let is_over = matches!(scene.writer.open(), Err(WriterEnd::Connection));
         let _ = done.send((is_over, scene.heard(), scene.failed()));
     });
     let ended = ended.recv_timeout(Duration::from_secs(20)).expect("it is given up");

@@ -3,7 +3,7 @@
 use super::*;
 
 /// A record in which each value is another.
-fn full() -> Record {
+fn full() -> StoreRecord {
     let version = ListVersion { epoch: Epoch(4), counter: 2 };
     let member = |n: u128, role, admin: Option<&str>| Member {
         id: id(n),
@@ -42,7 +42,7 @@ fn full() -> Record {
             until: Some(80),
         },
     };
-    Record { id: id(1), kept: Kept { incarnation: Incarnation(5), durable } }
+    StoreRecord { id: id(1), kept: KeptState { incarnation: Incarnation(5), durable } }
 }
 
 const FULL: &str = r#"{
@@ -125,7 +125,7 @@ const FULL: &str = r#"{
 fn the_text_of_a_record_is_a_promise() {
     let seal = format!(",\n  \"checksum\": \"{:08x}\"\n}}\n", crc32fast::hash(FULL.as_bytes()));
     assert_eq!(json(&full()), [FULL, &seal].concat());
-    assert_eq!(Record::from_json([FULL, &seal].concat().as_bytes()), Ok(full()));
+    assert_eq!(StoreRecord::from_json([FULL, &seal].concat().as_bytes()), Ok(full()));
 }
 
 /// As of a voter that knows nothing yet, or of the end of a pause.
@@ -142,7 +142,7 @@ fn what_is_not_there_is_not_taken_for_what_is() {
         |kept: &mut Durable| kept.removed = false,
     ] {
         let record = with(full(), change);
-        assert_eq!(Record::from_json(json(&record).as_bytes()), Ok(record));
+        assert_eq!(StoreRecord::from_json(json(&record).as_bytes()), Ok(record));
     }
 }
 
@@ -185,7 +185,7 @@ fn each_key_is_known_from_its_format_on() {
         let of_format = |format| {
             let text = older(&record, format);
             let text = text.trim_end().as_bytes().to_vec();
-            Record::from_json(&if format < CHECKED { text } else { sealed(text) })
+            StoreRecord::from_json(&if format < CHECKED { text } else { sealed(text) })
         };
         let why = format!("{words} not known in format {}", first - 1);
         assert_eq!(of_format(first - 1), Err(Unfit::Damaged(why)));
@@ -234,22 +234,22 @@ fn what_is_beyond_its_bound_is_told_with_the_bound() {
         ),
     ] {
         assert_eq!(
-            Record::from_json(json(&record).as_bytes()),
+            StoreRecord::from_json(json(&record).as_bytes()),
             Err(Unfit::Damaged(why.to_owned()))
         );
     }
     let less = older(&record(7), 5).replace("\"reserved\": 107", "\"reserved\": 6");
     let why = "\"reserved\" is 6, below \"epoch\", which is 7".to_owned();
-    assert_eq!(Record::from_json(less.as_bytes()), Err(Unfit::Damaged(why)));
+    assert_eq!(StoreRecord::from_json(less.as_bytes()), Err(Unfit::Damaged(why)));
     let cut = json(&full()).replace("work", "").replace("d29yaw==", "d29yaw=");
     let why =
         "its checksum does not fit its content: some byte is not what electd wrote".to_owned();
-    assert_eq!(Record::from_json(cut.as_bytes()), Err(Unfit::Damaged(why)));
+    assert_eq!(StoreRecord::from_json(cut.as_bytes()), Err(Unfit::Damaged(why)));
 }
 
 #[test]
 fn of_a_long_reason_200_characters_are_told() {
     let odd = older(&record(7), 5).replace("\"witness\"", &format!("\"{}\"", "w".repeat(9999)));
-    let Err(Unfit::Damaged(why)) = Record::from_json(odd.as_bytes()) else { panic!("{odd}") };
+    let Err(Unfit::Damaged(why)) = StoreRecord::from_json(odd.as_bytes()) else { panic!("{odd}") };
     assert_eq!(why.chars().count(), 200 + "...".len(), "{why}");
 }

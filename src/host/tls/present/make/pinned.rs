@@ -16,11 +16,11 @@ use rustls::{
 };
 use sha2::{Digest, Sha256};
 
-use super::Authority;
 use super::super::credentials::VERSIONS;
-use crate::tls::fault::Fault;
 use super::super::identity::validity;
 use super::super::session::Session;
+use super::Authority;
+use crate::tls::fault::TlsFault;
 
 /// The first half of the SHA-256 of a certificate: nobody finds another certificate with the same.
 fn hash(certificate: &CertificateDer) -> [u8; 16] {
@@ -51,7 +51,7 @@ impl Authority {
     ///
     /// # Errors
     /// With what is wrong, or with none where the connection ended or was too slow.
-    pub fn show(&self, io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+    pub fn show(&self, io: &mut (impl Read + Write)) -> Result<Session, Option<TlsFault>> {
         Session::begin(self.server().map(Connection::from), &self.cluster, io)
     }
 
@@ -72,7 +72,7 @@ impl Authority {
 ///
 /// # Errors
 /// With what is wrong, or with none where the connection ended or was too slow.
-pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Option<TlsFault>> {
     Session::begin(client(hash).map(Connection::from), "", io)
 }
 

@@ -9,10 +9,10 @@ use std::thread;
 
 use super::{Folder, cause, connection};
 use crate::tls::make::Authority;
-use crate::tls::{Cause, Credentials, Fault, Session, Trust};
+use crate::tls::{Credentials, Session, TlsCause, TlsFault, Trust};
 
 /// A command or a node asks by HTTPS, and another member answers.
-fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<Fault>>; 2] {
+fn asks(trust: &Trust, answers: &Credentials) -> [Result<Session, Option<TlsFault>>; 2] {
     let (mut near, mut far) = connection();
     thread::scope(|scope| {
         let served = scope.spawn(move || {
@@ -39,7 +39,7 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     let [asked, served] = asks(&Trust::in_member(&a, "c").unwrap(), &b);
     assert_eq!(
         (cause(asked), cause(served)),
-        ((Cause::OtherMember, false), (Cause::OtherMember, true))
+        ((TlsCause::OtherMember, false), (TlsCause::OtherMember, true))
     );
     assert!(Trust::in_member(&a, "b..c").is_none(), "no certificate can name it");
     let path = |name| folder.path(name);
@@ -50,7 +50,7 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
         assert!(asked.is_ok());
         let nothing = "it shows no certificate: every member needs one of its own";
         let (proved, words) = match shown {
-            None => (Err(Fault::of_peer(Cause::NoCertificate, nothing)), ""),
+            None => (Err(TlsFault::of_peer(TlsCause::NoCertificate, nothing)), ""),
             Some(_) => (Ok(()), "for electd://hc/a"),
         };
         assert_eq!((served.prove("a"), &*served.shown()), (proved, words));
@@ -58,7 +58,7 @@ fn by_https_a_member_asks_one_member_and_a_command_asks_any_of_its_cluster() {
     let [asked, served] = asks(&Trust::load(&ca, None, "another").unwrap(), &b);
     assert_eq!(
         (cause(asked), cause(served)),
-        ((Cause::OtherCluster, false), (Cause::OtherMember, true))
+        ((TlsCause::OtherCluster, false), (TlsCause::OtherMember, true))
     );
 }
 
@@ -71,7 +71,7 @@ fn a_member_takes_no_connection_without_a_certificate() {
     let (mut near, mut far) = connection();
     thread::scope(|scope| {
         scope.spawn(|| Session::ask(&stranger, &mut near).map(drop));
-        assert_eq!(cause(Session::accept(&b, &mut far)), (Cause::NoCertificate, false));
+        assert_eq!(cause(Session::accept(&b, &mut far)), (TlsCause::NoCertificate, false));
     });
 }
 
@@ -86,7 +86,7 @@ fn a_server_refuses_the_certificate_of_another_cluster() {
     let [asked, served] = asks(&Trust::load(&stranger.ca, shown, "one").unwrap(), &b);
     assert_eq!(
         (cause(asked), cause(served)),
-        ((Cause::OtherMember, true), (Cause::OtherCluster, false))
+        ((TlsCause::OtherMember, true), (TlsCause::OtherCluster, false))
     );
 }
 

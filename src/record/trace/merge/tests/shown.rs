@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::super::*;
 use super::world::{UPTIME, World, failover};
-use crate::trace::event::{Event, What};
+use crate::trace::event::{DrawnEvent, DrawnWhat};
 use crate::trace::record::Entry;
 
 /// What is found, with a line for each event; times in microseconds.
@@ -21,14 +21,16 @@ fn shown(merged: &Merged) -> String {
     for (at, event) in merged.events.iter().enumerate() {
         let us = |time: crate::core::types::Time| time.0 as f64 / 1000.0;
         let what = match &event.what {
-            What::Sends { to, message, arrives, lost, unseen } => {
+            DrawnWhat::Sends { to, message, arrives, lost, unseen } => {
                 let label = &message.label;
                 format!(
                     "sends {label} to {to}, arrives {}, lost {lost}, unseen {unseen:?}",
                     us(*arrives)
                 )
             }
-            What::Waited { since, label } => format!("waited for {label} since {}", us(*since)),
+            DrawnWhat::Waited { since, label } => {
+                format!("waited for {label} since {}", us(*since))
+            }
             other => format!("{other:?}"),
         };
         lines.push(format!(
@@ -149,7 +151,7 @@ fn what_happens_within_a_second_is_one_election() {
         [3, 2].map(|told| {
             let merged = merge(&world.records[..told], Which::Last).unwrap();
             let line =
-                |event: &Event| format!("{} {}", merged.names[event.node], event.what.label());
+                |event: &DrawnEvent| format!("{} {}", merged.names[event.node], event.what.label());
             merged.events.iter().map(line).collect::<Vec<_>>().join(", ")
         })
     };

@@ -1,0 +1,34 @@
+//! What the text says besides the reasons.
+
+use super::{pair, problem, seen_in};
+use crate::cli::why::of_member::why;
+use crate::cli::why::text;
+use crate::cli::why::view::{WhyAnswer, WhyCause};
+use crate::node::status::Problem;
+
+/// What only changes who leads is no remedy, unless somebody asks about that member.
+#[test]
+fn where_nothing_is_wrong_no_remedy_is_offered_unasked() {
+    let asked = pair(3, 5, |_| ());
+    let view = seen_in(&asked);
+    let members = ["a", "b"].map(|name| (name, why(name, &view)));
+    let remedied = |chosen| text(&view, None, &members, chosen).contains("=>");
+    assert_eq!((remedied(false), remedied(true)), (false, true));
+    let drained = pair(3, 5, |status| status.resigned = status.node.name == "a");
+    let view = seen_in(&drained);
+    assert!(text(&view, None, &[("a", why("a", &view))], false).contains("=>"), "a is hindered");
+}
+
+/// Whoever asks why a member leads may ask since it changes so often.
+#[test]
+fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
+    let text = "the leader changed 6 times within 10 min";
+    let restless = pair(3, 5, |status| {
+        status.problems =
+            vec![Problem { about: String::new(), ..problem("leader_changes", "", text) }];
+    });
+    let WhyAnswer { cause, reason, remedy } = why("b", &seen_in(&restless));
+    assert_eq!(cause, WhyCause::Leads);
+    assert!(reason.ends_with(&format!(". But {text}")), "{reason}");
+    assert!(remedy.is_some_and(|it| it.contains("electd history")));
+}
