@@ -395,7 +395,7 @@ pub const FLAPPING: Row = Row {
     history: (0, &["node-… <1> WHEN now TIME …", "… leaderships; between them nobody led for …"]),
     log: &[(
         1,
-        "WHEN WARN node-1: leader_changes: the leader changed … times within 10 min, and no operator ordered that; …",
+        "WHEN WARN node-1: leader_changes: the leader changed … times within 10 min, and …",
     )],
     metrics: (&[(1, "electd_problems{…kind=\"leader_changes\"} 1")], &["ElectdFlapping"]),
 };
