@@ -393,9 +393,6 @@ pub const FLAPPING: Row = Row {
     ),
     badges: &[],
     history: (0, &["node-… <1> WHEN now TIME …", "… leaderships; between them nobody led for …"]),
-    log: &[(
-        1,
-        "WHEN WARN node-1: leader_changes: the leader changed … times within 10 min, and …",
-    )],
+    log: &[(1, "WHEN WARN node-1: leader_changes: the leader changed … times …")],
     metrics: (&[(1, "electd_problems{…kind=\"leader_changes\"} 1")], &["ElectdFlapping"]),
 };
