@@ -54,7 +54,10 @@ fn run(script: &str, action: &str) -> Done {
 
 #[test]
 fn a_removal_stops_the_members_of_the_host_and_an_upgrade_leaves_them_running() {
-    assert_eq!(run("prerm", "remove").asked, "stop electd-exec@*.service electd@*.service\n");
+    assert_eq!(
+        run("prerm", "remove").asked,
+        "stop electd-exec@*.service electd@*.service electd-cluster@*.service\n"
+    );
     assert_eq!(run("prerm", "upgrade").asked, "");
 }
 
@@ -99,7 +102,7 @@ fn the_licence_of_a_library_that_asks_for_a_notice_is_named_where_the_program_go
         fs::read_to_string(format!("{}/{name}", env!("CARGO_MANIFEST_DIR")))
             .expect("the file is there")
     };
-    assert!(file("Cargo.toml").contains("audio_thread_priority"), "the notice can go");
+    assert!(file("src/host/Cargo.toml").contains("audio_thread_priority"), "the notice can go");
     let notice = file("NOTICE");
     assert!(
         notice.contains("audio_thread_priority") && notice.contains("Mozilla Public License 2.0")
