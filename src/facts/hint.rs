@@ -19,13 +19,6 @@ impl ClusterFlags {
     pub fn of_command(config: Option<&Path>) -> ClusterFlags {
         ClusterFlags { config: config.map(Path::to_owned) }
     }
-
-    /// Those for a cluster of this file, from any folder. A configuration that was made in code has no file.
-    #[must_use]
-    pub fn of_file(file: &Path) -> ClusterFlags {
-        let named = (file != Path::new(USUAL_FILE) && file.exists()).then_some(file);
-        ClusterFlags { config: named.and_then(|file| std::path::absolute(file).ok()) }
-    }
 }
 
 /// A command that a sentence names.
@@ -121,18 +114,5 @@ mod tests {
         let clear = "`electd switchover --config f.json --clear`";
         assert_eq!(Hint::SwitchoverClear.by(&named), clear);
         assert_eq!(Hint::MemberSetAll.by(&usual), "`electd member set --all`");
-    }
-
-    /// Whoever reads the sentence of a node may be in another folder, and a file in code is none.
-    #[test]
-    fn a_node_names_its_file_whole_unless_it_is_the_usual_one() {
-        let file = Path::new(file!());
-        let here = [file, Path::new("hint.rs"), Path::new("Cargo.toml")];
-        let there = here.into_iter().find(|path| path.exists()).unwrap();
-        let told = Hint::History.by(&ClusterFlags::of_file(there));
-        assert!(told.starts_with("`electd history --config /"), "{told}");
-        for none in ["(made in code)", USUAL_FILE] {
-            assert_eq!(ClusterFlags::of_file(Path::new(none)), ClusterFlags::default());
-        }
     }
 }

@@ -9,7 +9,7 @@ use parking_lot::Mutex;
 
 use super::members;
 use super::publish::Published;
-use electd_facts::hint::{ClusterFlags, Hint};
+use electd_facts::hint::Hint;
 
 use crate::config::{self, Config, HealthConfig};
 use crate::core::settings::Alone;
@@ -57,7 +57,7 @@ impl Edited {
                 let first = errors.lines().next().unwrap_or_default();
                 Some(format!(
                     "the file was edited and cannot be used: {first}; {} says all",
-                    Hint::Check.by(&ClusterFlags::of_file(&present.file))
+                    Hint::Check.by(&members::flags_for(&present.file))
                 ))
             }
             Ok(found) => differences(&present, found, &self.name)
@@ -77,7 +77,7 @@ fn differences(present: &Config, found: &Config, name: &str) -> Option<String> {
         return Some(format!("it lists no member \"{name}\" any more, so a reload refuses it"));
     }
     let of = |config: &Config| config.member(name).map(|own| own.rank.clone());
-    let reload = Hint::Reload.by(&ClusterFlags::of_file(&present.file));
+    let reload = Hint::Reload.by(&members::flags_for(&present.file));
     let mut parts = Vec::new();
     if present.rank == found.rank && of(present) != of(found) {
         parts.push(format!("{reload} takes the rank"));

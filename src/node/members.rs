@@ -1,8 +1,9 @@
 //! The member list between the file, the store and the network.
 
+use std::path::Path;
 use std::sync::Arc;
 
-use electd_facts::hint::{ClusterFlags, Hint};
+use electd_facts::hint::{ClusterFlags, Hint, USUAL_FILE};
 
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
@@ -112,6 +113,13 @@ pub fn find_state(config: &Config, own: &MemberConfig) -> Result<(), StoreError>
     Store::find(&config.data_dir, &own.name, own.id, known)
 }
 
+/// The flags that name the cluster of this file, from any folder. A configuration that was made in code has no file.
+pub(super) fn flags_for(file: &Path) -> ClusterFlags {
+    let named = (file != Path::new(USUAL_FILE) && file.exists()).then_some(file);
+    let whole = named.and_then(|file| std::path::absolute(file).ok());
+    ClusterFlags::of_command(whole.as_deref())
+}
+
 /// How the list that this member stored on this host differs from the file, in words; none if it does
 /// not, or if no stored list counts.
 #[must_use]
@@ -119,13 +127,11 @@ pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<Str
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
     let (last, file) = (record.kept.durable, Arc::new(of_file(config)));
     let counts = counting_members(Some(&last), &file, config.quorum);
-    against_file(&counts, &file, config.quorum, &ClusterFlags::of_file(&config.file))
+    against_file(&counts, &file, config.quorum, &flags_for(&config.file))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
-
     use super::*;
     use crate::core::durable::Durable;
     use crate::core::restart::KeptState;
@@ -133,6 +139,17 @@ mod tests {
     use crate::store::StoreRecord;
     use serde_json::json;
     use uuid::Uuid;
+
+    /// Whoever reads the sentence of a node may be in another folder, and a file in code is none.
+    #[test]
+    fn a_node_names_its_file_whole_unless_it_is_the_usual_one() {
+        let there = Path::new("Cargo.toml");
+        let hint = Hint::History.by(&flags_for(there));
+        assert!(hint.starts_with("`electd history --config /"), "{hint}");
+        for none in ["(made in code)", USUAL_FILE] {
+            assert_eq!(flags_for(Path::new(none)), ClusterFlags::default());
+        }
+    }
 
     fn list(members: &[(u128, &str)]) -> MemberList {
         let member = |(id, address): &(u128, &str)| Member {

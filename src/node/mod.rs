@@ -53,7 +53,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossbeam::channel::bounded;
-use electd_facts::hint::ClusterFlags;
 
 use crate::config::Config;
 use crate::core::settings::Quorum;
@@ -176,7 +175,7 @@ impl Node {
         let (store, restored) = restore(config, own, &settings, task)?;
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
-        let (file, flags) = (settings.members.clone(), ClusterFlags::of_file(&config.file));
+        let (file, flags) = (settings.members.clone(), members::flags_for(&config.file));
         if let Some(differs) =
             members::against_file(&restored.record.members, &file, config.quorum, &flags)
         {

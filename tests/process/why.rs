@@ -148,7 +148,7 @@ fn a_lost_state_and_another_cluster() {
     let words = [
         "it and another member refuse each other",
         "its state was lost",
-        "remove the member and add it",
+        "then remove it and add it",
     ];
     until_why(&cluster, "node-1", "rejected", &words);
     cluster.node(1).kill_9();

@@ -229,7 +229,7 @@ pub const STATE_LOST: Row = Row {
         1,
         &[
             "DEGRADED: node-3 leads in epoch <3>; 2 of 3 voters left, 2 are needed: no further failure is tolerated",
-            "problem: node-2, node-3: rejected: node-1 is refused: node-1 came back …, and had lost …: its state was lost, …",
+            "problem: node-2, node-3: rejected: node-1 is refused: node-1 came back …: its state was lost, …",
         ],
     ),
     health: (
@@ -243,8 +243,8 @@ pub const STATE_LOST: Row = Row {
     why: (
         0,
         &[
-            "node-1 does not lead: it and another member refuse each other: … its state was lost, …. Then remove the member \
-             and add it under a new id (…)",
+            "node-1 does not lead: it and another member refuse each other: … its state was lost, … then remove it and add it \
+             under a new id (…)",
             "node-3 leads: in epoch <3>, …",
         ],
     ),

@@ -143,7 +143,7 @@ pub const CLOCKS_APART: Row = Row {
         0,
         &[
             "OK: node-3 leads in epoch <3>; 1 more failure tolerated",
-            "clocks differ: the clock of node-2 is at least TIME behind that of node-…: set them by NTP or PTP, …",
+            "clocks differ: the clock of node-2 is at least TIME behind that of node-…: set them by NTP or PTP; …",
         ],
     ),
     health: (
