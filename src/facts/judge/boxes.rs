@@ -98,8 +98,10 @@ fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
             if follows(status, ProblemKind::of(&found.kind), &found.about) {
                 continue;
             }
+            // How often the leader changed is one cause, though each node counts since its own start.
+            let is_one = found.is(ProblemKind::LeaderChanges);
             let same = |known: &&mut ClusterTrouble| {
-                (&known.kind, &known.text) == (&found.kind, &found.text)
+                known.kind == found.kind && (is_one || known.text == found.text)
             };
             match reported.iter_mut().find(same) {
                 Some(known) => add_once(&mut known.nodes, &status.node.name),

@@ -149,6 +149,12 @@ fn what_several_nodes_say_is_said_once() {
     asked[0].answer.as_mut().unwrap().problems[0].text.push_str(": redial refused");
     let expected = ["a: peer_down: d is down: redial refused", "b: peer_down: d is down"];
     assert_eq!(lines(&asked), expected);
+    for (asked, times) in asked.iter_mut().zip([6, 7]) {
+        let text = format!("the leader changed {times} times");
+        asked.answer.as_mut().unwrap().problems =
+            vec![problem(ProblemKind::LeaderChanges, "", &text)];
+    }
+    assert_eq!(lines(&asked), ["a, b: leader_changes: the leader changed 6 times"]);
 }
 
 #[test]
