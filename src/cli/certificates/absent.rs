@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::tls::{Fault, Session};
+use crate::tls::{TlsFault, Session};
 
 const ABSENT: &str = "this electd was built without the feature `tls`";
 
@@ -33,7 +33,7 @@ pub fn answer(_: &Path, _: &str, _: &str, _: &str) -> io::Result<[String; 2]> {
 }
 
 /// Refuses.
-pub fn meet(_: [u8; 16], _: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+pub fn meet(_: [u8; 16], _: &mut (impl Read + Write)) -> Result<Session, Option<TlsFault>> {
     Err(None)
 }
 

@@ -6,7 +6,7 @@ use std::path::Path;
 
 use jiff::Timestamp;
 
-use super::fault::Fault;
+use super::fault::TlsFault;
 use super::files::{BadFile, Files};
 
 /// Whether this build has TLS.
@@ -62,7 +62,7 @@ impl Session {
     pub fn accept(
         credentials: &Credentials,
         _io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         match credentials.0 {}
     }
 
@@ -70,18 +70,18 @@ impl Session {
         credentials: &Credentials,
         _name: &str,
         _io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         match credentials.0 {}
     }
 
-    pub fn ask(trust: &Trust, _io: &mut (impl Read + Write)) -> Result<Session, Option<Fault>> {
+    pub fn ask(trust: &Trust, _io: &mut (impl Read + Write)) -> Result<Session, Option<TlsFault>> {
         match trust.0 {}
     }
 
     pub fn serve(
         credentials: &Credentials,
         _io: &mut (impl Read + Write),
-    ) -> Result<Session, Option<Fault>> {
+    ) -> Result<Session, Option<TlsFault>> {
         match credentials.0 {}
     }
 
@@ -93,7 +93,7 @@ impl Session {
         match self.0 {}
     }
 
-    pub fn prove(&self, _name: &str) -> Result<(), Fault> {
+    pub fn prove(&self, _name: &str) -> Result<(), TlsFault> {
         match self.0 {}
     }
 
@@ -105,7 +105,7 @@ impl Session {
         match self.0 {}
     }
 
-    pub fn fault(_error: &io::Error) -> Option<Fault> {
+    pub fn fault(_error: &io::Error) -> Option<TlsFault> {
         None
     }
 }
