@@ -11,7 +11,8 @@ use std::path::{Path, PathBuf};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
-use crate::config;
+use crate::config::{self, Config};
+use crate::tls::Files;
 pub use made::{answer, hash, meet, request, show};
 use made::{fill, sign_anew};
 
@@ -26,6 +27,26 @@ pub fn entry(member: &str) -> String {
     format!(
         "{{\"ca\": \"{own}/ca.pem\", \"cert\": \"{own}/cert.pem\", \"key\": \"{own}/key.pem\"}}"
     )
+}
+
+/// Judges that a file is the same on all hosts: its members show the certificate in this folder, each on its host.
+///
+/// # Errors
+/// In words, what is otherwise.
+pub fn judge_own(config: &Config, member: &str) -> Result<(), String> {
+    let folder = config.file.with_file_name(FOLDER).join(OWN);
+    let file = config.file.display();
+    let found = config.member(member).ok_or_else(|| format!("{file} does not list {member}"))?;
+    let is_own = |files: &Files| {
+        [&files.ca, &files.cert, &files.key].iter().all(|it| it.parent() == Some(&folder))
+    };
+    if found.tls.as_ref().is_some_and(is_own) {
+        return Ok(());
+    }
+    Err(format!(
+        "{file} does not have {member} show the certificate in {}, as a file of `electd init --join` does",
+        folder.display()
+    ))
 }
 
 /// Writes an authority for this cluster, and the files of its members, each in a folder of this name, into a folder beside

@@ -74,7 +74,9 @@ impl Invite {
     pub fn run(self) -> Result<(), CliError> {
         let config = self.config.load()?;
         let own = config::node_name(&config, self.config.node().as_deref())?.to_owned();
-        invite(config, &own, self.hosts, self.time)
+        let address = config.member(&own).map(|member| member.address.clone()).unwrap_or_default();
+        let door = JoinPort::open(&own, &address)?;
+        invite(config, &own, self.hosts, self.time, door)
     }
 }
 
@@ -84,22 +86,23 @@ struct Inviting {
     own: String,
     folder: PathBuf,
     guests: Guests,
+    /// When the tokens end.
+    end: Instant,
 }
 
 /// Lets so many hosts join, by way of the member of this host.
 ///
 /// # Errors
 /// If this host cannot invite, or the time is over.
-pub fn invite(config: Config, own: &str, hosts: u8, time: Duration) -> Result<(), CliError> {
-    let address = config.member(own).map(|member| member.address.as_str()).unwrap_or_default();
-    let door = HostPort::parse(address)
-        .ok()
-        .and_then(|address| Some(address.with_port(address.port().checked_add(ABOVE)?)));
-    let door = door.ok_or_else(|| {
-        CliError::new(
-            Exit::Config,
-            format!("{own} at {address} leaves no port {ABOVE} above it for joiners"),
-        )
+pub fn invite(
+    config: Config,
+    own: &str,
+    hosts: u8,
+    time: Duration,
+    JoinPort { address: door, listener }: JoinPort,
+) -> Result<(), CliError> {
+    certificates::judge_own(&config, own).map_err(|error| {
+        CliError::new(Exit::Config, format!("hosts cannot join this cluster: {error}"))
     })?;
     let folder = config.file.with_file_name(FOLDER);
     let authority = certificates::hash(&folder, &config.cluster).map_err(|error| {
@@ -108,12 +111,6 @@ pub fn invite(config: Config, own: &str, hosts: u8, time: Duration) -> Result<()
             format!(
                 "this host cannot let others join: {error}: invite where `electd init --join` ran"
             ),
-        )
-    })?;
-    let listener = TcpListener::bind(door.to_string()).map_err(|error| {
-        CliError::new(
-            Exit::Listen,
-            format!("this host cannot listen on {door} for joiners: {error}"),
         )
     })?;
     let secrets: Vec<Uuid> = (0..hosts).map(|_| Uuid::new_v4()).collect();
@@ -126,14 +123,42 @@ pub fn invite(config: Config, own: &str, hosts: u8, time: Duration) -> Result<()
         config.cluster,
         time.as_secs()
     ));
-    let inviting = Arc::new(Inviting { config, own: own.to_owned(), folder, guests });
-    inviting.until_done(listener, time)
+    let end = Instant::now() + time;
+    let inviting = Arc::new(Inviting { config, own: own.to_owned(), folder, guests, end });
+    inviting.until_done(listener)
+}
+
+/// Where joiners come in.
+pub struct JoinPort {
+    address: HostPort,
+    listener: TcpListener,
+}
+
+impl JoinPort {
+    /// Opens the port for joiners of the member at this address.
+    ///
+    /// # Errors
+    /// If there is none, or this host cannot have it.
+    pub fn open(own: &str, address: &str) -> Result<JoinPort, CliError> {
+        let above = HostPort::parse(address)
+            .ok()
+            .and_then(|address| Some(address.with_port(address.port().checked_add(ABOVE)?)));
+        let address = above.ok_or_else(|| {
+            let what = format!("{own} at {address} leaves no port {ABOVE} above it for joiners");
+            CliError::new(Exit::Config, what)
+        })?;
+        let listener = TcpListener::bind(address.to_string()).map_err(|error| {
+            let what = format!("this host cannot listen on {address} for joiners: {error}");
+            CliError::new(Exit::Listen, what)
+        })?;
+        Ok(JoinPort { address, listener })
+    }
 }
 
 impl Inviting {
     /// Serves who comes, and adds the members whose nodes run.
-    fn until_done(self: &Arc<Self>, listener: TcpListener, time: Duration) -> Result<(), CliError> {
-        let end = Instant::now() + time;
+    fn until_done(self: &Arc<Self>, listener: TcpListener) -> Result<(), CliError> {
+        let end = self.end;
         let (mut listener, mut connections) = (Some(listener), Vec::new());
         loop {
             let now = Instant::now();
@@ -220,10 +245,15 @@ impl Inviting {
 
     /// Judges all of a request, and only then counts its token as used.
     fn answer(&self, request: &JoinRequest) -> Result<JoinAnswer, String> {
-        self.guests.judge(request.secret)?;
         let JoinRequest { name, address, role, .. } = request;
+        if Instant::now() >= self.end {
+            return Err(
+                "the time of the token is over: `electd invite` there prints a new one".to_owned()
+            );
+        }
+        self.guests.judge(request.secret, name, address)?;
         judge_name(name, "--name")?;
-        let present = self.present()?;
+        let present = self.present(request.secret)?;
         if let Some(other) = present.iter().find(|member| member.name == *name) {
             return Err(format!(
                 "the member at {} has the name {name}: give another with --name",
@@ -249,12 +279,12 @@ impl Inviting {
         Ok(JoinAnswer::Granted { file, ca, cert })
     }
 
-    /// The members by the node of this host, and those that are to become members.
-    fn present(&self) -> Result<Vec<MemberStatus>, String> {
+    /// The members by the node of this host, and those that are to become members besides the one of this secret.
+    fn present(&self, secret: Uuid) -> Result<Vec<MemberStatus>, String> {
         let unled = || {
             let start = run_line(&self.config.file, &self.own);
             format!(
-                "the cluster has no leader: see `electd status` there; the node of that host is started by `{start}`"
+                "the cluster has no leader: `electd status` there says why; if its node does not run, `{start}` starts it"
             )
         };
         let (_, asked) = self.asked().map_err(|error| error.message)?;
@@ -265,7 +295,7 @@ impl Inviting {
         }
         let present = members(&asked);
         let is_new = |guest: &MemberStatus| present.iter().all(|member| member.id != guest.id);
-        let guests = self.guests.waiting().into_iter().filter(is_new);
+        let guests = self.guests.waiting_besides(Some(secret)).into_iter().filter(is_new);
         Ok(present.iter().cloned().chain(guests).collect())
     }
 

@@ -27,6 +27,8 @@ use crate::config;
 use crate::core::address::HostPort;
 use crate::limits::{NAME_RULE, is_name};
 use crate::tls::{Credentials, Secured, TlsCause, TlsFault, can_name};
+use electd_facts::hint::quoted;
+pub use staged::{OPEN_FOLDER, make_folder, write_open};
 use staged::{Staged, refused};
 pub use words::{JoinAnswer, JoinRequest, JoinToken, receive, send};
 
@@ -47,8 +49,8 @@ const LED: Duration = Duration::from_secs(60);
 /// node becomes a member once it runs.
 ///
 /// Exit codes: 0 done; 1 refused; 2 this host has the files of a cluster, or they cannot be written; 69 nobody invites at
-/// that address; 71 the port of this host cannot be opened: then this host is as before. 70 the unit cannot be started; 75
-/// its node knows no leader yet.
+/// that address; 71 the port of this host cannot be opened; 78 what the first host answers cannot be used: then this host is as
+/// before. 70 the unit cannot be started; 75 its node knows no leader yet.
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -109,6 +111,8 @@ impl Join {
         // All of the answer is judged before any of it is in its place.
         let config = config::parse(&text, &file)?;
         Credentials::load(&files, &config.cluster, &name)
+            .map_err(|error| CliError::new(Exit::Config, error))?;
+        certificates::judge_own(&config, &name)
             .map_err(|error| CliError::new(Exit::Config, error))?;
         staged.commit(&text)?;
         let wrote =
@@ -265,6 +269,7 @@ pub fn own_host() -> std::io::Result<String> {
 /// Waits until the member of this host, which was started, knows its leader.
 fn until_led(config: config::Config, name: &str) -> Result<(), CliError> {
     let end = Instant::now() + LED;
+    let why = format!("`electd why --config {} {name}`", quoted(&config.file));
     let targets = Targets::of(config, None)?;
     let client = targets.client(None);
     while Instant::now() < end {
@@ -275,12 +280,11 @@ fn until_led(config: config::Config, name: &str) -> Result<(), CliError> {
         }
         thread::sleep(Duration::from_millis(200));
     }
-    let what =
-        format!("{name} runs, and knows no leader after {LED:?}: `electd why {name}` says more");
+    let what = format!("{name} runs, and knows no leader after {LED:?}: {why} says more");
     Err(CliError::new(Exit::NotNow, what))
 }
 
 /// The command that starts this member of this file.
 pub fn run_line(file: &Path, name: &str) -> String {
-    format!("electd run --config {} --node {name}", file.display())
+    format!("electd run --config {} --node {name}", quoted(file))
 }

@@ -28,6 +28,11 @@ fn named(file: &Path, member: &str) -> Option<(String, Option<String>)> {
     }
 }
 
+/// The unit that runs this member of this file on its host, if the file is at a place of one.
+pub fn of(file: &Path, member: &str) -> Option<String> {
+    named(file, member).map(|(unit, _)| unit)
+}
+
 /// The folder of the state: that of the packaged unit, apart for each of several clusters of one host.
 pub fn data_dir(file: &Path) -> String {
     let cluster = named(file, "").and_then(|(_, cluster)| cluster);
@@ -50,8 +55,11 @@ pub fn start(file: &Path, member: &str) -> Result<Option<String>, CliError> {
     };
     give(&file.with_file_name(FOLDER).join(OWN)).map_err(|error| failed(&error))?;
     if cluster.is_some() {
-        let text = format!("ELECTD_NODE={member}\n");
-        fs::write(file.with_file_name("env"), text).map_err(|error| failed(&error))?;
+        let env = file.with_file_name("env");
+        let kept = fs::read_to_string(&env).unwrap_or_default();
+        let kept = kept.lines().filter(|line| !line.starts_with("ELECTD_NODE="));
+        let text: String = kept.map(|line| format!("{line}\n")).collect();
+        fs::write(env, format!("{text}ELECTD_NODE={member}\n")).map_err(|error| failed(&error))?;
     }
     if systemctl(&["enable", "--now", &unit]) {
         return Ok(Some(unit));

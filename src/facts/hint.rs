@@ -19,6 +19,20 @@ impl ClusterFlags {
     pub fn of_command(config: Option<&Path>) -> ClusterFlags {
         ClusterFlags { config: config.map(Path::to_owned) }
     }
+
+    /// The file of the cluster.
+    #[must_use]
+    pub fn file(&self) -> &Path {
+        self.config.as_deref().unwrap_or(Path::new(USUAL_FILE))
+    }
+}
+
+/// A path as a shell takes it.
+#[must_use]
+pub fn quoted(path: &Path) -> String {
+    let shown = path.display().to_string();
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"/._-+:@%,=".contains(&byte);
+    if shown.bytes().all(is_plain) { shown } else { format!("'{}'", shown.replace('\'', r"'\''")) }
 }
 
 /// A command that a sentence names.
@@ -71,7 +85,7 @@ impl Hint {
     /// The command for this member, if it is for one.
     #[must_use]
     pub fn of(self, member: Option<&str>, flags: &ClusterFlags) -> String {
-        let file = flags.config.as_ref().map(|file| format!(" --config {}", file.display()));
+        let file = flags.config.as_ref().map(|file| format!(" --config {}", quoted(file)));
         let key = if self == Hint::SwitchoverTo { "to" } else { "node" };
         let member = member.map(|name| format!(" --{key} {name}"));
         let (command, more) = self.words();
@@ -114,5 +128,7 @@ mod tests {
         let clear = "`electd switchover --config f.json --clear`";
         assert_eq!(Hint::SwitchoverClear.by(&named), clear);
         assert_eq!(Hint::MemberSetAll.by(&usual), "`electd member set --all`");
+        let odd = ClusterFlags::of_command(Some(Path::new("/my files/it's.json")));
+        assert_eq!(Hint::Check.by(&odd), r"`electd check --config '/my files/it'\''s.json'`");
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fs;
 use std::net::TcpListener;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
@@ -158,10 +158,10 @@ fn three_hosts_have_a_leader_with_tls_by_a_line_each() {
     let folder = tempfile::tempdir().unwrap();
     let addresses = [(); 3].map(|()| own_host().to_string());
     let (mut hosts, lines) = hosts(folder.path(), &addresses, None);
+    let linked = linked(&hosts[0]);
     let token = |line: &str| line.rsplit(' ').next().unwrap().to_owned();
     // Another authority; another secret of the same one; half of a token.
-    let (secret, authority) =
-        (token(&lines[0])[..32].to_owned(), token(&lines[0])[32..].to_owned());
+    let [secret, authority] = [0, 32].map(|at| token(&lines[0])[at..at + 32].to_owned());
     let other = lines[0].replace(&authority, &secret);
     refused(
         &mut hosts[1].join(&other, &["--name", "b"]),
@@ -172,8 +172,8 @@ fn three_hosts_have_a_leader_with_tls_by_a_line_each() {
     );
     let other = lines[0].replace(&secret, &uuid::Uuid::new_v4().simple().to_string());
     refused(&mut hosts[1].join(&other, &["--name", "b"]), &hosts, 1, 1, "the token is wrong");
-    let half = lines[0].replace(&authority, "");
-    refused(&mut hosts[1].join(&half, &["--name", "b"]), &hosts, 1, 2, "--token is none");
+    let mut half = hosts[1].join(&lines[0].replace(&authority, ""), &["--name", "b"]);
+    refused(&mut half, &hosts, 1, 2, "--token is none");
     refused(&mut hosts[1].join(&lines[0], &["--name", "a"]), &hosts, 1, 1, "has the name a");
     refused(&mut hosts[1].join(&lines[0], &["--name", "own"]), &hosts, 1, 2, "cannot be the name");
     if let Some(library) = clock(folder.path(), "= 1000") {
@@ -185,6 +185,11 @@ fn three_hosts_have_a_leader_with_tls_by_a_line_each() {
     let start = done(&hosts[1].join(&lines[0], &["--name", "b"]).finished());
     assert_eq!(start, format!("electd run --config {} --node b\n", hosts[1].file().display()));
     refused(&mut hosts[2].join(&lines[0], &["--name", "c"]), &hosts, 2, 1, "the token is used");
+    // What it was given may not have reached its disk: it may come again with its token, and with any umask.
+    fs::remove_dir_all(hosts[1].file().parent().unwrap()).unwrap();
+    done(&masked(&hosts[1].join(&lines[0], &["--name", "b"])).finished());
+    assert_eq!(mode(&hosts[1].file()), 0o644, "the user of the unit reads the file");
+    assert_eq!(mode(&hosts[1].folder.join("etc")), 0o755);
     refused(
         &mut hosts[1].join(&lines[1], &["--name", "b"]),
         &hosts,
@@ -209,13 +214,36 @@ fn three_hosts_have_a_leader_with_tls_by_a_line_each() {
     );
     let texts = [0, 2].map(|at| fs::read_to_string(hosts[at].file()).unwrap());
     assert_eq!(texts[0], texts[1], "the first and the last host list all members");
+    assert!(hosts[0].file().is_symlink(), "a link remains one");
+    assert_eq!(mode(&linked), 0o644, "and what it leads to keeps its mode");
     for host in &hosts {
         let key = host.file().with_file_name("tls/own/key.pem");
-        assert_eq!(fs::metadata(key).unwrap().permissions().mode() & 0o777, 0o600);
+        assert_eq!(mode(&key), 0o600);
         let is_there = host.file().with_file_name("tls/ca-key.pem").exists();
         assert_eq!(is_there, host.address == addresses[0], "the key of the authority stays");
     }
     late(&mut hosts);
+}
+
+/// Makes the file of this host a link to another.
+fn linked(host: &Host) -> PathBuf {
+    let linked = host.folder.join("linked.json");
+    fs::rename(host.file(), &linked).unwrap();
+    symlink(&linked, host.file()).unwrap();
+    linked
+}
+
+fn mode(path: &Path) -> u32 {
+    fs::metadata(path).unwrap().permissions().mode() & 0o777
+}
+
+/// The same command, with a umask that keeps what it makes from all others.
+fn masked(command: &Command) -> Command {
+    let mut masked = Command::new("sh");
+    masked.args(["-c", "umask 077; exec \"$0\" \"$@\""]).arg(command.get_program());
+    masked.args(command.get_args());
+    masked.envs(command.get_envs().filter_map(|(key, value)| Some((key, value?))));
+    masked
 }
 
 /// A token that was printed, and whose time is over.

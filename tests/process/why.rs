@@ -62,7 +62,10 @@ fn a_rank_a_role_a_death_a_freeze_and_no_majority() {
         &cluster,
         "node-3",
         "down",
-        &["node-5 does not hear it; the last dial: ", "electd@node-3"],
+        &[
+            "node-5 does not hear it; the last dial: ",
+            "start it on its host (`electd run --config ",
+        ],
     );
     cluster.node(2).freeze();
     until_why(&cluster, "node-2", "down", &["node-5 does not hear it", "frozen"]);

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 
-use crate::tls::{TlsFault, Session};
+use crate::tls::{Session, TlsFault};
 
 const ABSENT: &str = "this electd was built without the feature `tls`";
 

@@ -2,15 +2,18 @@
 
 use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{InitArgs, refused, write_new};
+use super::{InitArgs, refused};
 use crate::cli::certificates::{self, FOLDER, OWN};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::invite::{VALID, invite};
-use crate::cli::join::{judge_name, own_host, own_name, run_line};
+use crate::cli::invite::{JoinPort, VALID, invite};
+use crate::cli::join::{
+    OPEN_FOLDER, judge_name, make_folder, own_host, own_name, run_line, write_open,
+};
 use crate::cli::{args, print, unit};
 use crate::config;
 use crate::core::types::Role;
@@ -45,10 +48,12 @@ pub fn run(mut init: InitArgs, hosts: u8) -> Result<(), CliError> {
     init.data_dir.get_or_insert_with(|| unit::data_dir(&file));
     let text = init.document()?;
     config::parse(&text, &file).map_err(|errors| CliError::new(Exit::Usage, errors))?;
-    if let Some(folder) = file.parent() {
-        fs::create_dir_all(folder).map_err(|error| refused(&file, &error))?;
+    let door = JoinPort::open(&name, &member.address.to_string())?;
+    let missing: Vec<&Path> = file.ancestors().skip(1).take_while(|it| !it.exists()).collect();
+    for folder in missing.into_iter().rev() {
+        make_folder(folder, OPEN_FOLDER).map_err(|error| refused(&file, &error))?;
     }
-    write_new(&file, &text).map_err(|error| refused(&file, &error))?;
+    write_open(&file, &text).map_err(|error| refused(&file, &error))?;
     let owns = [(OWN, name.as_str())].into_iter();
     let written = certificates::write(&file, &init.cluster, owns);
     let folder = written.inspect_err(|_| _ = fs::remove_file(&file))?;
@@ -70,5 +75,5 @@ pub fn run(mut init: InitArgs, hosts: u8) -> Result<(), CliError> {
             run_line(&file, &name)
         )),
     }
-    invite(config, &name, hosts, VALID)
+    invite(config, &name, hosts, VALID, door)
 }

@@ -31,13 +31,14 @@ impl Guests {
         Guests(Mutex::new(secrets.iter().map(guest).collect()))
     }
 
-    /// Whether a host may come with this secret.
+    /// Whether the host of this name and address may come with this secret. One that was let in, and is no member yet, may
+    /// come again: what it was given may not have reached its disk.
     ///
     /// # Errors
     /// In words.
-    pub fn judge(&self, secret: Uuid) -> Result<(), String> {
+    pub fn judge(&self, secret: Uuid, name: &str, address: &str) -> Result<(), String> {
         let guests = self.0.lock();
-        find(&guests, secret).map(drop)
+        find(&guests, secret, name, address).map(drop)
     }
 
     /// The host has used this secret: nobody else can.
@@ -46,9 +47,10 @@ impl Guests {
     /// In words, if somebody has meanwhile, or another one takes the name.
     pub fn take(&self, secret: Uuid, member: MemberStatus) -> Result<(), String> {
         let mut guests = self.0.lock();
-        let at = find(&guests, secret)?;
-        let is_taken =
-            |guest: &Guest| guest.member.as_ref().is_some_and(|it| it.name == member.name);
+        let at = find(&guests, secret, &member.name, &member.address)?;
+        let is_taken = |guest: &Guest| {
+            guest.secret != secret && guest.member.as_ref().is_some_and(|it| it.name == member.name)
+        };
         if guests.iter().any(is_taken) {
             return Err(format!(
                 "another host joins as {}: give another name with --name",
@@ -61,8 +63,13 @@ impl Guests {
 
     /// The hosts that are no members yet.
     pub fn waiting(&self) -> Vec<MemberStatus> {
+        self.waiting_besides(None)
+    }
+
+    /// The same, without the host of this secret.
+    pub fn waiting_besides(&self, secret: Option<Uuid>) -> Vec<MemberStatus> {
         let guests = self.0.lock();
-        let waiting = guests.iter().filter(|guest| !guest.is_added);
+        let waiting = guests.iter().filter(|guest| !guest.is_added && Some(guest.secret) != secret);
         waiting.filter_map(|guest| guest.member.clone()).collect()
     }
 
@@ -108,16 +115,18 @@ impl Guests {
     }
 }
 
-/// The guest of a token that nobody used. Each secret has 122 random bits, and a comparison tells nobody by its time how
+/// The guest of a token that nobody else used. Each secret has 122 random bits, and a comparison tells nobody by its time how
 /// many of them are right, as what is compared are hashes.
-fn find(guests: &[Guest], secret: Uuid) -> Result<usize, String> {
+fn find(guests: &[Guest], secret: Uuid, name: &str, address: &str) -> Result<usize, String> {
     use sha2::{Digest, Sha256};
     let hash = |secret: &Uuid| Sha256::digest(secret.as_bytes());
     let at = guests.iter().position(|guest| hash(&guest.secret) == hash(&secret));
-    match at.ok_or("the token is wrong: copy the line that this host printed last")? {
-        at if guests[at].member.is_some() => {
-            Err("the token is used: `electd invite` there prints a new one".to_owned())
-        }
-        at => Ok(at),
+    let at = at.ok_or("the token is wrong: copy the line that this host printed last")?;
+    let is_same = |it: &MemberStatus| (it.name.as_str(), it.address.as_str()) == (name, address);
+    let is_free = guests[at].member.as_ref().is_none_or(|it| !guests[at].is_added && is_same(it));
+    if is_free {
+        Ok(at)
+    } else {
+        Err("the token is used: `electd invite` there prints a new one".to_owned())
     }
 }

@@ -7,6 +7,7 @@ use super::nobody;
 use super::view::{WhyAnswer, WhyCause, WhyView};
 use crate::admin::client::ClientError;
 use crate::cli::overview::since;
+use crate::cli::unit;
 use crate::core::Phase;
 use crate::node::problems::ProblemKind;
 use crate::node::status::{MemberStatus, Problem, Status};
@@ -184,10 +185,11 @@ fn unheard(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
         Some(error) => format!("; it does not answer here: {error}"),
     };
     let reason = format!("{by} does not hear it{dial}{here}");
+    let run = Hint::Run.at(name, view.flags());
+    let unit = unit::of(view.flags().file(), name);
+    let unit = unit.map_or_else(String::new, |unit| format!("`systemctl start {unit}`, or "));
     Some(WhyAnswer::new(WhyCause::Down, reason).remedy(format!(
-        "start it on its host (`systemctl start electd@{name}`, or {}); if it runs there, its process is frozen, or its \
-         network is cut",
-        Hint::Run.at(name, view.flags())
+        "start it on its host ({unit}{run}); if it runs there, its process is frozen, or its network is cut"
     )))
 }
 

@@ -46,12 +46,13 @@ pub(super) fn replace(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.commit()
 }
 
-/// Replaces a file that others made, as a whole; it keeps its mode and owner.
+/// Replaces a file that others made, as a whole; it keeps its mode and owner, and a link to it remains one.
 ///
 /// # Errors
 /// When it cannot be written. What it held before is kept.
 pub fn rewrite(path: &Path, bytes: &[u8]) -> io::Result<()> {
-    let mut file = AtomicWriteFile::open(path)?;
+    // The mode of a link itself lets everybody write.
+    let mut file = AtomicWriteFile::open(fs::canonicalize(path)?)?;
     file.write_all(bytes)?;
     file.commit()
 }

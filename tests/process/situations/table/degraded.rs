@@ -26,7 +26,7 @@ pub const LEADER_KILLED: Row = Row {
             "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: leader node-3 is dead: certified by its \
              host; nobody led for TIME. Of the members that may lead, none ranks higher",
             "node-3 does not lead: node-2 does not hear it; …; it does not answer here: …",
-            "=> start it on its host (`systemctl start electd@node-3`, or `electd run … --node node-3`); …",
+            "=> start it on its host (`electd run … --node node-3`); …",
         ],
     ),
     page: (
