@@ -2,7 +2,7 @@
 
 use std::env::VarError;
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
@@ -47,7 +47,8 @@ impl ConfigArgs {
 
     /// The flags of this command line that name the cluster, for the commands that sentences name.
     pub fn flags(&self) -> ClusterFlags {
-        ClusterFlags::of_command(self.config.as_deref())
+        let file = file(self.config.clone());
+        ClusterFlags::of_command(Some(&*file).filter(|file| *file != Path::new(USUAL_FILE)))
     }
 
     /// Whether a flag names the cluster, or the flag or the environment names the member.

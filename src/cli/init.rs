@@ -130,14 +130,15 @@ pub struct InitArgs {
     /// host, with the address of its default route, unless --member says otherwise.
     #[arg(long, value_name = "HOSTS", num_args = 0..=1, require_equals = true, default_missing_value = "2",
           value_parser = clap::value_parser!(u8).range(1..=100),
-          conflicts_with_all = ["nodes", "witness", "observer", "renew", "if_absent", "quorum", "tls"])]
+          conflicts_with_all = ["nodes", "base_port", "witness", "observer", "renew", "if_absent", "quorum", "tls"])]
     join: Option<u8>,
 
     /// If the file exists, leave it as it is, and succeed if it has the cluster and the members that are asked for.
     #[arg(long, requires = "out", conflicts_with = "renew")]
     if_absent: bool,
 
-    /// The file to write, which must not exist yet. Without it: stdout, or with --join /etc/electd/cluster.json.
+    /// The file to write, which must not exist yet. Without it: stdout, or with --join that of ELECTD_CONFIG, or
+    /// /etc/electd/cluster.json.
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
 }

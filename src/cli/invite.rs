@@ -2,6 +2,7 @@
 //! has; and as its tokens are in its memory alone, none outlives it.
 
 mod guests;
+mod port;
 
 use std::io::Read;
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -11,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
 use uuid::Uuid;
@@ -20,9 +22,7 @@ use super::ask::{AskedNode, Targets};
 use super::certificates::{self, FOLDER};
 use super::error::CliError;
 use super::exit::Exit;
-use super::join::{
-    ABOVE, JoinAnswer, JoinRequest, JoinToken, dial, judge_name, receive, run_line, send,
-};
+use super::join::{JoinAnswer, JoinRequest, JoinToken, dial, judge_name, receive, run_line, send};
 use super::member::{members, with_members};
 use super::order::give;
 use super::print;
@@ -33,6 +33,7 @@ use crate::node::status::MemberStatus;
 use crate::store::file::rewrite;
 use crate::tls::Secured;
 use guests::Guests;
+pub use port::JoinPort;
 
 /// For how long a token is valid.
 pub const VALID: Duration = Duration::from_secs(15 * 60);
@@ -88,6 +89,8 @@ struct Inviting {
     guests: Guests,
     /// When the tokens end.
     end: Instant,
+    /// One host after the other, so that the file of each lists those before it.
+    turn: Mutex<()>,
 }
 
 /// Lets so many hosts join, by way of the member of this host.
@@ -124,35 +127,15 @@ pub fn invite(
         time.as_secs()
     ));
     let end = Instant::now() + time;
-    let inviting = Arc::new(Inviting { config, own: own.to_owned(), folder, guests, end });
+    let inviting = Arc::new(Inviting {
+        config,
+        own: own.to_owned(),
+        folder,
+        guests,
+        end,
+        turn: Mutex::default(),
+    });
     inviting.until_done(listener)
-}
-
-/// Where joiners come in.
-pub struct JoinPort {
-    address: HostPort,
-    listener: TcpListener,
-}
-
-impl JoinPort {
-    /// Opens the port for joiners of the member at this address.
-    ///
-    /// # Errors
-    /// If there is none, or this host cannot have it.
-    pub fn open(own: &str, address: &str) -> Result<JoinPort, CliError> {
-        let above = HostPort::parse(address)
-            .ok()
-            .and_then(|address| Some(address.with_port(address.port().checked_add(ABOVE)?)));
-        let address = above.ok_or_else(|| {
-            let what = format!("{own} at {address} leaves no port {ABOVE} above it for joiners");
-            CliError::new(Exit::Config, what)
-        })?;
-        let listener = TcpListener::bind(address.to_string()).map_err(|error| {
-            let what = format!("this host cannot listen on {address} for joiners: {error}");
-            CliError::new(Exit::Listen, what)
-        })?;
-        Ok(JoinPort { address, listener })
-    }
 }
 
 impl Inviting {
@@ -246,6 +229,7 @@ impl Inviting {
     /// Judges all of a request, and only then counts its token as used.
     fn answer(&self, request: &JoinRequest) -> Result<JoinAnswer, String> {
         let JoinRequest { name, address, role, .. } = request;
+        let _turn = self.turn.lock();
         if Instant::now() >= self.end {
             return Err(
                 "the time of the token is over: `electd invite` there prints a new one".to_owned()
@@ -262,7 +246,9 @@ impl Inviting {
         }
         let (name, address, role) = (name.clone(), address.clone(), role.clone());
         let admin = super::init::admin_of(&HostPort::parse(&address).map_err(|bad| bad.what)?)?;
-        let (id, admin) = (Uuid::new_v4().to_string(), Some(admin.to_string()));
+        // Whoever comes again may be a member by now, without knowing.
+        let id = self.guests.id_of(request.secret).unwrap_or_else(|| Uuid::new_v4().to_string());
+        let admin = Some(admin.to_string());
         let member = MemberStatus { id, name, address, admin, role, ..MemberStatus::default() };
         let all: Vec<MemberStatus> = present.into_iter().chain([member.clone()]).collect();
         let file = with_members(&self.config.file, &all);
@@ -311,15 +297,14 @@ impl Inviting {
         let MemberStatus { id, name, address, admin, role, .. } = member;
         let entry =
             json!({ "name": name, "id": id, "address": address, "admin": admin, "role": role });
-        if dial(address, Duration::from_secs(1)).is_err() {
+        if !has_node(address) {
             return;
         }
         let Ok((client, asked)) = self.asked() else { return };
-        if !members(&asked).iter().any(|known| known.id == *id) {
-            // The leader refuses it until the node has called.
-            if let Err(error) = give(&client, &asked, &Order::post("members", &entry)) {
-                return self.guests.note(name, error.message);
-            }
+        if !members(&asked).iter().any(|known| known.id == *id)
+            && let Err(error) = give(&client, &asked, &Order::post("members", &entry))
+        {
+            return self.guests.note(name, error.message);
         }
         if let Err(error) = self.write_file() {
             print::message(&format!(
@@ -340,6 +325,16 @@ impl Inviting {
     }
 }
 
+/// Whether a node listens at this address: it waits for a hello, while a host that still joins speaks at once.
+fn has_node(address: &str) -> bool {
+    let Ok(mut io) = dial(address, Duration::from_secs(1)) else { return false };
+    let waits = io.set_read_timeout(Some(Duration::from_millis(300))).is_ok();
+    let is_silent = |error: std::io::Error| {
+        matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
+    };
+    waits && io.read(&mut [0]).is_err_and(is_silent)
+}
+
 /// Dials a host that joins at its address, where that host itself has to answer.
 fn reach(address: &str, proof: Uuid) -> Result<(), String> {
     let mut found = [0; 16];
@@ -355,5 +350,27 @@ fn reach(address: &str, proof: Uuid) -> Result<(), String> {
             Err(format!("another process answers at {address}: give another --address"))
         }
         Ok(()) => Ok(()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use super::*;
+
+    /// A host that joins listens, too, until it has its answer: it must not become a member before its node runs.
+    #[test]
+    fn a_host_that_still_joins_is_no_node() {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap().to_string();
+        let asked = address.clone();
+        let asks = thread::spawn(move || [(); 3].map(|()| has_node(&asked)));
+        listener.accept().unwrap().0.write_all(&[7; 16]).unwrap();
+        drop(listener.accept().unwrap());
+        let silent = listener.accept().unwrap();
+        assert_eq!(asks.join().unwrap(), [false, false, true], "it speaks, it ends, it waits");
+        drop((silent, listener));
+        assert!(!has_node(&address), "nobody is there");
     }
 }

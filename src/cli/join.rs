@@ -117,13 +117,14 @@ impl Join {
         staged.commit(&text)?;
         let wrote =
             format!("{} is now that of {name} in cluster {}", file.display(), config.cluster);
+        print::message(&wrote);
         match unit::start(&file, &name)? {
             Some(unit) => {
-                print::message(&format!("{wrote}; {unit} runs"));
+                print::message(&format!("{unit} runs"));
                 until_led(config, &name)
             }
             None => {
-                print::message(&format!("{wrote}; start the node:"));
+                print::message("start the node:");
                 print::result(&format!("{}\n", run_line(&file, &name)))
             }
         }
@@ -187,8 +188,10 @@ impl Join {
 
 /// Tells whoever dials this host that it is the one which asks, until the answer comes.
 fn prove(own: &TcpListener, answer: &TcpStream, proof: Uuid) -> std::io::Result<()> {
-    let limit = ANSWER.try_into().map_err(std::io::Error::other)?;
+    let end = Instant::now() + ANSWER;
     loop {
+        let left = end.saturating_duration_since(Instant::now());
+        let limit = left.try_into().map_err(std::io::Error::other)?;
         let mut fds = [PollFd::new(answer, PollFlags::IN), PollFd::new(own, PollFlags::IN)];
         if retry_on_intr(|| poll(&mut fds, Some(&limit)))? == 0 {
             return Err(ErrorKind::TimedOut.into());

@@ -236,10 +236,11 @@ impl List {
     }
 }
 
-/// The members, as the node with the latest view knows them.
+/// The members, as the node with the latest view knows them: the leader first, as others store a change later.
 pub fn members(asked: &[AskedNode]) -> &[MemberStatus] {
     let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let latest = statuses.max_by_key(|status| (status.leader.is_some(), status.epoch));
+    let latest =
+        statuses.max_by_key(|status| (status.leader.is_some(), status.epoch, status.leads()));
     latest.map(|status: &Status| &status.members[..]).unwrap_or_default()
 }
 

@@ -56,7 +56,10 @@ pub fn start(file: &Path, member: &str) -> Result<Option<String>, CliError> {
     give(&file.with_file_name(FOLDER).join(OWN)).map_err(|error| failed(&error))?;
     if cluster.is_some() {
         let env = file.with_file_name("env");
-        let kept = fs::read_to_string(&env).unwrap_or_default();
+        let kept = match fs::read_to_string(&env) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => String::new(),
+            read => read.map_err(|error| failed(&error))?,
+        };
         let kept = kept.lines().filter(|line| !line.starts_with("ELECTD_NODE="));
         let text: String = kept.map(|line| format!("{line}\n")).collect();
         fs::write(env, format!("{text}ELECTD_NODE={member}\n")).map_err(|error| failed(&error))?;

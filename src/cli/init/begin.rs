@@ -4,6 +4,7 @@ use std::fs::{self, Permissions};
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
+use electd_facts::hint::quoted;
 use serde_json::{Value, json};
 
 use super::{InitArgs, refused};
@@ -68,7 +69,11 @@ pub fn run(mut init: InitArgs, hosts: u8) -> Result<(), CliError> {
         config.member(&name).map_or("", |member| &member.address),
         config.cluster
     ));
-    match unit::start(&file, &name)? {
+    let started = unit::start(&file, &name).map_err(|error| {
+        let invite = format!("`electd invite --hosts {hosts} --config {}`", quoted(&file));
+        CliError::new(error.exit, format!("{}; then {invite} lets hosts join", error.message))
+    })?;
+    match started {
         Some(unit) => print::message(&format!("{unit} runs")),
         None => print::message(&format!(
             "start the node in another terminal: {}",

@@ -61,6 +61,13 @@ impl Guests {
         Ok(())
     }
 
+    /// The id of the host that used this secret.
+    pub fn id_of(&self, secret: Uuid) -> Option<String> {
+        let guests = self.0.lock();
+        let guest = guests.iter().find(|guest| guest.secret == secret)?;
+        guest.member.as_ref().map(|member| member.id.clone())
+    }
+
     /// The hosts that are no members yet.
     pub fn waiting(&self) -> Vec<MemberStatus> {
         self.waiting_besides(None)

@@ -1,6 +1,6 @@
 //! The files of a host that joins: its key first, in a folder beside the place of the others, and then all at once.
 
-use std::fs::{self, DirBuilder, Permissions};
+use std::fs::{self, DirBuilder, File, Permissions};
 use std::io;
 use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -79,6 +79,11 @@ impl Staged {
             refused(&self.file, &error)
         })?;
         let _ = fs::remove_file(self.own.join(whole));
+        for folder in
+            [Some(&*self.own), self.own.parent(), self.file.parent()].into_iter().flatten()
+        {
+            let _ = File::open(folder).and_then(|it| it.sync_all()); // the power may fail before the node runs
+        }
         self.made.clear();
         Ok(())
     }
