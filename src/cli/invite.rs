@@ -22,13 +22,14 @@ use super::ask::{AskedNode, Targets};
 use super::certificates::{self, FOLDER};
 use super::error::CliError;
 use super::exit::Exit;
-use super::join::{JoinAnswer, JoinRequest, JoinToken, dial, judge_name, receive, run_line, send};
+use super::join::{JoinAnswer, JoinRequest, JoinToken, judge_name, receive, run_line, send};
 use super::member::{members, with_members};
 use super::order::give;
 use super::print;
 use crate::admin::client::{Client, Order};
 use crate::config::{self, Config};
 use crate::core::address::HostPort;
+use crate::net::{Deadline, dial};
 use crate::node::status::MemberStatus;
 use crate::store::file::rewrite;
 use crate::tls::Secured;
@@ -208,13 +209,13 @@ impl Inviting {
     }
 
     fn serve(&self, io: &TcpStream) -> std::io::Result<()> {
-        io.set_read_timeout(Some(STEP))?;
-        io.set_write_timeout(Some(STEP))?;
-        let Some(session) = certificates::show(&self.folder, &self.config.cluster, &mut &*io)?
+        let cluster = &self.config.cluster;
+        let Some(mut session) =
+            certificates::show(&self.folder, cluster, &mut Deadline::new(io, STEP))?
         else {
             return Ok(()); // a stranger, or a host with another token
         };
-        let mut line = Secured::new(io, Some(session));
+        let mut line = Secured::new(Deadline::new(io, STEP), Some(&mut session));
         let request: JoinRequest = receive(&mut line)?;
         let answer = self.answer(&request).unwrap_or_else(JoinAnswer::Refused);
         if let JoinAnswer::Granted { .. } = answer {
@@ -223,7 +224,7 @@ impl Inviting {
                 request.name, request.address
             ));
         }
-        send(&mut line, &answer)
+        send(&mut Secured::new(Deadline::new(io, STEP), Some(&mut session)), &answer)
     }
 
     /// Judges all of a request, and only then counts its token as used.
@@ -327,21 +328,20 @@ impl Inviting {
 
 /// Whether a node listens at this address: it waits for a hello, while a host that still joins speaks at once.
 fn has_node(address: &str) -> bool {
-    let Ok(mut io) = dial(address, Duration::from_secs(1)) else { return false };
-    let waits = io.set_read_timeout(Some(Duration::from_millis(300))).is_ok();
+    let limit = Duration::from_secs(1);
+    let Ok(io) = dial(address, limit, limit) else { return false };
     let is_silent = |error: std::io::Error| {
         matches!(error.kind(), std::io::ErrorKind::WouldBlock | std::io::ErrorKind::TimedOut)
     };
-    waits && io.read(&mut [0]).is_err_and(is_silent)
+    Deadline::new(&io, Duration::from_millis(300)).read(&mut [0]).is_err_and(is_silent)
 }
 
 /// Dials a host that joins at its address, where that host itself has to answer.
 fn reach(address: &str, proof: Uuid) -> Result<(), String> {
     let mut found = [0; 16];
-    let answered = dial(address, Duration::from_secs(2)).and_then(|mut io| {
-        io.set_read_timeout(Some(Duration::from_secs(2)))?;
-        io.read_exact(&mut found)
-    });
+    let limit = Duration::from_secs(2);
+    let answered =
+        dial(address, limit, limit).and_then(|io| Deadline::new(&io, limit).read_exact(&mut found));
     match answered {
         Err(error) => Err(format!(
             "others do not reach it at {address}: {error}: give another --address, or open the port"

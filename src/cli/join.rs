@@ -4,7 +4,7 @@ mod staged;
 mod words;
 
 use std::io::{ErrorKind, Write};
-use std::net::{TcpListener, TcpStream, ToSocketAddrs, UdpSocket};
+use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -26,6 +26,7 @@ use super::{print, unit};
 use crate::config;
 use crate::core::address::HostPort;
 use crate::limits::{NAME_RULE, is_name};
+use crate::net::{Deadline, dial};
 use crate::tls::{Credentials, Secured, TlsCause, TlsFault, can_name};
 use electd_facts::hint::quoted;
 pub use staged::{OPEN_FOLDER, make_folder, write_open};
@@ -36,6 +37,8 @@ pub use words::{JoinAnswer, JoinRequest, JoinToken, receive, send};
 pub const ABOVE: u16 = 200;
 /// The port for joiners of a host whose member has the default port.
 const PORT: u16 = 7301;
+/// How long its name service, and then that host, may take for a connection.
+const DIAL: Duration = Duration::from_secs(5);
 /// How long the first host may take for an answer. It dials this one meanwhile.
 const ANSWER: Duration = Duration::from_secs(20);
 /// How long a member that was started may take to know its leader.
@@ -138,7 +141,7 @@ impl Join {
         request: String,
     ) -> Result<(String, [String; 2]), CliError> {
         let (host, role) = (&self.host, self.role.name().to_owned());
-        let socket = dial(&host.to_string(), Duration::from_secs(5)).map_err(|error| {
+        let socket = dial(&host.to_string(), DIAL, DIAL).map_err(|error| {
             let what = format!(
                 "nobody invites at {host}: {error}; a token ends with the command that printed it: `electd invite` there \
                  prints a new one"
@@ -148,9 +151,7 @@ impl Join {
         let lost = |error: std::io::Error| {
             CliError::new(Exit::Unavailable, format!("{host} does not answer: {error}"))
         };
-        socket.set_read_timeout(Some(ANSWER)).map_err(lost)?;
-        socket.set_write_timeout(Some(ANSWER)).map_err(lost)?;
-        let session = certificates::meet(token.authority, &mut &socket)
+        let mut session = certificates::meet(token.authority, &mut Deadline::new(&socket, ANSWER))
             .map_err(|fault| CliError::new(Exit::No, unmet(host, fault)))?;
         let address = self.own_address(&socket)?;
         let listener = TcpListener::bind(address.to_string()).map_err(|error| {
@@ -161,9 +162,10 @@ impl Join {
         let (secret, name, proof) = (token.secret, name.to_owned(), Uuid::new_v4());
         let address = address.to_string();
         let question = JoinRequest { secret, name, address, role, request, proof };
-        let mut line = Secured::new(&socket, Some(session));
+        let mut line = Secured::new(Deadline::new(&socket, ANSWER), Some(&mut session));
         send(&mut line, &question).map_err(lost)?;
         prove(&listener, &socket, proof).map_err(lost)?;
+        let mut line = Secured::new(Deadline::new(&socket, ANSWER), Some(&mut session));
         match receive(&mut line).map_err(lost)? {
             JoinAnswer::Refused(why) => {
                 Err(CliError::new(Exit::No, format!("{host} refuses this host: {why}")))
@@ -220,21 +222,6 @@ fn unmet(host: &HostPort, fault: Option<TlsFault>) -> String {
         Some(fault) => format!("{host} is no host that invites: {}", fault.why),
         None => format!("{host} is no host that invites: the connection ended"),
     }
-}
-
-/// Connects to one of the addresses that this one leads to.
-///
-/// # Errors
-/// With the last reason.
-pub fn dial(address: &str, limit: Duration) -> std::io::Result<TcpStream> {
-    let mut outcome = Err(ErrorKind::AddrNotAvailable.into());
-    for address in address.to_socket_addrs()? {
-        outcome = TcpStream::connect_timeout(&address, limit);
-        if outcome.is_ok() {
-            break;
-        }
-    }
-    outcome
 }
 
 /// Whether a member of a cluster with TLS can have this name, which comes from here.

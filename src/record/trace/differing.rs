@@ -66,7 +66,7 @@ impl Meanwhile {
         for (at, event) in merged.events.iter().enumerate() {
             match &event.what {
                 DrawnWhat::Dies => {
-                    // Who died before is what the election is for.
+                    // The election is for the leader that died before.
                     let is_before = merged.events[..at].iter().all(|it| it.what == DrawnWhat::Led);
                     found.died += usize::from(!is_before);
                     found.dead.extend(merged.names.get(event.node).cloned());

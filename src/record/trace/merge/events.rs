@@ -45,7 +45,7 @@ pub struct DrawnEvents<'a> {
     /// The members that got this leader, or that others took messages of.
     took_part: BTreeSet<usize>,
     led: BTreeMap<u64, BTreeSet<String>>,
-    /// Who led before.
+    /// The leader before.
     old: Option<String>,
     /// The members whose processes are gone, and where their ends are among the events.
     dead: BTreeMap<usize, usize>,
@@ -235,7 +235,7 @@ fn shown_from(known: &KnownRecords, at: At) -> i128 {
     known.order.time(at) - if arrives { i128::from(UNKNOWN) } else { 0 }
 }
 
-/// Who led in this epoch, as far as any member recorded.
+/// The leader of this epoch, as far as any member recorded it.
 fn leader_of(records: &[&Record], epoch: u64) -> Option<String> {
     let of_epoch = |entry: &&Entry| entry.settles() && entry.number == Some(epoch);
     let mut named = records.iter().flat_map(|record| &record.entries).filter(of_epoch);

@@ -65,7 +65,7 @@ impl KnownRecords<'_> {
         let end =
             if leader.is_some() { first.end } else { together().filter_map(|gap| gap.end).max() };
         let end = end?;
-        // Who had no leader when there was a new one had lost one, too.
+        // A member without a leader when there was a new one had lost one, too.
         let is_open = |gap: &&Gap| {
             gap.end.is_none_or(|until| until > first_end)
                 && gap.epoch != epoch

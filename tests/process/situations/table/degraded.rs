@@ -222,7 +222,7 @@ pub const DISK_FULL: Row = Row {
     ),
 };
 
-/// Who comes back without what it promised is refused: one cause, one box, told by the others.
+/// The others refuse a voter that comes back without what it promised: one cause, one box, of the others.
 pub const STATE_LOST: Row = Row {
     situation: "state lost",
     status: (
