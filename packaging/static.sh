@@ -70,7 +70,7 @@ if [ "$out" = --check ]; then exit; fi
 export RUSTC="$rustc" RUSTFLAGS="$flags" "CC_$(echo "$target" | tr - _)=$cc" "CFLAGS_$(echo "$target" | tr - _)=$c_flags"
 export "CARGO_TARGET_$(env_of)_LINKER=$cc"
 # shellcheck disable=SC2086 # several words
-${CARGO:-cargo} build --profile dist --locked -p electd --bin electd --target "$target" $std
+${CARGO:-cargo} build --release --locked -p electd --bin electd --target "$target" $std
 mkdir -p "$(dirname "$out")"
-cp "${CARGO_TARGET_DIR:-target}/$target/dist/electd" "$out"
+cp "${CARGO_TARGET_DIR:-target}/$target/release/electd" "$out"
 echo "$out"

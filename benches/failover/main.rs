@@ -11,7 +11,8 @@
 //! one, `FAILOVER_TLS=only` measures TLS beside plain connections and, if asked for, the large cluster over TLS, and nothing
 //! else, `FAILOVER_TLS=no` leaves TLS out, and `FAILOVER_ELECTD=PATH` measures another build.
 //! `FAILOVER_BESIDE=PATH` measures nothing but this build beside others (their paths, with colons
-//! between), whose leaders are struck by turns. Linux only: it reads /proc.
+//! between), whose leaders are struck by turns, `FAILOVER_ONLY="SIGTERM bully majority"` only by such faults. Linux only: it reads
+//! /proc.
 
 mod calm;
 mod cluster;
@@ -116,7 +117,11 @@ fn measure_builds(
     let both = [NONE, Quorum::Majority];
     let kills = both.map(|quorum| AlgorithmKind::ALL.map(|it| (it, quorum, Fault::Kill)));
     let handovers = both.map(|quorum| (BULLY, quorum, Fault::Terminate));
+    let only = env::var("FAILOVER_ONLY").unwrap_or_default();
     for (algorithm, quorum, fault) in kills.into_iter().flatten().chain(handovers) {
+        if !format!("{} {} {}", fault.name(), algorithm.name(), quorum.name()).contains(&only) {
+            continue;
+        }
         let name_of = |at: usize, program: &PathBuf| {
             let file = program.file_name().unwrap_or_default().display();
             format!("{} {}, {}: {file}", algorithm.name(), quorum.name(), at + 1)
