@@ -23,7 +23,6 @@ mod peers;
 mod places;
 mod refused;
 mod threads;
-pub mod unix;
 mod writer;
 
 use std::io;
