@@ -34,7 +34,7 @@ use crate::core::{Input, Output};
 
 pub use bind::listen;
 pub use counters::Counters;
-pub use deadline::Deadline;
+pub use deadline::{Deadline, Waiter};
 use failure_time::FailureTime;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};
