@@ -80,7 +80,7 @@
 //! | ctrl-c | INT | the process ends |
 
 pub use electd_election::{core, limits};
-use electd_host::{calls, coroner, net, realtime};
+use electd_host::{calls, coroner, local, net, realtime};
 pub use electd_host::{rank, store, tls};
 pub use electd_model::sim;
 use electd_record::recorder;

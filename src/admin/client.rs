@@ -80,7 +80,7 @@ impl Recipient<'_> {
         exchange.ask(&question, timeout).map_err(failed)?;
         let head = exchange.head(timeout).map_err(failed)?;
         match head.code {
-            101 => Ok((exchange.into_stream().map_err(failed)?, head.rest)),
+            101 => Ok((exchange.into_stream(), head.rest)),
             code => Err(Refused::with(code, &exchange.body(head, timeout).unwrap_or_default())),
         }
     }

@@ -15,8 +15,8 @@ use socket2::{SockAddr, Socket};
 
 use super::group;
 use crate::calls::Named;
-use crate::net::unix;
-pub use crate::net::unix::connect as dial;
+use crate::local::unix;
+pub use crate::local::unix::connect as dial;
 
 /// The name of the socket in the state folder.
 const FILE: &str = "control.sock";

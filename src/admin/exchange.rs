@@ -74,17 +74,12 @@ impl Exchange {
     }
 
     /// The connection, which was made by a control socket, for another protocol.
-    ///
-    /// # Errors
-    /// If it has ended.
-    pub fn into_stream(self) -> io::Result<UnixStream> {
-        self.socket.set_read_timeout(None)?;
-        self.socket.set_write_timeout(None)?;
-        Ok(UnixStream::from(OwnedFd::from(self.socket)))
+    pub fn into_stream(self) -> UnixStream {
+        UnixStream::from(OwnedFd::from(self.socket))
     }
 
     fn by(&mut self, until: Instant) -> Secured<Deadline<'_>, &mut Session> {
-        Secured::new(Deadline::until(&self.socket, until), self.session.as_mut())
+        Secured::new(Deadline::until(&self.socket, until, ()), self.session.as_mut())
     }
 }
 
@@ -108,12 +103,12 @@ fn deadline(limit: Duration) -> Instant {
 }
 
 fn shake_hands(trust: &Trust, socket: &Socket, limit: Duration) -> io::Result<Session> {
-    Session::ask(trust, &mut Deadline::until(socket, deadline(limit))).map_err(
-        |fault| match fault {
+    Session::ask(trust, &mut Deadline::until(socket, deadline(limit), ())).map_err(|fault| {
+        match fault {
             Some(fault) => io::Error::other(format!("no TLS with it: {}", fault.why)),
             None => ErrorKind::UnexpectedEof.into(),
-        },
-    )
+        }
+    })
 }
 
 /// The head of an answer.
@@ -341,7 +336,7 @@ mod tests {
         assert_eq!(&asked, b"question");
         let head = exchange.head(long).unwrap();
         assert_eq!((head.code, head.length, &head.rest[..]), (101, None, &b"rest"[..]));
-        let stream = exchange.into_stream().unwrap();
+        let stream = exchange.into_stream();
         assert_eq!((stream.read_timeout().unwrap(), stream.write_timeout().unwrap()), (None, None));
     }
 }

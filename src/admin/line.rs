@@ -1,14 +1,12 @@
-//! A client's socket, with TLS or without, on which every call ends by an absolute deadline: a trickle of bytes does not
-//! stretch it.
+//! A client's socket, with TLS or without, on which no call waits after an absolute deadline.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::Shutdown;
 use std::time::Instant;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::net::{RecvFlags, recv};
 use socket2::Socket;
 
+use crate::net::Deadline;
 use crate::tls::{Secured, Security, Session};
 
 use super::places::Place;
@@ -43,7 +41,7 @@ impl<'a> ClientLine<'a> {
     /// [`ErrorKind::Unsupported`] if the client speaks HTTP without TLS, and others when the connection is of no use.
     pub fn secure(&mut self, security: &Security, until: Instant) -> io::Result<()> {
         let Some(credentials) = security.now() else { return Ok(()) };
-        let mut socket = Timed { place: &self.place, until };
+        let mut socket = timed(&self.place, until);
         if socket.peek()?.is_some_and(|first| first.is_ascii_alphabetic()) {
             return Err(ErrorKind::Unsupported.into());
         }
@@ -62,8 +60,8 @@ impl<'a> ClientLine<'a> {
         self.by(until).write_all(bytes)
     }
 
-    fn by(&mut self, until: Instant) -> Secured<Timed<'_, 'a>, &mut Session> {
-        Secured::new(Timed { place: &self.place, until }, self.session.as_mut())
+    fn by(&mut self, until: Instant) -> Secured<Deadline<'_, &Place<'a>>, &mut Session> {
+        Secured::new(timed(&self.place, until), self.session.as_mut())
     }
 
     /// Whether the client has ended the connection. Its input is dropped.
@@ -81,13 +79,13 @@ impl<'a> ClientLine<'a> {
     /// Tells the client that nothing more comes, and drops its input until it ends the connection: to close with unread
     /// bytes would reset the connection, and the client might lose the answer.
     pub fn finish(mut self, until: Instant) -> io::Result<()> {
-        let mut socket = Timed { place: &self.place, until };
+        let mut socket = timed(&self.place, until);
         if let Some(session) = &mut self.session {
             socket.write_all(&session.farewell()?)?;
         }
         self.place.socket().shutdown(Shutdown::Write)?;
         let mut dropped = [0; 4096];
-        while socket.read(&mut dropped)? > 0 {}
+        while socket.read(&mut dropped)? > 0 && Instant::now() < until {}
         Ok(())
     }
 
@@ -102,66 +100,9 @@ impl<'a> ClientLine<'a> {
     }
 }
 
-/// A socket without TLS, up to a deadline.
-struct Timed<'a, 'b> {
-    place: &'a Place<'b>,
-    until: Instant,
-}
-
-impl Timed<'_, '_> {
-    /// Calls this until it does not have to wait.
-    fn call<T>(
-        &self,
-        wanted: PollFlags,
-        mut call: impl FnMut(&Socket) -> io::Result<T>,
-    ) -> io::Result<T> {
-        loop {
-            match call(self.place.socket()) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => self.wait(wanted)?,
-                Err(error) if error.kind() == ErrorKind::Interrupted => {}
-                done => return done,
-            }
-        }
-    }
-
-    fn wait(&self, wanted: PollFlags) -> io::Result<()> {
-        let left = self.until.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return Err(ErrorKind::TimedOut.into());
-        }
-        let left = Timespec::try_from(left).map_err(io::Error::other)?;
-        let mut sockets = [PollFd::new(self.place.socket(), wanted)];
-        match self.place.wait(|| poll(&mut sockets, Some(&left))) {
-            Err(error) if error != rustix::io::Errno::INTR => Err(error.into()),
-            _ => Ok(()),
-        }
-    }
-
-    /// The first byte that was not read yet; none at the end.
-    fn peek(&self) -> io::Result<Option<u8>> {
-        let mut first = [0; 1];
-        let count = self.call(PollFlags::IN, |socket| {
-            let (count, _) = recv(socket, &mut first[..], RecvFlags::PEEK)?;
-            Ok(count)
-        })?;
-        Ok((count > 0).then_some(first[0]))
-    }
-}
-
-impl Read for Timed<'_, '_> {
-    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.call(PollFlags::IN, |mut socket| socket.read(buffer))
-    }
-}
-
-impl Write for Timed<'_, '_> {
-    fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        self.call(PollFlags::OUT, |mut socket| socket.write(buffer))
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+/// The socket of this place, up to a deadline. While it waits, the place may be lost.
+fn timed<'a, 'b>(place: &'a Place<'b>, until: Instant) -> Deadline<'a, &'a Place<'b>> {
+    Deadline::until(place.socket(), until, place)
 }
 
 #[cfg(all(test, feature = "tls"))]

@@ -15,6 +15,7 @@ use parking_lot::{Condvar, Mutex};
 use socket2::Socket;
 
 use super::limits;
+use crate::net::Waiter;
 
 /// A client host, as far as addresses distinguish hosts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -124,7 +125,7 @@ impl ClientPlaces {
         }
     }
 
-    /// Gives a newcomer a place, and ends another connection if there are too many. Waits while none of them can be
+    /// Gives a newcomer a place, and ends another connection if there are too many. Waiter while none of them can be
     /// ended, and while many that were ended are still there: both take no longer than this program takes to answer.
     pub fn admit(&self, socket: Socket, client: IpAddr) -> Place<'_> {
         let mut state = self.state.lock();
@@ -187,7 +188,7 @@ impl ClientPlaces {
         self.streams.notify_all();
     }
 
-    /// Waits until all connections have ended, and after this time ends those that still wait for their clients.
+    /// Waiter until all connections have ended, and after this time ends those that still wait for their clients.
     pub fn clear(&self, grace: Duration) {
         let mut state = self.state.lock();
         let end = Instant::now() + grace;
@@ -222,7 +223,7 @@ impl Place<'_> {
         done
     }
 
-    /// Waits until there are more news than so many, or its place is lost, or for this long.
+    /// Waiter until there are more news than so many, or its place is lost, or for this long.
     pub fn wait_for_news(&self, seen: u64, limit: Duration) {
         let mut state = self.places.state.lock();
         let end = Instant::now() + limit;
@@ -269,6 +270,12 @@ impl Place<'_> {
         if let Some(taken) = self.places.state.lock().taken.get_mut(&self.number) {
             change(taken);
         }
+    }
+}
+
+impl Waiter for &Place<'_> {
+    fn wait<T>(&self, call: impl FnOnce() -> T) -> T {
+        Place::wait(self, call)
     }
 }
 

@@ -93,7 +93,8 @@ pub fn unseen(achieved: &str, who: &str) -> CliError {
     CliError::new(Exit::No, what)
 }
 
-/// The first steady leader that fits.
+/// The first steady leader that fits. All nodes are asked again and again: most have to follow it, and no node has an event
+/// for that.
 pub fn await_leader(
     client: &Client,
     targets: &Targets,

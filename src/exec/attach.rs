@@ -28,10 +28,10 @@ use parking_lot::Mutex;
 
 use super::address::spec::Address;
 use super::equipment::Equipment;
-use super::words::{self, FromExec, FromNode, PROTOCOL};
+use super::words::{FromExec, FromNode, PROTOCOL};
 use super::{clock, lock};
 use crate::calls::{Named, THREAD};
-use crate::coroner::passing;
+use crate::local::lines;
 use crate::node::NodeHandle;
 use crate::node::attendance::{Attendance, JobRecord};
 use crate::node::handle::{Command, Handle};
@@ -234,7 +234,7 @@ impl AttachedConnection<'_> {
             takes_late,
             gives,
         };
-        words::write(self.stream, &welcome)?;
+        lines::write(self.stream, &welcome)?;
         let node = &self.attached.node;
         let changes = node.leadership_changes();
         let (sender, lines) = bounded(LINES);
@@ -248,7 +248,7 @@ impl AttachedConnection<'_> {
             select! {
                 recv(changes) -> change => {
                     if let Ok(Change::Ending { .. }) = change {
-                        words::write(self.stream, &FromNode::Ending)?;
+                        lines::write(self.stream, &FromNode::Ending)?;
                     }
                 }
                 recv(lines) -> word => match word {
@@ -274,13 +274,13 @@ impl AttachedConnection<'_> {
             (0, 0) => FromNode::DoesNotLead,
             (epoch, until) => FromNode::Leads { epoch, until, renewal },
         };
-        words::write(self.stream, &word)
+        lines::write(self.stream, &word)
     }
 
     /// Holds the leadership for a command, if that can begin, and passes on what its guard needs.
     fn hold(&mut self, most: Duration, takes: bool) -> io::Result<()> {
         let (attached, stream) = (self.attached, self.stream);
-        let held = |is_held| words::write(stream, &FromNode::Held(is_held));
+        let held = |is_held| lines::write(stream, &FromNode::Held(is_held));
         let Some(record) = attached.attendance.begins(takes) else {
             return held(false); // nobody would wait for its guard
         };
@@ -292,16 +292,15 @@ impl AttachedConnection<'_> {
             Ok((equipment, watch)) => {
                 self.job = Some(AttachedJob { record, hold, watch });
                 self.tell()?; // as it stands now that it is held
-                let line = words::line(&FromNode::Held(true))?;
                 let given: Vec<_> = equipment.iter().flat_map(Equipment::fds).collect();
-                passing::send(stream, &line, &given)
+                lines::pass(stream, &FromNode::Held(true), &given)
             }
             Err(error) => {
                 record.ends_clean();
                 let why = error.to_string();
                 warn!("no command of electd exec can begin: {why}");
                 let answer = if takes { FromNode::Unable(why) } else { FromNode::Held(false) };
-                words::write(stream, &answer)
+                lines::write(stream, &answer)
             }
         }
     }
@@ -327,11 +326,11 @@ impl AttachedConnection<'_> {
             }
             FromExec::Failed { reason } => {
                 node.stand_back(reason);
-                words::write(self.stream, &FromNode::Resigned(None))
+                lines::write(self.stream, &FromNode::Resigned(None))
             }
             FromExec::Resign => {
                 let done = node.command(Command::Resign { to: None }, RESIGN);
-                words::write(
+                lines::write(
                     self.stream,
                     &FromNode::Resigned(done.err().map(|why| why.to_string())),
                 )
@@ -342,8 +341,8 @@ impl AttachedConnection<'_> {
 
 /// Reads what the process says, until the connection ends.
 fn hear(input: UnixStream, words: &Sender<FromExec>) {
-    let mut lines = BufReader::new(input);
-    while let Ok(Some(word)) = words::read(&mut lines) {
+    let mut input = BufReader::new(input);
+    while let Ok(Some(word)) = lines::read(&mut input) {
         if words.send(word).is_err() {
             return;
         }

@@ -8,8 +8,7 @@
 
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{self, ErrorKind, PipeWriter, Read, Write};
-use std::os::fd::AsFd;
+use std::io::{self, ErrorKind, PipeWriter};
 use std::os::unix::process::CommandExt;
 use std::process::{Command, ExitCode, Stdio};
 
@@ -19,6 +18,7 @@ use super::mark::Mark;
 use super::order::BeginOrder;
 use super::parent;
 use crate::calls::{Named, PROCESS};
+use crate::local::lines;
 use crate::rank::children;
 
 /// The hidden argument that makes `electd` the process that becomes the command.
@@ -52,9 +52,9 @@ impl WaitingProcess {
 
     /// Has it become the command, whose processes have the mark. Another takes its place if it was killed while it waited.
     pub fn begin(mut self, command: &[OsString], begin: &BeginOrder) -> io::Result<(Pid, Mark)> {
-        if self.pipe.write_all(&begin.bytes()).is_err() {
+        if lines::write(&self.pipe, begin).is_err() {
             self = WaitingProcess::start(command)?;
-            self.pipe.write_all(&begin.bytes())?;
+            lines::write(&self.pipe, begin)?;
         }
         Ok((self.pid, self.mark))
     }
@@ -69,13 +69,14 @@ pub fn become_command(mut arguments: Vec<OsString>) -> ExitCode {
     if parent::end_with(guard).is_err() {
         return ExitCode::from(70);
     }
-    let mut order = [0; BeginOrder::LENGTH];
-    let pipe = io::stdin().as_fd().try_clone_to_owned().map(File::from);
-    if pipe.and_then(|mut pipe| pipe.read_exact(&mut order)).is_err() {
+    let Ok(Some(begin)) = lines::read::<BeginOrder>(&mut io::stdin().lock()) else {
         return ExitCode::from(70); // the guard has ended, or no longer needs it
-    }
-    let begin = BeginOrder::read(&order);
-    let stdin = begin.group.and_then(terminal_of).map_or_else(Stdio::null, Stdio::from);
+    };
+    let stdin = begin
+        .group
+        .and_then(Pid::from_raw)
+        .and_then(terminal_of)
+        .map_or_else(Stdio::null, Stdio::from);
     let error = Command::new(program)
         .args(rest)
         .env("ELECTD_EPOCH", begin.epoch.to_string())

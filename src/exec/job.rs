@@ -2,9 +2,8 @@
 //! postpones the guard's alarms, this process tells it when the leadership is about to end, and acts in
 //! its place if the guard is killed or frozen.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 use std::sync::Arc;
@@ -20,10 +19,11 @@ use super::alarms::Alarms;
 use super::equipment::Equipment;
 use super::guard::{BY_DEADLINE, FAILED, NO_ADDRESS};
 use super::leader::Leader;
-use super::order::{GuardOrder, LastWord, Means};
+use super::order::{GuardOrder, GuardWord, LastWord, Means};
 use super::plan::Plan;
 use super::ready::{GuardNews, Ready};
 use crate::core::types::Time;
+use crate::local::pair;
 use crate::node::leadership::{Change, Leadership};
 use crate::node::now;
 
@@ -36,9 +36,6 @@ const UNANSWERED: Duration = LIFETIME;
 
 /// How often a guard with addresses is to answer.
 const QUESTION: Duration = Duration::from_secs(1);
-
-/// The longest reason of a guard that failed, in bytes.
-const LONGEST_REASON: usize = 500;
 
 /// How one job ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +73,7 @@ pub struct Job<'a, L> {
     plan: &'a Plan,
     leadership: &'a Leadership,
     guard: Arc<OwnedFd>,
-    line: UnixStream,
+    line: OwnedFd,
     alarms: Arc<Alarms>,
     news: Receiver<GuardNews>,
     /// The latest time of KILL, as the guard was told.
@@ -92,7 +89,7 @@ pub struct Job<'a, L> {
     /// The command is to end since this process is.
     stopped: bool,
     /// Why the guard failed, as it said.
-    reason: Vec<u8>,
+    reason: String,
     /// The last word of the guard, once it has said that.
     last_word: Option<LastWord>,
     /// How the guard ended the command, if it has said that.
@@ -138,7 +135,7 @@ impl<'a, L: Leader> Job<'a, L> {
             late_since: None,
             overruled: false,
             stopped: false,
-            reason: Vec::new(),
+            reason: String::new(),
             last_word: None,
             means: None,
         }
@@ -195,15 +192,15 @@ impl<'a, L: Leader> Job<'a, L> {
         };
         if let Some(kill) = by.filter(|by| self.ordered.is_none_or(|ordered| *by < ordered)) {
             self.ordered = Some(kill);
-            self.say(GuardOrder::End { kill });
+            self.say(GuardOrder::end_by(kill));
         } else if !self.plan.addresses.is_empty() && self.asked.is_none() {
             self.asked = Some(now());
             self.say(GuardOrder::Answer);
         }
     }
 
-    fn say(&mut self, order: GuardOrder) {
-        let _ = self.line.write_all(&order.bytes()); // full only where the guard is frozen
+    fn say(&self, order: GuardOrder) {
+        let _ = pair::say(&self.line, &order, &[]); // full only where the guard is frozen
     }
 
     /// Kills a guard that did not act.
@@ -245,20 +242,16 @@ impl<'a, L: Leader> Job<'a, L> {
         self.asked.is_some_and(|asked| asked + UNANSWERED <= now())
     }
 
-    /// Takes what the guard has said: a zero for each order, its last word, and why it failed.
+    /// Takes what the guard has said.
     fn hear(&mut self) {
-        let mut bytes = [0; 64];
-        while let Ok(count @ 1..) = self.line.read(&mut bytes) {
+        while let Ok(Some((word, _))) = pair::hear(&self.line, Some(Duration::ZERO)) {
             self.asked = None;
-            for byte in &bytes[..count] {
-                match (LastWord::of(*byte), Means::of(*byte)) {
-                    (Some(word), _) => self.last_word = Some(word),
-                    (None, Some(means)) => self.means = Some(means),
-                    (None, None) if *byte != 0 => self.reason.push(*byte),
-                    (None, None) => {}
-                }
+            match word {
+                GuardWord::Lives => {}
+                GuardWord::Ended(means) => self.means = Some(means),
+                GuardWord::Last(word) => self.last_word = Some(word),
+                GuardWord::Failed(reason) => self.reason = reason,
             }
-            self.reason.truncate(LONGEST_REASON);
         }
     }
 
@@ -288,7 +281,7 @@ impl<'a, L: Leader> Job<'a, L> {
         };
         let (left, mut end) = ended.verdict();
         if let JobEnd::Failed(why) = &mut end {
-            *why = String::from_utf8_lossy(&self.reason).into_owned();
+            why.clone_from(&self.reason);
         }
         self.log(&end, left);
         (left, end)

@@ -1,59 +1,55 @@
-//! The orders of electd to a guard, and of the guard to the process that becomes the command.
+//! What electd and a guard say to each other ([`crate::local::pair`]).
 //!
 //! No order says when the leadership ends: the guard gets the alarms with its first order. And none holds a moment,
 //! which a guard in another time namespace would take for another one.
 
 use std::io;
-use std::os::fd::AsFd;
-use std::os::unix::net::UnixStream;
+use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration;
 
-use rustix::process::Pid;
+use serde::{Deserialize, Serialize};
 
 use super::alarms::{Alarm, Alarms};
 use super::equipment::Equipment;
 use crate::core::types::Time;
-use crate::coroner::passing::{self, Received};
+use crate::local::pair;
 use crate::node::now;
 
-/// An order to a guard while its job runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// An order to a guard, which it answers with a word.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum GuardOrder {
-    /// To show that it is alive: it answers each order with one byte.
+    /// The first one, which has no answer: the node leads. The alarms and the equipment come with it.
+    Begin(BeginOrder),
+    /// To show that it is alive.
     Answer,
-    /// To end the job: TERM immediately, and KILL at this time, unless its alarm comes first.
-    End {
-        /// In CLOCK_BOOTTIME.
-        kill: Time,
-    },
+    /// To end the job: TERM immediately, and KILL when this time is over, unless its alarm comes first; by the alarm alone
+    /// without a time.
+    End { left: Option<Duration> },
 }
 
 impl GuardOrder {
-    /// Its length on the wire.
-    pub const LENGTH: usize = 16;
-
-    /// How it is written: which one, and the time that is left, both as little-endian numbers.
+    /// To end the job, with KILL at this time; by the alarm alone at the end of all time.
     #[must_use]
-    pub fn bytes(self) -> [u8; GuardOrder::LENGTH] {
-        let (which, time) = match self {
-            GuardOrder::Answer => (0, 0),
-            GuardOrder::End { kill } => (1, kill.0.saturating_sub(now().0)),
-        };
-        pair(which, time)
-    }
-
-    /// The order in these bytes.
-    #[must_use]
-    pub fn read(bytes: &[u8; GuardOrder::LENGTH]) -> GuardOrder {
-        match number(bytes, 0) {
-            0 => GuardOrder::Answer,
-            _ => GuardOrder::End { kill: now() + Duration::from_nanos(number(bytes, 8)) },
-        }
+    pub fn end_by(kill: Time) -> GuardOrder {
+        GuardOrder::End { left: (kill != Time(u64::MAX)).then(|| kill.since(now())) }
     }
 }
 
-/// What a guard says to electd as it ends, after its answers to orders, which are bytes of 0.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// What a guard says to electd.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum GuardWord {
+    /// The answer to an order.
+    Lives,
+    /// How it ended its command. It says nothing if the command ended by itself.
+    Ended(Means),
+    /// Its last word.
+    Last(LastWord),
+    /// Why it failed, after its last word.
+    Failed(String),
+}
+
+/// What a guard says as it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum LastWord {
     /// Nothing of the job is left.
     Clean,
@@ -61,25 +57,8 @@ pub enum LastWord {
     Unclean,
 }
 
-impl LastWord {
-    /// How it is written: as no letter of a sentence, which may follow.
-    #[must_use]
-    pub fn byte(self) -> u8 {
-        match self {
-            LastWord::Clean => 1,
-            LastWord::Unclean => 2,
-        }
-    }
-
-    /// The word in this byte, if it is one.
-    #[must_use]
-    pub fn of(byte: u8) -> Option<LastWord> {
-        [LastWord::Clean, LastWord::Unclean].into_iter().find(|word| word.byte() == byte)
-    }
-}
-
-/// How a guard ended its command, which it says before its last word. It says nothing if the command ended by itself.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// How a guard ended its command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Means {
     /// By TERM.
     Term,
@@ -88,21 +67,6 @@ pub enum Means {
 }
 
 impl Means {
-    /// How it is written: as no letter of a sentence, as the last word.
-    #[must_use]
-    pub fn byte(self) -> u8 {
-        match self {
-            Means::Term => 3,
-            Means::Kill => 4,
-        }
-    }
-
-    /// The means in this byte, if it is one.
-    #[must_use]
-    pub fn of(byte: u8) -> Option<Means> {
-        [Means::Term, Means::Kill].into_iter().find(|means| means.byte() == byte)
-    }
-
     /// Its name, as the log has it.
     #[must_use]
     pub fn name(self) -> &'static str {
@@ -113,82 +77,42 @@ impl Means {
     }
 }
 
-/// The first order to a guard: the node leads.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// The first order to a guard, which it passes on to the process that becomes the command.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct BeginOrder {
-    /// The epoch that it leads in.
+    /// The epoch that the node leads in.
     pub epoch: u64,
     /// The process group of electd, if that has a terminal in the foreground, which is the command's then.
-    pub group: Option<Pid>,
+    pub group: Option<i32>,
 }
 
 impl BeginOrder {
-    /// Its length on the wire.
-    pub const LENGTH: usize = 16;
-
-    /// How it is written: epoch and group, both as little-endian numbers.
-    #[must_use]
-    pub fn bytes(self) -> [u8; BeginOrder::LENGTH] {
-        let group = self.group.map_or(0, |group| group.as_raw_nonzero().get().unsigned_abs());
-        pair(self.epoch, group.into())
-    }
-
-    /// The order in these bytes.
-    #[must_use]
-    pub fn read(bytes: &[u8; BeginOrder::LENGTH]) -> BeginOrder {
-        let group = i32::try_from(number(bytes, 8)).ok().and_then(Pid::from_raw);
-        BeginOrder { epoch: number(bytes, 0), group }
-    }
-
     /// Says so to a guard that waits, and gives it the alarms that it acts by and its equipment.
     ///
     /// # Errors
     /// The error of the system, for one where the guard has ended.
-    pub fn send(
-        self,
-        guard: &UnixStream,
-        alarms: &Alarms,
-        equipment: &Equipment,
-    ) -> io::Result<()> {
+    pub fn send(self, guard: &OwnedFd, alarms: &Alarms, equipment: &Equipment) -> io::Result<()> {
         let alarms = [alarms.term.as_fd(), alarms.kill.as_fd()].into_iter();
         let given: Vec<_> = alarms.chain(equipment.fds()).collect();
-        passing::send(guard, &self.bytes(), &given) // so few bytes are sent as a whole
+        pair::say(guard, &GuardOrder::Begin(self), &given)
     }
 
     /// Waits for it, for the alarms of TERM and KILL, and for the equipment. None if electd ended, or no longer needs the
     /// guard.
     ///
     /// # Errors
-    /// The error of the system, or one that says that the bytes are no such order.
+    /// The error of the system, or one that says that this is no such order.
     pub fn receive(electd: impl AsFd) -> io::Result<Option<(BeginOrder, [Alarm; 2], Equipment)>> {
-        let mut bytes = [0; BeginOrder::LENGTH];
-        let Received { count, given } = passing::receive_all(electd, &mut bytes)?;
-        if count == 0 {
-            return Ok(None);
-        }
-        let mut given = given?.into_iter();
+        let Some((order, given)) = pair::hear(electd, None)? else { return Ok(None) };
+        let mut given = given.into_iter();
         let alarms = [given.next(), given.next()].map(|alarm| alarm.map(Alarm::of));
-        match (count, alarms, Equipment::of(given)) {
-            (BeginOrder::LENGTH, [Some(term), Some(kill)], Some(equipment)) => {
-                Ok(Some((BeginOrder::read(&bytes), [term, kill], equipment)))
+        match (order, alarms, Equipment::of(given)) {
+            (GuardOrder::Begin(begin), [Some(term), Some(kill)], Some(equipment)) => {
+                Ok(Some((begin, [term, kill], equipment)))
             }
             _ => Err(io::Error::other("this is no word to begin")),
         }
     }
-}
-
-/// Two numbers, one after the other.
-fn pair(first: u64, second: u64) -> [u8; 16] {
-    let mut bytes = [0; 16];
-    bytes[..8].copy_from_slice(&first.to_le_bytes());
-    bytes[8..].copy_from_slice(&second.to_le_bytes());
-    bytes
-}
-
-/// The number that is written here.
-fn number(bytes: &[u8], at: usize) -> u64 {
-    let part = bytes[at..].iter().take(8);
-    part.rev().fold(0, |number, byte| (number << 8) | u64::from(*byte))
 }
 
 #[cfg(test)]
@@ -200,29 +124,23 @@ mod tests {
     use crate::exec::equipment::tests::equipment;
 
     #[test]
-    fn each_word_is_read_as_it_was_written() {
-        assert_eq!(GuardOrder::Answer.bytes(), [0; GuardOrder::LENGTH]);
-        assert_eq!(GuardOrder::read(&GuardOrder::Answer.bytes()), GuardOrder::Answer);
-        let past = GuardOrder::End { kill: Time(0) }.bytes();
-        assert_eq!(past, pair(1, 0), "no time is left");
-        for left in [Duration::ZERO, Duration::from_secs(600)] {
-            let (before, bytes) = (now(), GuardOrder::End { kill: now() + left }.bytes());
-            let GuardOrder::End { kill } = GuardOrder::read(&bytes) else { panic!("{bytes:?}") };
-            assert!((before + left..=now() + left).contains(&kill), "{kill:?}");
-        }
-        let begin = BeginOrder { epoch: 7, group: Pid::from_raw(258) };
-        assert_eq!(begin.bytes(), [7, 0, 0, 0, 0, 0, 0, 0, 2, 1, 0, 0, 0, 0, 0, 0]);
-        for group in [None, Pid::from_raw(i32::MAX)] {
-            let begin = BeginOrder { epoch: u64::MAX - 1, group };
-            assert_eq!(BeginOrder::read(&begin.bytes()), begin);
-        }
+    fn an_order_to_end_says_what_time_is_left() {
+        assert_eq!(GuardOrder::end_by(Time(u64::MAX)), GuardOrder::End { left: None });
+        assert_eq!(GuardOrder::end_by(Time(0)), GuardOrder::End { left: Some(Duration::ZERO) });
+        let before = now();
+        let GuardOrder::End { left: Some(left) } =
+            GuardOrder::end_by(before + Duration::from_secs(600))
+        else {
+            panic!("it has a time")
+        };
+        assert!((before + left..=now() + left).contains(&(before + Duration::from_secs(600))));
     }
 
     #[test]
     fn the_word_to_begin_comes_with_alarms_that_both_sides_share() {
-        let (electd, guard) = UnixStream::pair().unwrap();
+        let (electd, guard) = pair::new().unwrap();
         let alarms = Alarms::new(Deadlines::of_renewal(Duration::from_secs(1))).unwrap();
-        let begin = BeginOrder { epoch: 7, group: None };
+        let begin = BeginOrder { epoch: u64::MAX, group: Some(258) };
         let given = equipment();
         begin.send(&electd, &alarms, &given).unwrap();
         let (received, [term, kill], equipment) = BeginOrder::receive(&guard).unwrap().unwrap();
@@ -232,12 +150,12 @@ mod tests {
         }
         alarms.term.set(Time(u64::MAX / 2)).unwrap();
         assert_eq!((term.check_due().unwrap(), kill.check_due().unwrap()), (false, true));
-        rustix::io::write(&electd, &begin.bytes()).unwrap();
+        pair::say(&electd, &GuardOrder::Begin(begin), &[]).unwrap();
         let refused = BeginOrder::receive(&guard).unwrap_err().to_string();
         assert_eq!(refused, "this is no word to begin", "there are no alarms to act by");
         drop(electd);
         assert!(BeginOrder::receive(&guard).unwrap().is_none(), "electd has ended");
-        let (electd, guard) = UnixStream::pair().unwrap();
+        let (electd, guard) = pair::new().unwrap();
         drop(guard);
         assert!(
             begin.send(&electd, &alarms, &given).is_err(),

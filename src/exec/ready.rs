@@ -6,7 +6,6 @@
 
 use std::io::{self, ErrorKind};
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, ExitStatus, Stdio};
 use std::sync::Arc;
@@ -26,6 +25,7 @@ use super::guard::task::GuardTask;
 use super::order::BeginOrder;
 use super::plan::Plan;
 use crate::calls::{Named, PROCESS, THREAD};
+use crate::local::pair;
 use crate::node::leadership::Leadership;
 use crate::rank::children;
 
@@ -44,7 +44,7 @@ pub struct Ready {
     /// Its process, which may end at any time and leave its number to another.
     pub process: Arc<OwnedFd>,
     /// On this electd tells it to begin, and to end.
-    pub line: UnixStream,
+    pub line: OwnedFd,
     /// By these it acts once it has begun.
     pub alarms: Arc<Alarms>,
     /// That it is late, and how it ended.
@@ -64,7 +64,7 @@ impl Ready {
     pub fn start(plan: &Plan) -> io::Result<Ready> {
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (started, news) = watch(&alarms)?; // before there is a process that nobody would wait for
-        let (line, far) = UnixStream::pair().named("socketpair")?;
+        let (line, far) = pair::new()?;
         let mut command = children::this_program()?;
         command
             .arg(GUARD)
@@ -74,17 +74,12 @@ impl Ready {
             .env("ELECTD_LEADER", &plan.node)
             .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
-            .stdin(Stdio::from(OwnedFd::from(far)));
+            .stdin(Stdio::from(far));
         let mut child = children::start(&mut command).named(PROCESS)?;
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
-        let line = fcntl_dupfd_cloexec(&line, LINE).map_or(line, UnixStream::from);
+        let line = fcntl_dupfd_cloexec(&line, LINE).unwrap_or(line);
         let guard = Pid::from_child(&child);
-        // A frozen guard delays no other process.
-        let opened = line
-            .set_nonblocking(true)
-            .named("fcntl(O_NONBLOCK)")
-            .and_then(|()| pidfd_open(guard, PidfdFlags::empty()).named("pidfd_open"));
-        let process = match opened {
+        let process = match pidfd_open(guard, PidfdFlags::empty()).named("pidfd_open") {
             Ok(process) => Arc::new(process),
             Err(error) => {
                 let _ = child.kill(); // it has begun nothing
@@ -127,10 +122,11 @@ impl Ready {
 }
 
 /// The process group of this process, if that may read from the terminal which is its stdin.
-fn group_with_terminal() -> Option<Pid> {
+fn group_with_terminal() -> Option<i32> {
     // A group outside the PID namespace of this process has no number here.
     let own = Pid::from_raw(nix::unistd::getpgrp().as_raw())?;
-    tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == own).then_some(own)
+    let is_foreground = tcgetpgrp(io::stdin()).is_ok_and(|foreground| foreground == own);
+    is_foreground.then_some(own.as_raw_nonzero().get())
 }
 
 /// Waits for the guard, once it was started, and for the alarm that it is late, in a thread of its own.

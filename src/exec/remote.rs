@@ -22,11 +22,11 @@ use thiserror::Error;
 use super::address::spec::Address;
 use super::equipment::Equipment;
 use super::leader::Leader;
-use super::words::{self, FromExec, FromNode};
+use super::words::{FromExec, FromNode};
 use super::{clock, lock};
 use crate::calls::{Named, THREAD};
 use crate::core::types::Time;
-use crate::coroner::passing::{self, Received};
+use crate::local::lines::{self, GivenDescriptors, PassedLines};
 use crate::node::leadership::{Change, Feed, Leadership, Term};
 use crate::node::now;
 
@@ -69,7 +69,7 @@ struct RemoteState {
 
 impl RemoteState {
     fn say(&self, word: &FromExec) {
-        if words::write(&*self.stream.lock(), word).is_err() {
+        if lines::write(&*self.stream.lock(), word).is_err() {
             let _ = self.stream.lock().shutdown(Shutdown::Both); // the reader finds it closed
         }
     }
@@ -103,9 +103,8 @@ impl Remote {
     pub fn start(stream: UnixStream, first: Vec<u8>, state: &Path) -> Result<Remote, Unattached> {
         stream.set_read_timeout(Some(ANSWER))?;
         stream.set_write_timeout(Some(ANSWER))?;
-        let given = Arc::new(Mutex::new(Ok(Vec::new())));
-        let passed = Passed { stream: stream.try_clone()?, given: given.clone() };
-        let mut lines = BufReader::new(Cursor::new(first).chain(passed));
+        let (passed, given) = PassedLines::of(stream.try_clone()?);
+        let mut input = BufReader::new(Cursor::new(first).chain(passed));
         let Some(FromNode::Welcome {
             lock,
             addresses,
@@ -114,7 +113,7 @@ impl Remote {
             takes_clean,
             takes_late,
             gives,
-        }) = words::read(&mut lines)?
+        }) = lines::read(&mut input)?
         else {
             return Err(io::Error::other("it did not say which lock to take").into());
         };
@@ -131,12 +130,12 @@ impl Remote {
         });
         let stands_back = AtomicBool::new(false);
         // The first state of the node is known before the first question.
-        take(words::read(&mut lines)?, &shared.feed);
+        take(lines::read(&mut input)?, &shared.feed);
         shared.stream.lock().set_read_timeout(None)?;
         let ((hold, held), (resign, resigned)) = (bounded(1), bounded(1));
         let own = shared.clone();
         let reader = thread::Builder::new().name("node".to_owned()).spawn(move || {
-            listen(&mut lines, &own.feed, (&hold, &given), &resign);
+            listen(&mut input, &own.feed, (&hold, &given), &resign);
             own.gone.store(true, Ordering::SeqCst);
             own.feed.show(None);
             own.feed.tell(&Change::NotLeading);
@@ -157,33 +156,14 @@ impl Remote {
     }
 }
 
-/// Descriptors that came with lines of the node, or why they did not.
-type GivenDescriptors = Mutex<io::Result<Vec<OwnedFd>>>;
-
-/// What a node says, and passes on.
-struct Passed {
-    stream: UnixStream,
-    given: Arc<GivenDescriptors>,
-}
-
-impl Read for Passed {
-    fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
-        let Received { count, given } = passing::receive_all(&self.stream, bytes)?;
-        if !matches!(&given, Ok(given) if given.is_empty()) {
-            *self.given.lock() = given; // one answer has them
-        }
-        Ok(count)
-    }
-}
-
 /// Takes note of what the node says, until the connection ends.
 fn listen(
-    lines: &mut impl io::BufRead,
+    input: &mut impl io::BufRead,
     feed: &Feed,
     (held, given): (&Sender<HoldAnswer>, &GivenDescriptors),
     resigned: &Sender<Option<String>>,
 ) {
-    while let Ok(Some(word)) = words::read(lines) {
+    while let Ok(Some(word)) = lines::read(input) {
         match word {
             FromNode::Held(true) => {
                 let given = std::mem::replace(&mut *given.lock(), Ok(Vec::new()));

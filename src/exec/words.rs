@@ -1,19 +1,12 @@
-//! The messages between a node and `electd exec` over the control socket, one line of JSON each.
+//! The words between a node and `electd exec` over the control socket, one line each ([`crate::local::lines`]).
 //!
 //! `exec` asks `GET /exec` with an `Upgrade` header; after the answer 101 the connection carries these lines until
-//! either side closes it. Unknown fields are ignored, so that two versions understand each other. Descriptors come with the
-//! line that speaks of them.
+//! either side closes it. Unknown fields are ignored, so that two versions understand each other.
 
-use std::io::{self, BufRead, Read, Write};
-
-use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
 /// The protocol that is asked for in the `Upgrade` header.
 pub const PROTOCOL: &str = "electd-exec";
-
-/// The longest line.
-const LONGEST: u64 = 4096;
 
 /// A message of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,33 +90,12 @@ pub enum FromExec {
     },
 }
 
-/// A line as it is written.
-pub(super) fn line(word: &impl Serialize) -> io::Result<Vec<u8>> {
-    let mut line = serde_json::to_vec(word)?;
-    line.push(b'\n');
-    Ok(line)
-}
-
-/// Writes a line.
-pub fn write(mut out: impl Write, word: &impl Serialize) -> io::Result<()> {
-    out.write_all(&line(word)?)
-}
-
-/// Reads a line; none at the end of the connection.
-///
-/// # Errors
-/// When the line is none of this protocol.
-pub fn read<T: DeserializeOwned>(lines: &mut impl BufRead) -> io::Result<Option<T>> {
-    let mut line = Vec::new();
-    if lines.take(LONGEST).read_until(b'\n', &mut line)? == 0 {
-        return Ok(None);
-    }
-    Ok(Some(serde_json::from_slice(&line)?))
-}
-
 #[cfg(test)]
 mod tests {
+    use serde::de::DeserializeOwned;
+
     use super::*;
+    use crate::local::lines::{read, write};
 
     /// As an electd of another version says it, and as this one has to.
     #[track_caller]
@@ -202,14 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_of_another_protocol_or_a_longer_one_is_refused() {
+    fn a_line_of_another_protocol_is_refused() {
         assert!(read::<FromExec>(&mut &b"{\"run\": 1}\n"[..]).is_err());
-        let line = |length: usize| {
-            let around = r#"{"failed":{"reason":""}}"#.len() + 1;
-            format!("{{\"failed\":{{\"reason\":\"{}\"}}}}\n", "x".repeat(length - around))
-        };
-        let (longest, longer) = (line(4097), line(4098)); // with its end, which may be missing
-        assert!(read::<FromExec>(&mut longest.as_bytes()).unwrap().is_some());
-        assert!(read::<FromExec>(&mut longer.as_bytes()).is_err(), "it would fill the memory");
     }
 }

@@ -2,8 +2,8 @@
 //!
 //! [`net`] is the connections to peers and [`tls`] what protects one; [`store`] is durable state; [`rank`] samples the
 //! attribute that members are ranked by, and runs the health check; [`coroner`] is the process that certifies the death of
-//! its node; [`realtime`] is how the kernel runs the threads of a heartbeat. [`calls`] names the calls of the system that
-//! failed. Nothing here decides: an input of the core leaves these rooms, and an output of it comes in.
+//! its node; [`local`] is how the processes of one host speak with each other; [`realtime`] is how the kernel runs the
+//! threads of a heartbeat. [`calls`] names the calls of the system that failed. Nothing here decides: an input of the core leaves these rooms, and an output of it comes in.
 //!
 //! A program that embeds a member uses the crate `electd`, which shows some of these rooms under the same names.
 
@@ -13,6 +13,7 @@ use electd_testing as testing;
 
 pub mod calls;
 pub mod coroner;
+pub mod local;
 pub mod net;
 pub mod rank;
 pub mod realtime;

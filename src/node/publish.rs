@@ -20,6 +20,7 @@ use electd_facts::hint::ClusterFlags;
 
 use super::clock;
 use super::failures::Failures;
+use super::fanout::Fanout;
 use super::leadership::Feed;
 use super::problems::Sight;
 use super::words;
@@ -62,6 +63,8 @@ pub struct Published {
     turned: AtomicU64,
     /// Rings where there is something new to look at.
     news: (Sender<()>, Receiver<()>),
+    /// A word whenever [`Published::led_epoch`] or [`Published::leads_on`] says something else.
+    pub(super) turns: Fanout<()>,
     watched: RwLock<Arc<WatchedStatus>>,
     pub calls: Calls,
     pub measures: Measures,
@@ -102,6 +105,7 @@ impl Published {
             snapshot: RwLock::new(Arc::new(Snapshot::new(core, sample, now))),
             turned: AtomicU64::new(now.0),
             news: bounded(1),
+            turns: Fanout::new(1),
             watched: RwLock::default(),
             calls: Calls::default(),
             measures: Measures::new(core, pace),
@@ -221,7 +225,15 @@ impl Published {
 
     /// Carries the snapshot on: in its place, or in a copy while a reader holds it. For the election thread alone.
     pub fn carry_on<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
-        change(Arc::make_mut(&mut self.snapshot.write()))
+        let mut snapshot = self.snapshot.write();
+        let before = snapshot.led();
+        let done = change(Arc::make_mut(&mut snapshot));
+        let is_same = snapshot.led() == before;
+        drop(snapshot);
+        if !is_same {
+            self.turns.tell(&());
+        }
+        done
     }
 
     /// Tells the thread "watch" that there is something new. Never waits.
@@ -324,13 +336,12 @@ impl Published {
 
     /// Whether nothing is about to end the leadership of the leader, as far as this member knows.
     pub fn leads_on(&self) -> bool {
-        self.snapshot.read().leads_on
+        self.snapshot.read().led().1
     }
 
     /// The epoch that a leader leads in, as far as this member sees.
     pub fn led_epoch(&self) -> Option<u64> {
-        let snapshot = self.snapshot.read();
-        snapshot.leader.map(|_| snapshot.epoch.0)
+        self.snapshot.read().led().0
     }
 }
 

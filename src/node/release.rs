@@ -3,7 +3,6 @@
 
 mod steady;
 
-use std::thread;
 use std::time::{Duration, Instant};
 
 use crossbeam::channel::bounded;
@@ -32,9 +31,6 @@ const AFTER_HOLD: Duration = Duration::from_secs(2);
 
 /// For how many times `failure` the answer to a drain is waited for: the core gives up on it a little earlier.
 const DRAINED: u32 = 4;
-
-/// The interval of looking who leads.
-const LOOK: Duration = Duration::from_millis(5);
 
 /// What is left of the orders that end by themselves.
 #[derive(Debug, Default)]
@@ -165,22 +161,19 @@ impl NodeHandle {
     }
 
     fn await_release_for(&self, epoch: u64, most: Duration) -> Result<bool, CommandError> {
-        let begin = Instant::now();
+        let (begin, turns) = (Instant::now(), self.published.turns.subscribe());
         while self.published.led_epoch() == Some(epoch) {
             if self.published.leads_on() {
                 return Ok(false);
             }
-            if self.end.has_come() {
-                return Err(unanswered(NoAnswer::Never)); // this member hears nothing more
-            }
-            if begin.elapsed() > most {
-                let what = format!(
+            let left = most.saturating_sub(begin.elapsed());
+            self.end.answer(&turns, Some(left)).map_err(|none| match none {
+                NoAnswer::Late => CommandError::Unanswered(format!(
                     "the leader of epoch {epoch} leads on after {most:?}: what it runs has not ended, or nobody can \
                      succeed it any more"
-                );
-                return Err(CommandError::Unanswered(what));
-            }
-            thread::sleep(LOOK);
+                )),
+                NoAnswer::Never => unanswered(none), // this member hears nothing more
+            })?;
         }
         Ok(true)
     }

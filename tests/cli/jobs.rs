@@ -66,8 +66,8 @@ fn begins(guard: u32, command: &[&str], epoch: Option<u64>) -> Output {
     let mut process = process.spawn().unwrap();
     let mut stdin = process.stdin.take().unwrap();
     if let Some(epoch) = epoch {
-        let order = [epoch, 0].map(u64::to_le_bytes).concat(); // it gets no terminal
-        let _ = stdin.write_all(&order); // it may have ended
+        // It gets no terminal, and may have ended.
+        let _ = writeln!(stdin, "{}", serde_json::json!({"epoch": epoch, "group": null}));
     }
     drop(stdin);
     process.wait_with_output().unwrap()

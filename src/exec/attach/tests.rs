@@ -5,12 +5,11 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 use std::time::Instant;
 
-use socket2::{Domain, Socket, Type};
-
 use super::*;
 use crate::coroner::attending::Coroner;
-use crate::coroner::passing::Received;
 use crate::exec::leader::{Leader, OwnNode};
+use crate::local::pair;
+use crate::local::passing::{self, Received};
 use crate::node::example::{Example, leader};
 use crate::node::logged::logged;
 use crate::testing::within::within;
@@ -59,12 +58,12 @@ impl Exec {
     }
 
     fn hears(&mut self) -> FromNode {
-        words::read(&mut self.lines).unwrap().expect("the connection lasts")
+        lines::read(&mut self.lines).unwrap().expect("the connection lasts")
     }
 
     /// The answer to this. The leadership is renewed meanwhile.
     fn asks(&mut self, word: &FromExec) -> FromNode {
-        words::write(&self.stream, word).unwrap();
+        lines::write(&self.stream, word).unwrap();
         loop {
             match self.hears() {
                 FromNode::Leads { .. } => {}
@@ -78,7 +77,7 @@ impl Exec {
         // The leadership may have been renewed by now.
         let (mut text, mut all) = (self.lines.buffer().to_vec(), Vec::new());
         self.lines.consume(text.len());
-        words::write(&self.stream, &FromExec::Hold { most_ms: 1000, takes: true }).unwrap();
+        lines::write(&self.stream, &FromExec::Hold { most_ms: 1000, takes: true }).unwrap();
         loop {
             let mut bytes = [0; 4096];
             let Received { count, given } = passing::receive_all(&self.stream, &mut bytes).unwrap();
@@ -87,7 +86,7 @@ impl Exec {
             let Some(end) = text.iter().rposition(|byte| *byte == b'\n') else { continue };
             let lines = text.drain(..=end).collect::<Vec<u8>>();
             let mut lines = &lines[..];
-            while let Some(word) = words::read(&mut lines).unwrap() {
+            while let Some(word) = lines::read(&mut lines).unwrap() {
                 match word {
                     FromNode::Leads { .. } => {}
                     FromNode::Held(true) => return Ok(all),
@@ -145,7 +144,7 @@ fn a_process_is_told_the_leadership_and_what_became_of_its_words() {
     }
     exec.holds();
     until("it holds the leadership", || holding(&node) == 1);
-    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    lines::write(&exec.stream, &FromExec::Ended).unwrap();
     until("nothing of the command is left", || holding(&node) == 0);
     let alone = node.handle().command(Command::Resign { to: None }, LONG).unwrap_err().to_string();
     assert_eq!(exec.asks(&FromExec::Resign), FromNode::Resigned(Some(alone)));
@@ -218,7 +217,7 @@ fn a_leadership_waits_for_the_guard_of_a_process_that_died() {
     let mut next = Exec::of(&attached);
     assert_eq!(next.number().as_deref(), Some("exec-2.lock"));
     next.holds();
-    words::write(&next.stream, &FromExec::Ended).unwrap();
+    lines::write(&next.stream, &FromExec::Ended).unwrap();
     until("one of them holds it", || holding(&node) == 1);
     assert!(file.exists());
     drop(other); // whoever has the lock of a file of that name has nothing to do with it
@@ -290,7 +289,7 @@ fn a_process_is_told_not_too_many_addresses_and_a_group_may_read_its_lock_if_it_
     let given = exec.takes().unwrap();
     assert_eq!(found().permissions().mode() & 0o777, 0o600, "nobody else can lock it");
     drop(given);
-    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    lines::write(&exec.stream, &FromExec::Ended).unwrap();
     exec.holds();
     assert_eq!((found().permissions().mode() & 0o777, found().gid()), (0o640, group));
 }
@@ -328,7 +327,7 @@ fn a_process_is_told_that_a_leadership_ends() {
         }
     };
     assert_eq!(told(&mut exec), FromNode::Ending);
-    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    lines::write(&exec.stream, &FromExec::Ended).unwrap();
     assert_eq!(told(&mut exec), FromNode::DoesNotLead);
     stops.join().unwrap();
     let hold = FromExec::Hold { most_ms: 1000, takes: true };
@@ -341,27 +340,25 @@ fn the_leadership_is_held_for_a_guard_that_the_coroner_cannot_know_only_if_nobod
  {
     let node = leader().unwrap();
     let folder = tempfile::tempdir().unwrap();
-    let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    let (line, far) = pair::new().unwrap();
     let coroner = Coroner::at(line);
-    far.set_nonblocking(true).unwrap();
+    let ordered = || pair::hear::<String>(&far, Some(LONG)).unwrap().unwrap();
     let (state, attendance) = (folder.path().to_owned(), Attendance::by(coroner.clone()));
     let attached = Attached::new(node.handle(), state, None, &[], attendance);
     let mut exec = Exec::of(&attached);
     exec.number().unwrap();
     exec.hears(); // the leadership
-    let mut bytes = [0; 64];
     let mut given = exec.takes().unwrap();
-    let (count, mut line) = passing::receive(&far, &mut bytes).unwrap();
-    assert_eq!(&bytes[..count], b"\"Guard\"", "before the process has the other end");
+    let (order, mut line) = ordered();
+    assert_eq!(order, "Guard", "before the process has the other end");
     File::from(given.remove(1)).write_all(b"b").unwrap();
     let mut said = String::new();
     File::from(line.remove(0)).read_to_string(&mut said).unwrap();
     assert_eq!(said, "b");
     drop(given);
-    words::write(&exec.stream, &FromExec::Ended).unwrap();
+    lines::write(&exec.stream, &FromExec::Ended).unwrap();
     assert_eq!(exec.asks(&FromExec::Hold { most_ms: 1000, takes: false }), FromNode::Held(true));
-    let (count, _) = passing::receive(&far, &mut bytes).unwrap();
-    assert_eq!(&bytes[..count], b"\"Dismiss\"");
+    assert_eq!(ordered().0, "Dismiss");
     while coroner.dismiss().is_ok() {} // it stands still, and may certify the death later
     assert_eq!(exec.asks(&FromExec::Hold { most_ms: 1000, takes: false }), FromNode::Held(false));
     let why = "the coroner of this node stands still: end it with KILL".to_owned();

@@ -29,12 +29,11 @@ use std::ffi::OsString;
 use std::io;
 use std::process::ExitCode;
 
-use rustix::net::{SendFlags, send};
 use rustix::process::Signal;
 use signal_hook::low_level::emulate_default_handler;
 
 use super::guarded::{GUARDED, become_command};
-use super::order::LastWord;
+use super::order::{GuardWord, LastWord};
 use super::stderr::say;
 use super::tree;
 use ends::{Ended, Failed, GONE};
@@ -42,6 +41,7 @@ use task::GuardTask;
 use work::Guard;
 
 use crate::coroner::guards::Registered;
+use crate::local::pair;
 
 /// The hidden argument that makes `electd` a guard.
 pub const GUARD: &str = "guard";
@@ -55,6 +55,9 @@ pub const BY_DEADLINE: Signal = Signal::USR1;
 
 /// A guard that failed for a reason of its own ends by this signal, and has sent the reason to electd.
 pub const FAILED: Signal = Signal::ALARM;
+
+/// The longest reason of a guard that failed, in characters: it fits into a word.
+const LONGEST_REASON: usize = 500;
 
 /// Runs this process as a guard, or as what becomes a command, if it was started as one.
 #[must_use]
@@ -83,7 +86,8 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
         registered.leave_clean();
     }
     let last = if is_clean { LastWord::Clean } else { LastWord::Unclean };
-    let _ = send(io::stdin(), &[last.byte()], SendFlags::NOSIGNAL | SendFlags::DONTWAIT); // electd may have ended
+    let tell = |word: GuardWord| _ = pair::say(io::stdin(), &word, &[]); // electd may have ended
+    tell(GuardWord::Last(last));
     match ended {
         Ok(Ended::With(code)) => ExitCode::from(code),
         Ok(Ended::ByDeadline) => end_by(BY_DEADLINE),
@@ -93,7 +97,8 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
                 Failed::Address(_) => end_by(NO_ADDRESS),
                 Failed::Late { .. } => end_by(BY_DEADLINE),
                 Failed::Guard(_) => {
-                    let _ = rustix::io::write(io::stdin(), error.to_string().as_bytes()); // the line to electd
+                    let reason = error.to_string().chars().take(LONGEST_REASON).collect();
+                    tell(GuardWord::Failed(reason));
                     end_by(FAILED)
                 }
             }

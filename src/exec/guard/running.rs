@@ -1,15 +1,10 @@
 //! The command of a guard while it runs.
 
-use std::io;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process_group, pidfd_send_signal};
-use rustix::time::Timespec;
 
 use super::super::mark::Mark;
-use crate::calls::Named;
 
 /// The command's own process.
 pub(super) struct RunningJob {
@@ -29,13 +24,6 @@ impl RunningJob {
             let _ = pidfd_send_signal(&self.process, signal);
         }
     }
-}
-
-/// Whether the other end of this connection is closed.
-pub(super) fn check_closed(electd: &UnixStream) -> io::Result<bool> {
-    let mut fds = [PollFd::new(electd, PollFlags::empty())];
-    poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).named("poll")?;
-    Ok(fds[0].revents().contains(PollFlags::HUP))
 }
 
 /// The exit code as a shell tells it.

@@ -3,9 +3,9 @@
 //! With a cleanup the command has half of the time between TERM and KILL, so that the cleanup has the rest.
 
 use std::fs::File;
-use std::io::{self, ErrorKind, Read, Write};
+use std::io::{self, ErrorKind, Read};
 use std::mem::ManuallyDrop;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
 use std::time::Duration;
@@ -19,15 +19,16 @@ use super::super::address::held::Held;
 use super::super::alarms::Alarm;
 use super::super::cleanup;
 use super::super::guarded::WaitingProcess;
-use super::super::order::{BeginOrder, GuardOrder, Means};
+use super::super::order::{BeginOrder, GuardOrder, GuardWord, Means};
 use super::super::stderr::say;
 use super::super::{signals, tree};
 use super::ends::{Ended, Failed, GONE};
-use super::running::{RunningJob, check_closed, code};
+use super::running::{RunningJob, code};
 use super::task::GuardTask;
 use crate::calls::Named;
 use crate::core::types::Time;
 use crate::coroner::guards::Registered;
+use crate::local::pair;
 use crate::node::now;
 
 /// So many children are reaped between two looks at the alarms.
@@ -41,7 +42,7 @@ pub(super) struct Guard {
     task: GuardTask,
     epoch: u64,
     /// None once electd has ended.
-    electd: Option<UnixStream>,
+    electd: Option<OwnedFd>,
     /// Until this process ends, no other process of this member starts: whatever is said on the way there.
     _lock: ManuallyDrop<File>,
     term: Alarm,
@@ -79,7 +80,7 @@ impl Guard {
         let (children, tell) = UnixStream::pair().named("socketpair")?;
         children.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         signal_hook::low_level::pipe::register(SIGCHLD, tell).named("sigaction")?;
-        let electd = UnixStream::from(io::stdin().as_fd().try_clone_to_owned().named("dup")?);
+        let electd = io::stdin().as_fd().try_clone_to_owned().named("dup")?;
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
         let waiting = if is_empty { None } else { Some(WaitingProcess::start(&task.command)?) };
@@ -88,12 +89,11 @@ impl Guard {
         };
         let (lock, line) = equipment.open();
         let lock = ManuallyDrop::new(lock);
-        electd.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
         // This process may have begun late, and the leadership have been renewed meanwhile.
         if term.check_due()? {
             return Err(Failed::Late { is_left: false });
         }
-        if check_closed(&electd)? {
+        if pair::has_ended(&electd, Duration::ZERO) {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
@@ -138,8 +138,8 @@ impl Guard {
         let was_ordered = self.ordered.is_some();
         let means = self.means();
         let code = self.finish();
-        if let (Some(electd), Some(means)) = (&mut self.electd, means) {
-            let _ = electd.write(&[means.byte()]); // electd may have ended
+        if let (Some(electd), Some(means)) = (&self.electd, means) {
+            let _ = pair::say(electd, &GuardWord::Ended(means), &[]); // electd may have ended
         }
         let is_cleaned = self.command.is_none() || !self.has_cleanup() || self.cleaned == Some(0);
         let is_all_gone = !self.is_marked();
@@ -210,27 +210,24 @@ impl Guard {
 
     /// Takes what electd says.
     fn take_orders(&mut self) {
-        while let Some(electd) = &mut self.electd {
-            let mut bytes = [0; GuardOrder::LENGTH];
-            let kill = match electd.read(&mut bytes) {
-                Ok(GuardOrder::LENGTH) => {
-                    let _ = electd.write(&[0]); // the answer
-                    match GuardOrder::read(&bytes) {
-                        GuardOrder::End { kill } => kill,
-                        GuardOrder::Answer => continue,
+        while let Some(electd) = &self.electd {
+            let limit = match pair::hear(electd, Some(Duration::ZERO)) {
+                Ok(Some((order, _))) => {
+                    let _ = pair::say(electd, &GuardWord::Lives, &[]);
+                    match order {
+                        GuardOrder::End { left } => left,
+                        GuardOrder::Begin(_) | GuardOrder::Answer => continue,
                     }
                 }
-                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return,
-                Ok(_) | Err(_) => {
+                Ok(None) | Err(_) => {
                     self.electd = None; // it has ended, and no other member leads before the command has, or the lease
                     let limit = if self.task.is_leased { self.task.limit } else { Duration::ZERO };
-                    now() + limit.min(self.kill.left().unwrap_or_default())
+                    Some(limit.min(self.kill.left().unwrap_or_default()))
                 }
             };
             // The alarm is not postponed any more.
-            let last = now() + self.kill.left().unwrap_or_default();
-            let kill = if kill == Time(u64::MAX) { last } else { kill };
+            let kill = now() + limit.unwrap_or_else(|| self.kill.left().unwrap_or_default());
             self.ordered = Some(self.ordered.map_or(kill, |before| before.min(kill)));
         }
     }

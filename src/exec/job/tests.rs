@@ -79,10 +79,8 @@ fn job<'a>(
     plan: &'a Plan,
     leadership: &'a Leadership,
     guard: Pid,
-) -> (Job<'a, Node>, UnixStream) {
-    let (line, far) = UnixStream::pair().unwrap();
-    line.set_nonblocking(true).unwrap();
-    far.set_nonblocking(true).unwrap();
+) -> (Job<'a, Node>, OwnedFd) {
+    let (line, far) = pair::new().unwrap();
     let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
     leadership.tell(&alarms);
     let process = Arc::new(pidfd_open(guard, PidfdFlags::empty()).unwrap());
@@ -91,18 +89,17 @@ fn job<'a>(
 }
 
 /// What the guard is told now: nothing, to answer, or to have killed all after about so many seconds.
-fn told(job: &mut Job<'_, Node>, mut guard: &UnixStream) -> Option<GuardOrder> {
+fn told(job: &mut Job<'_, Node>, guard: &OwnedFd) -> Option<GuardOrder> {
     job.tell();
-    let mut bytes = [0; GuardOrder::LENGTH];
-    let count = guard.read(&mut bytes).ok()?;
-    assert_eq!(count, GuardOrder::LENGTH);
-    Some(GuardOrder::read(&bytes))
+    pair::hear(guard, Some(Duration::ZERO)).ok()?.map(|(order, _)| order)
 }
 
 #[track_caller]
 fn assert_kill_in(order: Option<GuardOrder>, about: u64) {
-    let Some(GuardOrder::End { kill }) = order else { panic!("{order:?} is no order to end") };
-    let left = kill.since(now()).as_secs();
+    let Some(GuardOrder::End { left: Some(left) }) = order else {
+        panic!("{order:?} is no order to end in time")
+    };
+    let left = left.as_secs();
     assert!((about.saturating_sub(60)..=about).contains(&left), "{left} s, not {about}");
 }
 
@@ -114,15 +111,16 @@ fn a_job_is_told_to_end_with_its_leadership_its_node_or_its_electd() {
     let unleased = Plan { is_leased: false, ..leased.clone() };
     let (mut goes_on, guard) = job(&LIVES, &leased, &valid, getpid());
     assert_eq!(told(&mut goes_on, &guard), None);
-    for (node, plan, leadership, about) in [
-        (&GONE, &leased, &valid, 500),
-        (&GONE, &unleased, &valid, 0),
-        (&LIVES, &leased, &ended, Time(u64::MAX).since(now()).as_secs()),
-    ] {
+    for (node, plan, leadership, about) in
+        [(&GONE, &leased, &valid, 500), (&GONE, &unleased, &valid, 0)]
+    {
         let (mut job, guard) = job(node, plan, leadership, getpid());
         assert_kill_in(told(&mut job, &guard), about);
         assert_eq!(told(&mut job, &guard), None, "it was told");
     }
+    let (mut over, of_over) = job(&LIVES, &leased, &ended, getpid());
+    let by_alarm = GuardOrder::End { left: None };
+    assert_eq!([(); 2].map(|()| told(&mut over, &of_over)), [Some(by_alarm), None]);
     goes_on.stop_by = Some(now() + seconds(700));
     assert_kill_in(told(&mut goes_on, &guard), 700);
     goes_on.stop_by = Some(now() + seconds(900));
@@ -135,7 +133,7 @@ fn a_job_is_told_to_end_with_its_leadership_its_node_or_its_electd() {
 fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     let leadership = leadership(true);
     let plan = Plan { addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()], ..plan() };
-    let (mut job, mut guard) = job(&LIVES, &plan, &leadership, getpid());
+    let (mut job, guard) = job(&LIVES, &plan, &leadership, getpid());
     assert_eq!(job.pause(), Some(seconds(1)));
     job.ordered = Some(ago(seconds(50)));
     assert_eq!(job.pause(), Some(Duration::from_millis(1)), "whichever comes first");
@@ -143,13 +141,13 @@ fn a_guard_with_addresses_is_asked_again_once_it_has_answered() {
     assert_eq!(told(&mut job, &guard), Some(GuardOrder::Answer));
     assert_eq!(told(&mut job, &guard), None, "it has yet to answer");
     assert!(!job.looks_frozen());
-    guard.write_all(&[0]).unwrap();
+    pair::say(&guard, &GuardWord::Lives, &[]).unwrap();
     assert!(!job.looks_frozen());
     assert_eq!(told(&mut job, &guard), Some(GuardOrder::Answer));
     assert!(!job.looks_frozen(), "it has yet to answer");
     job.asked = Some(ago(seconds(3)));
     assert!(job.looks_frozen(), "the kernel removes its addresses");
-    guard.write_all(&[0]).unwrap();
+    pair::say(&guard, &GuardWord::Lives, &[]).unwrap();
     assert!(!job.looks_frozen(), "it was busy");
 }
 
@@ -273,7 +271,7 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
     let node = "--exact".to_owned(); // this program, which runs the test that is a guard
     let plan = Plan { node, command: vec![GUARD.into()], cluster: ending("code 3"), ..plan() };
     for is_known in [false, true] {
-        let (line, far) = UnixStream::pair().unwrap();
+        let (line, far) = pair::new().unwrap();
         let (tell, news) = bounded(1);
         let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
         let process = Arc::new(pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
@@ -344,8 +342,6 @@ fn watched(
     let ((tell, news), (change, changes), (stop, stopping)) =
         (bounded(0), bounded(0), bounded::<()>(0));
     let (mut job, far) = job(&LIVES, &plan, &leadership, getpid());
-    far.set_nonblocking(false).unwrap();
-    far.set_read_timeout(Some(seconds(20))).unwrap();
     job.news = news;
     let mut end = None;
     let mut lines = Vec::new();
@@ -356,11 +352,7 @@ fn watched(
             let lines = logged(|| end = Some(job.watch(&changes, &stopping).unwrap()));
             (end.unwrap(), lines)
         });
-        let mut hears = || {
-            let mut bytes = [0; GuardOrder::LENGTH];
-            (&far).read_exact(&mut bytes).unwrap();
-            GuardOrder::read(&bytes)
-        };
+        let mut hears = || pair::hear(&far, Some(seconds(20))).unwrap().unwrap().0;
         let mut stop = Some(stop);
         act(&change, &mut stop, &mut hears);
         tell.send(GuardNews::Late).unwrap(); // that is looked into, and no end

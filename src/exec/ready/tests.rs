@@ -3,13 +3,13 @@
 use std::os::fd::AsRawFd;
 use std::process::Command;
 
-use rustix::fs::OFlags;
 use rustix::io::{FdFlags, fcntl_getfd};
 
 use super::*;
 use crate::core::types::Time;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::equipment::tests::equipment;
+use crate::exec::order::GuardWord;
 use crate::exec::plan::tests::{leadership, plan};
 use crate::node::now;
 use crate::testing::alone::alone;
@@ -79,7 +79,8 @@ fn a_guard_ends_as_its_test_wants() {
             .stderr(Stdio::null());
         left.status().unwrap();
     }
-    rustix::io::write(io::stdin(), b"so").unwrap(); // a reason, in case that it failed
+    let reason = GuardWord::Failed("so".to_owned()); // in case that it failed
+    pair::say(io::stdin(), &reason, &[]).unwrap();
     if how == "code" {
         std::process::exit(number);
     }
@@ -103,7 +104,6 @@ fn a_guard_that_waits_has_a_group_and_a_line_of_its_own_and_begins_when_it_is_to
     let limit = rustix::process::getrlimit(rustix::process::Resource::Nofile).current;
     let line = ready.line.as_raw_fd();
     assert!(line >= 1010 || limit.is_some_and(|limit| limit <= 1100), "{line}");
-    assert!(rustix::fs::fcntl_getfl(&ready.line).unwrap().contains(OFlags::NONBLOCK));
     assert!(fcntl_getfd(&ready.line).unwrap().contains(FdFlags::CLOEXEC));
     let path = format!("/proc/{}/environ", ready.guard.as_raw_nonzero());
     let environ = std::fs::read_to_string(path).unwrap();

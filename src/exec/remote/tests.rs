@@ -18,7 +18,7 @@ fn welcome(clock: Option<&str>, takes_failures: bool) -> FromNode {
 /// What becomes of the connection to a node that says this first.
 fn start(first: &FromNode) -> Result<Remote, Unattached> {
     let (own, node) = UnixStream::pair().unwrap();
-    [first, &FromNode::DoesNotLead].iter().for_each(|word| words::write(&node, word).unwrap());
+    [first, &FromNode::DoesNotLead].iter().for_each(|word| lines::write(&node, word).unwrap());
     Remote::start(own, Vec::new(), Path::new("state"))
 }
 
@@ -26,19 +26,19 @@ fn start(first: &FromNode) -> Result<Remote, Unattached> {
 fn node(takes_failures: bool) -> (Remote, Receiver<FromExec>) {
     let (own, node) = UnixStream::pair().unwrap();
     for word in [welcome(None, takes_failures), FromNode::DoesNotLead] {
-        words::write(&node, &word).unwrap();
+        lines::write(&node, &word).unwrap();
     }
     let (hears, heard) = bounded(8);
     thread::spawn(move || {
         let mut lines = BufReader::new(node.try_clone().unwrap());
-        while let Ok(Some(word)) = words::read(&mut lines) {
+        while let Ok(Some(word)) = lines::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => Some(FromNode::Held(true)),
                 FromExec::Clean | FromExec::Late { .. } | FromExec::Ended => None,
                 FromExec::Resign | FromExec::Failed { .. } => Some(FromNode::Resigned(None)),
             };
             hears.send(word).unwrap();
-            answer.iter().for_each(|answer| words::write(&node, answer).unwrap());
+            answer.iter().for_each(|answer| lines::write(&node, answer).unwrap());
         }
     });
     (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), heard)
@@ -125,7 +125,7 @@ fn what_a_node_says_first_is_kept() {
         FromNode::DoesNotLead,
     ];
     let mut first = Vec::new();
-    words.iter().for_each(|word| words::write(&mut first, word).unwrap());
+    words.iter().for_each(|word| lines::write(&mut first, word).unwrap());
     let remote = Remote::start(own, first, Path::new("state")).unwrap();
     let expected =
         (Some(Path::new("state/exec-9.lock")), vec!["10.0.0.9/24%eth0".parse().unwrap()]);
@@ -139,7 +139,7 @@ fn what_a_node_says_first_is_kept() {
 #[test]
 fn an_answer_that_came_too_late_answers_no_later_question() {
     let (own, far) = UnixStream::pair().unwrap();
-    let say = |word: &FromNode| words::write(&far, word).unwrap();
+    let say = |word: &FromNode| lines::write(&far, word).unwrap();
     say(&welcome(None, true));
     say(&FromNode::DoesNotLead);
     let node = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
@@ -150,13 +150,13 @@ fn an_answer_that_came_too_late_answers_no_later_question() {
     changes.recv_timeout(ANSWER).unwrap();
     let answers = thread::spawn(move || {
         let mut lines = BufReader::new(far.try_clone().unwrap());
-        while let Ok(Some(word)) = words::read(&mut lines) {
+        while let Ok(Some(word)) = lines::read(&mut lines) {
             let answer = match word {
                 FromExec::Hold { .. } => FromNode::Held(false),
                 FromExec::Resign => FromNode::Resigned(Some("so".to_owned())),
                 _ => continue,
             };
-            words::write(&far, &answer).unwrap();
+            lines::write(&far, &answer).unwrap();
         }
     });
     assert!(node.hold(Duration::from_secs(7)).is_none());
@@ -175,7 +175,7 @@ fn a_node_may_say_nothing_for_as_long_as_it_likes_after_its_first_words() {
 #[test]
 fn the_leadership_of_a_node_is_known_until_the_connection_ends() {
     let (own, node) = UnixStream::pair().unwrap();
-    let say = |word: &FromNode| words::write(&node, word).unwrap();
+    let say = |word: &FromNode| lines::write(&node, word).unwrap();
     let leads = |epoch| {
         let (until, renewal) = ((now() + Duration::from_secs(1000)).0, Some(3));
         say(&FromNode::Leads { epoch, until, renewal });
@@ -205,7 +205,7 @@ fn a_leadership_ends_here_with_the_node_that_led() {
     let (own, node) = UnixStream::pair().unwrap();
     let until = (now() + Duration::from_secs(1000)).0;
     for word in [welcome(None, true), FromNode::Leads { epoch: 7, until, renewal: None }] {
-        words::write(&node, &word).unwrap();
+        lines::write(&node, &word).unwrap();
     }
     let remote = Remote::start(own, Vec::new(), Path::new("state")).unwrap();
     let (leadership, changes) = (remote.leadership().unwrap(), remote.changes());
@@ -219,7 +219,7 @@ fn a_leadership_ends_here_with_the_node_that_led() {
 fn not_leading() -> (Remote, UnixStream) {
     let (own, far) = UnixStream::pair().unwrap();
     for word in [welcome(None, true), FromNode::DoesNotLead] {
-        words::write(&far, &word).unwrap();
+        lines::write(&far, &word).unwrap();
     }
     (Remote::start(own, Vec::new(), Path::new("state")).unwrap(), far)
 }
@@ -229,13 +229,13 @@ fn a_node_that_refuses_to_hand_over_or_has_gone_is_told() {
     let (node, far) = not_leading();
     let refuses = thread::spawn(move || {
         let mut lines = BufReader::new(far.try_clone().unwrap());
-        assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Resign));
+        assert_eq!(lines::read(&mut lines).unwrap(), Some(FromExec::Resign));
         let why = Some("no other can lead".to_owned());
-        words::write(&far, &FromNode::Resigned(why)).unwrap();
-        let asked = words::read(&mut lines).unwrap();
+        lines::write(&far, &FromNode::Resigned(why)).unwrap();
+        let asked = lines::read(&mut lines).unwrap();
         assert_eq!(asked, Some(FromExec::Hold { most_ms: 7000, takes: true }));
-        words::write(&far, &FromNode::Held(false)).unwrap();
-        assert_eq!(words::read(&mut lines).unwrap(), Some(FromExec::Ended), "in any case");
+        lines::write(&far, &FromNode::Held(false)).unwrap();
+        assert_eq!(lines::read(&mut lines).unwrap(), Some(FromExec::Ended), "in any case");
     });
     assert_eq!(logged(|| node.hand_over()), ["WARN : the node leads on: no other can lead"]);
     assert!(node.hold(Duration::from_secs(7)).is_none());
@@ -267,16 +267,15 @@ fn equipped(gives: bool, answer: FromNode, given: &[&File]) -> io::Result<Equipm
     if let FromNode::Welcome { gives: of_node, .. } = &mut first {
         *of_node = gives;
     }
-    [first, FromNode::DoesNotLead].iter().for_each(|word| words::write(&far, word).unwrap());
+    [first, FromNode::DoesNotLead].iter().for_each(|word| lines::write(&far, word).unwrap());
     let node = Remote::start(own, Vec::new(), folder.path()).unwrap();
     thread::scope(|scope| {
         scope.spawn(move || {
             let mut lines = BufReader::new(far.try_clone().unwrap());
-            words::read::<FromExec>(&mut lines).unwrap();
-            let line = words::line(&answer).unwrap();
+            lines::read::<FromExec>(&mut lines).unwrap();
             let given: Vec<_> = given.iter().map(|file| file.as_fd()).collect();
-            passing::send(&far, &line, &given).unwrap();
-            words::read::<FromExec>(&mut lines).unwrap(); // that it has ended
+            lines::pass(&far, &answer, &given).unwrap();
+            lines::read::<FromExec>(&mut lines).unwrap(); // that it has ended
         });
         let mut hold = node.hold(ANSWER).expect("it is held, or a reason is given");
         node.equip(&mut hold)

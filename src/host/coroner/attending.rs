@@ -10,15 +10,11 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::event::PollFlags;
-use socket2::{Domain, Socket, Type};
-
-use super::passing;
-use super::still;
-use super::words::{CORONER, Charge, CoronerOrder, LONGEST};
+use super::words::{CORONER, Charge, CoronerOrder};
 use crate::calls::{Named, PROCESS};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
+use crate::local::pair;
 use crate::rank::children;
 use crate::wire::encode_dead;
 
@@ -40,19 +36,19 @@ struct AttendingState {
 /// The node's end of the pair. It must not close before this process has ended, or the other side has: the coroner takes
 /// that for the death of its node.
 #[derive(Debug)]
-struct CoronerLine(Option<Socket>);
+struct CoronerLine(Option<OwnedFd>);
 
 impl Deref for CoronerLine {
-    type Target = Socket;
+    type Target = OwnedFd;
 
-    fn deref(&self) -> &Socket {
+    fn deref(&self) -> &OwnedFd {
         self.0.as_ref().expect("it is there until it is dropped")
     }
 }
 
 impl Drop for CoronerLine {
     fn drop(&mut self) {
-        if !has_ended(self, Duration::ZERO) {
+        if !pair::has_ended(&**self, Duration::ZERO) {
             self.0.take().into_iter().for_each(std::mem::forget);
         }
     }
@@ -70,7 +66,7 @@ impl Coroner {
         timing: &Timing,
         listeners: &[Arc<TcpListener>],
     ) -> io::Result<Coroner> {
-        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).named("socketpair")?;
+        let (line, far) = pair::new()?;
         let line = CoronerLine(Some(line));
         let mut command = children::this_program()?;
         command
@@ -79,7 +75,7 @@ impl Coroner {
             .env_clear()
             .envs([children::mark()]) // it is no part of a job
             .current_dir(folder)
-            .stdin(Stdio::from(OwnedFd::from(far)))
+            .stdin(Stdio::from(far))
             .stdout(Stdio::null()) // who reads what the node prints waits for its end alone
             .stderr(Stdio::null());
         let mut child = children::start_unwatched(&mut command).named(PROCESS)?;
@@ -89,11 +85,11 @@ impl Coroner {
             failure: timing.failure,
             lease: timing.lease,
         };
-        let begun = tell(&line, &CoronerOrder::Attend(charge), &descriptors(listeners))
-            .and_then(|()| hear(&line, BEGIN));
+        let begun = pair::say(&*line, &CoronerOrder::Attend(charge), &descriptors(listeners))
+            .and_then(|()| await_begin(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
-            has_ended(&line, END);
+            pair::has_ended(&*line, END);
             return Err(error);
         }
         Ok(Coroner(Arc::new(AttendingState { line })))
@@ -101,14 +97,14 @@ impl Coroner {
 
     /// The coroner at the other end of this line, which attends this process already.
     #[must_use]
-    pub fn at(line: Socket) -> Coroner {
+    pub fn at(line: OwnedFd) -> Coroner {
         Coroner(Arc::new(AttendingState { line: CoronerLine(Some(line)) }))
     }
 
     /// The node listens on these sockets from now on, and no longer on those before.
     pub fn listens(&self, listeners: &[Arc<TcpListener>]) {
         // If the coroner does not take them, dials to the new address are refused after a death, which proves nothing.
-        let _ = tell(&self.0.line, &CoronerOrder::Listen, &descriptors(listeners));
+        let _ = self.order(&CoronerOrder::Listen, &descriptors(listeners));
     }
 
     /// Tells it to end: it will certify nothing any more, even if this process dies at once.
@@ -116,7 +112,7 @@ impl Coroner {
     /// # Errors
     /// When it cannot be ordered to, as it stands still and its queue is full.
     pub fn dismiss(&self) -> io::Result<()> {
-        match tell(&self.0.line, &CoronerOrder::Dismiss, &[]) {
+        match self.order(&CoronerOrder::Dismiss, &[]) {
             Err(error) if error.kind() != ErrorKind::WouldBlock => Ok(()), // it has ended
             sent => sent,
         }
@@ -124,31 +120,25 @@ impl Coroner {
 
     /// Waits until it has ended, but not for long.
     pub fn await_end(&self) {
-        has_ended(&self.0.line, END);
+        pair::has_ended(&*self.0.line, END);
     }
 
     /// Whether it has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        has_ended(&self.0.line, Duration::ZERO)
+        pair::has_ended(&*self.0.line, Duration::ZERO)
     }
 
     /// Asks it whether all guards have left nothing; `number` is that of the question.
     pub fn ask(&self, number: u64) {
-        let _ = tell(&self.0.line, &CoronerOrder::Attest(number), &[]); // one that cannot be asked gives no answer
+        let _ = self.order(&CoronerOrder::Attest(number), &[]); // one that cannot be asked gives no answer
     }
 
     /// Whether it has answered by now that all guards had left nothing when it got the question of this number.
     #[must_use]
     pub fn attests(&self, number: u64) -> bool {
-        let mut bytes = [0; LONGEST];
-        let line = &self.0.line;
-        let mut answers = std::iter::from_fn(|| {
-            line.set_nonblocking(true).ok()?;
-            let (count, _) = passing::receive(&**line, &mut bytes).ok()?;
-            serde_json::from_slice::<u64>(&bytes[..count]).ok()
-        });
-        answers.any(|answer| answer == number)
+        let next = || Some(pair::hear(&*self.0.line, Some(Duration::ZERO)).ok()??.0);
+        std::iter::from_fn(next).any(|answer: u64| answer == number)
     }
 
     /// The line that a guard gets, by which the coroner knows of it from now on. None if the coroner has ended: it never
@@ -159,7 +149,7 @@ impl Coroner {
     /// must not begin then.
     pub fn register(&self) -> io::Result<Option<OwnedFd>> {
         let (line, far) = UnixStream::pair().named("socketpair")?;
-        match tell(&self.0.line, &CoronerOrder::Guard, &[far.as_fd()]) {
+        match self.order(&CoronerOrder::Guard, &[far.as_fd()]) {
             Ok(()) => Ok(Some(line.into())),
             Err(error) if is_of_end(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
@@ -168,17 +158,10 @@ impl Coroner {
             Err(error) => Err(error),
         }
     }
-}
 
-/// Whether the other side of this line ends within this time.
-fn has_ended(line: &Socket, timeout: Duration) -> bool {
-    still::tells(line, PollFlags::empty(), timeout)
-}
-
-/// Sends an order; never waits.
-fn tell(line: &Socket, order: &CoronerOrder, given: &[BorrowedFd<'_>]) -> io::Result<()> {
-    line.set_nonblocking(true)?;
-    passing::send(line, &serde_json::to_vec(order)?, given)
+    fn order(&self, order: &CoronerOrder, given: &[BorrowedFd<'_>]) -> io::Result<()> {
+        pair::say(&*self.0.line, order, given)
+    }
 }
 
 fn descriptors(listeners: &[Arc<TcpListener>]) -> Vec<BorrowedFd<'_>> {
@@ -190,17 +173,11 @@ fn is_of_end(error: &io::Error) -> bool {
     [ErrorKind::BrokenPipe, ErrorKind::ConnectionReset].contains(&error.kind())
 }
 
-/// What the coroner answers to the first order, within this time.
-fn hear(line: &Socket, timeout: Duration) -> io::Result<()> {
-    line.set_read_timeout(Some(timeout))?;
-    line.set_nonblocking(false)?;
-    let mut bytes = [0; LONGEST];
-    match passing::receive(line, &mut bytes)? {
-        (0, _) => Err(io::Error::other("it ended at once")),
-        (count, _) => {
-            let answer: Result<(), String> = serde_json::from_slice(&bytes[..count])?;
-            answer.map_err(io::Error::other)
-        }
+/// Waits for the answer of a coroner to its first order, at most this long.
+fn await_begin(line: &OwnedFd, limit: Duration) -> io::Result<()> {
+    match pair::hear::<Result<(), String>>(line, Some(limit))? {
+        None => Err(io::Error::other("it ended at once")),
+        Some((answer, _)) => answer.map_err(io::Error::other),
     }
 }
 
@@ -213,19 +190,22 @@ mod tests {
     use crate::coroner::guards::Registered;
 
     /// A node's side of a coroner, and the other side.
-    fn pair() -> (Coroner, Socket) {
-        let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+    fn attended() -> (Coroner, OwnedFd) {
+        let (line, far) = pair::new().unwrap();
         (Coroner::at(line), far)
+    }
+
+    /// What the node orders, and what comes with it.
+    fn ordered(far: &OwnedFd) -> (CoronerOrder, Vec<OwnedFd>) {
+        pair::hear(far, Some(BEGIN)).unwrap().unwrap()
     }
 
     /// A job that nobody waits for begins only then.
     #[test]
     fn a_coroner_is_dismissed_if_it_hears_that_or_has_ended() {
-        let (coroner, far) = pair();
+        let (coroner, far) = attended();
         coroner.dismiss().unwrap();
-        let mut bytes = [0; LONGEST];
-        let (count, _) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Dismiss)));
+        assert!(matches!(ordered(&far).0, CoronerOrder::Dismiss));
         let mut tries = (0..10_000).map(|_| coroner.dismiss());
         assert!(tries.any(|told| told.is_err()), "it stands still, and would certify the death");
         assert!(!coroner.is_gone());
@@ -238,12 +218,11 @@ mod tests {
     /// Or dials to the new address of its node would be refused after the death, which proves nothing.
     #[test]
     fn a_coroner_is_given_all_new_sockets_of_its_node() {
-        let (coroner, far) = pair();
+        let (coroner, far) = attended();
         let listeners = [(); 2].map(|()| Arc::new(TcpListener::bind("127.0.0.1:0").unwrap()));
         coroner.listens(&listeners);
-        let mut bytes = [0; LONGEST];
-        let (count, given) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Listen)));
+        let (order, given) = ordered(&far);
+        assert!(matches!(order, CoronerOrder::Listen));
         let given = given.into_iter().map(|given| TcpListener::from(given).local_addr().unwrap());
         assert!(
             given.eq(listeners.map(|listener| listener.local_addr().unwrap())),
@@ -254,12 +233,11 @@ mod tests {
     /// Before the guard has the other end: what the guard says is for the coroner, also once the node has died.
     #[test]
     fn a_coroner_knows_of_a_guard_when_that_gets_its_line() {
-        let (coroner, far) = pair();
+        let (coroner, far) = attended();
         let line = coroner.register().unwrap().expect("it attends");
         Registered::by(line).begin();
-        let mut bytes = [0; LONGEST];
-        let (count, given) = passing::receive(&far, &mut bytes).unwrap();
-        assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Guard)));
+        let (order, given) = ordered(&far);
+        assert!(matches!(order, CoronerOrder::Guard));
         let [line] = <[OwnedFd; 1]>::try_from(given).expect("the line comes with it");
         let mut said = String::new();
         File::from(line).read_to_string(&mut said).unwrap();
@@ -274,21 +252,18 @@ mod tests {
     #[test]
     fn a_coroner_has_begun_when_it_says_so() {
         let answers = |answer: Option<Result<(), &str>>| {
-            let (coroner, far) = pair();
+            let (coroner, far) = attended();
             if let Some(answer) = answer {
-                passing::send(&far, &serde_json::to_vec(&answer).unwrap(), &[]).unwrap();
+                pair::say(&far, &answer, &[]).unwrap();
             }
             drop(far);
-            hear(&coroner.0.line, BEGIN).map_err(|error| error.to_string())
+            await_begin(&coroner.0.line, BEGIN).map_err(|error| error.to_string())
         };
         assert_eq!(answers(Some(Ok(()))), Ok(()));
         assert_eq!(answers(Some(Err("no room"))), Err("no room".to_owned()));
         assert_eq!(answers(None), Err("it ended at once".to_owned()));
-        let (coroner, _far) = pair();
-        let order = CoronerOrder::Dismiss;
-        tell(&coroner.0.line, &order, &[]).unwrap(); // never waits, and the answer is waited for all the same
-        let late = hear(&coroner.0.line, Duration::from_millis(1)).unwrap_err();
+        let (coroner, _far) = attended();
+        let late = await_begin(&coroner.0.line, Duration::from_millis(1)).unwrap_err();
         assert_eq!(late.kind(), ErrorKind::WouldBlock, "it says nothing");
-        assert!(coroner.0.line.read_timeout().unwrap() > Some(Duration::ZERO));
     }
 }

@@ -22,10 +22,10 @@ use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
 use rustix::net::sockopt::socket_peercred;
 use rustix::process::geteuid;
 
-use super::words::LONGEST;
-use super::{passing, socket, still};
+use super::{socket, still};
 use crate::core::death::DeathCertificate;
-use crate::net::unix;
+use crate::local::passing::{self, LONGEST};
+use crate::local::unix;
 use crate::wire::{Reply, decode_reply};
 
 /// The socket in the state folder by which the next node asks.

@@ -3,6 +3,8 @@
 //! The node makes the line: it gives one end to its coroner and hands the other to the guard, so that no path, permission
 //! or namespace decides whether a job begins. The coroner has its end before the guard has the other, and finds both what
 //! the guard said and the end of the line when the node has died: nobody waits for an answer.
+//!
+//! A guard may be of another version than the coroner, as `electd exec` may be: the two words are single bytes for good.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};

@@ -19,7 +19,6 @@ mod answers;
 pub mod attending;
 pub mod estate;
 pub mod guards;
-pub mod passing;
 mod socket;
 mod still;
 mod words;

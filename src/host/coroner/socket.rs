@@ -7,7 +7,7 @@ use std::os::unix::net::UnixListener;
 use std::path::Path;
 
 use crate::calls::Named;
-use crate::net::unix;
+use crate::local::unix;
 
 /// How many may wait to be accepted.
 const BACKLOG: i32 = 128;

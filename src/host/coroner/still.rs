@@ -7,10 +7,10 @@ use std::time::Duration;
 
 use nix::sys::socket::getsockopt;
 use nix::sys::socket::sockopt::PeerCredentials;
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::io::retry_on_intr;
+use rustix::event::PollFlags;
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-use rustix::time::Timespec;
+
+use crate::local::tells;
 
 /// Waits for the end of the coroner on the other side, and kills it if that takes longer than `timeout`. A killed one
 /// may take as long as `gone` to be gone: on a host that is short of the processor, that has taken four seconds. Tells
@@ -33,7 +33,7 @@ pub fn end(stream: &UnixStream, timeout: Duration, gone: Duration) -> io::Result
 
 /// The same of a coroner in another PID namespace, which has no number here: nobody here can kill it.
 fn end_elsewhere(stream: &UnixStream, timeout: Duration) -> io::Result<bool> {
-    if tells(stream, PollFlags::RDHUP, timeout) {
+    if tells(stream, PollFlags::RDHUP, Some(timeout)) {
         return Ok(false);
     }
     Err(io::Error::other(
@@ -42,18 +42,11 @@ fn end_elsewhere(stream: &UnixStream, timeout: Duration) -> io::Result<bool> {
 }
 
 fn has_ended(process: &impl AsFd, timeout: Duration) -> bool {
-    tells(process, PollFlags::IN, timeout)
+    tells(process, PollFlags::IN, Some(timeout))
 }
 
 pub(super) fn is_closed(stream: &UnixStream) -> bool {
-    tells(stream, PollFlags::RDHUP, Duration::ZERO)
-}
-
-/// Whether the system tells one of these of a descriptor, or that its other side has ended, within this time.
-pub(super) fn tells(of: &impl AsFd, what: PollFlags, timeout: Duration) -> bool {
-    let limit = Timespec::try_from(timeout).ok();
-    let polled = || poll(&mut [PollFd::new(of, what)], limit.as_ref());
-    retry_on_intr(polled).is_ok_and(|count| count > 0)
+    tells(stream, PollFlags::RDHUP, Some(Duration::ZERO))
 }
 
 #[cfg(test)]
@@ -84,7 +77,7 @@ mod tests {
         assert!(!is_closed(&stream), "it has something to say");
         drop(far);
         // A process that another test just forks has a copy, until it becomes its program.
-        assert!(tells(&stream, PollFlags::RDHUP, LONG));
+        assert!(tells(&stream, PollFlags::RDHUP, Some(LONG)));
         assert!(is_closed(&stream));
         assert!(!end(&stream, Duration::ZERO, LONG).unwrap());
     }

@@ -1,4 +1,4 @@
-//! What a node tells its coroner: each message is one of a socket pair that keeps them apart.
+//! What a node tells its coroner, by the pair between the two ([`crate::local::pair`]).
 
 use std::time::Duration;
 
@@ -7,13 +7,10 @@ use serde::{Deserialize, Serialize};
 /// The hidden argument that makes `electd` a coroner.
 pub const CORONER: &str = "coroner";
 
-/// The longest message of either side.
-pub const LONGEST: usize = 4096;
-
-/// A message of the node.
+/// A word of the node.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum CoronerOrder {
-    /// The first one, with the listening sockets.
+    /// The first one, with the listening sockets. The answer is whether it has begun, or why not.
     Attend(Charge),
     /// The node listens on these sockets from now on.
     Listen,

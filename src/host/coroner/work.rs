@@ -15,8 +15,8 @@ use signal_hook::consts::{SIGALRM, SIGHUP, SIGINT, SIGQUIT, SIGTERM, SIGUSR1, SI
 use super::answers::AnsweredConnections;
 use super::estate::Heirs;
 use super::guards::Guards;
-use super::passing;
-use super::words::{Charge, CoronerOrder, LONGEST};
+use super::words::{Charge, CoronerOrder};
+use crate::local::pair;
 
 /// For so many leases after the death, a peer that was cut off may still ask.
 const LEASES: u32 = 16;
@@ -55,12 +55,10 @@ pub fn attend() -> io::Result<()> {
         signal_hook::flag::register(signal, std::sync::Arc::default())?;
     }
     let node = io::stdin().as_fd().try_clone_to_owned()?;
-    let mut bytes = [0; LONGEST];
-    let (count, given) = passing::receive(&node, &mut bytes)?;
-    let order = serde_json::from_slice(&bytes[..count])?;
+    let (order, given) = pair::hear(&node, None)?.ok_or_else(unasked)?;
     let begun = CoronerWork::begin(node.try_clone()?, order, given);
     let answer = begun.as_ref().map(drop).map_err(ToString::to_string);
-    passing::send(&node, &serde_json::to_vec(&answer)?, &[])?;
+    pair::say(&node, &answer, &[])?;
     drop(node);
     begun?.work()
 }
@@ -103,7 +101,7 @@ impl CoronerWork {
                 return Ok(()); // for ever silent
             }
             if let Some(question) = self.question.take_if(|_| self.guards.are_clean()) {
-                let _ = passing::send(&self.node, question.to_string().as_bytes(), &[]);
+                let _ = pair::say(&self.node, &question, &[]);
             }
             if self.death.is_some() {
                 if self.guards.are_clean() {
@@ -126,27 +124,23 @@ impl CoronerWork {
 
     /// Takes the orders of the node, or notes its death. Tells whether this coroner is dismissed.
     fn hear_node(&mut self) -> io::Result<bool> {
-        rustix::io::ioctl_fionbio(&self.node, true)?;
-        let mut bytes = [0; LONGEST];
         loop {
-            match passing::receive(&self.node, &mut bytes) {
+            match pair::hear(&self.node, Some(Duration::ZERO)) {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(false),
                 Err(error) => return Err(error),
-                Ok((0, _)) => {
+                Ok(None) => {
                     self.death = Some(Instant::now());
                     self.heirs.await_others(&self.listeners);
                     return Ok(false);
                 }
-                Ok((count, given)) => match (serde_json::from_slice(&bytes[..count])?, given) {
-                    (CoronerOrder::Listen, given) => {
-                        self.listeners = given.into_iter().map(TcpListener::from).collect();
-                    }
-                    (CoronerOrder::Guard, given) => {
-                        given.into_iter().try_for_each(|line| self.guards.take(line))?;
-                    }
-                    (CoronerOrder::Attest(number), _) => self.question = Some(number),
-                    _ => return Ok(true),
-                },
+                Ok(Some((CoronerOrder::Listen, given))) => {
+                    self.listeners = given.into_iter().map(TcpListener::from).collect();
+                }
+                Ok(Some((CoronerOrder::Guard, given))) => {
+                    given.into_iter().try_for_each(|line| self.guards.take(line))?;
+                }
+                Ok(Some((CoronerOrder::Attest(number), _))) => self.question = Some(number),
+                Ok(Some((CoronerOrder::Attend(_) | CoronerOrder::Dismiss, _))) => return Ok(true),
             }
         }
     }

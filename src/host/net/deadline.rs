@@ -3,75 +3,110 @@
 
 use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, recv, send};
+use rustix::time::Timespec;
 use socket2::SockRef;
 
 /// No step of a connection's set-up or end takes longer, so that a node stops within a second.
 pub const STEP: Duration = Duration::from_millis(400);
 
-/// The shortest time that is waited for.
-const SHORTEST: Duration = Duration::from_millis(1);
-
-/// A stream whose reads and writes fail once the deadline has passed.
-pub struct Deadline<'a> {
-    stream: SockRef<'a>,
+/// A socket whose reads and writes wait until the deadline at most. What is there by then is read, also after it.
+pub struct Deadline<'a, W = ()> {
+    stream: BorrowedFd<'a>,
     until: Instant,
+    waits: W,
+}
+
+/// Who has to know that a thread waits for the other side.
+pub trait Waiter {
+    /// Does this, which waits.
+    fn wait<T>(&self, call: impl FnOnce() -> T) -> T;
+}
+
+/// Nobody.
+impl Waiter for () {
+    fn wait<T>(&self, call: impl FnOnce() -> T) -> T {
+        call()
+    }
 }
 
 impl<'a> Deadline<'a> {
+    /// With a deadline after this time.
     pub fn new(stream: &'a impl AsFd, limit: Duration) -> Deadline<'a> {
-        Deadline::until(stream, Instant::now() + limit)
+        Deadline::until(stream, Instant::now() + limit, ())
     }
+}
 
+impl<'a, W: Waiter> Deadline<'a, W> {
     /// With this deadline.
-    pub fn until(stream: &'a impl AsFd, until: Instant) -> Deadline<'a> {
-        Deadline { stream: SockRef::from(stream), until }
+    pub fn until(stream: &'a impl AsFd, until: Instant, waits: W) -> Deadline<'a, W> {
+        Deadline { stream: stream.as_fd(), until, waits }
     }
 
-    fn left(&self) -> io::Result<Duration> {
+    /// The first byte that was not read yet; none at the end.
+    ///
+    /// # Errors
+    /// As of a read.
+    pub fn peek(&self) -> io::Result<Option<u8>> {
+        let mut byte = [0; 1];
+        let count = self.receive(&mut byte, RecvFlags::PEEK)?;
+        Ok((count > 0).then_some(byte[0]))
+    }
+
+    fn receive(&self, buffer: &mut [u8], flags: RecvFlags) -> io::Result<usize> {
+        let flags = flags | RecvFlags::DONTWAIT;
+        let receive = || recv(self.stream, &mut *buffer, flags).map(|(count, _)| count);
+        self.call(PollFlags::IN, receive)
+    }
+
+    /// Calls this until it does not have to wait.
+    fn call<T>(
+        &self,
+        wanted: PollFlags,
+        mut call: impl FnMut() -> rustix::io::Result<T>,
+    ) -> io::Result<T> {
+        loop {
+            match call() {
+                Err(Errno::AGAIN) => self.wait(wanted)?,
+                Err(Errno::INTR) => {}
+                done => return Ok(done?),
+            }
+        }
+    }
+
+    fn wait(&self, wanted: PollFlags) -> io::Result<()> {
         let left = self.until.saturating_duration_since(Instant::now());
-        // The kernel takes less than a microsecond for no limit.
-        if left.is_zero() { Err(io::ErrorKind::TimedOut.into()) } else { Ok(left.max(SHORTEST)) }
-    }
-
-    /// Has the next read of the stream end by the deadline.
-    pub fn arm(&self) -> io::Result<()> {
-        self.stream.set_read_timeout(Some(self.left()?))
+        if left.is_zero() {
+            return Err(io::ErrorKind::TimedOut.into());
+        }
+        let left = Timespec::try_from(left).map_err(io::Error::other)?;
+        let mut sockets = [PollFd::from_borrowed_fd(self.stream, wanted)];
+        match self.waits.wait(|| poll(&mut sockets, Some(&left))) {
+            Err(error) if error != Errno::INTR => Err(error.into()),
+            _ => Ok(()), // a stopped process that resumes has been interrupted
+        }
     }
 }
 
-impl Read for Deadline<'_> {
+impl<W: Waiter> Read for Deadline<'_, W> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        again_if_interrupted(|| {
-            self.arm()?;
-            (&*self.stream).read(buffer)
-        })
+        self.receive(buffer, RecvFlags::empty())
     }
 }
 
-impl Write for Deadline<'_> {
+impl<W: Waiter> Write for Deadline<'_, W> {
     fn write(&mut self, buffer: &[u8]) -> io::Result<usize> {
-        again_if_interrupted(|| {
-            self.stream.set_write_timeout(Some(self.left()?))?;
-            (&*self.stream).write(buffer)
-        })
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        self.call(PollFlags::OUT, || send(self.stream, buffer, flags))
     }
 
     fn flush(&mut self) -> io::Result<()> {
         Ok(())
-    }
-}
-
-/// When a stopped process resumes, the kernel interrupts a call of it that has a timeout. The stream is
-/// intact then.
-fn again_if_interrupted<T>(mut call: impl FnMut() -> io::Result<T>) -> io::Result<T> {
-    loop {
-        match call() {
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            done => return done,
-        }
     }
 }
 
@@ -122,38 +157,33 @@ mod tests {
         crate::net::listen(&own).expect("whoever is dialed there can start");
     }
 
-    /// Also if something is there to read, as of a peer that sends a byte now and then.
+    /// As with a peer that sends a byte now and then.
     #[test]
-    fn after_the_deadline_nothing_is_read_or_written() {
+    fn nothing_is_waited_for_after_the_deadline_and_what_is_there_is_read() {
         let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let near = TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut far = listener.accept().unwrap().0;
-        far.write_all(b"xy").unwrap();
         let mut timed = Deadline::new(&near, Duration::from_secs(60));
-        assert_eq!((timed.read(&mut [0; 1]).unwrap(), timed.write(b"z").unwrap()), (1, 1));
-        let longest = [near.read_timeout(), near.write_timeout()].map(|it| it.unwrap().unwrap());
-        let waits = Duration::from_secs(1)..=Duration::from_secs(60);
-        assert!(longest.iter().all(|it| waits.contains(it)), "{longest:?}");
-        let mut late = Deadline::new(&near, Duration::ZERO);
-        let errors = [late.read(&mut [0; 1]).map(drop), late.write(b"z").map(drop), late.arm()];
-        assert!(
-            errors.iter().all(|it| {
-                it.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::TimedOut)
-            })
-        );
-        assert!(late.flush().is_ok());
-    }
-
-    #[test]
-    fn a_call_that_was_interrupted_is_made_again() {
-        let mut calls = 0;
-        let done = again_if_interrupted(|| {
-            calls += 1;
-            if calls < 3 { Err(io::ErrorKind::Interrupted.into()) } else { Ok(calls) }
+        let limit = Duration::from_millis(40);
+        std::thread::scope(|scope| {
+            scope.spawn(|| far.write_all(b"xyz").unwrap());
+            assert_eq!(timed.peek().unwrap(), Some(b'x'), "it is waited for");
         });
-        assert_eq!(done.unwrap(), 3);
-        let failed = again_if_interrupted(|| Err::<(), _>(io::ErrorKind::BrokenPipe.into()));
-        assert_eq!(failed.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+        let mut late = Deadline::new(&near, Duration::ZERO);
+        let mut read = [0; 3];
+        late.read_exact(&mut read).unwrap();
+        assert_eq!((&read, late.write(b"z").unwrap()), (b"xyz", 1));
+        let begun = Instant::now();
+        let mut soon = Deadline::new(&near, limit);
+        let mut errors = vec![late.read(&mut [0; 1]).map(drop), late.peek().map(drop)];
+        errors.push(soon.read(&mut [0; 1]).map(drop));
+        assert!(begun.elapsed() >= limit);
+        errors.push(soon.write_all(&vec![0; 64 << 20]));
+        let kinds = errors.into_iter().map(|it| it.unwrap_err().kind());
+        assert_eq!(kinds.collect::<Vec<_>>(), [io::ErrorKind::TimedOut; 4]);
+        drop(far);
+        assert!(matches!(timed.read(&mut [0; 1]), Ok(0) | Err(_)), "its end is no time-out");
+        assert!(timed.flush().is_ok());
     }
 
     #[test]

@@ -41,7 +41,7 @@ impl Greeter {
         limit: Duration,
     ) -> Option<(Opening, Option<Session>)> {
         let mut timed = Deadline::new(stream, limit);
-        let mut session = match self.shake_hands(&mut timed, stream) {
+        let mut session = match self.shake_hands(&mut timed) {
             Ok(session) => session,
             Err(fault) => {
                 match fault {
@@ -79,13 +79,9 @@ impl Greeter {
     }
 
     /// With TLS: takes the handshake, or tells a dialer that has none.
-    fn shake_hands(
-        &self,
-        timed: &mut Deadline,
-        stream: &TcpStream,
-    ) -> Result<Option<Session>, Option<TlsFault>> {
+    fn shake_hands(&self, timed: &mut Deadline) -> Result<Option<Session>, Option<TlsFault>> {
         let Some(credentials) = self.security.now() else { return Ok(None) };
-        if first_byte(timed, stream).ok_or(None)? == TLS {
+        if timed.peek().ok().flatten().ok_or(None)? == TLS {
             return Session::accept(&credentials, timed).map(Some);
         }
         let mut payload = Vec::new();
@@ -136,13 +132,6 @@ fn differs(key: &str, ours: &str, theirs: &str) -> Rejection {
 /// Tells a dialer why it is refused, if it still listens.
 fn answer(to: &mut impl Write, reason: &Rejection) {
     let _ = to.write_all(&wire::encode_rejection(reason));
-}
-
-/// The first byte that a dialer sent, which stays in the socket.
-fn first_byte(timed: &mut Deadline, stream: &TcpStream) -> Option<u8> {
-    let mut byte = [0; 1];
-    timed.arm().ok()?;
-    (stream.peek(&mut byte).ok()? == 1).then_some(byte[0])
 }
 
 /// Whether the first bytes, which are no frame, begin a TLS handshake.

@@ -169,35 +169,33 @@ impl Reception {
         name_thread(&format!("reader-{}", self.name(peer)));
         let (mut payload, mut is_warned) = (Vec::new(), false);
         let mut from = BufReader::new(Secured::new(&closer.stream, session.as_mut()));
-        if closer.stream.set_read_timeout(None).is_ok() {
-            loop {
-                match wire::read_frame(&mut from, &mut payload) {
-                    Ok(()) => {}
-                    Err(FrameError::Closed) => break,
-                    Err(error) => {
-                        debug!("connection from {}: {error}", self.name(peer));
-                        break;
-                    }
+        loop {
+            match wire::read_frame(&mut from, &mut payload) {
+                Ok(()) => {}
+                Err(FrameError::Closed) => break,
+                Err(error) => {
+                    debug!("connection from {}: {error}", self.name(peer));
+                    break;
                 }
-                let envelope = match wire::decode_message(&payload) {
-                    Ok(envelope) => envelope,
-                    Err(error @ DecodeError::Unknown(_)) => {
-                        self.counters.dropped(Drop::Unknown, 1);
-                        if !std::mem::replace(&mut is_warned, true) {
-                            warn!("dropped from {}: {error}; upgrade this node", self.name(peer));
-                        }
-                        continue;
+            }
+            let envelope = match wire::decode_message(&payload) {
+                Ok(envelope) => envelope,
+                Err(error @ DecodeError::Unknown(_)) => {
+                    self.counters.dropped(Drop::Unknown, 1);
+                    if !std::mem::replace(&mut is_warned, true) {
+                        warn!("dropped from {}: {error}; upgrade this node", self.name(peer));
                     }
-                    Err(error) => {
-                        warn!("closed the connection from {}: {error}", self.name(peer));
-                        self.counters.dropped(Drop::Junk, 1);
-                        break;
-                    }
-                };
-                self.counters.received(envelope.message.kind());
-                if !self.inbox.input(Input::Message { connection, from: peer, envelope }) {
-                    return;
+                    continue;
                 }
+                Err(error) => {
+                    warn!("closed the connection from {}: {error}", self.name(peer));
+                    self.counters.dropped(Drop::Junk, 1);
+                    break;
+                }
+            };
+            self.counters.received(envelope.message.kind());
+            if !self.inbox.input(Input::Message { connection, from: peer, envelope }) {
+                return;
             }
         }
         self.ended(connection, closer, peer);

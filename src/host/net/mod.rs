@@ -23,7 +23,6 @@ mod peers;
 mod places;
 mod refused;
 mod threads;
-pub mod unix;
 mod writer;
 
 use std::io;
@@ -35,7 +34,7 @@ use crate::core::{Input, Output};
 
 pub use bind::listen;
 pub use counters::Counters;
-pub use deadline::Deadline;
+pub use deadline::{Deadline, Waiter};
 use failure_time::FailureTime;
 use greeting::Greeter;
 use inbound::{Inbound, Reception};

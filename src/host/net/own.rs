@@ -25,12 +25,13 @@ pub use address::{Other, OwnAddress};
 use address::{ips, is_elsewhere};
 
 use crate::calls::Named;
+use crate::local::passing;
 
 /// How often the names are looked up while a node runs.
 const LOOK: Duration = Duration::from_secs(5);
 
-/// The most addresses of a name that a member listens on.
-pub const MOST_SOCKETS: usize = 8;
+/// The most addresses of a name that a member listens on: one message to the coroner carries all of its sockets.
+pub const MOST_SOCKETS: usize = passing::MOST;
 
 /// The listener of this member. Cheap to clone.
 #[derive(Clone)]

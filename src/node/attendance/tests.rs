@@ -3,9 +3,8 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
-use socket2::{Domain, Socket, Type};
-
 use super::*;
+use crate::local::pair;
 use crate::testing::within::within;
 
 /// Far longer than anything takes here.
@@ -28,7 +27,7 @@ const LEFT: &str =
 /// A node whose coroners are the test: the other side of each that has begun.
 struct Node {
     attendance: Attendance,
-    far: Arc<Mutex<Vec<Option<Socket>>>>,
+    far: Arc<Mutex<Vec<Option<OwnedFd>>>>,
 }
 
 impl Node {
@@ -36,7 +35,7 @@ impl Node {
         let far = Arc::new(Mutex::new(Vec::new()));
         let all = far.clone();
         let attendance = Attendance::begin(move || {
-            let (line, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
+            let (line, far) = pair::new().unwrap();
             all.lock().push(Some(far));
             Ok(Coroner::at(line))
         });
@@ -73,7 +72,7 @@ impl Node {
     fn heard(&self) -> String {
         let far = self.far.lock();
         let far = far.last().unwrap().as_ref().unwrap();
-        far.set_nonblocking(true).unwrap();
+        rustix::io::ioctl_fionbio(far, true).unwrap();
         let mut bytes = [0; 64];
         let count = rustix::io::read(far, &mut bytes).unwrap_or(0);
         String::from_utf8_lossy(&bytes[..count]).into_owned()

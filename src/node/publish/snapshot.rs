@@ -115,6 +115,11 @@ impl Snapshot {
         self.members.iter().any(|known| known.passed_over == Some(words::UNSTEADY))
     }
 
+    /// The epoch that a leader leads in, and whether nothing is about to end that, as far as this member sees.
+    pub(super) fn led(&self) -> (Option<u64>, bool) {
+        (self.leader.map(|_| self.epoch.0), self.leads_on)
+    }
+
     /// Takes over the present state of the core. Returns whether a member began or ceased to answer.
     pub fn update(&mut self, core: &Core, now: Time) -> bool {
         self.phase = core.phase();

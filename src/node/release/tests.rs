@@ -1,6 +1,7 @@
 //! Which orders end by themselves, and what that does not undo.
 
 use std::sync::Arc;
+use std::thread;
 
 use crossbeam::channel::{Receiver, bounded};
 use tempfile::TempDir;
@@ -14,6 +15,7 @@ use crate::node::leadership::Term;
 use crate::node::publish::Published;
 use crate::node::publish::tests::{follow, list, lose_leader, published, resign};
 use crate::realtime::Realtime;
+use crate::testing::within::within;
 
 /// A node without an election thread: what that would be asked for stays in its queue.
 struct Asked {
@@ -165,6 +167,25 @@ fn who_waits_for_the_end_of_a_leadership_waits_no_longer_than_the_node_runs() {
     node.answering = None;
     let stopping = CommandError::Unanswered("this node is stopping".to_owned());
     assert_eq!(node.handle.await_release(7), Err(stopping));
+}
+
+#[test]
+fn who_waits_for_the_end_of_a_leadership_is_woken_by_it_or_when_the_leader_leads_on() {
+    let node = Asked::of(published());
+    let published = &node.handle.published;
+    for (ends, expected) in [(true, Ok(true)), (false, Ok(false))] {
+        follow(published); // in epoch 7
+        thread::scope(|scope| {
+            let waits = scope.spawn(|| node.handle.await_release_for(7, LIMIT));
+            within(LIMIT, "it waits", || published.turns.receivers() == 1);
+            if ends {
+                lose_leader(published);
+            } else {
+                published.carry_on(|snapshot| snapshot.leads_on = true);
+            }
+            assert_eq!(waits.join().unwrap(), expected);
+        });
+    }
 }
 
 /// A leader that is removed first hands over, which may take for longer than an answer: it is asked once more then.

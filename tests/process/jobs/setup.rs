@@ -1,30 +1,38 @@
 //! The guard of a job alone: the test is its electd, and gives it its alarms and its orders.
 
 use std::fs::{self, File};
-use std::io::{IoSlice, Read, Write};
+use std::io::IoSlice;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
-use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
-use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
-use rustix::process::Pid;
+use rustix::net::{
+    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
+    sendmsg, socketpair,
+};
+use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
     timerfd_settime,
 };
 
+use serde_json::{Value, json};
+
+use super::attached::stop;
 use crate::support::{ensure, eventually, readable};
 
 /// In nanoseconds: longer than a test waits, so that no alarm does what the guard is to do by itself.
 pub const LONG: u64 = 3_600_000_000_000;
 
+/// Of a second.
+const NANOS: u64 = 1_000_000_000;
+
 /// A guard of a command for the shell, and what electd has of it.
 pub struct Guard {
     pub process: Child,
-    electd: Option<UnixStream>,
+    electd: Option<OwnedFd>,
     pub alarms: [OwnedFd; 2],
     /// What it gets beside them with the order to begin, until then.
     given: Vec<OwnedFd>,
@@ -63,7 +71,7 @@ impl Setup<'_> {
 
     /// The order to begin is there from the start.
     pub fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
-        let (electd, far) = UnixStream::pair().unwrap();
+        let (electd, far) = pair();
         let given = self.given(folder);
         begin(&electd, &alarms, &given);
         drop(given);
@@ -73,7 +81,7 @@ impl Setup<'_> {
 
     /// The order to begin has yet to come.
     pub fn start_early(&self, folder: &Path) -> Guard {
-        let (electd, far) = UnixStream::pair().unwrap();
+        let (electd, far) = pair();
         let process = self.spawn(folder, far);
         let given = self.given(folder);
         Guard { process, electd: Some(electd), alarms: self.alarms.map(alarm), given }
@@ -87,7 +95,7 @@ impl Setup<'_> {
         [OwnedFd::from(lock)].into_iter().chain(line).collect()
     }
 
-    fn spawn(&self, folder: &Path, far: UnixStream) -> Child {
+    fn spawn(&self, folder: &Path, far: OwnedFd) -> Child {
         let electd_program = env!("CARGO_BIN_EXE_electd");
         let mut command =
             Command::new(if self.strace.is_empty() { electd_program } else { "strace" });
@@ -101,21 +109,26 @@ impl Setup<'_> {
         if !self.script.is_empty() {
             command.args(["sh", "-c", self.script]);
         }
-        command.stdin(Stdio::from(OwnedFd::from(far)));
+        command.stdin(Stdio::from(far));
         let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
         let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
         command.stderr(out).process_group(0).spawn().unwrap()
     }
 }
 
-/// Orders a guard to begin.
-fn begin(electd: &UnixStream, alarms: &[OwnedFd; 2], given: &[OwnedFd]) {
-    let begin = [7, 0].map(u64::to_le_bytes).concat(); // epoch 7, no terminal
+/// The ends of a line that keeps words apart.
+fn pair() -> (OwnedFd, OwnedFd) {
+    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
+}
+
+/// Orders a guard to begin, in epoch 7 and without a terminal.
+fn begin(electd: &OwnedFd, alarms: &[OwnedFd; 2], given: &[OwnedFd]) {
+    let begin = json!({"Begin": {"epoch": 7, "group": null}}).to_string();
     let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     let given: Vec<_> = alarms.iter().chain(given).map(AsFd::as_fd).collect();
     assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
-    sendmsg(electd, &[IoSlice::new(&begin)], &mut beside, SendFlags::empty()).unwrap();
+    sendmsg(electd, &[IoSlice::new(begin.as_bytes())], &mut beside, SendFlags::empty()).unwrap();
 }
 
 impl Drop for Guard {
@@ -158,12 +171,17 @@ impl Guard {
         self.given.clear();
     }
 
-    /// What it has said to its electd since the last look, without its answers. It has ended.
+    /// Why it failed, as it has told its electd. It has ended.
     pub fn reason(&self) -> String {
-        let mut said = Vec::new();
-        self.electd.as_ref().unwrap().read_to_end(&mut said).unwrap();
-        said.retain(|byte| *byte > 2); // without its answers and its last word
-        String::from_utf8(said).unwrap()
+        let mut words = std::iter::from_fn(|| self.word());
+        words.find_map(|word| word["Failed"].as_str().map(str::to_owned)).expect("a reason")
+    }
+
+    /// The next word to its electd; none at its end.
+    fn word(&self) -> Option<Value> {
+        let mut bytes = [0; 4096];
+        let count = rustix::io::read(self.electd.as_ref().unwrap(), &mut bytes).unwrap();
+        (count > 0).then(|| serde_json::from_slice(&bytes[..count]).unwrap())
     }
 
     /// electd is killed: its end of the connection is closed.
@@ -171,22 +189,34 @@ impl Guard {
         self.electd = None;
     }
 
-    /// What electd says: to answer, or to kill all after this many nanoseconds. All of it is there at once.
+    /// What electd says: to answer, or to kill all after this many nanoseconds; by the alarm alone after the greatest
+    /// number of them. All of it is there at once.
     pub fn told(&self, orders: &[Option<u64>]) {
-        let words = orders.iter().flat_map(|kill| [u64::from(kill.is_some()), kill.unwrap_or(0)]);
-        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
-        self.electd.as_ref().unwrap().write_all(&bytes).unwrap();
+        let is_one = orders.len() == 1;
+        if !is_one {
+            stop(self.pid()); // or it would hear the first before there is another
+        }
+        for kill in orders {
+            let left = |kill| json!({"secs": kill / NANOS, "nanos": kill % NANOS});
+            let order = match *kill {
+                None => json!("Answer"),
+                Some(u64::MAX) => json!({"End": {"left": null}}),
+                Some(kill) => json!({"End": {"left": left(kill)}}),
+            };
+            let electd = self.electd.as_ref().unwrap();
+            rustix::io::write(electd, order.to_string().as_bytes()).unwrap();
+        }
+        if !is_one {
+            kill_process(self.pid(), Signal::CONT).unwrap();
+        }
     }
 
     /// Waits until it has answered so many orders.
     #[track_caller]
     pub fn answers(&self, count: usize) {
-        let mut electd = self.electd.as_ref().unwrap();
         for _ in 0..count {
-            readable("the guard answers", electd);
-            let mut answer = [1];
-            electd.read_exact(&mut answer).unwrap();
-            assert_eq!(answer, [0]);
+            readable("the guard answers", self.electd.as_ref().unwrap());
+            assert_eq!(self.word(), Some(json!("Lives")));
         }
     }
 

@@ -1,7 +1,7 @@
 //! What a guard is told, what it wakes for, and when it ends the command. No process of a job is there.
 
 use std::ffi::OsString;
-use std::net::Shutdown;
+use std::io::Write;
 use std::sync::mpsc::channel;
 
 use rustix::process::getpid;
@@ -16,14 +16,13 @@ const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 /// A guard whose alarms are far away, and the other ends of its connections.
 struct Scene {
     guard: Guard,
-    electd: UnixStream,
+    electd: OwnedFd,
     child: UnixStream,
 }
 
 /// Once electd has ended, its command has 500 s to stop. TERM comes in 900 s and KILL in 1000.
 fn scene(kind: &str) -> Scene {
-    let [(near, electd), (children, child)] = [(); 2].map(|()| UnixStream::pair().unwrap());
-    near.set_nonblocking(true).unwrap();
+    let ((near, electd), (children, child)) = (pair::new().unwrap(), UnixStream::pair().unwrap());
     children.set_nonblocking(true).unwrap();
     let alarm = |seconds| {
         let alarm = Alarm::new().unwrap();
@@ -66,14 +65,19 @@ fn a_guard_knows_how_its_command_ended() {
     assert_eq!(guard.means(), Some(Means::Term));
     guard.termed = None;
     assert_eq!(guard.means(), None, "it ended by itself");
-    for means in [Means::Term, Means::Kill] {
-        assert_eq!(Means::of(means.byte()), Some(means));
-    }
 }
 
-/// As electd does by its end. A program that another test starts now has a copy of the stream until its exec.
-fn close(electd: &UnixStream) {
-    electd.shutdown(Shutdown::Both).unwrap();
+/// As electd does by its end. A program that another test starts now has a copy of the line until its exec.
+fn close(electd: &OwnedFd) {
+    rustix::net::shutdown(electd, rustix::net::Shutdown::Both).unwrap();
+}
+
+fn say(electd: &OwnedFd, order: GuardOrder) {
+    pair::say(electd, &order, &[]).unwrap();
+}
+
+fn end_in(seconds: u64) -> GuardOrder {
+    GuardOrder::End { left: Some(SECONDS(seconds)) }
 }
 
 /// This process in the place of a command: nothing here signals it.
@@ -116,20 +120,20 @@ fn a_command_is_killed_in_time_and_leaves_the_cleanup_half_of_what_was_ordered()
 
 #[test]
 fn the_earliest_end_that_was_ordered_holds_and_each_order_is_answered() {
-    let Scene { mut guard, mut electd, .. } = scene("leased");
+    let Scene { mut guard, electd, .. } = scene("leased");
     guard.take_orders();
     assert_eq!(guard.ordered, None, "nothing was said");
-    electd.write_all(&GuardOrder::Answer.bytes()).unwrap();
+    say(&electd, GuardOrder::Answer);
     guard.take_orders();
     assert_eq!(guard.ordered, None);
     for (kill, expected) in [(700, 700), (800, 700), (600, 600)] {
-        electd.write_all(&GuardOrder::End { kill: now() + SECONDS(kill) }.bytes()).unwrap();
+        say(&electd, end_in(kill));
         guard.take_orders();
         is_in(expected, guard.ordered.unwrap());
     }
-    let mut answers = [1; 5];
-    electd.set_nonblocking(true).unwrap();
-    assert_eq!((electd.read(&mut answers).unwrap(), &answers), (4, &[0, 0, 0, 0, 1]));
+    let answer = || Some(pair::hear(&electd, Some(Duration::ZERO)).ok()??.0);
+    let answers: Vec<GuardWord> = std::iter::from_fn(answer).collect();
+    assert_eq!(answers, [const { GuardWord::Lives }; 4]);
     close(&electd);
     guard.take_orders();
     is_in(500, guard.ordered.unwrap());
@@ -138,8 +142,8 @@ fn the_earliest_end_that_was_ordered_holds_and_each_order_is_answered() {
 /// Nobody postpones its alarm from then on.
 #[test]
 fn an_order_without_a_time_is_one_to_end_by_the_alarm() {
-    let Scene { mut guard, mut electd, .. } = scene("leased");
-    electd.write_all(&GuardOrder::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    let Scene { mut guard, electd, .. } = scene("leased");
+    say(&electd, GuardOrder::End { left: None });
     guard.take_orders();
     is_in(1000, guard.ordered.unwrap());
 }
@@ -157,10 +161,10 @@ fn once_electd_has_ended_the_command_has_the_time_to_stop_if_there_is_a_lease_fo
         assert!(guard.electd.is_none(), "{kind}");
         guard.take_orders();
     }
-    let Scene { mut guard, mut electd, .. } = scene("leased");
-    electd.write_all(&[0; 3]).unwrap();
+    let Scene { mut guard, electd, .. } = scene("leased");
+    pair::say(&electd, &3, &[]).unwrap();
     guard.take_orders();
-    is_in(500, guard.ordered.expect("no electd says less than a whole order"));
+    is_in(500, guard.ordered.expect("no electd says what is no order"));
 }
 
 /// Waits as the guard does, also for the alarm of KILL or not, and fails if nothing ends that.
@@ -178,7 +182,7 @@ fn woken(scene: Scene, due: Option<Time>, awaits_kill: bool) -> Scene {
 fn a_guard_wakes_when_there_is_something_to_do() {
     woken(scene("leased"), Some(Time(1)), false);
     for change in [
-        (|scene| scene.electd.write_all(&[0]).unwrap()) as fn(&mut Scene),
+        (|scene| say(&scene.electd, GuardOrder::Answer)) as fn(&mut Scene),
         |scene| close(&scene.electd),
         |scene| scene.child.write_all(&[0]).unwrap(),
         |scene| scene.guard.kill.set(now() + Duration::from_millis(5)).unwrap(),
@@ -238,22 +242,12 @@ fn a_guard_tends_its_addresses_while_its_node_leads() {
     if alone(this).is_some() {
         return;
     }
-    let Scene { mut guard, mut electd, child: _child } = scene("leased");
+    let Scene { mut guard, electd, child: _child } = scene("leased");
     let own = Alarm::of(guard.own.as_fd().try_clone_to_owned().unwrap());
     guard.addresses = Some(Held::overdue());
     let serves = thread::spawn(move || (guard.serve().unwrap(), guard));
     within(SECONDS(60), "they are due later", || !own.check_due().unwrap());
-    electd.write_all(&GuardOrder::End { kill: Time(u64::MAX) }.bytes()).unwrap();
+    say(&electd, GuardOrder::End { left: None });
     let (forced, mut guard) = serves.join().unwrap();
     assert!(!forced && guard.addresses.take().is_some_and(Held::end));
-}
-
-#[test]
-fn a_guard_sees_that_electd_has_ended_whatever_it_said_before() {
-    let (near, mut far) = UnixStream::pair().unwrap();
-    assert!(!check_closed(&near).unwrap());
-    far.write_all(&[0]).unwrap();
-    assert!(!check_closed(&near).unwrap(), "it has said something");
-    close(&far);
-    assert!(check_closed(&near).unwrap());
 }

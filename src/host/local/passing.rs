@@ -1,4 +1,4 @@
-//! Messages between processes of one host that may carry descriptors.
+//! Messages between processes of one host, and parts of a stream, that may carry descriptors.
 
 use std::io::{self, IoSlice, IoSliceMut};
 use std::mem::MaybeUninit;
@@ -15,20 +15,32 @@ use crate::calls::Named;
 use crate::limits::MORE_FILES;
 
 /// The most descriptors that a message carries.
-const MOST: usize = crate::net::MOST_SOCKETS;
+pub const MOST: usize = 8;
+
+/// The longest message.
+pub const LONGEST: usize = 4096;
 
 /// Sends a message, which must not be empty, and copies of these descriptors.
 ///
 /// # Errors
 /// The error of the system: the other side has ended, or reads nothing.
 pub fn send(to: impl AsFd, bytes: &[u8], given: &[BorrowedFd<'_>]) -> io::Result<()> {
+    send_with(to, bytes, given, SendFlags::empty())
+}
+
+pub(super) fn send_with(
+    to: impl AsFd,
+    bytes: &[u8],
+    given: &[BorrowedFd<'_>],
+    flags: SendFlags,
+) -> io::Result<()> {
     let mut space = [MaybeUninit::uninit(); cmsg_space!(ScmRights(MOST))];
     let mut beside = SendAncillaryBuffer::new(&mut space);
     if !given.is_empty() {
         beside.push(SendAncillaryMessage::ScmRights(&given[..given.len().min(MOST)]));
     }
-    let sent =
-        retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, SendFlags::NOSIGNAL));
+    let flags = flags | SendFlags::NOSIGNAL;
+    let sent = retry_on_intr(|| sendmsg(&to, &[IoSlice::new(bytes)], &mut beside, flags));
     let sent = sent.named("sendmsg")?;
     if sent == bytes.len() { Ok(()) } else { Err(io::ErrorKind::WriteZero.into()) }
 }
@@ -72,39 +84,4 @@ pub fn receive_all(from: impl AsFd, bytes: &mut [u8]) -> io::Result<Received> {
         || io::Error::other(format!("a descriptor that was passed here got lost: {MORE_FILES}"));
     let given = if is_cut { Err(lost()) } else { Ok(given) };
     Ok(Received { count: received.bytes, given })
-}
-
-#[cfg(test)]
-mod tests {
-    use std::fs::File;
-    use std::io::{Read, Write};
-
-    use rustix::io::{FdFlags, fcntl_getfd};
-    use socket2::{Domain, Socket, Type};
-
-    use super::*;
-
-    #[test]
-    fn a_message_comes_whole_with_its_descriptors_which_no_other_program_inherits() {
-        let (near, far) = Socket::pair(Domain::UNIX, Type::SEQPACKET, None).unwrap();
-        let (mut reader, writer) = io::pipe().unwrap();
-        send(&near, b"with some", &[writer.as_fd(); MOST]).unwrap();
-        send(&near, b"without", &[]).unwrap();
-        drop(writer);
-        let mut bytes = [0; 100];
-        let (count, given) = receive(&far, &mut bytes).unwrap();
-        assert_eq!(given.len(), MOST);
-        let given = given.into_iter().next_back().expect("they came");
-        assert_eq!(&bytes[..count], b"with some");
-        assert!(fcntl_getfd(&given).unwrap().contains(FdFlags::CLOEXEC));
-        File::from(given).write_all(b"a").unwrap();
-        let mut said = String::new();
-        reader.read_to_string(&mut said).unwrap();
-        assert_eq!(said, "a");
-        let (count, given) = receive(&far, &mut bytes).unwrap();
-        assert!(&bytes[..count] == b"without" && given.is_empty());
-        drop(near);
-        assert!(matches!(receive(&far, &mut bytes), Ok((0, _))), "the other side has ended");
-        assert_eq!(send(&far, b"a", &[]).unwrap_err().kind(), io::ErrorKind::BrokenPipe);
-    }
 }
