@@ -97,7 +97,7 @@ impl Guard {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
-        registered.iter_mut().for_each(Registered::begin);
+        registered.iter_mut().for_each(|registered| registered.begin(None));
         let addresses =
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.

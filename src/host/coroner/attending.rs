@@ -256,7 +256,7 @@ mod tests {
     fn a_coroner_knows_of_a_guard_when_that_gets_its_line() {
         let (coroner, far) = pair();
         let line = coroner.register().unwrap().expect("it attends");
-        Registered::by(line).begin();
+        Registered::by(line).begin(None);
         let mut bytes = [0; LONGEST];
         let (count, given) = passing::receive(&far, &mut bytes).unwrap();
         assert!(matches!(serde_json::from_slice(&bytes[..count]), Ok(CoronerOrder::Guard)));

@@ -17,6 +17,7 @@ use super::estate::Heirs;
 use super::guards::Guards;
 use super::passing;
 use super::words::{Charge, CoronerOrder, LONGEST};
+use crate::cgroup::ROUND;
 
 /// For so many leases after the death, a peer that was cut off may still ask.
 const LEASES: u32 = 16;
@@ -112,7 +113,7 @@ impl CoronerWork {
                 if self.is_certified && !is_asked {
                     self.heirs.hear_others();
                 }
-                if self.heirs.are_waiting() {
+                if self.heirs.are_waiting() && !self.guards.are_ending() {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
                     return self.heirs.leave(self.listeners, frame);
                 }
@@ -182,8 +183,7 @@ impl CoronerWork {
         } else if let Some(changes) = self.heirs.changes() {
             fds.push(PollFd::from_borrowed_fd(changes, PollFlags::IN));
         }
-        let guards = self.guards.fds();
-        fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
+        fds.extend(self.guards.fds());
         if self.is_certified {
             fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
             fds.extend(
@@ -192,6 +192,7 @@ impl CoronerWork {
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
         let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(self.guards.are_ending().then_some(ROUND)).min();
         let limit = left.map(|left| Timespec::try_from(left.max(Duration::from_millis(1))));
         let limit = limit.transpose().map_err(io::Error::other)?;
         match poll(&mut fds, limit.as_ref()) {
