@@ -204,10 +204,13 @@ impl PassedJob {
     /// Kills all that is left of the job. That its cgroup could be removed proves that nothing is, unless something
     /// went to another cgroup with the mark.
     fn end(&self) -> LineOutcome {
-        let _ = rustix::io::write(&self.killing_file, b"1"); // it may be gone
-        match self.cgroup.as_ref().map(Cgroup::end_now) {
-            Some(Ok(false)) => LineOutcome::Nothing,
-            Some(Ok(true)) if self.is_mark_free() => LineOutcome::Over,
+        let Some(cgroup) = &self.cgroup else {
+            let _ = rustix::io::write(&self.killing_file, b"1"); // it may be gone
+            return LineOutcome::Unclean;
+        };
+        match cgroup.end_now() {
+            Ok(false) => LineOutcome::Nothing,
+            Ok(true) if self.is_mark_free() => LineOutcome::Over,
             _ => LineOutcome::Unclean,
         }
     }
