@@ -18,10 +18,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! This starts the member "a" of the file, with threads of its own, and runs the closure in the calling thread each time
-//! that the member leads. The closure must not block for long without asking whether it [`goes_on`](node::Lead::goes_on):
-//! after that another member leads. TERM and INT end the work, then the member hands over. A closure that returns an error
-//! is run again, and soon on another member. [`config::Builder`] makes the
+//! This starts the member "a" of the file, with threads of its own, and runs the closure in the calling thread each
+//! time that the member leads. The closure must not block for long without asking whether it
+//! [`goes_on`](node::Lead::goes_on): after that another member leads. TERM and INT end the work, then the member hands
+//! over. A closure that returns an error is run again, and soon on another member. [`config::Builder`] makes the
 //! configuration in code; a [`node::Node`] and its handle give a program all parts of this one by one.
 //!
 //! # Features
@@ -37,17 +37,17 @@
 //!
 //! # Rooms
 //!
-//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Most rooms are
-//! in crates of their own, and shown here under their names: [`core`], [`limits`] (what input from outside may be) and
-//! `wire` (frames and JSON) are `electd-election`; [`trace`] and [`flight`] are `electd-record`; [`sim`] is `electd-model`.
-//! `electd-facts` is the status of a node, and the one verdict on a cluster. `electd-host` is what a node does with its
-//! host: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that certifies a node's death),
-//! [`store`] (durable state), [`rank`] (samples of an attribute, the health check) and `realtime` (how the kernel runs the
-//! threads of a heartbeat).
+//! [`core`] is the election as a pure state machine; the simulator and the node run the same code. Most rooms are in
+//! crates of their own, and shown here under their names: [`core`], [`limits`] (what input from outside may be) and
+//! `wire` (frames and JSON) are `electd-election`; [`trace`] and [`flight`] are `electd-record`; [`sim`] is
+//! `electd-model`. `electd-facts` is the status of a node, and the one verdict on a cluster. `electd-host` is what a
+//! node does with its host: [`tls`] (certificates and handshakes), `net` (sockets), `coroner` (the process that
+//! certifies a node's death), [`store`] (durable state), [`rank`] (samples of an attribute, the health check),
+//! [`cgroup`] (that of a job) and `realtime` (how the kernel runs the threads of a heartbeat).
 //!
 //! Around them: [`config`], [`node`] (the election thread), `exec` (commands and addresses while a node leads, and
-//! hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core knows
-//! of the rooms around it.
+//! hooks), `admin` (HTTP), `lab` (the simulator in a browser) and `cli`. Arrows point inwards: nothing in the core
+//! knows of the rooms around it.
 //!
 //! # Threads of a node
 //!
@@ -81,7 +81,7 @@
 
 pub use electd_election::{core, limits};
 use electd_host::{calls, coroner, local, net, realtime};
-pub use electd_host::{rank, store, tls};
+pub use electd_host::{cgroup, rank, store, tls};
 pub use electd_model::sim;
 use electd_record::recorder;
 pub use electd_record::{flight, trace};

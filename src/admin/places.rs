@@ -125,7 +125,7 @@ impl ClientPlaces {
         }
     }
 
-    /// Gives a newcomer a place, and ends another connection if there are too many. Waiter while none of them can be
+    /// Gives a newcomer a place, and ends another connection if there are too many. Waits while none of them can be
     /// ended, and while many that were ended are still there: both take no longer than this program takes to answer.
     pub fn admit(&self, socket: Socket, client: IpAddr) -> Place<'_> {
         let mut state = self.state.lock();
@@ -188,7 +188,7 @@ impl ClientPlaces {
         self.streams.notify_all();
     }
 
-    /// Waiter until all connections have ended, and after this time ends those that still wait for their clients.
+    /// Waits until all connections have ended, and after this time ends those that still wait for their clients.
     pub fn clear(&self, grace: Duration) {
         let mut state = self.state.lock();
         let end = Instant::now() + grace;
@@ -223,7 +223,7 @@ impl Place<'_> {
         done
     }
 
-    /// Waiter until there are more news than so many, or its place is lost, or for this long.
+    /// Waits until there are more news than so many, or its place is lost, or for this long.
     pub fn wait_for_news(&self, seen: u64, limit: Duration) {
         let mut state = self.places.state.lock();
         let end = Instant::now() + limit;

@@ -38,10 +38,11 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// Up to 64 of them may run beside one node. CMD is ended before any other member may lead: with TERM, then KILL;
 /// and immediately if this process or the node is killed.
 ///
-/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control
-/// socket; 69 no node runs here, nor did within --wait; with --restart it is waited for; 71 an address cannot be held;
-/// 75 the node did not come to lead within --wait, and with 0s nothing is printed; 76 the leadership was lost and CMD
-/// ended for it; 78 the file is of another cluster, or the node has another clock (time namespace).
+/// Exit codes: CMD's own, and 126, 127, 128 + signal as in a shell; 1 this user may not open the node's control socket;
+/// 69 no node runs here, nor did within --wait; with --restart it is waited for; 71 an address cannot be held, or this
+/// host gives no cgroup (--cgroup always); 75 the node did not come to lead within --wait, and with 0s nothing is
+/// printed; 76 the leadership was lost and CMD ended for it; 78 the file is of another cluster, or the node has another
+/// clock (time namespace).
 #[derive(Args, Debug)]
 #[command(after_help = "\
 Examples:
@@ -60,7 +61,7 @@ pub struct ExecArgs {
 
 impl ExecArgs {
     /// Runs the command.
-    pub fn run(self) -> Result<(), CliError> {
+    pub fn run(mut self) -> Result<(), CliError> {
         if self.job.is_empty() {
             return Err(CliError::new(
                 Exit::Usage,
@@ -134,8 +135,8 @@ impl JobArgs {
     }
 }
 
-/// How this process ends when its work has ended so, beside the node of this name. It may have been for a node that leads
-/// at once, and for this signal.
+/// How this process ends when its work has ended so, beside the node of this name. It may have been for a node that
+/// leads at once, and for this signal.
 fn outcome(end: ExecEnd, name: &str, asked_once: bool, signal: i32) -> Result<(), CliError> {
     match end {
         ExecEnd::Command(0) | ExecEnd::Stopped(Some(0)) => Ok(()),

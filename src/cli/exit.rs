@@ -84,7 +84,7 @@ mod tests {
             (Exit::Unread, 66, "a file of the node cannot be read"),
             (Exit::Unavailable, 69, "no node answers"),
             (Exit::Internal, 70, "internal"),
-            (Exit::Listen, 71, "cannot listen or have an --address"),
+            (Exit::Listen, 71, "cannot listen or have an --address or --cgroup"),
             (Exit::DataDir, 73, "data directory locked or not writable"),
             (Exit::NotNow, 75, "not now: leadership not gained in time, or try again"),
             (Exit::Lost, 76, "leadership lost"),

@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args, ValueEnum};
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded};
-use log::warn;
+use log::{debug, warn};
 
 use super::args::duration;
 use super::error::CliError;
 use super::exit::Exit;
+use crate::cgroup::left;
 use crate::config::Config;
 use crate::core::settings::Quorum;
 use crate::exec::address::check::{self, AddressRefusal};
@@ -20,7 +21,7 @@ use crate::exec::deadlines::Deadlines;
 use crate::exec::leader::OwnNode;
 use crate::exec::lock;
 use crate::exec::needs;
-use crate::exec::plan::{ExecEnd, Plan, Restart};
+use crate::exec::plan::{CgroupUse, ExecEnd, Plan, Restart};
 use crate::exec::runner;
 use crate::node::{Attendance, NodeHandle};
 
@@ -36,10 +37,15 @@ pub struct JobArgs {
     #[arg(long, value_name = "TIME", value_parser = duration, default_value = "10s", requires = "job")]
     stop_after: Duration,
 
-    /// A program that is run whenever CMD has ended, also after kill -9 of electd: it ends what CMD began elsewhere, such
-    /// as a container. It is killed if it does not end in time.
+    /// A program that is run whenever CMD has ended, also after kill -9 of electd: it ends what CMD began elsewhere,
+    /// such as a container. It is killed if it does not end in time.
     #[arg(long, value_name = "PROG", requires = "command")]
     cleanup: Option<PathBuf>,
+
+    /// Whether CMD has a cgroup (version 2) of its own, by which the kernel ends all that CMD started, wherever that
+    /// went. CMD finds its path in ELECTD_CGROUP.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "command")]
+    cgroup: CgroupUse,
 
     /// Whether CMD is started again when it ends by itself, after 1 s at first and 1 min at most.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t, requires = "job")]
@@ -123,13 +129,16 @@ impl JobArgs {
         self.command.is_empty() && self.address.is_empty()
     }
 
-    /// Whether this host can run the command and hold the addresses.
+    /// Whether this host can run the command and hold the addresses. Decides whether the command has a cgroup.
     ///
     /// # Errors
     /// With the reason why not.
-    pub fn check(&self) -> Result<(), CliError> {
+    pub fn check(&mut self) -> Result<(), CliError> {
         if !self.is_empty() {
             needs::look().map_err(|unmet| CliError::new(Exit::Config, unmet))?;
+        }
+        if !self.command.is_empty() {
+            self.check_cgroup()?;
         }
         if let Some(why) = self.command.first().and_then(needs::why_no_program) {
             warn!("{why}: it is tried when this node leads");
@@ -141,6 +150,31 @@ impl JobArgs {
             };
             CliError::new(exit, refused)
         })
+    }
+
+    /// Ends what a crash left in cgroups of jobs, and tries whether this host gives one to the command.
+    fn check_cgroup(&mut self) -> Result<(), CliError> {
+        for folder in left::end(GONE) {
+            let shown = folder.display();
+            warn!(
+                "KILL does not end what a crash left of a job: {shown}/cgroup.procs has the processes"
+            );
+        }
+        if self.cgroup == CgroupUse::Never {
+            return Ok(());
+        }
+        match needs::try_cgroup() {
+            Ok(()) => {}
+            Err(error) if self.cgroup == CgroupUse::Always => {
+                let what = format!("this host gives the command no cgroup of its own: {error}");
+                return Err(CliError::new(Exit::Listen, what));
+            }
+            Err(error) => {
+                debug!("the command has no cgroup of its own: {error}");
+                self.cgroup = CgroupUse::Never;
+            }
+        }
+        Ok(())
     }
 
     /// The addresses to hold.
@@ -193,6 +227,7 @@ impl JobArgs {
             wait: self.wait,
             stop_after: self.stop_after,
             cleanup: self.cleanup.clone(),
+            cgroup: self.cgroup,
             is_leased: config.quorum == Quorum::Majority,
             restart,
             moves: self.then.unwrap_or(default) == Then::Resign,
@@ -240,8 +275,8 @@ fn ends_node(end: ExecEnd, then: Option<Then>) -> bool {
 }
 
 impl JobThread {
-    /// After the node has stopped: waits until nothing of the command is left, but not for what KILL does not end. The next
-    /// start waits for that, by the lock of its guard.
+    /// After the node has stopped: waits until nothing of the command is left, but not for what KILL does not end. The
+    /// next start waits for that, by the lock of its guard.
     ///
     /// # Errors
     /// The exit code of electd, if the command ended with one or was never run.

@@ -81,7 +81,7 @@ pub struct RunArgs {
 
 impl RunArgs {
     /// Runs the command.
-    pub fn run(self) -> Result<(), CliError> {
+    pub fn run(mut self) -> Result<(), CliError> {
         if first::is_first() {
             return first::attend(self.config.load().ok().map(|config| config.timing));
         }
@@ -96,7 +96,7 @@ impl RunArgs {
         let name = node_name(&config, self.config.node().as_deref())?;
         let journal = self.log.start(&config.cluster, name)?;
         fail_stop(journal.clone(), signals.1.clone());
-        let outcome = serve(&config, name, &self, signals);
+        let outcome = serve(&config, name, &mut self, signals);
         journal.finish();
         outcome
     }
@@ -131,7 +131,7 @@ fn check_open_files(config: &Config) -> Result<(), CliError> {
 fn serve(
     config: &Config,
     name: &str,
-    run: &RunArgs,
+    run: &mut RunArgs,
     mut signals: EndingSignals,
 ) -> Result<(), CliError> {
     check_open_files(config)?;

@@ -14,6 +14,7 @@ use rustix::time::Timespec;
 
 use super::deadlines::Deadlines;
 use super::plan::Plan;
+use crate::cgroup::VARIABLE;
 use crate::node::leadership::Leadership;
 use crate::rank::aside::{Aside, GONE};
 use crate::rank::children;
@@ -27,6 +28,7 @@ const PAUSE: Duration = Duration::from_millis(10);
 fn command(program: &Path, epoch: u64) -> Command {
     let mut command = Command::new(program);
     command.env("ELECTD_EPOCH", epoch.to_string()).process_group(0).stdin(Stdio::null());
+    command.env_remove(VARIABLE); // the cgroup of the command is gone
     command
 }
 

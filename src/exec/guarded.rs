@@ -18,6 +18,7 @@ use super::mark::Mark;
 use super::order::BeginOrder;
 use super::parent;
 use crate::calls::{Named, PROCESS};
+use crate::cgroup::{Cgroup, with_remedy};
 use crate::local::lines;
 use crate::rank::children;
 
@@ -35,8 +36,8 @@ pub struct WaitingProcess {
 }
 
 impl WaitingProcess {
-    /// Starts it; it begins nothing yet.
-    pub fn start(command: &[OsString]) -> io::Result<WaitingProcess> {
+    /// Starts it, in this cgroup; it begins nothing yet.
+    pub fn start(command: &[OsString], cgroup: Option<&Cgroup>) -> io::Result<WaitingProcess> {
         let (reader, pipe) = io::pipe().named("pipe")?;
         let (mark, _given) = Mark::new()?;
         // std has no way to set the parent-death signal: a second process of this binary does, and execs.
@@ -47,13 +48,27 @@ impl WaitingProcess {
             .stdin(Stdio::from(reader))
             .spawn()
             .named(PROCESS)?;
-        Ok(WaitingProcess { pid: Pid::from_child(&child), pipe, mark })
+        let pid = Pid::from_child(&child);
+        if let Some(cgroup) = cgroup {
+            cgroup.enter(pid).map_err(with_remedy)?; // before it can begin anything
+        }
+        Ok(WaitingProcess { pid, pipe, mark })
+    }
+
+    /// What it has inherited, and the command will have.
+    pub fn mark(&self) -> &Mark {
+        &self.mark
     }
 
     /// Has it become the command, whose processes have the mark. Another takes its place if it was killed while it waited.
-    pub fn begin(mut self, command: &[OsString], begin: &BeginOrder) -> io::Result<(Pid, Mark)> {
+    pub fn begin(
+        mut self,
+        command: &[OsString],
+        cgroup: Option<&Cgroup>,
+        begin: &BeginOrder,
+    ) -> io::Result<(Pid, Mark)> {
         if lines::write(&self.pipe, begin).is_err() {
-            self = WaitingProcess::start(command)?;
+            self = WaitingProcess::start(command, cgroup)?;
             lines::write(&self.pipe, begin)?;
         }
         Ok((self.pid, self.mark))

@@ -22,6 +22,7 @@ use super::leader::Leader;
 use super::order::{GuardOrder, GuardWord, LastWord, Means};
 use super::plan::Plan;
 use super::ready::{GuardNews, Ready};
+use crate::cgroup::MadeCgroup;
 use crate::core::types::Time;
 use crate::local::pair;
 use crate::node::leadership::{Change, Leadership};
@@ -94,6 +95,8 @@ pub struct Job<'a, L> {
     last_word: Option<LastWord>,
     /// How the guard ended the command, if it has said that.
     means: Option<Means>,
+    /// The cgroup of the command, which the guard has removed unless it was killed.
+    pub cgroup: Option<MadeCgroup>,
 }
 
 impl<'a, L: Leader> Job<'a, L> {
@@ -113,14 +116,14 @@ impl<'a, L: Leader> Job<'a, L> {
         let (epoch, number) = (leadership.epoch(), begun.guard.as_raw_nonzero());
         info!(
             event = "job_started", epoch = epoch, guard = number.get(), every = true;
-            "{} in epoch {epoch}, guard {number}", words(plan)
+            "{} in epoch {epoch}, guard {number}", plan.words()
         );
         Ok(Job::begun(node, plan, leadership, begun))
     }
 
     /// One whose guard has begun.
     fn begun(node: &'a L, plan: &'a Plan, leadership: &'a Leadership, ready: Ready) -> Job<'a, L> {
-        let Ready { process, line, alarms, news, .. } = ready;
+        let Ready { process, line, alarms, news, cgroup, .. } = ready;
         Job {
             node,
             plan,
@@ -138,6 +141,7 @@ impl<'a, L: Leader> Job<'a, L> {
             reason: String::new(),
             last_word: None,
             means: None,
+            cgroup,
         }
     }
 
@@ -376,14 +380,6 @@ impl GuardEnd {
             code => (Remains::Nothing, JobEnd::ByItself(code.unwrap_or(u8::MAX))),
         }
     }
-}
-
-/// What the guard holds and runs, in words.
-fn words(plan: &Plan) -> String {
-    let addresses: Vec<String> = plan.addresses.iter().map(ToString::to_string).collect();
-    let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
-    let runs = plan.command.first().map(|program| format!("runs {}", program.display()));
-    holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@
 
 use std::fs;
 use std::io::{self, PipeReader};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -33,6 +33,12 @@ pub struct Mark(OwnedFd);
 
 /// The other end, for the first process of a command. No thread beside may start a program meanwhile: that would get it too.
 pub struct InheritedEnd(#[expect(dead_code, reason = "it is held, and inherited")] OwnedFd);
+
+impl AsFd for Mark {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.0.as_fd()
+    }
+}
 
 impl Mark {
     /// A mark that nobody has yet, and what the next program inherits that this process starts.

@@ -6,19 +6,23 @@ use std::fmt;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::process::Stdio;
 
 use rustix::fs::{Access, access};
 use rustix::io::Errno;
 use rustix::process::{
-    PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid,
+    Pid, PidfdFlags, Signal, WaitId, WaitIdOptions, child_subreaper, getpid,
     parent_process_death_signal, pidfd_open, pidfd_send_signal, waitid,
 };
 
 use super::alarms::Alarm;
+use super::guarded::GUARDED;
 use super::tree;
-use crate::calls;
+use crate::calls::{self, Named, PROCESS};
+use crate::cgroup::{MadeCgroup, with_remedy};
 use crate::core::types::Time;
 use crate::limits::MOUNT_PROC;
+use crate::rank::children;
 
 /// A call of the system that a guard needs and that fails here.
 #[derive(Debug)]
@@ -75,6 +79,22 @@ pub fn look() -> Result<(), Unmet> {
         |error: io::Error| calls::errno(&error).map_or(error, io::Error::from_raw_os_error);
     let unmet = |call| move |error| Unmet { call, error: unnamed(error) };
     tried.into_iter().try_for_each(|(call, tries)| tries().map_err(unmet(call)))
+}
+
+/// Makes a cgroup as a job would have it, and has a process enter it.
+///
+/// # Errors
+/// With what failed, and what to do about it.
+pub fn try_cgroup() -> io::Result<()> {
+    let made = MadeCgroup::make()?;
+    let mut command = children::this_program()?;
+    let own = getpid().as_raw_nonzero().to_string();
+    command.args([GUARDED, &own, "true"]).stdin(Stdio::piped()); // it waits for a word, and gets none
+    let mut waits = children::start(&mut command).named(PROCESS)?;
+    let entered = made.cgroup.enter(Pid::from_child(&waits));
+    let _ = waits.kill();
+    children::wait(&mut waits)?;
+    entered.map_err(with_remedy)
 }
 
 /// A signal that no process minds.

@@ -4,6 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use clap::ValueEnum;
+
 use super::address::spec::Address;
 use super::deadlines::Deadlines;
 
@@ -20,6 +22,8 @@ pub struct Plan {
     pub stop_after: Duration,
     /// The program that is run whenever the command has ended.
     pub cleanup: Option<PathBuf>,
+    /// Whether the command has a cgroup of its own.
+    pub cgroup: CgroupUse,
     /// Another member leads only once the lease has ended, even if this process has died.
     pub is_leased: bool,
     /// Whether a command that ended by itself is started again.
@@ -34,6 +38,28 @@ pub struct Plan {
     pub cluster: String,
     /// The name of this member.
     pub node: String,
+}
+
+impl Plan {
+    /// What the guard holds and runs, in words.
+    pub fn words(&self) -> String {
+        let addresses: Vec<String> = self.addresses.iter().map(ToString::to_string).collect();
+        let holds = (!addresses.is_empty()).then(|| format!("holds {}", addresses.join(", ")));
+        let runs = self.command.first().map(|program| format!("runs {}", program.display()));
+        holds.into_iter().chain(runs).collect::<Vec<_>>().join(" and ")
+    }
+}
+
+/// Whether a command has a cgroup of its own.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CgroupUse {
+    /// If electd may make one: as root, or in a unit with Delegate=yes.
+    #[default]
+    Auto,
+    /// It has; without one it does not run.
+    Always,
+    /// It has none.
+    Never,
 }
 
 /// Whether a command that ended by itself is started again.
@@ -84,6 +110,7 @@ pub(super) mod tests {
             wait: None,
             stop_after: Duration::from_secs(1000),
             cleanup: None,
+            cgroup: CgroupUse::Never,
             is_leased: true,
             restart: Restart::Never,
             moves: false,

@@ -23,8 +23,9 @@ use super::equipment::Equipment;
 use super::guard::GUARD;
 use super::guard::task::GuardTask;
 use super::order::BeginOrder;
-use super::plan::Plan;
+use super::plan::{CgroupUse, Plan};
 use crate::calls::{Named, PROCESS, THREAD};
+use crate::cgroup::{MadeCgroup, VARIABLE};
 use crate::local::pair;
 use crate::node::leadership::Leadership;
 use crate::rank::children;
@@ -49,6 +50,8 @@ pub struct Ready {
     pub alarms: Arc<Alarms>,
     /// That it is late, and how it ended.
     pub news: Receiver<GuardNews>,
+    /// The cgroup in which a process waits to become the command.
+    pub cgroup: Option<MadeCgroup>,
 }
 
 /// News of a guard.
@@ -62,6 +65,12 @@ pub enum GuardNews {
 impl Ready {
     /// Starts one.
     pub fn start(plan: &Plan) -> io::Result<Ready> {
+        let cgroup = match plan.cgroup {
+            CgroupUse::Never => None,
+            _ if plan.command.is_empty() => None,
+            CgroupUse::Auto => MadeCgroup::make().ok(),
+            CgroupUse::Always => Some(MadeCgroup::make()?),
+        };
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);
         let (started, news) = watch(&alarms)?; // before there is a process that nobody would wait for
         let (line, far) = pair::new()?;
@@ -75,6 +84,10 @@ impl Ready {
             .env_remove(children::HELPER) // the job of an electd that a hook started is no helper
             .process_group(0)
             .stdin(Stdio::from(far));
+        match &cgroup {
+            Some(made) => command.env(VARIABLE, &made.path),
+            None => command.env_remove(VARIABLE), // that of an electd which runs this one
+        };
         let mut child = children::start(&mut command).named(PROCESS)?;
         // A process that may not have so many descriptors keeps the low one, and its guard learns a bit later.
         let line = fcntl_dupfd_cloexec(&line, LINE).unwrap_or(line);
@@ -88,7 +101,7 @@ impl Ready {
             }
         };
         let _ = started.send((child, process.clone())); // the thread waits for it
-        Ok(Ready { guard, line, news, process, alarms })
+        Ok(Ready { guard, line, news, process, alarms, cgroup })
     }
 
     /// Whether it still runs; another process may have killed it.

@@ -21,6 +21,7 @@ use super::order::LastWord;
 use super::plan::{ExecEnd, Plan, Restart};
 use super::ready::Ready;
 use super::tree;
+use crate::cgroup::{Cgroup, MadeCgroup};
 use crate::node::leadership::{Change, Leadership};
 use crate::node::retries::{RestartBackOff, SOON};
 use crate::rank::children;
@@ -209,10 +210,16 @@ fn run_once<L: Leader>(
         }
     };
     let job = Job::start(node, plan, &leadership, equipment, ready.take());
-    let ended = job.and_then(|mut job| Ok((job.watch(changes, stopping)?, job.last_word())));
+    let mut cgroup = None;
+    let ended = job.and_then(|mut job| {
+        let ended = job.watch(changes, stopping);
+        let last_word = job.last_word();
+        cgroup = job.cgroup.take();
+        Ok((ended?, last_word))
+    });
     // Whatever went wrong: nothing of the job is left when the leadership may go.
     let left = ended.as_ref().map_or(Remains::Nothing, |((left, _), _)| *left);
-    let is_cleared = clear(node, plan, &leadership, left);
+    let is_cleared = clear(node, plan, &leadership, (left, cgroup));
     tree::adopt_orphans(false)?;
     if matches!(&ended, Ok(((_, JobEnd::Late), _))) {
         node.note_late_renewal(leadership.epoch());
@@ -227,43 +234,60 @@ fn run_once<L: Leader>(
 
 /// Ends what the guard left to this process, however long that takes. Returns whether nothing is left of a job whose guard
 /// was killed.
-fn clear(node: &impl Leader, plan: &Plan, leadership: &Leadership, left: Remains) -> bool {
+fn clear(
+    node: &impl Leader,
+    plan: &Plan,
+    leadership: &Leadership,
+    (left, cgroup): (Remains, Option<MadeCgroup>),
+) -> bool {
     if left == Remains::Nothing {
         return false;
     }
-    let (mut is_gone, mut is_cleared) = (end_orphans(GONE), true);
+    let cgroup = cgroup.as_ref().map(|made| &made.cgroup);
+    let (mut is_gone, mut is_cleared) = (end_orphans(cgroup, GONE), true);
     if let Err(error) = remove_left(&plan.addresses) {
         error!("cannot remove the addresses that the guard left: {error}; the kernel does soon");
         is_cleared = false;
     }
     if left == Remains::All && plan.cleanup.is_some() {
         is_cleared &= cleanup::run(plan, leadership);
-        is_gone = end_orphans(GONE);
+        is_gone = end_orphans(cgroup, GONE);
     }
     if !is_gone {
-        outlast(node);
+        outlast(node, cgroup);
     }
+    is_cleared &= cgroup.is_none_or(|cgroup| cgroup.end_now().unwrap_or(false));
     is_cleared && left == Remains::All
 }
 
 /// Waits until KILL has ended what is left, as a guard would. Meanwhile the node hands over, and as its leadership is
 /// held it does so by the end of its lease.
-fn outlast(node: &impl Leader) {
+fn outlast(node: &impl Leader, cgroup: Option<&Cgroup>) {
     node.stand_back("KILL does not end processes of the job whose guard was killed");
-    while !tree::kill_all(Duration::ZERO, is_own, |_, _| ()).is_ok_and(|left| left.is_empty()) {
+    while !kill_left(cgroup, Duration::ZERO).is_ok_and(|left| left.is_none()) {
         thread::sleep(NOT_HELD);
     }
 }
 
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
 /// one that its rank comes from, are spared. Says what is left after this time. Returns whether nothing is.
-fn end_orphans(most: Duration) -> bool {
-    match tree::kill_all(most, is_own, |_, _| ()) {
-        Ok(left) if left.is_empty() => return true,
-        Ok(left) => error!("{}", tree::undead(&left)),
+fn end_orphans(cgroup: Option<&Cgroup>, most: Duration) -> bool {
+    match kill_left(cgroup, most) {
+        Ok(None) => return true,
+        Ok(Some(left)) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),
     }
     false
+}
+
+/// Kills all in the cgroup of the job, and what became this process's, for at most this time. Tells what is left, if
+/// anything is.
+fn kill_left(cgroup: Option<&Cgroup>, most: Duration) -> io::Result<Option<Vec<Pid>>> {
+    let begin = Instant::now();
+    let cgroup = cgroup.filter(|cgroup| matches!(cgroup.end(most), Ok(false)));
+    let left = tree::kill_all(most.saturating_sub(begin.elapsed()), is_own, |_, _| ())?;
+    let is_gone = cgroup.is_none() && left.is_empty();
+    Ok((!is_gone).then(|| tree::united(left, cgroup.map_or_else(Vec::new, Cgroup::processes))))
 }
 
 /// Whether this process runs that program for itself. One that has ended has no environment any more, and its exit code is

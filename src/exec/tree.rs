@@ -290,6 +290,13 @@ fn kill_once(
     Ok((left, first))
 }
 
+/// Processes that two looks have found.
+pub fn united(mut first: Vec<Pid>, mut second: Vec<Pid>) -> Vec<Pid> {
+    second.retain(|pid| !first.contains(pid));
+    first.append(&mut second);
+    first
+}
+
 /// A sentence on processes that KILL did not end: each of the first with its name, its state and what it waits for in the
 /// kernel.
 pub fn undead(left: &[Pid]) -> String {

@@ -80,6 +80,7 @@ fn the_units_run_reload_and_end_by_commands_of_the_program() {
         "ExecStart=@BIN@/electd run --config /etc/electd/cluster.json --node %i",
         "ExecReload=@BIN@/electd reload --config /etc/electd/cluster.json --node %i",
         "RestartPreventExitStatus=65 77 78",
+        "Delegate=yes",
     ] {
         assert!(node.lines().any(|it| it == line), "{line} is missing from\n{node}");
     }
@@ -89,8 +90,13 @@ fn the_units_run_reload_and_end_by_commands_of_the_program() {
         "{job}"
     );
     // systemd leaves the end of the command to electd, and waits for longer than that may take.
-    for words in ["--restart always", "--stop-after 30s", "TimeoutStopSec=40\n", "KillMode=mixed\n"]
-    {
+    for words in [
+        "--restart always",
+        "--stop-after 30s",
+        "TimeoutStopSec=40\n",
+        "KillMode=mixed\n",
+        "Delegate=yes\n",
+    ] {
         assert!(job.contains(words), "{words} is missing from\n{job}");
     }
 }

@@ -44,7 +44,9 @@ fn a_plan_has_each_flag_in_its_place() {
         );
         assert_eq!((plan.node.as_str(), plan.cluster.as_str()), ("node-1", "demo"));
         assert!(plan.is_leased);
+        assert_eq!(plan.cgroup, CgroupUse::Auto);
     }
+    assert_eq!(plans(&["--cgroup", "always"])[0].cgroup, CgroupUse::Always);
     let job = flags(&["--", "worker"]);
     let text = include_str!("../../../conf/cluster.json");
     let config = crate::config::parse(text, Path::new("c.json")).unwrap();
@@ -61,6 +63,7 @@ fn a_flag_of_a_job_needs_a_job() {
         &["--restart", "always"],
         &["--then", "exit"],
         &["--cleanup", "tidy", "--address", "10.0.0.9/24%eth0"],
+        &["--cgroup", "always", "--address", "10.0.0.9/24%eth0"],
     ] {
         let error = try_flags(words).err().map(|error| error.kind());
         assert_eq!(error, Some(clap::error::ErrorKind::MissingRequiredArgument), "{words:?}");
@@ -177,7 +180,9 @@ fn addresses_that_cannot_be_held_are_refused_before_the_node_leads() {
     assert_eq!(held.exit, Exit::Listen);
     let begin = "the node that runs on this host has 10.0.0.9 itself";
     assert!(held.message.contains(begin), "{}", held.message);
-    assert!(flags(&["--", "/no/such/worker"]).check().is_ok(), "it may come later");
+    // The program of the tests is none that becomes a command.
+    let mut job = flags(&["--cgroup", "never", "--", "/no/such/worker"]);
+    assert!(job.check().is_ok(), "it may come later");
 }
 
 #[test]

@@ -1,20 +1,23 @@
 //! The guard: a process between electd and the command that electd runs while it leads. It holds the addresses, too.
 //!
 //! It is started as `electd guard` with its task ([`task`]) as arguments and a connection to electd as its stdin,
-//! usually before the node leads: it starts the process that becomes the command (`guarded.rs`), and waits. The
-//! first order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`) and the locked file that it holds until
-//! its end (`equipment.rs`); without an order it ends and has done nothing. electd postpones the alarms as long as the leadership is renewed, and the guard
-//! sleeps. The guard ends the command (`work.rs`) when an alarm goes off, so that it does not depend on an electd
-//! that runs or answers, when a later order says that the leadership ends, and when the connection ends, since electd
-//! has ended then. It ends with the command's exit code as soon as no process of the command is left. TERM,
-//! INT, QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends HUP to a frozen
-//! guard whose electd has died.
+//! usually before the node leads: it starts the process that becomes the command (`guarded.rs`), and waits. The first
+//! order makes it begin, and brings the alarms of TERM and KILL (`alarms.rs`) and the locked file that it holds until
+//! its end (`equipment.rs`); without an order it ends and has done nothing. electd postpones the alarms as long as the
+//! leadership is renewed, and the guard sleeps. The guard ends the command (`work.rs`) when an alarm goes off, so that
+//! it does not depend on an electd that runs or answers, when a later order says that the leadership ends, and when the
+//! connection ends, since electd has ended then. It ends with the command's exit code as soon as no process of the
+//! command is left. TERM, INT, QUIT and HUP do not end it: TERM may be meant for the whole unit, and the kernel sends
+//! HUP to a frozen guard whose electd has died.
+//!
+//! Where electd has made a cgroup for the command (`src/host/cgroup`), what becomes the command waits in it, and one
+//! write ends all of it, wherever it went. Its removal is the proof that nothing is left.
 //!
 //! Nothing whose time somebody else decides stands between an alarm and its signal: the first signals need no
 //! look at `/proc`, and the guard says nothing that its stderr does not take at once.
 //!
-//! Where the node has a coroner (`src/host/coroner`), the first order brings a line to it: the guard says when the job begins, and
-//! at its end that nothing of the job is left. Until then the death of the node is not certified.
+//! Where the node has a coroner (`src/host/coroner`), the first order brings a line to it: the guard says when the job
+//! begins, and at its end that nothing of the job is left. Until then the death of the node is not certified.
 //!
 //! The guard adds the addresses before the command begins, and removes them when no process of the
 //! command is left, or when none should be left, if KILL does not end one. A guard without a command
@@ -40,6 +43,7 @@ use ends::{Ended, Failed, GONE};
 use task::GuardTask;
 use work::Guard;
 
+use crate::cgroup::{Cgroup, VARIABLE};
 use crate::coroner::guards::Registered;
 use crate::local::pair;
 
@@ -75,15 +79,23 @@ pub fn if_asked() -> Option<ExitCode> {
 
 fn guard(arguments: Vec<OsString>) -> ExitCode {
     let mut registered = None;
-    let (ended, is_clean) = work(arguments, &mut registered);
+    let path = std::env::var(VARIABLE).ok();
+    let cgroup = path.map(|path| Cgroup::at(&path)).transpose();
+    let (ended, is_clean) = match &cgroup {
+        Ok(cgroup) => work(arguments, cgroup.as_ref(), &mut registered),
+        Err(error) => (Err(io::Error::other(error.to_string()).into()), true),
+    };
+    // At most what waits to become the command is there still, which has begun nothing.
+    let is_removed = cgroup.iter().flatten().all(|cgroup| cgroup.end(GONE).unwrap_or(false));
     if ended.is_err() {
-        // At most what waits to become the command is there, which has begun nothing.
         let _ = tree::kill_all(GONE, |_| false, |_, _| ());
     }
     // The lock of the job is held until this process ends: who finds it free can rely on this word.
-    let is_clean = is_clean && tree::is_childless();
-    if let Some(registered) = registered.filter(|_| is_clean) {
-        registered.leave_clean();
+    let is_clean = is_clean && is_removed && tree::is_childless();
+    match registered {
+        Some(registered) if is_clean => registered.leave_clean(),
+        Some(registered) => registered.leave_unclean(),
+        None => {}
     }
     let last = if is_clean { LastWord::Clean } else { LastWord::Unclean };
     let tell = |word: GuardWord| _ = pair::say(io::stdin(), &word, &[]); // electd may have ended
@@ -115,6 +127,7 @@ fn end_by(signal: Signal) -> ExitCode {
 /// All that it was started for. Tells how that ended, and whether nothing is left of it besides processes.
 fn work(
     arguments: Vec<OsString>,
+    cgroup: Option<&Cgroup>,
     registered: &mut Option<Registered>,
 ) -> (Result<Ended, Failed>, bool) {
     let task = match GuardTask::read(arguments) {
@@ -122,7 +135,7 @@ fn work(
         Err(error) => return (Err(error.into()), true),
     };
     let has_address = !task.addresses.is_empty();
-    match Guard::start(task, registered) {
+    match Guard::start(task, cgroup, registered) {
         Ok(Some(guard)) => guard.run(),
         Ok(None) => (Ok(Ended::With(0)), true),
         Err(error) => {

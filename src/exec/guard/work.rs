@@ -8,16 +8,15 @@ use std::mem::ManuallyDrop;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::Errno;
-use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, kill_process_group, pidfd_open};
+use rustix::process::{Pid, PidfdFlags, Signal, WaitStatus, pidfd_open};
 use signal_hook::consts::{SIGCHLD, SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 
 use super::super::address::held::Held;
 use super::super::alarms::Alarm;
-use super::super::cleanup;
 use super::super::guarded::WaitingProcess;
 use super::super::order::{BeginOrder, GuardOrder, GuardWord, Means};
 use super::super::stderr::say;
@@ -26,8 +25,9 @@ use super::ends::{Ended, Failed, GONE};
 use super::running::{RunningJob, code};
 use super::task::GuardTask;
 use crate::calls::Named;
+use crate::cgroup::Cgroup;
 use crate::core::types::Time;
-use crate::coroner::guards::Registered;
+use crate::coroner::guards::{PassedCgroup, Registered};
 use crate::local::pair;
 use crate::node::now;
 
@@ -38,7 +38,7 @@ const REAPED: usize = 256;
 const PAUSE: Duration = Duration::from_millis(2);
 
 /// A guard whose node leads.
-pub(super) struct Guard {
+pub(super) struct Guard<'a> {
     task: GuardTask,
     epoch: u64,
     /// None once electd has ended.
@@ -60,7 +60,7 @@ pub(super) struct Guard {
     /// After KILL, what is left of the command may keep the addresses for this long.
     grace: Duration,
     /// If there is a command, its own process, and how that ended.
-    command: Option<RunningJob>,
+    command: Option<RunningJob<'a>>,
     ended: Option<u8>,
     /// When TERM was sent.
     termed: Option<Time>,
@@ -69,13 +69,14 @@ pub(super) struct Guard {
     cleaned: Option<u8>,
 }
 
-impl Guard {
+impl<'a> Guard<'a> {
     /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
-    /// begins the command. None if electd ended, or no longer needs this guard.
+    /// begins the command in this cgroup. None if electd ended, or no longer needs this guard.
     pub fn start(
         task: GuardTask,
+        cgroup: Option<&'a Cgroup>,
         registered: &mut Option<Registered>,
-    ) -> Result<Option<Guard>, Failed> {
+    ) -> Result<Option<Guard<'a>>, Failed> {
         signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
         let (children, tell) = UnixStream::pair().named("socketpair")?;
         children.set_nonblocking(true).named("fcntl(O_NONBLOCK)")?;
@@ -83,7 +84,8 @@ impl Guard {
         let electd = io::stdin().as_fd().try_clone_to_owned().named("dup")?;
         tree::adopt_orphans(true)?;
         let is_empty = task.command.is_empty();
-        let waiting = if is_empty { None } else { Some(WaitingProcess::start(&task.command)?) };
+        let waiting = (!is_empty).then(|| WaitingProcess::start(&task.command, cgroup));
+        let waiting = waiting.transpose()?;
         let Some((begin, [term, kill], equipment)) = BeginOrder::receive(&electd)? else {
             return Ok(None);
         };
@@ -97,7 +99,14 @@ impl Guard {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
-        registered.iter_mut().for_each(Registered::begin);
+        let is_all = task.addresses.is_empty() && task.cleanup.as_os_str().is_empty();
+        let passed = waiting.as_ref().zip(cgroup);
+        let passed = passed.map(|(waiting, cgroup)| PassedCgroup {
+            cgroup,
+            mark: waiting.mark().as_fd(),
+            is_all,
+        });
+        registered.iter_mut().for_each(|registered| registered.begin(passed));
         let addresses =
             if task.addresses.is_empty() { None } else { Some(Held::begin(&task.addresses)??) };
         // To add addresses may take as long as the kernel likes.
@@ -105,12 +114,12 @@ impl Guard {
             return Err(Failed::Late { is_left: !addresses.is_none_or(Held::end) });
         }
         let grace = kill.left()?.saturating_sub(term.left()?) / 2;
-        let begun = waiting.map(|waiting| waiting.begin(&task.command, &begin)).transpose()?;
+        let begun = waiting.map(|waiting| waiting.begin(&task.command, cgroup, &begin));
         let running = |(pid, mark)| {
-            let process = pidfd_open(pid, PidfdFlags::empty());
-            Ok::<_, io::Error>(RunningJob { pid, process: process.named("pidfd_open")?, mark })
+            let process = pidfd_open(pid, PidfdFlags::empty()).named("pidfd_open")?;
+            Ok::<_, io::Error>(RunningJob { pid, process, mark, cgroup })
         };
-        let command = begun.map(running).transpose()?;
+        let command = begun.transpose()?.map(running).transpose()?;
         Ok(Some(Guard {
             task,
             epoch: begin.epoch,
@@ -243,8 +252,8 @@ impl Guard {
         }
     }
 
-    /// Takes note of children that have ended: the command, the cleanup, and orphans that they left. Tells whether these
-    /// were all.
+    /// Takes note of children that have ended: the command, the cleanup, and orphans that they left. Tells whether
+    /// these were all.
     fn reap(&mut self) -> bool {
         while self.children.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
         for _ in 0..REAPED {
@@ -281,13 +290,13 @@ impl Guard {
             ));
         }
         self.release();
-        if !tree::is_childless() {
+        if !self.is_over() {
             let left = self.kill_left(GONE);
-            if !tree::is_childless() {
+            if !self.is_over() {
                 say(&left.as_ref().map_or_else(ToString::to_string, |left| tree::undead(left)));
             }
         }
-        while !tree::is_childless() {
+        while !self.is_over() {
             thread::sleep(PAUSE);
             let _ = self.kill_left(GONE);
         }
@@ -305,10 +314,24 @@ impl Guard {
         self.leaves_address |= !self.addresses.take().is_none_or(Held::end);
     }
 
-    /// Kills all that is left, for at most this time. Tells what is left then.
+    /// Whether nothing is below this process, nor in the cgroup.
+    fn is_over(&self) -> bool {
+        tree::is_childless() && !self.cgroup().is_some_and(|it| matches!(it.end_now(), Ok(false)))
+    }
+
+    fn cgroup(&self) -> Option<&'a Cgroup> {
+        self.command.as_ref()?.cgroup
+    }
+
+    /// Kills all that is left, for at most this time. Tells what is left then. Where a cgroup has ended all, there is
+    /// nothing to look for.
     fn kill_left(&mut self, timeout: Duration) -> io::Result<Vec<Pid>> {
-        let mut ended = Vec::new();
+        let (begin, mut ended) = (Instant::now(), Vec::new());
+        let cgroup = self.cgroup().filter(|cgroup| matches!(cgroup.end(timeout), Ok(false)));
+        let timeout = timeout.saturating_sub(begin.elapsed());
         let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
+        let left =
+            left.map(|left| tree::united(left, cgroup.map_or_else(Vec::new, Cgroup::processes)));
         ended.into_iter().for_each(|(pid, status)| self.note_end(pid, status));
         while !self.reap() {}
         // Nothing is below this process any more.
@@ -326,52 +349,8 @@ impl Guard {
         self.command.as_ref().is_some_and(|command| command.mark.is_held())
     }
 
-    /// Runs the program that ends what the command began elsewhere, until it has ended or KILL has come.
-    fn clean_up(&mut self) {
-        let (begin, program) = (now(), self.task.cleanup.display().to_string());
-        match cleanup::start(&self.task.cleanup, self.epoch) {
-            Ok(pid) => self.cleanup = Some(pid),
-            Err(error) => return say(&format!("cannot run the cleanup {program}: {error}")),
-        }
-        let in_time = self.await_cleanup(begin);
-        if let (false, Some(pid)) = (in_time, self.cleanup.filter(|_| self.cleaned.is_none())) {
-            let _ = kill_process_group(pid, Signal::KILL);
-        }
-        match self.cleaned {
-            Some(0) => {}
-            Some(code) => say(&format!("the cleanup {program} failed, with code {code}")),
-            None => {
-                let after = now().since(begin);
-                say(&format!("the cleanup {program} did not end in time: killed after {after:?}"));
-            }
-        }
-    }
-
-    /// Whether the cleanup has ended before it is to be killed.
-    fn await_cleanup(&mut self, begin: Time) -> bool {
-        let (mut longest, mut awaits_kill) = (begin + self.task.limit, true);
-        loop {
-            self.take_orders();
-            // An alarm that has gone off does not tell when it did.
-            if awaits_kill && self.kill.check_due().unwrap_or(true) {
-                (longest, awaits_kill) = (longest.min(now()), false);
-            }
-            let limit = self.limit().map_or(begin, |limit| limit.min(longest)) + self.grace;
-            while !self.reap() {}
-            if self.cleaned.is_some() || limit <= now() {
-                return self.cleaned.is_some();
-            }
-            if let Some(Err(error)) = self.addresses.as_mut().map(Held::tend) {
-                say(&error.to_string());
-                self.release();
-            }
-            if self.wait(Some(limit), awaits_kill).is_err() {
-                return false;
-            }
-        }
-    }
-
-    /// Until electd says something, a child ends, the addresses are to be tended, TERM or KILL is due, or it is this time.
+    /// Until electd says something, a child ends, the addresses are to be tended, TERM or KILL is due, or it is this
+    /// time.
     fn wait(&self, due: Option<Time>, awaits_kill: bool) -> io::Result<()> {
         let tend = self.addresses.as_ref().map(Held::due);
         let due = tend.into_iter().chain(due).min();
@@ -393,5 +372,6 @@ impl Guard {
     }
 }
 
+mod cleaning;
 #[cfg(test)]
 mod tests;

@@ -84,7 +84,7 @@ fn job<'a>(
     let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
     leadership.tell(&alarms);
     let process = Arc::new(pidfd_open(guard, PidfdFlags::empty()).unwrap());
-    let ready = Ready { guard, process, line, alarms, news: never() };
+    let ready = Ready { guard, process, line, alarms, news: never(), cgroup: None };
     (Job::begun(node, plan, leadership, ready), far)
 }
 
@@ -225,9 +225,9 @@ fn a_job_is_told_in_words() {
     let runs = Plan { command: command.clone(), ..plan() };
     let holds = Plan { addresses: vec![address.clone(), address.clone()], ..plan() };
     let both = Plan { addresses: vec![address], command, ..plan() };
-    assert_eq!(words(&runs), "runs sh");
-    assert_eq!(words(&holds), "holds 10.0.0.9/24%eth0, 10.0.0.9/24%eth0");
-    assert_eq!(words(&both), "holds 10.0.0.9/24%eth0 and runs sh");
+    assert_eq!(runs.words(), "runs sh");
+    assert_eq!(holds.words(), "holds 10.0.0.9/24%eth0, 10.0.0.9/24%eth0");
+    assert_eq!(both.words(), "holds 10.0.0.9/24%eth0 and runs sh");
     let end = |plan: &Plan, leadership: &Leadership, status: i32| {
         let (mut job, _guard) = job(&LIVES, plan, leadership, getpid());
         let mut end = None;
@@ -275,7 +275,7 @@ fn a_job_whose_guard_is_gone_begins_with_another() {
         let (tell, news) = bounded(1);
         let alarms = Arc::new(Alarms::new(plan.deadlines).unwrap());
         let process = Arc::new(pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
-        let gone = Ready { guard: getpid(), process, line, alarms, news };
+        let gone = Ready { guard: getpid(), process, line, alarms, news, cgroup: None };
         assert!(gone.is_there());
         // What is known is not asked any more: it might not find that out.
         let _far = is_known.then_some(far);

@@ -305,13 +305,13 @@ fn what_may_still_run_after_a_guard_was_killed_is_told() {
         return;
     }
     let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-    let told = logged(|| assert!(!end_orphans(Duration::ZERO))).join("; "); // it has had no time to end
+    let told = logged(|| assert!(!end_orphans(None, Duration::ZERO))).join("; "); // it has had no time to end
     let words = "ERROR : KILL did not end these processes of the job yet";
     assert!(told.starts_with(&format!("{words}: {} (cat", child.id())), "{told}");
     assert_eq!(child.wait().unwrap().signal(), Some(Signal::KILL.as_raw()));
     let limit = getrlimit(Resource::Nofile);
     setrlimit(Resource::Nofile, Rlimit { current: Some(0), ..limit }).unwrap();
-    let told = logged(|| assert!(!end_orphans(Duration::ZERO))).join("; ");
+    let told = logged(|| assert!(!end_orphans(None, Duration::ZERO))).join("; ");
     setrlimit(Resource::Nofile, limit).unwrap();
     let (begin, end) =
         ("ERROR : what the guard left may still run: ", "Too many open files (os error 24)");

@@ -235,7 +235,7 @@ mod tests {
     fn a_coroner_knows_of_a_guard_when_that_gets_its_line() {
         let (coroner, far) = attended();
         let line = coroner.register().unwrap().expect("it attends");
-        Registered::by(line).begin();
+        Registered::by(line).begin(None);
         let (order, given) = ordered(&far);
         assert!(matches!(order, CoronerOrder::Guard));
         let [line] = <[OwnedFd; 1]>::try_from(given).expect("the line comes with it");

@@ -16,6 +16,7 @@ use super::answers::AnsweredConnections;
 use super::estate::Heirs;
 use super::guards::Guards;
 use super::words::{Charge, CoronerOrder};
+use crate::cgroup::ROUND;
 use crate::local::pair;
 
 /// For so many leases after the death, a peer that was cut off may still ask.
@@ -110,7 +111,7 @@ impl CoronerWork {
                 if self.is_certified && !is_asked {
                     self.heirs.hear_others();
                 }
-                if self.heirs.are_waiting() {
+                if self.heirs.are_waiting() && !self.guards.are_ending() {
                     let frame = self.is_certified.then_some(&self.charge.dead[..]);
                     return self.heirs.leave(self.listeners, frame);
                 }
@@ -176,8 +177,7 @@ impl CoronerWork {
         } else if let Some(changes) = self.heirs.changes() {
             fds.push(PollFd::from_borrowed_fd(changes, PollFlags::IN));
         }
-        let guards = self.guards.fds();
-        fds.extend(guards.map(|guard| PollFd::from_borrowed_fd(guard, PollFlags::IN)));
+        fds.extend(self.guards.fds());
         if self.is_certified {
             fds.extend(self.listeners.iter().map(|listener| PollFd::new(listener, PollFlags::IN)));
             fds.extend(
@@ -186,6 +186,7 @@ impl CoronerWork {
             fds.extend(self.answers.streams().map(|stream| PollFd::new(stream, PollFlags::IN)));
         }
         let left = self.end().map(|end| end.saturating_duration_since(Instant::now()));
+        let left = left.into_iter().chain(self.guards.are_ending().then_some(ROUND)).min();
         let limit = left.map(|left| Timespec::try_from(left.max(Duration::from_millis(1))));
         let limit = limit.transpose().map_err(io::Error::other)?;
         match poll(&mut fds, limit.as_ref()) {

@@ -78,12 +78,15 @@ fn an_attached_job_that_ignores_term_has_ended_before_the_next_begins() {
     job.until_begun(2, DEADLINE);
 }
 
-/// A guard that was killed leaves no word, so nobody knows what is left of its job.
+/// A guard that was killed leaves no word, so nobody knows what is left of its job if that has no cgroup.
 #[story]
 fn after_a_killed_guard_nothing_is_certified() {
     let cluster = Cluster::prepare(1, quick);
     let job = Job::of(&cluster);
-    start_all(&cluster, &job, Manner::Ignores);
+    let command = job.command(Manner::Ignores);
+    let more: Vec<&str> =
+        ["--cgroup", "never", "--"].into_iter().chain(command.iter().map(String::as_str)).collect();
+    cluster.node(1).start_with(&more);
     job.until_begun(1, DEADLINE);
     let (node, child) = (cluster.node(1), job.child());
     let (coroner, guard) = (coroner(node), only_child(node.pid()).unwrap());

@@ -8,6 +8,7 @@ mod certified;
 mod container;
 mod firewall;
 mod jobs;
+mod killed;
 mod process;
 mod renewed;
 mod restart;
@@ -16,7 +17,7 @@ mod versions;
 
 use std::fs;
 use std::io::Read;
-use std::net::TcpStream;
+use std::net::{SocketAddr, TcpStream};
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -123,7 +124,11 @@ fn end_of_lease(cluster: &Cluster, leader: usize) -> Instant {
 
 /// All that whoever answers at the address of this node says, before the dialer says anything.
 fn said(node: &Node) -> std::io::Result<Vec<u8>> {
-    let mut stream = TcpStream::connect_timeout(&node.address, ANSWER)?;
+    said_at(node.address)
+}
+
+fn said_at(address: SocketAddr) -> std::io::Result<Vec<u8>> {
+    let mut stream = TcpStream::connect_timeout(&address, ANSWER)?;
     stream.set_read_timeout(Some(ANSWER))?;
     let mut said = Vec::new();
     stream.read_to_end(&mut said)?;

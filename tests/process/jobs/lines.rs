@@ -142,6 +142,12 @@ impl Lines {
         runs.len()
     }
 
+    /// When this run wrote last, in nanoseconds of CLOCK_BOOTTIME.
+    pub fn last_of(&self, run: &Run) -> u64 {
+        self.read();
+        self.known.borrow().runs[run].last
+    }
+
     /// How long no command wrote before the next one did, in milliseconds: below zero, two ran at once.
     pub fn gaps(&self) -> String {
         self.read();

@@ -3,6 +3,7 @@
 pub mod attached;
 mod bad;
 mod begins;
+mod cgroups;
 mod cleanup;
 mod clocks;
 mod crowd;
@@ -24,7 +25,7 @@ mod setup;
 mod several;
 mod signals;
 pub mod terminal;
-mod worker;
+pub mod worker;
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -246,7 +247,7 @@ pub fn no_coroner_is_left(node: &Node) {
             folder.is_ok_and(|folder| folder == state)
         };
         let left: Vec<Pid> =
-            processes().filter(|pid| works_there(pid) && is_coroner(*pid)).collect();
+            processes().filter(|pid| works_there(pid) && is_electd(*pid, b"coroner")).collect();
         ensure(left.is_empty(), || format!("{left:?}"))
     });
 }
@@ -294,28 +295,24 @@ pub fn only_child(parent: Pid) -> Option<Pid> {
 }
 
 /// The guard of electd, where a hook may run beside it.
-fn guard_of(electd: Pid) -> Option<Pid> {
-    children(electd).find(|child| is_guard(*child))
-}
-
-fn is_guard(process: Pid) -> bool {
-    let line = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(b"guard")
+pub fn guard_of(electd: Pid) -> Option<Pid> {
+    children(electd).find(|child| is_electd(*child, b"guard"))
 }
 
 /// The children of a process, but for its coroner.
 pub fn children(parent: Pid) -> impl Iterator<Item = Pid> {
-    all_children(parent).filter(|child| !is_coroner(*child))
+    all_children(parent).filter(|child| !is_electd(*child, b"coroner"))
 }
 
-fn is_coroner(process: Pid) -> bool {
-    let arguments = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero()));
-    arguments.is_ok_and(|all| all.split(|byte| *byte == 0).nth(1) == Some(b"coroner"))
+/// Whether this process is an electd of this kind.
+fn is_electd(process: Pid, kind: &[u8]) -> bool {
+    let line = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())).unwrap_or_default();
+    line.split(|byte| *byte == 0).nth(1) == Some(kind)
 }
 
 /// The coroner of a node.
 pub fn coroner_of(node: Pid) -> Option<Pid> {
-    all_children(node).find(|child| is_coroner(*child))
+    all_children(node).find(|child| is_electd(*child, b"coroner"))
 }
 
 fn processes() -> impl Iterator<Item = Pid> {

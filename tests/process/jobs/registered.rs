@@ -28,7 +28,7 @@ fn lined(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
 }
 
 /// The same, once it has said that its job begins.
-fn begun(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
+pub fn begun(folder: &Path, setup: Setup<'_>) -> (Guard, UnixStream) {
     let (guard, mut line) = lined(folder, setup);
     readable("its job begins", &line);
     let mut word = [0];

@@ -56,13 +56,15 @@ pub struct Setup<'a> {
     pub strace: &'a [&'a str],
     /// What it prints to, where that is no file.
     pub stderr: Option<&'a OwnedFd>,
+    /// The path of the cgroup of its command.
+    pub cgroup: Option<&'a str>,
 }
 
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
         let (alarms, cleanup, limit, line) = ([LONG, LONG], "", "10000", None);
-        let (is_leased, addresses, strace, stderr) = (true, &[], &[], None);
-        Setup { script, alarms, cleanup, limit, is_leased, line, addresses, strace, stderr }
+        let (is_leased, addresses, strace, stderr, cgroup) = (true, &[], &[], None, None);
+        Setup { script, alarms, cleanup, limit, is_leased, line, addresses, strace, stderr, cgroup }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -110,6 +112,7 @@ impl Setup<'_> {
             command.args(["sh", "-c", self.script]);
         }
         command.stdin(Stdio::from(far));
+        command.envs(self.cgroup.map(|path| ("ELECTD_CGROUP", path)));
         let file = || OwnedFd::from(File::create(folder.join("stderr")).unwrap());
         let out = self.stderr.map_or_else(file, |stderr| stderr.try_clone().unwrap());
         command.stderr(out).process_group(0).spawn().unwrap()

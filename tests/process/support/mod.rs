@@ -8,6 +8,7 @@
 //! Every cluster has a loopback address of its own. Ports that were free at its start stay so,
 //! whatever other tests and programs do meanwhile.
 
+pub mod cgroup;
 pub mod claims;
 pub mod clock;
 mod command;

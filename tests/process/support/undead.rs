@@ -1,4 +1,5 @@
-//! A program that KILL does not end, as its parent sees it: like one that waits for a file system which does not answer.
+//! A program that KILL does not end, as its parent sees it: like one that waits for a file system which does not
+//! answer.
 
 use std::fs;
 use std::path::Path;
@@ -11,7 +12,8 @@ use nix::unistd::Pid;
 
 use super::eventually;
 
-/// The kernel keeps a process that was killed from its parent until who traces it has taken note. It ends once this is dropped.
+/// The kernel keeps a process that was killed from its parent until who traces it has taken note. It ends once this is
+/// dropped.
 pub struct Undead {
     hold: Option<Sender<()>>,
     thread: Option<JoinHandle<()>>,
@@ -30,12 +32,22 @@ impl Undead {
 
     /// Makes this process one; none if it has ended.
     pub fn make(pid: i32) -> Option<Undead> {
+        Undead::make_by(pid, Options::empty())
+    }
+
+    /// The same, and nothing of it is let go when it is killed, as of one that waits for a disk: neither its files nor
+    /// its place in a cgroup.
+    pub fn whole(pid: i32) -> Option<Undead> {
+        Undead::make_by(pid, Options::PTRACE_O_TRACEEXIT)
+    }
+
+    fn make_by(pid: i32, options: Options) -> Option<Undead> {
         let (hold, held) = bounded::<()>(0);
         let (tell, made) = bounded(1);
         let pid = Pid::from_raw(pid);
         // The thread that traces a process has to be the one that lets it go.
         let thread = thread::spawn(move || {
-            let is_made = ptrace::seize(pid, Options::empty()).is_ok();
+            let is_made = ptrace::seize(pid, options).is_ok();
             tell.send(is_made).unwrap();
             if is_made {
                 let _ = held.recv();

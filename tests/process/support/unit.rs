@@ -1,17 +1,14 @@
 //! A control group of a node and of all that it starts, such as a service manager makes for each unit.
 
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::time::{Duration, Instant};
 
+use super::cgroup;
 use super::node::Node;
 use super::script::ELECTD;
-use super::wait::{breathe, ensure, eventually};
-
-/// How long the kernel may take to end what is left in a group.
-const END: Duration = Duration::from_secs(20);
+use super::wait::{ensure, eventually};
 
 /// Its processes are ended when this is dropped.
 pub struct Unit {
@@ -29,7 +26,7 @@ impl Unit {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("electd-test-{}-{}", process::id(), LAST.fetch_add(1, Ordering::Relaxed));
-        let folder = root().ok_or("none is mounted")?.join(name);
+        let folder = cgroup::mount()?.join(name);
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let unit = Unit { folder };
         ensure(unit.folder.join("cgroup.kill").exists(), || "Linux 5.14 or later".to_owned())?;
@@ -56,17 +53,6 @@ impl Unit {
 
 impl Drop for Unit {
     fn drop(&mut self) {
-        let (begin, _killed) = (Instant::now(), self.write("cgroup.kill", "1"));
-        while fs::remove_dir(&self.folder).is_err() && begin.elapsed() < END {
-            breathe();
-        }
+        cgroup::end(&self.folder); // with those of the jobs of its node
     }
-}
-
-/// Where control groups of version 2 are.
-fn root() -> Option<PathBuf> {
-    let mounts = fs::read_to_string("/proc/self/mounts").ok()?;
-    let mut mounts = mounts.lines().map(|line| line.split(' ').collect::<Vec<_>>());
-    let found = mounts.find(|words| words.get(2) == Some(&"cgroup2"))?;
-    Some(Path::new(found[1]).to_owned())
 }

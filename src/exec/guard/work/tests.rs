@@ -15,7 +15,7 @@ const SECONDS: fn(u64) -> Duration = Duration::from_secs;
 
 /// A guard whose alarms are far away, and the other ends of its connections.
 struct Scene {
-    guard: Guard,
+    guard: Guard<'static>,
     electd: OwnedFd,
     child: UnixStream,
 }
@@ -57,7 +57,8 @@ fn a_guard_knows_how_its_command_ended() {
     let mut guard = scene("leased").guard;
     assert_eq!(guard.means(), None, "without a command nothing is ended");
     let process = pidfd_open(getpid(), PidfdFlags::empty()).unwrap();
-    guard.command = Some(RunningJob { pid: getpid(), process, mark: Mark::of_nobody() });
+    guard.command =
+        Some(RunningJob { pid: getpid(), process, mark: Mark::of_nobody(), cgroup: None });
     assert_eq!(guard.means(), Some(Means::Kill), "it is killed now");
     guard.termed = Some(now());
     assert_eq!(guard.means(), Some(Means::Kill), "TERM was not enough");
@@ -81,9 +82,9 @@ fn end_in(seconds: u64) -> GuardOrder {
 }
 
 /// This process in the place of a command: nothing here signals it.
-fn command() -> Option<RunningJob> {
+fn command() -> Option<RunningJob<'static>> {
     let (pid, process) = (getpid(), pidfd_open(getpid(), PidfdFlags::empty()).unwrap());
-    Some(RunningJob { pid, process, mark: Mark::of_nobody() })
+    Some(RunningJob { pid, process, mark: Mark::of_nobody(), cgroup: None })
 }
 
 /// This moment is so many seconds away, but for those that the test itself took.

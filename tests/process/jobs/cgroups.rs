@@ -1,0 +1,195 @@
+//! A job in a cgroup of its own: its guard ends all that is in it, and where there is none.
+
+use std::fs;
+use std::os::unix::fs::chown;
+use std::os::unix::process::ExitStatusExt;
+use std::process::{Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
+use story::story;
+
+use super::attached::{exec, lives};
+use super::registered::begun;
+use super::setup::{Setup, said, text, until};
+use super::{children, only_child};
+use crate::support::cgroup::{self, TestCgroup};
+use crate::support::script::{ELECTD, in_pid_namespace, script};
+use crate::support::{Cluster, Finished, eventually};
+
+/// Nothing that it inherited shows it to its guard, and it is below no process of the guard.
+#[story]
+fn a_process_that_left_for_another_pid_namespace_and_closed_all_ends_with_its_job() {
+    let (Some(elsewhere), Some(cgroup)) = (in_pid_namespace(), TestCgroup::make()) else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let first = format!("exec {elsewhere} sleep 1000");
+    let mut first = Command::new("sh").args(["-c", &first]).spawn().unwrap();
+    let namespace = eventually("the namespace has its first process", || {
+        only_child(Pid::from_child(&first)).ok_or("none".to_owned())
+    });
+    let stray =
+        "for fd in /proc/self/fd/*; do n=${fd##*/}; [ $n -lt 3 ] || eval \"exec $n>&-\"; done
+        while echo >>writes; do sleep 0.01; done";
+    fs::write(folder.path().join("stray"), stray).unwrap();
+    let script = format!(
+        "nsenter --pid=/proc/{namespace}/ns/pid sh -c '(setsid bash stray &) ; \
+         until [ -s writes ]; do sleep 0.01; done'; exit 3"
+    );
+    let setup = Setup { script: &script, cgroup: Some(&cgroup.path), ..Setup::of("") };
+    let (mut guard, line) = begun(folder.path(), setup);
+    assert_eq!(guard.end().code(), Some(3), "{}", said(folder.path()));
+    assert_eq!(std::io::read_to_string(line).unwrap(), "c");
+    let written = || fs::metadata(folder.path().join("writes")).unwrap().len();
+    let before = written();
+    let stray = children(namespace).find(|stray| lives(*stray));
+    assert_eq!((stray, written()), (None, before), "it has ended");
+    assert!(!cgroup.folder.exists(), "by the kernel's word");
+    kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
+    first.wait().unwrap();
+}
+
+/// Each process starts the next one and ends, so that a look finds none where it was.
+#[story]
+fn a_job_that_forks_without_end_is_ended() {
+    let Some(cgroup) = TestCgroup::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    script(&folder.path().join("next"), "[ -e stop ] && exit; echo >>forks; setsid ./next &");
+    let command = "./next & ./next & trap '' TERM; while :; do sleep 0.01; done";
+    let setup = Setup { cgroup: Some(&cgroup.path), ..Setup::of(command) };
+    let (mut guard, line) = begun(folder.path(), setup);
+    let forks = || text(folder.path(), "forks").len();
+    eventually("it forks", || (forks() > 40).then_some(()).ok_or_else(|| forks().to_string()));
+    guard.kill(1);
+    guard.end();
+    assert_eq!(std::io::read_to_string(line).unwrap(), "c", "{}", said(folder.path()));
+    assert!(!cgroup.folder.exists());
+    let before = forks();
+    fs::write(folder.path().join("stop"), "").unwrap();
+    assert_eq!(forks(), before);
+}
+
+/// As a container engine does: it is no child of the command, and makes cgroups of its own below.
+#[story]
+fn what_another_program_starts_in_the_cgroup_ends_with_the_job() {
+    let Some(cgroup) = TestCgroup::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let command =
+        "echo $ELECTD_CGROUP >path; touch ready; until [ -e gate ]; do sleep 0.01; done; exit 3";
+    let setup = Setup { cgroup: Some(&cgroup.path), ..Setup::of(command) };
+    let (mut guard, line) = begun(folder.path(), setup);
+    until(folder.path(), "ready");
+    assert_eq!(text(folder.path(), "path").trim(), cgroup.path);
+    let container = cgroup.folder.join("engine/container");
+    fs::create_dir_all(&container).unwrap();
+    let mut started = Command::new("sleep").arg("1000").spawn().unwrap();
+    fs::write(container.join("cgroup.procs"), started.id().to_string()).unwrap();
+    fs::write(folder.path().join("gate"), "").unwrap();
+    assert_eq!(guard.end().code(), Some(3), "{}", said(folder.path()));
+    assert_eq!(std::io::read_to_string(line).unwrap(), "c");
+    assert!(!cgroup.folder.exists());
+    assert_eq!(started.wait().unwrap().signal(), Some(9));
+}
+
+/// A coroner that was given the cgroup would take the end of a guard for that of one that was killed, and end the rest.
+#[story]
+fn a_guard_that_knows_of_something_elsewhere_says_so() {
+    let Some(cgroup) = TestCgroup::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup { cleanup: "/bin/false", cgroup: Some(&cgroup.path), ..Setup::of("exit 3") };
+    let (mut guard, line) = begun(folder.path(), setup);
+    assert_eq!(guard.end().code(), Some(3), "{}", said(folder.path()));
+    assert_eq!(std::io::read_to_string(line).unwrap(), "u");
+}
+
+/// A cgroup that was made for it, and a process that waits in it.
+#[story]
+fn a_guard_that_is_not_needed_removes_its_cgroup() {
+    let Some(cgroup) = TestCgroup::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let setup = Setup { cgroup: Some(&cgroup.path), ..Setup::of("touch ran") };
+    let mut guard = setup.start_early(folder.path());
+    let waits = eventually("a process waits in it", || {
+        let all = text(&cgroup.folder, "cgroup.procs");
+        all.trim().parse().ok().and_then(Pid::from_raw).ok_or(all)
+    });
+    guard.orphan();
+    assert_eq!(guard.end().code(), Some(0));
+    assert!(!cgroup.folder.exists() && !lives(waits));
+    assert!(!folder.path().join("ran").exists());
+}
+
+/// What `exec` beside this node says to its cgroup, by this script in the place of electd: `$0` is electd, and "$@"
+/// what to do.
+fn tried(cluster: &Cluster, mode: &str, by: &str) -> (i32, String) {
+    let exec = exec(cluster, 1, &["--cgroup", mode, "--", "true"]);
+    let mut command = Command::new("sh");
+    command.args(["-c", by, ELECTD]).args(exec.get_args()).stdin(Stdio::null());
+    let output = command.finished();
+    (output.status.code().unwrap(), String::from_utf8_lossy(&output.stderr).into_owned())
+}
+
+/// No node runs there, which is what they find next.
+#[story]
+fn a_host_that_gives_no_cgroup_is_refused_with_always_and_used_with_auto() {
+    let (Some(cgroup), Ok(mount)) = (TestCgroup::make(), cgroup::mount()) else { return };
+    let cluster = Cluster::prepare(1, |_| ());
+    let (shown, own) = (mount.display(), cgroup.folder.display());
+    let enter = format!("echo $$ >{own}/cgroup.procs");
+    let nobody = "setpriv --reuid 65534 --regid 65534 --clear-groups";
+    let mut readable = Command::new("chmod");
+    readable.args(["-R", "a+rX"]).arg(cluster.file().parent().unwrap()).status().unwrap();
+    let read_only = format!("mount -o remount,bind,ro {shown}");
+    let in_mounts = |then: &str| {
+        format!("exec unshare --mount sh -c '{then} && exec \"$0\" \"$@\"' \"$0\" \"$@\"")
+    };
+    for (by, words) in [
+        (
+            in_mounts(&read_only),
+            "Read-only file system (os error 30); have cgroups mounted for writing",
+        ),
+        (in_mounts(&format!("umount -l {shown}")), "/proc/self/mountinfo has no cgroup2"),
+        (
+            format!("{enter} && exec {nobody} \"$0\" \"$@\""),
+            "Permission denied (os error 13); run electd as root, or give its unit Delegate=yes",
+        ),
+    ] {
+        let (code, told) = tried(&cluster, "always", &by);
+        assert_eq!(code, 71, "{by}: {told}");
+        assert!(told.contains("this host gives the command no cgroup of its own: "), "{told}");
+        assert!(told.contains(words), "{told}");
+        let (code, told) = tried(&cluster, "auto", &by);
+        assert_eq!(code, 69, "{by}: {told}");
+    }
+    // As systemd delegates it.
+    for name in ["", "cgroup.procs", "cgroup.subtree_control", "cgroup.threads"] {
+        chown(cgroup.folder.join(name), Some(65534), Some(65534)).unwrap();
+    }
+    let (code, told) =
+        tried(&cluster, "always", &format!("{enter} && exec {nobody} \"$0\" \"$@\""));
+    assert_eq!(code, 69, "{told}");
+    let left = fs::read_dir(&cgroup.folder).unwrap().flatten().find(|it| it.path().is_dir());
+    assert!(left.is_none(), "{left:?}");
+}
+
+/// From its first moment.
+#[story]
+fn a_command_is_in_the_cgroup_that_its_environment_names() {
+    let Some(_makes) = TestCgroup::make() else { return };
+    let cluster = Cluster::start(1);
+    cluster.agree_on(1);
+    let script = "echo \"$ELECTD_CGROUP\"; sed -n s/^0:://p /proc/self/cgroup";
+    for mode in ["always", "auto", "never"] {
+        let mut exec = exec(&cluster, 1, &["--cgroup", mode, "--", "sh", "-c", script]);
+        exec.env("ELECTD_CGROUP", "that of another electd");
+        let output = exec.finished();
+        let told = String::from_utf8_lossy(&output.stdout).into_owned();
+        let lines: Vec<&str> = told.lines().collect();
+        let [named, own] = lines[..] else { panic!("{output:?}") };
+        if mode == "never" {
+            assert_eq!((named, own.contains("electd-job-")), ("", false));
+        } else {
+            assert!(named == own && named.contains("/electd-job-"), "{told}");
+            let folder = cgroup::mount().unwrap().join(named.trim_start_matches('/'));
+            assert!(!folder.exists(), "it was removed");
+        }
+    }
+}
