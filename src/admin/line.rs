@@ -217,6 +217,18 @@ mod tests {
         assert_eq!(line.read(&mut [0; 2], Instant::now() + LONG).unwrap(), 2);
     }
 
+    /// It would keep its thread, and as that does not wait the place would not be free for others.
+    #[test]
+    fn a_client_that_floods_is_dropped_when_its_time_is_over() {
+        let places = ClientPlaces::default();
+        let (line, mut client) = connected(&places);
+        client.set_nonblocking(true).unwrap();
+        while client.write(&[b'x'; 4096]).is_ok() {}
+        let mut socket = line.place().socket().try_clone().unwrap();
+        line.finish(Instant::now()).unwrap();
+        assert!(socket.read(&mut [0; 1]).is_ok_and(|count| count > 0), "it has said more");
+    }
+
     #[test]
     fn a_client_that_says_nothing_hears_all_that_is_sent() {
         const LENGTH: usize = 64 << 20;

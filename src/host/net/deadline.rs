@@ -87,6 +87,7 @@ impl<'a, W: Waiter> Deadline<'a, W> {
         let left = Timespec::try_from(left).map_err(io::Error::other)?;
         let mut sockets = [PollFd::from_borrowed_fd(self.stream, wanted)];
         match self.waits.wait(|| poll(&mut sockets, Some(&left))) {
+            Ok(0) => Err(io::ErrorKind::TimedOut.into()),
             Err(error) if error != Errno::INTR => Err(error.into()),
             _ => Ok(()), // a stopped process that resumes has been interrupted
         }
