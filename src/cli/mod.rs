@@ -95,7 +95,8 @@ Try it:
 
 Exit codes: 0 done; 1 no; 2 usage; 65 state damaged or of a newer format;
 66 a file of the node cannot be read; 69 no node answers; 70 internal;
-71 cannot listen or have an --address or --cgroup; 73 data directory locked or not writable;
+71 cannot listen or have an --address or --cgroup;
+73 data directory locked or not writable;
 75 not now: leadership not gained in time, or try again; 76 leadership lost;
 77 removed; 78 configuration. `run -- CMD` and `exec` pass CMD's own code on.";
 
