@@ -61,8 +61,8 @@ impl ResignArgs {
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
         let order = Order::post("resign", &json!({ "to": self.to })).ending_a_leadership();
-        let achieved = give(&client, &asked, &order)
-            .map_err(|error| explained(error, &asked, self.to.as_deref(), &self.nodes.flags()))?;
+        let achieved = give(&client, &asked, &order, &self.nodes.flags())
+            .map_err(|error| explained(error, &asked, self.to.as_deref()))?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
         let leader = later.ok_or_else(|| unseen(&achieved.result, "another member"))?;

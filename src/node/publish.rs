@@ -21,6 +21,7 @@ use electd_facts::hint::ClusterFlags;
 use super::clock;
 use super::failures::Failures;
 use super::leadership::Feed;
+use super::members::only_lags;
 use super::problems::Sight;
 use super::words;
 use crate::core::membership::{Member, MemberList};
@@ -274,7 +275,7 @@ impl Published {
             timings: timings.collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
-            flags: self.flags().clone(),
+            file_lags: only_lags(list, &self.file.read()),
             ..Sight::default()
         }
     }

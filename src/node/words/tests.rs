@@ -138,7 +138,7 @@ fn who_drains_a_drained_member_hears_since_when_and_until_when_it_is() {
         }))
     };
     let begin = "; it was drained already, since 1970-01-01T00:00:01.000Z, and stays so until ";
-    assert_eq!(again(None, ""), Some(format!("{begin}`electd undrain`")));
+    assert_eq!(again(None, ""), Some(format!("{begin}it is undrained")));
     let all = format!("{begin}1970-01-01T00:00:02.000Z: new disk");
     assert_eq!(again(Some(2000), "new disk"), Some(all));
     assert_eq!(drained_again(&OperatorCommand::Undrain), None);

@@ -96,8 +96,8 @@ fn a_command_that_waits_in_vain_says_for_what() {
         (Cluster::of(&[Some(server.local_addr())]), Cluster::of(&[Some(deaf.address)]));
     let unseen = [("resign", "another member"), ("switchover --to node-1", "node-1")];
     let (job, unknown) = (
-        "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not known: look",
-        "no answer in time; it may be frozen, and whether it carried the command out is not known: look",
+        "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not known; `electd status --config ",
+        "no answer in time; it may be frozen, and whether it carried the command out is not known; `electd status --config ",
     );
     let unanswered = [
         ("resign", job),
