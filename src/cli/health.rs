@@ -313,7 +313,7 @@ mod tests {
     /// What is wrong is shortened to the room that is left, and left out where that is too little.
     #[test]
     fn the_line_has_as_much_as_it_has_room_for() {
-        let of = |first: usize, second: usize| {
+        let of = |leader: usize, first: usize, second: usize| {
             let mut asked = following("a", Some(("c", 7)));
             let told = |about: &str, length| Problem {
                 kind: "k".to_owned(),
@@ -323,14 +323,15 @@ mod tests {
             };
             let status = asked.answer.as_mut().unwrap();
             status.problems = vec![told("x", first), told("y", second)];
+            status.leader.as_mut().unwrap().name = "c".repeat(leader);
             line(&judged(&[asked]))
         };
-        let filled = of(200, 200);
+        let filled = of(1, 200, 200);
         assert_eq!(filled.len(), 499 - 16, "it fills its room: {filled}");
         assert!(filled.contains("yyy... | "), "{filled}");
-        let whole = of(100, 181);
+        let whole = of(1, 100, 181);
         assert!(whole.contains(&"y".repeat(181)) && !whole.contains("..."), "{whole}");
-        let cut = of(234, 200);
+        let cut = of(60, 234, 200);
         assert!(cut.contains("; 1 more | ") && !cut.contains('y'), "{cut}");
     }
 

@@ -49,7 +49,7 @@ impl SwitchoverArgs {
         let achieved = give(&client, &asked, &post(json!({ "to": name })), &order.flags());
         let achieved = achieved.map_err(|error| explained(error, &asked, Some(&name)))?;
         let leads = await_leader(&client, &targets, |leader| leader.name == name);
-        let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
+        let leader = leads.ok_or_else(|| unseen(&achieved.result, &name, &order.flags()))?;
         tell_leader(&order.output, &achieved.result, &leader)
     }
 }

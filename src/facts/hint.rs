@@ -123,6 +123,8 @@ pub enum Hint {
     SwitchoverTo,
     /// `undrain`.
     Undrain,
+    /// `watch`.
+    Watch,
 }
 
 impl Hint {
@@ -172,6 +174,7 @@ impl Hint {
             Hint::SwitchoverClear => ("switchover", " --clear"),
             Hint::SwitchoverTo => ("switchover", ""),
             Hint::Undrain => ("undrain", ""),
+            Hint::Watch => ("watch", ""),
         }
     }
 }

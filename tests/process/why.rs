@@ -175,7 +175,7 @@ fn a_start_and_a_full_disk() {
         &cluster,
         "node-1",
         "storage",
-        &["has room for 0 bytes", "make room on the disk of node-1"],
+        &["has room for 0 bytes", "free space on node-1, or mend its disk"],
     );
     cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }

@@ -31,7 +31,7 @@ fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
         let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
         leads_already("c", &Status { preempt, switchover, ..Status::default() })
     };
-    let lasts = "c leads already; nothing changed, and a member that ranks higher may still preempt it (`electd pause` \
+    let lasts = "c leads already; nothing changed, and a member that ranks higher may still preempt it (a pause \
                  prevents that)";
     assert_eq!(answer("always", None), lasts);
     assert_eq!(answer("after 30s", Some("b")), lasts);

@@ -65,7 +65,12 @@ fn known() -> Published {
         snapshot.takeover = Some((id(2), Some(5000)));
         snapshot.takeovers = vec![(id(3), 6000)];
         let (list, who) = (snapshot.list.clone(), Who::Member(id(2)));
-        snapshot.rejections.record(clock::now(), &list, (who, "is refused"), (RefusalCause::Disagreement, "other timings"));
+        snapshot.rejections.record(
+            clock::now(),
+            &list,
+            (who, "is refused"),
+            (RefusalCause::Disagreement, "other timings"),
+        );
     });
     published
 }
