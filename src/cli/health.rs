@@ -131,7 +131,8 @@ fn wrong(judgement: &Judgement) -> Vec<(String, Option<String>)> {
 fn fitted(text: &str, remedy: Option<&str>, room: usize) -> Option<String> {
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     let least = text.len().min(CAUSE);
-    let most = room.min(PIECE.max(least + remedy.len())).checked_sub(remedy.len())?;
+    let share = if remedy.is_empty() { PIECE } else { PIECE / 2 };
+    let most = room.checked_sub(remedy.len())?.min(share);
     (most >= least).then(|| shortened(text, most) + &remedy)
 }
 

@@ -203,10 +203,17 @@ impl super::Judgement {
         };
         let remedy = |it: &ClusterTrouble| {
             let is_said = self.stuck.is_some() && it.is(ProblemKind::PeerDown);
-            it.remedy(&self.flags).filter(|_| !is_said)
+            self.remedy_of(it).filter(|_| !is_said)
         };
         lines.extend(told.iter().filter(|it| !is_said(it)).map(|it| (it.to_string(), remedy(it))));
         lines
+    }
+
+    /// What to do about this: whom a first start waits for is to be started.
+    pub(super) fn remedy_of(&self, trouble: &ClusterTrouble) -> Option<String> {
+        let awaited = trouble.is(ProblemKind::PeerDown) && trouble.about.is_empty();
+        let stuck = self.stuck.as_ref().filter(|_| awaited);
+        stuck.map(|stuck| stuck.remedy.clone()).or_else(|| trouble.remedy(&self.flags))
     }
 
     /// What is wrong besides the number of voters, each cause once: that a member is down, whoever tells it, and not

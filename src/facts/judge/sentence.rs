@@ -157,7 +157,7 @@ impl Judgement {
     pub fn page(&self) -> Value {
         let remedied = |it: &ClusterTrouble| {
             json!({
-                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(&self.flags),
+                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": self.remedy_of(it),
             })
         };
         let badge = |it: &Hindrance| {

@@ -198,6 +198,7 @@ fn a_first_start_waits_for_the_others() {
     assert_eq!(judgement.headline(), words);
     let boxes: Vec<String> = judgement.boxes().iter().map(ToString::to_string).collect();
     assert_eq!(boxes, ["a: peer_down: a waits for b and c"]);
+    assert_eq!(judgement.page()["boxes"][0]["remedy"], "start b and c");
     assert_eq!(judgement.besides(), [], "the headline says it");
 }
 

@@ -123,7 +123,7 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         2,
         &[
             "ELECTD CUT OFF: node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no \
-           leader since TIME; 1 of 3 nodes answer; …",
+           leader since TIME; 1 of 3 nodes answer | …",
         ],
     ),
     leader: (
