@@ -162,7 +162,11 @@ pub fn give(
 /// The error of a command that may have been carried out or not, with what shows that.
 fn unknown(error: &ClientError, flags: &ClusterFlags) -> CliError {
     let status = Hint::Status.by(flags);
-    CliError::new(Exit::Unavailable, format!("{error}; {status} shows how things stand"))
+    let what = match error {
+        ClientError::NoAnswer { .. } => format!("{error}; {status} shows how things stand"),
+        error => error.to_string(),
+    };
+    CliError::new(Exit::Unavailable, what)
 }
 
 /// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.

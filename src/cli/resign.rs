@@ -66,7 +66,8 @@ impl ResignArgs {
             .map_err(|error| explained(error, &asked, self.to.as_deref()))?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
-        let leader = later.ok_or_else(|| unseen(&achieved.result, "another member", &self.nodes.flags()))?;
+        let leader =
+            later.ok_or_else(|| unseen(&achieved.result, "another member", &self.nodes.flags()))?;
         tell_leader(&self.output, &achieved.result, &leader)
     }
 }

@@ -216,11 +216,19 @@ mod tests {
     use super::super::status::DrainStatus;
     use super::*;
 
+    #[track_caller]
+    fn each_is(all: &[(Hindrance, &str, &str, &str)]) {
+        for (found, name, words, remedy) in all {
+            assert_eq!((found.name(), &*found.words("c")), (*name, *words));
+            assert_eq!(found.remedy("c", &ClusterFlags::default()), *remedy);
+        }
+    }
+
     /// Each is a sentence about its member, with what to do; and a name for programs.
     #[test]
-    fn each_hindrance_is_a_sentence_with_a_remedy() {
+    fn what_silences_a_member_is_a_sentence_with_a_remedy() {
         let full = "/d has room for 0 bytes, and the state takes up to 262144 bytes: free some";
-        for (found, name, words, remedy) in [
+        each_is(&[
             (
                 Hindrance::DiskInWords(full.into()),
                 "disk",
@@ -264,6 +272,12 @@ mod tests {
                 "c answers here, and the others do not hear it",
                 "mend the network of c",
             ),
+        ]);
+    }
+
+    #[test]
+    fn what_keeps_a_voter_from_leading_is_a_sentence_with_a_remedy() {
+        each_is(&[
             (Hindrance::Down, "down", "c is down", "start c"),
             (Hindrance::Drained, "drained", "c is drained", "`electd undrain --node c`"),
             (Hindrance::Resigned, "resigned", "c resigned", "`electd undrain --node c`"),
@@ -297,10 +311,7 @@ mod tests {
                 "c is not eligible",
                 "`electd status --node c` on its host",
             ),
-        ] {
-            assert_eq!((found.name(), &*found.words("c")), (name, words));
-            assert_eq!(found.remedy("c", &ClusterFlags::default()), remedy);
-        }
+        ]);
         assert_eq!(Hindrance::JobFailed.badge(), "job failed");
         assert_eq!(Hindrance::PassedOver("comes and goes".into()).badge(), "comes and goes");
     }

@@ -115,7 +115,9 @@ fn a_command_that_waits_in_vain_says_for_what() {
     let file = cluster.file.display();
     thread::scope(|scope| {
         let waits = unseen.map(|(line, who)| {
-            let leader = format!("{who} was not seen to lead for 5 s: look at `electd watch --config {file}`\n");
+            let leader = format!(
+                "{who} was not seen to lead for 5 s: look at `electd watch --config {file}`\n"
+            );
             let achieved = "node-2 resigned; node-1 was asked to lead; but ".to_owned();
             (line, 1, achieved + &leader, scope.spawn(move || given(cluster, &words(line))))
         });
