@@ -131,8 +131,7 @@ fn wrong(judgement: &Judgement) -> Vec<(String, Option<String>)> {
 fn fitted(text: &str, remedy: Option<&str>, room: usize) -> Option<String> {
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     let least = text.len().min(CAUSE);
-    let share = if remedy.is_empty() { PIECE } else { PIECE / 2 };
-    let most = room.checked_sub(remedy.len())?.min(share);
+    let most = room.checked_sub(remedy.len())?.min(PIECE);
     (most >= least).then(|| shortened(text, most) + &remedy)
 }
 

@@ -84,11 +84,13 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
 }
 
 /// The problems that nodes tell, with their names: what one sees, another may not. That a node is cut off is one cause:
-/// that it misses the others, and they miss it, follows from that. So it is with one whom the leader refuses, or does not
-/// list as a member.
+/// that it misses the others, and they miss it, follows from that. So it is with one that stalls, and with one whom the
+/// leader refuses, or does not list as a member.
 fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
     let is_cut_off =
         |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
+    let is_stalled =
+        |name: &str| answers(asked).any(|one| one.node.name == name && one.stalled);
     let leader = answers(asked).find(|one| one.leads());
     let is_refused = |name: &str| {
         let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == name;
@@ -103,7 +105,9 @@ fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
         status.is_cut_off() || is_refused(&status.node.name) || is_stranger(status)
     };
     let follows = |status: &Status, kind: Option<ProblemKind>, about: &str| match kind {
-        Some(ProblemKind::PeerDown) => is_apart(status) || is_cut_off(about) || is_refused(about),
+        Some(ProblemKind::PeerDown) => {
+            is_apart(status) || is_cut_off(about) || is_refused(about) || is_stalled(about)
+        }
         Some(ProblemKind::QuorumMargin) => is_apart(status),
         Some(ProblemKind::Rejected) => is_refused(&status.node.name) || is_stranger(status),
         _ => false,

@@ -308,6 +308,14 @@ fn who_is_no_member_is_told_once_with_what_to_do() {
     holds(&[outside()], 2, Colour::Bad, &words);
 }
 
+/// It answers, and need not be started.
+#[test]
+fn whom_the_others_miss_as_it_stalls_is_not_down() {
+    let stalls = of(node("b", None, "abc", &[]), |own| own.stalled = true);
+    let [a, c] = ["a", "c"].map(|name| node(name, C, "ac", &[down("b")]));
+    assert_eq!(judge(&[a, stalls, c]).besides(), []);
+}
+
 #[test]
 fn nobody_answers() {
     holds(&[silent("a"), silent("b")], 3, Colour::Bad, "UNKNOWN: no leader is known");
