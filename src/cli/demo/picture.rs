@@ -233,7 +233,7 @@ k kill   f freeze, thaw   r restart   s
 ";
         let happened =
             ["0.100 s  the first words of a line that", "           is long", "0.200 s  last"];
-        for (height, from) in [(21, 0), (100, 0), (20, 1), (19, 2), (18, 3), (1, 3)] {
+        for (height, from) in [(20, 0), (100, 0), (19, 1), (18, 2), (17, 3), (1, 3)] {
             let happened: String = happened[from..].iter().map(|it| format!("{it}\n")).collect();
             assert_eq!(shown(height), format!("{above}{happened}"), "{height}");
         }
