@@ -87,11 +87,11 @@ pub(super) const FROZEN: &str = "silent for too long; it may be frozen";
 
 /// The same: to a command.
 pub(super) const UNKNOWN: &str = "no answer in time; it may be frozen, and whether it carried the command out is not \
-                                  known: look at `electd status`";
+                                  known";
 
 /// The same: to a command that may end a leadership, which waits for what runs for the leader.
 pub(super) const STILL_WAITS: &str = "no answer in time: it may still be waiting for the leader's job to end, and the \
-                                      outcome is not known: look at `electd status`";
+                                      outcome is not known";
 
 /// A node that was asked, for the words about why it gave no answer.
 #[derive(Clone, Copy)]
@@ -264,10 +264,9 @@ mod tests {
         ] {
             assert_eq!(error.to_string(), words);
         }
-        let unknown = "no answer in time; it may be frozen, and whether it carried the command out is not known: look \
-                       at `electd status`";
+        let unknown = "no answer in time; it may be frozen, and whether it carried the command out is not known";
         let waits = "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not \
-                     known: look at `electd status`";
+                     known";
         assert_eq!([UNKNOWN, STILL_WAITS], [unknown, waits]);
     }
 }

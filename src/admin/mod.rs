@@ -78,8 +78,9 @@ pub(crate) use {request::Request, response::Response, site::Site};
 mod limits {
     use std::time::Duration;
 
-    /// The stack of a thread: enough for a request and its answer, which are both on the heap.
-    pub const STACK: usize = 256 * 1024;
+    /// The stack of a thread: enough for a request and its answer, which are both on the heap, and for a status that is nested
+    /// as deep as may be, in a build without optimizations.
+    pub const STACK: usize = 320 * 1024;
     /// Connections of a server. With one more, one of the others is ended.
     pub const CONNECTIONS: usize = 64;
     /// Of these, the streams of events.

@@ -88,7 +88,7 @@ impl NodeArgs {
 
     /// The flags of this command line that name the cluster, for the commands that sentences name.
     pub fn flags(&self) -> ClusterFlags {
-        self.config.flags()
+        self.config.flags().asking(self.admin.clone())
     }
 
     /// The node at this address. The certificates for HTTPS come from the configuration.
@@ -292,7 +292,9 @@ pub fn judged(asked: &[AskedNode], flags: &ClusterFlags) -> Judgement {
         name: asked.name(),
         answer: asked.answer.as_ref().map_err(silence),
     });
-    judge(&told.collect::<Vec<_>>(), flags)
+    let members =
+        asked.iter().filter_map(|it| it.answer.as_ref().ok()).flat_map(|status| &status.members);
+    judge(&told.collect::<Vec<_>>(), &flags.clone().knowing(members))
 }
 
 #[cfg(test)]

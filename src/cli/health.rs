@@ -84,6 +84,8 @@ impl HealthArgs {
 const LONGEST: usize = 499;
 /// The longest piece of it that is about one thing.
 const PIECE: usize = 240;
+/// Of what is wrong at least so much is left where room is short: what to do is said whole, or not at all.
+const CAUSE: usize = 48;
 /// The room for how many pieces were left out.
 const MORE: usize = 16;
 
@@ -102,18 +104,35 @@ fn line(judgement: &Judgement) -> String {
     );
     let room = LONGEST - begin.len() - figures.len() - MORE;
     let noun = if *asked == 1 { "node answers" } else { "nodes answer" };
-    let mut words = shortened(&judgement.summary(), PIECE);
-    let count = format!("{answering} of {asked} {noun}");
-    let pieces = [&[count], judgement.brief().as_slice(), orders.as_slice()].concat();
-    for (at, piece) in pieces.iter().enumerate() {
-        let piece = shortened(piece, PIECE);
-        if words.len() + 2 + piece.len() > room {
+    let mut words = shortened(&judgement.summary(), room / 4 * 3);
+    let pieces = wrong(judgement).into_iter().chain(orders.iter().map(|it| (it.clone(), None)));
+    let count = (format!("{answering} of {asked} {noun}"), None);
+    let pieces: Vec<(String, Option<String>)> = std::iter::once(count).chain(pieces).collect();
+    for (at, (text, remedy)) in pieces.iter().enumerate() {
+        let Some(piece) = fitted(text, remedy.as_deref(), room.saturating_sub(words.len() + 2))
+        else {
             let _ = write!(words, "; {} more", pieces.len() - at);
             break;
-        }
+        };
         let _ = write!(words, "; {piece}");
     }
     begin + &words.replace(['|', '\n'], " ") + &figures
+}
+
+/// What is wrong, with what to do. Where nobody answers, that is why: there is no row to say it.
+fn wrong(judgement: &Judgement) -> Vec<(String, Option<String>)> {
+    match judgement.verdict {
+        Verdict::Unknown => judgement.problems.iter().map(|it| (it.to_string(), None)).collect(),
+        _ => judgement.besides(),
+    }
+}
+
+/// What is wrong and what to do about it, in so much room; none if that is too little. What is wrong is shortened first.
+fn fitted(text: &str, remedy: Option<&str>, room: usize) -> Option<String> {
+    let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
+    let least = text.len().min(CAUSE);
+    let most = room.checked_sub(remedy.len())?.min(PIECE);
+    (most >= least).then(|| shortened(text, most) + &remedy)
 }
 
 /// The text, or its begin if it has more bytes than this.
@@ -136,7 +155,9 @@ mod tests {
     use crate::admin::client::ClientError;
     use crate::cli::ask::AskedNode;
     use crate::cli::ask::tests::{following, silent};
-    use crate::node::status::{LeaderlessStatus, PauseStatus, Problem};
+    use crate::node::status::{
+        LeaderlessStatus, PauseStatus, Problem, RefusalCause, RejectionStatus,
+    };
 
     fn judged(asked: &[AskedNode]) -> Judgement {
         super::judged(asked, &ClusterFlags::default())
@@ -151,10 +172,10 @@ mod tests {
         assert_eq!(judgement.verdict, Verdict::Well);
         let text = line(&judgement);
         let words = "ELECTD OK: c leads in epoch 7; 1 more failure tolerated; 1 of 1 node answers; paused: since \
-                     2026-11-22T10:58:33.123Z: nobody preempts the leader | failures_tolerated=1 answering=1;;;0;1 \
+                     2026-11-22T10:58:33.123Z: nobody preempts the leader; `electd resume` ends that | failures_tolerated=1 answering=1;;;0;1 \
                      problems=0 epoch=7c\n";
         assert_eq!(text, words);
-        let paused = "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader";
+        let paused = "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader; `electd resume` ends that";
         assert_eq!(judgement.json()["orders"], json!([paused]));
     }
 
@@ -163,7 +184,8 @@ mod tests {
         let text = line(&judged(&[following("a", Some(("c", 7))), silent("b")]));
         let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
         let expected = format!(
-            "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2 nodes answer; {silence} | \
+            "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2 nodes answer; b does not answer => look \
+             whether it runs, and whether its `admin` address can be reached | \
              failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n"
         );
         assert_eq!(text, expected);
@@ -246,7 +268,10 @@ mod tests {
             );
         }
         let several = line(&judged(&[following("a", Some(("c", 7))), silent("b"), silent("c")]));
-        assert!(several.contains("1 of 3 nodes answer; b, c do not answer | "), "{several}");
+        assert!(
+            several.contains("1 of 3 nodes answer; b, c do not answer => look whether "),
+            "{several}"
+        );
     }
 
     #[test]
@@ -285,10 +310,10 @@ mod tests {
         }
     }
 
-    /// The pieces that fit are all shown: one more letter is one too many.
+    /// What is wrong is shortened to the room that is left, and left out where that is too little.
     #[test]
-    fn the_line_has_as_many_pieces_as_it_has_room_for() {
-        let of = |last: usize| {
+    fn the_line_has_as_much_as_it_has_room_for() {
+        let of = |leader: usize, first: usize, second: usize| {
             let mut asked = following("a", Some(("c", 7)));
             let told = |about: &str, length| Problem {
                 kind: "k".to_owned(),
@@ -297,19 +322,42 @@ mod tests {
                 since: String::new(),
             };
             let status = asked.answer.as_mut().unwrap();
-            status.problems = vec![told("x", 100), told("y", last)];
+            status.problems = vec![told("x", first), told("y", second)];
+            status.leader.as_mut().unwrap().name = "c".repeat(leader);
             line(&judged(&[asked]))
         };
-        let shown = (181..230).map(|last| (of(last), last));
-        let (whole, cut): (Vec<_>, Vec<_>) = shown.partition(|(line, _)| line.contains("yyy"));
-        let (longest, length) = whole.last().unwrap();
-        assert_eq!(longest.len(), 499 - 16, "it fills its room: {longest}");
+        let filled = of(1, 200, 200);
+        assert_eq!(filled.len(), 499 - 16, "it fills its room: {filled}");
+        assert!(filled.contains("yyy... | "), "{filled}");
+        let whole = of(1, 100, 181);
+        assert!(whole.contains(&"y".repeat(181)) && !whole.contains("..."), "{whole}");
+        let cut = of(60, 234, 200);
+        assert!(cut.contains("; 1 more | ") && !cut.contains('y'), "{cut}");
+    }
+
+    /// A cause of any length leaves room for what to do about it.
+    #[test]
+    fn what_to_do_is_said_whole() {
+        let mut asked = following("a", Some(("c", 7)));
+        let status = asked.answer.as_mut().unwrap();
+        let text =
+            format!("b is refused: {}", "it came back without what it had stored ".repeat(9));
+        let (kind, about, since) = ("rejected".to_owned(), "b".to_owned(), String::new());
+        status.problems = vec![Problem { kind, about, text, since }];
+        let (peer, reason) = ("b".to_owned(), String::new());
+        status.rejections =
+            vec![RejectionStatus { peer, reason, cause: Some(RefusalCause::StateLost) }];
+        let flags = ClusterFlags::of_command(Some("/etc/electd/another-cluster.json".as_ref()));
+        let text = line(&super::judged(&[asked], &flags));
+        let remedy = format!(" => {} | ", RefusalCause::StateLost.remedy(&flags));
         assert!(
-            longest.contains(&"y".repeat(*length)) && !longest.contains(" more |"),
-            "{longest}"
+            text.contains("a: rejected: b is refused: it came back") && text.len() < 500,
+            "{text}"
         );
-        let (shortest, _) = &cut[0];
-        assert!(shortest.contains("; 1 more | "), "{shortest}");
+        assert!(text.contains(&remedy), "{text}");
+        let whole = fitted("a cause", Some("what to do"), 24);
+        assert_eq!(whole.as_deref(), Some("a cause => what to do"));
+        assert_eq!(fitted("a cause", Some("what to do"), 20), None);
     }
 
     #[test]

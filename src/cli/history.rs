@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use clap::Args;
+use electd_facts::judge::Colour;
 use electd_facts::led::{Led, merge};
 use serde_json::json;
 
 use crate::node::moment;
 
 use super::args::{OutputArgs, OutputFormat};
-use super::ask::{AskedNode, NodeArgs};
+use super::ask::{AskedNode, NodeArgs, judged};
 use super::error::CliError;
 use super::print;
 use super::screen;
@@ -54,7 +55,12 @@ impl HistoryArgs {
         let targets = self.nodes.targets()?;
         let client = targets.client(None);
         let (mut histories, mut one_at_a_time) = (Vec::new(), false);
-        for asked in &targets.ask_for_any(&client)? {
+        let asked = targets.ask_for_any(&client)?;
+        let judgement = judged(&asked, &self.nodes.flags());
+        if !targets.one && judgement.verdict.colour() == Colour::Bad {
+            print::message(&judgement.headline()); // the table does not show how things stand
+        }
+        for asked in &asked {
             let address = asked.target.admin.as_deref().unwrap_or_default();
             let history = asked.answer.as_ref().map_err(Clone::clone);
             match history.and_then(|_| client.history(address)) {

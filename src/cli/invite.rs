@@ -12,6 +12,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use electd_facts::hint::ClusterFlags;
 use parking_lot::Mutex;
 use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::json;
@@ -302,8 +303,9 @@ impl Inviting {
             return;
         }
         let Ok((client, asked)) = self.asked() else { return };
+        let flags = ClusterFlags::of_command(Some(&self.config.file));
         if !members(&asked).iter().any(|known| known.id == *id)
-            && let Err(error) = give(&client, &asked, &Order::post("members", &entry))
+            && let Err(error) = give(&client, &asked, &Order::post("members", &entry), &flags)
         {
             return self.guests.note(name, error.message);
         }

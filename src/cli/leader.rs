@@ -56,7 +56,7 @@ impl LeaderArgs {
         any_answer(&asked)?;
         let judgement = judged(&asked, &self.nodes.flags());
         let leaders = leaders(&asked, &judgement);
-        if judgement.verdict == Verdict::TwoLeaders || !judgement.cut_off.is_empty() {
+        if leaders.len() != 1 || !judgement.cut_off.is_empty() {
             print::message(&judgement.summary());
         }
         let newest = newest_leader(&asked);
@@ -68,12 +68,7 @@ impl LeaderArgs {
                 leaders.iter().try_for_each(|leader| print::result(&line(leader)))?
             }
         }
-        match leaders.as_slice() {
-            [_] => return Ok(()),
-            [] if judgement.cut_off.is_empty() => print::message("no leader is known"),
-            _ => {}
-        }
-        Err(CliError::silent(Exit::No))
+        if leaders.len() == 1 { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
 
     fn check(&self) -> Result<(), CliError> {

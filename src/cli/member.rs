@@ -172,7 +172,8 @@ impl Add {
         let (result, id) = match present {
             Some(member) => (format!("{} is a member already", self.name), member.id.clone()),
             None => {
-                let done = give(&client, &asked, &Order::post("members", &entry))?;
+                let post = Order::post("members", &entry);
+                let done = give(&client, &asked, &post, &self.order.flags())?;
                 (done.result, done.id.unwrap_or_default())
             }
         };
@@ -208,7 +209,7 @@ impl Remove {
         if is_gone(&asked) {
             return order.print(&gone());
         }
-        match give(&client, &asked, &remove) {
+        match give(&client, &asked, &remove, &order.flags()) {
             // Somebody else removed it meanwhile, or the node that was asked did not know so yet.
             Err(_) if if_present && is_gone(&order.ask()?.1) => order.print(&gone()),
             done => order.print(&done?),

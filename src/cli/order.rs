@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::PathBuf;
 
 use clap::Args;
-use electd_facts::hint::ClusterFlags;
+use electd_facts::hint::{ClusterFlags, Hint};
 use electd_facts::unable;
 use serde_json::json;
 
@@ -82,7 +82,7 @@ impl OrderArgs {
     /// As [`give`] says.
     pub fn tell_any(self, order: &Order) -> Result<(), CliError> {
         let (client, asked) = self.ask()?;
-        self.print(&give(&client, &asked, order)?)
+        self.print(&give(&client, &asked, order, &self.flags())?)
     }
 
     /// Gives a command that is meant for one node: the one that was named, or that of this host.
@@ -100,7 +100,7 @@ impl OrderArgs {
             ClientError::Refused { code: 400, .. } => CliError::new(malformed, error),
             ClientError::Refused { passes: true, .. } => CliError::new(Exit::NotNow, error),
             ClientError::Refused { code: 403 | 409, .. } => CliError::new(Exit::No, error),
-            _ => CliError::new(Exit::Unavailable, error),
+            _ => unknown(&error, &self.flags()),
         })?;
         self.print(&achieved)
     }
@@ -121,7 +121,12 @@ impl OrderArgs {
 ///
 /// # Errors
 /// 1 if it is refused, 75 if that passes, 69 if nobody answers or the outcome is unknown.
-pub fn give(client: &Client, asked: &[AskedNode], order: &Order) -> Result<Achieved, CliError> {
+pub fn give(
+    client: &Client,
+    asked: &[AskedNode],
+    order: &Order,
+    flags: &ClusterFlags,
+) -> Result<Achieved, CliError> {
     let mut refusal = CliError::new(Exit::Unavailable, "no node answers");
     let answered = asked.iter().filter_map(|asked| {
         let state = asked.answer.as_ref().ok()?.state.as_str();
@@ -148,22 +153,26 @@ pub fn give(client: &Client, asked: &[AskedNode], order: &Order) -> Result<Achie
             }
             Err(error @ ClientError::Refused { .. }) => return Err(CliError::new(Exit::No, error)),
             // The command may have been carried out all the same, so we ask no other node.
-            Err(error) => return Err(CliError::new(Exit::Unavailable, error)),
+            Err(error) => return Err(unknown(&error, flags)),
         }
     }
     Err(refusal)
 }
 
+/// The error of a command that may have been carried out or not, with what shows that.
+fn unknown(error: &ClientError, flags: &ClusterFlags) -> CliError {
+    let status = Hint::Status.by(flags);
+    let what = match error {
+        ClientError::NoAnswer { .. } => format!("{error}; {status} shows how things stand"),
+        error => error.to_string(),
+    };
+    CliError::new(Exit::Unavailable, what)
+}
+
 /// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.
-pub fn explained(
-    mut error: CliError,
-    asked: &[AskedNode],
-    to: Option<&str>,
-    flags: &ClusterFlags,
-) -> CliError {
+pub fn explained(mut error: CliError, asked: &[AskedNode], to: Option<&str>) -> CliError {
     let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let why =
-        answers.filter(|one| Some(&*one.node.name) == to).find_map(|one| unable::own(one, flags));
+    let why = answers.filter(|one| Some(&*one.node.name) == to).find_map(unable::own);
     if let (Exit::No, Some(why), Some(to)) = (error.exit, why, to) {
         let _ = write!(error.message, "; {to} itself says: {why}");
     }
@@ -184,10 +193,8 @@ mod tests {
             asked
         };
         let asked = [silent("d"), following("b", Some(("c", 7))), resigned("e"), resigned("a")];
-        let told = |exit, to| {
-            explained(CliError::new(exit, "no"), &asked, to, &ClusterFlags::default()).message
-        };
-        let why = "no; a itself says: it resigned (`electd undrain --node a` ends that)";
+        let told = |exit, to| explained(CliError::new(exit, "no"), &asked, to).message;
+        let why = "no; a itself says: it resigned: it leads only if no other can";
         assert_eq!(told(Exit::No, Some("a")), why);
         for to in [Some("b"), Some("d"), Some("f"), None] {
             assert_eq!(told(Exit::No, to), "no", "{to:?}");

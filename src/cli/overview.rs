@@ -30,8 +30,11 @@ pub const NOTE: usize = 7;
 pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> String {
     let judgement = judged(asked, flags);
     let mut text = format!("{}\n", judgement.headline());
-    for problem in judgement.besides() {
+    for (problem, remedy) in judgement.besides() {
         let _ = writeln!(text, "problem: {problem}");
+        if let Some(remedy) = remedy {
+            let _ = writeln!(text, "  => {remedy}");
+        }
     }
     let rows = asked.iter().map(|node| row(node, asked, judgement.hindrances_of(node.name())));
     let table = print::table(&HEADER, rows);
@@ -186,8 +189,9 @@ mod tests {
         let (kind, text) = ("rank".to_owned(), "no rank".to_owned());
         asked.answer.as_mut().unwrap().problems = vec![Problem { since, kind, about, text }];
         let text = overview(&[asked, silent("c")], false);
-        let begin = "DEGRADED: b leads in epoch 7; 1 more failure tolerated\nproblem: c does not answer\n\
-                     problem: a: rank: no rank\n\nNODE ";
+        let begin = "DEGRADED: b leads in epoch 7; 1 more failure tolerated\nproblem: c does not answer\n  => look \
+                     whether it runs, and whether its `admin` address can be reached\nproblem: a: rank: no rank\n  => mend \
+                     what `rank` of a reads: `electd check --node a` on its host takes a sample\n\nNODE ";
         assert!(text.starts_with(begin), "{text}");
         for words in ["no rank", "connection refused", "c does not answer"] {
             assert_eq!(text.matches(words).count(), 1, "{words}\n{text}");
@@ -240,6 +244,7 @@ mod tests {
             reason: "leader c is dead: redial refused".to_owned(),
             leaderless_ms: 12,
             job_late_ms: None,
+            ended: None,
         });
         let follower = following("a", Some(("b", 7)));
         leader.members = vec![MemberStatus { rtt_ms: Some(0.42), ..member("a") }];
@@ -261,6 +266,7 @@ mod tests {
         let text = "\
 DEGRADED: b leads in epoch 7; 1 more failure tolerated
 problem: c does not answer
+  => look whether it runs, and whether its `admin` address can be reached
 
 NODE  STATE      LEADER  EPOCH  UP     RTT     VERSION  NOTE
 a     following  b       7      1m 1s  0.4 ms  0.3.0

@@ -4,6 +4,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use clap::Args;
+use electd_facts::hint::{ClusterFlags, Hint};
 use electd_facts::majority;
 use serde_json::json;
 
@@ -61,11 +62,12 @@ impl ResignArgs {
         let client = self.token.client(&targets)?;
         let asked = targets.ask_for_any(&client)?;
         let order = Order::post("resign", &json!({ "to": self.to })).ending_a_leadership();
-        let achieved = give(&client, &asked, &order)
-            .map_err(|error| explained(error, &asked, self.to.as_deref(), &self.nodes.flags()))?;
+        let achieved = give(&client, &asked, &order, &self.nodes.flags())
+            .map_err(|error| explained(error, &asked, self.to.as_deref()))?;
         let before = newest_leader(&asked).map(|leader| leader.epoch);
         let later = await_leader(&client, &targets, |leader| Some(leader.epoch) > before);
-        let leader = later.ok_or_else(|| unseen(&achieved.result, "another member"))?;
+        let leader =
+            later.ok_or_else(|| unseen(&achieved.result, "another member", &self.nodes.flags()))?;
         tell_leader(&self.output, &achieved.result, &leader)
     }
 }
@@ -85,10 +87,11 @@ pub fn tell_leader(
 }
 
 /// A command was carried out, but no leader was seen after it.
-pub fn unseen(achieved: &str, who: &str) -> CliError {
+pub fn unseen(achieved: &str, who: &str, flags: &ClusterFlags) -> CliError {
     let seconds = TIMEOUT.as_secs();
     let what = format!(
-        "{achieved}; but {who} was not seen to lead for {seconds} s: look at `electd watch`"
+        "{achieved}; but {who} was not seen to lead for {seconds} s: look at {}",
+        Hint::Watch.by(flags)
     );
     CliError::new(Exit::No, what)
 }
@@ -162,7 +165,7 @@ mod tests {
 
     #[test]
     fn an_order_after_which_no_leader_was_seen_is_told_with_what_it_achieved() {
-        let CliError { exit, message } = unseen("a resigned", "b");
+        let CliError { exit, message } = unseen("a resigned", "b", &ClusterFlags::default());
         let words = "a resigned; but b was not seen to lead for 5 s: look at `electd watch`";
         assert_eq!((exit, message.as_str()), (Exit::No, words));
     }

@@ -113,7 +113,8 @@ impl StatusArgs {
 fn shown(asked: &[AskedNode], is_one: bool, verbose: bool, flags: &ClusterFlags) -> String {
     match asked {
         [AskedNode { answer: Ok(status), .. }] if is_one => {
-            verdict(&judged(asked, flags)) + &details(status, verbose, flags)
+            let judgement = judged(asked, flags);
+            verdict(&judgement) + &details(status, verbose, &judgement.flags)
         }
         all => overview(all, verbose, flags),
     }
@@ -188,7 +189,11 @@ fn facts(
         ("age", length(Duration::from_millis(status.age_ms))),
     ];
     facts.splice(2..2, orders::of_node(status, flags));
-    facts.splice(0..0, status.problems.iter().map(|found| ("problem", problem(found))));
+    let problems = status.problems.iter().flat_map(|found| {
+        let remedy = status.remedy(found, flags).map(|remedy| ("", format!("=> {remedy}")));
+        [("problem", problem(found))].into_iter().chain(remedy)
+    });
+    facts.splice(0..0, problems);
     if verbose {
         facts.push(("guarantee", status.guarantee.clone()));
     }

@@ -46,11 +46,10 @@ impl SwitchoverArgs {
         let Some(name) = to else { return order.tell_any(&post(json!({ "clear": true }))) };
         let (client, targets) = order.reach()?;
         let asked = targets.ask_for_any(&client)?;
-        let achieved = give(&client, &asked, &post(json!({ "to": name })));
-        let achieved =
-            achieved.map_err(|error| explained(error, &asked, Some(&name), &order.flags()))?;
+        let achieved = give(&client, &asked, &post(json!({ "to": name })), &order.flags());
+        let achieved = achieved.map_err(|error| explained(error, &asked, Some(&name)))?;
         let leads = await_leader(&client, &targets, |leader| leader.name == name);
-        let leader = leads.ok_or_else(|| unseen(&achieved.result, &name))?;
+        let leader = leads.ok_or_else(|| unseen(&achieved.result, &name, &order.flags()))?;
         tell_leader(&order.output, &achieved.result, &leader)
     }
 }

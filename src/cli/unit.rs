@@ -6,6 +6,7 @@ use std::os::unix::fs::chown;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
+use electd_facts::hint::unit;
 use nix::unistd::User;
 
 use super::certificates::{FOLDER, OWN};
@@ -15,27 +16,9 @@ use super::exit::Exit;
 /// The user that the unit runs as.
 const USER: &str = "electd";
 
-/// The unit for this member of this file, and the name of its cluster among several of one host.
-fn named(file: &Path, member: &str) -> Option<(String, Option<String>)> {
-    let inside = file.strip_prefix("/etc/electd").ok()?;
-    let parts: Option<Vec<&str>> = inside.iter().map(|part| part.to_str()).collect();
-    match parts?[..] {
-        ["cluster.json"] => Some((format!("electd@{member}"), None)),
-        [cluster, "cluster.json"] => {
-            Some((format!("electd-cluster@{cluster}"), Some(cluster.to_owned())))
-        }
-        _ => None,
-    }
-}
-
-/// The unit that runs this member of this file on its host, if the file is at a place of one.
-pub fn of(file: &Path, member: &str) -> Option<String> {
-    named(file, member).map(|(unit, _)| unit)
-}
-
 /// The folder of the state: that of the packaged unit, apart for each of several clusters of one host.
 pub fn data_dir(file: &Path) -> String {
-    let cluster = named(file, "").and_then(|(_, cluster)| cluster);
+    let cluster = unit(file, "").and_then(|(_, cluster)| cluster);
     cluster.map_or("/var/lib/electd".to_owned(), |cluster| format!("/var/lib/electd/{cluster}"))
 }
 
@@ -45,7 +28,7 @@ pub fn data_dir(file: &Path) -> String {
 /// # Errors
 /// 70, if that fails.
 pub fn start(file: &Path, member: &str) -> Result<Option<String>, CliError> {
-    let Some((unit, cluster)) = named(file, member) else { return Ok(None) };
+    let Some((unit, cluster)) = unit(file, member) else { return Ok(None) };
     if !Path::new("/run/systemd/system").is_dir() || !systemctl(&["cat", &unit]) {
         return Ok(None);
     }
@@ -94,7 +77,7 @@ mod tests {
     #[test]
     fn a_file_at_its_place_has_a_unit_and_a_folder_for_the_state() {
         let of = |file: &str| {
-            let unit = named(Path::new(file), "a").map(|(unit, _)| unit);
+            let unit = unit(Path::new(file), "a").map(|(unit, _)| unit);
             (unit, data_dir(Path::new(file)))
         };
         let main = (Some("electd@a".to_owned()), "/var/lib/electd".to_owned());

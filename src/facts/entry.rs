@@ -44,6 +44,18 @@ pub struct HistoryEntry {
     /// out where that did not happen, and on nodes that did not run it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub job_late_ms: Option<u64>,
+    /// Why this node gave its own leadership up; left out where it led not, or did not give up by itself or by an order.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended: Option<OwnEnd>,
+}
+
+/// Why a node gave its own leadership up.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnEnd {
+    /// As one word.
+    pub cause: String,
+    /// The same in words.
+    pub reason: String,
 }
 
 impl HistoryEntry {
@@ -73,6 +85,7 @@ impl HistoryEntry {
             reason: "this node started".to_owned(),
             leaderless_ms: 0,
             job_late_ms: None,
+            ended: None,
         }
     }
 }
@@ -120,6 +133,7 @@ mod tests {
             reason: "c is dead".to_owned(),
             leaderless_ms: 6,
             job_late_ms: None,
+            ended: None,
         };
         let mut told = json!({
             "leader": "b", "epoch": 2, "since_ms": 3, "until_ms": 4, "lasts": true, "before": "c", "before_epoch": 5,

@@ -4,9 +4,10 @@ use strum::IntoStaticStr;
 
 use super::asked::Asked;
 use super::hint::{ClusterFlags, Hint};
-use super::problem::ProblemKind;
+use super::problem::{ProblemKind, Subject};
+use super::refused::RefusalCause;
 use super::status::{DiskTrouble, MemberStatus, Problem, Status};
-use super::words::and;
+use super::words::and_some;
 use electd_election::core::Phase;
 use electd_election::core::types::Role;
 
@@ -22,8 +23,8 @@ pub enum Hindrance {
     DiskInWords(String),
     /// It hears nobody.
     CutOff,
-    /// It and another member refuse each other.
-    Refused,
+    /// It and another member refuse each other, for this reason, as far as that is known.
+    Refused(Option<RefusalCause>),
     /// Its election thread missed its turn.
     Stalled,
     /// Its store is empty, and it votes for nobody until it has met these, or until a leader leads.
@@ -70,7 +71,7 @@ impl Hindrance {
         use Hindrance::{CutOff, Disk, DiskInWords, Down, Refused, Stalled, Unheard, Waits};
         matches!(
             self,
-            Disk(_) | DiskInWords(_) | CutOff | Refused | Stalled | Waits(_) | Unheard | Down
+            Disk(_) | DiskInWords(_) | CutOff | Refused(_) | Stalled | Waits(_) | Unheard | Down
         )
     }
 
@@ -86,12 +87,12 @@ impl Hindrance {
                 format!("{name} cannot write its votes ({why})")
             }
             Hindrance::CutOff => format!("{name} hears nobody"),
-            Hindrance::Refused => format!("{name} is refused"),
+            Hindrance::Refused(_) => format!("{name} is refused"),
             Hindrance::Stalled => format!("{name} stalls"),
             Hindrance::Waits(others) if others.is_empty() => {
                 format!("{name} waits until it has met all voters")
             }
-            Hindrance::Waits(others) => format!("{name} waits for {}", and(others)),
+            Hindrance::Waits(others) => format!("{name} waits for {}", and_some(others)),
             Hindrance::Unheard => format!("{name} answers here, and the others do not hear it"),
             Hindrance::Down => format!("{name} is down"),
             Hindrance::Drained => format!("{name} is drained"),
@@ -107,24 +108,26 @@ impl Hindrance {
     /// What to do about it at the member of this name.
     #[must_use]
     pub fn remedy(&self, name: &str, flags: &ClusterFlags) -> String {
+        let of = |kind: ProblemKind| {
+            kind.remedy(Subject { node: Some(name), ..Subject::default() }, flags)
+        };
         match self {
             Hindrance::Disk(DiskTrouble::Full) => format!("free space on {name}"),
             Hindrance::Disk(_) => format!("mend the disk of {name}"),
             Hindrance::DiskInWords(_) => format!("free space on {name}, or mend its disk"),
-            Hindrance::CutOff | Hindrance::Unheard => format!("mend the network of {name}"),
-            Hindrance::Refused => format!("do what the problem `rejected` of {name} says"),
-            Hindrance::Stalled => format!("look at the host of {name}"),
+            Hindrance::CutOff | Hindrance::Unheard => of(ProblemKind::CutOff),
+            Hindrance::Refused(None) => format!("do what the problem `rejected` of {name} says"),
+            Hindrance::Refused(Some(cause)) => cause.remedy(flags),
+            Hindrance::Stalled => of(ProblemKind::Stalled),
             Hindrance::Waits(others) if others.is_empty() => {
                 "start all voters, and mend the links between them".to_owned()
             }
-            Hindrance::Waits(others) => format!("start {}", and(others)),
+            Hindrance::Waits(others) => format!("start {}", and_some(others)),
             Hindrance::Down => format!("start {name}"),
             Hindrance::Drained | Hindrance::Resigned => Hint::Undrain.at(name, flags),
-            Hindrance::Unhealthy => format!("mend what the health check of {name} looks at"),
-            Hindrance::JobFailed => {
-                format!("mend what {name} runs, then {}", Hint::Undrain.at(name, flags))
-            }
-            Hindrance::NoRank => format!("mend the `rank` of {name}"),
+            Hindrance::Unhealthy => of(ProblemKind::Health),
+            Hindrance::JobFailed => of(ProblemKind::Job),
+            Hindrance::NoRank => of(ProblemKind::Rank),
             Hindrance::PassedOver(_) => format!("find out why {name} is cut off or restarts"),
             Hindrance::NotEligible => format!("{} on its host", Hint::Status.at(name, flags)),
         }
@@ -143,9 +146,10 @@ pub fn of(member: &MemberStatus, best: &Status, asked: &[Asked]) -> Vec<Hindranc
         let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == member.name;
         let is_apart =
             |own: &Status| own.leader.is_none() && own.problem(ProblemKind::Rejected).is_some();
+        let refused = |by: &Status, about: &str| Hindrance::Refused(by.refusal(about));
         match own {
-            _ if best.problems.iter().any(refuses) => found.push(Hindrance::Refused),
-            Some(own) if is_apart(own) => found.push(Hindrance::Refused),
+            _ if best.problems.iter().any(refuses) => found.push(refused(best, &member.name)),
+            Some(own) if is_apart(own) => found.push(refused(own, &best.node.name)),
             _ if !found.is_empty() => {}
             Some(_) => found.push(Hindrance::Unheard),
             None => found.push(Hindrance::Down),
@@ -212,11 +216,19 @@ mod tests {
     use super::super::status::DrainStatus;
     use super::*;
 
+    #[track_caller]
+    fn each_is(all: &[(Hindrance, &str, &str, &str)]) {
+        for (found, name, words, remedy) in all {
+            assert_eq!((found.name(), &*found.words("c")), (*name, *words));
+            assert_eq!(found.remedy("c", &ClusterFlags::default()), *remedy);
+        }
+    }
+
     /// Each is a sentence about its member, with what to do; and a name for programs.
     #[test]
-    fn each_hindrance_is_a_sentence_with_a_remedy() {
+    fn what_silences_a_member_is_a_sentence_with_a_remedy() {
         let full = "/d has room for 0 bytes, and the state takes up to 262144 bytes: free some";
-        for (found, name, words, remedy) in [
+        each_is(&[
             (
                 Hindrance::DiskInWords(full.into()),
                 "disk",
@@ -225,12 +237,23 @@ mod tests {
             ),
             (Hindrance::CutOff, "cut_off", "c hears nobody", "mend the network of c"),
             (
-                Hindrance::Refused,
+                Hindrance::Refused(None),
                 "refused",
                 "c is refused",
                 "do what the problem `rejected` of c says",
             ),
-            (Hindrance::Stalled, "stalled", "c stalls", "look at the host of c"),
+            (
+                Hindrance::Refused(Some(RefusalCause::Disagreement)),
+                "refused",
+                "c is refused",
+                "give both the same file",
+            ),
+            (
+                Hindrance::Stalled,
+                "stalled",
+                "c stalls",
+                "look at the host of c: it was frozen, or has too little processor time",
+            ),
             (
                 Hindrance::Waits(vec!["a".into(), "b".into()]),
                 "waits",
@@ -249,6 +272,12 @@ mod tests {
                 "c answers here, and the others do not hear it",
                 "mend the network of c",
             ),
+        ]);
+    }
+
+    #[test]
+    fn what_keeps_a_voter_from_leading_is_a_sentence_with_a_remedy() {
+        each_is(&[
             (Hindrance::Down, "down", "c is down", "start c"),
             (Hindrance::Drained, "drained", "c is drained", "`electd undrain --node c`"),
             (Hindrance::Resigned, "resigned", "c resigned", "`electd undrain --node c`"),
@@ -256,15 +285,20 @@ mod tests {
                 Hindrance::Unhealthy,
                 "unhealthy",
                 "c is unhealthy",
-                "mend what the health check of c looks at",
+                "mend what the health check of c looks at: `electd check --node c` on its host runs it once",
             ),
             (
                 Hindrance::JobFailed,
                 "job_failed",
                 "the job of c failed",
-                "mend what c runs, then `electd undrain --node c`",
+                "mend what c runs (its output is in the log); at the time in the message it may lead again by itself",
             ),
-            (Hindrance::NoRank, "no_rank", "c has no rank", "mend the `rank` of c"),
+            (
+                Hindrance::NoRank,
+                "no_rank",
+                "c has no rank",
+                "mend what `rank` of c reads: `electd check --node c` on its host takes a sample",
+            ),
             (
                 Hindrance::PassedOver("comes and goes".into()),
                 "passed_over",
@@ -277,10 +311,7 @@ mod tests {
                 "c is not eligible",
                 "`electd status --node c` on its host",
             ),
-        ] {
-            assert_eq!((found.name(), &*found.words("c")), (name, words));
-            assert_eq!(found.remedy("c", &ClusterFlags::default()), remedy);
-        }
+        ]);
         assert_eq!(Hindrance::JobFailed.badge(), "job failed");
         assert_eq!(Hindrance::PassedOver("comes and goes".into()).badge(), "comes and goes");
     }

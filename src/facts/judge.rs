@@ -16,7 +16,6 @@ use super::hindrance::Hindrance;
 use super::hint::ClusterFlags;
 use super::led::Led;
 use super::orders;
-use super::problem::ProblemKind;
 use super::status::Status;
 
 pub use boxes::ClusterTrouble;
@@ -118,8 +117,8 @@ pub struct Judgement {
     pub stuck: Option<Stuck>,
     /// What hinders each member that something hinders from voting or leading, the worst first.
     pub hindrances: Vec<(String, Vec<Hindrance>)>,
-    /// The voters that hinder the next takeover although others hear them, in sentences.
-    pub unable: Vec<String>,
+    /// With a leader: what lessens the failures that are tolerated, in words.
+    pub unable: String,
     /// How many nodes answer, and how many were asked.
     pub answering: (usize, usize),
     /// How many more failures are tolerated, as the leader knows; if it does not answer, the least number of the nodes
@@ -187,11 +186,6 @@ impl Judgement {
     /// For how long nobody has led, in words, if nobody leads.
     fn leaderless(&self) -> Option<String> {
         self.leaderless_ms.map(|ms| length(Duration::from_millis(ms)))
-    }
-
-    /// What is wrong with the number of voters, as the leader tells it, or who follows it.
-    fn told_margin(&self) -> Option<&ClusterTrouble> {
-        self.problems.iter().find(|it| it.is(ProblemKind::QuorumMargin))
     }
 }
 

@@ -7,8 +7,10 @@ use electd_election::core::types::Role;
 use strum::VariantArray;
 
 use super::changed::ChangeStatus;
+use super::hint::ClusterFlags;
 use super::majority;
-use super::problem::ProblemKind;
+use super::problem::{ProblemKind, Subject};
+use super::refused::RefusalCause;
 use super::status::{LeaderStatus, MemberStatus, Problem, Status};
 
 /// How the source of a rank begins that a node does not have.
@@ -74,6 +76,22 @@ impl Status {
         self.problems.iter().find(|found| found.is(kind))
     }
 
+    /// Why the node and this member refuse each other, if they do and the node says so.
+    #[must_use]
+    pub fn refusal(&self, about: &str) -> Option<RefusalCause> {
+        self.rejections.iter().find(|it| it.peer == about)?.cause
+    }
+
+    /// What to do about this problem of the node.
+    #[must_use]
+    pub fn remedy(&self, problem: &Problem, flags: &ClusterFlags) -> Option<String> {
+        let about = Some(&*problem.about).filter(|about| self.member(about).is_some());
+        let is_heard = about.and_then(|it| self.member(it)).is_some_and(MemberStatus::is_alive);
+        let (node, refusal) = (Some(&*self.node.name), self.refusal(&problem.about));
+        let of = Subject { node, about, is_heard, refusal };
+        ProblemKind::of(&problem.kind).map(|kind| kind.remedy(of, flags))
+    }
+
     /// Whether the node hears nobody, although its network, and not the others, is probably at fault.
     #[must_use]
     pub fn is_cut_off(&self) -> bool {
@@ -135,6 +153,12 @@ impl MemberStatus {
 }
 
 impl ChangeStatus {
+    /// The state before.
+    #[must_use]
+    pub fn phase_before(&self) -> Option<Phase> {
+        named(&self.from)
+    }
+
     /// The state after.
     #[must_use]
     pub fn phase(&self) -> Option<Phase> {

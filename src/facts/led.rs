@@ -105,8 +105,9 @@ pub fn merge(histories: &[History], one_at_a_time: bool) -> Vec<Led> {
                 earlier.end_by(led.since_ms);
             }
         }
-        if let Some((before, _)) = merged.iter().rev().find(before) {
+        if let Some((before, saw)) = merged.iter().rev().find(before) {
             led.fit(before, one_at_a_time);
+            led.ended_as_told(before, saw);
         }
         merged.push((led, seen));
     }
@@ -199,6 +200,17 @@ impl Led {
         let bound = next_ms.max(self.since_ms);
         let end = if self.lasts { Some(bound) } else { self.until_ms };
         (self.until_ms, self.lasts) = (end.map(|end| end.min(bound)), false);
+    }
+
+    /// Takes from the leader before why it gave up, if it says so: it may have ended before it met this leader.
+    fn ended_as_told(&mut self, before: &Led, seen: &[SeenLeadership<'_>]) {
+        let own = seen.iter().find(|it| it.node == it.entry.leader);
+        let Some(end) = own.and_then(|it| it.entry.ended.as_ref()) else { return };
+        let is_before = self.before.as_ref() == Some(&before.leader);
+        if is_before && Tells::by(&self.cause) < Tells::Order {
+            self.cause.clone_from(&end.cause);
+            self.reason = format!("{}: {}", before.leader, end.reason);
+        }
     }
 
     /// Says of the time before what follows from the leadership before: without a majority that may have ended later;

@@ -17,6 +17,7 @@ pub mod led;
 pub mod majority;
 pub mod orders;
 pub mod problem;
+pub mod refused;
 #[doc(hidden)]
 pub mod samples;
 pub mod status;

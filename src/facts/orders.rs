@@ -14,7 +14,7 @@ const DAY: u64 = 24 * 3600 * 1000;
 /// The orders that one node knows: a pause or a switchover of the cluster, a drain of this node. Each with its name.
 #[must_use]
 pub fn of_node(status: &Status, flags: &ClusterFlags) -> Vec<(&'static str, String)> {
-    let drained = status.drain.as_ref().map(|drain| ("drained", drained(drain, status.clock_ms)));
+    let drained = drain_of(status, flags).map(|words| ("drained", words));
     let takeover = takeover(status).map(|words| ("takeover", words));
     of_cluster(status, flags).chain(drained).chain(takeover).collect()
 }
@@ -29,9 +29,11 @@ pub fn of_all(asked: &[Asked], flags: &ClusterFlags) -> Vec<String> {
     let of_cluster = latest.into_iter().flat_map(|latest| of_cluster(latest, flags));
     let mut lines: Vec<String> =
         of_cluster.map(|(order, words)| format!("{order}: {words}")).collect();
-    lines.extend(answers().filter_map(|one| {
-        Some(format!("drained: {}, {}", one.node.name, drained(one.drain.as_ref()?, one.clock_ms)))
-    }));
+    lines.extend(
+        answers().filter_map(|one| {
+            Some(format!("drained: {}, {}", one.node.name, drain_of(one, flags)?))
+        }),
+    );
     lines.extend(answers().filter_map(|one| resigned(one, flags)));
     // A member that cannot write its state takes over from nobody.
     let takeovers = answers().filter(|one| !one.is_silenced()).filter_map(|one| {
@@ -56,13 +58,23 @@ fn of_cluster(
     flags: &ClusterFlags,
 ) -> impl Iterator<Item = (&'static str, String)> {
     let paused = status.pause.as_ref().map(|PauseStatus { since, until }| {
-        ("paused", format!("since {since}{}: nobody preempts the leader", end(until)))
+        let resume = Hint::Resume.by(flags);
+        let words =
+            format!("since {since}{}: nobody preempts the leader; {resume} ends that", end(until));
+        ("paused", words)
     });
     let switched = status.switchover.as_ref().map(|name| {
         let clear = Hint::SwitchoverClear.by(flags);
         ("switchover", format!("{name} leads by it, whatever its rank: {clear} ends that"))
     });
     paused.into_iter().chain(switched)
+}
+
+/// The drain of this node, with what ends it.
+fn drain_of(status: &Status, flags: &ClusterFlags) -> Option<String> {
+    let undrain = Hint::Undrain.at(&status.node.name, flags);
+    let drained = drained(status.drain.as_ref()?, status.clock_ms);
+    Some(format!("{drained}; {undrain} ends that"))
 }
 
 /// A drain, by the clock of the drained node: one that is older than a day may be forgotten, and its age is said.
@@ -96,7 +108,7 @@ fn resigned(status: &Status, flags: &ClusterFlags) -> Option<String> {
     let by_order = status.resigned && status.drain.is_none();
     by_order.then(|| {
         let undrain = Hint::Undrain.at(name, flags);
-        format!("not eligible: {name} (resigned; {undrain} ends that)")
+        format!("resigned: {name} leads only if no other can; {undrain} lets it lead again")
     })
 }
 
@@ -182,7 +194,7 @@ mod tests {
         let until = Some("2026-11-22T11:58:33.123Z".to_owned());
         let leader = Status { pause: Some(PauseStatus { since: since(), until }), ..leading() };
         let paused = "paused: since 2026-11-22T10:58:33.123Z until 2026-11-22T11:58:33.123Z: \
-                      nobody preempts the leader";
+                      nobody preempts the leader; `electd resume` ends that";
         assert_eq!(of_all(&[answered(leader)]), [paused]);
         assert!(of_all(&[silent("a"), following("c", None)]).is_empty());
     }
@@ -213,15 +225,17 @@ mod tests {
         let ineligible = |name| MemberStatus { eligible: false, ..member(name) };
         let Ok(mut one) = following("a", Some(("b", 7))).answer else { panic!("it answers") };
         one.resigned = true;
-        let resigned = "not eligible: a (resigned; `electd undrain --node a` ends that)";
+        let resigned =
+            "resigned: a leads only if no other can; `electd undrain --node a` lets it lead again";
         assert_eq!(of_all(&[answered(one.clone())]), [resigned]);
 
         let (until, reason) = (None, "new disk".to_owned());
         one.drain = Some(DrainStatus { since: since(), until, reason });
-        let drained = "drained: a, since 2026-11-22T10:58:33.123Z: new disk";
+        let drained = "drained: a, since 2026-11-22T10:58:33.123Z: new disk; `electd undrain --node a` ends that";
         assert_eq!(of_all(&[answered(one.clone())]), [drained], "once");
         one.drain.iter_mut().for_each(|drain| drain.reason.clear());
-        assert_eq!(of_node(&one), [("drained", "since 2026-11-22T10:58:33.123Z".to_owned())]);
+        let words = "since 2026-11-22T10:58:33.123Z; `electd undrain --node a` ends that";
+        assert_eq!(of_node(&one), [("drained", words.to_owned())]);
 
         let witness = MemberStatus { role: "witness".to_owned(), ..ineligible("w") };
         let dead = MemberStatus { status: "dead".to_owned(), ..ineligible("d") };
@@ -246,7 +260,9 @@ mod tests {
                    which";
         assert_eq!(lines(&one), [format!("not eligible: c ({why})")]);
         one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
-        assert_eq!(lines(&one), ["drained: c, since 2026-11-22T10:58:33.123Z"]);
+        let drained =
+            "drained: c, since 2026-11-22T10:58:33.123Z; `electd undrain --node c` ends that";
+        assert_eq!(lines(&one), [drained]);
     }
 
     #[test]
@@ -275,12 +291,15 @@ mod tests {
         one.drain = Some(DrainStatus { since: since(), until: None, reason: String::new() });
         one.takeover = Some(TakeoverStatus { from: "b".into(), at: None, why: "it asks".into() });
         let expected = [
-            ("paused", "since 2026-11-22T10:58:33.123Z: nobody preempts the leader"),
+            (
+                "paused",
+                "since 2026-11-22T10:58:33.123Z: nobody preempts the leader; `electd resume` ends that",
+            ),
             (
                 "switchover",
                 "b leads by it, whatever its rank: `electd switchover --clear` ends that",
             ),
-            ("drained", "since 2026-11-22T10:58:33.123Z"),
+            ("drained", "since 2026-11-22T10:58:33.123Z; `electd undrain --node c` ends that"),
             ("takeover", "c is to take over from b: it asks"),
         ];
         assert_eq!(of_node(&one), expected.map(|(name, words)| (name, words.to_owned())));
@@ -306,10 +325,10 @@ mod tests {
         let next = Status { takeover, ..of("t") };
         let lines = of_all(&[next, resigned, drained, leader].map(answered));
         let expected = [
-            "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader",
+            "paused: since 2026-11-22T10:58:33.123Z: nobody preempts the leader; `electd resume` ends that",
             "switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that",
-            "drained: d, since 2026-11-22T10:58:33.123Z until then: new disk",
-            "not eligible: r (resigned; `electd undrain --node r` ends that)",
+            "drained: d, since 2026-11-22T10:58:33.123Z until then: new disk; `electd undrain --node d` ends that",
+            "resigned: r leads only if no other can; `electd undrain --node r` lets it lead again",
             "takeover: t is to take over from b: it asks",
             "not eligible: z (drained, resigned, unhealthy, without a rank, or its job failed: `electd status` on its host \
              says which)",

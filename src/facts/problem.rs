@@ -1,10 +1,9 @@
 //! The kinds of problems of a node or its cluster that keep neither from working, with the remedy of each.
 
-use std::borrow::Cow;
-
 use strum::{IntoStaticStr, VariantArray};
 
-use super::hint::{ClusterFlags, Hint};
+use super::hint::{ClusterFlags, Hint, starts};
+use super::refused::{OTHER, RefusalCause};
 
 /// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
@@ -60,53 +59,83 @@ impl ProblemKind {
         ProblemKind::ALL.iter().copied().find(|kind| kind.name() == name)
     }
 
-    /// What to do about it, at this member if it is of one: the page shows this, and docs/operations.md has it in its
-    /// table.
+    /// What to do about it: the page shows this, and docs/operations.md has it in its table.
     #[must_use]
-    pub fn remedy(self, member: Option<&str>, flags: &ClusterFlags) -> Cow<'static, str> {
-        Cow::Borrowed(match self {
+    pub fn remedy(self, of: Subject, flags: &ClusterFlags) -> String {
+        let node = of.node.unwrap_or("the node");
+        let check = || Hint::Check.of(of.node, flags);
+        match self {
             ProblemKind::Storage => {
-                "free space, or repair the disk: the node then writes again by itself"
+                format!("free space on {node}, or mend its disk: it then writes again by itself")
             }
-            ProblemKind::Rank => "repair the program or path of `rank`",
-            ProblemKind::Health => "repair what the check looks at",
+            ProblemKind::Rank => {
+                format!("mend what `rank` of {node} reads: {} on its host takes a sample", check())
+            }
+            ProblemKind::Health => format!(
+                "mend what the health check of {node} looks at: {} on its host runs it once",
+                check()
+            ),
             ProblemKind::Address => {
                 "correct the name in DNS or `/etc/hosts`, give the member a `listen`, or raise `LimitNOFILE`, as the \
                  message says"
+                    .to_owned()
             }
-            ProblemKind::Job => {
-                let undrain = Hint::Undrain.of(member, flags);
-                return format!("look at the output of CMD, repair the cause, then {undrain}")
-                    .into();
+            ProblemKind::Job => format!(
+                "mend what {node} runs (its output is in the log); at the time in the message it may lead again by itself"
+            ),
+            ProblemKind::Renewal => format!("look at the host of {node}, its disk and the network"),
+            ProblemKind::PeerDown => of.missed(flags),
+            ProblemKind::CutOff => format!("mend the network of {node}"),
+            ProblemKind::Rejected => {
+                of.refusal.map_or_else(|| OTHER.to_owned(), |cause| cause.remedy(flags))
             }
-            ProblemKind::Renewal => "look at its host, its disk and the network",
-            ProblemKind::PeerDown => {
-                "start the member; check firewalls; find out why it restarts or is cut off"
-            }
-            ProblemKind::CutOff => "mend the network of this node",
-            ProblemKind::Rejected => "give both the same file; the message says what differs",
-            ProblemKind::Stalled => {
-                "look at its host: it was frozen, or has too little processor time"
-            }
-            ProblemKind::LeaderChanges => {
-                let history = Hint::History.by(flags);
-                return format!(
-                    "see {history} for the reasons; lengthen the timings, or repair the host or link that fails"
-                )
-                .into();
-            }
+            ProblemKind::Stalled => format!(
+                "look at the host of {node}: it was frozen, or has too little processor time"
+            ),
+            ProblemKind::LeaderChanges => format!(
+                "see {} for the reasons; lengthen the timings, or repair the host or link that fails",
+                Hint::History.by(flags)
+            ),
             ProblemKind::Realtime => {
-                "give the unit the limit that the message names: docs/operations.md says how"
+                "give the unit the limit that the message names: docs/operations.md says how".to_owned()
             }
-            ProblemKind::QuorumMargin => "bring the others back",
-            ProblemKind::ConfigDiffers => {
-                "give all members the same file; reload, or restart the nodes that the message names"
-            }
-            ProblemKind::Certificate => "renew it: docs/security.md says how",
+            ProblemKind::QuorumMargin => "bring the others back".to_owned(),
+            ProblemKind::ConfigDiffers => format!(
+                "give all members the same file; then {}, or restart the nodes that the message names",
+                Hint::Reload.of(of.node, flags)
+            ),
+            ProblemKind::Certificate => "renew it: docs/security.md says how".to_owned(),
             ProblemKind::Coroner => {
-                "wait: another one begins once the job has ended, and is tried once a minute"
+                "wait: another one begins once the job has ended, and is tried once a minute".to_owned()
             }
-        })
+        }
+    }
+}
+
+/// Whom a problem is of, as far as its remedy depends on that.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Subject<'a> {
+    /// The node that reports it; none if several do.
+    pub node: Option<&'a str>,
+    /// The other member that it is about.
+    pub about: Option<&'a str>,
+    /// Whether that member is heard, and only passed over.
+    pub is_heard: bool,
+    /// Why that member and the node refuse each other.
+    pub refusal: Option<RefusalCause>,
+}
+
+impl Subject<'_> {
+    /// What to do about a member that is missed, or passed over.
+    fn missed(self, flags: &ClusterFlags) -> String {
+        let name = self.about.unwrap_or("the member");
+        if self.is_heard {
+            return format!("find out why {name} restarts, or cannot be dialed");
+        }
+        let start = self.about.map_or_else(|| Hint::Run.by(flags), |about| starts(about, flags));
+        format!(
+            "start {name} on its host ({start}); if it runs there, look whether it is frozen, or its network is cut"
+        )
     }
 }
 

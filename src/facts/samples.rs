@@ -81,6 +81,7 @@ pub fn entry(
         reason: format!("{cause} by {since_ms}"),
         leaderless_ms: since_ms % 100,
         job_late_ms: None,
+        ended: None,
     }
 }
 

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 pub use super::changed::ChangeStatus;
 use super::entry::HistoryEntry;
 pub use super::leaderless::LeaderlessStatus;
+pub use super::refused::RefusalCause;
 
 /// A node's status. Field names and meanings are part of electd's interface.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -381,6 +382,9 @@ pub struct RejectionStatus {
     pub peer: String,
     /// The reason, in words.
     pub reason: String,
+    /// The same for programs; left out by a node of an earlier version.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cause: Option<RefusalCause>,
 }
 
 #[cfg(test)]

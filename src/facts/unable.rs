@@ -2,17 +2,16 @@
 
 use electd_election::core::types::Role;
 
-use super::hint::{ClusterFlags, Hint};
 use super::status::{MemberStatus, Status};
 
 /// Why the member of this name cannot lead instead of the leader.
 #[must_use]
-pub fn words(name: &str, status: &Status, flags: &ClusterFlags) -> String {
+pub fn words(name: &str, status: &Status) -> String {
     let member = status.member(name);
     let why = if status.node.name == name {
-        own(status, flags)
+        own(status)
     } else {
-        member.and_then(|member| of_other(member, status, flags))
+        member.and_then(|member| of_other(member, status))
     };
     // The leader judges, and this node may know more or less than the leader.
     let why =
@@ -22,20 +21,19 @@ pub fn words(name: &str, status: &Status, flags: &ClusterFlags) -> String {
 
 /// Why this node itself is not eligible, if it is not: what no other node knows.
 #[must_use]
-pub fn own(status: &Status, flags: &ClusterFlags) -> Option<String> {
-    let name = &status.node.name;
+pub fn own(status: &Status) -> Option<String> {
     let reason = |reason: &str| match reason {
         "" => String::new(),
         reason => format!(": {reason}"),
     };
     let rank = status.why_no_rank();
     let unhealthy = status.health.as_ref().filter(|health| !health.healthy);
-    if let Some(never) = status.member(name).and_then(never) {
+    if let Some(never) = status.member(&status.node.name).and_then(never) {
         Some(never)
     } else if let Some(drain) = &status.drain {
         Some(format!("it is drained since {}{}", drain.since, reason(&drain.reason)))
     } else if status.resigned {
-        Some(format!("it resigned ({} ends that)", Hint::Undrain.at(name, flags)))
+        Some("it resigned: it leads only if no other can".to_owned())
     } else if let Some(health) = unhealthy {
         Some(format!("it is unhealthy{}", reason(health.failure.as_deref().unwrap_or_default())))
     } else if let Some(failure) = &status.failure {
@@ -50,9 +48,8 @@ pub fn own(status: &Status, flags: &ClusterFlags) -> Option<String> {
 }
 
 /// Why another member cannot lead, as this node sees it.
-fn of_other(member: &MemberStatus, status: &Status, flags: &ClusterFlags) -> Option<String> {
-    let name = &member.name;
-    let refused = status.rejections.iter().find(|rejection| rejection.peer == *name);
+fn of_other(member: &MemberStatus, status: &Status) -> Option<String> {
+    let refused = status.rejections.iter().find(|rejection| rejection.peer == member.name);
     if let Some(never) = never(member) {
         Some(never)
     } else if let Some(refused) = refused {
@@ -63,8 +60,7 @@ fn of_other(member: &MemberStatus, status: &Status, flags: &ClusterFlags) -> Opt
     } else if let Some(why) = &member.passed_over {
         Some(format!("it {why}").replacen("it heard, but", "it is heard, but", 1))
     } else if !member.eligible {
-        let says = Hint::Status.at(name, flags);
-        Some(format!("it says that it is not eligible: {says} says why"))
+        Some("it says that it is not eligible, and its own status says why".to_owned())
     } else {
         None
     }
@@ -86,14 +82,6 @@ mod tests {
         DrainStatus, FailureStatus, HealthStatus, NodeRef, RejectionStatus,
     };
     use super::*;
-
-    fn own(status: &Status) -> Option<String> {
-        super::own(status, &ClusterFlags::default())
-    }
-
-    fn words(name: &str, status: &Status) -> String {
-        super::words(name, status, &ClusterFlags::default())
-    }
 
     fn member(name: &str) -> MemberStatus {
         MemberStatus {
@@ -129,8 +117,10 @@ mod tests {
         let unheard = "b cannot lead: a does not hear it; the last dial: b:1 refuses connections";
         assert_eq!(why(&dead), unheard);
         let reason = "its state was lost".to_owned();
-        let refused =
-            Status { rejections: vec![RejectionStatus { peer: "b".into(), reason }], ..dead };
+        let refused = Status {
+            rejections: vec![RejectionStatus { peer: "b".into(), reason, cause: None }],
+            ..dead
+        };
         assert_eq!(why(&refused), "b cannot lead: it and a refuse each other: its state was lost");
         let deaf = seen(|b| b.passed_over = Some("heard, but cannot be dialed".into()));
         assert_eq!(why(&deaf), "b cannot lead: it is heard, but cannot be dialed");
@@ -141,7 +131,7 @@ mod tests {
         assert_eq!(why(&unsteady), "b cannot lead: it comes and goes");
         assert_eq!(
             why(&seen(|b| b.eligible = false)),
-            "b cannot lead: it says that it is not eligible: `electd status --node b` says why"
+            "b cannot lead: it says that it is not eligible, and its own status says why"
         );
         let unknown = "cannot lead: the leader does not hear it, or not that it is eligible";
         assert_eq!(why(&seen(|_| ())), format!("b {unknown}"));
@@ -157,7 +147,7 @@ mod tests {
         let resigned = Status { drain: None, ..drained };
         assert_eq!(
             words("a", &resigned),
-            "a cannot lead: it resigned (`electd undrain --node a` ends that)"
+            "a cannot lead: it resigned: it leads only if no other can"
         );
         let unranked = Status { resigned: false, rank_source: "none: no file".into(), ..resigned };
         assert_eq!(own(&unranked).unwrap(), "it has no rank: no file");

@@ -15,6 +15,12 @@ pub fn some_of(names: &[String]) -> String {
     format!("{} and {} others", shown.join(", "), others.len())
 }
 
+/// These names as the subject of a sentence, or the first of them and how many others there are.
+#[must_use]
+pub fn and_some(names: &[String]) -> String {
+    if names.len() <= SHOWN + 1 { and(names) } else { some_of(names) }
+}
+
 /// How many failures are tolerated, in words.
 #[must_use]
 pub fn failures(count: u64) -> String {
@@ -37,6 +43,7 @@ mod tests {
     fn a_long_list_of_names_is_cut() {
         assert_eq!(some_of(&names(3)), "n1, n2, n3");
         assert_eq!(some_of(&names(4)), "n1, n2 and 2 others");
+        assert_eq!([3, 4].map(|it| and_some(&names(it))), ["n1, n2 and n3", "n1, n2 and 2 others"]);
         assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
     }
 

@@ -23,7 +23,7 @@ use super::story;
 use super::words;
 use crate::core::durable::Durable;
 use crate::core::membership::MemberList;
-use crate::core::message::{Done, Refusal};
+use crate::core::message::{Done, Refusal, Rejection};
 use crate::core::restart::KeptState;
 use crate::core::types::{NodeId, Time};
 use crate::core::{CommandId, Core, Input, Note, Output, Phase, Reason, Transition};
@@ -326,14 +326,10 @@ impl ElectionLoop {
         let members = self.core.members().clone();
         match note {
             Note::Rejected { peer, reason } => {
-                self.refused(
-                    now,
-                    (peer, "rejects this node"),
-                    &words::rejection(&reason, &members),
-                );
+                self.refused(now, (peer, "rejects this node"), &reason);
             }
             Note::Refused { peer, reason } => {
-                self.refused(now, (peer, "is refused"), &words::rejection(&reason, &members));
+                self.refused(now, (peer, "is refused"), &reason);
             }
             Note::Connected { peer } => {
                 let shook = self.published.measures.handshakes.forget(peer);
@@ -347,11 +343,12 @@ impl ElectionLoop {
     }
 
     /// Logs a refusal once, until it changes.
-    fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), why: &str) {
+    fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), reason: &Rejection) {
         let (members, who) = (self.core.members(), (Who::Member(peer), what));
-        if self.published.carry_on(|it| it.rejections.record(now, members, who, why)) {
-            let peer = members.name(peer);
-            warn!(event = "rejected", peer = peer; "{peer} {what}: {why}");
+        let (cause, why) = (words::refusal_cause(reason), words::rejection(reason, members));
+        if self.published.carry_on(|it| it.rejections.record(now, members, who, (cause, &why))) {
+            let (peer, remedy) = (members.name(peer), cause.remedy(self.published.flags()));
+            warn!(event = "rejected", peer = peer; "{peer} {what}: {why}: {remedy}");
         }
     }
 }

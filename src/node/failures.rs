@@ -81,7 +81,7 @@ impl Failures {
         let failure = next(known.last.as_ref(), wall_clock_ms(), reason);
         warn!(
             event = "problem", kind = "job";
-            "the job failed soon after its start ({}): this node leads only if no other can, until {}, or `electd undrain`",
+            "the job failed soon after its start ({}): this node leads only if no other can, until {}",
             failure.reason, moment(failure.until_ms)
         );
         *known = KnownFailures { last: Some(failure.clone()), stands_back: true };
@@ -231,7 +231,7 @@ mod tests {
         let failure = failures.present().unwrap();
         let words = format!(
             "WARN problem: the job failed soon after its start (code 1): this node leads only if no other can, until \
-             {}, or `electd undrain`",
+             {}",
             moment(failure.until_ms)
         );
         assert_eq!(failed, words);

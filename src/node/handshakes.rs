@@ -10,7 +10,7 @@ use log::warn;
 use parking_lot::Mutex;
 
 use super::rejections::{Rejections, name};
-use super::status::RejectionStatus;
+use super::status::{RefusalCause, RejectionStatus};
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::net::Who;
@@ -41,7 +41,12 @@ impl Handshakes {
         let what = if fault.by_peer { "rejects this node" } else { "is refused" };
         let mut kept = self.kept.lock();
         let list = kept.list.clone();
-        let is_news = kept.rejections.record(now, &list, (who, what), &fault.why);
+        let is_news = kept.rejections.record(
+            now,
+            &list,
+            (who, what),
+            (RefusalCause::Certificate, &fault.why),
+        );
         drop(kept);
         if matches!(who, Who::Member(_)) {
             self.of_members.store(true, Ordering::Relaxed);

@@ -15,12 +15,12 @@ mod file;
 
 use std::sync::Arc;
 
-pub use electd_facts::entry::{History, HistoryEntry};
+pub use electd_facts::entry::{History, HistoryEntry, OwnEnd};
 pub use electd_facts::tells::{START, Tells};
 
 use super::leaderless::Leaderless;
 use super::status::ChangeStatus;
-use crate::core::Cause;
+use crate::core::{Cause, Phase};
 
 pub(super) use file::{HistoryKeeper, load};
 
@@ -106,6 +106,7 @@ impl Leaderships {
             reason,
             leaderless_ms,
             job_late_ms: None,
+            ended: None,
         };
         self.add(entry.clone());
         Some(entry)
@@ -118,6 +119,7 @@ impl Leaderships {
         if let Some(last) = self.entries.last_mut() {
             lost.at_ms = lost.at_ms.max(last.since_ms);
             (last.until_ms, last.lasts) = (Some(lost.at_ms), false);
+            last.ended = own_end(change, &lost);
         }
         (self.before, self.lost) = (Some(leadership), Some(lost));
     }
@@ -127,7 +129,7 @@ impl Leaderships {
         let same =
             |last: &&mut HistoryEntry| (&last.leader, last.epoch) == (&entry.leader, entry.epoch);
         if let Some(last) = self.entries.last_mut().filter(same) {
-            (last.until_ms, last.lasts) = (None, true);
+            (last.until_ms, last.lasts, last.ended) = (None, true, None);
             return;
         }
         if self.entries.len() == KEPT {
@@ -176,6 +178,14 @@ impl Lost {
         let (cause, reason) = (cause.clone(), shortened(reason));
         Lost { at_ms: at_ms.saturating_sub(*silent_ms), cause, reason, hindrance: None }
     }
+}
+
+/// Why this node gave its own leadership up, if it did: the others know only that it handed over, and it may end before it
+/// meets the next leader.
+fn own_end(change: &ChangeStatus, lost: &Lost) -> Option<OwnEnd> {
+    let gave_up =
+        change.phase_before() == Some(Phase::Leading) && Tells::by(&change.cause) == Tells::Order;
+    gave_up.then(|| OwnEnd { cause: lost.cause.clone(), reason: lost.reason.clone() })
 }
 
 /// Whether a leadership that ended for this reason ended with its process, so that nobody led for a time.

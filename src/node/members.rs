@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use electd_facts::hint::{ClusterFlags, Hint, USUAL_FILE};
+use electd_facts::hint::{ClusterFlags, USUAL_FILE};
 
 use crate::config::{Config, MemberConfig};
 use crate::core::membership::{ListVersion, Member, MemberList};
@@ -62,46 +62,52 @@ pub(super) fn difference(new: &MemberList, old: &MemberList) -> Option<String> {
     (!words.is_empty()).then(|| words.join(", "))
 }
 
-/// How the list that counts differs from the file, and what to do about it; none where it does not.
+/// How the list that counts differs from the file, and what to do about it; none where it does not. A sentence that leaves a
+/// node names no flags: they are those of its reader.
 pub(super) fn against_file(
     counts: &MemberList,
     file: &MemberList,
     quorum: Quorum,
-    flags: &ClusterFlags,
 ) -> Option<String> {
     let what = difference(counts, file)?;
     let version = counts.version();
-    let [list, set, add, remove] =
-        [Hint::MemberList, Hint::MemberSetAll, Hint::MemberAdd, Hint::MemberRemove]
-            .map(|hint| hint.by(flags));
     let moved = counts.digest() == file.digest(); // the same members, with other names or addresses
     if moved && version > ListVersion::default() {
         return Some(format!(
             "the members changed since the file was written: version {version} is {what}; make the file match \
-             {list}, or have the cluster take its names and addresses: {set}"
+             `member list`, or have the cluster take its names and addresses: `member set --all`"
         ));
     }
     if moved {
         return Some(format!(
             "the file has other names or addresses: the running list is {what}; restart the nodes with the file, or have \
-             the cluster take them: {set}"
+             the cluster take them: `member set --all`"
         ));
     }
     Some(if version > ListVersion::default() {
         format!(
-            "the members changed since the file was written: version {version} is {what}; make the file match {list}"
+            "the members changed since the file was written: version {version} is {what}; make the file match `member \
+             list`"
         )
     } else if quorum == Quorum::Majority {
         format!(
             "the members of the file do not count, as this node has voted by others: its stored \
-             list is {what}; restore the file, and change the members of the running cluster with {add} and {remove}"
+             list is {what}; restore the file, and change the members of the running cluster with `member add` and \
+             `member remove`"
         )
     } else {
         format!(
             "the file lists other members: the running list is {what}; restart the nodes with the new file, or \
-             change the members with {add} and {remove}"
+             change the members with `member add` and `member remove`"
         )
     })
+}
+
+/// Whether the file only lags behind members that commands added or removed. The cluster keeps its list for good, so that such
+/// a file does no harm.
+pub(super) fn only_lags(counts: &MemberList, file: &MemberList) -> bool {
+    let differs = |member: &Member| file.get(member.id).is_some_and(|other| other != member);
+    counts.version() > ListVersion::default() && !counts.iter().any(differs)
 }
 
 /// Makes sure that the state of this member lies in the folder of its name and in no other.
@@ -127,11 +133,13 @@ pub fn stored_against_file(config: &Config, member: &MemberConfig) -> Option<Str
     let record = Store::peek(&config.state_dir(&member.name), member.id)?;
     let (last, file) = (record.kept.durable, Arc::new(of_file(config)));
     let counts = counting_members(Some(&last), &file, config.quorum);
-    against_file(&counts, &file, config.quorum, &flags_for(&config.file))
+    against_file(&counts, &file, config.quorum)
 }
 
 #[cfg(test)]
 mod tests {
+    use electd_facts::hint::Hint;
+
     use super::*;
     use crate::core::durable::Durable;
     use crate::core::restart::KeptState;
@@ -174,24 +182,26 @@ mod tests {
     #[test]
     fn a_list_that_differs_from_the_file_is_told_with_what_to_do() {
         let (file, counts) = (list(&[(1, "a:1")]), list(&[(1, "a:1"), (2, "b:1")]));
-        let told = |counts: &MemberList, quorum| {
-            against_file(counts, &file, quorum, &ClusterFlags::default())
-        };
+        let told = |counts: &MemberList, quorum| against_file(counts, &file, quorum);
         assert_eq!(told(&file, Quorum::Majority), None);
         let majority = "the members of the file do not count, as this node has voted by others: its stored list is \
                         with node-2; restore the file, and change the members of the running cluster with \
-                        `electd member add` and `electd member remove`";
+                        `member add` and `member remove`";
         assert_eq!(told(&counts, Quorum::Majority).as_deref(), Some(majority));
         let none = "the file lists other members: the running list is with node-2; restart the nodes with the new \
-                    file, or change the members with `electd member add` and `electd member remove`";
+                    file, or change the members with `member add` and `member remove`";
         assert_eq!(told(&counts, Quorum::None).as_deref(), Some(none));
         let version = ListVersion { counter: 3, ..ListVersion::default() };
         let changed = MemberList::new(version, counts.iter().cloned().collect());
         let words = "the members changed since the file was written: version 0.3 is with node-2; make the file match \
-                     `electd member list`";
+                     `member list`";
         for quorum in [Quorum::None, Quorum::Majority] {
             assert_eq!(told(&changed, quorum).as_deref(), Some(words));
         }
+        let moved =
+            MemberList::new(version, list(&[(1, "a:2"), (2, "b:1")]).iter().cloned().collect());
+        let lags = [&changed, &counts, &moved, &file].map(|list| only_lags(list, &file));
+        assert_eq!(lags, [true, false, false, false], "an entry that differs was edited");
     }
 
     #[test]
@@ -230,7 +240,7 @@ mod tests {
         let alone = vec![of_file(&config).get(own.id).unwrap().clone()];
         save(3, alone);
         let words = "the members changed since the file was written: version 0.3 is without b; make the file match \
-                     `electd member list`";
+                     `member list`";
         assert_eq!(told().as_deref(), Some(words));
         save(4, of_file(&config).iter().cloned().collect());
         assert_eq!(told(), None, "it is the same");

@@ -176,8 +176,7 @@ impl Node {
         alerts::introduce(config, own, restored.incarnation);
         certificates.introduce();
         let (file, flags) = (settings.members.clone(), members::flags_for(&config.file));
-        if let Some(differs) =
-            members::against_file(&restored.record.members, &file, config.quorum, &flags)
+        if let Some(differs) = members::against_file(&restored.record.members, &file, config.quorum)
         {
             log::warn!(event = "config_differs"; "{differs}");
         }

@@ -1,14 +1,12 @@
 //! Problems of a node or its cluster that keep neither from working. The thread "watch" finds them by
 //! checking the status regularly; the election thread never looks for them.
 
-use electd_facts::hint::{ClusterFlags, Hint};
 pub use electd_facts::problem::ProblemKind;
-use electd_facts::status::DiskTrouble;
 use jiff::Timestamp;
 
 use crate::core::Phase;
 use crate::core::message::Liveness;
-use crate::store::{DiskFault, DiskFaultKind};
+use crate::store::DiskFault;
 
 use super::clock::moment;
 use super::publish::LateRenewal;
@@ -39,8 +37,8 @@ pub(super) struct Sight {
     pub refused: bool,
     /// Whether this node has run long enough to have met every member that runs.
     pub settled: bool,
-    /// The flags by which commands reach the cluster.
-    pub flags: ClusterFlags,
+    /// Whether the file only lags behind members that commands added or removed.
+    pub file_lags: bool,
 }
 
 /// A problem that is there now.
@@ -153,7 +151,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
         add(ProblemKind::Health, "", text);
     }
     if let Some(failure) = &status.failure {
-        add(ProblemKind::Job, "", failed(failure, &status.node.name, &sight.flags));
+        add(ProblemKind::Job, "", failed(failure));
     }
     if let Some(late) = &sight.late {
         add(ProblemKind::Renewal, &format!("epoch {}", late.epoch), renewed_late(late));
@@ -168,7 +166,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
     for (name, difference) in &sight.timings {
         add(ProblemKind::ConfigDiffers, name, format!("{name} has other timings: {difference}"));
     }
-    if let Some(text) = &status.differs_from_file {
+    if let Some(text) = status.differs_from_file.as_ref().filter(|_| !sight.file_lags) {
         add(ProblemKind::ConfigDiffers, "the members", text.clone());
     }
     if let Some(text) = &sight.edited {
@@ -188,13 +186,11 @@ fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
 }
 
 /// That the job of this node failed, and what follows from that.
-fn failed(failure: &FailureStatus, own: &str, flags: &ClusterFlags) -> String {
-    let undrain = Hint::Undrain.at(own, flags);
+fn failed(failure: &FailureStatus) -> String {
     let FailureStatus { until, count, reason, .. } = failure;
     let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
     format!(
-        "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can; \
-         {undrain} ends that"
+        "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can"
     )
 }
 
@@ -227,11 +223,14 @@ const CUT_OFF: &str =
     "this node hears nobody: it is probably cut off; the others may have a leader";
 
 /// Whether this node hears none of two or more others, and nothing shows that it is not its own network: no process is
-/// proven to have ended, and no host refused a dial.
+/// proven to have ended, no host refused a dial, and no member refuses it.
 fn hears_nobody(status: &Status, sight: &Sight) -> bool {
     let others = || status.members.iter().filter(|member| member.id != status.node.id);
     let is_silent = |member: &MemberStatus| member.liveness() == Some(Liveness::Suspected);
-    others().count() >= 2 && others().all(is_silent) && !sight.refused
+    others().count() >= 2
+        && others().all(is_silent)
+        && !sight.refused
+        && !sight.rejected.iter().any(|it| status.member(&it.peer).is_some())
 }
 
 /// A problem if no further voter may fail, although the cluster could tolerate a failure.
@@ -244,16 +243,6 @@ fn margin(status: &Status) -> Option<String> {
     let meaning =
         if alive < needed { "nobody can lead" } else { "no further failure is tolerated" };
     Some(format!("{left}: {meaning}"))
-}
-
-/// What is wrong with the disk, for the status.
-pub(super) fn disk(fault: &DiskFault) -> DiskTrouble {
-    match fault.kind {
-        DiskFaultKind::Full => DiskTrouble::Full,
-        DiskFaultKind::ReadOnly => DiskTrouble::ReadOnly,
-        DiskFaultKind::Stuck => DiskTrouble::Stuck,
-        DiskFaultKind::Failing => DiskTrouble::Failing,
-    }
 }
 
 /// How many more members may fail, one after another, before nobody can lead.

@@ -22,6 +22,7 @@ use super::clock;
 use super::failures::Failures;
 use super::fanout::Fanout;
 use super::leadership::Feed;
+use super::members::only_lags;
 use super::problems::Sight;
 use super::words;
 use crate::core::membership::{Member, MemberList};
@@ -286,7 +287,7 @@ impl Published {
             timings: timings.collect(),
             late: self.late_renewal().filter(|late| now.since(late.at) < SHOWN),
             settled: now.since(self.started) > failure,
-            flags: self.flags().clone(),
+            file_lags: only_lags(list, &self.file.read()),
             ..Sight::default()
         }
     }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::status::RejectionStatus;
+use super::status::{RefusalCause, RejectionStatus};
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
 use crate::net::Who;
@@ -28,6 +28,7 @@ type Key = (Who, &'static str);
 
 #[derive(Clone, Debug)]
 struct RejectionReason {
+    cause: RefusalCause,
     why: String,
     recorded: Time,
     /// When a reason of this peer was logged last, and whether it was the present one.
@@ -46,7 +47,13 @@ pub struct Rejections {
 
 impl Rejections {
     /// Records what (this node rejects it, or it this node) and why. Tells whether that is to be logged.
-    pub fn record(&mut self, now: Time, list: &MemberList, (peer, what): Key, why: &str) -> bool {
+    pub fn record(
+        &mut self,
+        now: Time,
+        list: &MemberList,
+        (peer, what): Key,
+        (cause, why): (RefusalCause, &str),
+    ) -> bool {
         let known = self.kept.get(&(peer, what));
         if known.is_some_and(|known| known.why == why && known.said) {
             self.renew(now, (peer, what));
@@ -59,7 +66,8 @@ impl Rejections {
             self.take_line(now)
         };
         let logged = if logs { Some(now) } else { last };
-        let reason = RejectionReason { why: why.to_owned(), recorded: now, logged, said: logs };
+        let reason =
+            RejectionReason { cause, why: why.to_owned(), recorded: now, logged, said: logs };
         let kept = Arc::make_mut(&mut self.kept);
         kept.insert((peer, what), reason);
         let strangers = kept.iter().filter(|((peer, _), _)| !is_member(*peer, list));
@@ -129,7 +137,11 @@ pub fn name(peer: Who, list: &MemberList) -> String {
 }
 
 fn status((peer, what): &Key, reason: &RejectionReason, list: &MemberList) -> RejectionStatus {
-    RejectionStatus { peer: name(*peer, list), reason: format!("{what}: {}", reason.why) }
+    RejectionStatus {
+        peer: name(*peer, list),
+        reason: format!("{what}: {}", reason.why),
+        cause: Some(reason.cause),
+    }
 }
 
 #[cfg(test)]
@@ -140,6 +152,7 @@ mod tests {
     use uuid::Uuid;
 
     const REFUSED: &str = "is refused";
+    const WHY: RefusalCause = RefusalCause::Cluster;
 
     const MINUTE: Duration = Duration::from_secs(60);
 
@@ -169,29 +182,33 @@ mod tests {
         let (peer, list, now) = (who(1), members(), after(MINUTE));
         let mut rejections = Rejections::default();
         for news in [true, false] {
-            let mut record = |what| rejections.record(now, &list, (peer, what), "another cluster");
+            let mut record =
+                |what| rejections.record(now, &list, (peer, what), (WHY, "another cluster"));
             assert_eq!(record(REFUSED), news);
             assert_eq!(record("rejects this node"), news);
         }
         let later = now + PAUSE;
-        assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
+        assert!(rejections.record(later, &list, (peer, REFUSED), (WHY, "another algorithm")));
         let status = rejections.status(&list);
-        let told =
-            |reason: &str| RejectionStatus { peer: "node-1".to_owned(), reason: reason.to_owned() };
+        let told = |reason: &str| RejectionStatus {
+            peer: "node-1".to_owned(),
+            reason: reason.to_owned(),
+            cause: Some(WHY),
+        };
         let expected = ["is refused: another algorithm", "rejects this node: another cluster"];
         assert_eq!(status, expected.map(told));
         assert!(rejections.forget(id(1)));
         assert!(!rejections.forget(id(1)));
-        assert!(rejections.record(later, &list, (peer, REFUSED), "another algorithm"));
+        assert!(rejections.record(later, &list, (peer, REFUSED), (WHY, "another algorithm")));
     }
 
     #[test]
     fn strangers_fill_neither_the_memory_nor_the_log_and_the_last_are_shown() {
         let (list, now) = (members(), after(MINUTE));
         let mut rejections = Rejections::default();
-        assert!(rejections.record(now, &list, (who(1), REFUSED), "another cluster"));
+        assert!(rejections.record(now, &list, (who(1), REFUSED), (WHY, "another cluster")));
         let mut record = |stranger: u128, now: Time| {
-            rejections.record(now, &list, (who(stranger), REFUSED), "it is no member")
+            rejections.record(now, &list, (who(stranger), REFUSED), (WHY, "it is no member"))
         };
         let at = |stranger: u128| now + Duration::from_millis(stranger as u64);
         let logged = (10..1010).filter(|stranger| record(*stranger, at(*stranger))).count();
@@ -204,7 +221,7 @@ mod tests {
         let shown: Vec<_> = status.into_iter().map(|status| status.peer).collect();
         let last: Vec<_> = (1111 - 64..1111).map(|number| id(number).to_string()).collect();
         assert_eq!(shown, [vec!["node-1".to_owned()], last].concat(), "the last, and the member's");
-        assert!(rejections.record(now, &list, (who(2), REFUSED), "it is no member"));
+        assert!(rejections.record(now, &list, (who(2), REFUSED), (WHY, "it is no member")));
     }
 
     #[test]
@@ -212,7 +229,7 @@ mod tests {
         let (list, now) = (members(), after(MINUTE));
         let mut rejections = Rejections::default();
         let mut record = |time, why: u32| {
-            rejections.record(now + time, &list, (who(1), REFUSED), &why.to_string())
+            rejections.record(now + time, &list, (who(1), REFUSED), (WHY, &why.to_string()))
         };
         assert!(record(Duration::ZERO, 0));
         assert!((1..100).all(|why| !record(Duration::from_millis(500), why)));
@@ -225,15 +242,16 @@ mod tests {
     fn a_refusal_that_does_not_come_again_is_past_soon() {
         let (list, now, failure) = (members(), after(MINUTE), Duration::from_secs(5));
         let mut rejections = Rejections::default();
-        rejections.record(now, &list, (who(1), REFUSED), "another cluster");
+        rejections.record(now, &list, (who(1), REFUSED), (WHY, "another cluster"));
         let count =
             |rejections: &Rejections, time| rejections.recent(&list, now + time, failure).len();
         let past = failure + Duration::from_secs(3);
         let (nano, second) = (Duration::from_nanos(1), Duration::from_secs(1));
         assert_eq!(count(&rejections, past - nano), 1);
         assert_eq!(count(&rejections, past), 0);
-        let mut again =
-            |time| rejections.record(now + time, &list, (who(1), REFUSED), "another cluster");
+        let mut again = |time| {
+            rejections.record(now + time, &list, (who(1), REFUSED), (WHY, "another cluster"))
+        };
         assert!(!again(second - nano) && !again(second), "it is no news");
         assert_eq!(count(&rejections, past), 1, "it came again");
         assert_eq!(count(&rejections, past + second), 0);

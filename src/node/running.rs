@@ -253,7 +253,7 @@ impl NodeHandle {
     #[must_use]
     pub fn differs_from(&self, config: &Config) -> Option<String> {
         let (counts, file) = (self.published.members(), members::of_file(config));
-        members::against_file(&counts, &file, config.quorum, self.published.flags())
+        members::against_file(&counts, &file, config.quorum)
     }
 
     /// Takes these timings from now on. They have to be those of a valid configuration. No leadership ends because of
@@ -378,8 +378,7 @@ impl Handle for NodeHandle {
             }
             Ok(done) => Ok(Outcome::of(&done, own, &names)),
             Err(Refusal::CannotLead(id)) => {
-                let flags = self.published.flags();
-                Err(CommandError::Refused(unable::words(&names.name(id), &self.status(), flags)))
+                Err(CommandError::Refused(unable::words(&names.name(id), &self.status())))
             }
             Err(reason) => Err(words::refusal(&reason, act, &members)),
         }

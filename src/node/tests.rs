@@ -161,7 +161,7 @@ fn an_operator_moves_the_leadership_and_sees_what_that_leaves_behind() {
     let again = says(&a, drain(""));
     let words = "a does not lead from now on; it was drained already, since ";
     assert!(again.starts_with(words), "{again}");
-    assert!(again.ends_with(", and stays so until `electd undrain`: new disk"), "{again}");
+    assert!(again.ends_with(", and stays so until it is undrained: new disk"), "{again}");
     nodes.into_iter().for_each(Node::stop);
 }
 

@@ -22,7 +22,7 @@ use super::edited::Edited;
 use super::events::{Event, EventKind};
 use super::history::{HistoryEntry, HistoryKeeper, Leaderships, load};
 use super::members::others;
-use super::problems::{PresentProblem, Problems, Sight, disk};
+use super::problems::{PresentProblem, Problems, Sight};
 use super::publish::Published;
 use super::release::TimedOrders;
 use super::status::{ChangeStatus, Status};
@@ -148,7 +148,7 @@ impl Watcher {
         let (began, over) = self.problems.look(&status, &sight);
         self.published.show(|watched| {
             watched.problems = self.problems.list();
-            watched.disk = sight.storage.as_ref().map(disk);
+            watched.disk = sight.storage.as_ref().map(|fault| fault.kind);
         });
         self.alerts.problems(&began, &over, &status, sight.settled);
         let mut events = self.changes(&status);

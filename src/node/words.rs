@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use electd_facts::refused::RefusalCause;
+
 use super::clock::moment;
 use super::handle::CommandError;
 use super::status::Status;
@@ -12,38 +14,30 @@ use crate::core::types::{Drain, Incarnation, NodeId, Task};
 use crate::core::{Core, OperatorCommand, Split};
 use crate::trace::{and, length};
 
-/// A rejected hello, in words: what is wrong, which values, what to do.
+/// A rejected hello, in words: what is wrong, and which values. What to do, its cause says.
 pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
     match reason {
-        Rejection::Protocol { ours, theirs } => format!(
-            "protocols differ: the side that refuses speaks {ours}, the other {theirs}: run versions of \
-             electd that have one in common"
-        ),
-        Rejection::Cluster { ours, theirs } => format!(
-            "clusters differ: the side that refuses belongs to \"{ours}\", the other to \
-             \"{theirs}\": give both the same config, or other addresses"
-        ),
-        Rejection::UnknownId(id) => format!(
-            "id {id} is not in the member list of the side that refuses: give both the same members, or add \
-             it with `electd member add`"
-        ),
-        Rejection::Removed(id) => format!("{} was removed from the cluster", members.name(*id)),
-        Rejection::OwnId(id) => {
-            format!("id {id} is that of the side that refuses: give every member an id of its own")
+        Rejection::Protocol { ours, theirs } => {
+            format!("protocols differ: the side that refuses speaks {ours}, the other {theirs}")
         }
+        Rejection::Cluster { ours, theirs } => format!(
+            "clusters differ: the side that refuses belongs to \"{ours}\", the other to \"{theirs}\""
+        ),
+        Rejection::UnknownId(id) => {
+            format!("id {id} is not in the member list of the side that refuses")
+        }
+        Rejection::Removed(id) => format!("{} was removed from the cluster", members.name(*id)),
+        Rejection::OwnId(id) => format!("id {id} is that of the side that refuses"),
         Rejection::IdInUse { id, address } => format!(
-            "id {} ({id}) in use by {address}: another process runs as this member; stop one",
+            "id {} ({id}) in use by {address}: another process runs as this member",
             members.name(*id)
         ),
         Rejection::Beyond { key, most, told } => format!(
             "the {key} {told} cannot have come about: the side that refuses takes at most {most}; the other \
-             runs on a state that is not its own, or is no member: stop it, and look at who it is"
+             runs on a state that is not its own, or is no member"
         ),
         Rejection::Disagreement { key, ours, theirs } => {
-            format!(
-                "{key} differs: the side that refuses has \"{ours}\", the other \"{theirs}\": \
-                 give both the same config"
-            )
+            format!("{key} differs: the side that refuses has \"{ours}\", the other \"{theirs}\"")
         }
         Rejection::StateLost { id, known, told } => {
             let came = match *known {
@@ -52,18 +46,31 @@ pub fn rejection(reason: &Rejection, members: &MemberList) -> String {
             };
             format!(
                 "{name} {came}: its state was lost, an older copy of it was put back, or another process ran as \
-                 {name}, so the votes that it gave are not known. Stop any other process that runs as {name}; then \
-                 remove it and add it under a new id (`electd member remove`, a fresh id in its file, `electd member \
-                 add`)",
+                 {name}, so the votes that it gave are not known",
                 name = members.name(*id)
             )
         }
         Rejection::WrongAddress { expected, found } => format!(
-            "{} answers at the address of {}: correct the addresses; or its host has a file of its own, with other \
-             ids: write the file once, and copy it",
+            "{} answers at the address of {}, or its host has a file of its own, with other ids",
             members.name(*found),
             members.name(*expected)
         ),
+    }
+}
+
+/// The cause of a rejection, by which its reader finds what to do.
+pub fn refusal_cause(reason: &Rejection) -> RefusalCause {
+    match reason {
+        Rejection::Protocol { .. } => RefusalCause::Protocol,
+        Rejection::Cluster { .. } => RefusalCause::Cluster,
+        Rejection::UnknownId(_) => RefusalCause::UnknownId,
+        Rejection::Removed(_) => RefusalCause::Removed,
+        Rejection::OwnId(_) => RefusalCause::OwnId,
+        Rejection::IdInUse { .. } => RefusalCause::IdInUse,
+        Rejection::Beyond { .. } => RefusalCause::Beyond,
+        Rejection::Disagreement { .. } => RefusalCause::Disagreement,
+        Rejection::StateLost { .. } => RefusalCause::StateLost,
+        Rejection::WrongAddress { .. } => RefusalCause::WrongAddress,
     }
 }
 
@@ -112,7 +119,7 @@ pub fn drained_again(order: &OperatorCommand) -> Option<String> {
         return None;
     };
     let Drain { since, until, reason } = drain;
-    let until = until.map_or_else(|| "`electd undrain`".to_owned(), moment);
+    let until = until.map_or_else(|| "it is undrained".to_owned(), moment);
     let reason = if reason.is_empty() { String::new() } else { format!(": {reason}") };
     let since = moment(*since);
     Some(format!("; it was drained already, since {since}, and stays so until {until}{reason}"))
@@ -138,8 +145,8 @@ pub fn leads_already(name: &str, status: &Status) -> String {
         format!("{name} leads already; nothing changed")
     } else {
         format!(
-            "{name} leads already; nothing changed, and a member that ranks higher may still preempt it (`electd \
-             pause` prevents that)"
+            "{name} leads already; nothing changed, and a member that ranks higher may still preempt it (a pause \
+             prevents that)"
         )
     }
 }
@@ -173,7 +180,7 @@ pub fn refusal(reason: &Refusal, act: &str, members: &MemberList) -> CommandErro
         Refusal::LastEligible | Refusal::Undecided => not_drained(reason).into(),
         Refusal::CannotLead(id) => format!("{} cannot lead", name(id)),
         Refusal::Outranked { to, by } => format!(
-            "{} comes before {to} and would win the election: name it, or use `electd switchover --to {to}`",
+            "{} comes before {to} and would win the election: name it, or use a switchover to {to}",
             name(by),
             to = name(to)
         ),

@@ -44,7 +44,10 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
     });
     assert!(shown.contains("drained") && shown.contains("new disk"), "{shown}");
     let all = done(&electd(&cluster, &["status"]));
-    assert!(all.contains("\ndrained: node-3, since ") && all.contains(": new disk\n"), "{all}");
+    assert!(
+        all.contains("\ndrained: node-3, since ") && all.contains(": new disk; `electd undrain "),
+        "{all}"
+    );
 
     let said = done(&at_node(&cluster, &["undrain"], "node-3"));
     assert_eq!(said, "node-3 may lead again\n");

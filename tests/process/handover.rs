@@ -78,7 +78,7 @@ fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorith
     let all = done(&electd(&cluster, &["status"]));
     let file = cluster.file();
     let resigned = format!(
-        "\nnot eligible: node-3 (resigned; `electd undrain --config {} --node node-3` ends that)\n",
+        "\nresigned: node-3 leads only if no other can; `electd undrain --config {} --node node-3` lets it lead again\n",
         file.display()
     );
     assert!(all.contains(&resigned), "{all}");

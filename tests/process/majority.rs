@@ -237,7 +237,7 @@ fn an_edited_file_makes_no_second_majority() {
         assert_eq!(status.members.len(), 5);
         let words = status.differs_from_file.unwrap();
         assert!(words.contains("with node-4, node-5"), "{words}");
-        assert!(words.contains("electd member add"), "{words}");
+        assert!(words.contains("`member add`"), "{words}");
         cluster.node(number).until_logged(&[&words]);
     }
     let check = std::process::Command::new(env!("CARGO_BIN_EXE_electd"))

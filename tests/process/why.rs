@@ -64,7 +64,7 @@ fn a_rank_a_role_a_death_a_freeze_and_no_majority() {
         "down",
         &[
             "node-5 does not hear it; the last dial: ",
-            "start it on its host (`electd run --config ",
+            "start node-3 on its host (`electd run --config ",
         ],
     );
     cluster.node(2).freeze();
@@ -151,14 +151,14 @@ fn a_lost_state_and_another_cluster() {
     let words = [
         "it and another member refuse each other",
         "its state was lost",
-        "then remove it and add it",
+        "then replace it: `electd member remove ",
     ];
     until_why(&cluster, "node-1", "rejected", &words);
     cluster.node(1).kill_9();
     let stranger = cluster.stranger(2, |config| config["cluster"] = "other".into());
     cluster.node(2).kill_9();
     stranger.start();
-    until_why(&cluster, "node-2", "rejected", &["clusters differ", "give both the same config"]);
+    until_why(&cluster, "node-2", "rejected", &["clusters differ", "give both the same file"]);
 }
 
 #[story]
@@ -175,7 +175,7 @@ fn a_start_and_a_full_disk() {
         &cluster,
         "node-1",
         "storage",
-        &["has room for 0 bytes", "make room on the disk of node-1"],
+        &["has room for 0 bytes", "free space on node-1, or mend its disk"],
     );
     cluster.nodes().iter().for_each(|node| node.kill_9()); // before their disk is gone
 }

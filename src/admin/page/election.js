@@ -64,7 +64,7 @@ async function draw() {
     if (isWhole(told)) settled = stands;
     return;
   }
-  setTimeout(look, SOON);
+  setTimeout(() => look(), SOON);
 }
 
 function choose(which) {
@@ -73,7 +73,7 @@ function choose(which) {
   by("latest").hidden = which === "last";
   say("election-title", which === "last" ? "The last election" : `The election of epoch ${which}`);
   render();
-  once("election", draw);
+  once("election", true, draw);
 }
 
 by("history").addEventListener("click", ({ target }) => {

@@ -23,8 +23,8 @@ let history = [];
 let historyOf = ""; // for which leadership
 let heard = Date.now();
 const asking = { own: false, others: false, election: false, verdict: false };
+const missed = {}; // what has to be asked once more, as something happened meanwhile
 let chosen = "last"; // the election that is drawn: that, or an epoch
-let again = false; // something happened while the others were asked
 let isLive = true;
 let source = null; // of events
 
@@ -101,7 +101,7 @@ function card(member) {
     fact(facts, "because", one.leaderless?.reason);
     fact(facts, "health", health(one));
     fact(facts, "drained", one.drain && `since ${one.drain.since} ${one.drain.reason}`);
-    fact(facts, "resigned", one.resigned ? "until electd undrain" : null);
+    fact(facts, "resigned", one.resigned ? "leads only if no other can" : null);
     fact(facts, "takes over", one.takeover && `from ${one.takeover.from}: ${one.takeover.why}`);
     fact(facts, "version", one.version);
     fact(facts, "up", length(one.uptime_ms - (one.uptime_ms % 1000)));
@@ -205,7 +205,7 @@ function render() {
   }
   say("happened", first ? happened() : "");
   document.title = `${first ? first.name : "nobody"} leads ${view.cluster}`;
-  say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}`);
+  say("cluster", `${view.cluster}: ${members.length} members, algorithm ${view.algorithm}, quorum ${view.quorum}; shown by ${own}`);
   say("orders", (judged?.orders ?? []).join("\n"));
   const none = el("li", { class: "none" }, "None that a node that answers knows of.");
   show("problems", ...(found.length === 0 ? [none] : found.map(box)));
@@ -266,28 +266,29 @@ function mourn() {
   by("verdict").className = "bad";
 }
 
-// Does this, unless it is being done.
-async function once(what, work) {
-  if (asking[what]) return;
+// Does this, unless it is being done: then once more after that, if something happened.
+async function once(what, happened, work) {
+  if (asking[what]) {
+    missed[what] ||= happened;
+    return;
+  }
   asking[what] = true;
   try {
-    await work();
+    do {
+      missed[what] = false;
+      await work();
+    } while (missed[what]);
   } finally {
     asking[what] = false;
   }
 }
 
-async function look() {
-  await once("own", () => ask_own().then(() => { say("silent", ""); render(); }, mourn));
+async function look(happened = false) {
+  await once("own", happened, () => ask_own().then(() => { say("silent", ""); render(); }, mourn));
   if (own !== null) {
-    once("election", draw);
-    once("verdict", ask_verdict).catch(() => {}); // the next look asks again
-    await once("others", async () => {
-      do {
-        again = false;
-        await ask_others();
-      } while (again);
-    });
+    once("election", happened, draw);
+    once("verdict", happened, ask_verdict).catch(() => {}); // the next look asks again
+    await once("others", happened, ask_others);
   }
 }
 
@@ -303,5 +304,5 @@ function listen() {
       setTimeout(listen, 10000);
     }
   };
-  for (const kind of EVENTS) source.addEventListener(kind, () => { again = true; look(); });
+  for (const kind of EVENTS) source.addEventListener(kind, () => look(true));
 }

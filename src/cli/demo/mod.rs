@@ -19,6 +19,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 use clap::builder::PossibleValuesParser;
 use crossbeam::channel::{self, Receiver, Sender};
+use electd_facts::hint::ClusterFlags;
 
 use super::ask::{AskedNode, newest_leader};
 use super::error::CliError;
@@ -319,6 +320,7 @@ impl RunningDemo {
             conditions: &conditions,
             chosen: self.chosen,
             lines: &self.lines,
+            flags: &ClusterFlags::of_command(Some(&self.recipe.file)),
         };
         screen.draw(&picture.text(width.into(), usize::from(height).saturating_sub(1)))
     }

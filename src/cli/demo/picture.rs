@@ -27,12 +27,14 @@ pub struct Picture<'a> {
     pub chosen: Option<usize>,
     /// What happened, oldest first.
     pub lines: &'a [String],
+    /// The flags by which commands reach the nodes.
+    pub flags: &'a ClusterFlags,
 }
 
 impl Picture<'_> {
     /// As text, with lines no longer and no more than this.
     pub fn text(&self, width: usize, height: usize) -> String {
-        let judgement = judged(self.asked, &ClusterFlags::default());
+        let judgement = judged(self.asked, self.flags);
         let mut above = self.title.to_vec();
         above.push(String::new());
         above.extend(self.table().lines().map(|line| cut(line, width)));
@@ -127,6 +129,7 @@ mod tests {
             conditions: &conditions,
             chosen,
             lines: &lines,
+            flags: &ClusterFlags::default(),
         };
         picture.text(80, height)
     }
@@ -179,7 +182,15 @@ mod tests {
         let asked: Vec<AskedNode> = (1..=10).map(|at| silent(&format!("node-{at}"))).collect();
         let whom = |nodes: usize, chosen| {
             let (asked, conditions) = (&asked[..nodes], [].as_slice());
-            Picture { title: &[], asked, conditions, chosen, lines: &[] }.whom()
+            Picture {
+                title: &[],
+                asked,
+                conditions,
+                chosen,
+                lines: &[],
+                flags: &ClusterFlags::default(),
+            }
+            .whom()
         };
         assert_eq!(whom(2, Some(1)), "keys for node-2 (1-2 choose, 0 is who leads):");
         assert_eq!(whom(10, Some(0)), "keys for node-1 (1-9 choose, 0 is who leads):");
@@ -198,6 +209,7 @@ mod tests {
             conditions: &[Condition::Frozen],
             chosen: None,
             lines: &lines.map(str::to_owned),
+            flags: &ClusterFlags::default(),
         };
         let shown = |height| picture.text(40, height);
         let above = "\
@@ -210,7 +222,8 @@ a title of more words than there is room
 node-1 leads in epoch 7; 1 more failure
            tolerated
 paused: since today: nobody preempts the
-           leader
+           leader; `electd resume` ends
+           that
 
 keys for the leader (1-1 choose another
            node):
@@ -220,7 +233,7 @@ k kill   f freeze, thaw   r restart   s
 ";
         let happened =
             ["0.100 s  the first words of a line that", "           is long", "0.200 s  last"];
-        for (height, from) in [(19, 0), (100, 0), (18, 1), (17, 2), (16, 3), (1, 3)] {
+        for (height, from) in [(20, 0), (100, 0), (19, 1), (18, 2), (17, 3), (1, 3)] {
             let happened: String = happened[from..].iter().map(|it| format!("{it}\n")).collect();
             assert_eq!(shown(height), format!("{above}{happened}"), "{height}");
         }
@@ -238,6 +251,7 @@ k kill   f freeze, thaw   r restart   s
             conditions: &conditions,
             chosen: None,
             lines: &lines,
+            flags: &ClusterFlags::default(),
         };
         let shown = picture.text(200, 100);
         let lines: Vec<&str> = shown.lines().collect();
@@ -272,6 +286,7 @@ k kill   f freeze, thaw   r restart   s
             conditions: &conditions,
             chosen: None,
             lines: &[],
+            flags: &ClusterFlags::default(),
         };
         let table = "    NODE    STATE     LEADER  EPOCH  UP     RTT  VERSION  NOTE
  1  node-1  electing  -       0      1m 1s  -    0.2.0

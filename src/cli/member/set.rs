@@ -61,7 +61,7 @@ impl Set {
             return self.tell(result);
         }
         let order = Order::post("entries", &json!({ "members": entries, "force": self.force }));
-        self.tell(&give(&client, &asked, &order)?.result)
+        self.tell(&give(&client, &asked, &order, &self.order.flags())?.result)
     }
 
     fn tell(&self, result: &str) -> Result<(), CliError> {

@@ -154,9 +154,10 @@ fn a_node_shows_all_that_it_knows_and_nothing_that_it_does_not() {
     status.guarantee = "one leader at most".to_owned();
     let text = "\
 problem     rank, since then: no rank
+            => mend what `rank` of node-1 reads: `electd check --node node-1` on its host takes a sample
 node        node-1, electd 0.2.0, start 1, up 1m 15s
 cluster     demo, 2 members, algorithm bully, preempt always, quorum none
-paused      since then: nobody preempts the leader
+paused      since then: nobody preempts the leader; `electd resume` ends that
 state       electing, stalled
 leader      none known for 12 s: nobody answers
 epoch       0

@@ -1,6 +1,7 @@
 //! Why nobody leads.
 
 use super::view::{WhyAnswer, WhyCause, WhyView};
+use electd_facts::hindrance::Hindrance;
 use electd_facts::hint::Hint;
 use electd_facts::judge::{How, Verdict};
 use electd_facts::leaderless::LeaderlessStatus;
@@ -8,7 +9,6 @@ use electd_facts::words::and;
 
 use crate::cli::print::counted;
 use crate::core;
-use crate::node::problems::ProblemKind;
 use crate::node::status::Status;
 
 /// Why nobody leads, as all nodes together tell it.
@@ -30,7 +30,7 @@ pub fn why(view: &WhyView) -> WhyAnswer {
     }
     if judged.verdict == Verdict::CutOff {
         return WhyAnswer::new(WhyCause::CutOff, judged.summary())
-            .remedy(ProblemKind::CutOff.remedy(None, view.flags()));
+            .remedy(Hindrance::CutOff.remedy(&and(&judged.cut_off), view.flags()));
     }
     let reason = match judged.reasons.as_slice() {
         [] => "no node says why; an election may be under way".to_owned(),
@@ -42,9 +42,10 @@ pub fn why(view: &WhyView) -> WhyAnswer {
 }
 
 /// That this node hears nobody, if it does not.
-pub fn cut_off(own: &Status) -> Option<WhyAnswer> {
+pub fn cut_off(own: &Status, view: &WhyView) -> Option<WhyAnswer> {
     let why = || WhyAnswer::new(WhyCause::CutOff, "it hears nobody: it is probably cut off");
-    own.is_cut_off().then(|| why().remedy(format!("mend the network of {}", own.node.name)))
+    let remedy = || Hindrance::CutOff.remedy(&own.node.name, view.flags());
+    own.is_cut_off().then(|| why().remedy(remedy()))
 }
 
 /// Why this node, which answers, knows no leader.
@@ -52,7 +53,7 @@ pub fn of_node(own: &Status, view: &WhyView) -> WhyAnswer {
     let known = own.leaderless.as_ref();
     let reason = known.map_or("it knows no leader yet", |known| known.reason.as_str());
     let ended = known.and_then(LeaderlessStatus::known_cause);
-    if let Some(why) = cut_off(own) {
+    if let Some(why) = cut_off(own, view) {
         return why;
     }
     let missing: Vec<&str> = (own.members.iter())

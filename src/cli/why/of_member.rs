@@ -1,13 +1,14 @@
 //! Why one member leads or does not: the first reason that holds, from what keeps it from any election down to its rank.
 
-use electd_facts::hint::{ClusterFlags, Hint};
+use electd_facts::hint::Hint;
+use electd_facts::problem::Subject;
+use electd_facts::refused::RefusalCause;
 use electd_facts::unable;
 
 use super::nobody;
 use super::view::{WhyAnswer, WhyCause, WhyView};
 use crate::admin::client::ClientError;
 use crate::cli::overview::since;
-use crate::cli::unit;
 use crate::core::Phase;
 use crate::node::problems::ProblemKind;
 use crate::node::status::{MemberStatus, Problem, Status};
@@ -17,7 +18,7 @@ pub fn why(name: &str, view: &WhyView) -> WhyAnswer {
     let own = view.status(name);
     let found = leading(name, own, view)
         .or_else(|| other_node(name, view))
-        .or_else(|| own.and_then(|own| of_itself(name, own, view.flags())))
+        .or_else(|| own.and_then(|own| of_itself(name, own, view)))
         .or_else(|| rejected(name, own, view))
         .or_else(|| unheard(name, own, view))
         .or_else(|| own.and_then(|own| without_leader(own, view)))
@@ -37,10 +38,8 @@ fn leading(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
                 "in epoch {} beside {other}, of a greater epoch, as the two do not hear each other",
                 own.epoch
             );
-            Some(WhyAnswer::new(WhyCause::LeadsToo, reason).remedy(format!(
-                "mend the network between {name} and {other}: then one of them remains; if two at once do harm, stop \
-                 {name} until then; \"quorum\": \"majority\" in the file prevents this"
-            )))
+            let prevented = "\"quorum\": \"majority\" in the file prevents this";
+            Some(WhyAnswer::new(WhyCause::LeadsToo, reason).remedy(prevented))
         }
         Some(leader) => {
             let since = since(view.asked).map_or_else(String::new, |since| format!(", {since}"));
@@ -62,7 +61,7 @@ fn leading(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
                 None => WhyAnswer::new(WhyCause::Leads, format!("{begin}. {why}")),
                 Some(found) => {
                     WhyAnswer::new(WhyCause::Leads, format!("{begin}. {why}. But {found}"))
-                        .remedy(ProblemKind::LeaderChanges.remedy(None, view.flags()))
+                        .remedy(ProblemKind::LeaderChanges.remedy(Subject::default(), view.flags()))
                 }
             })
         }
@@ -99,40 +98,40 @@ fn other_node(name: &str, view: &WhyView) -> Option<WhyAnswer> {
 }
 
 /// What keeps it from leading, as it says itself.
-fn of_itself(name: &str, own: &Status, flags: &ClusterFlags) -> Option<WhyAnswer> {
+fn of_itself(name: &str, own: &Status, view: &WhyView) -> Option<WhyAnswer> {
+    let mended = |kind: ProblemKind| {
+        kind.remedy(Subject { node: Some(name), ..Subject::default() }, view.flags())
+    };
     if own.stalled {
         let reason = "its election thread missed its turn, so it counts itself as failed";
-        return Some(WhyAnswer::new(WhyCause::Stalled, reason).remedy(format!(
-            "look at the host of {name}: it was frozen or suspended, or has too little processor time"
-        )));
+        let why = WhyAnswer::new(WhyCause::Stalled, reason);
+        return Some(why.remedy(mended(ProblemKind::Stalled)));
     }
-    if let Some(problem) = problem(own, ProblemKind::Storage) {
+    if let Some(problem) = own.problem(ProblemKind::Storage) {
         let reason = format!("it cannot keep its state: {}", problem.text);
-        let remedy =
-            format!("make room on the disk of {name}, or mend it; the node goes on by itself");
-        return Some(WhyAnswer::new(WhyCause::Storage, reason).remedy(remedy));
+        let why = WhyAnswer::new(WhyCause::Storage, reason);
+        return Some(why.remedy(mended(ProblemKind::Storage)));
     }
-    if let Some(why) = nobody::cut_off(own) {
+    // Whom others refuse, they hear.
+    if let Some(why) = rejected(name, Some(own), view).or_else(|| nobody::cut_off(own, view)) {
         return Some(why);
     }
-    let reason = unable::own(own, flags)?;
-    let undrain = format!("{} ends that", Hint::Undrain.at(name, flags));
-    let check = Hint::Check.at(name, flags);
+    let reason = unable::own(own)?;
+    let undrain = Hint::Undrain.at(name, view.flags());
     let (cause, remedy) = if own.member(name).is_some_and(|member| !member.could_ever_lead()) {
         return Some(WhyAnswer::new(WhyCause::Role, reason)); // as it is meant
     } else if own.drain.is_some() {
-        (WhyCause::Drained, undrain)
+        (WhyCause::Drained, format!("{undrain} ends that"))
     } else if own.resigned {
-        let reason = "it resigned, as it was ordered to";
-        return Some(WhyAnswer::new(WhyCause::Resigned, reason).remedy(undrain));
+        let reason = "it resigned, as it was ordered to, and leads only if no other can";
+        let why = WhyAnswer::new(WhyCause::Resigned, reason);
+        return Some(why.remedy(format!("{undrain} lets it lead again")));
     } else if own.health.as_ref().is_some_and(|health| !health.healthy) {
-        let look = format!("{check} on its host runs the check once; mend what it tells");
-        (WhyCause::Unhealthy, look)
+        (WhyCause::Unhealthy, mended(ProblemKind::Health))
     } else if own.failure.is_some() {
-        (WhyCause::Job, format!("mend what it runs; {undrain} earlier"))
+        (WhyCause::Job, mended(ProblemKind::Job))
     } else {
-        let look = format!("{check} on its host takes a sample, and says why there is none");
-        (WhyCause::NoRank, look)
+        (WhyCause::NoRank, mended(ProblemKind::Rank))
     };
     Some(WhyAnswer::new(cause, reason).remedy(remedy))
 }
@@ -141,22 +140,21 @@ fn rejections(status: &Status) -> impl Iterator<Item = &Problem> {
     status.problems.iter().filter(|problem| problem.kind == ProblemKind::Rejected.name())
 }
 
-fn problem(status: &Status, kind: ProblemKind) -> Option<&Problem> {
-    status.problems.iter().find(|problem| problem.kind == kind.name())
-}
-
 /// That it is kept apart, as it and another member refuse each other.
 fn rejected(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     let is_apart = own.is_some_and(|own| own.leader.is_none())
         || view.member(name).is_some_and(|member| !member.is_alive());
+    let own_status = own;
     let own = own.into_iter().flat_map(rejections);
     let own = own.filter(|problem| view.names.contains(problem.about.as_str()));
     let about_it = view.best.into_iter().flat_map(rejections);
     let mut all = own.chain(about_it.filter(|problem| problem.about == name));
     let problem = all.next().filter(|_| is_apart)?;
     let reason = format!("it and another member refuse each other: {}", problem.text);
-    let check = Hint::Check.by(view.flags());
-    let remedy = format!("do what the reason says; {check} on each host shows which file it has");
+    let by = |status: &Status| status.refusal(&problem.about);
+    let cause = own_status.and_then(by).or_else(|| view.best.and_then(by));
+    let cause = cause.unwrap_or(RefusalCause::Other);
+    let remedy = cause.remedy(view.flags());
     Some(WhyAnswer::new(WhyCause::Rejected, reason).remedy(remedy))
 }
 
@@ -185,12 +183,9 @@ fn unheard(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
         Some(error) => format!("; it does not answer here: {error}"),
     };
     let reason = format!("{by} does not hear it{dial}{here}");
-    let run = Hint::Run.at(name, view.flags());
-    let unit = unit::of(view.flags().file(), name);
-    let unit = unit.map_or_else(String::new, |unit| format!("`systemctl start {unit}`, or "));
-    Some(WhyAnswer::new(WhyCause::Down, reason).remedy(format!(
-        "start it on its host ({unit}{run}); if it runs there, its process is frozen, or its network is cut"
-    )))
+    let of = Subject { about: Some(name), ..Subject::default() };
+    let remedy = ProblemKind::PeerDown.remedy(of, view.flags());
+    Some(WhyAnswer::new(WhyCause::Down, reason).remedy(remedy))
 }
 
 /// It answers, and knows no leader.
@@ -247,6 +242,9 @@ fn compared(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswe
     if !ranks_above(member, ahead) {
         let [its, other] = [member, ahead].map(rank);
         let reason = match (its, other) {
+            (Some(its), Some(other)) if its == other => {
+                format!("{leads} ranks higher by its id, as both have {its}")
+            }
             (Some(its), Some(other)) => format!("{leads} ranks higher: {other}, against {its}"),
             _ => format!("{leads} ranks higher, by id"),
         };

@@ -136,8 +136,8 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
     let [_, mut leader] = pair(9, 5, |status| status.members[0].status = "dead".into());
     leader.answer.as_mut().unwrap().members[0].eligible = false;
     let unasked = AskedNode { answer: Err(ClientError::NotServed), ..silent("a") };
-    let words = "b does not hear it => start it on its host (`systemctl start electd@a`, or `electd run --node a`); if it \
-                 runs there, its process is frozen, or its network is cut";
+    let words = "b does not hear it => start a on its host (`systemctl start electd@a`, or `electd run --node a`); if it \
+                 runs there, look whether it is frozen, or its network is cut";
     holds(&[leader, unasked], "a", WhyCause::Down, words);
     let [follower, _] = pair(3, 5, |status| status.members[0].status = "dead".into());
     let words = "b ranks higher: priority 5, against priority 3 => `electd switchover --to a` has it lead all the same";
@@ -158,26 +158,26 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
         })
     };
     let unranked = of_a(|a| a.rank_source = "none: no file".into());
-    let words = "it has no rank: no file => `electd check --node a` on its host takes a sample, and says why there \
-                 is none";
+    let words = "it has no rank: no file => mend what `rank` of a reads: `electd check --node a` on its host takes \
+                 a sample";
     holds(&unranked, "a", WhyCause::NoRank, words);
     let failed = of_a(|a| {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what it runs; `electd undrain \
-                 --node a` ends that earlier";
+    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
+                 at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
-    let words = "it resigned, as it was ordered to => `electd undrain --node a` ends that";
+    let words = "it resigned, as it was ordered to, and leads only if no other can => `electd undrain --node a` lets it lead \
+                 again";
     holds(&of_a(|a| a.resigned = true), "a", WhyCause::Resigned, words);
     let beside = of_a(|a| {
         (a.state, a.epoch) = ("leading".into(), 6);
         a.leader.as_mut().unwrap().epoch = 6;
         a.leader.as_mut().unwrap().name = "a".into();
     });
-    let words = "in epoch 6 beside b, of a greater epoch, as the two do not hear each other => mend the network \
-                 between a and b: then one of them remains; if two at once do harm, stop a until then; \"quorum\": \
-                 \"majority\" in the file prevents this";
+    let words = "in epoch 6 beside b, of a greater epoch, as the two do not hear each other => \"quorum\": \"majority\" in the \
+                 file prevents this";
     holds(&beside, "a", WhyCause::LeadsToo, words);
     let passed = pair(9, 5, |status| status.members[0].passed_over = Some("comes and goes".into()));
     let words = "elections pass it over: it comes and goes => look at the log of a and at its link to the others \
@@ -197,7 +197,7 @@ fn ids_decide_where_ranks_are_equal_and_another_node_is_none_of_the_cluster() {
     let words = "b ranks higher, by id => `electd switchover --to a` has it lead all the same";
     holds(&by_id, "a", WhyCause::Rank, words);
     let equal = pair(5, 5, |_| ());
-    let words = "b ranks higher: priority 5, against priority 5 => `electd switchover --to a` has it lead all the \
+    let words = "b ranks higher by its id, as both have priority 5 => `electd switchover --to a` has it lead all the \
                  same";
     holds(&equal, "a", WhyCause::Rank, words);
     holds(
@@ -245,8 +245,8 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
         let (since, failure) = ("then".into(), Some("exited with code 1".into()));
         a.health = Some(HealthStatus { healthy: false, since, output: String::new(), failure });
     });
-    let words = "it is unhealthy: exited with code 1 => `electd check --node a` on its host runs the check once; \
-                 mend what it tells";
+    let words = "it is unhealthy: exited with code 1 => mend what the health check of a looks at: `electd check --node a` \
+                 on its host runs it once";
     holds(&ill, "a", WhyCause::Unhealthy, words);
     let failed = of_a(|a| {
         let (since, output) = ("then".into(), String::new());
@@ -254,8 +254,8 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what it runs; `electd undrain \
-                 --node a` ends that earlier";
+    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
+                 at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
     let drained = of_a(|a| {
         let (since, until, reason) = ("then".into(), None, "new disk".into());
@@ -269,11 +269,11 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
     holds(&witness, "a", WhyCause::Role, "it is a witness, which only votes");
     let stalled = of_a(|a| a.stalled = true);
     let words = "its election thread missed its turn, so it counts itself as failed => look at the host of a: it \
-                 was frozen or suspended, or has too little processor time";
+                 was frozen, or has too little processor time";
     holds(&stalled, "a", WhyCause::Stalled, words);
     let full =
         of_a(|a| a.problems = vec![problem("rank", "", "none"), problem("storage", "", "full")]);
-    let words = "it cannot keep its state: full => make room on the disk of a, or mend it; the node goes on by \
+    let words = "it cannot keep its state: full => free space on a, or mend its disk: it then writes again by \
                  itself";
     holds(&full, "a", WhyCause::Storage, words);
     let other = of_a(|a| a.problems = vec![problem("rank", "", "none")]);
@@ -306,16 +306,16 @@ fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
     holds(&cut, "a", WhyCause::Unheard, words);
     let [_, leader] = both("dead", true, none);
     let words = "b does not hear it; the last dial: refused; it does not answer here: no answer from 127.0.0.1:1: \
-                 connection refused, so nobody answers HTTP there => start it on its host (`systemctl start electd@a`, or \
-                 `electd run --node a`); if it runs there, its process is frozen, or its network is cut";
+                 connection refused, so nobody answers HTTP there => start a on its host (`systemctl start electd@a`, or \
+                 `electd run --node a`); if it runs there, look whether it is frozen, or its network is cut";
     holds(&[leader, silent("a")], "a", WhyCause::Down, words);
 
     let by_leader = |name: &str| {
         let about = if name == "b" { "a" } else { "x" };
         vec![problem("peer_down", about, "no"), problem("rejected", about, "files differ")]
     };
-    let refused = "it and another member refuse each other: files differ => do what the reason says; `electd check` \
-                 on each host shows which file it has";
+    let refused = "it and another member refuse each other: files differ => give both the same file; the message says \
+                 what differs";
     holds(&both("dead", true, by_leader), "a", WhyCause::Rejected, refused);
     holds(&both("alive", false, by_leader), "a", WhyCause::Rejected, refused);
     let words = "it ranks higher than b, but not by more than the margin, or has only just come => `electd \

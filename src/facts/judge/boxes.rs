@@ -1,13 +1,13 @@
 //! What is wrong, each cause once: who tells it, what to do, and what of it stands in one line.
 
-use std::borrow::Cow;
 use std::fmt;
 
 use super::super::asked::{Asked, Silence, answers};
 use super::super::hindrance::Hindrance;
 use super::super::hint::ClusterFlags;
-use super::super::problem::ProblemKind;
-use super::super::status::{Problem, Status};
+use super::super::problem::{ProblemKind, Subject};
+use super::super::refused::RefusalCause;
+use super::super::status::{MemberStatus, Problem, Status};
 use super::super::words::some_of;
 use super::{How, Verdict};
 
@@ -24,6 +24,10 @@ pub struct ClusterTrouble {
     pub text: String,
     /// Since when, as the first that tells it says.
     pub since: String,
+    /// Whether the member that it is about is heard all the same.
+    pub is_heard: bool,
+    /// Why that member and the node refuse each other.
+    pub refusal: Option<RefusalCause>,
 }
 
 impl fmt::Display for ClusterTrouble {
@@ -45,8 +49,10 @@ impl ClusterTrouble {
 
     /// What to do about it.
     #[must_use]
-    pub fn remedy(&self, flags: &ClusterFlags) -> Option<Cow<'static, str>> {
-        let of = if let [one] = self.nodes.as_slice() { Some(one.as_str()) } else { None };
+    pub fn remedy(&self, flags: &ClusterFlags) -> Option<String> {
+        let node = if let [one] = self.nodes.as_slice() { Some(one.as_str()) } else { None };
+        let about = Some(&*self.about).filter(|about| !about.is_empty());
+        let of = Subject { node, about, is_heard: self.is_heard, refusal: self.refusal };
         ProblemKind::of(&self.kind).map(|kind| kind.remedy(of, flags))
     }
 }
@@ -64,6 +70,8 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
         about,
         text,
         since: String::new(),
+        is_heard: false,
+        refusal: None,
     };
     asked.iter().filter_map(move |asked| match asked.answer.as_ref().err()? {
         Silence::NotServed => None,
@@ -76,24 +84,37 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
 }
 
 /// The problems that nodes tell, with their names: what one sees, another may not. That a node is cut off is one cause:
-/// that it misses the others, and they miss it, follows from that. So it is with one whom the leader refuses.
+/// that it misses the others, and they miss it, follows from that. So it is with one that stalls, and with one whom the
+/// leader refuses, or does not list as a member.
 fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
     let is_cut_off =
         |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
+    let is_stalled =
+        |name: &str| answers(asked).any(|one| one.node.name == name && one.stalled);
     let leader = answers(asked).find(|one| one.leads());
     let is_refused = |name: &str| {
         let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == name;
         leader.is_some_and(|leader| leader.node.name != name && leader.problems.iter().any(refuses))
     };
-    let is_apart = |status: &Status| status.is_cut_off() || is_refused(&status.node.name);
+    let is_stranger = |status: &Status| {
+        leader.is_some_and(|leader| {
+            !leader.members.is_empty() && leader.member(&status.node.name).is_none()
+        }) && status.problem(ProblemKind::Rejected).is_some()
+    };
+    let is_apart = |status: &Status| {
+        status.is_cut_off() || is_refused(&status.node.name) || is_stranger(status)
+    };
     let follows = |status: &Status, kind: Option<ProblemKind>, about: &str| match kind {
-        Some(ProblemKind::PeerDown) => is_apart(status) || is_cut_off(about) || is_refused(about),
+        Some(ProblemKind::PeerDown) => {
+            is_apart(status) || is_cut_off(about) || is_refused(about) || is_stalled(about)
+        }
         Some(ProblemKind::QuorumMargin) => is_apart(status),
-        Some(ProblemKind::Rejected) => is_refused(&status.node.name),
+        Some(ProblemKind::Rejected) => is_refused(&status.node.name) || is_stranger(status),
         _ => false,
     };
     let mut reported: Vec<ClusterTrouble> = Vec::new();
     for status in answers(asked) {
+        reported.extend(Some(status).filter(|one| is_stranger(one)).map(no_member));
         for found in &status.problems {
             if follows(status, ProblemKind::of(&found.kind), &found.about) {
                 continue;
@@ -111,12 +132,32 @@ fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
                     about: found.about.clone(),
                     text: found.text.clone(),
                     since: found.since.clone(),
+                    is_heard: status.member(&found.about).is_some_and(MemberStatus::is_alive),
+                    refusal: status.refusal(&found.about),
                 }),
             }
         }
     }
     reported
 }
+
+/// That the leader does not list this node, which the members refuse for that.
+fn no_member(status: &Status) -> ClusterTrouble {
+    let name = &status.node.name;
+    let cause = status.rejections.iter().find_map(|it| it.cause);
+    ClusterTrouble {
+        nodes: vec![name.clone()],
+        kind: ProblemKind::Rejected.name().to_owned(),
+        about: String::new(),
+        text: format!("{name} is no member: the cluster does not list it, and refuses it"),
+        since: status.problem(ProblemKind::Rejected).map(|it| it.since.clone()).unwrap_or_default(),
+        is_heard: false,
+        refusal: cause.or(Some(RefusalCause::UnknownId)),
+    }
+}
+
+/// What to do about a node that does not answer, and of which no other says that it is down.
+const NO_ANSWER: &str = "look whether it runs, and whether its `admin` address can be reached";
 
 /// That these nodes do not answer, if there are any.
 fn no_answer(names: &[String]) -> Option<String> {
@@ -147,41 +188,36 @@ impl super::Judgement {
         self.problems.iter().partition(|it| it.nodes.is_empty())
     }
 
-    /// What is wrong besides what the summary says, for one line: the shortest first, so that as much as possible finds
-    /// room. Why a member does not answer is said once: by those that miss it, or else by the command.
+    /// What is wrong besides what the headline says, a line each, with what to do. Whom to start, a headline that says so has
+    /// said.
     #[must_use]
-    pub fn brief(&self) -> Vec<String> {
-        let (silent, reported) = self.by_source();
-        let is_reported = |about: &str| reported.iter().any(|it| it.about == about);
-        let unheard: Vec<String> =
-            silent.iter().map(|it| it.about.clone()).filter(|about| !about.is_empty()).collect();
-        let is_short = unheard.len() > 1 || unheard.iter().any(|about| is_reported(about));
-        let short = no_answer(&unheard).filter(|_| is_short);
-        let whole = silent.iter().filter(|it| !is_short || it.about.is_empty());
-        let unsaid =
-            |it: &&&ClusterTrouble| !it.is(ProblemKind::QuorumMargin) && !self.is_awaited(it);
-        let mut reported: Vec<String> =
-            reported.iter().filter(unsaid).map(ToString::to_string).collect();
-        reported.sort_by_key(String::len);
-        short.into_iter().chain(whole.map(ToString::to_string)).chain(reported).collect()
-    }
-
-    /// What is wrong besides what the headline says, a line each.
-    #[must_use]
-    pub fn besides(&self) -> Vec<String> {
+    pub fn besides(&self) -> Vec<(String, Option<String>)> {
         let boxes = self.boxes();
         let (silent, told): (Vec<&ClusterTrouble>, Vec<&ClusterTrouble>) =
             boxes.iter().partition(|it| it.nodes.is_empty());
         let unheard = silent.iter().map(|it| it.about.clone()).filter(|it| !it.is_empty());
-        let mut lines: Vec<String> = no_answer(&unheard.collect::<Vec<_>>()).into_iter().collect();
+        let unheard = no_answer(&unheard.collect::<Vec<_>>());
+        let mut lines: Vec<(String, Option<String>)> =
+            unheard.map(|words| (words, Some(NO_ANSWER.to_owned()))).into_iter().collect();
         let others = silent.iter().filter(|it| it.about.is_empty());
-        lines.extend(others.map(|it| it.text.clone()));
+        lines.extend(others.map(|it| (it.text.clone(), None)));
         // That a node is cut off, and whom a first start waits for, the headline says first.
         let is_said = |it: &ClusterTrouble| {
             it.is(ProblemKind::CutOff) || it.is(ProblemKind::PeerDown) && it.about.is_empty()
         };
-        lines.extend(told.iter().filter(|it| !is_said(it)).map(ToString::to_string));
+        let remedy = |it: &ClusterTrouble| {
+            let is_said = self.stuck.is_some() && it.is(ProblemKind::PeerDown);
+            self.remedy_of(it).filter(|_| !is_said)
+        };
+        lines.extend(told.iter().filter(|it| !is_said(it)).map(|it| (it.to_string(), remedy(it))));
         lines
+    }
+
+    /// What to do about this: whom a first start waits for is to be started.
+    pub(super) fn remedy_of(&self, trouble: &ClusterTrouble) -> Option<String> {
+        let awaited = trouble.is(ProblemKind::PeerDown) && trouble.about.is_empty();
+        let stuck = self.stuck.as_ref().filter(|_| awaited);
+        stuck.map(|stuck| stuck.remedy.clone()).or_else(|| trouble.remedy(&self.flags))
     }
 
     /// What is wrong besides the number of voters, each cause once: that a member is down, whoever tells it, and not

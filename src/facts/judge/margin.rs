@@ -6,16 +6,18 @@ use super::super::hindrance::{self, Hindrance};
 use super::super::hint::ClusterFlags;
 use super::super::leaderless::LeaderlessStatus;
 use super::super::majority;
+use super::super::refused::RefusalCause;
 use super::super::status::{MemberStatus, Status};
-use super::super::words::and;
+use super::super::words::{and, and_some, some_of};
 
 /// How many more failures are tolerated.
 pub(super) struct Spare {
     pub tolerated: u64,
     /// How many it would be if all members were well.
     pub at_most: u64,
-    /// The voters that others hear and that cannot vote, in sentences.
-    pub unable: Vec<String>,
+    /// What keeps voters from voting, in words, but for those that hear nobody; or else, if the margin is gone, what keeps
+    /// members from leading. Empty if nothing does.
+    pub unable: String,
 }
 
 /// Why nobody leads, where that does not end by itself.
@@ -84,23 +86,30 @@ pub(super) fn of(asked: &[Asked], members: Option<&SeenMembers>) -> Spare {
     let (_, told, at_most) = told.unwrap_or_default();
     let led = members.filter(|members| members.seen_by.named_leader().is_some());
     let Some(SeenMembers { seen_by, all: members }) = led else {
-        return Spare { tolerated: told, at_most, unable: vec![] };
+        return Spare { tolerated: told, at_most, unable: String::new() };
     };
-    let is_heard = |it: &&Hindered| it.0.is_alive() && silenced(it).is_some();
-    let unable: Vec<&Hindered> =
-        members.iter().filter(|it| it.0.votes()).filter(is_heard).collect();
+    let silent: Vec<(&MemberStatus, &Hindrance)> = members
+        .iter()
+        .filter(|it| it.0.votes())
+        .filter_map(|it| Some((it.0, silenced(it)?)))
+        .collect();
+    let unable = silent.iter().filter(|(member, _)| member.is_alive()).count();
     let candidates = members.iter().filter(|it| it.0.may_lead() && it.1.is_empty()).count();
     let (_, alive, needed) = seen_by.voters();
-    let voters = alive.saturating_sub(unable.len());
+    let voters = alive.saturating_sub(unable);
     let spare = if seen_by.by_majority() { voters.saturating_sub(needed) } else { usize::MAX };
     let seen = spare.min(candidates.saturating_sub(1)) as u64;
-    // That one hears nobody is said first.
-    let told_so_far = |why: &&Hindrance| **why == Hindrance::CutOff;
-    let sentence = |it: &&Hindered| {
-        silenced(it).filter(|why| !told_so_far(why)).map(|why| why.words(&it.0.name))
-    };
-    let tolerated = if unable.is_empty() { told } else { told.min(seen) };
-    Spare { tolerated, at_most, unable: unable.iter().filter_map(sentence).collect() }
+    // That one hears nobody is said first, and who hears nobody knows nothing of the others.
+    let is_unsaid = |why: &Hindrance| *why != Hindrance::CutOff && !seen_by.is_cut_off();
+    let unsaid = silent.iter().filter(|(_, why)| is_unsaid(why));
+    let mut unsaid: Vec<(&str, &Hindrance)> =
+        unsaid.map(|(member, why)| (member.name.as_str(), *why)).collect();
+    let tolerated = if unable == 0 { told } else { told.min(seen) };
+    if silent.is_empty() && tolerated == 0 && at_most > 0 {
+        let candidates = members.iter().filter(|it| it.0.could_ever_lead());
+        unsaid = candidates.filter_map(|it| Some((it.0.name.as_str(), it.1.first()?))).collect();
+    }
+    Spare { tolerated, at_most, unable: reason(&unsaid) }
 }
 
 /// What keeps the members from electing a leader, if something has to be done about it.
@@ -111,6 +120,9 @@ pub(super) fn stuck(asked: &[Asked], members: &SeenMembers, flags: &ClusterFlags
         voters.iter().filter_map(|it| Some((it.0.name.as_str(), silenced(it)?))).collect();
     let missing = majority::of(voters.len()).saturating_sub(voters.len() - silent.len());
     if seen_by.by_majority() && missing > 0 {
+        if let Some(stuck) = refused_by_all(seen_by, &silent, flags) {
+            return Some(stuck);
+        }
         silent.sort_by_key(|(_, why)| effort(why));
         let waits = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Waits(_));
         let waiting: Vec<(&str, &Hindrance)> = silent.iter().filter(waits).copied().collect();
@@ -143,12 +155,33 @@ pub(super) fn stuck(asked: &[Asked], members: &SeenMembers, flags: &ClusterFlags
     })
 }
 
+/// That this node and all other voters refuse each other: it is the odd one.
+fn refused_by_all(
+    seen_by: &Status,
+    silent: &[(&str, &Hindrance)],
+    flags: &ClusterFlags,
+) -> Option<Stuck> {
+    let causes = silent.iter().map(|(_, why)| match why {
+        Hindrance::Refused(cause) => Some(*cause),
+        _ => None,
+    });
+    let causes = causes.collect::<Option<Vec<_>>>()?;
+    let others = seen_by.members.iter().filter(|it| it.votes() && it.id != seen_by.node.id);
+    let is_alone = causes.len() > 1 && causes.len() == others.count();
+    let cause = causes.into_iter().flatten().next().unwrap_or(RefusalCause::Other);
+    is_alone.then(|| Stuck {
+        how: How::Voters,
+        reason: format!("{} and all others refuse each other", seen_by.node.name),
+        remedy: cause.remedy(flags),
+    })
+}
+
 /// What is mended first: a process that runs and lacks something, before one that has to be started.
 fn effort(why: &Hindrance) -> u8 {
     match why {
         Hindrance::Disk(_) => 0,
         Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard => 1,
-        Hindrance::Refused => 2,
+        Hindrance::Refused(_) => 2,
         Hindrance::Waits(_) => 4,
         _ => 3,
     }
@@ -163,7 +196,7 @@ fn reason(all: &[(&str, &Hindrance)]) -> String {
     parts.extend(match down.as_slice() {
         [] => None,
         [one] => Some(format!("{one} is down")),
-        several => Some(format!("{} are down", and(several))),
+        several => Some(format!("{} are down", and_some(several))),
     });
     and(&parts)
 }
@@ -177,8 +210,8 @@ fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize, flags: &ClusterFla
     let names: Vec<String> = down.iter().map(|(name, _)| (*name).to_owned()).collect();
     let started = match left {
         0 => String::new(),
-        all if all == names.len() => format!("start {}", and(&names)),
-        some => format!("start or reconnect {some} of {}", names.join(", ")),
+        all if all == names.len() => format!("start {}", and_some(&names)),
+        some => format!("start or reconnect {some} of {}", some_of(&names)),
     };
     and(&[mended, started].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>())
 }

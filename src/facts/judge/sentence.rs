@@ -9,15 +9,11 @@ use super::super::words::{and, failures, some_of};
 use super::{ClusterTrouble, Colour, Judgement, Verdict};
 
 impl Judgement {
-    /// The leader and the tolerated failures, or why there is none, in the one sentence that every view shows; with how
-    /// many voters are left, if that is a problem.
+    /// The leader and the tolerated failures with what lessens them, or why there is no leader and what to do, in the one
+    /// sentence that every view shows.
     #[must_use]
     pub fn summary(&self) -> String {
-        let margin = self.told_margin().filter(|_| self.unable.is_empty());
-        let margin = margin.map(|margin| margin.text.as_str());
-        let tolerated = || format!("{} tolerated{}", failures(self.tolerated), self.unable());
-        let tolerated = margin.map_or_else(tolerated, str::to_owned);
-        self.with_blindness(self.sentence(&tolerated, margin))
+        self.with_blindness(self.sentence())
     }
 
     /// The verdict as a word, and why.
@@ -30,24 +26,21 @@ impl Judgement {
         }
     }
 
-    /// The voters that others hear and that cannot vote: they do not count in the margin.
-    fn unable(&self) -> String {
-        match self.unable.as_slice() {
-            [] => String::new(),
-            all => format!(": {}", and(all)),
-        }
-    }
-
     /// The sentence with what is known of nodes that hear nobody: that comes first, but for two leaders.
     fn with_blindness(&self, sentence: String) -> String {
         match (self.blindness(), self.verdict) {
+            (None, Verdict::TwoLeaders) => format!("{sentence}; {}", self.apart_remedy()),
+            (Some(blind), Verdict::TwoLeaders) => {
+                format!("{sentence}; {blind}; {}", self.apart_remedy())
+            }
             (None, _) => sentence,
-            (Some(blind), Verdict::TwoLeaders) => format!("{sentence}; {blind}"),
-            (Some(blind), _) => format!("{blind}; {sentence}"),
+            (Some(blind), _) => {
+                format!("{blind} (mend {} network){}; {sentence}", self.whose(), self.others())
+            }
         }
     }
 
-    /// That nodes hear nobody. If nobody else answers, what the others do is not known.
+    /// That nodes hear nobody.
     fn blindness(&self) -> Option<String> {
         let (hears, is) = match self.cut_off.as_slice() {
             [] => return None,
@@ -55,12 +48,40 @@ impl Judgement {
             _ => ("hear", "are"),
         };
         let names = and(&self.cut_off);
-        let known = self.answering.0 > self.cut_off.len();
-        let others = if known { "" } else { "; the others may have a leader" };
-        Some(format!("{names} {hears} nobody: {names} {is} probably cut off{others}"))
+        Some(format!("{names} {hears} nobody: {names} {is} probably cut off"))
     }
 
-    fn sentence(&self, tolerated: &str, margin: Option<&str>) -> String {
+    /// Whose network is to be mended where nodes hear nobody.
+    fn whose(&self) -> &'static str {
+        if self.cut_off.len() == 1 { "its" } else { "their" }
+    }
+
+    /// If only nodes answer that hear nobody, what the others do is not known.
+    fn others(&self) -> &'static str {
+        let known = self.answering.0 > self.cut_off.len();
+        if known { "" } else { "; the others may have a leader" }
+    }
+
+    /// What to do about several leaders, and which of them to stop.
+    fn apart_remedy(&self) -> String {
+        let (Some((first, epoch)), Some(others)) = (self.leaders.first(), self.leaders.get(1..))
+        else {
+            return String::new();
+        };
+        let rest: Vec<String> = others.iter().map(|(name, _)| name.clone()).collect();
+        let is_newest = others.iter().all(|(_, other)| other < epoch);
+        let remains = if is_newest {
+            format!("{first}, of the greatest epoch, leads alone")
+        } else {
+            "one of them leads alone".to_owned()
+        };
+        format!(
+            "mend the network between them: then {remains}; if two at once do harm, stop {} until then",
+            and(&rest)
+        )
+    }
+
+    fn sentence(&self) -> String {
         if self.verdict == Verdict::TwoLeaders {
             let each: Vec<String> = self
                 .leaders
@@ -71,7 +92,11 @@ impl Judgement {
             return format!("{count} LEADERS: {}", and(&each));
         }
         if let Some((name, epoch)) = &self.leader {
-            return format!("{name} leads in epoch {epoch}; {tolerated}");
+            let tolerated = format!("{} tolerated", failures(self.tolerated));
+            return match &*self.unable {
+                "" => format!("{name} leads in epoch {epoch}; {tolerated}"),
+                unable => format!("{name} leads in epoch {epoch}; {unable}: {tolerated}"),
+            };
         }
         let time = self.leaderless();
         let time = time.map_or_else(String::new, |time| format!("; nobody has led for {time}"));
@@ -84,10 +109,8 @@ impl Judgement {
                 format!("{names} {knows} no leader{}", for_how_long.unwrap_or_default())
             }
             None => {
-                let each = self.reasons.iter().map(String::as_str);
-                let reasons: Vec<&str> = margin.into_iter().chain(each).collect();
-                let why = if reasons.is_empty() { "" } else { ": " };
-                format!("no leader is known{why}{}{time}", reasons.join("; "))
+                let why = if self.reasons.is_empty() { "" } else { ": " };
+                format!("no leader is known{why}{}{time}", self.reasons.join("; "))
             }
         }
     }
@@ -134,7 +157,7 @@ impl Judgement {
     pub fn page(&self) -> Value {
         let remedied = |it: &ClusterTrouble| {
             json!({
-                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": it.remedy(&self.flags),
+                "nodes": it.nodes, "kind": it.kind, "text": it.text, "since": it.since, "remedy": self.remedy_of(it),
             })
         };
         let badge = |it: &Hindrance| {

@@ -5,6 +5,7 @@ mod situations;
 use serde_json::json;
 
 use super::super::entry::HistoryEntry;
+use super::super::problem::ProblemKind;
 use super::super::samples::{entry, problem, status};
 use super::super::status::{LeaderlessStatus, Problem};
 use super::*;
@@ -37,6 +38,11 @@ fn judge(told: &[Asked]) -> Judgement {
     super::judge(&asked, &ClusterFlags::default())
 }
 
+/// What is wrong besides the headline, without what to do.
+fn besides(judgement: &Judgement) -> Vec<String> {
+    judgement.besides().into_iter().map(|(text, _)| text).collect()
+}
+
 #[test]
 fn the_worst_decides() {
     let well = || following("a", Some(("c", 7)));
@@ -55,13 +61,15 @@ fn the_worst_decides() {
 fn every_command_that_a_verdict_names_repeats_the_flags() {
     let mut own = status("a", Some(("c", 7)));
     own.resigned = true;
-    own.problems = vec![problem(ProblemKind::Job, "", "the job failed")];
+    own.problems = vec![problem(ProblemKind::ConfigDiffers, "", "the file was edited")];
     let flags = ClusterFlags::of_command(Some("f.json".as_ref()));
     let judged = super::judge(&[super::Asked { name: "a", answer: Ok(&own) }], &flags);
     let undrain = "`electd undrain --config f.json --node a`";
-    assert_eq!(judged.orders, [format!("not eligible: a (resigned; {undrain} ends that)")]);
-    let remedy = format!("look at the output of CMD, repair the cause, then {undrain}");
-    assert_eq!(judged.page()["boxes"][0]["remedy"], remedy);
+    let resigned = format!("resigned: a leads only if no other can; {undrain} lets it lead again");
+    assert_eq!(judged.orders, [resigned]);
+    let reload = "`electd reload --config f.json --node a`";
+    let remedy = judged.page()["boxes"][0]["remedy"].to_string();
+    assert!(remedy.contains(reload), "{remedy}");
 }
 
 /// Elections do not depend on that.
@@ -168,10 +176,13 @@ fn a_status_says_once_that_a_member_is_down_and_how_many_are_left() {
         ];
     }
     let judgement = judge(&asked);
-    assert_eq!(judgement.headline(), format!("DEGRADED: c leads in epoch 7; {margin}"));
-    assert_eq!(judgement.besides(), ["a, c: peer_down: b is down: silent"]);
+    assert_eq!(judgement.headline(), "DEGRADED: c leads in epoch 7; 1 more failure tolerated");
+    let start = "start b on its host (`systemctl start electd@b`, or `electd run --node b`); if it runs there, \
+                 look whether it is frozen, or its network is cut";
+    let down = ("a, c: peer_down: b is down: silent".to_owned(), Some(start.to_owned()));
+    assert_eq!(judgement.besides(), [down]);
     let judgement = judge(&[following("a", Some(("c", 7))), silent("b"), silent("d")]);
-    assert_eq!(judgement.besides(), ["b, d do not answer"]);
+    assert_eq!(besides(&judgement), ["b, d do not answer"]);
 }
 
 #[test]
@@ -208,8 +219,7 @@ fn who_answers_in_anothers_place_is_told_in_its_own_words() {
         judgement.problems.iter().map(|it| (it.about.as_str(), it.to_string())).collect();
     let silence = "d does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
     assert_eq!(told, [("", sentence.to_owned()), ("d", silence.to_owned())]);
-    assert_eq!(judgement.besides(), ["d does not answer", sentence]);
-    assert_eq!(judgement.brief(), [sentence, silence]);
+    assert_eq!(besides(&judgement), ["d does not answer", sentence]);
     assert_eq!((judgement.verdict, judgement.answering), (Verdict::Degraded, (1, 3)));
 }
 
@@ -253,9 +263,7 @@ fn where_somebody_leads_nobody_is_said_to_lead_nowhere() {
     let judgement = judge(&asked[..2]);
     assert_eq!(judgement.reasons, ["a, b: c is silent"]);
     assert_eq!((judgement.leaderless_ms, judgement.leader), (Some(7_000), None));
-    let margin = problem(ProblemKind::QuorumMargin, "", "1 of 3 voters left");
-    asked[0].answer.as_mut().unwrap().problems = vec![margin.clone()];
-    let words = "NO LEADER: no leader is known: 1 of 3 voters left; a, b: c is silent; nobody has led for 7 s";
+    let words = "NO LEADER: no leader is known: a, b: c is silent; nobody has led for 7 s";
     assert_eq!(judge(&asked[..2]).headline(), words);
     let mut asked = following("a", None);
     asked.answer.as_mut().unwrap().leaderless =
@@ -287,6 +295,8 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
         about: about.to_owned(),
         text: text.to_owned(),
         since: String::new(),
+        is_heard: false,
+        refusal: None,
     };
     let expected = [
         trouble(&[], "", "d", silence),
@@ -297,28 +307,18 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
     ];
     assert_eq!(judgement.problems, expected);
     assert_eq!(judgement.answering, (3, 4));
-    // In one line the shortest comes first, and why d does not answer is what the others say.
-    let brief = [
-        "d does not answer",
-        "a: health: gone",
-        "a, b: peer_down: gone",
-        "a, b: health: it is ill",
-        "e: peer_down: it is silent",
-    ];
-    assert_eq!(judgement.brief(), brief);
-    let besides = ["a, b, e: peer_down: gone", "a: health: gone", "a, b: health: it is ill"];
-    assert_eq!(judgement.besides(), besides);
+    let each = ["a, b, e: peer_down: gone", "a: health: gone", "a, b: health: it is ill"];
+    assert_eq!(besides(&judgement), each);
     let both = judge(&[told("a", &[of(slow, "x", "it is ill")]), silent("d"), silent("f")]);
-    assert_eq!(both.brief(), ["d, f do not answer", "a: health: it is ill"]);
-    assert_eq!(both.besides(), ["d, f do not answer", "a: health: it is ill"]);
-    assert_eq!(judge(&[told("a", &[])]).besides(), [""; 0]);
+    assert_eq!(besides(&both), ["d, f do not answer", "a: health: it is ill"]);
+    assert_eq!(besides(&judge(&[told("a", &[])])), [""; 0]);
     // That a member is down has one reason; all else may be wrong in several ways at once.
     let several = [of(slow, "x", "it is ill"), of(slow, "x", "it is slow"), of(slow, "", "no")];
     let own = of(slow, "", "gone");
     let judgement = judge(&[told("a", &several), told("b", &[several[1].clone(), own])]);
     let each =
         ["a: health: it is ill", "a, b: health: it is slow", "a: health: no", "b: health: gone"];
-    assert_eq!(judgement.besides(), each);
+    assert_eq!(besides(&judgement), each);
 }
 
 /// Those who follow may not have heard yet; and a leader that hangs may have been replaced.

@@ -1,5 +1,6 @@
 //! What several nodes tell of the same leaderships.
 
+use super::super::entry::OwnEnd;
 use super::super::samples::{entry, history};
 use super::*;
 
@@ -17,6 +18,23 @@ fn a_leader_that_was_frozen_does_not_lead_beside_the_next() {
         let merged = merge(&[follower.clone(), frozen.clone()], one_at_a_time);
         assert_eq!(spans(&merged), [("c", 1000, Some(end)), ("b", 2300, None)]);
     }
+}
+
+/// It alone knows why, and may have ended before it met the next leader.
+#[test]
+fn a_leader_that_gave_up_tells_why_although_it_missed_the_next_one() {
+    let first = || entry("c", 1, 1000, Some(2000), "start");
+    let (cause, reason) = ("job_failed".to_owned(), "its job failed".to_owned());
+    let own = HistoryEntry { ended: Some(OwnEnd { cause, reason }), ..first() };
+    let follower = history("a", vec![first(), entry("b", 2, 2042, None, "leader_released")]);
+    let restarted = history("c", vec![own, entry("b", 2, 9000, None, "start")]);
+    let told = |histories: &[History]| {
+        let merged = merge(histories, true);
+        (merged[1].cause.clone(), merged[1].reason.clone(), merged[1].leaderless_ms)
+    };
+    let failed = ("job_failed".to_owned(), "c: its job failed".to_owned(), Some(42));
+    assert_eq!(told(&[follower.clone(), restarted]), failed);
+    assert_eq!(told(&[follower]).0, "leader_released");
 }
 
 #[test]

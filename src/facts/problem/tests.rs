@@ -12,7 +12,7 @@ fn the_docs_have_each_kind_with_its_remedy() {
         let begin = format!("| `{}` |", kind.name());
         let row = text.lines().find(|line| line.starts_with(&begin));
         let row = row.unwrap_or_else(|| panic!("docs/operations.md has no row for {begin}"));
-        let remedy = kind.remedy(None, &ClusterFlags::default());
+        let remedy = kind.remedy(Subject::default(), &ClusterFlags::default());
         let pieces = remedy.split(": docs/").next().unwrap_or_default();
         assert!(row.contains(pieces), "{begin}: the docs do not say {pieces:?}: {row}");
     }

@@ -244,7 +244,7 @@ impl PeerWriter {
 
     /// A coroner answers in the peer's place.
     fn report_death(&self, certificate: DeathCertificate) {
-        self.fails("it has died: its host certifies that".to_owned());
+        self.fails("its host certifies its death".to_owned());
         self.surroundings.inbox.input(Input::Dead(certificate));
     }
 

@@ -54,8 +54,8 @@ pub enum StoreError {
     /// The state file does not hold what electd once wrote.
     #[error(
         "the state file {} is damaged: {reason}. It was left as it is. Remove this member from the \
-         cluster (`electd member remove`), move the file away, and add it under a fresh id \
-         (`electd member add`): under its old id it could repeat an epoch that it has forgotten",
+         cluster (`member remove`), move the file away, and add it under a fresh id \
+         (`member add`): under its old id it could repeat an epoch that it has forgotten",
         .path.display()
     )]
     Damaged {
@@ -247,8 +247,8 @@ mod tests {
         let damaged =
             || StoreError::Damaged { path: "/data/b/state.json".into(), reason: "so".to_owned() };
         let is_damaged = "the state file /data/b/state.json is damaged: so. It was left as it is. Remove this member from the \
-                          cluster (`electd member remove`), move the file away, and add it under a fresh id (`electd \
-                          member add`): under its old id it could repeat an epoch that it has forgotten";
+                          cluster (`member remove`), move the file away, and add it under a fresh id (`member \
+                          add`): under its old id it could repeat an epoch that it has forgotten";
         for (error, words) in [
             (
                 StoreError::Foreign { path: a.join("state.json"), found: other, expected: own },

@@ -24,7 +24,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 pub use error::{StoreError, StoreTrouble};
-pub use fault::{DiskFault, DiskFaultKind};
+pub use fault::DiskFault;
 pub use pace::{Pace, disk_trouble, measure};
 #[cfg(any(test, feature = "fuzzing"))]
 pub use record::fuzz;

@@ -8,11 +8,12 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use atomic_write_file::AtomicWriteFile;
+use electd_facts::status::DiskTrouble;
 use parking_lot::Mutex;
 use prometheus_client::metrics::histogram::Histogram;
 use rustix::fs::{StatVfsMountFlags, statvfs};
 
-use super::{DiskFault, DiskFaultKind};
+use super::DiskFault;
 
 /// How many of the latest writes are looked at.
 const WRITES: usize = 16;
@@ -89,7 +90,7 @@ impl Pace {
         let writes = self.writes.lock();
         let hangs = writes.begun.map(|begun| begun.elapsed()).filter(|time| *time >= HANGS);
         let hangs = hangs.map(|time| DiskFault {
-            kind: DiskFaultKind::Stuck,
+            kind: DiskTrouble::Stuck,
             text: format!(
                 "a write of the state has been under way for {} s; is the disk stuck?",
                 time.as_secs()
@@ -114,19 +115,19 @@ pub fn disk_trouble(dir: &Path) -> Option<DiskFault> {
     let fault = |kind, text| Some(DiskFault { kind, text });
     if system.f_flag.contains(StatVfsMountFlags::RDONLY) {
         let text = format!("the file system of {shown} is read-only: the state cannot be written");
-        return fault(DiskFaultKind::ReadOnly, text);
+        return fault(DiskTrouble::ReadOnly, text);
     }
     let (room, most) = (system.f_bavail.saturating_mul(system.f_frsize), ROOM);
     if system.f_blocks > 0 && room < most {
         let text = format!(
             "{shown} has room for {room} bytes, and the state takes up to {most} bytes: free some"
         );
-        return fault(DiskFaultKind::Full, text);
+        return fault(DiskTrouble::Full, text);
     }
     // Some file systems do not count files and say 0 of 0.
     if system.f_files > 0 && system.f_ffree == 0 {
         let text = format!("the file system of {shown} has no room for one more file: remove some");
-        return fault(DiskFaultKind::Full, text);
+        return fault(DiskTrouble::Full, text);
     }
     None
 }
@@ -170,7 +171,7 @@ mod tests {
     #[test]
     fn a_write_that_hangs_for_a_second_is_a_trouble_until_it_ends() {
         let pace = Pace::default();
-        let failed = |text: &str| DiskFault { kind: DiskFaultKind::Failing, text: text.to_owned() };
+        let failed = |text: &str| DiskFault { kind: DiskTrouble::Failing, text: text.to_owned() };
         let begun_before = |ms| {
             pace.begin();
             let since = Instant::now() - Duration::from_millis(ms);

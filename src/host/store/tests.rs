@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::process::Command;
 
+use electd_facts::status::DiskTrouble;
 use tempfile::TempDir;
 
 use super::record::samples::{id, record};
@@ -299,7 +300,7 @@ impl Drop for SmallDisk {
 }
 
 #[allow(clippy::unnecessary_wraps)] // as it is found
-fn fault(kind: DiskFaultKind, text: String) -> Option<DiskFault> {
+fn fault(kind: DiskTrouble, text: String) -> Option<DiskFault> {
     Some(DiskFault { kind, text })
 }
 
@@ -316,14 +317,14 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let little = format!(
         "{shown} has room for {room} bytes, and the state takes up to 262144 bytes: free some"
     );
-    assert_eq!(disk_trouble(dir), fault(DiskFaultKind::Full, little));
+    assert_eq!(disk_trouble(dir), fault(DiskTrouble::Full, little));
     assert_eq!(disk_trouble(Path::new("/proc")), None, "it has no blocks and no files to count");
 
     let mut ballast = File::create(dir.join("ballast")).unwrap();
     while ballast.write_all(&[0; 512]).is_ok() {}
     let full = store.save(&record(8)).unwrap_err().to_string();
     assert!(full.contains("free some space there"), "{full}");
-    assert_eq!(store.pace.trouble(), fault(DiskFaultKind::Full, full));
+    assert_eq!(store.pace.trouble(), fault(DiskTrouble::Full, full));
     assert_eq!(fs::read_dir(dir).unwrap().count(), 3, "a half-written file was left behind");
     drop(ballast);
     fs::remove_file(dir.join("ballast")).unwrap();
@@ -339,7 +340,7 @@ fn a_full_or_read_only_disk_is_told_and_keeps_what_was_stored() {
     let read_only = store.save(&record(9)).unwrap_err().to_string();
     assert!(read_only.contains("mount it read-write"), "{read_only}");
     let told = format!("the file system of {shown} is read-only: the state cannot be written");
-    assert_eq!(disk_trouble(dir), fault(DiskFaultKind::ReadOnly, told));
+    assert_eq!(disk_trouble(dir), fault(DiskTrouble::ReadOnly, told));
     let start = Store::open(dir, id(1)).unwrap_err();
     assert_eq!(start.trouble(), StoreTrouble::Folder);
     assert_eq!(read(&store.path, id(1)).unwrap(), Some(record(7)));
@@ -354,5 +355,5 @@ fn a_disk_without_room_for_one_more_file_is_told_and_one_with_just_enough_is_not
     File::create(disk.0.path().join("one")).unwrap();
     let shown = disk.0.path().display();
     let told = format!("the file system of {shown} has no room for one more file: remove some");
-    assert_eq!(disk_trouble(disk.0.path()), fault(DiskFaultKind::Full, told));
+    assert_eq!(disk_trouble(disk.0.path()), fault(DiskTrouble::Full, told));
 }

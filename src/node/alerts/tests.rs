@@ -196,6 +196,7 @@ fn a_leadership_of_this_node_is_told_with_the_one_before_and_how_that_ended() {
             reason: "why".to_owned(),
             leaderless_ms,
             job_late_ms: None,
+            ended: None,
         };
         let tell = || leads(&entry, "a");
         [logged(tell).join("; "), fields(tell).join("; ")]

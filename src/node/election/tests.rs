@@ -270,7 +270,7 @@ fn a_refusal_is_told_once_and_so_is_its_end() {
     assert_eq!(published.status().rejections.len(), 0);
     let accepted = || ["INFO accepted: b accepts this node now", "event=accepted peer=b"];
     let clusters = "clusters differ: the side that refuses belongs to";
-    let rest = "give both the same config, or other addresses";
+    let rest = "give both the same file, or other addresses";
     let of_b = told.log.into_iter().filter(|[_, fields]| fields.contains("peer="));
     let expected = [
         [

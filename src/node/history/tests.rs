@@ -52,6 +52,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         reason: "this node started".to_owned(),
         leaderless_ms: 500,
         job_late_ms: None,
+        ended: None,
     };
     let words = |words: &str, change| ChangeStatus { reason: words.to_owned(), ..change };
     let begins = known.change(&words("c leads", change(1500, Some("c"), 3, "announced")));
@@ -68,6 +69,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         reason: "c is dead".to_owned(),
         leaderless_ms: 300,
         job_late_ms: None,
+        ended: None,
         ..first.clone()
     };
     let begins = known.change(&words("b leads", change(4200, Some("b"), 5, "highest")));
@@ -84,6 +86,7 @@ fn an_entry_tells_who_leads_since_when_who_led_before_and_how_that_ended() {
         reason: "it took the next".to_owned(),
         leaderless_ms: 0,
         job_late_ms: None,
+        ended: None,
         ..second
     };
     assert_eq!(again, Some(third), "another epoch is another leadership");
@@ -115,6 +118,20 @@ fn a_leadership_lasts_until_it_is_known_no_more_and_goes_on_if_it_was_only_out_o
     assert_eq!((entries[0].lasts, entries[1].lasts), (false, true));
     let restarted = Leaderships::new(50, entries.to_vec());
     assert!(restarted.entries().iter().all(|entry| !entry.lasts), "nobody saw the end");
+}
+
+/// By its own end, or by an order: what befell it, the others see.
+#[test]
+fn a_leader_notes_why_it_gave_up() {
+    let ended = |from: &str, cause: &str| {
+        let mut known = Leaderships::new(0, Vec::new());
+        known.change(&change(5, Some("c"), 1, "highest"));
+        known.change(&ChangeStatus { from: from.to_owned(), ..change(9, None, 1, cause) });
+        known.entries()[0].ended.as_ref().map(|end| end.cause.clone())
+    };
+    assert_eq!(ended("leading", "job_failed").as_deref(), Some("job_failed"));
+    assert_eq!(ended("following", "stopped"), None, "it did not lead");
+    assert_eq!(ended("leading", "lease_ended"), None, "it did not give up");
 }
 
 #[test]

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::core::types::Time;
-use crate::node::status::{LeaderStatus, NodeRef, RankStatus, RealtimeStatus};
+use crate::node::status::{DiskTrouble, LeaderStatus, NodeRef, RankStatus, RealtimeStatus};
 
 /// A member of this role in this state.
 fn member(name: &str, role: &str, status: &str) -> MemberStatus {
@@ -148,9 +148,13 @@ fn each_kind_has_its_words() {
     status.realtime = Some(RealtimeStatus { holds: false, refused: Some("a limit".to_owned()) });
     status.differs_from_file = Some("the members changed".to_owned());
     let sight = Sight {
-        storage: Some(DiskFault { kind: DiskFaultKind::Full, text: "no space".to_owned() }),
+        storage: Some(DiskFault { kind: DiskTrouble::Full, text: "no space".to_owned() }),
         address: Some("it means loopback".to_owned()),
-        rejected: vec![RejectionStatus { peer: "c".into(), reason: "is refused: why".into() }],
+        rejected: vec![RejectionStatus {
+            peer: "c".into(),
+            reason: "is refused: why".into(),
+            cause: None,
+        }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
         certificate: vec![("its end", "the certificate ends".to_owned())],
         coroner: Some("it has ended".to_owned()),
@@ -159,7 +163,7 @@ fn each_kind_has_its_words() {
         changes: Some((5, "leader b is silent".to_owned())),
         refused: false,
         settled: true,
-        flags: ClusterFlags::default(),
+        file_lags: false,
     };
     let told = find(&status, &sight);
     let told: Vec<_> =
@@ -212,12 +216,11 @@ fn a_member_that_does_not_answer_is_told_with_what_is_known_of_the_last_dial() {
 fn how_often_the_job_failed_is_told_from_the_second_time_on() {
     let told = |count| {
         let (since, until, reason) = ("then".to_owned(), "noon".to_owned(), "code 1".to_owned());
-        failed(&FailureStatus { since, until, count, reason }, "a", &ClusterFlags::default())
+        failed(&FailureStatus { since, until, count, reason })
     };
     let words = |times: &str| {
         format!(
-            "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can; \
-             `electd undrain --node a` ends that"
+            "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can"
         )
     };
     assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);
@@ -256,7 +259,7 @@ const EACH_KIND: [&str; 16] = [
     "rank||no rank, so this node is not eligible: the program is missing",
     "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
     "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
-     other can; `electd undrain --node a` ends that",
+     other can",
     "renewal|epoch 7|the job of epoch 7 was ended at 1970-01-01T00:00:01.000Z, as no renewal of the leadership came in \
      time: this host, its disk or the network was slow",
     "certificate|its end|the certificate ends",
@@ -323,6 +326,16 @@ fn a_problem_begins_once_and_ends_once() {
     assert_eq!((began.len(), over.len(), problems.list().len()), (0, 1, 0));
 }
 
+/// A file that lags behind members that commands added or removed does no harm.
+#[test]
+fn a_file_that_lags_behind_a_command_is_no_problem() {
+    let mut status = status("none", members(&["alive", "alive"]));
+    status.differs_from_file = Some("the members changed".to_owned());
+    let told =
+        |sight: &Sight| seen(&status, sight).iter().any(|(kind, _)| *kind == "config_differs");
+    assert!(told(&settled()) && !told(&Sight { file_lags: true, ..settled() }));
+}
+
 /// That a process ended, or that a host refuses a dial, shows that the network of this node is whole.
 #[test]
 fn a_node_that_hears_none_of_several_is_cut_off_unless_something_shows_that_it_is_not() {
@@ -333,6 +346,11 @@ fn a_node_that_hears_none_of_several_is_cut_off_unless_something_shows_that_it_i
     assert!(told(&silent, &settled()));
     assert!(!told(&silent, &Sight::default()), "it has just started");
     assert!(!told(&silent, &Sight { refused: true, ..settled() }));
+    let rejected = |peer: &str| {
+        let (peer, reason) = (peer.to_owned(), "rejects this node".to_owned());
+        Sight { rejected: vec![RejectionStatus { peer, reason, cause: None }], ..settled() }
+    };
+    assert!(!told(&silent, &rejected("b")) && told(&silent, &rejected("10.0.0.9:1")));
     assert!(!told(&["alive", "suspected", "dead"], &settled()));
     assert!(!told(&["alive", "suspected", "alive"], &settled()));
     assert!(!told(&["alive", "suspected"], &settled()), "of two, either may be");

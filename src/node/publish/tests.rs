@@ -14,7 +14,7 @@ use crate::core::settings::{Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{Drain, Epoch, NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output, Phase, Reason, Transition};
 use crate::net::Who;
-use crate::node::status::RejectionStatus;
+use crate::node::status::{RefusalCause, RejectionStatus};
 use crate::rank::Sample;
 use crate::realtime::Realtime;
 use crate::tls::{TlsCause, TlsFault};
@@ -337,14 +337,22 @@ fn whoever_is_refused_now_is_seen_and_whoever_was_is_shown() {
     let (list, two, stranger) = (published.members(), Who::Member(id(2)), Who::Member(id(3)));
     let fault = TlsFault { cause: TlsCause::Expired, by_peer: true, why: "no hello".to_owned() };
     published.carry_on(|snapshot| {
-        snapshot.rejections.record(clock::now(), &list, (two, "is refused"), "another cluster")
+        snapshot.rejections.record(
+            clock::now(),
+            &list,
+            (two, "is refused"),
+            (RefusalCause::Cluster, "another cluster"),
+        )
     });
     published.measures.handshakes.record(clock::now(), stranger, &fault);
     let (first, last) = (
-        ("node-2".to_owned(), "is refused: another cluster".to_owned()),
-        (id(3).to_string(), "rejects this node: no hello".to_owned()),
+        ("node-2".to_owned(), "is refused: another cluster".to_owned(), RefusalCause::Cluster),
+        (id(3).to_string(), "rejects this node: no hello".to_owned(), RefusalCause::Certificate),
     );
-    let both = [first, last].map(|(peer, reason)| RejectionStatus { peer, reason });
+    let both = [first, last].map(|(peer, reason, cause)| {
+        let cause = Some(cause);
+        RejectionStatus { peer, reason, cause }
+    });
     assert_eq!(published.status().rejections, both);
     assert_eq!(published.sight().rejected, both);
 }

@@ -94,7 +94,7 @@ impl Published {
             worst_failover_ms: failovers[0],
             crash_failover_ms: failovers[1],
             proven_failover_ms: failovers[2],
-            differs_from_file: against_file(list, &self.file.read(), settings.quorum, self.flags()),
+            differs_from_file: against_file(list, &self.file.read(), settings.quorum),
             drain: snapshot.drain.as_ref().map(drain_status),
             resigned: snapshot.has_resigned && self.failures.present().is_none(),
             failure: self.failures.present().map(failure_status),

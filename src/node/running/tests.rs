@@ -152,7 +152,7 @@ fn each_answer_of_the_core_is_told_in_words() {
     let known = Drain { since: 1000, until: None, reason: "new disk".to_owned() };
     published.carry_on(|snapshot| snapshot.drain = Some(known));
     let again = "node-1 does not lead from now on; it was drained already, since 1970-01-01T00:00:01.000Z, and \
-                 stays so until `electd undrain`: new disk";
+                 stays so until it is undrained: new disk";
     assert_eq!(says(drain(""), Ok(drained)), plain(again));
     assert!(published.failures.present().is_some());
     assert_eq!(says(Command::Undrain, Ok(Done::Undrained)), plain("node-1 may lead again"));

@@ -31,7 +31,7 @@ fn a_leader_that_is_to_lead_hears_whether_that_lasts() {
         let (preempt, switchover) = (preempt.to_owned(), switchover.map(str::to_owned));
         leads_already("c", &Status { preempt, switchover, ..Status::default() })
     };
-    let lasts = "c leads already; nothing changed, and a member that ranks higher may still preempt it (`electd pause` \
+    let lasts = "c leads already; nothing changed, and a member that ranks higher may still preempt it (a pause \
                  prevents that)";
     assert_eq!(answer("always", None), lasts);
     assert_eq!(answer("after 30s", Some("b")), lasts);
@@ -138,7 +138,7 @@ fn who_drains_a_drained_member_hears_since_when_and_until_when_it_is() {
         }))
     };
     let begin = "; it was drained already, since 1970-01-01T00:00:01.000Z, and stays so until ";
-    assert_eq!(again(None, ""), Some(format!("{begin}`electd undrain`")));
+    assert_eq!(again(None, ""), Some(format!("{begin}it is undrained")));
     let all = format!("{begin}1970-01-01T00:00:02.000Z: new disk");
     assert_eq!(again(Some(2000), "new disk"), Some(all));
     assert_eq!(drained_again(&OperatorCommand::Undrain), None);

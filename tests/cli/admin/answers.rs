@@ -96,8 +96,8 @@ fn a_command_that_waits_in_vain_says_for_what() {
         (Cluster::of(&[Some(server.local_addr())]), Cluster::of(&[Some(deaf.address)]));
     let unseen = [("resign", "another member"), ("switchover --to node-1", "node-1")];
     let (job, unknown) = (
-        "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not known: look",
-        "no answer in time; it may be frozen, and whether it carried the command out is not known: look",
+        "no answer in time: it may still be waiting for the leader's job to end, and the outcome is not known;",
+        "no answer in time; it may be frozen, and whether it carried the command out is not known;",
     );
     let unanswered = [
         ("resign", job),
@@ -112,16 +112,20 @@ fn a_command_that_waits_in_vain_says_for_what() {
     ];
     let words = |line: &'static str| line.split(' ').collect::<Vec<_>>();
     let (cluster, silent) = (&cluster, &silent);
+    let file = cluster.file.display();
     thread::scope(|scope| {
         let waits = unseen.map(|(line, who)| {
-            let leader = format!("{who} was not seen to lead for 5 s: look at `electd watch`\n");
+            let leader = format!(
+                "{who} was not seen to lead for 5 s: look at `electd watch --config {file}`\n"
+            );
             let achieved = "node-2 resigned; node-1 was asked to lead; but ".to_owned();
             (line, 1, achieved + &leader, scope.spawn(move || given(cluster, &words(line))))
         });
         let unanswered = unanswered.map(|(line, means)| {
             let said = format!(
-                "no answer from {}: connected, and {means} at `electd status`\n",
-                deaf.address
+                "no answer from {}: connected, and {means} `electd status --config {}` shows how things stand\n",
+                deaf.address,
+                silent.file.display()
             );
             let words = [&words(line)[..], &["--timeout", "3s"]].concat();
             (line, 69, said, scope.spawn(move || given(silent, &words)))

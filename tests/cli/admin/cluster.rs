@@ -116,6 +116,7 @@ fn led(
         reason: "this node started".to_owned(),
         leaderless_ms: 0,
         job_late_ms: None,
+        ended: None,
     }
 }
 

@@ -52,6 +52,7 @@ fn liar() -> SocketAddr {
             reason: "it won".to_owned(),
             leaderless_ms: 3,
             job_late_ms: None,
+            ended: None,
         }]);
     });
     let server = node.serve();

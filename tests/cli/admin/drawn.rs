@@ -115,6 +115,7 @@ fn what_is_told_fits_the_terminal() {
         reason: "it started".to_owned(),
         leaderless_ms: 0,
         job_late_ms: None,
+        ended: None,
     };
     node.set(|state| (state.history, state.record) = (vec![led].into(), record(2)));
     let address = server.local_addr().to_string();

@@ -73,7 +73,10 @@ fn what_cannot_be_meant_is_an_error_of_usage_and_nobody_is_asked() {
 fn nobody_answers() {
     let cluster = Cluster::of(&[Some(nobody()), None]);
     for (args, begin) in [
-        (&["status"][..], "UNKNOWN: no leader is known\nproblem: node-1 does not answer\n\nNODE "),
+        (
+            &["status"][..],
+            "UNKNOWN: no leader is known\nproblem: node-1 does not answer\n  => look whether ",
+        ),
         (&["status", "--output", "json"], "{\n  \"nodes\": ["),
         (&["status", "--node", "node-1"], ""),
         (&["status", "--node", "node-1", "--output", "json"], ""),

@@ -54,6 +54,8 @@ fn compare(row: &Row, scene: &Scene, seen: &Seen) -> Result<(), String> {
     has_each("the page", std::slice::from_ref(&page.banner), &[scene.filled(banner)?])?;
     has_each("a box of the page", &[&*page.boxes, &page.notes].concat(), boxes)?;
     has_each("a badge of the page", &page.badges, row.badges)?;
+    let unmended = page.remedies.iter().position(String::is_empty);
+    ensure(unmended.is_none(), || format!("the page has a box without a remedy: {unmended:?}"))?;
     for (what, found, meant) in [("box", &page.boxes, boxes), ("badge", &page.badges, row.badges)] {
         let is_meant = |found: &&String| meant.iter().any(|pattern| matches(found, pattern));
         let other = found.iter().find(|found| !is_meant(found));

@@ -48,6 +48,8 @@ pub struct Page {
     pub leaders: Vec<String>,
     /// Each as `KIND: what is wrong`.
     pub boxes: Vec<String>,
+    /// What to do about each of them.
+    pub remedies: Vec<String>,
     /// What keeps each member from leading, as `NODE: what, COLOUR`.
     pub badges: Vec<String>,
     /// The orders that are in force.
@@ -136,6 +138,12 @@ impl Page {
             tolerated: answer["failures_tolerated"].as_i64().unwrap_or(-1),
             leaders: led.unwrap_or_else(|| one().into_iter().collect()),
             boxes: answer["boxes"].as_array().into_iter().flatten().map(told).collect(),
+            remedies: answer["boxes"]
+                .as_array()
+                .into_iter()
+                .flatten()
+                .map(|it| word(&it["remedy"]))
+                .collect(),
             badges: badges.collect(),
             notes: notes.filter(|it| it.is_string()).map(word).collect(),
         }
@@ -154,9 +162,12 @@ impl fmt::Display for Seen {
         for (view, Told { code, lines, .. }) in each {
             writeln!(f, "--- {view}: {code}\n    {}", lines.join("\n    "))?;
         }
-        let Page { code, colour, verdict, banner, boxes, badges, notes, .. } = &self.page;
+        let Page { code, colour, verdict, banner, boxes, remedies, badges, notes, .. } = &self.page;
         writeln!(f, "--- page: {code}, {colour}, {verdict}: {banner}")?;
-        boxes.iter().chain(badges).chain(notes).try_for_each(|text| writeln!(f, "    {text}"))?;
+        for (found, remedy) in boxes.iter().zip(remedies) {
+            writeln!(f, "    {found}\n      => {remedy}")?;
+        }
+        badges.iter().chain(notes).try_for_each(|text| writeln!(f, "    {text}"))?;
         for Reached { name, log, metrics } in &self.nodes {
             let last = log[log.len().saturating_sub(20)..].join("\n    ");
             writeln!(f, "--- log of {name}\n    {last}")?;

@@ -1,10 +1,10 @@
 //! What the text says besides the reasons.
 
-use super::{pair, problem, seen_in};
+use super::{holds, pair, problem, seen_in};
 use crate::cli::why::of_member::why;
 use crate::cli::why::text;
 use crate::cli::why::view::{WhyAnswer, WhyCause};
-use crate::node::status::Problem;
+use crate::node::status::{Problem, RefusalCause, RejectionStatus};
 
 /// What only changes who leads is no remedy, unless somebody asks about that member.
 #[test]
@@ -31,4 +31,20 @@ fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
     assert_eq!(cause, WhyCause::Leads);
     assert!(reason.ends_with(&format!(". But {text}")), "{reason}");
     assert!(remedy.is_some_and(|it| it.contains("electd history")));
+}
+
+/// Whom others refuse, they hear, whatever an earlier version says of itself.
+#[test]
+fn a_node_that_is_refused_is_not_said_to_be_cut_off() {
+    let apart = pair(9, 5, |own| {
+        if own.node.name == "a" {
+            own.leader = None;
+            own.problems = vec![problem("cut_off", "", "no"), problem("rejected", "b", "so")];
+            let (peer, reason) = ("b".to_owned(), "so".to_owned());
+            let cause = Some(RefusalCause::Disagreement);
+            own.rejections = vec![RejectionStatus { peer, reason, cause }];
+        }
+    });
+    let words = "it and another member refuse each other: so => give both the same file";
+    holds(&apart, "a", WhyCause::Rejected, words);
 }

@@ -3,7 +3,8 @@
 use super::super::super::problem::ProblemKind;
 use super::super::super::samples::{member, problem, status};
 use super::super::super::status::{
-    DrainStatus, HealthStatus, LeaderlessStatus, MemberStatus, Problem, Status, TakeoverStatus,
+    DrainStatus, HealthStatus, LeaderlessStatus, MemberStatus, Problem, RefusalCause,
+    RejectionStatus, Status, TakeoverStatus,
 };
 use super::super::{Colour, Verdict};
 use super::{Asked, following, judge, silent};
@@ -95,7 +96,13 @@ fn all_who_lead_are_named() {
         none_of(node("c", Some(("c", 1)), "", &[])),
         none_of(node("a", Some(("b", 2)), "b", &[])),
     ];
-    holds(&two, 2, Colour::Bad, "TWO LEADERS: b in epoch 2 and c in epoch 1");
+    holds(
+        &two,
+        2,
+        Colour::Bad,
+        "TWO LEADERS: b in epoch 2 and c in epoch 1; mend the network between them: then b, of the greatest epoch, leads \
+         alone; if two at once do harm, stop c until then",
+    );
     assert_eq!(judge(&two).leader, Some(("b".to_owned(), 2)));
     let blind = [none_of(node("b", Some(("b", 2)), "a", &[])), {
         let leads = |own: &mut Status| {
@@ -104,10 +111,12 @@ fn all_who_lead_are_named() {
         };
         none_of(of(cut_off("c"), leads))
     }];
-    let words = "TWO LEADERS: b in epoch 2 and c in epoch 1; c hears nobody: c is probably cut off";
+    let words = "TWO LEADERS: b in epoch 2 and c in epoch 1; c hears nobody: c is probably cut off; mend the network between \
+                 them: then b, of the greatest epoch, leads alone; if two at once do harm, stop c until then";
     holds(&blind, 2, Colour::Bad, words);
     let three = ["a", "c", "b"].map(|name| none_of(node(name, Some((name, 1)), "", &[])));
-    let words = "THREE LEADERS: a in epoch 1, b in epoch 1 and c in epoch 1";
+    let words = "THREE LEADERS: a in epoch 1, b in epoch 1 and c in epoch 1; mend the network between them: then one of them \
+                 leads alone; if two at once do harm, stop b and c until then";
     holds(&three, 2, Colour::Bad, words);
     // The same of two in one epoch counts, whoever answers first.
     let [a, c, b] = three;
@@ -126,17 +135,23 @@ fn a_former_leader_is_no_second_one() {
         holds(&[now(), former(change)], 0, Colour::Good, words);
     }
     let stalls = [now(), former(|own| own.stalled = true)];
-    let words = "DEGRADED: c leads in epoch 7; no further failure tolerated: b stalls";
+    let words = "DEGRADED: c leads in epoch 7; b stalls: no further failure tolerated";
     holds(&stalls, 1, Colour::Fair, words);
     let both = [now(), former(|_| ())];
-    holds(&both, 2, Colour::Bad, "TWO LEADERS: c in epoch 7 and b in epoch 6");
+    holds(
+        &both,
+        2,
+        Colour::Bad,
+        "TWO LEADERS: c in epoch 7 and b in epoch 6; mend the network between them: then c, of the greatest epoch, leads \
+         alone; if two at once do harm, stop b until then",
+    );
 }
 
 #[test]
 fn who_cannot_write_does_not_count() {
     let all = [node("a", C, "abc", &[full()]), node("b", C, "abc", &[]), node("c", C, "abc", &[])];
-    let words = "DEGRADED: c leads in epoch 7; no further failure tolerated: a cannot write its votes (/d has room for 0 \
-                 bytes, and the state takes up to 9)";
+    let words = "DEGRADED: c leads in epoch 7; a cannot write its votes (/d has room for 0 bytes, and the state takes up to \
+                 9): no further failure tolerated";
     holds(&all, 1, Colour::Fair, words);
     assert_eq!(judge(&all).tolerated, 0);
     let takes_over = of(node("a", C, "abc", &[full()]), |own| {
@@ -183,8 +198,8 @@ fn a_first_start_waits_for_the_others() {
     assert_eq!(judgement.headline(), words);
     let boxes: Vec<String> = judgement.boxes().iter().map(ToString::to_string).collect();
     assert_eq!(boxes, ["a: peer_down: a waits for b and c"]);
-    assert_eq!(judgement.brief(), ["b, c do not answer"]);
-    assert_eq!(judgement.besides(), [""; 0], "the headline says it");
+    assert_eq!(judgement.page()["boxes"][0]["remedy"], "start b and c");
+    assert_eq!(judgement.besides(), [], "the headline says it");
 }
 
 #[test]
@@ -218,7 +233,7 @@ fn where_no_member_may_lead_each_says_why() {
 #[test]
 fn who_hears_nobody_says_so_first_and_denies_no_leader() {
     let alone = [cut_off("b"), silent("a"), silent("c")];
-    let words = "CUT OFF: b hears nobody: b is probably cut off; the others may have a leader; b knows no leader since 7 s";
+    let words = "CUT OFF: b hears nobody: b is probably cut off (mend its network); the others may have a leader; b knows no leader since 7 s";
     holds(&alone, 2, Colour::Bad, words);
     assert_eq!(judge(&[cut_off("b")]).verdict, Verdict::CutOff);
     // It cannot ask the others either.
@@ -228,7 +243,7 @@ fn who_hears_nobody_says_so_first_and_denies_no_leader() {
         own.state = "leading".to_owned();
         own.leader = status("b", Some(("b", 3))).leader;
     }));
-    let words = "DEGRADED: b hears nobody: b is probably cut off; the others may have a leader; b leads in epoch 3; no \
+    let words = "DEGRADED: b hears nobody: b is probably cut off (mend its network); the others may have a leader; b leads in epoch 3; no \
                  further failure tolerated";
     holds(&[leads, silent("a"), silent("c")], 1, Colour::Fair, words);
 }
@@ -239,13 +254,13 @@ fn the_others_and_who_is_cut_off_are_one_cluster() {
     let others = ["a", "c"].map(|name| node(name, C, "ac", &[down("b")]));
     let [a, c] = others;
     let all = [a, cut_off("b"), c];
-    let words = "DEGRADED: b hears nobody: b is probably cut off; c leads in epoch 7; no further failure tolerated";
+    let words = "DEGRADED: b hears nobody: b is probably cut off (mend its network); c leads in epoch 7; no further failure tolerated";
     holds(&all, 1, Colour::Fair, words);
     let judgement = judge(&all);
     assert_eq!(judgement.problems.len(), 1, "{:?}", judgement.problems);
-    assert_eq!(judgement.besides(), [""; 0]);
+    assert_eq!(judgement.besides(), []);
     let remedy = judgement.boxes()[0].remedy(&super::ClusterFlags::default());
-    assert_eq!(remedy.as_deref(), Some("mend the network of this node"));
+    assert_eq!(remedy.as_deref(), Some("mend the network of b"));
 }
 
 /// One cause, one box, told by the others: they are many, and it is one.
@@ -258,12 +273,47 @@ fn whom_the_leader_refuses_misses_nobody() {
     let own = [apart("b", "b rejects this node"), down("b"), down("c"), margin];
     let [b, c] = others;
     let all = [node("a", C, "", &own), b, c];
-    let words = "DEGRADED: c leads in epoch 7; 2 of 3 voters left";
+    let words = "DEGRADED: c leads in epoch 7; a is refused: no further failure tolerated";
     holds(&all, 1, Colour::Fair, words);
     let boxes: Vec<String> = judge(&all).boxes().iter().map(ToString::to_string).collect();
     assert_eq!(boxes, ["b, c: rejected: a is refused: its state was lost"]);
     // Without a leader nobody knows who is the one.
     assert!(judge(&[node("a", None, "", &own), node("b", None, "", &told)]).boxes().len() > 1);
+}
+
+/// A host that was let in and never added, or that was removed: each member refuses it, which is one cause.
+#[test]
+fn who_is_no_member_is_told_once_with_what_to_do() {
+    let apart = |about: &str| problem(ProblemKind::Rejected, about, "rejects this node");
+    let unknown = |peer: &str| RejectionStatus {
+        peer: peer.to_owned(),
+        reason: String::new(),
+        cause: Some(RefusalCause::UnknownId),
+    };
+    let outside = || {
+        of(node("d", None, "", &[apart("a"), apart("b"), down("a"), apart("c")]), |own| {
+            own.rejections = ["a", "b", "c"].map(unknown).to_vec();
+        })
+    };
+    let [a, b, c] = ["a", "b", "c"].map(|name| node(name, C, "abc", &[]));
+    let judgement = judge(&[a, b, c, outside()]);
+    let words = "DEGRADED: c leads in epoch 7; 1 more failure tolerated";
+    assert_eq!(judgement.headline(), words);
+    let what = "d: rejected: d is no member: the cluster does not list it, and refuses it";
+    let remedy = "give both the same file, or have the cluster take it: `electd member add`";
+    assert_eq!(judgement.besides(), [(what.to_owned(), Some(remedy.to_owned()))]);
+    let words = format!(
+        "NO LEADER: nobody leads: d and all others refuse each other: {remedy}; nobody has led for 7 s"
+    );
+    holds(&[outside()], 2, Colour::Bad, &words);
+}
+
+/// It answers, and need not be started.
+#[test]
+fn whom_the_others_miss_as_it_stalls_is_not_down() {
+    let stalls = of(node("b", None, "abc", &[]), |own| own.stalled = true);
+    let [a, c] = ["a", "c"].map(|name| node(name, C, "ac", &[down("b")]));
+    assert_eq!(judge(&[a, stalls, c]).besides(), []);
 }
 
 #[test]

@@ -43,7 +43,8 @@ fn of_the_cluster() -> Vec<Rule> {
             "15s",
             "critical",
             "{{ $value }} members lead {{ $labels.cluster }}",
-            "With quorum none each side of a partition has a leader. Mend the network.",
+            "With quorum none each side of a partition has a leader. Mend the network; `electd status` names which one to stop if \
+             two at once do harm.",
         ),
         rule(
             "ElectdMemberDown",
@@ -211,7 +212,10 @@ fn of(kind: Kind) -> Rule {
     let is_of_cluster = matches!(kind, Kind::PeerDown | Kind::QuorumMargin | Kind::LeaderChanges);
     let of_node = "{{ $labels.instance }} of {{ $labels.cluster }}";
     let subject = if is_of_cluster { "{{ $labels.cluster }}" } else { of_node };
-    let description = format!("{subject}: {}.", kind.remedy(None, &super::ClusterFlags::default()));
+    let description = format!(
+        "{subject}: {}.",
+        kind.remedy(super::Subject::default(), &super::ClusterFlags::default())
+    );
     Rule { name, expr, after, severity, summary, description }
 }
 

@@ -110,7 +110,7 @@ fn the_core_and_the_status_are_told_what_becomes_of_a_dial() {
     for (answer, heard, failed) in [
         (&welcome[..], &["Dialed", "Welcomed"][..], None),
         (reject, &["Dialed", "Rejected"], None),
-        (dead, &["Dialed", "Dead"], Some("it has died: its host certifies that".to_owned())),
+        (dead, &["Dialed", "Dead"], Some("its host certifies its death".to_owned())),
         (&junk, &["Dialed"], Some(no_electd)),
     ] {
         let mut scene = Scene::new(&address.to_string(), MemberPlaces::default());

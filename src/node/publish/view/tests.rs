@@ -13,7 +13,7 @@ use crate::node::leaderless::Leaderless;
 use crate::node::leadership::Change;
 use crate::node::publish::snapshot::KnownMember;
 use crate::node::publish::tests::{change, follow, id, lose_leader, published, resign};
-use crate::node::status::{HealthStatus, Problem};
+use crate::node::status::{HealthStatus, Problem, RefusalCause};
 
 const HOUR: Duration = Duration::from_secs(3600);
 
@@ -65,7 +65,12 @@ fn known() -> Published {
         snapshot.takeover = Some((id(2), Some(5000)));
         snapshot.takeovers = vec![(id(3), 6000)];
         let (list, who) = (snapshot.list.clone(), Who::Member(id(2)));
-        snapshot.rejections.record(clock::now(), &list, (who, "is refused"), "other timings");
+        snapshot.rejections.record(
+            clock::now(),
+            &list,
+            (who, "is refused"),
+            (RefusalCause::Disagreement, "other timings"),
+        );
     });
     published
 }

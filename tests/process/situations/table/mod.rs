@@ -1,10 +1,12 @@
 //! The table. What `health` and the page say, `agree.rs` compares too: their sentences are those of `status`.
 
 mod degraded;
+mod unfit;
 mod unled;
 mod well;
 
 pub use degraded::*;
+pub use unfit::*;
 pub use unled::*;
 pub use well::*;
 

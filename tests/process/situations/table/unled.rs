@@ -15,10 +15,10 @@ pub const FIRST_START: Row = Row {
         2,
         &[
             "ELECTD NO LEADER: nobody leads: node-1 waits for node-2 and node-3: start node-2 and node-3; nobody has led for \
-           TIME; 1 of 3 nodes answer; node-2, node-3 do not answer | …",
+           TIME; 1 of 3 nodes answer | …",
         ],
     ),
-    leader: (1, &["no leader is known"]),
+    leader: (1, &["nobody leads: node-1 waits for node-2 and node-3: start node-2 and node-3; …"]),
     why: (
         1,
         &[
@@ -34,7 +34,10 @@ pub const FIRST_START: Row = Row {
         &["peer_down: node-1 waits for node-2 and node-3"],
     ),
     badges: &["node-1: waits, bad", "node-2: down, bad", "node-3: down, bad"],
-    history: (0, &["no node knows of a leader in that time"]),
+    history: (
+        0,
+        &["no node knows of a leader in that time", "NO LEADER: nobody leads: node-1 waits for …"],
+    ),
     log: &[(
         1,
         "WHEN INFO node-1: waits for node-2 and node-3: the store of this voter is empty, so it votes for nobody until it has \
@@ -64,7 +67,10 @@ pub const NO_MAJORITY: Row = Row {
            led for TIME; 1 of 3 nodes answer; …",
         ],
     ),
-    leader: (1, &["no leader is known"]),
+    leader: (
+        1,
+        &["nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; …"],
+    ),
     why: (
         1,
         &[
@@ -80,7 +86,13 @@ pub const NO_MAJORITY: Row = Row {
         &["peer_down: node-2 is down: process ended", "peer_down: node-3 is down: process ended"],
     ),
     badges: &["node-2: down, bad", "node-3: down, bad"],
-    history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
+    history: (
+        0,
+        &[
+            "node-3 <former> WHEN WHEN TIME …",
+            "NO LEADER: nobody leads: node-2 and node-3 are down: …",
+        ],
+    ),
     log: &[
         (
             1,
@@ -103,27 +115,27 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
     status: (
         1,
         &[
-            "CUT OFF: node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader \
+            "CUT OFF: node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no leader \
            since TIME",
         ],
     ),
     health: (
         2,
         &[
-            "ELECTD CUT OFF: node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no \
-           leader since TIME; 1 of 3 nodes answer; …",
+            "ELECTD CUT OFF: node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no \
+           leader since TIME; 1 of 3 nodes answer | …",
         ],
     ),
     leader: (
         1,
         &[
-            "node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader since TIME",
+            "node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no leader since TIME",
         ],
     ),
     why: (
         1,
         &[
-            "CUT OFF: node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader \
+            "CUT OFF: node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no leader \
              since TIME",
             "whether node-1 leads is not known: node-3 hears nobody, and node-1 does not answer here",
             "whether node-2 leads is not known: node-3 hears nobody, and node-2 does not answer here",
@@ -133,11 +145,11 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
     ),
     page: (
         "bad",
-        "node-3 hears nobody: node-3 is probably cut off; the others may have a leader; node-3 knows no leader since TIME",
+        "node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no leader since TIME",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
     badges: &["node-1: down, bad", "node-2: down, bad", "node-3: cut off, bad"],
-    history: (0, &["node-3 <former> WHEN WHEN TIME …"]),
+    history: (0, &["node-3 <former> WHEN WHEN TIME …", "CUT OFF: node-3 hears nobody: …"]),
     log: &[
         (
             3,
@@ -160,14 +172,15 @@ pub const TWO_LEADERS: Row = Row {
     status: (
         2,
         &[
-            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
+            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
+             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
         ],
     ),
     health: (
         2,
         &[
             "ELECTD TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut \
-           off; 3 of 3 nodes answer; node-3: cut_off: …",
+           off; mend the network between them: … stop node-3 until then; 3 of 3 nodes answer | …",
         ],
     ),
     leader: (
@@ -175,28 +188,34 @@ pub const TWO_LEADERS: Row = Row {
         &[
             "node-2 … epoch <2>",
             "node-3 … epoch <3>",
-            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
+            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
+             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
         ],
     ),
     why: (
         2,
         &[
-            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
+            "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
+             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
             "node-2 leads: in epoch <2>, …",
             "node-3 leads: in epoch <3> beside node-2, of a greater epoch, as the two do not hear each other",
-            "=> mend the network between node-3 and node-2: then one of them remains; if two at once do harm, stop node-3 \
-             until then; \"quorum\": \"majority\" in the file prevents this",
+            "=> \"quorum\": \"majority\" in the file prevents this",
         ],
     ),
     page: (
         "bad",
-        "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off",
+        "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
+             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
     badges: &["node-3: cut off, bad"],
     history: (
         0,
-        &["node-3 <3> WHEN now TIME …", "node-2 <2> WHEN now TIME TIME leader node-3 is silent"],
+        &[
+            "node-3 <3> WHEN now TIME …",
+            "node-2 <2> WHEN now TIME TIME leader node-3 is silent",
+            "TWO LEADERS: … stop node-3 until then",
+        ],
     ),
     log: &[
         (

@@ -49,13 +49,13 @@ pub const DRAINED: Row = Row {
             "OK: node-2 leads in epoch <2>; 1 more failure tolerated",
             "node-3 following node-2 … node-3 is drained",
             "since WHEN (TIME); before it node-3 led: node-3: drained by an operator; nobody led for TIME",
-            "drained: node-3, since WHEN: new fan",
+            "drained: node-3, since WHEN: new fan; `electd undrain … --node node-3` ends that",
         ],
     ),
     health: (
         0,
         &[
-            "ELECTD OK: node-2 leads …; 3 of 3 nodes answer; drained: node-3, since WHEN: new fan | …",
+            "ELECTD OK: node-2 leads …; 3 of 3 nodes answer; drained: node-3, since WHEN: new fan; `electd undrain … --node node-3` ends that | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -69,7 +69,7 @@ pub const DRAINED: Row = Row {
     page: (
         "good",
         "node-2 leads in epoch <2>; 1 more failure tolerated",
-        &["drained: node-3, since WHEN: new fan"],
+        &["drained: node-3, since WHEN: new fan; `electd undrain … --node node-3` ends that"],
     ),
     badges: &["node-3: drained, fair"],
     history: (
@@ -100,27 +100,29 @@ pub const RESIGNED: Row = Row {
             "OK: node-2 leads in epoch <2>; 1 more failure tolerated",
             "node-3 following node-2 … node-3 resigned",
             "since WHEN (TIME); before it node-3 led: node-3: resigned; nobody led for TIME",
-            "not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that)",
+            "resigned: node-3 leads only if no other can; `electd undrain … --node node-3` lets it lead again",
         ],
     ),
     health: (
         0,
         &[
-            "ELECTD OK: node-2 leads …; not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that) | …",
+            "ELECTD OK: node-2 leads …; resigned: node-3 leads only if no other can; `electd undrain … --node node-3` lets it lead again | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
     why: (
         0,
         &[
-            "node-3 does not lead: it resigned, as it was ordered to",
-            "=> `electd undrain … --node node-3` ends that",
+            "node-3 does not lead: it resigned, as it was ordered to, and leads only if no other can",
+            "=> `electd undrain … --node node-3` lets it lead again",
         ],
     ),
     page: (
         "good",
         "node-2 leads in epoch <2>; 1 more failure tolerated",
-        &["not eligible: node-3 (resigned; `electd undrain … --node node-3` ends that)"],
+        &[
+            "resigned: node-3 leads only if no other can; `electd undrain … --node node-3` lets it lead again",
+        ],
     ),
     badges: &["node-3: resigned, fair"],
     history: (

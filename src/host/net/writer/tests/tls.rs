@@ -78,7 +78,7 @@ fn a_coroner_is_believed_by_who_dials_in_tls() {
     });
     assert!(channel.is_none() && told.is_empty());
     assert_eq!(scene.heard(), ["Dead"]);
-    assert_eq!(scene.failed().as_deref(), Some("it has died: its host certifies that"));
+    assert_eq!(scene.failed().as_deref(), Some("its host certifies its death"));
 }
 
 /// The peer judges the certificate of this node only after the hello.
