@@ -85,12 +85,18 @@ impl Hint {
     /// The command for this member, if it is for one.
     #[must_use]
     pub fn of(self, member: Option<&str>, flags: &ClusterFlags) -> String {
+        format!("`{}`", self.line(member, flags))
+    }
+
+    /// The same, as it is typed.
+    #[must_use]
+    pub fn line(self, member: Option<&str>, flags: &ClusterFlags) -> String {
         let file = flags.config.as_ref().map(|file| format!(" --config {}", quoted(file)));
         let key = if self == Hint::SwitchoverTo { "to" } else { "node" };
         let member = member.map(|name| format!(" --{key} {name}"));
         let (command, more) = self.words();
         let [file, member] = [file, member].map(Option::unwrap_or_default);
-        format!("`electd {command}{file}{member}{more}`")
+        format!("electd {command}{file}{member}{more}")
     }
 
     /// The command, and a flag of it that comes last.
