@@ -181,7 +181,7 @@ if has systemd-analyze "the unit"; then
     if has python3 "the system calls of the unit"; then
         "$electd" init --member confined=127.0.0.1:7501 --quorum none --data-dir data --out "$dir/confined.json" >/dev/null 2>&1
         sed -i "s/\"cluster\":/\"control_group\": \"$(id -g)\", \"cluster\":/" "$dir/confined.json"
-        background python3 tests/interop/unit.py 'packaging/electd@.service' "$electd" run \
+        background python3 tests/interop/confined.py 'packaging/electd@.service' "$electd" run \
             --config "$dir/confined.json" --node confined
         confined_leads() { "$electd" leader --check --config "$dir/confined.json" --node confined; }
         if await confined_leads; then ok "a node runs with the system calls that the unit allows"
@@ -192,7 +192,7 @@ fi
 
 # The recipes of examples/, on hosts of namespaces, with a few faults each. Each says what it needs and lacks.
 if has python3 "the recipes of examples/"; then
-    for recipe in address:5 redis:5 postgresql:5 power:2; do
+    for recipe in address:5 redis:5 postgresql:5 unit:4 container:3 power:2; do
         python3 -B "tests/interop/${recipe%:*}.py" "$electd" "${recipe#*:}" >"$dir/recipe" 2>&1
         case $? in
             0) ok "examples/${recipe%:*}: $(tail -n 1 "$dir/recipe")" ;;
