@@ -19,7 +19,7 @@ def boot(name, folder, here, group):
     steps += [f"printf '[Unit]\\nDefaultDependencies=no\\n' >/run/units/{target}.target" for target in TARGETS]
     steps += ["mount -t tmpfs -o mode=755 none /run/dev"]
     steps += [f"touch /run/dev/{device} && mount --bind /dev/{device} /run/dev/{device}" for device in DEVICES]
-    steps += ["ln -s /proc/self/fd /run/dev/fd", "mount --move /run/dev /dev"]
+    steps += ["ln -s /proc/self/fd /run/dev/fd && ln -s pts/ptmx /run/dev/ptmx", "mount --move /run/dev /dev"]
     # Units with a /tmp of their own leave folders there.
     steps += ["mount -t tmpfs -o mode=1777 none /run/tmp"]
     for kept in {here, os.path.dirname(folder)}:

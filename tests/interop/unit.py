@@ -33,7 +33,7 @@ def install(host):
     write = f"[Service]\nExecStart=/bin/bash -c '{WRITER.replace('HOST', '10.0.0.4').replace('$', '$$')}'\n"
     log = f"[Service]\nStandardOutput=append:{host.folder}/log\nStandardError=append:{host.folder}/log\n"
     host.run("install", "-d", f"{LIBRARY}/electd@.service.d", f"{LIBRARY}/electd-unit.service.d", "/etc/electd")
-    host.run("systemd-sysusers", "packaging/electd.sysusers")
+    host.run("systemd-sysusers", f"{HERE}/packaging/electd.sysusers")
     for name, text in [("electd@.service", unit), ("electd-cluster@.service", cluster), ("web.service", write),
                        ("electd@.service.d/log.conf", log), ("electd-unit.service.d/log.conf", log)]:
         subprocess.run(host.inside("sh", "-c", f"cat >{LIBRARY}/{name}"), input=text, text=True, check=True)
@@ -45,6 +45,7 @@ def join(network):
     first = network["a"]
     first.start("electd", "init", "--join", "--timing", "vm", "--member", "a=10.0.0.1")
     wait("the lines", lambda: first.log().count("--token") == 2)
+    wait("the first member leads", lambda: first.run("electd", "leader", check=False))
     lines = [line.split() for line in first.log().splitlines() if "--token" in line]
     for name, line in zip(NAMES[1:], lines):
         said = network[name].run(*line, timeout=120)
