@@ -84,14 +84,16 @@ class Units:
         return self.recipe.harm(kind, host, to), elsewhere
 
     def well(self):
-        """Waits until all is well, and the unit of the leader writes. Returns that host."""
+        """Waits until all hosts know one leader, whose unit writes, and no other unit is left. Returns the leader's host."""
         def found():
-            if not all(self.network[name].init and self.recipe.is_well(name) for name in NAMES):
+            hosts = [self.network[name] for name in NAMES]
+            leads = [host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False) if host.init else "" for host in hosts]
+            if "" in leads or len(set(leads)) > 1 or not self.log.writes(leads[0]):
                 return None
-            leader = self.recipe.leader()
-            return leader if leader and self.log.writes(leader.name) else None
+            active = [host.name for host in hosts if host.run("systemctl", "is-active", "web", check=False) == "active"]
+            return self.network[leads[0]] if active == leads[:1] else None
 
-        return wait("the unit of the leader writes, and all is well", found, 120)
+        return wait("one unit is left, that of the leader, and writes", found, 120)
 
 
 def main():
