@@ -4,8 +4,8 @@ mod begin;
 mod present;
 
 use std::fmt::Write as _;
-use std::fs::{self, OpenOptions};
-use std::io::{self, Write as _};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use clap::{ArgGroup, Args, ValueEnum};
@@ -15,6 +15,7 @@ use uuid::Uuid;
 use super::certificates;
 use super::error::CliError;
 use super::exit::Exit;
+use super::files::{PLAIN, write_new};
 use super::print;
 use crate::config::{self, parse_quorum};
 use crate::core::address::HostPort;
@@ -195,7 +196,7 @@ impl InitArgs {
             .map_err(|errors| CliError::new(Exit::Usage, errors))?;
         match &self.out {
             Some(path) => {
-                write_new(path, &text).map_err(|error| refused(path, &error))?;
+                write_new(path, &text, PLAIN).map_err(|error| refused(path, &error))?;
                 if self.tls {
                     let written = self.write_certificates(path);
                     written.inspect_err(|_| _ = fs::remove_file(path))?; // it names missing files
@@ -366,17 +367,6 @@ pub fn admin_of(address: &HostPort) -> Result<HostPort, String> {
     let admin =
         admin.ok_or_else(|| format!("the admin port, {ADMIN} above {address}, is over 65535"))?;
     Ok(address.with_port(admin))
-}
-
-/// Writes a file that must not exist yet, whole or not at all.
-pub fn write_new(path: &Path, text: &str) -> io::Result<()> {
-    let mut file = OpenOptions::new().write(true).create_new(true).open(path)?;
-    let written = file.write_all(text.as_bytes()).and_then(|()| file.sync_all());
-    if written.is_err() {
-        // Half a file would block the next attempt; if it stays, that attempt says so.
-        let _ = fs::remove_file(path);
-    }
-    written
 }
 
 fn refused(path: &Path, error: &io::Error) -> CliError {

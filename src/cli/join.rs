@@ -20,7 +20,8 @@ use super::ask::Targets;
 use super::certificates::{self, OWN};
 use super::error::CliError;
 use super::exit::Exit;
-use super::init::{with_port, write_new};
+use super::files::write_new;
+use super::init::with_port;
 use super::member::RoleArg;
 use super::{print, unit};
 use crate::config;
@@ -28,8 +29,7 @@ use crate::core::address::HostPort;
 use crate::limits::{NAME_RULE, is_name};
 use crate::net::{Deadline, dial};
 use crate::tls::{Credentials, Secured, TlsCause, TlsFault, can_name};
-use electd_facts::hint::quoted;
-pub use staged::{OPEN_FOLDER, make_folder, write_open};
+use electd_facts::hint::{ClusterFlags, Hint, quoted};
 use staged::{Staged, refused};
 pub use words::{JoinAnswer, JoinRequest, JoinToken, receive, send};
 
@@ -109,7 +109,7 @@ impl Join {
         let (text, [ca, cert]) = self.ask(token, &name, request)?;
         let files = staged.files();
         for (file, text) in [(&files.ca, ca), (&files.cert, cert)] {
-            write_new(file, &text).map_err(|error| refused(file, &error))?;
+            write_new(file, &text, 0o644).map_err(|error| refused(file, &error))?;
         }
         // All of the answer is judged before any of it is in its place.
         let config = config::parse(&text, &file)?;
@@ -276,5 +276,5 @@ fn until_led(config: config::Config, name: &str) -> Result<(), CliError> {
 
 /// The command that starts this member of this file.
 pub fn run_line(file: &Path, name: &str) -> String {
-    format!("electd run --config {} --node {name}", quoted(file))
+    Hint::Run.line(Some(name), &ClusterFlags::of_command(Some(file)))
 }

@@ -21,6 +21,7 @@ mod demo;
 pub mod error;
 mod exec;
 pub mod exit;
+mod files;
 mod first;
 mod gaps;
 mod groups;

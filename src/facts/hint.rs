@@ -146,6 +146,12 @@ impl Hint {
     /// The command for this member, if it is for one.
     #[must_use]
     pub fn of(self, member: Option<&str>, flags: &ClusterFlags) -> String {
+        format!("`{}`", self.line(member, flags))
+    }
+
+    /// The same, as it is typed.
+    #[must_use]
+    pub fn line(self, member: Option<&str>, flags: &ClusterFlags) -> String {
         let file = flags.config.as_ref().map(|file| format!(" --config {}", quoted(file)));
         let key = if self == Hint::SwitchoverTo { "to" } else { "node" };
         let (command, more) = self.words();
@@ -155,7 +161,7 @@ impl Hint {
             None if is_local => String::new(),
             member => flags.reaching(member, key),
         };
-        format!("`electd {command}{}{whom}{more}`", file.unwrap_or_default())
+        format!("electd {command}{}{whom}{more}", file.unwrap_or_default())
     }
 
     /// The command, and a flag of it that comes last.

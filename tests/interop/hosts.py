@@ -1,6 +1,9 @@
 """Hosts on this machine, to try recipes on: each has namespaces of its own (network, mounts, processes, name) and a cable to
 one switch. A host can be switched off (all its processes are killed at once), frozen and cut off; its disk stays.
 It needs root, ip (iproute2), unshare and nsenter (util-linux). Nothing is left when a `Network` has been closed.
+
+A host that boots systemd has it as its first process, in a control group of its own (cgroup v2), with the units that its own
+/etc/systemd/system and /usr/local/lib/systemd/system have, and none of this machine.
 """
 
 import os
@@ -11,6 +14,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+import booted
 
 # Folders of which each host has a copy of its own, as an overlay.
 OWN = ["/etc", "/var", "/usr/local"]
@@ -34,8 +39,11 @@ def wait(what, condition, seconds=60):
 
 
 class Host:
-    def __init__(self, network, name, number):
-        self.network, self.name, self.number = network, name, number
+    # What more a host mounts.
+    more = []
+
+    def __init__(self, network, name, number, boots=False):
+        self.network, self.name, self.number, self.boots = network, name, number, boots
         self.address = f"10.0.0.{number}"
         self.space = f"{network.title}-{name}"
         self.folder = f"{network.folder}/{name}"
@@ -49,7 +57,7 @@ class Host:
         sh("ip", "-n", self.network.switch, "link", "set", port, "master", "switch", "up")
 
     def on(self):
-        """Begins the host: an init that reaps what ends, and mounts. Nothing else runs."""
+        """Begins the host: an init that reaps what ends, and mounts. Nothing else runs, unless it boots systemd."""
         sh("ip", "-n", self.space, "address", "add", f"{self.address}/24", "dev", "eth0")
         for link in ["lo", "eth0"]:
             sh("ip", "-n", self.space, "link", "set", link, "up")
@@ -62,14 +70,18 @@ class Host:
             mounts.append(f"mount -t overlay overlay -o lowerdir={own},upperdir={place}/up,workdir={place}/work {own}")
         mounts += ["mount -t tmpfs -o mode=755 none /run", f"hostname {self.name}", "install -d -m 1777 /run/lock && install -d -o postgres /run/postgresql 2>/dev/null || true",
                    "touch /run/on"]
-        command = " && ".join(mounts) + " && exec env --ignore-signal=CHLD sleep infinity"
+        last = "exec env --ignore-signal=CHLD sleep infinity"
+        if self.boots:
+            last = booted.boot(self.name, self.folder, HERE, self.space)
+        command = " && ".join([*mounts, *self.more, last])
         before = set(self.inits())
         self.outer = subprocess.Popen(
             ["ip", "netns", "exec", self.space, "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
              "sh", "-c", command], start_new_session=True, stderr=subprocess.DEVNULL)
         self.init = wait(f"{self.name} begins", lambda: next(iter(set(self.inits()) - before), None))
         # Nothing is written before a command of the host has seen the host's own mounts.
-        wait(f"{self.name} has its mounts", lambda: subprocess.run(self.inside("test", "-e", "/run/on")).returncode == 0)
+        ready = booted.READY if self.boots else ["test", "-e", "/run/on"]
+        wait(f"{self.name} is on", lambda: subprocess.run(self.inside(*ready), capture_output=True).returncode == 0)
 
     def inits(self):
         """The processes whose parent is the one that made the namespaces."""
@@ -98,6 +110,8 @@ class Host:
                 process.wait()
             self.children = []
             wait(f"{self.name} has no process left", lambda: not self.alive())
+            if self.boots:
+                wait(f"{self.name} has no control group left", lambda: booted.removed(self.space))
             self.init = None
 
     def alive(self):
@@ -174,16 +188,16 @@ class Host:
 
 
 class Network:
-    """The hosts of these names at 10.0.0.1 and so on, switched on, with this electd in /usr/local/bin."""
+    """The hosts of these names at 10.0.0.1 and so on, switched on, with this electd in /usr/local/bin. Some may boot systemd."""
 
-    def __init__(self, electd, *names):
+    def __init__(self, electd, *names, booted=()):
         # So that nothing is left when the test is asked to end.
         signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
         self.title = f"electd-recipe-{os.getpid()}"
         self.switch = f"{self.title}-switch"
         self.folder = tempfile.mkdtemp(prefix="electd-recipe-")
         os.chmod(self.folder, 0o755)
-        self.hosts = {name: Host(self, name, number) for number, name in enumerate(names, 1)}
+        self.hosts = {name: Host(self, name, number, name in booted) for number, name in enumerate(names, 1)}
         try:
             sh("ip", "netns", "add", self.switch)
             sh("ip", "-n", self.switch, "link", "add", "switch", "type", "bridge")

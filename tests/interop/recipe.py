@@ -31,7 +31,7 @@ class Recipe:
     What runs for ever, by one of the words of `services`, is started again when it ends, as systemd does."""
 
     def __init__(self, network, page, members, services, ignored=("apt-get", "systemctl")):
-        self.network, self.members = network, members
+        self.network, self.members, self.node = network, members, "electd run"
         self.services = {name: [] for name in network.hosts}
         for place, block in commands(page):
             block = "".join(line for line in block.splitlines(True) if not line.startswith(ignored))
@@ -87,9 +87,9 @@ class Recipe:
             host.cable(False)
             return lambda: host.cable(True)
         if kind == "kill":
-            host.signal(signal.SIGKILL, host.named("electd run"))
+            host.signal(signal.SIGKILL, host.named(self.node))
         if kind == "stop":
-            node = host.named("electd run")
+            node = host.named(self.node)
             host.signal(signal.SIGSTOP, node)
             return lambda: host.signal(signal.SIGCONT, node)
         if kind == "switchover":

@@ -181,7 +181,7 @@ if has systemd-analyze "the unit"; then
     if has python3 "the system calls of the unit"; then
         "$electd" init --member confined=127.0.0.1:7501 --quorum none --data-dir data --out "$dir/confined.json" >/dev/null 2>&1
         sed -i "s/\"cluster\":/\"control_group\": \"$(id -g)\", \"cluster\":/" "$dir/confined.json"
-        background python3 tests/interop/unit.py 'packaging/electd@.service' "$electd" run \
+        background python3 tests/interop/confined.py 'packaging/electd@.service' "$electd" run \
             --config "$dir/confined.json" --node confined
         confined_leads() { "$electd" leader --check --config "$dir/confined.json" --node confined; }
         if await confined_leads; then ok "a node runs with the system calls that the unit allows"

@@ -2,9 +2,10 @@
 
 use std::fs::{self, DirBuilder};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
+use crate::cli::files::write_new;
 use crate::tls::make::{self, Authority, pinned};
 use crate::tls::{Credentials, Files, Session, TlsFault};
 
@@ -52,7 +53,7 @@ pub fn meet(hash: [u8; 16], io: &mut (impl Read + Write)) -> Result<Session, Opt
 /// A new key in this file, and the request that it signed.
 pub fn request(key: &Path) -> io::Result<String> {
     let (own, request) = make::request().map_err(io::Error::other)?;
-    put(key, &own, 0o600)?;
+    write_new(key, &own, 0o600)?;
     Ok(request)
 }
 
@@ -87,8 +88,8 @@ pub fn fill<'m>(
     members: impl Iterator<Item = (&'m str, &'m str)>,
 ) -> io::Result<()> {
     let authority = Authority::new(cluster).map_err(io::Error::other)?;
-    put(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
-    put(&folder.join("ca-key.pem"), &authority.key(), 0o600)?;
+    write_new(&folder.join("ca.pem"), authority.certificate(), 0o644)?;
+    write_new(&folder.join("ca-key.pem"), &authority.key(), 0o600)?;
     for (name, member) in members {
         put_member(&authority, folder, name, member)?;
     }
@@ -100,13 +101,7 @@ fn put_member(authority: &Authority, folder: &Path, name: &str, member: &str) ->
     let own = folder.join(name);
     DirBuilder::new().mode(0o700).create(&own)?;
     let pair = authority.sign(member).map_err(io::Error::other)?;
-    put(&own.join("ca.pem"), authority.certificate(), 0o644)?;
-    put(&own.join("cert.pem"), &pair.cert, 0o644)?;
-    put(&own.join("key.pem"), &pair.key, 0o600)
-}
-
-fn put(file: &Path, text: &str, mode: u32) -> io::Result<()> {
-    let mut file = fs::OpenOptions::new().write(true).create_new(true).mode(mode).open(file)?;
-    file.write_all(text.as_bytes())?;
-    file.sync_all()
+    write_new(&own.join("ca.pem"), authority.certificate(), 0o644)?;
+    write_new(&own.join("cert.pem"), &pair.cert, 0o644)?;
+    write_new(&own.join("key.pem"), &pair.key, 0o600)
 }

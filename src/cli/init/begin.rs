@@ -11,10 +11,9 @@ use super::{InitArgs, refused};
 use crate::cli::certificates::{self, FOLDER, OWN};
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
+use crate::cli::files::{OPEN_FOLDER, make_folder, write_open};
 use crate::cli::invite::{JoinPort, VALID, invite};
-use crate::cli::join::{
-    OPEN_FOLDER, judge_name, make_folder, own_host, own_name, run_line, write_open,
-};
+use crate::cli::join::{judge_name, own_host, own_name, run_line};
 use crate::cli::{args, print, unit};
 use crate::config;
 use crate::core::types::Role;

@@ -1,18 +1,14 @@
 //! The files of a host that joins: its key first, in a folder beside the place of the others, and then all at once.
 
-use std::fs::{self, DirBuilder, File, Permissions};
+use std::fs::{self, File, TryLockError};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use super::super::certificates::{FOLDER, OWN};
 use super::super::error::CliError;
 use super::super::exit::Exit;
-use super::super::init::write_new;
+use super::super::files::{OPEN_FOLDER, make_folder, write_open};
 use crate::tls::Files;
-
-/// The mode of a folder with files of a cluster: the user of the unit passes through it.
-pub const OPEN_FOLDER: u32 = 0o755;
 
 /// What is on the disk so far. Unless it is committed, all of it goes again.
 pub struct Staged {
@@ -21,6 +17,8 @@ pub struct Staged {
     own: PathBuf,
     next: PathBuf,
     made: Vec<PathBuf>,
+    /// A lock of the folder above, so that no other attempt touches the one for this certificate.
+    turn: Option<File>,
 }
 
 impl Staged {
@@ -45,18 +43,31 @@ impl Staged {
                 format!("{what}; for another cluster, name a file in another folder with --config");
             return Err(CliError::new(Exit::Usage, what));
         }
-        let (file, next, mut made) = (file.to_owned(), tls.join("own.new"), Vec::new());
-        let _ = fs::remove_dir_all(&next); // of an attempt that was cut short
-        let folders: Vec<&Path> = tls.ancestors().take_while(|it| !it.exists()).collect();
-        let modes = folders.into_iter().rev().map(|folder| (folder, OPEN_FOLDER));
-        for (folder, mode) in modes.chain([(next.as_path(), 0o700)]) {
-            if let Err(error) = make_folder(folder, mode) {
-                undo(&made);
-                return Err(refused(folder, &error));
-            }
-            made.push(folder.to_owned());
+        // Dropped before its end, it takes away what it made.
+        let (file, next, made) = (file.to_owned(), tls.join("own.new"), Vec::new());
+        let mut staged = Staged { file, own, next, made, turn: None };
+        let missing: Vec<&Path> = tls.ancestors().take_while(|it| !it.exists()).collect();
+        for folder in missing.into_iter().rev() {
+            staged.make(folder, OPEN_FOLDER)?;
         }
-        Ok(Staged { file, own, next, made })
+        let turn = File::open(&tls).map_err(|error| refused(&tls, &error))?;
+        turn.try_lock().map_err(|error| match error {
+            TryLockError::Error(error) => refused(&tls, &error),
+            TryLockError::WouldBlock => {
+                let what = format!("another `electd join` writes to {}: let it end", tls.display());
+                CliError::new(Exit::Usage, what)
+            }
+        })?;
+        staged.turn = Some(turn);
+        let _ = fs::remove_dir_all(&staged.next); // of an attempt that was cut short
+        staged.make(&staged.next.clone(), 0o700)?;
+        Ok(staged)
+    }
+
+    fn make(&mut self, folder: &Path, mode: u32) -> Result<(), CliError> {
+        make_folder(folder, mode).map_err(|error| refused(folder, &error))?;
+        self.made.push(folder.to_owned());
+        Ok(())
     }
 
     /// Where the certificates are until then.
@@ -79,11 +90,11 @@ impl Staged {
             refused(&self.file, &error)
         })?;
         let _ = fs::remove_file(self.own.join(whole));
-        for folder in
-            [Some(&*self.own), self.own.parent(), self.file.parent()].into_iter().flatten()
-        {
-            let _ = File::open(folder).and_then(|it| it.sync_all()); // the power may fail before the node runs
+        // The power may fail before the node runs.
+        for folder in [Some(&*self.own), self.file.parent()].into_iter().flatten() {
+            let _ = File::open(folder).and_then(|it| it.sync_all());
         }
+        let _ = self.turn.as_ref().map(File::sync_all);
         self.made.clear();
         Ok(())
     }
@@ -93,18 +104,6 @@ impl Drop for Staged {
     fn drop(&mut self) {
         undo(&self.made);
     }
-}
-
-/// Makes a folder of this mode, whatever the umask is.
-pub fn make_folder(folder: &Path, mode: u32) -> io::Result<()> {
-    DirBuilder::new().mode(0o700).create(folder)?;
-    fs::set_permissions(folder, Permissions::from_mode(mode))
-}
-
-/// Writes a new file that the user of the unit can read, whatever the umask is.
-pub fn write_open(file: &Path, text: &str) -> io::Result<()> {
-    write_new(file, text)?;
-    fs::set_permissions(file, Permissions::from_mode(0o644))
 }
 
 /// Removes the folders that were made, the last one first: only that one has files.
@@ -125,4 +124,42 @@ pub fn refused(path: &Path, error: &io::Error) -> CliError {
         path.display()
     );
     CliError::new(Exit::Usage, what)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Two joins at once on one host: the second one would take the key of the first away.
+    #[test]
+    fn of_two_attempts_at_once_the_second_is_refused_and_harms_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("etc/cluster.json");
+        let first = Staged::begin(&file).unwrap();
+        fs::write(first.files().key, "key").unwrap();
+        let second = Staged::begin(&file).err().map(|error| (error.exit, error.message));
+        let tls = file.with_file_name(FOLDER);
+        let words = format!("another `electd join` writes to {}: let it end", tls.display());
+        assert_eq!(second, Some((Exit::Usage, words)));
+        let own = tls.join(OWN);
+        first.commit("{}").unwrap();
+        assert_eq!(fs::read_to_string(own.join("key.pem")).unwrap(), "key");
+        assert_eq!(fs::read_to_string(&file).unwrap(), "{}");
+    }
+
+    #[test]
+    fn what_an_attempt_left_that_was_cut_short_goes_and_one_that_fails_leaves_nothing() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("etc/cluster.json");
+        let left = file.with_file_name(FOLDER).join("own.new");
+        fs::create_dir_all(&left).unwrap();
+        fs::write(left.join("key.pem"), "of before").unwrap();
+        let staged = Staged::begin(&file).unwrap();
+        assert!(!staged.files().key.exists());
+        drop(staged);
+        assert!(!left.exists());
+        fs::remove_dir_all(folder.path().join("etc")).unwrap();
+        drop(Staged::begin(&file).unwrap());
+        assert!(folder.path().read_dir().unwrap().next().is_none());
+    }
 }

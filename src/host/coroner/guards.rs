@@ -16,9 +16,9 @@ use std::os::unix::net::UnixStream;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::time::Timespec;
 
-use crate::local::passing::{self, Received};
 use crate::calls::Named;
 use crate::cgroup::Cgroup;
+use crate::local::passing::{self, Received};
 
 /// What a guard says before anything of its job begins.
 const BEGINS: u8 = b'b';
