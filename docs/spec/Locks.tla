@@ -10,7 +10,7 @@ CONSTANTS
   Voters,    \* all that ever vote
   First,     \* those that vote at first
   Lists,     \* the lists of voters that there may be
-  MaxEpoch, MaxNumber, MaxIncarnation, \* bounds of the search
+  MaxEpoch, MaxNumber, MaxIncarnation, MaxList, \* bounds of the search
   May,       \* what may happen beside takings: "other", "withdraw", "release", "die", "restart", "lose", "forget"
   Wrong      \* the planted mistake, or "none"
 
@@ -18,8 +18,8 @@ VARIABLES
   table,    \* the table that each voter has stored; durable
   epoch,    \* the greatest epoch that each voter knows; durable
   list,     \* the list of voters that each voter has; durable
-  promise,  \* promise[v][m]: the last answer of voter v that member m may still count
-  forgot,   \* the members whose promises a voter made before its restart, and which still run
+  promise,  \* promise[v][m]: the answer of voter v that member m counts longest
+  forgot,   \* whether a voter has started again since it made its promises
   leaders,  \* leaders[e]: what the leader of epoch e knows
   offers, stored, listed, \* messages: tables, and who has stored which table and which list
   done,     \* the tables that their leader found to be stored by a majority
@@ -50,6 +50,8 @@ Newest(set) == CHOOSE x \in set : \A y \in set : y.at <= x.at
 IsMajority(set, of) == 2 * Cardinality(set \cap of) > Cardinality(of)
 Runs(v, m) == promise[v][m] # None
 HasTable(v) == table[v].at > 0
+\* What a voter answers the members: its note for each, and its list. Without a table it supports nobody.
+Answers(t, l) == [m \in Members |-> IF t.at > 0 \/ Wrong = "empty" THEN [note |-> Note(t, m), voters |-> l.voters] ELSE None]
 
 \* A member acts under a done table that names it and this incarnation, and never again under a token that it released.
 Holds(m) == known[m].holder = m /\ known[m].inc = inc[m] /\ (known[m].token > gave[m] \/ Wrong = "again")
@@ -63,7 +65,7 @@ Init ==
   /\ table = [v \in Voters |-> IF v \in First THEN FirstTable ELSE EmptyTable]
   /\ epoch = [v \in Voters |-> 0]
   /\ list = [v \in Voters |-> [at |-> 0, voters |-> First]]
-  /\ promise = [v \in Voters |-> [m \in Members |-> None]] /\ forgot = [v \in Voters |-> {}]
+  /\ promise = [v \in Voters |-> Answers(table[v], list[v])] /\ forgot = [v \in Voters |-> FALSE]
   /\ leaders = <<>> /\ offers = {} /\ stored = {} /\ listed = {} /\ done = {}
   /\ known = [m \in Members |-> FirstTable] /\ inc = [m \in Members |-> 1] /\ life = [m \in Members |-> "up"]
   /\ gave = [m \in Members |-> 0] /\ releases = {} /\ certs = {} /\ top = 1
@@ -78,6 +80,7 @@ Elect(Q) ==
   IN
   /\ e <= MaxEpoch /\ \A v \in Q : epoch[v] < e /\ (HasTable(v) \/ Wrong = "empty")
   /\ Q \subseteq l.voters /\ IsMajority(Q, l.voters)
+  /\ 2 * Cardinality(Q) <= Cardinality(l.voters) + 2 \* more would only bind more voters
   /\ \E t \in {table[v] : v \in Q} :
        /\ t = Newest({table[v] : v \in Q}) \/ Wrong = "adopt"
        /\ leaders' = Append(leaders, [base |-> t, last |-> t, list |-> [l EXCEPT !.at = Version(e, Number(@))],
@@ -140,9 +143,11 @@ Count(e, t) ==
 ChangeList(e, l) ==
   LET now == leaders[e].list IN
   /\ Cardinality(now.voters \ l) + Cardinality(l \ now.voters) = 1
-  /\ leaders[e].settled /\ (leaders[e].waits = {} \/ Wrong = "hurry") /\ Number(now.at) < 2
-  /\ leaders' = [leaders EXCEPT ![e].list = [at |-> now.at + 1, voters |-> l], ![e].settled = FALSE]
-  /\ UNCHANGED <<disks, promises, offers, reports, done, members>>
+  /\ leaders[e].settled /\ Number(now.at) < MaxList
+  /\ leaders' = [leaders EXCEPT ![e].list = [at |-> now.at + 1, voters |-> l], ![e].settled = FALSE, ![e].waits = {}]
+  /\ promise' = [v \in Voters |-> [m \in Members |->
+       IF <<v, m>> \in leaders[e].waits /\ Wrong # "hurry" THEN Answers(table[v], list[v])[m] ELSE promise[v][m]]]
+  /\ UNCHANGED <<disks, forgot, offers, reports, done, members>>
 
 \* A list is done when a majority of it has stored it, and a table of this leader that is not below the last done one.
 Settle(e) ==
@@ -158,22 +163,27 @@ Settle(e) ==
 ----------------------------------------------------------------------------
 \* The voters
 
-\* A voter stores no table whose note is above that of its own table, for any member that it supports. After a
-\* restart it stores nothing until the longest promise has passed.
-Allows(v, t) ==
-  /\ forgot[v] = {} \/ Wrong = "restart"
-  /\ \A m \in {k \in Members : Runs(v, k) /\ k \notin forgot[v]} :
-       CASE Wrong = "supported" -> TRUE
-         [] Wrong = "own" -> table[v].holder # m \/ t.holder = m
-         [] Wrong = "version" -> Note(t, m) <= table[v].at
-         [] OTHER -> Note(t, m) <= Note(table[v], m)
+\* The members that a voter supports and from which a table may take something: its note is above that of the voter's
+\* own table. After a restart these may be all.
+Forbid(v, t) == {m \in Members : Runs(v, m) /\
+  CASE forgot[v]           -> Wrong # "restart"
+    [] Wrong = "supported" -> FALSE
+    [] Wrong = "own"       -> table[v].holder = m /\ t.holder # m
+    [] Wrong = "version"   -> Note(t, m) > table[v].at
+    [] OTHER               -> Note(t, m) > Note(table[v], m)}
 
+\* A voter waits for the end of the promises that forbid it to store a table. All others run on, renewed for ever, and
+\* the member counts them until their last instant: whatever ends earlier only makes fewer members act.
 Store(v, t) ==
-  /\ t.at > table[v].at /\ Epoch(t.at) >= epoch[v] /\ Allows(v, t)
+  LET answer == Answers(t, list[v]) IN
+  /\ t.at > table[v].at /\ Epoch(t.at) >= epoch[v]
   /\ HasTable(v) \/ Epoch(t.at) > epoch[v] \/ Wrong = "late"
+  /\ promise' = [promise EXCEPT ![v] = [m \in Members |->
+       IF Runs(v, m) /\ m \notin Forbid(v, t) /\ @[m].note <= answer[m].note THEN @[m] ELSE answer[m]]]
+  /\ forgot' = [forgot EXCEPT ![v] = @ /\ Wrong = "restart"]
   /\ table' = [table EXCEPT ![v] = t] /\ epoch' = [epoch EXCEPT ![v] = Epoch(t.at)]
   /\ stored' = stored \cup {[at |-> t.at, by |-> v]}
-  /\ UNCHANGED <<list, promises, leaders, offers, listed, done, members>>
+  /\ UNCHANGED <<list, leaders, offers, listed, done, members>>
 
 StoreList(v, e) ==
   LET l == leaders[e].list IN
@@ -182,27 +192,15 @@ StoreList(v, e) ==
   /\ listed' = listed \cup {[at |-> l.at, by |-> v]}
   /\ UNCHANGED <<table, promises, leaders, offers, stored, done, members>>
 
-\* The waits of leaders and of restarted voters are for the promises that ran when they began.
-NoWait(v, m) ==
-  /\ forgot' = [forgot EXCEPT ![v] = @ \ {m}]
+\* With its next answer a voter names its new list.
+Answer(v, m) ==
+  /\ Runs(v, m) /\ promise[v][m].voters # list[v].voters /\ life[m] = "up"
+  /\ promise' = [promise EXCEPT ![v][m] = Answers(table[v], list[v])[m]]
   /\ leaders' = [e \in DOMAIN leaders |-> [leaders[e] EXCEPT !.waits = @ \ {<<v, m>>}]]
-
-\* An answer carries the voter's note for the member, and its list.
-Support(v, m) ==
-  LET answer == [note |-> Note(table[v], m), voters |-> list[v].voters] IN
-  /\ life[m] = "up" /\ (HasTable(v) \/ Wrong = "empty")
-  /\ (promise[v][m] # answer \/ m \in forgot[v] \/ \E e \in DOMAIN leaders : <<v, m>> \in leaders[e].waits)
-  /\ promise' = [promise EXCEPT ![v][m] = answer] /\ NoWait(v, m)
-  /\ UNCHANGED <<disks, offers, reports, done, members>>
-
-\* The member counts it no more; the voter's clock ends it later.
-PromiseEnds(v, m) ==
-  /\ Runs(v, m) /\ promise' = [promise EXCEPT ![v][m] = None] /\ NoWait(v, m)
-  /\ UNCHANGED <<disks, offers, reports, done, members>>
+  /\ UNCHANGED <<disks, forgot, offers, reports, done, members>>
 
 RestartVoter(v) ==
-  /\ "restart" \in May /\ forgot[v] # {m \in Members : Runs(v, m)}
-  /\ forgot' = [forgot EXCEPT ![v] = {m \in Members : Runs(v, m)}]
+  /\ "restart" \in May /\ ~forgot[v] /\ forgot' = [forgot EXCEPT ![v] = TRUE]
   /\ UNCHANGED <<disks, promise, leaders, offers, reports, done, members>>
 
 \* A voter that lost its disk counts in no read and supports nobody until it has stored a table again, and the first
@@ -210,8 +208,9 @@ RestartVoter(v) ==
 Lose(v) ==
   /\ "lose" \in May /\ HasTable(v)
   /\ table' = [table EXCEPT ![v] = EmptyTable] /\ epoch' = [epoch EXCEPT ![v] = Len(leaders)]
-  /\ forgot' = [forgot EXCEPT ![v] = {m \in Members : Runs(v, m)}]
-  /\ UNCHANGED <<list, promise, leaders, offers, reports, done, members>>
+  /\ forgot' = [forgot EXCEPT ![v] = TRUE]
+  /\ promise' = IF Wrong = "empty" THEN [promise EXCEPT ![v] = Answers(EmptyTable, list[v])] ELSE promise
+  /\ UNCHANGED <<list, leaders, offers, reports, done, members>>
 
 ----------------------------------------------------------------------------
 \* The members
@@ -248,22 +247,20 @@ Start(m) ==
   /\ life[m] = "dead"
   /\ life' = [life EXCEPT ![m] = "up"] /\ inc' = [inc EXCEPT ![m] = @ + 1]
   /\ known' = [known EXCEPT ![m] = EmptyTable] /\ gave' = [gave EXCEPT ![m] = 0]
-  /\ promise' = [v \in Voters |-> [promise[v] EXCEPT ![m] = None]]
-  /\ forgot' = [v \in Voters |-> forgot[v] \ {m}]
-  /\ leaders' = [e \in DOMAIN leaders |-> [leaders[e] EXCEPT !.waits = {w \in @ : w[2] # m}]]
+  /\ promise' = [v \in Voters |-> [promise[v] EXCEPT ![m] = Answers(table[v], list[v])[m]]]
   /\ certs' = certs \cup {[of |-> m, inc |-> inc[m]]}
-  /\ UNCHANGED <<disks, offers, reports, done, releases>>
+  /\ UNCHANGED <<disks, forgot, leaders, offers, reports, done, releases>>
 
 ----------------------------------------------------------------------------
 Step ==
-  \/ \E Q \in SUBSET Voters : Elect(Q)
+  \/ \E Q \in SUBSET Voters \ {{}} : Elect(Q)
   \/ \E e \in DOMAIN leaders : \/ Stamp(e) \/ Withdraw(e) \/ Settle(e)
                                \/ \E m \in Members : Give(e, m) \/ TakeOther(e, m) \/ Forget(e, m)
                                \/ \E t \in offers : Count(e, t)
                                \/ \E l \in Lists : ChangeList(e, l)
                                \/ \E v \in Voters : StoreList(v, e)
   \/ \E v \in Voters : \/ \E t \in offers : Store(v, t)
-                       \/ \E m \in Members : Support(v, m) \/ PromiseEnds(v, m)
+                       \/ \E m \in Members : Answer(v, m)
                        \/ RestartVoter(v) \/ Lose(v)
   \/ \E m \in Members : Learn(m) \/ Release(m) \/ Die(m) \/ Certify(m) \/ Start(m)
 
