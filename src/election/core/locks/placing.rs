@@ -138,14 +138,18 @@ pub fn rebalance(table: &LockTable, wishes: &[LockWish]) -> Vec<TableChange> {
     moves.collect()
 }
 
-/// A better place of a name that this member holds. The sum of the squares of all loads falls with each move between
-/// preferred candidates, and to these a name comes once: so there is an end.
+/// A better place of a name that this member holds. Work leaves those with the most alone, so that few names move. The sum
+/// of the squares of all loads falls with each move between preferred candidates, and to these a name comes once: so there
+/// is an end.
 fn better(loads: &Loads, wish: &LockWish, from: Life) -> Option<Life> {
     let to = loads.least(wish)?;
-    let preferred = wish.preferred().any(|life| life == from);
-    let lighter =
-        wish.weight > 0 && loads.get(to.member) + u64::from(wish.weight) < loads.get(from.member);
-    (!preferred || lighter).then_some(to)
+    if !wish.preferred().any(|life| life == from) {
+        return Some(to);
+    }
+    let load = loads.get(from.member);
+    let is_most = wish.preferred().all(|life| loads.get(life.member) <= load);
+    let lighter = loads.get(to.member) + u64::from(wish.weight) < load;
+    (wish.weight > 0 && is_most && lighter).then_some(to)
 }
 
 #[cfg(test)]

@@ -311,7 +311,7 @@ fn a_coordinator_takes_nothing_from_a_member_that_voters_support_and_goes_on_wit
     assert_eq!(waits, expected);
     assert_eq!(coordinator.stored(Time(0), id(2), taken), None, "it was withdrawn");
     let table = done(&mut coordinator, Time(0));
-    assert_eq!(table.get(&name("c")).map(|hold| hold.token), Some(5));
+    assert_eq!(table.get(&name("c")).map(|hold| hold.token), Some(4));
     assert_eq!(table.get(&name("a")).map(|hold| hold.by), Some(life(11)));
     assert!(!table.takes_from(life(11), Version::default()));
 }
