@@ -29,6 +29,7 @@ mod hello;
 mod inputs;
 mod job;
 mod leadership;
+pub mod locks;
 pub mod membership;
 pub mod message;
 mod names;

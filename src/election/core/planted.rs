@@ -46,9 +46,10 @@ pub struct PlantedFault {
     /// Its name for `make mutants`.
     pub name: &'static str,
     /// The simulated runs that find it: algorithm, quorum and set of faults. Or "exhaustive" and a word of the name
-    /// of the exhaustive search that finds it. Or "words": lies to one member. Or "slow": voters with slow disks.
+    /// of the exhaustive search that finds it, or "locks" and the name of one of the locks. Or "words": lies to one member.
+    /// Or "slow": voters with slow disks.
     pub runs: &'static str,
-    /// A seed that found it: a hint if a search finds nothing.
+    /// A seed that found it: a hint if a search finds nothing. For "locks" the steps of the shortest schedule.
     pub seed: u64,
     /// What goes wrong then.
     pub what: &'static str,
@@ -231,6 +232,34 @@ faults! {
         "A coroner certifies a death before the job has ended.";
     GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_146,
         "A coroner certifies a death though the guard of the job was killed.";
+    ActOnStored "G1" "locks-act-on-stored": "locks told" 0,
+        "A voter hands on its table as done though no coordinator said so.";
+    NothingAdopted "G2" "locks-nothing-adopted": "locks taken" 0,
+        "A new coordinator goes on from the oldest table that it read.";
+    OlderProposal "G2" "locks-older-proposal": "locks overtaken" 0,
+        "A voter stores the table of an earlier coordinator than the one that read its own.";
+    NoteForgotten "G3" "locks-note-forgotten": "locks removed" 0,
+        "The note of a removed member is forgotten, and without one nothing counts as taken.";
+    StoredWhileSupported "G4" "locks-stored-while-supported": "locks takes" 0,
+        "A voter stores a table that takes something from a member that it supports.";
+    OwnTableAlone "G4" "locks-own-table-alone": "locks takes" 0,
+        "A voter sees what a table takes by its own table alone.";
+    NoTrap "G5" "locks-no-trap": "locks takes" 0,
+        "A voter supports a member that does not know of what the voter's table takes from it.";
+    RestartForgets "G6" "locks-restart-forgets": "locks restart" 0,
+        "A restarted voter counts the promises of before as over.";
+    EmptyCounts "G6" "locks-empty-counts": "locks loss" 0,
+        "A voter without a table counts in the reading of a new coordinator.";
+    AnyHolder "G7" "locks-any-life": "locks again" 0,
+        "A certificate frees the promises to any life of its member.";
+    ListUnnamed "G9" "locks-list-unnamed": "locks voters" 0,
+        "A holder counts the promises of voters that have another list.";
+    ListUnsettled "G9" "locks-list-unsettled": "locks voters" 0,
+        "The voters change before a majority of their present list has stored a table that was made for it.";
+    ReleasedActs "G10" "locks-released-acts": "locks release" 0,
+        "A member acts under a token that it gave back.";
+    WithdrawnCounts "G11" "locks-withdrawn-counts": "locks withdrawn" 0,
+        "That a voter stored a table which was withdrawn counts for the one in its place.";
     NoBackOff "S2" "stay-no-back-off": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";
 }

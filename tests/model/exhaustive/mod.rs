@@ -3,6 +3,7 @@
 
 pub mod book;
 mod course;
+pub mod locks;
 mod process;
 pub mod search;
 pub mod start;
@@ -72,11 +73,15 @@ struct Far {
     story: String,
 }
 
+fn far() -> Far {
+    Far::parse_from(["exhaustive"])
+}
+
 /// Prints a shortest trace that breaks a rule, if there is one.
 #[test]
 #[ignore = "a tool: make exhaustive STATES=1000000 STORY=race"]
 fn no_rule_is_broken_further_on() {
-    let far = Far::parse_from(["exhaustive"]);
+    let far = far();
     let mut broken = 0;
     for story in STORIES.iter().filter(|story| story.name.contains(&far.story)) {
         let mut book = Book::default();

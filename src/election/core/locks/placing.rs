@@ -1,0 +1,156 @@
+//! Who holds a name: one coordinator decides, by what it knows and without chance, so that the answer can be known before.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::table::{Life, LockName, LockTable, TableChange};
+use crate::core::random::Random;
+use crate::core::types::NodeId;
+
+/// A member that may hold a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockCandidate {
+    pub life: Life,
+    /// The greater is preferred.
+    pub prefer: u32,
+}
+
+/// A name that is to be held.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct LockWish {
+    pub name: LockName,
+    /// How much work it is beside others.
+    pub weight: u32,
+    /// The members that may hold it now: healthy, not drained, named by the settings.
+    pub candidates: Vec<LockCandidate>,
+}
+
+impl LockWish {
+    fn best(&self) -> Option<u32> {
+        self.candidates.iter().map(|candidate| candidate.prefer).max()
+    }
+
+    /// The candidates of the greatest preference.
+    fn preferred(&self) -> impl Iterator<Item = Life> {
+        let best = self.best();
+        let preferred = self.candidates.iter().filter(move |one| Some(one.prefer) == best);
+        preferred.map(|candidate| candidate.life)
+    }
+}
+
+/// The work of each member.
+struct Loads(BTreeMap<NodeId, u64>);
+
+impl Loads {
+    /// Without what lives hold that are gone.
+    fn of(table: &LockTable, gone: &BTreeSet<Life>, weights: &BTreeMap<&LockName, u32>) -> Loads {
+        let mut loads = Loads(BTreeMap::new());
+        for (name, hold) in table.iter().filter(|(_, hold)| !gone.contains(&hold.by)) {
+            loads.add(hold.by.member, weights.get(name).copied().unwrap_or(1));
+        }
+        loads
+    }
+
+    fn get(&self, member: NodeId) -> u64 {
+        self.0.get(&member).copied().unwrap_or(0)
+    }
+
+    fn add(&mut self, member: NodeId, weight: u32) {
+        *self.0.entry(member).or_default() += u64::from(weight);
+    }
+
+    fn remove(&mut self, member: NodeId, weight: u32) {
+        let load = self.0.entry(member).or_default();
+        *load = load.saturating_sub(u64::from(weight));
+    }
+
+    /// The preferred candidate with the least load; of several the one with the greatest hash of name and member, so that
+    /// names which come one by one do not all come to one member. (G12)
+    fn least(&self, wish: &LockWish) -> Option<Life> {
+        let key = |life: &Life| {
+            (self.get(life.member), Reverse((rendezvous(&wish.name, life.member), *life)))
+        };
+        wish.preferred().min_by_key(key)
+    }
+}
+
+/// A number that this name and this member have together, as if by chance (Thaler, Ravishankar: Using name-based mappings to
+/// increase hit rates, 1998).
+fn rendezvous(name: &LockName, member: NodeId) -> u64 {
+    let mut hash = crc32fast::Hasher::new();
+    hash.update(member.0.as_bytes());
+    hash.update(name.as_str().as_bytes());
+    Random::new(u64::from(hash.finalize())).draw()
+}
+
+/// The wishes, the heaviest first.
+fn by_weight(wishes: &[LockWish]) -> Vec<&LockWish> {
+    let mut sorted: Vec<&LockWish> = wishes.iter().collect();
+    sorted.sort_by_key(|wish| (Reverse(wish.weight), &wish.name));
+    sorted
+}
+
+fn weights(wishes: &[LockWish]) -> BTreeMap<&LockName, u32> {
+    wishes.iter().map(|wish| (&wish.name, wish.weight)).collect()
+}
+
+/// Gives each name that nobody holds, or one of these lives that are gone, to a candidate. A name that is held stays where it
+/// is. (G12)
+pub fn place(table: &LockTable, gone: &BTreeSet<Life>, wishes: &[LockWish]) -> Vec<TableChange> {
+    let mut loads = Loads::of(table, gone, &weights(wishes));
+    let mut changes = Vec::new();
+    for wish in by_weight(wishes) {
+        let held = table.get(&wish.name).is_some_and(|hold| !gone.contains(&hold.by));
+        let by = if held { None } else { loads.least(wish) };
+        if let Some(by) = by {
+            loads.add(by.member, wish.weight);
+            changes.push(TableChange::Take { name: wish.name.clone(), by });
+        }
+    }
+    changes
+}
+
+/// The moves that an operator asks for: each name to the candidates of the greatest preference, and among these from those
+/// with more work to those with less, as long as that makes the two more equal. Each holder then ends its work first.
+pub fn rebalance(table: &LockTable, wishes: &[LockWish]) -> Vec<TableChange> {
+    let mut loads = Loads::of(table, &BTreeSet::new(), &weights(wishes));
+    let mut at: BTreeMap<&LockName, Life> = BTreeMap::new();
+    let wishes = by_weight(wishes);
+    loop {
+        let mut moved = false;
+        for wish in &wishes {
+            let Some(hold) = table.get(&wish.name) else { continue };
+            let from = at.get(&wish.name).copied().unwrap_or(hold.by);
+            let Some(to) = better(&loads, wish, from) else { continue };
+            loads.remove(from.member, wish.weight);
+            loads.add(to.member, wish.weight);
+            at.insert(&wish.name, to);
+            moved = true;
+        }
+        if !moved {
+            break;
+        }
+    }
+    let moves = at.into_iter().filter_map(|(name, to)| {
+        let hold = table.get(name).filter(|hold| hold.by != to)?;
+        Some(TableChange::Move { name: name.clone(), token: hold.token, to })
+    });
+    moves.collect()
+}
+
+/// A better place of a name that this member holds. Work leaves those with the most alone, so that few names move. The sum
+/// of the squares of all loads falls with each move between preferred candidates, and to these a name comes once: so there
+/// is an end.
+fn better(loads: &Loads, wish: &LockWish, from: Life) -> Option<Life> {
+    let to = loads.least(wish)?;
+    if !wish.preferred().any(|life| life == from) {
+        return Some(to);
+    }
+    let load = loads.get(from.member);
+    let is_most = wish.preferred().all(|life| loads.get(life.member) <= load);
+    let lighter = loads.get(to.member) + u64::from(wish.weight) < load;
+    (wish.weight > 0 && is_most && lighter).then_some(to)
+}
+
+#[cfg(test)]
+mod tests;

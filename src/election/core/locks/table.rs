@@ -1,0 +1,265 @@
+//! The table of locks: who holds which name, and when something was last taken from each member.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use thiserror::Error;
+
+use crate::core::membership::{ListVersion, MemberList};
+use crate::core::planted::Fault;
+use crate::core::types::{Incarnation, NodeId, Version};
+
+/// The most names of a cluster.
+pub const MOST_NAMES: usize = 10_000;
+
+/// The name of a lock.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LockName(Arc<str>);
+
+/// Why a text is not the name of a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadLockName {
+    #[error("use 1 to 63 of the characters a-z 0-9 . _ -, the first of them a letter or a digit")]
+    Characters,
+    #[error("that is the name of a setting of all locks")]
+    Setting,
+}
+
+impl LockName {
+    /// The longest name, in bytes.
+    pub const LONGEST: usize = 63;
+
+    /// The keys that stand beside the names in the configuration.
+    const SETTINGS: [&str; 3] = ["names", "most", "spread"];
+
+    /// # Errors
+    /// Why it is no name.
+    pub fn new(text: &str) -> Result<LockName, BadLockName> {
+        let plain = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+        let begins = text.bytes().next().is_some_and(plain);
+        let allowed = text.bytes().all(|byte| plain(byte) || b"._-".contains(&byte));
+        if !begins || !allowed || text.len() > LockName::LONGEST {
+            return Err(BadLockName::Characters);
+        }
+        if LockName::SETTINGS.contains(&text) {
+            return Err(BadLockName::Setting);
+        }
+        Ok(LockName(text.into()))
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Display for LockName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// One life of a member, from a start to its end. All that is held and promised belongs to a life: the next one begins
+/// with nothing. (G7)
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Life {
+    pub member: NodeId,
+    pub incarnation: Incarnation,
+}
+
+/// Who holds a name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Hold {
+    pub by: Life,
+    /// The fencing token: the counter of the version in which the holder took the name. It only grows, over all names, so a
+    /// name that nobody holds needs no entry.
+    pub token: u64,
+}
+
+/// When something was last taken from a member that may not know of it. (G3)
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TakingNote {
+    /// It was taken from this life or an earlier one.
+    pub incarnation: Incarnation,
+    /// The version of the table that took it; the least if nothing ever was taken.
+    pub version: Version,
+}
+
+/// A change of the table.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum TableChange {
+    /// A member takes a name that nobody holds.
+    Take { name: LockName, by: Life },
+    /// The holder gave the name back.
+    Release { name: LockName, token: u64 },
+    /// The holder gave the name back, so that another member holds it.
+    Move { name: LockName, token: u64, to: Life },
+    /// All that this life and earlier ones of its member hold is taken from them.
+    Strip(Life),
+    /// This life is certified to be over, and with it its jobs: it holds nothing any more. Nothing is taken from it.
+    Bury(Life),
+}
+
+/// Why a change was not made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ChangeRefusal {
+    /// Another member holds the name.
+    Held,
+    /// Nobody holds the name under this token.
+    OtherToken,
+    /// There are [`MOST_NAMES`] names.
+    TableFull,
+    /// The list does not name the member that would hold the name.
+    NoMember,
+    /// Too many voters promised this member to take nothing from it, or did not report yet. (G11)
+    Supported,
+    /// The coordinator still reads the tables of the voters, or proposed another table.
+    NotReady,
+}
+
+/// A table that changes made out of another, and those that were not made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedTable {
+    pub table: LockTable,
+    pub refused: Vec<(TableChange, ChangeRefusal)>,
+}
+
+/// All locks of a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LockTable {
+    version: Version,
+    /// The member list whose voters are to store it.
+    list: ListVersion,
+    held: BTreeMap<LockName, Hold>,
+    /// One for each member, and for those that the list remembers as removed.
+    notes: BTreeMap<NodeId, TakingNote>,
+}
+
+impl LockTable {
+    pub fn version(&self) -> Version {
+        self.version
+    }
+
+    pub fn list(&self) -> ListVersion {
+        self.list
+    }
+
+    pub fn get(&self, name: &LockName) -> Option<Hold> {
+        self.held.get(name).copied()
+    }
+
+    /// All names that somebody holds, in their order.
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&LockName, Hold)> {
+        self.held.iter().map(|(name, hold)| (name, *hold))
+    }
+
+    pub fn note(&self, member: NodeId) -> Option<TakingNote> {
+        self.notes.get(&member).copied()
+    }
+
+    /// Whether it takes anything from this life of a member that the member does not know of: the last done table that
+    /// the member knows has this version. Without a note something counts as taken now. (G3)
+    pub fn takes_from(&self, life: Life, known: Version) -> bool {
+        match self.notes.get(&life.member) {
+            Some(note) => note.incarnation >= life.incarnation && note.version > known,
+            None => !Fault::NoteForgotten.is_planted(),
+        }
+    }
+
+    /// Whether it takes nothing from anybody that the other table does not take.
+    pub fn takes_no_more_than(&self, other: &LockTable) -> bool {
+        let kept = |(id, old): (&NodeId, &TakingNote)| {
+            self.notes
+                .get(id)
+                .is_some_and(|new| new.version <= old.version && new.incarnation <= old.incarnation)
+        };
+        let new = |(id, new): (&NodeId, &TakingNote)| {
+            other.notes.contains_key(id) || *new == TakingNote::default()
+        };
+        other.notes.iter().all(kept) && self.notes.iter().all(new)
+    }
+
+    /// Whether this life holds anything that it does not hold in the other table.
+    pub fn has_more_of(&self, life: Life, other: &LockTable) -> bool {
+        let mut held = self.held.iter().filter(|(_, hold)| hold.by == life);
+        held.any(|(name, hold)| other.held.get(name) != Some(hold))
+    }
+
+    /// The table of this version after these changes, one after the other, for the voters of this list.
+    pub fn changed(
+        &self,
+        version: Version,
+        list: &MemberList,
+        changes: Vec<TableChange>,
+    ) -> ChangedTable {
+        let mut table = LockTable { version, list: list.version(), ..self.clone() };
+        let mut refused = Vec::new();
+        for change in changes {
+            if let Err(refusal) = table.change(list, &change) {
+                refused.push((change, refusal));
+            }
+        }
+        table.keep_notes(list);
+        ChangedTable { table, refused }
+    }
+
+    fn change(&mut self, list: &MemberList, change: &TableChange) -> Result<(), ChangeRefusal> {
+        match change {
+            TableChange::Take { name, by } => {
+                if self.held.contains_key(name) {
+                    return Err(ChangeRefusal::Held);
+                } else if self.held.len() >= MOST_NAMES {
+                    return Err(ChangeRefusal::TableFull);
+                }
+                self.give(list, name, *by)?;
+            }
+            TableChange::Release { name, token } => {
+                self.expect(name, *token)?;
+                self.held.remove(name);
+            }
+            TableChange::Move { name, token, to } => {
+                self.expect(name, *token)?;
+                self.give(list, name, *to)?;
+            }
+            TableChange::Strip(life) => {
+                let before = self.held.len();
+                let of_life =
+                    |by: Life| by.member == life.member && by.incarnation <= life.incarnation;
+                self.held.retain(|_, hold| !of_life(hold.by));
+                if self.held.len() < before {
+                    let note = self.notes.entry(life.member).or_default();
+                    let incarnation = note.incarnation.max(life.incarnation);
+                    *note = TakingNote { incarnation, version: self.version };
+                }
+            }
+            TableChange::Bury(life) => self.held.retain(|_, hold| hold.by != *life),
+        }
+        Ok(())
+    }
+
+    fn give(&mut self, list: &MemberList, name: &LockName, by: Life) -> Result<(), ChangeRefusal> {
+        list.get(by.member).ok_or(ChangeRefusal::NoMember)?;
+        self.held.insert(name.clone(), Hold { by, token: self.version.counter });
+        Ok(())
+    }
+
+    /// A release names its token: a late one frees no later holder. (G10)
+    fn expect(&self, name: &LockName, token: u64) -> Result<(), ChangeRefusal> {
+        let same = self.held.get(name).is_some_and(|hold| hold.token == token);
+        if same { Ok(()) } else { Err(ChangeRefusal::OtherToken) }
+    }
+
+    /// Each member has a note. Those of removed members stay for as long as the list remembers these: some voters may still
+    /// support them. (G3)
+    fn keep_notes(&mut self, list: &MemberList) {
+        let removed =
+            |id: &NodeId| list.removed().contains(id) && !Fault::NoteForgotten.is_planted();
+        self.notes.retain(|id, _| list.get(*id).is_some() || removed(id));
+        for member in list.iter() {
+            self.notes.entry(member.id).or_default();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
