@@ -89,8 +89,7 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
 fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
     let is_cut_off =
         |name: &str| answers(asked).any(|one| one.node.name == name && one.is_cut_off());
-    let is_stalled =
-        |name: &str| answers(asked).any(|one| one.node.name == name && one.stalled);
+    let is_stalled = |name: &str| answers(asked).any(|one| one.node.name == name && one.stalled);
     let leader = answers(asked).find(|one| one.leads());
     let is_refused = |name: &str| {
         let refuses = |it: &Problem| it.is(ProblemKind::Rejected) && it.about == name;
