@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use rustix::process::{Pid, Signal, WaitStatus, getpgid, kill_process_group, pidfd_send_signal};
 
 use super::super::mark::Mark;
-use crate::calls::Named;
 use crate::cgroup::Cgroup;
 
 /// The command's own process.
