@@ -183,11 +183,9 @@ mod tests {
     fn one_line_has_words_and_figures() {
         let text = line(&judged(&[following("a", Some(("c", 7))), silent("b")]));
         let silence = "b does not answer: no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
-        let expected = format!(
-            "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2 nodes answer; b does not answer => look \
+        let expected = "ELECTD DEGRADED: c leads in epoch 7; 1 more failure tolerated; 1 of 2 nodes answer; b does not answer => look \
              whether it runs, and whether its `admin` address can be reached | \
-             failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n"
-        );
+             failures_tolerated=1 answering=1;;;0;2 problems=1 epoch=7c\n";
         assert_eq!(text, expected);
         let expected = format!(
             "ELECTD UNKNOWN: no leader is known; 0 of 1 node answers; {silence} | failures_tolerated=0 \

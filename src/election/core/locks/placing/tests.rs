@@ -37,7 +37,7 @@ fn wishes(lives: &[Life], weight: fn(usize) -> u32, prefers: bool) -> Vec<LockWi
         candidates: (lives.iter().enumerate())
             .map(|(at, life)| LockCandidate {
                 life: *life,
-                prefer: u32::from(prefers && number % 3 == 0 && at == 0),
+                prefer: u32::from(prefers && number.is_multiple_of(3) && at == 0),
             })
             .collect(),
     };
