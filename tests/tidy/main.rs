@@ -34,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("recorder", &["trace"]),
     ("sim", &["trace", "flight", "recorder"]),
     ("facts", &["core", "trace"]),
-    ("cgroup", &["calls"]),
+    ("cgroup", &["calls", "testing"]),
     ("coroner", &["net", "rank", "cgroup"]),
     ("node", &["core", "coroner", "store", "rank", "config", "trace", "flight", "recorder"]),
     ("exec", &["node"]),

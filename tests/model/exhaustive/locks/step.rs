@@ -9,23 +9,8 @@ use electd_election::core::locks::voter::{KeptTable, PromiseReport, StoreAnswer,
 use electd_election::core::planted::Fault;
 use electd_election::core::types::Epoch;
 
-use super::story::Story;
+use super::story::{Deed, Story};
 use super::world::{HolderProcess, LENGTH, NOW, Part, VoterProcess, World, name, voter_id};
-
-/// What a coordinator makes of the name.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Deed {
-    /// Nothing: a new version.
-    Stamp,
-    /// It gives the free name, or that of a certified holder, to this one.
-    Give(usize),
-    /// It takes the name from its holder, and gives it to this one.
-    Take(usize),
-    /// The holder gave it back.
-    Free,
-    /// The holder gave it back for this one.
-    Move(usize),
-}
 
 /// A step. Voters, holders, coordinators and tables are given by their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

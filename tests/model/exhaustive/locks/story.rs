@@ -4,8 +4,23 @@ use std::sync::Arc;
 
 use electd_election::core::membership::MemberList;
 
-use super::step::{Deed, Step};
+use super::step::Step;
 use super::world::list;
+
+/// What a coordinator makes of the name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Deed {
+    /// Nothing: a new version.
+    Stamp,
+    /// It gives the free name, or that of a certified holder, to this one.
+    Give(usize),
+    /// It takes the name from its holder, and gives it to this one.
+    Take(usize),
+    /// The holder gave it back.
+    Free,
+    /// The holder gave it back for this one.
+    Move(usize),
+}
 
 /// A world, and what may happen in it besides tables, promises and their end.
 pub struct Story {
