@@ -56,7 +56,7 @@ fn three_hosts_with_ids_of_their_own_do_not_lead_one_each() {
     let cluster = Cluster::prepare(3, watchful);
     let nodes: Vec<Node> = (1..=3).map(|number| foreign(&cluster, number, drawn_anew)).collect();
     nodes.iter().for_each(Node::start);
-    let why = "its host has a file of its own, with other ids: write the file once, and copy it";
+    let why = "its host has a file of its own, with other ids";
     none_leads(&nodes, why);
 }
 

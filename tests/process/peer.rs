@@ -212,7 +212,7 @@ fn a_member_that_answers_with_another_version_is_shown() {
     write(&mut stream, &json!({"reject": {"protocol": {"ours": 999, "theirs": ours}}}));
     eventually("the refusal is shown", || {
         let rejections = scene.cluster.status(2)?.rejections;
-        let words = format!("the side that refuses speaks 999, the other {ours}:");
+        let words = format!("the side that refuses speaks 999, the other {ours}");
         let told = rejections.iter().any(|r| r.peer == "node-1" && r.reason.contains(&words));
         ensure(told, || format!("{rejections:?}"))
     });

@@ -172,7 +172,7 @@ fn a_certificate_of_the_life_before_in_the_place_of_the_dead_leader_frees_no_vot
         eventually("it hears a coroner there", || {
             let status = cluster.status(number)?;
             let dial = status.members[leader - 1].failed_dial.clone().unwrap_or_default();
-            ensure(dial.contains("its host certifies that"), || dial)
+            ensure(dial.contains("its host certifies its death"), || dial)
         });
     }
     stand_in.until_heard_often();

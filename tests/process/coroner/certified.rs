@@ -85,7 +85,7 @@ fn a_follower_that_died_is_no_fault_of_tls() {
     eventually("its coroner answers the leader's dial", || {
         let status = cluster.status(leader)?;
         let dial = status.members[follower - 1].failed_dial.clone().unwrap_or_default();
-        ensure(dial.contains("its host certifies that"), || dial)
+        ensure(dial.contains("its host certifies its death"), || dial)
     });
     let log = cluster.node(leader).log();
     // Over TLS a node says so at its start.

@@ -41,10 +41,15 @@ fn a_killed_coroner_is_replaced_and_the_next_one_certifies() {
     is_certified(&cluster);
 }
 
-/// A command that is started again whenever it has ended, and the options before it.
+/// A command that is started again whenever it has ended, and the options before it. Without a cgroup nobody ends it once
+/// its guard was killed, so its coroner certifies nothing more.
 fn again(job: &Job) -> Vec<String> {
     let command = job.command(Manner::Ignores);
-    ["--restart", "always", "--"].map(str::to_owned).into_iter().chain(command).collect()
+    ["--cgroup", "never", "--restart", "always", "--"]
+        .map(str::to_owned)
+        .into_iter()
+        .chain(command)
+        .collect()
 }
 
 /// What the guard left was killed: nothing is left, and the next guard has a coroner again.

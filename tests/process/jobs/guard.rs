@@ -97,7 +97,7 @@ fn no_command_begins_if_the_leadership_was_not_renewed_while_its_guard_prepared(
         return;
     }
     let folder = tempfile::tempdir().unwrap();
-    let strace = ["-e", "trace=timerfd_gettime,ppoll", "-e", "inject=ppoll:delay_enter=3s:when=1"];
+    let strace = ["-e", "trace=timerfd_gettime,ppoll", "-e", "inject=ppoll:delay_enter=3s:when=2"];
     let guard = Setup { strace: &strace, ..Setup::of("touch ran") }.start(folder.path());
     eventually("the guard has found that the leadership lasts, and goes on to prepare", || {
         let calls = text(folder.path(), "calls");
