@@ -80,8 +80,8 @@
 //! | ctrl-c | INT | the process ends |
 
 pub use electd_election::{core, limits};
-use electd_host::{calls, coroner, local, net, realtime};
-pub use electd_host::{cgroup, rank, store, tls};
+use electd_host::{calls, coroner, net, realtime};
+pub use electd_host::{cgroup, local, rank, store, tls};
 pub use electd_model::sim;
 use electd_record::recorder;
 pub use electd_record::{flight, trace};
