@@ -399,7 +399,10 @@ fn change_list(world: &mut World, of: usize) -> bool {
     }
     world.announced = world.announced.max(next);
     let list = world.lists[next].clone();
-    world.coordinators[of].change(|one| one.change_list(list));
+    world.coordinators[of].change(|one| {
+        one.change_list(list.clone());
+        list.voters().for_each(|voter| one.report(voter, PromiseReport::default()));
+    });
     world.send_open(of);
     true
 }

@@ -37,7 +37,7 @@ fn wishes(lives: &[Life], weight: fn(usize) -> u32, prefers: bool) -> Vec<LockWi
         candidates: (lives.iter().enumerate())
             .map(|(at, life)| LockCandidate {
                 life: *life,
-                prefer: u32::from(prefers && number % 3 == 0 && at == 0),
+                prefer: u32::from(prefers && number.is_multiple_of(3) && at == 0),
             })
             .collect(),
     };
@@ -128,7 +128,8 @@ fn preference_comes_before_load_and_weight_before_count() {
     let holder = |number: usize| table.get(&name(number)).map(|hold| hold.by);
     assert!((0..NAMES).step_by(3).all(|number| holder(number) == Some(lives[0])));
     let heavy = holder(1).expect("it is held");
-    let beside = (0..NAMES).filter(|number| number % 3 != 0 && holder(*number) == Some(heavy));
+    let beside =
+        (0..NAMES).filter(|number| !number.is_multiple_of(3) && holder(*number) == Some(heavy));
     assert_eq!(beside.count(), 1, "60 of 159 are enough for one");
 }
 
