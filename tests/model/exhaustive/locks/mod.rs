@@ -30,7 +30,8 @@ fn no_two_members_act_further_on() {
         let found = search(story, far.states);
         let whole = if found.complete { "all" } else { "bounded" };
         let took = found.took.as_secs_f64();
-        println!("{}\n  {} states, {whole}, {took:.1} s", story.name, found.states);
+        println!("{}", story.name);
+        println!("  {} states, depth {}, {whole}, {took:.1} s", found.states, found.depth);
         if let Some((rule, steps)) = found.breach {
             broken += 1;
             println!("  BROKEN after {} steps: {rule}\n    {}", steps.len(), steps.join("\n    "));

@@ -193,11 +193,11 @@ impl Step {
                 if answer == StoreAnswer::Stored {
                     world.sent[table].change(|sent| sent.stored.insert(voter));
                     if !world.late {
-                        stored(world, table, voter);
+                        world.learn_stored(table, voter);
                     }
                 }
             }
-            Step::Stored { table, voter } => stored(world, table, voter),
+            Step::Stored { table, voter } => world.learn_stored(table, voter),
             Step::Done { table, voter } => {
                 let version = world.sent[table].table.version();
                 world.voters[voter].change(|one| one.voter.learn_done(version));
@@ -357,17 +357,6 @@ fn changes(world: &World, of: usize, deed: Deed) -> Option<Vec<TableChange>> {
         }
         Deed::Move(to) => released
             .map(|hold| vec![TableChange::Move { name: name(), token: hold.token, to: life(to) }]),
-    }
-}
-
-/// The coordinator of a table learns that a voter stored it.
-fn stored(world: &mut World, table: usize, voter: usize) {
-    let version = world.sent[table].table.version();
-    let of = usize::try_from(version.epoch.0).expect("few") - 1;
-    let stored = |one: &mut TableCoordinator| one.stored(NOW, voter_id(voter), version);
-    let done = world.coordinators[of].change(stored).map(|done| done.version());
-    for sent in world.sent.iter_mut().filter(|sent| Some(sent.table.version()) == done) {
-        sent.change(|sent| sent.done = true);
     }
 }
 
