@@ -22,7 +22,7 @@ struct ProposedTable {
 }
 
 /// The changes that were not made, and why.
-pub type Refused = Vec<(TableChange, ChangeRefusal)>;
+pub type RefusedChanges = Vec<(TableChange, ChangeRefusal)>;
 
 /// The leader of one epoch, as the coordinator of the locks.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -104,7 +104,7 @@ impl TableCoordinator {
 
     /// Proposes these changes, as one table, if it is ready. Without changes it only gives the adopted table a version in
     /// this epoch, which is the first thing that a new coordinator has to do. Returns the changes that were not made.
-    pub fn propose(&mut self, changes: Vec<TableChange>) -> Refused {
+    pub fn propose(&mut self, changes: Vec<TableChange>) -> RefusedChanges {
         let Some(base) = self.base.clone().filter(|_| self.open.is_none()) else {
             return changes.into_iter().map(|change| (change, ChangeRefusal::NotReady)).collect();
         };
@@ -119,7 +119,7 @@ impl TableCoordinator {
     }
 
     /// Nothing is taken from a member before a majority of the voters reported no promise to it. (G11)
-    fn without_supported(&self, changes: Vec<TableChange>) -> (Vec<TableChange>, Refused) {
+    fn without_supported(&self, changes: Vec<TableChange>) -> (Vec<TableChange>, RefusedChanges) {
         let (mut made, mut refused) = (Vec::new(), Vec::new());
         for change in changes {
             match &change {
@@ -176,7 +176,12 @@ impl TableCoordinator {
 
     /// A voter may not store the proposal yet. If too many may not, the coordinator goes on without what is taken: returns
     /// the changes that wait. (G11)
-    pub fn wait(&mut self, voter: NodeId, version: Version, report: PromiseReport) -> Refused {
+    pub fn wait(
+        &mut self,
+        voter: NodeId,
+        version: Version,
+        report: PromiseReport,
+    ) -> RefusedChanges {
         self.report(voter, report);
         let voters = self.list.voters().count();
         let Some(open) = self.open.as_mut().filter(|open| open.table.version() == version) else {
@@ -191,7 +196,7 @@ impl TableCoordinator {
 
     /// Withdraws a proposal that takes something from somebody, and proposes the rest of it: also when a voter waits, and
     /// others do not answer. The table that a new coordinator adopted stays, as it may be done. (G11)
-    pub fn withdraw(&mut self) -> Refused {
+    pub fn withdraw(&mut self) -> RefusedChanges {
         let takes = |change: &TableChange| matches!(change, TableChange::Strip(_));
         let Some(open) = self.open.take_if(|open| open.changes.iter().any(takes)) else {
             return Vec::new();
@@ -213,7 +218,7 @@ impl TableCoordinator {
     }
 
     /// The member list changed: what is proposed is proposed anew, to the voters of that list. (G9)
-    pub fn change_list(&mut self, list: Arc<MemberList>) -> Refused {
+    pub fn change_list(&mut self, list: Arc<MemberList>) -> RefusedChanges {
         self.list = list;
         self.settled = None;
         let voters: BTreeSet<NodeId> = self.list.voters().collect();

@@ -69,7 +69,7 @@ pub struct Life {
 
 /// Who holds a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Hold {
+pub struct LockHold {
     pub by: Life,
     /// The fencing token: the counter of the version in which the holder took the name. It only grows, over all names, so a
     /// name that nobody holds needs no entry.
@@ -130,7 +130,7 @@ pub struct LockTable {
     version: Version,
     /// The member list whose voters are to store it.
     list: ListVersion,
-    held: BTreeMap<LockName, Hold>,
+    held: BTreeMap<LockName, LockHold>,
     /// One for each member, and for those that the list remembers as removed.
     notes: BTreeMap<NodeId, TakingNote>,
 }
@@ -144,12 +144,12 @@ impl LockTable {
         self.list
     }
 
-    pub fn get(&self, name: &LockName) -> Option<Hold> {
+    pub fn get(&self, name: &LockName) -> Option<LockHold> {
         self.held.get(name).copied()
     }
 
     /// All names that somebody holds, in their order.
-    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&LockName, Hold)> {
+    pub fn iter(&self) -> impl ExactSizeIterator<Item = (&LockName, LockHold)> {
         self.held.iter().map(|(name, hold)| (name, *hold))
     }
 
@@ -239,7 +239,7 @@ impl LockTable {
 
     fn give(&mut self, list: &MemberList, name: &LockName, by: Life) -> Result<(), ChangeRefusal> {
         list.get(by.member).ok_or(ChangeRefusal::NoMember)?;
-        self.held.insert(name.clone(), Hold { by, token: self.version.counter });
+        self.held.insert(name.clone(), LockHold { by, token: self.version.counter });
         Ok(())
     }
 

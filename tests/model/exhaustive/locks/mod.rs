@@ -10,7 +10,7 @@ use search::search;
 use story::STORIES;
 
 /// About how many states each search visits here.
-const STATES: usize = crate::fewer(10_000, 200_000) as usize;
+const STATES: usize = crate::fewer(2_000, 200_000) as usize;
 
 /// Rules G1 to G11.
 #[test]

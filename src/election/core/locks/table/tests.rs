@@ -33,7 +33,7 @@ fn one_change_has_many_names_and_what_cannot_be_is_refused_alone() {
     let expected = [ChangeRefusal::Held, ChangeRefusal::OtherToken, ChangeRefusal::NoMember];
     assert_eq!(refused, expected);
     let held: Vec<_> = changed.table.iter().map(|(name, hold)| (name.as_str(), hold)).collect();
-    let hold = |by, token| Hold { by: life(by), token };
+    let hold = |by, token| LockHold { by: life(by), token };
     assert_eq!(held, [("a", hold(11, 1)), ("b", hold(11, 2))]);
 }
 
