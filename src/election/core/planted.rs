@@ -232,33 +232,33 @@ faults! {
         "A coroner certifies a death before the job has ended.";
     GuardUnheeded "Z6" "death-guard-unheeded": "bully majority jobs" 1_146,
         "A coroner certifies a death though the guard of the job was killed.";
-    ActOnStored "G1" "locks-act-on-stored": "locks told" 0,
+    ActOnStored "G1" "locks-act-on-stored": "locks told" 8,
         "A voter hands on its table as done though no coordinator said so.";
-    NothingAdopted "G2" "locks-nothing-adopted": "locks taken" 0,
+    NothingAdopted "G2" "locks-nothing-adopted": "locks taken" 7,
         "A new coordinator goes on from the oldest table that it read.";
-    OlderProposal "G2" "locks-older-proposal": "locks overtaken" 0,
+    OlderProposal "G2" "locks-older-proposal": "locks overtaken" 10,
         "A voter stores the table of an earlier coordinator than the one that read its own.";
-    NoteForgotten "G3" "locks-note-forgotten": "locks removed" 0,
+    NoteForgotten "G3" "locks-note-forgotten": "locks removed" 7,
         "The note of a removed member is forgotten, and without one nothing counts as taken.";
-    StoredWhileSupported "G4" "locks-stored-while-supported": "locks takes" 0,
+    StoredWhileSupported "G4" "locks-stored-while-supported": "locks takes" 9,
         "A voter stores a table that takes something from a member that it supports.";
-    OwnTableAlone "G4" "locks-own-table-alone": "locks takes" 0,
+    OwnTableAlone "G4" "locks-own-table-alone": "locks back" 8,
         "A voter sees what a table takes by its own table alone.";
-    NoTrap "G5" "locks-no-trap": "locks takes" 0,
+    NoTrap "G5" "locks-no-trap": "locks takes" 9,
         "A voter supports a member that does not know of what the voter's table takes from it.";
-    RestartForgets "G6" "locks-restart-forgets": "locks restart" 0,
+    RestartForgets "G6" "locks-restart-forgets": "locks restart" 10,
         "A restarted voter counts the promises of before as over.";
-    EmptyCounts "G6" "locks-empty-counts": "locks loss" 0,
+    EmptyCounts "G6" "locks-empty-counts": "locks loss" 8,
         "A voter without a table counts in the reading of a new coordinator.";
-    AnyHolder "G7" "locks-any-life": "locks again" 0,
+    AnyHolder "G7" "locks-any-life": "locks again" 9,
         "A certificate frees the promises to any life of its member.";
-    ListUnnamed "G9" "locks-list-unnamed": "locks voters" 0,
+    ListUnnamed "G9" "locks-list-unnamed": "locks left" 5,
         "A holder counts the promises of voters that have another list.";
-    ListUnsettled "G9" "locks-list-unsettled": "locks voters" 0,
+    ListUnsettled "G9" "locks-list-unsettled": "locks added" 8,
         "The voters change before a majority of their present list has stored a table that was made for it.";
-    ReleasedActs "G10" "locks-released-acts": "locks release" 0,
+    ReleasedActs "G10" "locks-released-acts": "locks release" 10,
         "A member acts under a token that it gave back.";
-    WithdrawnCounts "G11" "locks-withdrawn-counts": "locks withdrawn" 0,
+    WithdrawnCounts "G11" "locks-withdrawn-counts": "locks withdrawn" 7,
         "That a voter stored a table which was withdrawn counts for the one in its place.";
     NoBackOff "S2" "stay-no-back-off": "bully none stay" 0,
         "A leader that is overruled on a third member's word calls again at once.";

@@ -178,11 +178,11 @@ impl Step {
                 if answer == StoreAnswer::Stored {
                     world.sent[table].change(|sent| sent.stored.insert(voter));
                     if !world.late {
-                        stored(world, table, voter);
+                        world.learn_stored(table, voter);
                     }
                 }
             }
-            Step::Stored { table, voter } => stored(world, table, voter),
+            Step::Stored { table, voter } => world.learn_stored(table, voter),
             Step::Done { table, voter } => {
                 let version = world.sent[table].table.version();
                 world.voters[voter].change(|one| one.voter.learn_done(version));
@@ -345,17 +345,6 @@ fn changes(world: &World, of: usize, deed: Deed) -> Option<Vec<TableChange>> {
     }
 }
 
-/// The coordinator of a table learns that a voter stored it.
-fn stored(world: &mut World, table: usize, voter: usize) {
-    let version = world.sent[table].table.version();
-    let of = usize::try_from(version.epoch.0).expect("few") - 1;
-    let stored = |one: &mut TableCoordinator| one.stored(NOW, voter_id(voter), version);
-    let done = world.coordinators[of].change(stored).map(|done| done.version());
-    for sent in world.sent.iter_mut().filter(|sent| Some(sent.table.version()) == done) {
-        sent.change(|sent| sent.done = true);
-    }
-}
-
 /// A voter promises a holder. The caller counts that at once: later it would be weaker.
 fn promise(world: &mut World, holder: usize, voter: usize) {
     let list = &world.lists[world.voters[voter].list].clone();
@@ -384,7 +373,10 @@ fn change_list(world: &mut World, of: usize) -> bool {
     }
     world.announced = world.announced.max(next);
     let list = world.lists[next].clone();
-    world.coordinators[of].change(|one| one.change_list(list));
+    world.coordinators[of].change(|one| {
+        one.change_list(list.clone());
+        list.voters().for_each(|voter| one.report(voter, PromiseReport::default()));
+    });
     world.send_open(of);
     true
 }

@@ -95,8 +95,21 @@ const TAKEN: &[Step] = &[
 const OVERTAKEN: &[Step] =
     &[FIRST, propose(Deed::Take(B)), store(0, 0), Step::Read { voters: 0b110, list: 0 }];
 
-/// A majority has stored what the coordinator is about to withdraw.
-const TO_WITHDRAW: &[Step] = &[FIRST, propose(Deed::Take(B)), store(0, 0), store(0, 1)];
+/// A majority has stored what the coordinator then withdrew, and the next one goes on from that.
+const WITHDRAWN: &[Step] = &[
+    FIRST,
+    propose(Deed::Take(B)),
+    store(0, 0),
+    store(0, 1),
+    Step::Withdraw { of: 0 },
+    Step::Read { voters: 0b011, list: 0 },
+    Step::Propose { of: 1, deed: Deed::Stamp },
+    store(2, 0),
+    store(2, 1),
+    stored(2, 0),
+    stored(2, 1),
+    Step::Learn { holder: B, table: 2 },
+];
 
 /// The next life of A has the name. It is the third holder.
 const AGAIN: &[Step] = &[
@@ -124,18 +137,41 @@ const REMOVED: &[Step] = &[
     store(1, 1),
 ];
 
-/// The only voter has stored a table of epoch 1.
-const ALONE: &[Step] = &[Step::Read { voters: 0b001, list: 0 }, propose(Deed::Stamp), store(0, 0)];
+/// The only voter has stored a table of epoch 1, and a second voter is added.
+const ADDED: &[Step] = &[
+    Step::Read { voters: 0b001, list: 0 },
+    propose(Deed::Stamp),
+    store(0, 0),
+    Step::ChangeList(0),
+];
 
-pub const STORIES: [Story; 15] = [
+/// Later the first voter is removed.
+const REPLACED: &[Step] = &[
+    Step::Read { voters: 0b001, list: 0 },
+    propose(Deed::Stamp),
+    store(0, 0),
+    Step::ChangeList(0),
+    Step::VoterTakesList(0),
+    store(1, 0),
+    store(1, 1),
+    Step::ChangeList(0),
+    Step::VoterTakesList(1),
+    store(2, 1),
+];
+
+/// The lists of these two.
+const TWO: &[(&[usize], &[usize])] = &[(&[0], &[A, B]), (&[0, 1], &[A, B]), (&[1], &[A, B])];
+
+pub const STORIES: [Story; 17] = [
     Story { name: "locks takes", ..PLAIN },
+    Story { name: "locks back", before: TAKEN, ..PLAIN },
     Story { name: "locks withdraws", withdraws: true, tables: 3, ..PLAIN },
     Story { name: "locks epochs", epochs: 2, ..PLAIN },
     Story { name: "locks taken", before: TAKEN, epochs: 2, ..PLAIN },
     Story { name: "locks overtaken", before: OVERTAKEN, epochs: 2, ..PLAIN },
     Story {
         name: "locks withdrawn",
-        before: TO_WITHDRAW,
+        before: WITHDRAWN,
         epochs: 2,
         tables: 3,
         withdraws: true,
@@ -154,16 +190,10 @@ pub const STORIES: [Story; 15] = [
         members: &[(&[0, 1, 2], &[A, B]), (&[0, 1, 2], &[B])],
         ..PLAIN
     },
+    Story { name: "locks added", before: ADDED, tables: 4, voters: 2, members: TWO, ..PLAIN },
+    Story { name: "locks left", before: REPLACED, tables: 4, voters: 2, members: TWO, ..PLAIN },
     Story {
         name: "locks voters",
-        before: ALONE,
-        tables: 4,
-        voters: 2,
-        members: &[(&[0], &[A, B]), (&[0, 1], &[A, B]), (&[1], &[A, B])],
-        ..PLAIN
-    },
-    Story {
-        name: "locks replaced",
         tables: 4,
         voters: 4,
         members: &[(&[0, 1, 2], &[A, B]), (&[0, 1, 2, 3], &[A, B]), (&[1, 2, 3], &[A, B])],

@@ -204,6 +204,17 @@ impl World {
         }
     }
 
+    /// The coordinator of a table learns that a voter stored it.
+    pub fn learn_stored(&mut self, table: usize, voter: usize) {
+        let version = self.sent[table].table.version();
+        let of = usize::try_from(version.epoch.0).expect("few") - 1;
+        let stored = |one: &mut TableCoordinator| one.stored(NOW, voter_id(voter), version);
+        let done = self.coordinators[of].change(stored).map(|done| done.version());
+        for sent in self.sent.iter_mut().filter(|sent| Some(sent.table.version()) == done) {
+            sent.change(|sent| sent.done = true);
+        }
+    }
+
     /// At most one member acts under the name, and no token after a greater one.
     pub fn check(&mut self) -> Result<(), String> {
         let mut acting = self.holders.iter().filter_map(|holder| holder.acts());

@@ -128,7 +128,8 @@ fn preference_comes_before_load_and_weight_before_count() {
     let holder = |number: usize| table.get(&name(number)).map(|hold| hold.by);
     assert!((0..NAMES).step_by(3).all(|number| holder(number) == Some(lives[0])));
     let heavy = holder(1).expect("it is held");
-    let beside = (0..NAMES).filter(|number| number % 3 != 0 && holder(*number) == Some(heavy));
+    let beside =
+        (0..NAMES).filter(|number| !number.is_multiple_of(3) && holder(*number) == Some(heavy));
     assert_eq!(beside.count(), 1, "60 of 159 are enough for one");
 }
 
