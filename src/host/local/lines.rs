@@ -28,7 +28,7 @@ pub fn write(mut out: impl Write, word: &impl Serialize) -> io::Result<()> {
 /// Writes a word, and passes these descriptors on.
 ///
 /// # Errors
-/// As [`write`].
+/// As [`write()`].
 pub fn pass(out: impl AsFd, word: &impl Serialize, given: &[BorrowedFd<'_>]) -> io::Result<()> {
     passing::send(out, &line(word)?, given)
 }
