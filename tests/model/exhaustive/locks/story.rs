@@ -111,6 +111,9 @@ const WITHDRAWN: &[Step] = &[
     Step::Learn { holder: B, table: 2 },
 ];
 
+/// A acts.
+const ACTING: &[Step] = &[promise(A, 0), promise(A, 1), FIRST];
+
 /// The next life of A has the name. It is the third holder.
 const AGAIN: &[Step] = &[
     Step::RestartHolder(A),
@@ -181,7 +184,7 @@ pub const STORIES: [Story; 17] = [
     Story { name: "locks release", releases: true, ..PLAIN },
     Story { name: "locks restart", restarts: 1, tables: 1, ..PLAIN },
     Story { name: "locks loss", before: TAKEN, losses: 1, epochs: 2, ..PLAIN },
-    Story { name: "locks lives", lives: 1, tables: 1, ..PLAIN },
+    Story { name: "locks lives", before: ACTING, lives: 1, tables: 1, ..PLAIN },
     Story { name: "locks again", before: AGAIN, lives: 1, ..PLAIN },
     Story {
         name: "locks removed",
