@@ -14,7 +14,7 @@ use std::process::{Command, ExitCode, Stdio};
 
 use rustix::process::{Pid, getpid, setpgid};
 
-use super::mark::Mark;
+use super::mark::{InheritedEnd, Mark};
 use super::order::BeginOrder;
 use super::parent;
 use crate::calls::{Named, PROCESS};
@@ -33,26 +33,17 @@ pub struct WaitingProcess {
     pid: Pid,
     pipe: PipeWriter,
     mark: Mark,
+    /// For the one that takes its place if it is killed: the coroner knows of one mark alone.
+    given: InheritedEnd,
 }
 
 impl WaitingProcess {
     /// Starts it, in this cgroup; it begins nothing yet.
     pub fn start(command: &[OsString], cgroup: Option<&Cgroup>) -> io::Result<WaitingProcess> {
-        let (reader, pipe) = io::pipe().named("pipe")?;
-        let (mark, _given) = Mark::new()?;
-        // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-        let child = children::this_program()?
-            .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
-            .args(command)
-            .process_group(0)
-            .stdin(Stdio::from(reader))
-            .spawn()
-            .named(PROCESS)?;
-        let pid = Pid::from_child(&child);
-        if let Some(cgroup) = cgroup {
-            cgroup.enter(pid).map_err(with_remedy)?; // before it can begin anything
-        }
-        Ok(WaitingProcess { pid, pipe, mark })
+        let (mark, given) = Mark::new()?;
+        let (pid, pipe) = start(command, cgroup)?;
+        given.give(false)?;
+        Ok(WaitingProcess { pid, pipe, mark, given })
     }
 
     /// What it has inherited, and the command will have.
@@ -68,11 +59,30 @@ impl WaitingProcess {
         begin: &BeginOrder,
     ) -> io::Result<(Pid, Mark)> {
         if lines::write(&self.pipe, begin).is_err() {
-            self = WaitingProcess::start(command, cgroup)?;
+            self.given.give(true)?;
+            (self.pid, self.pipe) = start(command, cgroup)?;
             lines::write(&self.pipe, begin)?;
         }
         Ok((self.pid, self.mark))
     }
+}
+
+/// A process that waits for a word by this pipe, in this cgroup.
+fn start(command: &[OsString], cgroup: Option<&Cgroup>) -> io::Result<(Pid, PipeWriter)> {
+    let (reader, pipe) = io::pipe().named("pipe")?;
+    // std has no way to set the parent-death signal: a second process of this binary does, and execs.
+    let child = children::this_program()?
+        .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
+        .args(command)
+        .process_group(0)
+        .stdin(Stdio::from(reader))
+        .spawn()
+        .named(PROCESS)?;
+    let pid = Pid::from_child(&child);
+    if let Some(cgroup) = cgroup {
+        cgroup.enter(pid).map_err(with_remedy)?; // before it can begin anything
+    }
+    Ok((pid, pipe))
 }
 
 /// Waits for the order to begin, and becomes the command: the kernel kills it if the guard dies.

@@ -31,8 +31,20 @@ const LOOKS: Duration = Duration::from_millis(50);
 #[derive(Debug)]
 pub struct Mark(OwnedFd);
 
-/// The other end, for the first process of a command. No thread beside may start a program meanwhile: that would get it too.
-pub struct InheritedEnd(#[expect(dead_code, reason = "it is held, and inherited")] OwnedFd);
+/// The other end, for the first process of a command. No thread beside may start a program while it is given: that would
+/// get it too.
+pub struct InheritedEnd(OwnedFd);
+
+impl InheritedEnd {
+    /// Whether the next program inherits it that this process starts.
+    ///
+    /// # Errors
+    /// The error of the system.
+    pub fn give(&self, is_given: bool) -> io::Result<()> {
+        let flags = if is_given { FdFlags::empty() } else { FdFlags::CLOEXEC };
+        fcntl_setfd(&self.0, flags).named("fcntl(F_SETFD)")
+    }
+}
 
 impl AsFd for Mark {
     fn as_fd(&self) -> BorrowedFd<'_> {
@@ -50,8 +62,9 @@ impl Mark {
         let writer = OwnedFd::from(writer);
         // A process that may not have so many descriptors keeps the low one.
         let writer = fcntl_dupfd_cloexec(&writer, LEAST).unwrap_or(writer);
-        fcntl_setfd(&writer, FdFlags::empty()).named("fcntl(F_SETFD)")?;
-        Ok((Mark(reader.into()), InheritedEnd(writer)))
+        let given = InheritedEnd(writer);
+        given.give(true)?;
+        Ok((Mark(reader.into()), given))
     }
 
     /// One that nobody has or gets.

@@ -64,19 +64,9 @@ impl Judgement {
 
     /// What to do about several leaders, and which of them to stop.
     fn apart_remedy(&self) -> String {
-        let (Some((first, epoch)), Some(others)) = (self.leaders.first(), self.leaders.get(1..))
-        else {
-            return String::new();
-        };
-        let rest: Vec<String> = others.iter().map(|(name, _)| name.clone()).collect();
-        let is_newest = others.iter().all(|(_, other)| other < epoch);
-        let remains = if is_newest {
-            format!("{first}, of the greatest epoch, leads alone")
-        } else {
-            "one of them leads alone".to_owned()
-        };
+        let rest: Vec<String> = self.leaders.iter().skip(1).map(|(name, _)| name.clone()).collect();
         format!(
-            "mend the network between them: then {remains}; if two at once do harm, stop {} until then",
+            "mend the network between them: then one of them leads alone; if two at once do harm, stop {} until then",
             and(&rest)
         )
     }

@@ -1,11 +1,16 @@
 //! A job in a cgroup of its own: its guard ends all that is in it, and where there is none.
 
 use std::fs;
+use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
+use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
 
+use electd::local::passing;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::process::{Pid, Signal, kill_process};
+use rustix::time::Timespec;
 use story::story;
 
 use super::attached::{exec, lives};
@@ -14,7 +19,7 @@ use super::setup::{Setup, said, text, until};
 use super::{children, only_child};
 use crate::support::cgroup::{self, TestCgroup};
 use crate::support::script::{ELECTD, in_pid_namespace, script};
-use crate::support::{Cluster, Finished, eventually};
+use crate::support::{Cluster, Finished, ensure, eventually};
 
 /// Nothing that it inherited shows it to its guard, and it is below no process of the guard.
 #[story]
@@ -98,6 +103,38 @@ fn a_guard_that_knows_of_something_elsewhere_says_so() {
     let (mut guard, line) = begun(folder.path(), setup);
     assert_eq!(guard.end().code(), Some(3), "{}", said(folder.path()));
     assert_eq!(std::io::read_to_string(line).unwrap(), "u");
+}
+
+/// The coroner has the pipe of the process that waited first: what takes its place has the same one, or a job that left the
+/// cgroup would be taken for over.
+#[story]
+fn what_takes_the_place_of_a_killed_process_that_waited_has_the_mark_that_the_coroner_knows() {
+    let Some(cgroup) = TestCgroup::make() else { return };
+    let folder = tempfile::tempdir().unwrap();
+    let (line, far) = UnixStream::pair().unwrap();
+    let far = OwnedFd::from(far);
+    let setup = Setup {
+        cgroup: Some(&cgroup.path),
+        line: Some(&far),
+        ..Setup::of("touch ran; exec sleep 7000")
+    };
+    let mut guard = setup.start_early(folder.path());
+    let waits = eventually("a process waits", || only_child(guard.pid()).ok_or_else(String::new));
+    kill_process(waits, Signal::KILL).unwrap();
+    eventually("it is gone", || ensure(!lives(waits), String::new));
+    guard.begin();
+    until(folder.path(), "ran");
+    let (count, given) = passing::receive(&line, &mut [0]).unwrap();
+    assert_eq!((count, given.len()), (1, 3));
+    let is_free = || {
+        let mut mark = [PollFd::new(&given[1], PollFlags::empty())];
+        poll(&mut mark, Some(&Timespec::default())).unwrap();
+        mark[0].revents().contains(PollFlags::HUP)
+    };
+    assert!(!is_free(), "the command has it");
+    guard.told(&[Some(0)]);
+    guard.end();
+    assert!(is_free());
 }
 
 /// A cgroup that was made for it, and a process that waits in it.

@@ -100,7 +100,7 @@ fn all_who_lead_are_named() {
         &two,
         2,
         Colour::Bad,
-        "TWO LEADERS: b in epoch 2 and c in epoch 1; mend the network between them: then b, of the greatest epoch, leads \
+        "TWO LEADERS: b in epoch 2 and c in epoch 1; mend the network between them: then one of them leads \
          alone; if two at once do harm, stop c until then",
     );
     assert_eq!(judge(&two).leader, Some(("b".to_owned(), 2)));
@@ -112,7 +112,7 @@ fn all_who_lead_are_named() {
         none_of(of(cut_off("c"), leads))
     }];
     let words = "TWO LEADERS: b in epoch 2 and c in epoch 1; c hears nobody: c is probably cut off; mend the network between \
-                 them: then b, of the greatest epoch, leads alone; if two at once do harm, stop c until then";
+                 them: then one of them leads alone; if two at once do harm, stop c until then";
     holds(&blind, 2, Colour::Bad, words);
     let three = ["a", "c", "b"].map(|name| none_of(node(name, Some((name, 1)), "", &[])));
     let words = "THREE LEADERS: a in epoch 1, b in epoch 1 and c in epoch 1; mend the network between them: then one of them \
@@ -142,7 +142,7 @@ fn a_former_leader_is_no_second_one() {
         &both,
         2,
         Colour::Bad,
-        "TWO LEADERS: c in epoch 7 and b in epoch 6; mend the network between them: then c, of the greatest epoch, leads \
+        "TWO LEADERS: c in epoch 7 and b in epoch 6; mend the network between them: then one of them leads \
          alone; if two at once do harm, stop b until then",
     );
 }

@@ -173,7 +173,7 @@ pub const TWO_LEADERS: Row = Row {
         2,
         &[
             "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
-             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
+             them: then one of them leads alone; if two at once do harm, stop node-3 until then",
         ],
     ),
     health: (
@@ -189,14 +189,14 @@ pub const TWO_LEADERS: Row = Row {
             "node-2 … epoch <2>",
             "node-3 … epoch <3>",
             "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
-             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
+             them: then one of them leads alone; if two at once do harm, stop node-3 until then",
         ],
     ),
     why: (
         2,
         &[
             "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
-             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
+             them: then one of them leads alone; if two at once do harm, stop node-3 until then",
             "node-2 leads: in epoch <2>, …",
             "node-3 leads: in epoch <3> beside node-2, of a greater epoch, as the two do not hear each other",
             "=> \"quorum\": \"majority\" in the file prevents this",
@@ -205,7 +205,7 @@ pub const TWO_LEADERS: Row = Row {
     page: (
         "bad",
         "TWO LEADERS: node-2 in epoch <2> and node-3 in epoch <3>; node-3 hears nobody: node-3 is probably cut off; mend the network between \
-             them: then node-2, of the greatest epoch, leads alone; if two at once do harm, stop node-3 until then",
+             them: then one of them leads alone; if two at once do harm, stop node-3 until then",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
     badges: &["node-3: cut off, bad"],
