@@ -155,13 +155,14 @@ pub(super) fn stuck(asked: &[Asked], members: &SeenMembers, flags: &ClusterFlags
     })
 }
 
-/// That this node and all other voters refuse each other: it is the odd one.
+/// That this node and all other voters refuse each other: it is the odd one, whomever it waits for.
 fn refused_by_all(
     seen_by: &Status,
     silent: &[(&str, &Hindrance)],
     flags: &ClusterFlags,
 ) -> Option<Stuck> {
-    let causes = silent.iter().map(|(_, why)| match why {
+    let others = silent.iter().filter(|(name, _)| *name != seen_by.node.name);
+    let causes = others.map(|(_, why)| match why {
         Hindrance::Refused(cause) => Some(*cause),
         _ => None,
     });

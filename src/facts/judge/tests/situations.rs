@@ -306,6 +306,12 @@ fn who_is_no_member_is_told_once_with_what_to_do() {
         "NO LEADER: nobody leads: d and all others refuse each other: {remedy}; nobody has led for 7 s"
     );
     holds(&[outside()], 2, Colour::Bad, &words);
+    // A voter without a state waits for those that refuse it: to start them would be no help.
+    let waits = of(node("c", None, "", &[apart("a"), apart("b")]), |own| {
+        own.rejections = ["a", "b"].map(unknown).to_vec();
+        own.leaderless.as_mut().unwrap().cause = "uninformed".to_owned();
+    });
+    holds(&[waits], 2, Colour::Bad, &words.replace("d and", "c and"));
 }
 
 /// It answers, and need not be started.
