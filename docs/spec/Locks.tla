@@ -51,7 +51,8 @@ IsMajority(set, of) == 2 * Cardinality(set \cap of) > Cardinality(of)
 Runs(v, m) == promise[v][m] # None
 HasTable(v) == table[v].at > 0
 \* What a voter answers the members: its note for each, and its list. Without a table it supports nobody.
-Answers(t, l) == [m \in Members |-> IF t.at > 0 \/ Wrong = "empty" THEN [note |-> Note(t, m), voters |-> l.voters] ELSE None]
+Answers(t, l) == [m \in Members |->
+  IF t.at > 0 \/ Wrong = "empty" THEN [note |-> Note(t, m), voters |-> l.voters] ELSE None]
 
 \* A member acts under a done table that names it and this incarnation, and never again under a token that it released.
 Holds(m) == known[m].holder = m /\ known[m].inc = inc[m] /\ (known[m].token > gave[m] \/ Wrong = "again")
