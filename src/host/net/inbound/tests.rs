@@ -13,6 +13,7 @@ use crate::net::deadline::STEP;
 use crate::net::inbox::{Answering, ThreadEnd};
 use crate::net::peers::PeerAddress;
 use crate::net::refused::Refusals;
+use crate::testing::within::within;
 use crate::tls::Security;
 use crate::wire::fuzz::streams;
 
@@ -69,15 +70,19 @@ fn ended(events: &Receiver<NetEvent>, peer: NodeId, redial: Redial) {
 fn reports_a_refusal(is_gone: bool, redials: bool) -> Option<bool> {
     let peer = NodeId::default();
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-    let (reader, events, _) = reader(peer, listener.local_addr().unwrap().to_string());
+    let address = listener.local_addr().unwrap();
+    let (reader, events, _) = reader(peer, address.to_string());
     let (closer, _far) = connection();
+    let since = Instant::now();
     thread::scope(|scope| {
         let reads = scope.spawn(|| reader.ended(CONNECTION, &closer, peer));
         let (redial, _) = listener.accept().unwrap();
-        let since = Instant::now();
         ended(&events, peer, Redial::Accepted);
         SockRef::from(&redial).set_linger(Some(Duration::ZERO)).unwrap();
         let _there = Some(listener).filter(|_| !is_gone);
+        // A program that another test starts now listens there, too, until its exec.
+        let is_refused = || TcpStream::connect(address).is_err();
+        within(TIMEOUT, "nobody listens there", || !is_gone || is_refused());
         let _other = (!redials).then(|| reader.places.take_turn(peer, ReaderTask::Redial).unwrap());
         drop(redial); // by a reset
         reads.join().unwrap();
