@@ -67,11 +67,13 @@ impl Cgroup {
     /// # Errors
     /// Where it is not there, or not for this process.
     pub fn at(path: &str) -> io::Result<Cgroup> {
-        let folder = CgroupPlace::find()?.folder(path);
-        let cgroup = Cgroup::open(&folder)?;
-        flock(&cgroup.folder, FlockOperation::NonBlockingLockShared)
-            .named_for("flock", folder.display())?;
-        Ok(cgroup)
+        Cgroup::open(&CgroupPlace::find()?.folder(path))?.locked()
+    }
+
+    /// Locks it. Whoever took it for left by a crash may have removed it meanwhile.
+    fn locked(self) -> io::Result<Cgroup> {
+        flock(&self.folder, FlockOperation::NonBlockingLockShared).named("flock")?;
+        if self.is_gone() { Err(io::ErrorKind::NotFound.into()) } else { Ok(self) }
     }
 
     /// One whose folder this is; not locked yet.

@@ -73,6 +73,15 @@ fn what_nobody_has_locked_any_more_was_left_by_a_crash() {
     within(LONG, "it is gone", || !folder.exists()); // a test beside may have found it first
 }
 
+/// Another start looks for what a crash left while this one has made its cgroup, and not locked it yet.
+#[test]
+fn one_that_was_removed_before_it_was_locked_is_none() {
+    let Some(made) = made() else { return };
+    let opened = Cgroup::open(&made.cgroup.path().unwrap()).unwrap();
+    assert!(made.cgroup.end(LONG).unwrap());
+    assert_eq!(opened.locked().unwrap_err().kind(), io::ErrorKind::NotFound);
+}
+
 #[test]
 fn one_that_is_no_longer_needed_ends_with_who_made_it() {
     let Some(made) = made() else { return };
