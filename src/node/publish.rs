@@ -25,7 +25,7 @@ use super::leadership::Feed;
 use super::members::only_lags;
 use super::problems::Sight;
 use super::words;
-use crate::core::membership::{Member, MemberList};
+use crate::core::membership::MemberList;
 use crate::core::message::Liveness;
 use crate::core::settings::{LONGEST_PROMISE, Preempt, Quorum, Settings, Timing};
 use crate::core::types::{Drain, Incarnation, NodeId, Pause, Task, Time};
@@ -200,14 +200,13 @@ impl Published {
     /// With a voter that is too far from them.
     pub fn check_timing(&self, timing: &Timing) -> Result<(), String> {
         let (snapshot, own) = (self.snapshot.read().clone(), self.settings.id);
-        let votes = |id| snapshot.list.get(id).is_some_and(Member::votes);
-        if self.settings.quorum != Quorum::Majority || !votes(own) {
+        if self.settings.quorum != Quorum::Majority || !snapshot.list.is_voter(own) {
             return Ok(());
         }
         let live = snapshot
             .members
             .iter()
-            .filter(|known| votes(known.id) && known.status == Liveness::Alive);
+            .filter(|known| snapshot.list.is_voter(known.id) && known.status == Liveness::Alive);
         // Of this node no timings are known there.
         let others: Vec<_> = live.filter_map(|known| Some((known.id, known.timing?[3]))).collect();
         let lease = |timing: &Timing| timing.nanos()[3];

@@ -7,11 +7,19 @@ use std::time::Duration;
 
 use super::planted::Fault;
 use super::settings::{AlgorithmKind, Quorum, Timing};
+use super::types::Time;
 
 /// The part of a promise of this length that a leader may rely on: shorter by how much the clocks of a voter and of
 /// the leader may differ (each runs at 0.9 to 1.1 of true time). (L4)
 pub fn certain(length: Duration) -> Duration {
     if Fault::NoDrift.is_planted() { length } else { length * 9 / 11 }
+}
+
+/// Until when a majority is bound, if each voter is bound until one of these times; never, if they are too few.
+pub fn bound_by(times: impl Iterator<Item = Time>, majority: usize) -> Time {
+    let mut times: Vec<Time> = times.collect();
+    times.sort_unstable_by(|a, b| b.cmp(a));
+    majority.checked_sub(1).and_then(|at| times.get(at)).copied().unwrap_or_default()
 }
 
 /// From the silent death of a leader (its host is gone, or it is frozen) until every live member names the next one.

@@ -16,7 +16,6 @@ use super::epochs::Epochs;
 use super::leadership::candidacy::Candidacy;
 use super::leadership::endings::LeadershipEndings;
 use super::leadership::voter::Voter;
-use super::membership::Member;
 use super::membership::known::Membership;
 use super::message::View;
 use super::outbox::Outbox;
@@ -340,7 +339,7 @@ impl State {
     }
 
     pub(super) fn is_voter(&self, id: NodeId) -> bool {
-        self.membership.list().get(id).is_some_and(Member::votes)
+        self.membership.list().is_voter(id)
     }
 
     /// Whether another member than this one is known to lead in this epoch: with a majority no epoch has two leaders,

@@ -74,9 +74,7 @@ impl Lease {
     }
 
     fn bound(&self, majority: usize) -> Time {
-        let mut times: Vec<Time> = self.acknowledged.values().copied().collect();
-        times.sort_unstable_by(|a, b| b.cmp(a));
-        majority.checked_sub(1).and_then(|at| times.get(at)).copied().unwrap_or_default()
+        bounds::bound_by(self.acknowledged.values().copied(), majority)
     }
 }
 

@@ -72,7 +72,7 @@ impl TableCoordinator {
     /// before is in it. A voter without a table counts for nothing, as it may have lost what was done; the first table of
     /// all needs every voter. (G2, G6)
     pub fn read(&mut self, voter: NodeId, read: TableRead) {
-        if !self.list.voters().any(|id| id == voter) {
+        if !self.list.is_voter(voter) {
             return;
         }
         self.reports.insert(voter, read.promises);
@@ -140,7 +140,7 @@ impl TableCoordinator {
 
     /// A voter reports its promises.
     pub fn report(&mut self, voter: NodeId, report: PromiseReport) {
-        if self.list.voters().any(|id| id == voter) {
+        if self.list.is_voter(voter) {
             self.reports.insert(voter, report);
         }
     }
@@ -160,7 +160,7 @@ impl TableCoordinator {
     pub fn stored(&mut self, now: Time, voter: NodeId, version: Version) -> Option<Arc<LockTable>> {
         let open = self.open.as_mut()?;
         let same = open.table.version() == version || Fault::WithdrawnCounts.is_planted();
-        if !same || !self.list.voters().any(|id| id == voter) {
+        if !same || !self.list.is_voter(voter) {
             return None;
         }
         open.stored.insert(voter);

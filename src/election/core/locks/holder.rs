@@ -1,6 +1,6 @@
 //! A holder: what it holds by the last done table, and for how long a majority of the voters supports it.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -25,10 +25,7 @@ impl Support {
 
     /// Until when a majority supports this member.
     fn end(&self) -> Time {
-        let mut times: Vec<Time> = self.until.values().copied().collect();
-        times.sort_unstable_by(|a, b| b.cmp(a));
-        let last = self.list.majority().checked_sub(1);
-        last.and_then(|at| times.get(at)).copied().unwrap_or_default()
+        bounds::bound_by(self.until.values().copied(), self.list.majority())
     }
 }
 
@@ -38,8 +35,8 @@ pub struct LockHolder {
     life: Life,
     /// The newest done table that it knows.
     table: Option<Arc<LockTable>>,
-    /// What it gave back, as long as its table does not say so.
-    released: BTreeSet<(LockName, u64)>,
+    /// What it gave back, and the token of each, as long as its table does not say so.
+    released: BTreeMap<LockName, u64>,
     support: Support,
     /// What the voters of the list before promised; it lasts until it ends. Only the next change of the list waits for
     /// that, so there is no other before it. (G9)
@@ -49,7 +46,7 @@ pub struct LockHolder {
 impl LockHolder {
     /// A member that starts now: it holds nothing.
     pub fn new(life: Life, list: Arc<MemberList>) -> LockHolder {
-        let released = BTreeSet::new();
+        let released = BTreeMap::new();
         LockHolder { life, table: None, released, support: Support::new(list), before: None }
     }
 
@@ -69,7 +66,7 @@ impl LockHolder {
         }
         // Tokens only grow: one that is gone never comes again.
         self.released
-            .retain(|(name, token)| table.get(name).is_some_and(|hold| hold.token == *token));
+            .retain(|name, token| table.get(name).is_some_and(|hold| hold.token == *token));
         self.table = Some(table.clone());
     }
 
@@ -78,7 +75,7 @@ impl LockHolder {
     pub fn count(&mut self, voter: NodeId, list: ListVersion, sent: Time, length: Duration) {
         let support = &mut self.support;
         let same = list == support.list.version() || Fault::ListUnnamed.is_planted();
-        if same && support.list.voters().any(|id| id == voter) {
+        if same && support.list.is_voter(voter) {
             let until = sent + bounds::certain(length);
             let latest = support.until.entry(voter).or_insert(until);
             *latest = until.max(*latest);
@@ -122,8 +119,8 @@ impl LockHolder {
     /// The token under which it may act in this name now. (G10)
     pub fn token(&self, name: &LockName, now: Time) -> Option<u64> {
         let hold = self.table.as_ref()?.get(name).filter(|hold| hold.by == self.life)?;
-        let given_back = self.released.contains(&(name.clone(), hold.token))
-            && !Fault::ReleasedActs.is_planted();
+        let given_back =
+            self.released.get(name) == Some(&hold.token) && !Fault::ReleasedActs.is_planted();
         (now < self.supported_until() && !given_back).then_some(hold.token)
     }
 
@@ -132,14 +129,14 @@ impl LockHolder {
         let all = self.table.iter().flat_map(|table| table.iter());
         let own = all.filter(|(_, hold)| hold.by == self.life);
         let own = own.map(|(name, hold)| (name, hold.token));
-        own.filter(|(name, token)| !self.released.contains(&((*name).clone(), *token)))
+        own.filter(|(name, token)| self.released.get(*name) != Some(token))
     }
 
     /// Gives a name back: its work has ended. It never acts under that token again, and the token is what the coordinator
     /// is to be sent. (G10)
     pub fn release(&mut self, name: &LockName) -> Option<u64> {
         let token = self.held().find(|(held, _)| *held == name).map(|(_, token)| token)?;
-        self.released.insert((name.clone(), token));
+        self.released.insert(name.clone(), token);
         Some(token)
     }
 }

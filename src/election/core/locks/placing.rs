@@ -1,4 +1,4 @@
-//! Who holds a name: one coordinator decides, by what it knows and without chance, so that the answer can be known before.
+//! The holder of a name: one coordinator decides, by what it knows and without chance, so that the answer can be known before.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};

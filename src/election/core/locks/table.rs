@@ -67,6 +67,13 @@ pub struct Life {
     pub incarnation: Incarnation,
 }
 
+impl Life {
+    /// Whether it is this life, or an earlier one of the same member.
+    pub fn is_up_to(self, other: Life) -> bool {
+        self.member == other.member && self.incarnation <= other.incarnation
+    }
+}
+
 /// Who holds a name.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct LockHold {
@@ -179,7 +186,7 @@ impl LockTable {
         other.notes.iter().all(kept) && self.notes.iter().all(new)
     }
 
-    /// Whether this life holds anything that it does not hold in the other table.
+    /// Whether this life holds anything that it does not hold in the other table: for a planted fault alone.
     pub fn has_more_of(&self, life: Life, other: &LockTable) -> bool {
         let mut held = self.held.iter().filter(|(_, hold)| hold.by == life);
         held.any(|(name, hold)| other.held.get(name) != Some(hold))
@@ -223,9 +230,7 @@ impl LockTable {
             }
             TableChange::Strip(life) => {
                 let before = self.held.len();
-                let of_life =
-                    |by: Life| by.member == life.member && by.incarnation <= life.incarnation;
-                self.held.retain(|_, hold| !of_life(hold.by));
+                self.held.retain(|_, hold| !hold.by.is_up_to(*life));
                 if self.held.len() < before {
                     let note = self.notes.entry(life.member).or_default();
                     let incarnation = note.incarnation.max(life.incarnation);

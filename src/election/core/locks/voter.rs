@@ -39,8 +39,7 @@ pub struct PromiseReport {
 impl PromiseReport {
     /// Whether a promise lets it store no table that takes something from this life or an earlier one.
     pub fn is_bound_to(&self, life: Life) -> bool {
-        let older = |to: &Life| to.member == life.member && to.incarnation <= life.incarnation;
-        self.to_all || self.to.iter().any(older)
+        self.to_all || self.to.iter().any(|to| to.is_up_to(life))
     }
 }
 

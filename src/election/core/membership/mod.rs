@@ -132,6 +132,11 @@ impl MemberList {
         self.iter().filter(|member| member.votes()).map(|member| member.id)
     }
 
+    /// Whether this is one of them.
+    pub fn is_voter(&self, id: NodeId) -> bool {
+        self.get(id).is_some_and(Member::votes)
+    }
+
     /// How many voters are a majority.
     pub fn majority(&self) -> usize {
         self.voters().count() / 2 + 1

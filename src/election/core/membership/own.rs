@@ -8,7 +8,7 @@ use crate::core::api::Output;
 use crate::core::context::Context;
 use crate::core::durable::Deferred;
 use crate::core::leadership::promise;
-use crate::core::membership::{ListVersion, Member, MemberList};
+use crate::core::membership::{ListVersion, MemberList};
 use crate::core::message::{Message, Refusal};
 use crate::core::phase::Phase;
 use crate::core::planted::Fault;
@@ -96,8 +96,7 @@ pub fn adopt_list(cx: &mut Context<'_>, list: Arc<MemberList>) {
     let (own, state) = (cx.state.id(), &mut *cx.state);
     let majority = state.majority();
     if let Some(lease) = state.course.lease_mut() {
-        let votes = |id| list.get(id).is_some_and(Member::votes);
-        lease.change_voters(majority, votes);
+        lease.change_voters(majority, |id| list.is_voter(id));
     }
     state.detector.adopt(&list, own);
     state.membership.adopt(list.clone());

@@ -176,8 +176,7 @@ impl BrokenWorld {
                 lists.push(list);
             }
         }
-        let votes =
-            |list: &MemberList, at: usize| list.get(world.id(at)).is_some_and(Member::votes);
+        let votes = |list: &MemberList, at: usize| list.is_voter(world.id(at));
         let enough = |some: &[usize]| {
             let voters = |list: &&MemberList| some.iter().filter(|at| votes(list, **at)).count();
             lists.iter().all(|list| voters(&list.as_ref()) >= list.majority())

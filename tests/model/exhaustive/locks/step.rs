@@ -303,7 +303,7 @@ fn read(world: &mut World, voters: u32, list: usize) -> bool {
     let list = world.lists[list].clone();
     let among = |at: &usize| voters & (1 << at) != 0;
     let read: Vec<usize> = (0..world.voters.len()).filter(among).collect();
-    let votes = |at: &usize| list.voters().any(|id| id == voter_id(*at));
+    let votes = |at: &usize| list.is_voter(voter_id(*at));
     let sizes = [list.majority(), list.voters().count()];
     if !read.iter().all(votes) || !sizes.contains(&read.len()) {
         return false;

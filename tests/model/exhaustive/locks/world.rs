@@ -198,9 +198,10 @@ impl World {
     /// What a coordinator asks the voters to store is on its way from now on.
     pub fn send_open(&mut self, of: usize) {
         let Some(table) = self.coordinators[of].open().cloned() else { return };
-        if self.sent.last().is_none_or(|sent| sent.table.version() != table.version()) {
-            self.sent.push(Part::new(SentTable { table, stored: BTreeSet::new(), done: false }));
-            self.sent.sort_by_key(|sent| sent.table.version());
+        let place = self.sent.binary_search_by_key(&table.version(), |sent| sent.table.version());
+        if let Err(at) = place {
+            let sent = SentTable { table, stored: BTreeSet::new(), done: false };
+            self.sent.insert(at, Part::new(sent));
         }
     }
 

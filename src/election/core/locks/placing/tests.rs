@@ -1,4 +1,4 @@
-//! Who holds what, after many deaths and returns.
+//! The holders of names after many deaths and returns.
 
 use uuid::Uuid;
 
