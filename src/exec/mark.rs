@@ -9,20 +9,19 @@ use std::io::{self, PipeReader};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, poll};
 use rustix::fs::fstat;
 use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
 use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, pidfd_send_signal};
-use rustix::time::Timespec;
 
 use super::tree;
 use crate::calls::Named;
+use crate::local;
 
 /// The least descriptor of the mark in a command: above those that shells and scripts name.
 const LEAST: i32 = 1020;
 
 /// Between two looks for those that hold a mark.
-const ROUND: Timespec = Timespec { tv_sec: 0, tv_nsec: 20_000_000 };
+const ROUND: Duration = Duration::from_millis(20);
 
 /// The shortest time for which they are looked for.
 const LOOKS: Duration = Duration::from_millis(50);
@@ -76,19 +75,14 @@ impl Mark {
 
     /// Whether a process has it.
     pub fn is_held(&self) -> bool {
-        !self.is_free_within(Timespec { tv_sec: 0, tv_nsec: 0 })
-    }
-
-    fn is_free_within(&self, time: Timespec) -> bool {
-        let mut fds = [PollFd::new(&self.0, PollFlags::empty())];
-        poll(&mut fds, Some(&time)).is_ok_and(|_| fds[0].revents().contains(PollFlags::HUP))
+        !local::has_ended(self, Duration::ZERO)
     }
 
     /// Kills the processes that hold it, for at most this time. Returns whether none does then.
     pub fn kill_holders(&self, timeout: Duration) -> bool {
         let begin = Instant::now();
         // The last of those that were killed already may be about to let go of it.
-        while !self.is_free_within(ROUND) {
+        while !local::has_ended(self, ROUND) {
             if begin.elapsed() > timeout.max(LOOKS) {
                 return false;
             }

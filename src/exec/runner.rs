@@ -264,7 +264,8 @@ fn clear(
 /// held it does so by the end of its lease.
 fn outlast(node: &impl Leader, cgroup: Option<&Cgroup>) {
     node.stand_back("KILL does not end processes of the job whose guard was killed");
-    while !kill_left(cgroup, Duration::ZERO).is_ok_and(|left| left.is_none()) {
+    while !tree::end_all(cgroup, Duration::ZERO, is_own, |_, _| ()).is_ok_and(|left| left.is_none())
+    {
         thread::sleep(NOT_HELD);
     }
 }
@@ -272,22 +273,12 @@ fn outlast(node: &impl Leader, cgroup: Option<&Cgroup>) {
 /// Kills what a killed guard left: it became this process's. Programs that this process itself runs, such as the
 /// one that its rank comes from, are spared. Says what is left after this time. Returns whether nothing is.
 fn end_orphans(cgroup: Option<&Cgroup>, most: Duration) -> bool {
-    match kill_left(cgroup, most) {
+    match tree::end_all(cgroup, most, is_own, |_, _| ()) {
         Ok(None) => return true,
         Ok(Some(left)) => error!("{}", tree::undead(&left)),
         Err(error) => error!("what the guard left may still run: {error}"),
     }
     false
-}
-
-/// Kills all in the cgroup of the job, and what became this process's, for at most this time. Tells what is left, if
-/// anything is.
-fn kill_left(cgroup: Option<&Cgroup>, most: Duration) -> io::Result<Option<Vec<Pid>>> {
-    let begin = Instant::now();
-    let cgroup = cgroup.filter(|cgroup| matches!(cgroup.end(most), Ok(false)));
-    let left = tree::kill_all(most.saturating_sub(begin.elapsed()), is_own, |_, _| ())?;
-    let is_gone = cgroup.is_none() && left.is_empty();
-    Ok((!is_gone).then(|| tree::united(left, cgroup.map_or_else(Vec::new, Cgroup::processes))))
 }
 
 /// Whether this process runs that program for itself. One that has ended has no environment any more, and its exit code is

@@ -24,6 +24,7 @@ use rustix::process::{
 use rustix::time::Timespec;
 
 use crate::calls::{self, Named};
+use crate::cgroup::Cgroup;
 use crate::rank::children;
 
 /// The list of the children of the thread that reads it.
@@ -290,11 +291,21 @@ fn kill_once(
     Ok((left, first))
 }
 
-/// Processes that two looks have found.
-pub fn united(mut first: Vec<Pid>, mut second: Vec<Pid>) -> Vec<Pid> {
-    second.retain(|pid| !first.contains(pid));
-    first.append(&mut second);
-    first
+/// Kills all in this cgroup of a job, and then as [`kill_all`], for at most this time in all. Returns what is left, or none
+/// if nothing is. Where a cgroup has ended all, there is nothing to look for.
+pub fn end_all(
+    cgroup: Option<&Cgroup>,
+    timeout: Duration,
+    is_spared: impl Fn(Pid) -> bool,
+    note_end: impl FnMut(Pid, WaitStatus),
+) -> io::Result<Option<Vec<Pid>>> {
+    let begin = Instant::now();
+    let cgroup = cgroup.filter(|cgroup| matches!(cgroup.end(timeout), Ok(false)));
+    let mut left = kill_all(timeout.saturating_sub(begin.elapsed()), is_spared, note_end)?;
+    let in_cgroup = cgroup.map_or_else(Vec::new, Cgroup::processes);
+    let is_gone = cgroup.is_none() && left.is_empty();
+    left.extend(in_cgroup.into_iter().filter(|pid| !left.contains(pid)).collect::<Vec<_>>());
+    Ok((!is_gone).then_some(left))
 }
 
 /// A sentence on processes that KILL did not end: each of the first with its name, its state and what it waits for in the

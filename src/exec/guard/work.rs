@@ -28,7 +28,7 @@ use crate::calls::Named;
 use crate::cgroup::Cgroup;
 use crate::core::types::Time;
 use crate::coroner::guards::{PassedCgroup, Registered};
-use crate::local::pair;
+use crate::local::{self, pair};
 use crate::node::now;
 
 /// So many children are reaped between two looks at the alarms.
@@ -95,7 +95,7 @@ impl<'a> Guard<'a> {
         if term.check_due()? {
             return Err(Failed::Late { is_left: false });
         }
-        if pair::has_ended(&electd, Duration::ZERO) {
+        if local::has_ended(&electd, Duration::ZERO) {
             return Err(io::Error::other("electd ended before the job began").into());
         }
         *registered = line;
@@ -323,15 +323,11 @@ impl<'a> Guard<'a> {
         self.command.as_ref()?.cgroup
     }
 
-    /// Kills all that is left, for at most this time. Tells what is left then. Where a cgroup has ended all, there is
-    /// nothing to look for.
+    /// Kills all that is left, for at most this time. Tells what is left then.
     fn kill_left(&mut self, timeout: Duration) -> io::Result<Vec<Pid>> {
         let (begin, mut ended) = (Instant::now(), Vec::new());
-        let cgroup = self.cgroup().filter(|cgroup| matches!(cgroup.end(timeout), Ok(false)));
-        let timeout = timeout.saturating_sub(begin.elapsed());
-        let left = tree::kill_all(timeout, |_| false, |pid, status| ended.push((pid, status)));
-        let left =
-            left.map(|left| tree::united(left, cgroup.map_or_else(Vec::new, Cgroup::processes)));
+        let note = |pid, status| ended.push((pid, status));
+        let left = tree::end_all(self.cgroup(), timeout, |_| false, note);
         ended.into_iter().for_each(|(pid, status)| self.note_end(pid, status));
         while !self.reap() {}
         // Nothing is below this process any more.
@@ -339,9 +335,9 @@ impl<'a> Guard<'a> {
             && tree::is_childless()
             && let Some(command) = &self.command
         {
-            command.mark.kill_holders(timeout);
+            command.mark.kill_holders(timeout.saturating_sub(begin.elapsed()));
         }
-        left
+        left.map(Option::unwrap_or_default)
     }
 
     /// Whether a process of the command may be left, wherever it is.

@@ -247,25 +247,24 @@ impl MadeCgroup {
     pub fn make() -> io::Result<MadeCgroup> {
         let place = CgroupPlace::find()?;
         left::end_beside(&place, Duration::ZERO);
-        let mut made = MadeCgroup::make_one(&place);
+        // Another that looks for what a crash left may take a new one for that.
+        let is_lost = |error: &io::Error| {
+            [io::ErrorKind::NotFound, io::ErrorKind::WouldBlock].contains(&error.kind())
+        };
         for _ in 1..TRIES {
-            // Whoever looks for what a crash left may take a new one for that.
-            let is_lost = |error: &io::Error| {
-                [io::ErrorKind::NotFound, io::ErrorKind::WouldBlock].contains(&error.kind())
-            };
-            if made.as_ref().err().is_none_or(|error| !is_lost(error)) {
-                break;
+            match MadeCgroup::make_one(&place) {
+                Err(error) if is_lost(&error) => {}
+                made => return made.map_err(with_remedy),
             }
-            made = MadeCgroup::make_one(&place);
         }
-        made.map_err(with_remedy)
+        MadeCgroup::make_one(&place).map_err(with_remedy)
     }
 
     fn make_one(place: &CgroupPlace) -> io::Result<MadeCgroup> {
         let path = place.below(&format!("{PREFIX}{}", Uuid::new_v4().simple()));
         let folder = place.folder(&path);
         fs::create_dir(&folder).named_for("mkdir", folder.display())?;
-        match Cgroup::at(&path) {
+        match Cgroup::open(&folder).and_then(Cgroup::locked) {
             Ok(cgroup) => Ok(MadeCgroup { cgroup, path }),
             Err(error) => {
                 let _ = fs::remove_dir(&folder); // nothing is in it

@@ -14,7 +14,7 @@ use super::words::{CORONER, Charge, CoronerOrder};
 use crate::calls::{Named, PROCESS};
 use crate::core::death::DeathCertificate;
 use crate::core::settings::Timing;
-use crate::local::pair;
+use crate::local::{self, pair};
 use crate::rank::children;
 use crate::wire::encode_dead;
 
@@ -48,7 +48,7 @@ impl Deref for CoronerLine {
 
 impl Drop for CoronerLine {
     fn drop(&mut self) {
-        if !pair::has_ended(&**self, Duration::ZERO) {
+        if !local::has_ended(&**self, Duration::ZERO) {
             self.0.take().into_iter().for_each(std::mem::forget);
         }
     }
@@ -89,7 +89,7 @@ impl Coroner {
             .and_then(|()| await_begin(&line, BEGIN));
         if let Err(error) = begun {
             let _ = child.kill(); // or it would take the end of this process for that of a node that it attends
-            pair::has_ended(&*line, END);
+            local::has_ended(&*line, END);
             return Err(error);
         }
         Ok(Coroner(Arc::new(AttendingState { line })))
@@ -120,13 +120,13 @@ impl Coroner {
 
     /// Waits until it has ended, but not for long.
     pub fn await_end(&self) {
-        pair::has_ended(&*self.0.line, END);
+        local::has_ended(&*self.0.line, END);
     }
 
     /// Whether it has ended.
     #[must_use]
     pub fn is_gone(&self) -> bool {
-        pair::has_ended(&*self.0.line, Duration::ZERO)
+        local::has_ended(&*self.0.line, Duration::ZERO)
     }
 
     /// Asks it whether all guards have left nothing; `number` is that of the question.

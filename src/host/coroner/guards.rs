@@ -12,12 +12,13 @@
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::net::UnixStream;
+use std::time::Duration;
 
-use rustix::event::{PollFd, PollFlags, poll};
-use rustix::time::Timespec;
+use rustix::event::{PollFd, PollFlags};
 
 use crate::calls::Named;
 use crate::cgroup::Cgroup;
+use crate::local::has_ended;
 use crate::local::passing::{self, Received};
 
 /// What a guard says before anything of its job begins.
@@ -211,15 +212,9 @@ impl PassedJob {
         };
         match cgroup.end_now() {
             Ok(false) => LineOutcome::Nothing,
-            Ok(true) if self.is_mark_free() => LineOutcome::Over,
+            Ok(true) if has_ended(&self.mark, Duration::ZERO) => LineOutcome::Over,
             _ => LineOutcome::Unclean,
         }
-    }
-
-    fn is_mark_free(&self) -> bool {
-        let mut fds = [PollFd::new(&self.mark, PollFlags::empty())];
-        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-        poll(&mut fds, Some(&at_once)).is_ok() && fds[0].revents().contains(PollFlags::HUP)
     }
 }
 

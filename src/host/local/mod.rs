@@ -33,3 +33,8 @@ pub fn tells(of: impl AsFd, what: PollFlags, limit: Option<Duration>) -> bool {
     let polled = || poll(&mut [PollFd::new(&of, what)], limit.as_ref());
     retry_on_intr(polled).is_ok_and(|count| count > 0)
 }
+
+/// Whether the other side of a socket or a pipe ends within this time, whatever it has said before.
+pub fn has_ended(line: impl AsFd, limit: Duration) -> bool {
+    tells(line, PollFlags::empty(), Some(limit))
+}

@@ -57,11 +57,6 @@ pub fn hear<T: DeserializeOwned>(
     Ok(Some((serde_json::from_slice(&bytes[..count])?, given)))
 }
 
-/// Whether the other side ends within this time, whatever it has said before.
-pub fn has_ended(line: impl AsFd, limit: Duration) -> bool {
-    tells(line, PollFlags::empty(), Some(limit))
-}
-
 #[cfg(test)]
 mod tests {
     use std::fs::File;
@@ -69,6 +64,7 @@ mod tests {
 
     use rustix::io::{FdFlags, fcntl_getfd};
 
+    use super::super::has_ended;
     use super::*;
 
     /// Far longer than anything takes here.
