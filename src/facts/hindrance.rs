@@ -108,9 +108,7 @@ impl Hindrance {
     /// What to do about it at the member of this name.
     #[must_use]
     pub fn remedy(&self, name: &str, flags: &ClusterFlags) -> String {
-        let of = |kind: ProblemKind| {
-            kind.remedy(Subject { node: Some(name), ..Subject::default() }, flags)
-        };
+        let of = |kind: ProblemKind| kind.remedy(Subject::of(name), flags);
         match self {
             Hindrance::Disk(DiskTrouble::Full) => format!("free space on {name}"),
             Hindrance::Disk(_) => format!("mend the disk of {name}"),

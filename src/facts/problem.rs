@@ -112,7 +112,7 @@ impl ProblemKind {
     }
 }
 
-/// Whom a problem is of, as far as its remedy depends on that.
+/// The node and the member that a problem is of, as far as its remedy depends on them.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Subject<'a> {
     /// The node that reports it; none if several do.
@@ -125,7 +125,13 @@ pub struct Subject<'a> {
     pub refusal: Option<RefusalCause>,
 }
 
-impl Subject<'_> {
+impl<'a> Subject<'a> {
+    /// Of this node alone.
+    #[must_use]
+    pub fn of(node: &'a str) -> Subject<'a> {
+        Subject { node: Some(node), ..Subject::default() }
+    }
+
     /// What to do about a member that is missed, or passed over.
     fn missed(self, flags: &ClusterFlags) -> String {
         let name = self.about.unwrap_or("the member");

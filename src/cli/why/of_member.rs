@@ -99,9 +99,7 @@ fn other_node(name: &str, view: &WhyView) -> Option<WhyAnswer> {
 
 /// What keeps it from leading, as it says itself.
 fn of_itself(name: &str, own: &Status, view: &WhyView) -> Option<WhyAnswer> {
-    let mended = |kind: ProblemKind| {
-        kind.remedy(Subject { node: Some(name), ..Subject::default() }, view.flags())
-    };
+    let mended = |kind: ProblemKind| kind.remedy(Subject::of(name), view.flags());
     if own.stalled {
         let reason = "its election thread missed its turn, so it counts itself as failed";
         let why = WhyAnswer::new(WhyCause::Stalled, reason);
@@ -112,7 +110,7 @@ fn of_itself(name: &str, own: &Status, view: &WhyView) -> Option<WhyAnswer> {
         let why = WhyAnswer::new(WhyCause::Storage, reason);
         return Some(why.remedy(mended(ProblemKind::Storage)));
     }
-    // Whom others refuse, they hear.
+    // The others hear a member that they refuse.
     if let Some(why) = rejected(name, Some(own), view).or_else(|| nobody::cut_off(own, view)) {
         return Some(why);
     }
@@ -137,22 +135,21 @@ fn of_itself(name: &str, own: &Status, view: &WhyView) -> Option<WhyAnswer> {
 }
 
 fn rejections(status: &Status) -> impl Iterator<Item = &Problem> {
-    status.problems.iter().filter(|problem| problem.kind == ProblemKind::Rejected.name())
+    status.problems.iter().filter(|problem| problem.is(ProblemKind::Rejected))
 }
 
 /// That it is kept apart, as it and another member refuse each other.
 fn rejected(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer> {
     let is_apart = own.is_some_and(|own| own.leader.is_none())
         || view.member(name).is_some_and(|member| !member.is_alive());
-    let own_status = own;
-    let own = own.into_iter().flat_map(rejections);
-    let own = own.filter(|problem| view.names.contains(problem.about.as_str()));
+    let by_own = own.into_iter().flat_map(rejections);
+    let by_own = by_own.filter(|problem| view.names.contains(problem.about.as_str()));
     let about_it = view.best.into_iter().flat_map(rejections);
-    let mut all = own.chain(about_it.filter(|problem| problem.about == name));
+    let mut all = by_own.chain(about_it.filter(|problem| problem.about == name));
     let problem = all.next().filter(|_| is_apart)?;
     let reason = format!("it and another member refuse each other: {}", problem.text);
     let by = |status: &Status| status.refusal(&problem.about);
-    let cause = own_status.and_then(by).or_else(|| view.best.and_then(by));
+    let cause = own.and_then(by).or_else(|| view.best.and_then(by));
     let cause = cause.unwrap_or(RefusalCause::Other);
     let remedy = cause.remedy(view.flags());
     Some(WhyAnswer::new(WhyCause::Rejected, reason).remedy(remedy))

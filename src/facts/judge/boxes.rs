@@ -205,8 +205,8 @@ impl super::Judgement {
             it.is(ProblemKind::CutOff) || it.is(ProblemKind::PeerDown) && it.about.is_empty()
         };
         let remedy = |it: &ClusterTrouble| {
-            let is_said = self.stuck.is_some() && it.is(ProblemKind::PeerDown);
-            self.remedy_of(it).filter(|_| !is_said)
+            let starts = self.stuck.is_some() && it.is(ProblemKind::PeerDown);
+            self.remedy_of(it).filter(|_| !starts)
         };
         lines.extend(told.iter().filter(|it| !is_said(it)).map(|it| (it.to_string(), remedy(it))));
         lines

@@ -51,7 +51,7 @@ impl Judgement {
         Some(format!("{names} {hears} nobody: {names} {is} probably cut off"))
     }
 
-    /// Whose network is to be mended where nodes hear nobody.
+    /// The owner of the network that is to be mended where nodes hear nobody.
     fn whose(&self) -> &'static str {
         if self.cut_off.len() == 1 { "its" } else { "their" }
     }

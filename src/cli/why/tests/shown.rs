@@ -33,7 +33,7 @@ fn a_leader_that_changes_again_and_again_is_told_with_what_to_do() {
     assert!(remedy.is_some_and(|it| it.contains("electd history")));
 }
 
-/// Whom others refuse, they hear, whatever an earlier version says of itself.
+/// The others hear a node that they refuse, whatever an earlier version says of itself.
 #[test]
 fn a_node_that_is_refused_is_not_said_to_be_cut_off() {
     let apart = pair(9, 5, |own| {
