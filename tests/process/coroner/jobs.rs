@@ -42,12 +42,16 @@ fn a_job_that_ignores_term_has_ended_before_the_next_begins() {
     until_gone(child);
 }
 
-fn attached(cluster: &Cluster, job: &Job, manner: Manner) -> Vec<Attached> {
+/// A process of `exec` beside each node, with these options, that starts the job again whenever that has ended.
+pub(super) fn attached(
+    cluster: &Cluster,
+    options: &[&str],
+    job: &Job,
+    manner: Manner,
+) -> Vec<Attached> {
     let command = job.command(manner);
-    let more: Vec<&str> = ["--restart", "always", "--"]
-        .into_iter()
-        .chain(command.iter().map(String::as_str))
-        .collect();
+    let all = ["--restart", "always"].iter().chain(options).chain(&["--"]).copied();
+    let more: Vec<&str> = all.chain(command.iter().map(String::as_str)).collect();
     let start = |number| {
         let mut command = exec(cluster, number, &more);
         Attached(command.stderr(Stdio::null()).stdout(Stdio::null()).spawn().unwrap())
@@ -60,7 +64,7 @@ fn an_attached_job_of_a_killed_leader_moves_before_its_lease_ends() {
     let cluster = Cluster::start_with(3, slow);
     cluster.agree();
     let job = Job::of(&cluster);
-    let _attached = attached(&cluster, &job, Manner::Obeys);
+    let _attached = attached(&cluster, &[], &job, Manner::Obeys);
     let leader = number(&cluster, &job.until_begun(1, DEADLINE));
     cluster.node(leader).kill_9();
     let next = job.until_begun(2, SOON);
@@ -72,7 +76,7 @@ fn an_attached_job_that_ignores_term_has_ended_before_the_next_begins() {
     let cluster = Cluster::start_with(3, quick);
     cluster.agree();
     let job = Job::of(&cluster);
-    let _attached = attached(&cluster, &job, Manner::Ignores);
+    let _attached = attached(&cluster, &[], &job, Manner::Ignores);
     let leader = number(&cluster, &job.until_begun(1, DEADLINE));
     cluster.node(leader).kill_9();
     job.until_begun(2, DEADLINE);

@@ -2,22 +2,22 @@
 //! that.
 
 use std::fs;
-use std::process::Stdio;
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::{ClockId, clock_gettime};
+use serde_json::Value;
 use story::story;
 
+use super::jobs::attached;
 use super::{
     Job, Manner, SOON, coroner, is_certificate, number, quick, said, said_at, slow, until_gone,
     until_gone_soon,
 };
-use crate::jobs::attached::{Attached, exec, lives};
+use crate::jobs::attached::lives;
 use crate::jobs::worker::{ASTRAY, DRAWN, FILE, MANNER, MANNERS, command};
-use crate::jobs::{Lines, command_of, guard_of};
-use crate::support::cgroup::{TestCgroup, mount, path_of};
-use crate::support::script::{in_pid_namespace, script};
+use crate::jobs::{Elsewhere, Lines, command_of, guard_of};
+use crate::support::cgroup::{TestCgroup, folder_of, mount, path_of};
+use crate::support::script::script;
 use crate::support::undead::Undead;
 use crate::support::{Cluster, DEADLINE, Node, ensure, eventually};
 
@@ -26,6 +26,15 @@ fn start_all(cluster: &Cluster, options: &[&str], job: &[String]) {
     let all = ["--then", "exit", "--cgroup", "always"].into_iter().chain(options.iter().copied());
     let all: Vec<&str> = all.chain(["--"]).chain(job.iter().map(String::as_str)).collect();
     cluster.nodes().iter().for_each(|node| node.start_with(&all));
+}
+
+/// So many nodes with a job that ignores TERM and runs at one of them, and the number of that one.
+fn ignoring(nodes: usize, timings: fn(&mut Value)) -> (Cluster, Job, usize) {
+    let cluster = Cluster::prepare(nodes, timings);
+    let job = Job::of(&cluster);
+    start_all(&cluster, &[], &job.command(Manner::Ignores));
+    let leader = number(&cluster, &job.until_begun(1, DEADLINE));
+    (cluster, job, leader)
 }
 
 /// The guard of the command that runs below this process.
@@ -38,7 +47,7 @@ fn guard(process: Pid) -> Pid {
 }
 
 /// Kills the node and its guard, whichever of them first.
-fn kill_both(node: &Node, guard_first: bool) {
+fn kill_with_guard(node: &Node, guard_first: bool) {
     let guard = guard(node.pid());
     let kill = |process| _ = kill_process(process, Signal::KILL); // it may have ended by now
     if guard_first {
@@ -58,13 +67,10 @@ fn a_leader_that_is_killed_with_its_guard_is_replaced_when_its_job_has_ended() {
         return;
     }
     for guard_first in [true, false] {
-        let cluster = Cluster::prepare(3, slow);
-        let job = Job::of(&cluster);
-        start_all(&cluster, &[], &job.command(Manner::Ignores));
-        let leader = number(&cluster, &job.until_begun(1, DEADLINE));
+        let (cluster, job, leader) = ignoring(3, slow);
         cluster.agree_on(leader);
         let child = job.child();
-        kill_both(cluster.node(leader), guard_first);
+        kill_with_guard(cluster.node(leader), guard_first);
         let next = job.until_begun(2, SOON);
         assert_ne!(next, cluster.node(leader).name);
         assert!(!lives(child), "something of its job is left");
@@ -74,14 +80,10 @@ fn a_leader_that_is_killed_with_its_guard_is_replaced_when_its_job_has_ended() {
 /// The processes of the command that are left have left their guard, their session and their namespace.
 #[story]
 fn a_process_in_another_pid_namespace_is_ended_though_guard_and_electd_were_killed() {
-    let (Some(elsewhere), Some(_makes)) = (in_pid_namespace(), TestCgroup::make()) else { return };
+    let (Some(elsewhere), Some(_makes)) = (Elsewhere::make(), TestCgroup::make()) else { return };
     let cluster = Cluster::prepare(3, slow);
     let job = Job::of(&cluster);
-    let begins = format!("exec {elsewhere} sleep 1000");
-    let mut first = std::process::Command::new("sh").args(["-c", &begins]).spawn().unwrap();
-    let namespace = eventually("the namespace has its first process", || {
-        crate::jobs::only_child(Pid::from_child(&first)).ok_or("none".to_owned())
-    });
+    let namespace = elsewhere.first;
     let stray = format!(
         "nsenter --pid=/proc/{namespace}/ns/pid sh -c '(setsid \"$@\" &)' sh \"$@\"; exec sleep 1000"
     );
@@ -92,10 +94,8 @@ fn a_process_in_another_pid_namespace_is_ended_though_guard_and_electd_were_kill
     start_all(&cluster, &[], &all.concat());
     let leader = number(&cluster, &job.until_begun(1, DEADLINE));
     cluster.agree_on(leader);
-    kill_both(cluster.node(leader), true);
+    kill_with_guard(cluster.node(leader), true);
     job.until_begun(2, SOON); // it never overlaps
-    kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
-    first.wait().unwrap();
 }
 
 #[story]
@@ -106,16 +106,9 @@ fn an_attached_job_ends_though_exec_and_guard_and_node_were_killed() {
     let cluster = Cluster::start_with(3, slow);
     cluster.agree();
     let job = Job::of(&cluster);
-    let command = job.command(Manner::Ignores);
-    let more = ["--restart", "always", "--cgroup", "always", "--"].into_iter();
-    let more: Vec<&str> = more.chain(command.iter().map(String::as_str)).collect();
-    let attached: Vec<Attached> = (1..=3)
-        .map(|number| {
-            Attached(exec(&cluster, number, &more).stderr(Stdio::null()).spawn().unwrap())
-        })
-        .collect();
+    let execs = attached(&cluster, &["--cgroup", "always"], &job, Manner::Ignores);
     let leader = number(&cluster, &job.until_begun(1, DEADLINE));
-    let (exec, child) = (attached[leader - 1].pid(), job.child());
+    let (exec, child) = (execs[leader - 1].pid(), job.child());
     let guard = guard(exec);
     for process in [exec, guard] {
         kill_process(process, Signal::KILL).unwrap();
@@ -132,13 +125,10 @@ fn a_node_that_is_started_at_once_is_left_the_certificate() {
     if TestCgroup::make().is_none() {
         return;
     }
-    let cluster = Cluster::prepare(3, slow);
-    let job = Job::of(&cluster);
-    start_all(&cluster, &[], &job.command(Manner::Ignores));
-    let leader = number(&cluster, &job.until_begun(1, DEADLINE));
+    let (cluster, job, leader) = ignoring(3, slow);
     cluster.agree_on(leader);
     let node = cluster.node(leader);
-    kill_both(node, true);
+    kill_with_guard(node, true);
     node.start();
     job.until_begun(2, SOON);
     cluster.agree();
@@ -150,15 +140,12 @@ fn nothing_is_certified_while_a_process_of_the_job_hangs() {
     if TestCgroup::make().is_none() {
         return;
     }
-    let cluster = Cluster::prepare(1, quick);
-    let job = Job::of(&cluster);
-    start_all(&cluster, &[], &job.command(Manner::Ignores));
-    job.until_begun(1, DEADLINE);
+    let (cluster, job, _) = ignoring(1, quick);
     let (node, child) = (cluster.node(1), job.child());
     let Some(undead) = Undead::whole(child.as_raw_nonzero().get()) else { return };
     let (guard, coroner) = (guard(node.pid()), coroner(node));
     let command = command_of(guard).unwrap();
-    kill_both(node, true);
+    kill_with_guard(node, true);
     until_gone(command);
     let address = node.address;
     thread::scope(|scope| {
@@ -191,7 +178,7 @@ fn the_job_ends_and_nothing_is_certified_where_a_cleanup_has_yet_to_run() {
     job.until_begun(1, DEADLINE);
     let (node, child) = (cluster.node(1), job.child());
     let coroner = coroner(node);
-    kill_both(node, false);
+    kill_with_guard(node, false);
     until_gone_soon(child);
     until_gone_soon(coroner); // in silence
     assert!(said(node).is_err(), "nobody answers");
@@ -214,7 +201,7 @@ fn a_process_that_moved_to_another_cgroup_is_not_certified() {
     let own = path_of(&child.as_raw_nonzero().to_string()).unwrap();
     assert_eq!((own.as_str(), mount.exists()), (other.path.as_str(), true));
     let coroner = coroner(node);
-    kill_both(node, true);
+    kill_with_guard(node, true);
     until_gone_soon(coroner); // in silence
     assert!(said(node).is_err(), "nobody answers");
     assert!(lives(child));
@@ -226,27 +213,18 @@ fn what_a_crash_of_all_left_is_ended_by_the_next_start() {
     if TestCgroup::make().is_none() {
         return;
     }
-    let cluster = Cluster::prepare(1, quick);
-    let job = Job::of(&cluster);
+    let (cluster, job, _) = ignoring(1, quick);
     let command = job.command(Manner::Ignores);
-    start_all(&cluster, &[], &command);
-    job.until_begun(1, DEADLINE);
     let (node, child) = (cluster.node(1), job.child());
     let own = path_of(&child.as_raw_nonzero().to_string()).unwrap();
-    let folder = mount().unwrap().join(own.trim_start_matches('/'));
+    let folder = folder_of(&own).unwrap();
     kill_process(coroner(node), Signal::KILL).unwrap();
-    kill_both(node, true);
+    kill_with_guard(node, true);
     fs::remove_file(job.folder.join("child")).unwrap();
     let all: Vec<&str> = ["--"].into_iter().chain(command.iter().map(String::as_str)).collect();
     node.start_with(&all);
     job.until_begun(2, DEADLINE); // it never overlaps
     assert!(!lives(child) && !folder.exists());
-}
-
-/// In nanoseconds, as the commands write it.
-fn clock() -> u64 {
-    let time = clock_gettime(ClockId::Boottime);
-    u64::try_from(time.tv_sec * 1_000_000_000 + time.tv_nsec).unwrap()
 }
 
 /// Kills leaders and their guards so many times. Tells how long after the last line of each job, and the end of its
@@ -271,10 +249,10 @@ fn kills(times: usize) -> Vec<f64> {
         let run = lines.runs_next(None);
         let node = &cluster.nodes()[number(&cluster, &run.node) - 1];
         lines.draw(MANNERS[after.len() % MANNERS.len()]);
-        kill_both(node, after.len().is_multiple_of(2));
-        let killed = clock();
+        kill_with_guard(node, after.len().is_multiple_of(2));
+        let killed = electd::node::now().0;
         let told = said(node).unwrap();
-        let now = clock();
+        let now = electd::node::now().0;
         assert!(is_certificate(&told), "{told:?}");
         lines.runs_next(Some(&run));
         assert!(lines.last_of(&run) < now, "the job ran when its end was certified");

@@ -6,31 +6,26 @@ use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
-use electd::local::passing;
-use rustix::event::{PollFd, PollFlags, poll};
+use electd::local::{has_ended, passing};
 use rustix::process::{Pid, Signal, kill_process};
-use rustix::time::Timespec;
 use story::story;
 
 use super::attached::{exec, lives};
 use super::registered::begun;
 use super::setup::{Setup, said, text, until};
-use super::{children, only_child};
+use super::{Elsewhere, children, only_child};
 use crate::support::cgroup::{self, TestCgroup};
-use crate::support::script::{ELECTD, in_pid_namespace, script};
+use crate::support::script::{ELECTD, script};
 use crate::support::{Cluster, Finished, ensure, eventually};
 
 /// Nothing that it inherited shows it to its guard, and it is below no process of the guard.
 #[story]
 fn a_process_that_left_for_another_pid_namespace_and_closed_all_ends_with_its_job() {
-    let (Some(elsewhere), Some(cgroup)) = (in_pid_namespace(), TestCgroup::make()) else { return };
+    let (Some(elsewhere), Some(cgroup)) = (Elsewhere::make(), TestCgroup::make()) else { return };
     let folder = tempfile::tempdir().unwrap();
-    let first = format!("exec {elsewhere} sleep 1000");
-    let mut first = Command::new("sh").args(["-c", &first]).spawn().unwrap();
-    let namespace = eventually("the namespace has its first process", || {
-        only_child(Pid::from_child(&first)).ok_or("none".to_owned())
-    });
+    let namespace = elsewhere.first;
     let stray =
         "for fd in /proc/self/fd/*; do n=${fd##*/}; [ $n -lt 3 ] || eval \"exec $n>&-\"; done
         while echo >>writes; do sleep 0.01; done";
@@ -48,8 +43,6 @@ fn a_process_that_left_for_another_pid_namespace_and_closed_all_ends_with_its_jo
     let stray = children(namespace).find(|stray| lives(*stray));
     assert_eq!((stray, written()), (None, before), "it has ended");
     assert!(!cgroup.folder.exists(), "by the kernel's word");
-    kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
-    first.wait().unwrap();
 }
 
 /// Each process starts the next one and ends, so that a look finds none where it was.
@@ -126,11 +119,7 @@ fn what_takes_the_place_of_a_killed_process_that_waited_has_the_mark_that_the_co
     until(folder.path(), "ran");
     let (count, given) = passing::receive(&line, &mut [0]).unwrap();
     assert_eq!((count, given.len()), (1, 3));
-    let is_free = || {
-        let mut mark = [PollFd::new(&given[1], PollFlags::empty())];
-        poll(&mut mark, Some(&Timespec::default())).unwrap();
-        mark[0].revents().contains(PollFlags::HUP)
-    };
+    let is_free = || has_ended(&given[1], Duration::ZERO);
     assert!(!is_free(), "the command has it");
     guard.told(&[Some(0)]);
     guard.end();
@@ -225,7 +214,7 @@ fn a_command_is_in_the_cgroup_that_its_environment_names() {
             assert_eq!((named, own.contains("electd-job-")), ("", false));
         } else {
             assert!(named == own && named.contains("/electd-job-"), "{told}");
-            let folder = cgroup::mount().unwrap().join(named.trim_start_matches('/'));
+            let folder = cgroup::folder_of(named).unwrap();
             assert!(!folder.exists(), "it was removed");
         }
     }

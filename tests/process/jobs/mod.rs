@@ -29,6 +29,7 @@ pub mod worker;
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -36,6 +37,7 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::coroner::crash;
+use crate::support::script::in_pid_namespace;
 use crate::support::{Cluster, Network, Node, ensure, eventually};
 pub use lines::Lines;
 use lines::Run;
@@ -292,6 +294,32 @@ fn report(took: &BTreeMap<Fault, Vec<Took>>) {
 /// The one child of a process that works for a job.
 pub fn only_child(parent: Pid) -> Option<Pid> {
     children(parent).next()
+}
+
+/// Another PID namespace, whose processes are killed when this is dropped.
+pub struct Elsewhere {
+    unshare: Child,
+    /// Its first process, which those come to that lose their parent there.
+    pub first: Pid,
+}
+
+impl Elsewhere {
+    /// None, with a line that says so, where this process may make none.
+    pub fn make() -> Option<Elsewhere> {
+        let begins = format!("exec {} sleep 1000", in_pid_namespace()?);
+        let unshare = Command::new("sh").args(["-c", &begins]).spawn().unwrap();
+        let first = eventually("the namespace has its first process", || {
+            only_child(Pid::from_child(&unshare)).ok_or("none".to_owned())
+        });
+        Some(Elsewhere { unshare, first })
+    }
+}
+
+impl Drop for Elsewhere {
+    fn drop(&mut self) {
+        let _ = self.unshare.kill();
+        let _ = self.unshare.wait();
+    }
 }
 
 /// The guard of electd, where a hook may run beside it.

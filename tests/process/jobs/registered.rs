@@ -6,16 +6,16 @@ use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
-use std::process::{Command, ExitStatus};
+use std::process::ExitStatus;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use story::story;
 
 use super::attached::{lives, stop};
 use super::setup::{Guard, LONG, Setup, text, until};
-use super::{children, only_child};
+use super::{Elsewhere, children};
 use crate::support::network::inside;
-use crate::support::script::{in_pid_namespace, script};
+use crate::support::script::script;
 use crate::support::traced::Traced;
 use crate::support::{DEADLINE, Network, ensure, eventually, readable};
 
@@ -223,13 +223,9 @@ fn a_cleanup_goes_on_when_its_address_cannot_be_kept() {
 /// that namespace. It has the mark of the command all the same.
 #[story]
 fn a_process_that_left_all_that_is_below_the_guard_has_ended_before_its_last_word() {
-    let Some(elsewhere) = in_pid_namespace() else { return };
+    let Some(elsewhere) = Elsewhere::make() else { return };
     let folder = tempfile::tempdir().unwrap();
-    let first = format!("exec {elsewhere} sleep 1000");
-    let mut first = Command::new("sh").args(["-c", &first]).spawn().unwrap();
-    let namespace = eventually("the namespace has its first process", || {
-        only_child(Pid::from_child(&first)).ok_or("none".to_owned())
-    });
+    let namespace = elsewhere.first;
     let script = format!(
         "nsenter --pid=/proc/{namespace}/ns/pid sh -c '(sh -c \"while echo >>writes; do sleep 0.01; done\" &) ; \
          until [ -s writes ]; do sleep 0.01; done'; exit 3"
@@ -244,6 +240,4 @@ fn a_process_that_left_all_that_is_below_the_guard_has_ended_before_its_last_wor
     assert_eq!(said, "c");
     let stray = children(namespace).find(|stray| lives(*stray));
     assert_eq!((stray, written()), (None, before), "it has ended");
-    kill_process(Pid::from_child(&first), Signal::KILL).unwrap();
-    first.wait().unwrap();
 }

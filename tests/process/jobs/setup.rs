@@ -1,17 +1,13 @@
 //! The guard of a job alone: the test is its electd, and gives it its alarms and its orders.
 
 use std::fs::{self, File};
-use std::io::IoSlice;
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
 
-use rustix::net::{
-    AddressFamily, SendAncillaryBuffer, SendAncillaryMessage, SendFlags, SocketFlags, SocketType,
-    sendmsg, socketpair,
-};
+use electd::local::pair;
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::time::{
     Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, Timespec, timerfd_create,
@@ -25,9 +21,6 @@ use crate::support::{ensure, eventually, readable};
 
 /// In nanoseconds: longer than a test waits, so that no alarm does what the guard is to do by itself.
 pub const LONG: u64 = 3_600_000_000_000;
-
-/// Of a second.
-const NANOS: u64 = 1_000_000_000;
 
 /// A guard of a command for the shell, and what electd has of it.
 pub struct Guard {
@@ -73,7 +66,7 @@ impl Setup<'_> {
 
     /// The order to begin is there from the start.
     pub fn start_with(&self, folder: &Path, alarms: [OwnedFd; 2]) -> Guard {
-        let (electd, far) = pair();
+        let (electd, far) = pair::new().unwrap();
         let given = self.given(folder);
         begin(&electd, &alarms, &given);
         drop(given);
@@ -83,7 +76,7 @@ impl Setup<'_> {
 
     /// The order to begin has yet to come.
     pub fn start_early(&self, folder: &Path) -> Guard {
-        let (electd, far) = pair();
+        let (electd, far) = pair::new().unwrap();
         let process = self.spawn(folder, far);
         let given = self.given(folder);
         Guard { process, electd: Some(electd), alarms: self.alarms.map(alarm), given }
@@ -119,19 +112,10 @@ impl Setup<'_> {
     }
 }
 
-/// The ends of a line that keeps words apart.
-fn pair() -> (OwnedFd, OwnedFd) {
-    socketpair(AddressFamily::UNIX, SocketType::SEQPACKET, SocketFlags::CLOEXEC, None).unwrap()
-}
-
 /// Orders a guard to begin, in epoch 7 and without a terminal.
 fn begin(electd: &OwnedFd, alarms: &[OwnedFd; 2], given: &[OwnedFd]) {
-    let begin = json!({"Begin": {"epoch": 7, "group": null}}).to_string();
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-    let mut beside = SendAncillaryBuffer::new(&mut space);
     let given: Vec<_> = alarms.iter().chain(given).map(AsFd::as_fd).collect();
-    assert!(beside.push(SendAncillaryMessage::ScmRights(&given)));
-    sendmsg(electd, &[IoSlice::new(begin.as_bytes())], &mut beside, SendFlags::empty()).unwrap();
+    pair::say(electd, &json!({"Begin": {"epoch": 7, "group": null}}), &given).unwrap();
 }
 
 impl Drop for Guard {
@@ -182,9 +166,7 @@ impl Guard {
 
     /// The next word to its electd; none at its end.
     fn word(&self) -> Option<Value> {
-        let mut bytes = [0; 4096];
-        let count = rustix::io::read(self.electd.as_ref().unwrap(), &mut bytes).unwrap();
-        (count > 0).then(|| serde_json::from_slice(&bytes[..count]).unwrap())
+        pair::hear(self.electd.as_ref().unwrap(), None).unwrap().map(|(word, _)| word)
     }
 
     /// electd is killed: its end of the connection is closed.
@@ -200,14 +182,13 @@ impl Guard {
             stop(self.pid()); // or it would hear the first before there is another
         }
         for kill in orders {
-            let left = |kill| json!({"secs": kill / NANOS, "nanos": kill % NANOS});
             let order = match *kill {
                 None => json!("Answer"),
                 Some(u64::MAX) => json!({"End": {"left": null}}),
-                Some(kill) => json!({"End": {"left": left(kill)}}),
+                Some(kill) => json!({"End": {"left": Duration::from_nanos(kill)}}),
             };
             let electd = self.electd.as_ref().unwrap();
-            rustix::io::write(electd, order.to_string().as_bytes()).unwrap();
+            pair::say(electd, &order, &[]).unwrap();
         }
         if !is_one {
             kill_process(self.pid(), Signal::CONT).unwrap();

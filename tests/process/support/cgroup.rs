@@ -30,9 +30,9 @@ impl TestCgroup {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let number = LAST.fetch_add(1, Ordering::Relaxed);
         let name = format!("electd-test-of-{}-{number}", process::id());
-        let own = own_path()?;
+        let own = path_of("self")?;
         let path = format!("{}/{name}", own.trim_end_matches('/'));
-        let folder = mount()?.join(path.trim_start_matches('/'));
+        let folder = folder_of(&path)?;
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let made = TestCgroup { folder, path };
         ensure(made.folder.join("cgroup.kill").exists(), || "Linux 5.14 or later".to_owned())?;
@@ -49,7 +49,8 @@ impl Drop for TestCgroup {
 /// Kills all in this cgroup and below it, and removes it, for as long as that may take.
 pub fn end(folder: &Path) {
     let begin = Instant::now();
-    while fs::write(folder.join("cgroup.kill"), "1").is_ok() && begin.elapsed() < END {
+    while folder.exists() && begin.elapsed() < END {
+        let _ = fs::write(folder.join("cgroup.kill"), "1"); // before Linux 5.14 there is none
         remove(folder);
         breathe();
     }
@@ -69,8 +70,9 @@ pub fn path_of(process: &str) -> Result<String, String> {
     own.map(str::to_owned).ok_or(format!("{file} has no line 0::"))
 }
 
-fn own_path() -> Result<String, String> {
-    path_of("self")
+/// The folder of the cgroup of this path.
+pub fn folder_of(path: &str) -> Result<PathBuf, String> {
+    Ok(mount()?.join(path.trim_start_matches('/')))
 }
 
 /// Where cgroups of version 2 are mounted as a whole.

@@ -39,15 +39,11 @@ impl Unit {
     /// Freezes all its processes, or thaws them: it is done when this returns.
     pub fn freeze(&self, frozen: bool) {
         let state = u8::from(frozen);
-        self.write("cgroup.freeze", &state.to_string()).unwrap();
+        fs::write(self.folder.join("cgroup.freeze"), state.to_string()).unwrap();
         eventually("the processes of the unit are frozen, or run", || {
             let events = fs::read_to_string(self.folder.join("cgroup.events")).unwrap();
             ensure(events.contains(&format!("frozen {state}")), || events)
         });
-    }
-
-    fn write(&self, file: &str, text: &str) -> std::io::Result<()> {
-        fs::write(self.folder.join(file), text)
     }
 }
 
