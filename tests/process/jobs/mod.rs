@@ -18,6 +18,7 @@ mod lines;
 mod orders;
 mod orphans;
 mod outliving;
+mod processes;
 mod ready;
 mod registered;
 mod renewal;
@@ -28,8 +29,6 @@ pub mod terminal;
 pub mod worker;
 
 use std::collections::BTreeMap;
-use std::fs;
-use std::process::{Child, Command};
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -37,11 +36,13 @@ use serde_json::{Value, json};
 use story::story;
 
 use crate::coroner::crash;
-use crate::support::script::in_pid_namespace;
-use crate::support::{Cluster, Network, Node, ensure, eventually};
+use crate::support::{Cluster, Network, Node, eventually};
 pub use lines::Lines;
 use lines::Run;
-use worker::{DRAWN, FILE, GRANDCHILD, MANNER, MANNERS, command};
+pub use processes::{
+    Elsewhere, children, command_of, coroner_of, guard_of, no_coroner_is_left, only_child,
+};
+use worker::{DRAWN, FILE, MANNER, MANNERS, command};
 
 /// The fault of the leader. If the leader is frozen or cut off, the next leader waits for `failure`; if
 /// its electd ends where no coroner can say so, for the lease. After the other faults the next member leads immediately,
@@ -239,36 +240,6 @@ fn signal_coroner_and_kill(node: &Node, signal: Signal) {
     node.kill_9();
 }
 
-/// A coroner works in the folder of the node that it attends.
-#[track_caller]
-pub fn no_coroner_is_left(node: &Node) {
-    let state = node.state().canonicalize().unwrap();
-    eventually("no coroner of the node is left", || {
-        let works_there = |pid: &Pid| {
-            let folder = fs::read_link(format!("/proc/{}/cwd", pid.as_raw_nonzero()));
-            folder.is_ok_and(|folder| folder == state)
-        };
-        let left: Vec<Pid> =
-            processes().filter(|pid| works_there(pid) && is_electd(*pid, b"coroner")).collect();
-        ensure(left.is_empty(), || format!("{left:?}"))
-    });
-}
-
-/// The command of a guard, once that has begun: until then its child only waits to become the command.
-pub fn command_of(guard: Pid) -> Option<Pid> {
-    children(guard).find(|child| is_command(*child))
-}
-
-/// Whether this process is a command by now, and nothing that one left behind.
-fn is_command(process: Pid) -> bool {
-    let environment = fs::read(format!("/proc/{}/environ", process.as_raw_nonzero()));
-    let environment = environment.unwrap_or_default();
-    let has = |word: &str| {
-        environment.split(|byte| *byte == 0).any(|entry| entry.starts_with(word.as_bytes()))
-    };
-    has("ELECTD_EPOCH=") && !has(&format!("{MANNER}={GRANDCHILD}"))
-}
-
 /// How long it took until the next command ran, and until all nodes agreed again.
 struct Took {
     runs: Duration,
@@ -289,73 +260,6 @@ fn report(took: &BTreeMap<Fault, Vec<Took>>) {
             took.len()
         );
     }
-}
-
-/// The one child of a process that works for a job.
-pub fn only_child(parent: Pid) -> Option<Pid> {
-    children(parent).next()
-}
-
-/// Another PID namespace, whose processes are killed when this is dropped.
-pub struct Elsewhere {
-    unshare: Child,
-    /// Its first process, which those come to that lose their parent there.
-    pub first: Pid,
-}
-
-impl Elsewhere {
-    /// None, with a line that says so, where this process may make none.
-    pub fn make() -> Option<Elsewhere> {
-        let begins = format!("exec {} sleep 1000", in_pid_namespace()?);
-        let unshare = Command::new("sh").args(["-c", &begins]).spawn().unwrap();
-        let first = eventually("the namespace has its first process", || {
-            only_child(Pid::from_child(&unshare)).ok_or("none".to_owned())
-        });
-        Some(Elsewhere { unshare, first })
-    }
-}
-
-impl Drop for Elsewhere {
-    fn drop(&mut self) {
-        let _ = self.unshare.kill();
-        let _ = self.unshare.wait();
-    }
-}
-
-/// The guard of electd, where a hook may run beside it.
-pub fn guard_of(electd: Pid) -> Option<Pid> {
-    children(electd).find(|child| is_electd(*child, b"guard"))
-}
-
-/// The children of a process, but for its coroner.
-pub fn children(parent: Pid) -> impl Iterator<Item = Pid> {
-    all_children(parent).filter(|child| !is_electd(*child, b"coroner"))
-}
-
-/// Whether this process is an electd of this kind.
-fn is_electd(process: Pid, kind: &[u8]) -> bool {
-    let line = fs::read(format!("/proc/{}/cmdline", process.as_raw_nonzero())).unwrap_or_default();
-    line.split(|byte| *byte == 0).nth(1) == Some(kind)
-}
-
-/// The coroner of a node.
-pub fn coroner_of(node: Pid) -> Option<Pid> {
-    all_children(node).find(|child| is_electd(*child, b"coroner"))
-}
-
-fn processes() -> impl Iterator<Item = Pid> {
-    let entries = fs::read_dir("/proc").unwrap().flatten();
-    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
-}
-
-fn all_children(parent: Pid) -> impl Iterator<Item = Pid> {
-    let is_child = move |pid: &Pid| {
-        let stat = fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-        let stat = stat.unwrap_or_default();
-        let above = stat.rsplit_once(") ").and_then(|(_, rest)| rest.split(' ').nth(1));
-        above == Some(&parent.as_raw_nonzero().to_string())
-    };
-    processes().filter(is_child)
 }
 
 /// How often each fault has met each manner of a command. The manner of the next one is drawn so that all pairs occur: the
