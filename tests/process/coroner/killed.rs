@@ -52,10 +52,10 @@ fn guard_now(process: Pid) -> Result<Pid, String> {
 
 /// Kills the node and its guard, whichever of them first.
 fn kill_with_guard(node: &Node, guard_first: bool) {
-    kill_both(node, guard(node.pid()), guard_first);
+    kill_two(node, guard(node.pid()), guard_first);
 }
 
-fn kill_both(node: &Node, guard: Pid, guard_first: bool) {
+fn kill_two(node: &Node, guard: Pid, guard_first: bool) {
     let kill = |process| _ = kill_process(process, Signal::KILL); // it may have ended by now
     if guard_first {
         kill(guard);
@@ -326,7 +326,7 @@ fn kills(times: usize) -> Vec<f64> {
             Ok((run, node, guard_now(node.pid())?))
         });
         lines.draw(MANNERS[after.len() % MANNERS.len()]);
-        kill_both(node, guard, after.len().is_multiple_of(2));
+        kill_two(node, guard, after.len().is_multiple_of(2));
         let killed = electd::node::now().0;
         let told = said(node).unwrap();
         let now = electd::node::now().0;
