@@ -289,7 +289,8 @@ mod tests {
                 Hindrance::JobFailed,
                 "job_failed",
                 "the job of c failed",
-                "mend what c runs (its output is in the log); at the time in the message it may lead again by itself",
+                "mend what c runs (its output is in the log), or its host where the message says so; at the time in the \
+                 message it may lead again by itself",
             ),
             (
                 Hindrance::NoRank,

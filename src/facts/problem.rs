@@ -81,7 +81,8 @@ impl ProblemKind {
                     .to_owned()
             }
             ProblemKind::Job => format!(
-                "mend what {node} runs (its output is in the log); at the time in the message it may lead again by itself"
+                "mend what {node} runs (its output is in the log), or its host where the message says so; at the time in \
+                 the message it may lead again by itself"
             ),
             ProblemKind::Renewal => format!("look at the host of {node}, its disk and the network"),
             ProblemKind::PeerDown => of.missed(flags),
@@ -106,7 +107,7 @@ impl ProblemKind {
             ),
             ProblemKind::Certificate => "renew it: docs/security.md says how".to_owned(),
             ProblemKind::Coroner => {
-                "wait: another one begins once the job has ended, and is tried once a minute".to_owned()
+                "do what the message says; where it names nothing to do, another one begins by itself".to_owned()
             }
         }
     }

@@ -25,7 +25,7 @@ const MOST_DOUBLINGS: u32 = 6;
 const FORGIVEN: Duration = Duration::from_secs(3600);
 
 /// The greatest length of a reason in characters, and of the file in bytes.
-const LONGEST: usize = 200;
+const LONGEST: usize = 500;
 const LARGEST: u64 = 4096;
 
 /// That the job of this node failed soon after its start.
@@ -81,7 +81,7 @@ impl Failures {
         let failure = next(known.last.as_ref(), wall_clock_ms(), reason);
         warn!(
             event = "problem", kind = "job";
-            "the job failed soon after its start ({}): this node leads only if no other can, until {}",
+            "the job failed here ({}): this node leads only if no other can, until {}",
             failure.reason, moment(failure.until_ms)
         );
         *known = KnownFailures { last: Some(failure.clone()), stands_back: true };
@@ -230,7 +230,7 @@ mod tests {
         let failed = one(logged(|| _ = failures.add("code 1")));
         let failure = failures.present().unwrap();
         let words = format!(
-            "WARN problem: the job failed soon after its start (code 1): this node leads only if no other can, until \
+            "WARN problem: the job failed here (code 1): this node leads only if no other can, until \
              {}",
             moment(failure.until_ms)
         );

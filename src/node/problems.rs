@@ -190,7 +190,7 @@ fn failed(failure: &FailureStatus) -> String {
     let FailureStatus { until, count, reason, .. } = failure;
     let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
     format!(
-        "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can"
+        "the job failed here{times} ({reason}): until {until} this node leads only if no other can"
     )
 }
 

@@ -165,8 +165,8 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
-                 at the time in the message it may lead again by itself";
+    let words = "it stands back until soon, as its job failed: exit 1 => mend what a runs (its output is in the log), or \
+                 its host where the message says so; at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
     let words = "it resigned, as it was ordered to, and leads only if no other can => `electd undrain --node a` lets it lead \
                  again";
@@ -254,8 +254,8 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
-                 at the time in the message it may lead again by itself";
+    let words = "it stands back until soon, as its job failed: exit 1 => mend what a runs (its output is in the log), or \
+                 its host where the message says so; at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
     let drained = of_a(|a| {
         let (since, until, reason) = ("then".into(), None, "new disk".into());

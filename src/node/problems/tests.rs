@@ -220,7 +220,7 @@ fn how_often_the_job_failed_is_told_from_the_second_time_on() {
     };
     let words = |times: &str| {
         format!(
-            "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can"
+            "the job failed here{times} (code 1): until noon this node leads only if no other can"
         )
     };
     assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);
@@ -258,7 +258,7 @@ const EACH_KIND: [&str; 16] = [
     "rejected|c|c is refused: why",
     "rank||no rank, so this node is not eligible: the program is missing",
     "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
-    "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
+    "job||the job failed here, 3 times in a row (code 1): until then this node leads only if no \
      other can",
     "renewal|epoch 7|the job of epoch 7 was ended at 1970-01-01T00:00:01.000Z, as no renewal of the leadership came in \
      time: this host, its disk or the network was slow",
