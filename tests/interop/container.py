@@ -10,13 +10,12 @@ import os
 import re
 import signal
 import statistics
-import subprocess
 import sys
 import tarfile
 
-from epochs import WRITER, Log, guards
+from epochs import WRITER, Log
 from hosts import Host, Network, sh, wait
-from recipe import Recipe, begin
+from recipe import GUARD, Recipe, begin
 
 NAMES = ["a", "b", "c"]
 # The node is killed; all of the host stands still; the node and its guard are killed at once, so that nobody ends the container;
@@ -53,9 +52,9 @@ def image(path):
 def install(host, archive):
     """What a host has before the page: an engine, and the image."""
     for place, text in [("containers", CONFIG), ("storage", STORAGE)]:
-        subprocess.run(host.inside("sh", "-c", f"install -d /etc/containers && cat >/etc/containers/{place}.conf"), input=text, text=True, check=True)
+        host.write(f"/etc/containers/{place}.conf", text.encode())
     command = '","'.join(["/bin/bash", "-c", WRITER.replace("HOST", "10.0.0.4").replace('"', '\\"')])
-    host.run("sh", "-ec", "install -d /etc/electd/container && echo localhost/web >/etc/electd/container/image")
+    host.write("/etc/electd/container/image", b"localhost/web\n")
     host.run("podman", "import", "--change", f'CMD ["{command}"]', archive, "localhost/web", timeout=300)
 
 
@@ -63,7 +62,7 @@ def harm(recipe, kind, host, to):
     """Harms a host, and returns what mends it."""
     if kind != "all":
         return recipe.harm(kind, host, to)
-    host.signal(signal.SIGKILL, host.named("electd run") + guards(host))
+    host.signal(signal.SIGKILL, host.named("electd run") + host.named(GUARD))
     return lambda: host.run("podman", "rm", "-f", "web", timeout=120)
 
 

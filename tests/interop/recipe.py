@@ -15,6 +15,9 @@ from hosts import HERE, Network, commands, missing, wait
 # operator moves the leadership; all hosts lose their processes at once.
 KINDS = ["power", "freeze", "cut", "kill", "switchover", "blackout"]
 
+# How the command line of a guard begins.
+GUARD = "electd guard "
+
 
 def begin(name, needed):
     """The program, the page, and how many faults: `NAME.py ELECTD [FAULTS]`. Ends with 75 if something is missing."""
@@ -43,7 +46,7 @@ class Recipe:
         # The page says so in words: how files come to other hosts is not its business.
         file = network[members[0]].run("cat", "/etc/electd/cluster.json")
         for name in members[1:]:
-            subprocess.run(network[name].inside("sh", "-c", "install -d /etc/electd && cat >/etc/electd/cluster.json"), input=file, text=True, check=True)
+            network[name].write("/etc/electd/cluster.json", file.encode())
         for name in network.hosts:
             self.serve(name)
 
