@@ -123,16 +123,20 @@ class Host:
             return False
 
     def processes(self):
-        """The ids of all processes of the host but its first."""
+        """The ids of all processes of the host but its first: those of its containers, too, which have another namespace."""
         space = os.stat(f"/proc/{self.init}/ns/pid").st_ino
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
+        parents, found = {}, set()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                if os.stat(f"/proc/{pid}/ns/pid").st_ino == space and int(pid) != self.init:
-                    found.append(int(pid))
+                with open(f"/proc/{pid}/stat") as stat:
+                    parents[pid] = int(stat.read().rsplit(") ", 1)[1].split()[1])
+                if os.stat(f"/proc/{pid}/ns/pid").st_ino == space:
+                    found.add(pid)
             except OSError:
                 pass
-        return found
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return sorted(found - {self.init})
 
     def named(self, words):
         """The processes whose command line begins so."""

@@ -70,7 +70,7 @@ def main():
         recipe = Recipe(network, page, NAMES, ["/standby", "electd run", "haproxy -f"])
         first, _ = whole(network)
         wait("its epoch", lambda: query(first, "SELECT epoch FROM electd"))
-        assert query(first, f"{TABLE}; GRANT ALL ON electd TO app") == ""
+        assert query(first, f"{TABLE}; GRANT ALL ON electd TO app", timeout=30) == ""
         acknowledged, outages = load(recipe, faults, EPOCH)
         # A late write of an application, as the page has it.
         host, _ = whole(network)

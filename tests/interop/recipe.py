@@ -62,11 +62,10 @@ class Recipe:
             self.network[name].start("sh", "-c", f"while :; do {block}\nsleep 1; done")
 
     def leader(self):
-        """The host that leads, as one of them says."""
-        for host in (self.network[name] for name in self.members):
-            if host.init and (name := host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False)):
-                return self.network[name]
-        return None
+        """The host that leads, when the node of each member says so."""
+        hosts = [self.network[name] for name in self.members]
+        said = {host.run("sh", "-c", f"electd leader --node {host.name} | cut -d' ' -f1", check=False) if host.init else "" for host in hosts}
+        return self.network[said.pop()] if len(said) == 1 and "" not in said else None
 
     def is_well(self, name):
         """Whether the cluster is well, as electd says on this host."""

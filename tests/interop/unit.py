@@ -82,12 +82,11 @@ class Units:
     def well(self):
         """Waits until all hosts know one leader, whose unit writes, and no other unit is left. Returns the leader's host."""
         def found():
-            hosts = [self.network[name] for name in NAMES]
-            leads = [host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False) if host.init else "" for host in hosts]
-            if "" in leads or len(set(leads)) > 1 or not self.log.writes(leads[0]):
+            leader = self.recipe.leader()
+            if not leader or not self.log.writes(leader.name):
                 return None
-            active = [host.name for host in hosts if host.run("systemctl", "is-active", "web", check=False) == "active"]
-            return self.network[leads[0]] if active == leads[:1] else None
+            active = [name for name in NAMES if self.network[name].run("systemctl", "is-active", "web", check=False) == "active"]
+            return leader if active == [leader.name] else None
 
         return wait("one unit is left, that of the leader, and writes", found, 120)
 
