@@ -32,7 +32,7 @@ def configuration(host):
         "bootstrap": {"dcs": {**timings, "retry_timeout": min(10, timings["ttl"] // 3), "synchronous_mode": True, "synchronous_mode_strict": True,
                               "postgresql": {"use_pg_rewind": True, "parameters": PARAMETERS}}},
         "postgresql": {"listen": f"{host.address}:5432", "connect_address": f"{host.address}:5432", "pg_hba": TRUST,
-                       "data_dir": "/var/lib/postgresql/15/patroni", "bin_dir": "/usr/lib/postgresql/15/bin",
+                       "data_dir": "/var/lib/postgresql/15/patroni", "pgpass": "/var/lib/postgresql/.pgpass", "bin_dir": "/usr/lib/postgresql/15/bin",
                        "authentication": {"superuser": user, "replication": user, "rewind": user}},
     }
 
