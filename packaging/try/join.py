@@ -10,6 +10,13 @@ from hosts import HOSTS, SWITCH, connect
 LIMIT = 60_000
 
 
+def members(root, *names):
+    """These members, as the file of a host lists them: to be asked, as others start them."""
+    cluster = Cluster(root / "etc/electd/cluster.json", None, None)
+    cluster.processes = dict.fromkeys(names)
+    return cluster
+
+
 def try_join(dist, work, debian_root):
     need("three hosts that join", "dpkg", "ip")
     arch = run("dpkg", "--print-architecture").strip()
@@ -38,14 +45,18 @@ def try_join(dist, work, debian_root):
     inviting = begin("a", "electd", "init", "--join")
     wait("the lines for two others", lambda: inviting().count("--token ") == 2)
     begin("a", "electd", "run", "--node", "a")
+    first = members(roots["a"], "a")
+    first.leads(since)
     lines = [line.split() for line in inviting().splitlines() if "--token " in line]
     for name, line in zip(["b", "c"], lines):
         said = run(*words(name, *line))
         check(f"electd run --node {name}" in said, f"{name} joins by one line")
         begin(name, "electd", "run", "--node", name)
+        # As `electd join` does itself where it starts the node.
+        wait(f"{name} is a member", lambda: name in [member["name"] for member in first.status("a")["members"]])
+        wait("a leader", lambda: first.status("a")["leader"])
     wait("all hosts have joined", lambda: "all hosts have joined" in inviting(), 60)
-    cluster = Cluster(roots["c"] / "etc/electd/cluster.json", None, None)
-    cluster.processes = dict.fromkeys(HOSTS)
+    cluster = members(roots["c"], *HOSTS)
     leader, _ = cluster.leads(since)
     wait("no node has a problem", cluster.all_well)
     took = round((time.monotonic() - since) * 1000)
