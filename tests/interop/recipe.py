@@ -172,7 +172,7 @@ def disturb(recipe, writer, faults, whole, kinds=KINDS, moved=None):
         wait("writes", lambda: len(writer.acknowledged) > before + 20)
         start, epoch = time.monotonic(), writer.acknowledged[-1][3]
         mend = recipe.harm(kind, host, to)
-        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moved(host, epoch))
+        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moved(host, epoch), 180)
         mend()
         times = [start] + [at for _, at, _, _ in writer.acknowledged if at > start]
         outage = max(after - before for before, after in zip(times, times[1:]))
