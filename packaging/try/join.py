@@ -52,7 +52,7 @@ def try_join(dist, work, debian_root):
         # As `electd join` does itself where it starts the node.
         wait(f"{name} knows a leader", lambda: agrees(name, "leader", "--node", name))
     wait("all hosts have joined", lambda: "all hosts have joined" in inviting(), 60)
-    wait("no node has a problem", lambda: all(agrees(name, "health") for name in HOSTS))
+    wait("no node has a problem", lambda: all(agrees(name, "health") for name in HOSTS), 60)
     took = round((time.monotonic() - since) * 1000)
     leader = run(*words("c", "electd", "leader")).split()[0]
     check(took <= LIMIT, f"three bare Debians: installed after {round((installed - since) * 1000)} ms; all are members, {leader} leads,"
