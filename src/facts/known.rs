@@ -227,6 +227,11 @@ mod tests {
         assert!(!other.votes() && !other.may_lead());
         other.status = "dead".to_owned();
         assert_eq!((other.liveness(), other.is_alive()), (Some(Liveness::Dead), false));
+        assert_eq!((member("b").missed(), other.missed()), (Missed::Heard, Missed::Ended));
+        other.status = "suspected".to_owned();
+        assert_eq!(other.missed(), Missed::Silent("127.0.0.1".to_owned()));
+        other.refuses_dials = true;
+        assert_eq!(other.missed(), Missed::Ended, "its host is up, and nothing listens there");
     }
 
     /// A command for the wrong one of the two would remove a healthy member.

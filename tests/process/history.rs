@@ -118,6 +118,9 @@ fn freezes(quorum: &str) {
         let gap = next["leaderless_ms"].as_u64();
         ensure(ends && gap.is_some_and(|gap| gap >= 2000), || format!("{history:?}"))
     });
+    let alone = electd(&cluster, &["history", "--node", "node-3"]);
+    let told = String::from_utf8_lossy(&alone.stderr);
+    assert!(told.contains("as node-3 alone saw it: "), "{told}");
 }
 
 #[story]
