@@ -73,7 +73,7 @@ impl HistoryArgs {
                 Err(error) => print::message(&format!("{}: {error}", asked.name())),
             }
         }
-        if let [alone] = histories.as_slice()
+        if let ([alone], OutputFormat::Table) = (histories.as_slice(), self.output.output)
             && asked.iter().any(|it| it.answer.as_ref().is_ok_and(|one| one.members.len() > 1))
         {
             let node = &alone.node;
