@@ -10,7 +10,7 @@ use std::fmt::Write;
 
 use serde_json::{Value, json};
 
-use crate::judge::Verdict;
+use super::judge::Verdict;
 use view::WhyAnswer;
 pub use view::WhyView;
 

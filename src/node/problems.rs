@@ -118,12 +118,7 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
         add(ProblemKind::Stalled, "", text.to_owned());
     }
     if let Some(changes) = &sight.changes {
-        let (UnplannedChanges { times, why, .. }, losers) = (changes, changes.losers());
-        let text = format!(
-            "the leader changed {times} times within 10 min, and no operator ordered that (lost by {losers}); the last \
-             time: {why}"
-        );
-        add(ProblemKind::LeaderChanges, "", text);
+        add(ProblemKind::LeaderChanges, "", changed_often(changes));
     }
     if let Some(why) = status.realtime.as_ref().and_then(|realtime| realtime.refused.clone()) {
         add(ProblemKind::Realtime, "", why);
@@ -176,6 +171,14 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
         add(ProblemKind::ConfigDiffers, EDITED, text.clone());
     }
     found
+}
+
+/// That the leader changes again and again, and who lost the leadership.
+fn changed_often(changes: &UnplannedChanges) -> String {
+    let (UnplannedChanges { times, why, .. }, losers) = (changes, changes.losers());
+    format!(
+        "the leader changed {times} times within 10 min, and no operator ordered that (lost by {losers}); the last time: {why}"
+    )
 }
 
 /// That this node is unhealthy. Right after its start the first check may need its time.

@@ -2,13 +2,13 @@
 
 use electd_election::core;
 
+use super::super::hindrance::Hindrance;
+use super::super::hint::Hint;
+use super::super::judge::{How, Stuck, Verdict};
+use super::super::leaderless::LeaderlessStatus;
+use super::super::status::Status;
+use super::super::words::{and, counted};
 use super::view::{WhyAnswer, WhyCause, WhyView};
-use crate::hindrance::Hindrance;
-use crate::hint::Hint;
-use crate::judge::{How, Stuck, Verdict};
-use crate::leaderless::LeaderlessStatus;
-use crate::status::Status;
-use crate::words::{and, counted};
 
 /// Why nobody leads, as all nodes together tell it.
 pub fn why(view: &WhyView) -> WhyAnswer {
@@ -110,11 +110,11 @@ pub fn of_node(own: &Status, view: &WhyView) -> WhyAnswer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::samples::{following, member, silent};
+    use super::super::super::status::MemberStatus;
+    use super::super::tests::{pair, seen_in};
+    use super::super::{of_member, text_of};
     use super::*;
-    use crate::samples::{following, member, silent};
-    use crate::status::MemberStatus;
-    use crate::why::tests::{pair, seen_in};
-    use crate::why::{of_member, text_of};
 
     /// Why nobody leads, by the answer of a alone, which has b in this status.
     fn told(cause: &str, quorum: &str, status: &str) -> (WhyCause, String) {

@@ -2,15 +2,15 @@
 
 use electd_election::core::Phase;
 
+use super::super::asked::{Silence, answers};
+use super::super::hint::Hint;
+use super::super::led;
+use super::super::problem::{ProblemKind, Subject};
+use super::super::refused::{MutualRefusal, RefusalCause};
+use super::super::status::{MemberStatus, Problem, Status};
+use super::super::unable;
 use super::nobody;
 use super::view::{WhyAnswer, WhyCause, WhyView};
-use crate::asked::{Silence, answers};
-use crate::hint::Hint;
-use crate::led;
-use crate::problem::{ProblemKind, Subject};
-use crate::refused::{MutualRefusal, RefusalCause};
-use crate::status::{MemberStatus, Problem, Status};
-use crate::unable;
 
 /// Why this member leads or does not.
 pub fn why(name: &str, view: &WhyView) -> WhyAnswer {

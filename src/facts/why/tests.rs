@@ -2,16 +2,16 @@
 
 mod shown;
 
-use super::nobody;
-use super::of_member::why;
-use super::view::{WhyAnswer, WhyCause, WhyView};
-use crate::asked::Silence;
-use crate::hint::ClusterFlags;
-use crate::samples::{AnswerSample, following, member, silent};
-use crate::status::{
+use super::super::asked::Silence;
+use super::super::hint::ClusterFlags;
+use super::super::samples::{AnswerSample, following, member, silent};
+use super::super::status::{
     DrainStatus, FailureStatus, HealthStatus, MemberStatus, PauseStatus, Problem, RankStatus,
     Status, TakeoverStatus,
 };
+use super::nobody;
+use super::of_member::why;
+use super::view::{WhyAnswer, WhyCause, WhyView};
 
 /// What is known by these answers, for a reader who names no file.
 pub fn seen_in(asked: &[AnswerSample]) -> WhyView<'_> {

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use strum::IntoStaticStr;
 
-use crate::asked::{self, Asked, Silence, answers, newest_leader};
-use crate::hint::ClusterFlags;
-use crate::judge::{Judgement, judge};
-use crate::status::{LeaderStatus, MemberStatus, Status};
+use super::super::asked::{self, Asked, Silence, answers, newest_leader};
+use super::super::hint::ClusterFlags;
+use super::super::judge::{Judgement, judge};
+use super::super::status::{LeaderStatus, MemberStatus, Status};
 
 /// Why a member leads or does not. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
@@ -172,8 +172,8 @@ impl<'a> WhyView<'a> {
 
 #[cfg(test)]
 mod tests {
-    use crate::samples::{AnswerSample, following, silent};
-    use crate::why::tests::{pair, seen_in};
+    use super::super::super::samples::{AnswerSample, following, silent};
+    use super::super::tests::{pair, seen_in};
 
     #[test]
     fn the_view_is_that_of_the_leader_or_of_who_follows_the_newest() {

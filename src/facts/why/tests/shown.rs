@@ -1,10 +1,10 @@
 //! What the text says besides the reasons.
 
+use super::super::super::status::{Problem, RefusalCause, RejectionStatus};
+use super::super::of_member::why;
+use super::super::text_of;
+use super::super::view::{WhyAnswer, WhyCause};
 use super::{holds, pair, problem, seen_in};
-use crate::status::{Problem, RefusalCause, RejectionStatus};
-use crate::why::of_member::why;
-use crate::why::text_of;
-use crate::why::view::{WhyAnswer, WhyCause};
 
 /// What only changes who leads is no remedy, unless somebody asks about that member.
 #[test]
