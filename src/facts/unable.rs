@@ -118,7 +118,12 @@ mod tests {
         assert_eq!(why(&dead), unheard);
         let reason = "its state was lost".to_owned();
         let refused = Status {
-            rejections: vec![RejectionStatus { peer: "b".into(), reason, cause: None }],
+            rejections: vec![RejectionStatus {
+                peer: "b".into(),
+                reason,
+                cause: None,
+                by_peer: false,
+            }],
             ..dead
         };
         assert_eq!(why(&refused), "b cannot lead: it and a refuse each other: its state was lost");

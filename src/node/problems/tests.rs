@@ -154,13 +154,18 @@ fn each_kind_has_its_words() {
             peer: "c".into(),
             reason: "is refused: why".into(),
             cause: None,
+            by_peer: false,
         }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
         certificate: vec![("its end", "the certificate ends".to_owned())],
         coroner: Some("it has ended".to_owned()),
         edited: Some("the file was edited".to_owned()),
         late: Some(LateRenewal { epoch: 7, at: Time(0), at_ms: 1000 }),
-        changes: Some((5, "leader b is silent".to_owned())),
+        changes: Some(UnplannedChanges {
+            times: 5,
+            why: "leader b is silent".to_owned(),
+            lost: [("b", 4), ("c", 1)].map(|(name, times)| (name.to_owned(), times)).into(),
+        }),
         refused: false,
         settled: true,
         file_lags: false,
@@ -250,8 +255,8 @@ const NAMES: [&str; 16] = [
 const EACH_KIND: [&str; 16] = [
     "storage||no space",
     "stalled||the election thread missed its turn, so this node counts itself as failed",
-    "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that; the last time: leader b is \
-     silent",
+    "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that (lost by b 4 times, c once); the \
+     last time: leader b is silent",
     "realtime||a limit",
     "address||it means loopback",
     "peer_down|b|b is passed over in elections: heard, but cannot be dialed; the last dial: no route",
@@ -348,7 +353,10 @@ fn a_node_that_hears_none_of_several_is_cut_off_unless_something_shows_that_it_i
     assert!(!told(&silent, &Sight { refused: true, ..settled() }));
     let rejected = |peer: &str| {
         let (peer, reason) = (peer.to_owned(), "rejects this node".to_owned());
-        Sight { rejected: vec![RejectionStatus { peer, reason, cause: None }], ..settled() }
+        Sight {
+            rejected: vec![RejectionStatus { peer, reason, cause: None, by_peer: true }],
+            ..settled()
+        }
     };
     assert!(!told(&silent, &rejected("b")) && told(&silent, &rejected("10.0.0.9:1")));
     assert!(!told(&["alive", "suspected", "dead"], &settled()));

@@ -61,6 +61,7 @@ pub const JOB_FAILING: Row = Row {
              no other can",
             "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
              message it may lead again by itself",
+            "since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME",
         ],
     ),
     health: (
@@ -75,6 +76,8 @@ pub const JOB_FAILING: Row = Row {
     why: (
         0,
         &[
+            "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME. \
+             Of the members that may lead, none ranks higher",
             "node-3 does not lead: it stands back until WHEN, as its job failed: code 3 after …",
             "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
              message it may lead again by itself",
@@ -113,8 +116,10 @@ pub const FLAPPING: Row = Row {
         1,
         &[
             "DEGRADED: node-… leads in epoch <1>; 1 more failure tolerated",
-            "problem: …: leader_changes: the leader changed … times within 10 min, and no operator ordered that; the last \
-             time: …",
+            "problem: …: leader_changes: the leader changed … times within 10 min, and no operator ordered that (lost by \
+             node-3 …); the last time: …",
+            "=> look first at the host, the link and the job of the node that lost it most often (`electd history …` has the \
+             reasons); if several lose it, lengthen the timings",
         ],
     ),
     health: (
@@ -128,14 +133,15 @@ pub const FLAPPING: Row = Row {
         0,
         &[
             "node-… leads: in epoch <1>, since WHEN (TIME); … But the leader changed … times within 10 min, and …",
-            "=> see `electd history …` for the reasons; …",
+            "=> look first at the host, the link and the job of the node that lost it most often (`electd history …` has …",
         ],
     ),
     page: (
         "fair",
         "node-… leads in epoch <1>; 1 more failure tolerated",
         &[
-            "leader_changes: the leader changed … times within 10 min, and no operator ordered that; the last time: …",
+            "leader_changes: the leader changed … times within 10 min, and no operator ordered that (lost by node-3 …); the last \
+             time: …",
         ],
     ),
     badges: &[],
