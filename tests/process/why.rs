@@ -151,7 +151,7 @@ fn a_lost_state_and_another_cluster() {
     let words = [
         "it and another member refuse each other",
         "its state was lost",
-        "then replace it: `electd member remove ",
+        "replace it: `electd member remove ",
     ];
     until_why(&cluster, "node-1", "rejected", &words);
     cluster.node(1).kill_9();
