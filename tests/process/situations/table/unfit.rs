@@ -61,7 +61,7 @@ pub const JOB_FAILING: Row = Row {
              no other can",
             "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
              message it may lead again by itself",
-            "since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME",
+            "since WHEN (TIME); before it node-3 led: node-3: its job failed or could not begin; nobody led for TIME",
         ],
     ),
     health: (
@@ -76,8 +76,8 @@ pub const JOB_FAILING: Row = Row {
     why: (
         0,
         &[
-            "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME. \
-             Of the members that may lead, none ranks higher",
+            "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: node-3: its job failed or could not begin; nobody led \
+             for TIME. Of the members that may lead, none ranks higher",
             "node-3 does not lead: it stands back until WHEN, as its job failed: code 3 after …",
             "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
              message it may lead again by itself",
