@@ -26,6 +26,7 @@ use electd_election::core::settings::{AlgorithmKind, Quorum};
 use electd_model::sim::{FaultSet, Schedule, slow};
 
 use crate::exhaustive::{book, locks, search::search, start};
+use crate::names;
 use crate::words;
 
 /// The choice of faults, from the environment.
@@ -84,8 +85,12 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
     Ok(missed)
 }
 
-/// Faults that the simulator finds, and the search of the locks as well.
-const ALSO: [(Fault, &str); 1] = [(Fault::CertificateEarly, "locks lives")];
+/// Faults that are also found elsewhere: by the search of the locks, or in clusters whose members want names.
+const ALSO: [(Fault, &str); 3] = [
+    (Fault::CertificateEarly, "locks lives"),
+    (Fault::NoTrap, "names"),
+    (Fault::ReleasedActs, "names"),
+];
 
 /// Whether these runs find the fault.
 fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, String> {
@@ -98,6 +103,7 @@ fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, St
     match words {
         "words" => return Ok(is_heard(fault, arguments.seeds)),
         "slow" => return Ok(is_slow(fault)),
+        "names" => return Ok(is_seen_by_names(fault, arguments.seeds)),
         _ => {}
     }
     let runs = runs(fault, words)?;
@@ -163,6 +169,21 @@ fn is_heard(fault: Fault, bound: u64) -> bool {
     match &found {
         Some((seed, broken)) => println!("{:<28} seed {seed}: {broken} ({took:.1} s)", ""),
         None => println!("{:<28} NOT FOUND below {bound} ({took:.1} s)", ""),
+    }
+    found.is_some()
+}
+
+/// Whether members that want names show the fault in a seed below the bound.
+fn is_seen_by_names(fault: Fault, bound: u64) -> bool {
+    let begin = Instant::now();
+    planted::plant(Some(fault));
+    let broken = |seed| names::run(AlgorithmKind::Bully, seed).err().map(|broken| (seed, broken));
+    let found = (0..bound).find_map(broken);
+    planted::plant(None);
+    let took = begin.elapsed().as_secs_f64();
+    match &found {
+        Some((seed, broken)) => println!("{:<28} names, seed {seed}: {broken} ({took:.1} s)", ""),
+        None => println!("{:<28} NOT FOUND by names below {bound} ({took:.1} s)", ""),
     }
     found.is_some()
 }

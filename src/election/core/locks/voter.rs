@@ -189,6 +189,16 @@ impl TableVoter {
         self.promises.retain(|_, promise| promise.until > now);
     }
 
+    /// The newest table that a promise kept it from storing.
+    pub fn awaited(&self) -> Option<Arc<LockTable>> {
+        self.awaited.clone()
+    }
+
+    /// Its disk holds nothing, and it was told the greatest epoch so far.
+    pub fn begin_empty(&mut self, told: Epoch) {
+        self.kept = KeptTable::lost(told);
+    }
+
     /// When the next promise ends.
     pub fn deadline(&self) -> Option<Time> {
         self.promises.values().map(|promise| promise.until).chain(self.recovers_until).min()
