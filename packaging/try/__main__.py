@@ -18,12 +18,13 @@ sys.dont_write_bytecode = True
 
 import empty  # noqa: E402
 import image  # noqa: E402
+import join  # noqa: E402
 import packages  # noqa: E402
 from base import MISSING, check, need, run, say  # noqa: E402
 
-PARTS = ["sums", "x86_64", "aarch64", "deb", "rpm", "image"]
+PARTS = ["sums", "x86_64", "aarch64", "deb", "rpm", "join", "image"]
 # A leader has to be there this soon; a processor that is played has its own time.
-LEADS_WITHIN, PLAYED_WITHIN = 1000, 5000
+LEADS_WITHIN, PLAYED_WITHIN = 1000, 20_000
 
 
 def sums(dist):
@@ -46,7 +47,7 @@ def inside(part, dist, work, root):
     elif part == "image":
         image.try_image(dist, work)
     else:
-        {"deb": packages.try_deb, "rpm": packages.try_rpm}[part](dist, work, root)
+        {"deb": packages.try_deb, "rpm": packages.try_rpm, "join": join.try_join}[part](dist, work, root)
 
 
 def outside(part, dist):
@@ -54,7 +55,7 @@ def outside(part, dist):
     with tempfile.TemporaryDirectory(prefix="electd-try-") as folder:
         work = pathlib.Path(folder)
         work.chmod(0o755)
-        root = packages.debian(work) if part in ["deb", "rpm"] else "/"
+        root = packages.debian(work) if part in ["deb", "rpm", "join"] else "/"
         spaces = ["--mount", "--net", "--uts", "--ipc", "--pid", "--fork", "--kill-child", "--mount-proc"]
         if part in ["x86_64", "aarch64"] and part != platform.machine():
             # Which programs are played by another one can be a matter of a user namespace (Linux 6.7).

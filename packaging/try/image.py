@@ -9,9 +9,9 @@ import tarfile
 import time
 
 from base import Cluster, check, need, run, wait
+from hosts import HOSTS, connect
 
 LIMIT = 2000
-HOSTS = {"a": "10.77.0.1", "b": "10.77.0.2", "c": "10.77.0.3"}
 
 
 def try_skopeo(dist, archive, work):
@@ -27,22 +27,6 @@ def try_skopeo(dist, archive, work):
         with tarfile.open(folder / layer["digest"].removeprefix("sha256:")) as tar:
             program = tar.extractfile("usr/bin/electd").read()
         check(program[:4] == b"\x7fELF" and program[18] == machine, f"skopeo copies the image for {arch}, and its program is for that")
-
-
-def connect():
-    """Three hosts: namespaces of the network at one switch. This one is at it too, to ask."""
-    run("mount", "-t", "tmpfs", "run", "/run")
-    run("ip", "link", "set", "lo", "up")
-    run("ip", "link", "add", "switch", "type", "bridge")
-    run("ip", "address", "add", "10.77.0.254/24", "dev", "switch")
-    run("ip", "link", "set", "switch", "up")
-    for name, address in HOSTS.items():
-        run("ip", "netns", "add", name)
-        run("ip", "link", "add", "eth0", "netns", name, "type", "veth", "peer", "name", f"port-{name}")
-        run("ip", "link", "set", f"port-{name}", "master", "switch", "up")
-        run("ip", "-n", name, "address", "add", f"{address}/24", "dev", "eth0")
-        for link in ["lo", "eth0"]:
-            run("ip", "-n", name, "link", "set", link, "up")
 
 
 def try_podman(archive, work):

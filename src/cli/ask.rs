@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use clap::Args;
 use crossbeam::channel::{self, Receiver};
-use electd_facts::asked::{self, Silence, rivals};
+use electd_facts::asked::{self, Asked, Silence, rivals};
 use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, judge};
 
@@ -281,20 +281,24 @@ pub fn newest_leader(asked: &[AskedNode]) -> Option<&LeaderStatus> {
     asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))
 }
 
-/// The verdict on the cluster by these answers, for a reader who reaches it by these flags.
-pub fn judged(asked: &[AskedNode], flags: &ClusterFlags) -> Judgement {
+/// The answers as facts.
+pub fn facts_of(asked: &[AskedNode]) -> Vec<Asked<'_>> {
     let silence = |error: &ClientError| match error {
         ClientError::NotServed => Silence::NotServed,
         ClientError::Other(sentence) => Silence::Other(sentence.clone()),
         error => Silence::None(error.to_string()),
     };
-    let told = asked.iter().map(|asked| asked::Asked {
-        name: asked.name(),
-        answer: asked.answer.as_ref().map_err(silence),
-    });
-    let members =
-        asked.iter().filter_map(|it| it.answer.as_ref().ok()).flat_map(|status| &status.members);
-    judge(&told.collect::<Vec<_>>(), &flags.clone().knowing(members))
+    let told = asked
+        .iter()
+        .map(|asked| Asked { name: asked.name(), answer: asked.answer.as_ref().map_err(silence) });
+    told.collect()
+}
+
+/// The verdict on the cluster by these answers, for a reader who reaches it by these flags.
+pub fn judged(asked: &[AskedNode], flags: &ClusterFlags) -> Judgement {
+    let told = facts_of(asked);
+    let members = asked::answers(&told).flat_map(|status| &status.members);
+    judge(&told, &flags.clone().knowing(members))
 }
 
 #[cfg(test)]

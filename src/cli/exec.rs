@@ -88,6 +88,7 @@ impl ExecArgs {
     ) -> Result<ExecEnd, CliError> {
         let node = attach(config, name)?;
         self.job.differs_from(&node.addresses)?;
+        JobArgs::end_left();
         let plan = Plan { wait, ..self.job.plan(config, name, false) };
         let leads = || node.leadership().is_some();
         let end = waits::say_while((config, name), leads, || runner::run(&node, &plan, stopping));

@@ -14,9 +14,9 @@ use super::print;
 /// Show in one line how the cluster is, for a monitoring system.
 ///
 /// It does so as a plugin of Nagios, Icinga and their like. Without --node and --admin all members are asked. The line
-/// has less than 500 characters, and ends its lists with how
-/// many more there are; --output json prints all. It also names a pause, a switchover, and members that are drained or
-/// have resigned, which by themselves change no exit code. Figures for graphs follow a bar.
+/// has less than 500 characters, and ends its lists with how many more there are; --output json prints all. It also names a
+/// pause, a switchover, members that are drained or have resigned, and nodes whose versions or clocks differ, which by
+/// themselves change no exit code. Figures for graphs follow a bar.
 ///
 /// Exit codes: 0 well; 1 degraded: a leader leads, and something is wrong, or no further failure is tolerated although
 /// the whole cluster tolerates one, whoever caused that; 2 no leader, more than one, or only a node answers that hears
@@ -62,9 +62,7 @@ impl HealthArgs {
         };
         Err(CliError::silent(exit))
     }
-}
 
-impl HealthArgs {
     fn ask_whether_it_lives(&self) -> Result<(), CliError> {
         let targets = self.nodes.own()?;
         let asked = targets.ask(&targets.client(None));
@@ -105,7 +103,9 @@ fn line(judgement: &Judgement) -> String {
     let room = LONGEST - begin.len() - figures.len() - MORE;
     let noun = if *asked == 1 { "node answers" } else { "nodes answer" };
     let mut words = shortened(&judgement.summary(), room / 4 * 3);
-    let pieces = wrong(judgement).into_iter().chain(orders.iter().map(|it| (it.clone(), None)));
+    let differ = judgement.differences.iter().map(ToString::to_string);
+    let more = orders.iter().cloned().chain(differ).map(|text| (text, None));
+    let pieces = wrong(judgement).into_iter().chain(more);
     let count = (format!("{answering} of {asked} {noun}"), None);
     let pieces: Vec<(String, Option<String>)> = std::iter::once(count).chain(pieces).collect();
     for (at, (text, remedy)) in pieces.iter().enumerate() {
@@ -127,12 +127,16 @@ fn wrong(judgement: &Judgement) -> Vec<(String, Option<String>)> {
     }
 }
 
-/// What is wrong and what to do about it, in so much room; none if that is too little. What is wrong is shortened first.
+/// What is wrong and what to do about it, in so much room; none if that is too little. What is wrong is shortened first, and
+/// stands alone where what to do about it has no room.
 fn fitted(text: &str, remedy: Option<&str>, room: usize) -> Option<String> {
-    let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     let least = text.len().min(CAUSE);
-    let most = room.checked_sub(remedy.len())?.min(PIECE);
-    (most >= least).then(|| shortened(text, most) + &remedy)
+    let within = |remedy: &str| {
+        let most = room.checked_sub(remedy.len())?.min(PIECE);
+        (most >= least).then(|| shortened(text, most) + remedy)
+    };
+    let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
+    within(&remedy).or_else(|| within(""))
 }
 
 /// The text, or its begin if it has more bytes than this.
@@ -149,6 +153,7 @@ fn shortened(text: &str, most: usize) -> String {
 #[cfg(test)]
 mod tests {
     use electd_facts::hint::ClusterFlags;
+    use electd_facts::refused::MutualRefusal;
     use serde_json::json;
 
     use super::*;
@@ -343,19 +348,23 @@ mod tests {
         let (kind, about, since) = ("rejected".to_owned(), "b".to_owned(), String::new());
         status.problems = vec![Problem { kind, about, text, since }];
         let (peer, reason) = ("b".to_owned(), String::new());
-        status.rejections =
-            vec![RejectionStatus { peer, reason, cause: Some(RefusalCause::StateLost) }];
+        status.rejections = vec![RejectionStatus {
+            peer,
+            reason,
+            cause: Some(RefusalCause::StateLost),
+            by_peer: false,
+        }];
         let flags = ClusterFlags::of_command(Some("/etc/electd/another-cluster.json".as_ref()));
         let text = line(&super::judged(&[asked], &flags));
-        let remedy = format!(" => {} | ", RefusalCause::StateLost.remedy(&flags));
+        let remedy =
+            format!(" => {} | ", MutualRefusal::by(RefusalCause::StateLost).remedy(&flags));
         assert!(
             text.contains("a: rejected: b is refused: it came back") && text.len() < 500,
             "{text}"
         );
         assert!(text.contains(&remedy), "{text}");
-        let whole = fitted("a cause", Some("what to do"), 24);
-        assert_eq!(whole.as_deref(), Some("a cause => what to do"));
-        assert_eq!(fitted("a cause", Some("what to do"), 20), None);
+        let in_room = [24, 20, 6].map(|room| fitted("a cause", Some("what to do"), room));
+        assert_eq!(in_room, [Some("a cause => what to do".into()), Some("a cause".into()), None]);
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::Args;
-use electd_facts::judge::Colour;
+use electd_facts::judge::{Aspect, Colour};
 use electd_facts::led::{Led, merge};
 use serde_json::json;
 
@@ -60,6 +60,8 @@ impl HistoryArgs {
         if !targets.one && judgement.verdict.colour() == Colour::Bad {
             print::message(&judgement.headline()); // the table does not show how things stand
         }
+        let clocks = judgement.differences.iter().find(|it| it.of == Aspect::Clocks);
+        clocks.into_iter().for_each(|differ| print::message(&differ.to_string()));
         for asked in &asked {
             let address = asked.target.admin.as_deref().unwrap_or_default();
             let history = asked.answer.as_ref().map_err(Clone::clone);
@@ -70,6 +72,14 @@ impl HistoryArgs {
                 }
                 Err(error) => print::message(&format!("{}: {error}", asked.name())),
             }
+        }
+        if let ([alone], OutputFormat::Table) = (histories.as_slice(), self.output.output)
+            && asked.iter().any(|it| it.answer.as_ref().is_ok_and(|one| one.members.len() > 1))
+        {
+            let node = &alone.node;
+            print::message(&format!(
+                "as {node} alone saw it: of what it missed, as while it was frozen or cut off, it learned late"
+            ));
         }
         let since = self.since.map_or(0, |since| {
             now().saturating_sub(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))

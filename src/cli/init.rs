@@ -16,17 +16,13 @@ use super::certificates;
 use super::error::CliError;
 use super::exit::Exit;
 use super::files::{PLAIN, write_new};
-use super::print;
+use super::{ports, print};
 use crate::config::{self, parse_quorum};
 use crate::core::address::HostPort;
 use crate::core::settings::Quorum;
 use crate::core::types::Role;
 use crate::limits::{NAME_RULE, is_name};
 
-/// The default port of peers.
-const PORT: u16 = 7101;
-/// How far the admin port lies above the port of peers.
-const ADMIN: u16 = 100;
 /// For how long a member on a host of its own waits before it takes over from a lower leader: a host that has just
 /// come back often fails again soon.
 const CALM: &str = "30s";
@@ -87,7 +83,7 @@ pub struct InitArgs {
     observer: Vec<NewMember>,
 
     /// The port of node-1; the others follow it.
-    #[arg(long, value_name = "PORT", default_value_t = PORT, conflicts_with = "member",
+    #[arg(long, value_name = "PORT", default_value_t = ports::PEERS, conflicts_with = "member",
           value_parser = clap::value_parser!(u16).range(1..))]
     base_port: u16,
 
@@ -298,7 +294,7 @@ impl InitArgs {
 
 impl NewMember {
     fn new(name: String, address: HostPort, role: Role) -> Result<NewMember, String> {
-        Ok(NewMember { name, admin: admin_of(&address)?, address, role })
+        Ok(NewMember { name, admin: ports::admin_of(&address)?, address, role })
     }
 
     /// Name and addresses have no character that JSON would have to escape.
@@ -351,22 +347,7 @@ fn parse(text: &str, role: Role) -> Result<NewMember, String> {
     if !is_name(name) {
         return Err(format!("\"{name}\" is not a name: {}", NAME_RULE));
     }
-    NewMember::new(name.to_owned(), with_port(host, PORT)?, role)
-}
-
-/// Reads `HOST[:PORT]`.
-pub fn with_port(host: &str, port: u16) -> Result<HostPort, String> {
-    let has_port = host.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
-    let address = if has_port { host.to_owned() } else { format!("{host}:{port}") };
-    HostPort::parse(&address).map_err(|bad| format!("\"{host}\" {}: {}", bad.what, bad.remedy))
-}
-
-/// The admin address of a member at this address.
-pub fn admin_of(address: &HostPort) -> Result<HostPort, String> {
-    let admin = address.port().checked_add(ADMIN);
-    let admin =
-        admin.ok_or_else(|| format!("the admin port, {ADMIN} above {address}, is over 65535"))?;
-    Ok(address.with_port(admin))
+    NewMember::new(name.to_owned(), ports::with_port(host, ports::PEERS)?, role)
 }
 
 fn refused(path: &Path, error: &io::Error) -> CliError {

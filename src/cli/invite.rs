@@ -247,7 +247,7 @@ impl Inviting {
             ));
         }
         let (name, address, role) = (name.clone(), address.clone(), role.clone());
-        let admin = super::init::admin_of(&HostPort::parse(&address).map_err(|bad| bad.what)?)?;
+        let admin = super::ports::admin_of(&HostPort::parse(&address).map_err(|bad| bad.what)?)?;
         // Whoever comes again may be a member by now, without knowing.
         let id = self.guests.id_of(request.secret).unwrap_or_else(|| Uuid::new_v4().to_string());
         let admin = Some(admin.to_string());

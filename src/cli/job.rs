@@ -152,25 +152,30 @@ impl JobArgs {
         })
     }
 
-    /// Ends what a crash left in cgroups of jobs, and tries whether this host gives one to the command.
-    fn check_cgroup(&mut self) -> Result<(), CliError> {
+    /// Ends what a crash left in cgroups of jobs. The coroner of a node that died may have yet to do that, and the next
+    /// node of its member ends a coroner that does not: so there is a look before that node starts, and one after.
+    pub fn end_left() {
         for folder in left::end(GONE) {
             let shown = folder.display();
             warn!(
                 "KILL does not end what a crash left of a job: {shown}/cgroup.procs has the processes"
             );
         }
+    }
+
+    /// Tries whether this host gives a cgroup to the command.
+    fn check_cgroup(&mut self) -> Result<(), CliError> {
+        JobArgs::end_left();
         if self.cgroup == CgroupUse::Never {
             return Ok(());
         }
         match needs::try_cgroup() {
             Ok(()) => {}
-            Err(error) if self.cgroup == CgroupUse::Always => {
-                let what = format!("this host gives the command no cgroup of its own: {error}");
-                return Err(CliError::new(Exit::Listen, what));
+            Err(refused) if self.cgroup == CgroupUse::Always => {
+                return Err(CliError::new(Exit::Listen, refused));
             }
-            Err(error) => {
-                debug!("the command has no cgroup of its own: {error}");
+            Err(refused) => {
+                debug!("{refused}");
                 self.cgroup = CgroupUse::Never;
             }
         }
@@ -249,6 +254,7 @@ impl JobArgs {
         if self.is_empty() {
             return Ok(None);
         }
+        JobArgs::end_left();
         let plan = self.plan(config, name, true);
         let node = OwnNode::new(node, attendance, &config.state_dir(name));
         let then = self.then;

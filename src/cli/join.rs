@@ -21,8 +21,8 @@ use super::certificates::{self, OWN};
 use super::error::CliError;
 use super::exit::Exit;
 use super::files::write_new;
-use super::init::with_port;
 use super::member::RoleArg;
+use super::ports::{self, with_port};
 use super::{print, unit};
 use crate::config;
 use crate::core::address::HostPort;
@@ -33,10 +33,6 @@ use electd_facts::hint::{ClusterFlags, Hint, quoted};
 use staged::{Staged, refused};
 pub use words::{JoinAnswer, JoinRequest, JoinToken, receive, send};
 
-/// How far the port for joiners lies above the port of the members of the host.
-pub const ABOVE: u16 = 200;
-/// The port for joiners of a host whose member has the default port.
-const PORT: u16 = 7301;
 /// How long its name service, and then that host, may take for a connection.
 const DIAL: Duration = Duration::from_secs(5);
 /// How long the first host may take for an answer. It dials this one meanwhile.
@@ -89,7 +85,7 @@ pub struct Join {
 }
 
 fn first_host(text: &str) -> Result<HostPort, String> {
-    with_port(text, PORT)
+    with_port(text, ports::JOINERS_DEFAULT)
 }
 
 fn usage(what: impl std::fmt::Display) -> CliError {
@@ -176,7 +172,7 @@ impl Join {
 
     /// The address that is given, or that of this end of the connection.
     fn own_address(&self, socket: &TcpStream) -> Result<HostPort, CliError> {
-        let port = self.host.port().saturating_sub(ABOVE);
+        let port = ports::peers_below(self.host.port());
         let address = match &self.address {
             Some(text) => with_port(text, port),
             None => match socket.local_addr() {

@@ -19,8 +19,9 @@ use super::print;
 /// The epoch is the fencing token.
 ///
 /// Without --node and --admin all members are asked. If they disagree, as they do for a moment during a failover, the
-/// greatest epoch counts, and stderr says which members differ. The answer is printed as soon as a majority agrees;
-/// with "quorum": "none", as soon as all live members agree.
+/// greatest epoch counts, and stderr says which members differ. The answer is printed as soon as a majority agrees. With
+/// "quorum": "none" each part of a network that is cut may have a leader of its own, so every member has to answer, or
+/// not to answer in time: of a part that cannot be reached from here nothing is known.
 ///
 /// Exit codes: 0 a leader is known; 1 nodes answer, and none knows a leader, or two or more lead: all of them are printed;
 /// 69 no node answers.
@@ -51,7 +52,7 @@ impl LeaderArgs {
         }
         let targets = self.nodes.targets()?;
         let quorum = targets.config.as_ref().map(|config| config.quorum);
-        let enough = |asked: &[AskedNode]| agree(asked, quorum == Some(Quorum::Majority));
+        let enough = |asked: &[AskedNode]| agree(asked, quorum);
         let asked = targets.ask_until(&targets.client(None), enough);
         any_answer(&asked)?;
         let judgement = judged(&asked, &self.nodes.flags());
@@ -82,10 +83,12 @@ impl LeaderArgs {
     }
 }
 
-/// Whether these answers settle who leads, so that we wait for no others: more than half of the voters name one
-/// leader in one epoch; without a majority, all answers do, and these take no other member that could answer for
-/// alive.
-fn agree(asked: &[AskedNode], by_majority: bool) -> bool {
+/// Whether these answers settle who leads, so that we wait for no others: more than half of the voters name one leader in
+/// one epoch. Without a majority a member that they miss may lead beside it.
+fn agree(asked: &[AskedNode], quorum: Option<Quorum>) -> bool {
+    if quorum != Some(Quorum::Majority) {
+        return false;
+    }
     let Some(leader) = newest_leader(asked) else { return false };
     let answered: Vec<&Status> =
         asked.iter().filter_map(|asked| asked.answer.as_ref().ok()).collect();
@@ -97,16 +100,9 @@ fn agree(asked: &[AskedNode], by_majority: bool) -> bool {
     let Some(members) = answered.iter().find(names).map(|status| &status.members) else {
         return false;
     };
-    if by_majority {
-        let voters: Vec<&MemberStatus> = members.iter().filter(|member| member.votes()).collect();
-        let votes = voters.iter().filter(|voter| agreeing.contains(&voter.id.as_str())).count();
-        return majority::is_reached(votes, voters.len());
-    }
-    let answers = |id: &str| answered.iter().any(|status| status.node.id == id);
-    let missed = |member: &MemberStatus| member.admin.is_none() || !member.is_alive();
-    !members.is_empty()
-        && agreeing.len() == answered.len()
-        && members.iter().all(|member| missed(member) || answers(&member.id))
+    let voters: Vec<&MemberStatus> = members.iter().filter(|member| member.votes()).collect();
+    let votes = voters.iter().filter(|voter| agreeing.contains(&voter.id.as_str())).count();
+    majority::is_reached(votes, voters.len())
 }
 
 /// The leader, or all that lead beside each other, the newest first.
@@ -169,19 +165,21 @@ mod tests {
     }
 
     #[test]
-    fn a_majority_of_the_voters_settles_it_or_all_that_are_alive() {
+    fn a_majority_of_the_voters_settles_it_and_without_one_nothing_does() {
+        let agree = |asked: &[AskedNode]| agree(asked, Some(Quorum::Majority));
         let knows = |name: &str| {
             let mut asked = following(name, Some(("c", 7)));
             let Ok(status) = &mut asked.answer else { panic!("it answers") };
             status.members = [("a", "alive"), ("b", "alive"), ("c", "dead")].map(member).into();
             asked
         };
-        let rival = following("b", Some(("b", 6)));
-        assert!(!agree(&[knows("a")], true) && !agree(&[knows("a")], false));
-        assert!(agree(&[knows("a"), knows("b")], true));
-        assert!(agree(&[knows("a"), knows("b")], false), "c was missed");
-        assert!(!agree(&[knows("a"), rival], false));
-        assert!(!agree(&[silent("a")], true));
+        assert!(!agree(&[knows("a")]));
+        let two = [knows("a"), knows("b")];
+        assert!(agree(&two));
+        for quorum in [Some(Quorum::None), None] {
+            assert!(!super::agree(&two, quorum), "c is missed, and may lead alone");
+        }
+        assert!(!agree(&[silent("a")]));
         let mut both = [knows("a"), knows("b")];
         for asked in &mut both {
             let more = ["o", "p"].map(|name| MemberStatus {
@@ -190,14 +188,17 @@ mod tests {
             });
             asked.answer.as_mut().unwrap().members.extend(more);
         }
-        assert!(agree(&both, true), "observers have no vote");
-        assert!(!agree(&both, false), "but they may know another leader");
+        assert!(agree(&both), "observers have no vote");
         let mut four = ["a", "b", "d"].map(knows);
         for asked in &mut four {
             asked.answer.as_mut().unwrap().members.push(member(("d", "alive")));
         }
-        assert!(!agree(&four[..2], true), "half of them is no majority");
-        assert!(agree(&four, true));
+        assert!(!agree(&four[..2]), "half of them is no majority");
+        assert!(agree(&four));
+        let mut other = [knows("a"), knows("b")];
+        other[1].answer.as_mut().unwrap().leader.as_mut().unwrap().id = "another".to_owned();
+        assert!(!agree(&other), "another of that name in that epoch");
+        assert!(!agree(&[following("a", Some(("c", 7)))]), "it knows no member");
     }
 
     fn member((name, status): (&str, &str)) -> MemberStatus {
@@ -223,27 +224,5 @@ mod tests {
         }
         let asked = [stalled, following("node-2", Some(("node-4", 8)))];
         assert_eq!(newest_leader(&asked).map(|leader| leader.epoch), Some(8));
-    }
-
-    /// It is asked for the members, and may itself be none that counts.
-    #[test]
-    fn without_a_majority_every_live_member_that_can_be_asked_has_to_answer() {
-        let knows = |name: &str, members: &[MemberStatus]| {
-            let mut asked = following(name, Some(("c", 7)));
-            asked.answer.as_mut().unwrap().members = members.to_vec();
-            asked
-        };
-        let unasked = MemberStatus { admin: None, ..member(("b", "alive")) };
-        assert!(
-            agree(&[knows("a", &[member(("a", "alive")), unasked])], false),
-            "nobody can ask b"
-        );
-        assert!(!agree(&[knows("a", &[member(("a", "alive")), member(("b", "alive"))])], false));
-        assert!(!agree(&[knows("a", &[])], false), "it knows no member");
-        assert!(!agree(&[knows("a", &[])], true));
-        let all = [member(("a", "alive")), member(("b", "alive"))];
-        let mut other = knows("b", &all);
-        other.answer.as_mut().unwrap().leader.as_mut().unwrap().id = "another".to_owned();
-        assert!(!agree(&[knows("a", &all), other], true), "another of that name in that epoch");
     }
 }

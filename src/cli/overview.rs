@@ -1,20 +1,16 @@
 //! All nodes of a cluster at a glance, for `electd status`.
 
-use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::time::Duration;
 
-use electd_facts::clocks;
 use electd_facts::hindrance::Hindrance;
 use electd_facts::hint::ClusterFlags;
-use electd_facts::judge::Judgement;
-use electd_facts::led::Led;
-use electd_facts::words::some_of;
+use electd_facts::led;
+use electd_facts::versions::version;
 
-use crate::node::moment;
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{AskedNode, judged, newest_leader};
+use super::ask::{AskedNode, judged};
 use super::print;
 use super::transition::now;
 use crate::trace::length;
@@ -39,8 +35,9 @@ pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> Str
     let rows = asked.iter().map(|node| row(node, asked, judgement.hindrances_of(node.name())));
     let table = print::table(&HEADER, rows);
     let _ = write!(text, "\n{table}");
-    let last = [since(asked), versions(asked), clocks(&judgement)];
-    let last: Vec<String> = last.into_iter().flatten().chain(judgement.orders).collect();
+    let differ = judgement.differences.iter().map(ToString::to_string);
+    let last: Vec<String> =
+        since(asked).into_iter().chain(differ).chain(judgement.orders).collect();
     if !last.is_empty() {
         let _ = writeln!(text, "\n{}", last.join("\n"));
     }
@@ -54,27 +51,6 @@ pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> Str
         }
     }
     text
-}
-
-/// The nodes whose clocks differ, if there are any, with what to do.
-fn clocks(judgement: &Judgement) -> Option<String> {
-    clocks::advice(&judgement.apart).map(|advice| format!("clocks differ: {advice}"))
-}
-
-/// The versions of the nodes, if they differ.
-pub fn versions(asked: &[AskedNode]) -> Option<String> {
-    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
-    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
-        let known = all.entry(version(status)).or_default();
-        known.push(status.node.name.clone());
-    }
-    let each = all.iter().map(|(version, nodes)| format!("{version} ({})", some_of(nodes)));
-    (all.len() > 1).then(|| format!("versions differ: {}", each.collect::<Vec<_>>().join(", ")))
-}
-
-/// The version of a node, as it is shown.
-pub fn version(status: &status::Status) -> &str {
-    if status.version.is_empty() { "older" } else { &status.version }
 }
 
 /// The row of this node in the table of all.
@@ -145,30 +121,8 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 }
 
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
-pub fn since(asked: &[AskedNode]) -> Option<String> {
-    let newest = newest_leader(asked)?;
-    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-    let led = Led::known(answers(), &newest.name, newest.epoch)?;
-    // By the clock of the node that says since when.
-    let clock = |status: &status::Status| {
-        let told = status.last_leadership.as_ref()?;
-        status.clock_ms.filter(|_| (told.epoch, told.since_ms) == (led.epoch, led.since_ms))
-    };
-    let clock = answers().find_map(clock).unwrap_or_else(now);
-    let lasts = length(Duration::from_millis(clock.saturating_sub(led.since_ms)));
-    let begin = format!("since {} ({lasts})", moment(led.since_ms));
-    Some(match (&led.before, led.leaderless_ms) {
-        (Some(before), Some(gap)) => format!(
-            "{begin}; before it {before} led: {}; nobody led for {}",
-            led.reason,
-            length(Duration::from_millis(gap))
-        ),
-        (Some(before), None) => format!(
-            "{begin}; before it {before} led: {}; for how long nobody led is not known",
-            led.reason
-        ),
-        (None, _) => format!("{begin}; who led before is not known"),
-    })
+fn since(asked: &[AskedNode]) -> Option<String> {
+    led::since(|| asked.iter().filter_map(|asked| asked.answer.as_ref().ok()), now())
 }
 
 #[cfg(test)]
@@ -176,6 +130,7 @@ mod tests {
     use super::*;
     use crate::cli::ask::tests::{following, member, silent, status};
     use crate::node::history::HistoryEntry;
+    use crate::node::moment;
     use crate::node::status::{MemberStatus, OtherLeader, PartitionStatus, Problem};
 
     fn overview(asked: &[AskedNode], verbose: bool) -> String {
@@ -223,7 +178,10 @@ mod tests {
         mixed[1].answer.as_mut().unwrap().version = "0.3.0".to_owned();
         mixed[2].answer.as_mut().unwrap().version.clear();
         let text = overview(&mixed, false);
-        assert!(text.contains("\nversions differ: 0.2.0 (a), 0.3.0 (b), older (c)\n"), "{text}");
+        assert!(
+            text.contains("\nversions differ: 0.2.0 (a), 0.3.0 (b), older (c): no harm "),
+            "{text}"
+        );
         let row = text.lines().find(|line| line.starts_with("b ")).unwrap();
         assert!(row.contains(" 0.3.0"), "{row}");
     }
@@ -274,7 +232,7 @@ b     leading    b       7      1m 1s  -       0.2.0
 c     -          -       -      -      -       -        no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there
 
 since 3000-01-01T00:00:00.123Z (0 ms); before it c led: leader c is dead: redial refused; nobody led for 12 ms
-versions differ: 0.2.0 (b), 0.3.0 (a)
+versions differ: 0.2.0 (b), 0.3.0 (a): no harm while an upgrade is under way: finish it on every node
 switchover: b leads by it, whatever its rank: `electd switchover --clear` ends that
 demo: one leader while all reach each other
 a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoch 6, for at most 2.1 s
@@ -295,7 +253,10 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
         status.last_leadership = Some(serde_json::from_value(led.clone()).unwrap());
         let begin = moment(led["since_ms"].as_u64().unwrap());
         let words = "; who led before is not known";
-        assert_eq!(since(&[asked]), Some(format!("since {begin} (0 ms){words}")));
+        assert_eq!(
+            since(&[asked]),
+            Some(format!("since {begin} (0 ms), as a alone saw it{words}"))
+        );
         let mut missed = following("a", Some(("b", 7)));
         let told = HistoryEntry {
             before: Some("c".to_owned()),
@@ -305,7 +266,10 @@ a: there were two leaders until 1m 5s ago: c in epoch 5 beside this node in epoc
         };
         missed.answer.as_mut().unwrap().last_leadership = Some(told);
         let words = "; before it c led: so; for how long nobody led is not known";
-        assert_eq!(since(&[missed]), Some(format!("since {begin} (0 ms){words}")));
+        assert_eq!(
+            since(&[missed]),
+            Some(format!("since {begin} (0 ms), as a alone saw it{words}"))
+        );
         let mut other = following("a", Some(("c", 7)));
         other.answer.as_mut().unwrap().last_leadership = Some(serde_json::from_value(led).unwrap());
         assert_eq!(since(&[other]), None, "of another leader in that epoch");

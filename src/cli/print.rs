@@ -1,10 +1,10 @@
 //! Results to stdout, messages to stderr; neither panics when nobody reads them.
 
-use std::fmt::Display;
 use std::io::{self, Write};
 use std::time::Duration;
 
 use comfy_table::{ContentArrangement, Table, presets};
+pub use electd_facts::words::counted;
 use serde_json::{Number, Value};
 
 use super::error::CliError;
@@ -71,13 +71,6 @@ fn table_within(
     lines.collect()
 }
 
-/// So many of these, such as "1 voter" and "2 voters".
-#[must_use]
-pub fn counted(count: impl TryInto<u64> + Display + Copy, noun: &str) -> String {
-    let ending = if count.try_into().is_ok_and(|count| count == 1) { "" } else { "s" };
-    format!("{count} {noun}{ending}")
-}
-
 /// A duration in milliseconds for JSON, as an integer if possible.
 #[must_use]
 pub fn millis(duration: Duration) -> Value {
@@ -97,14 +90,6 @@ mod tests {
     fn milliseconds_are_whole_where_they_are() {
         let text = |micros| millis(Duration::from_micros(micros)).to_string();
         assert_eq!([250, 1500, 400_000, 2_000_000].map(text), ["0.25", "1.5", "400", "2000"]);
-    }
-
-    #[test]
-    fn one_is_no_plural() {
-        assert_eq!(
-            [0_u64, 1, 2].map(|count| counted(count, "voter")),
-            ["0 voters", "1 voter", "2 voters"]
-        );
     }
 
     /// So that `awk` reads it, and a terminal shows nothing but words.

@@ -8,6 +8,7 @@ use crossbeam::channel::RecvTimeoutError;
 use electd_facts::hint::ClusterFlags;
 use electd_facts::judge::{Judgement, Verdict};
 use electd_facts::orders;
+use electd_facts::versions::version;
 use electd_facts::words::failures;
 use serde_json::{Value, json};
 
@@ -18,7 +19,7 @@ use super::args::{OutputArgs, OutputFormat};
 use super::ask::{AskedNode, NodeArgs, Targets, any_answer, judged};
 use super::error::CliError;
 use super::exit::Exit;
-use super::overview::{fraction, overview, partition, state, version};
+use super::overview::{fraction, overview, partition, state};
 use super::print;
 use super::print::counted;
 use super::screen::{self, Screen};

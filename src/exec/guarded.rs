@@ -18,7 +18,7 @@ use super::mark::{InheritedEnd, Mark};
 use super::order::BeginOrder;
 use super::parent;
 use crate::calls::{Named, PROCESS};
-use crate::cgroup::{Cgroup, with_remedy};
+use crate::cgroup::{Cgroup, VARIABLE, refused};
 use crate::local::lines;
 use crate::rank::children;
 
@@ -39,6 +39,9 @@ pub struct WaitingProcess {
 
 impl WaitingProcess {
     /// Starts it, in this cgroup; it begins nothing yet.
+    ///
+    /// # Errors
+    /// If the host starts no process, or refuses the cgroup.
     pub fn start(command: &[OsString], cgroup: Option<&Cgroup>) -> io::Result<WaitingProcess> {
         let (mark, given) = Mark::new()?;
         let (pid, pipe) = start(command, cgroup)?;
@@ -71,16 +74,18 @@ impl WaitingProcess {
 fn start(command: &[OsString], cgroup: Option<&Cgroup>) -> io::Result<(Pid, PipeWriter)> {
     let (reader, pipe) = io::pipe().named("pipe")?;
     // std has no way to set the parent-death signal: a second process of this binary does, and execs.
-    let child = children::this_program()?
+    let mut waits = children::this_program()?;
+    waits
         .args([GUARDED, &getpid().as_raw_nonzero().to_string()])
         .args(command)
         .process_group(0)
-        .stdin(Stdio::from(reader))
-        .spawn()
-        .named(PROCESS)?;
-    let pid = Pid::from_child(&child);
+        .stdin(Stdio::from(reader));
+    if cgroup.is_none() {
+        waits.env_remove(VARIABLE); // this process was given one that was refused
+    }
+    let pid = Pid::from_child(&waits.spawn().named(PROCESS)?);
     if let Some(cgroup) = cgroup {
-        cgroup.enter(pid).map_err(with_remedy)?; // before it can begin anything
+        cgroup.enter(pid).map_err(refused)?; // before it can begin anything
     }
     Ok((pid, pipe))
 }

@@ -335,7 +335,7 @@ impl JobEnd {
                 "no_address",
                 "the job has ended, since its guard could not hold an address".to_owned(),
             ),
-            JobEnd::Failed(why) => ("failed", format!("the job has ended, since {why}")),
+            JobEnd::Failed(why) => ("failed", format!("this host cannot run the job: {why}")),
         }
     }
 }

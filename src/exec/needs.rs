@@ -19,7 +19,7 @@ use super::alarms::Alarm;
 use super::guarded::GUARDED;
 use super::tree;
 use crate::calls::{self, Named, PROCESS};
-use crate::cgroup::{MadeCgroup, with_remedy};
+use crate::cgroup::{MadeCgroup, refused};
 use crate::core::types::Time;
 use crate::limits::MOUNT_PROC;
 use crate::rank::children;
@@ -94,7 +94,7 @@ pub fn try_cgroup() -> io::Result<()> {
     let entered = made.cgroup.enter(Pid::from_child(&waits));
     let _ = waits.kill();
     children::wait(&mut waits)?;
-    entered.map_err(with_remedy)
+    entered.map_err(refused)
 }
 
 /// A signal that no process minds.

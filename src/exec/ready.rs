@@ -13,6 +13,7 @@ use std::thread;
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender, bounded};
+use log::warn;
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{fcntl_dupfd_cloexec, retry_on_intr};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
@@ -68,7 +69,7 @@ impl Ready {
         let cgroup = match plan.cgroup {
             CgroupUse::Never => None,
             _ if plan.command.is_empty() => None,
-            CgroupUse::Auto => MadeCgroup::make().ok(),
+            CgroupUse::Auto => MadeCgroup::make().inspect_err(|refused| warn!("{refused}")).ok(),
             CgroupUse::Always => Some(MadeCgroup::make()?),
         };
         let alarms = Arc::new(Alarms::new(plan.deadlines)?);

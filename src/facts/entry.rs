@@ -58,6 +58,26 @@ pub struct OwnEnd {
     pub reason: String,
 }
 
+/// A leadership that a node gave up, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GivenUp {
+    /// Its epoch.
+    pub epoch: u64,
+    /// Why.
+    #[serde(flatten)]
+    pub end: OwnEnd,
+}
+
+impl GivenUp {
+    /// The last of these leaderships, or the one before, if this node gave it up: earlier ones tell nothing of the present.
+    #[must_use]
+    pub fn last_of(entries: &[HistoryEntry]) -> Option<GivenUp> {
+        let given_up =
+            |it: &HistoryEntry| Some(GivenUp { epoch: it.epoch, end: it.ended.clone()? });
+        entries.iter().rev().take(2).find_map(given_up)
+    }
+}
+
 impl HistoryEntry {
     /// For how long this node knows that there was no leader before; none if it missed how the leadership before ended, as
     /// it followed that leader until it received the announcement of this one.

@@ -4,8 +4,8 @@ use strum::IntoStaticStr;
 
 use super::asked::Asked;
 use super::hint::{ClusterFlags, Hint};
-use super::problem::{ProblemKind, Subject};
-use super::refused::RefusalCause;
+use super::problem::{Missed, ProblemKind, Subject};
+use super::refused::MutualRefusal;
 use super::status::{DiskTrouble, MemberStatus, Problem, Status};
 use super::words::and_some;
 use electd_election::core::Phase;
@@ -24,15 +24,15 @@ pub enum Hindrance {
     /// It hears nobody.
     CutOff,
     /// It and another member refuse each other, for this reason, as far as that is known.
-    Refused(Option<RefusalCause>),
+    Refused(Option<MutualRefusal>),
     /// Its election thread missed its turn.
     Stalled,
     /// Its store is empty, and it votes for nobody until it has met these, or until a leader leads.
     Waits(Vec<String>),
-    /// It answers here, and the others do not hear it.
-    Unheard,
-    /// Nobody hears it, and it does not answer.
-    Down,
+    /// It answers here, and this node, which speaks for the others, does not hear it.
+    Unheard(String),
+    /// Nobody hears it, and it does not answer: it is missed like this.
+    Down(Missed),
     /// An operator drained it.
     Drained,
     /// An operator had it hand over.
@@ -71,7 +71,14 @@ impl Hindrance {
         use Hindrance::{CutOff, Disk, DiskInWords, Down, Refused, Stalled, Unheard, Waits};
         matches!(
             self,
-            Disk(_) | DiskInWords(_) | CutOff | Refused(_) | Stalled | Waits(_) | Unheard | Down
+            Disk(_)
+                | DiskInWords(_)
+                | CutOff
+                | Refused(_)
+                | Stalled
+                | Waits(_)
+                | Unheard(_)
+                | Down(_)
         )
     }
 
@@ -93,8 +100,8 @@ impl Hindrance {
                 format!("{name} waits until it has met all voters")
             }
             Hindrance::Waits(others) => format!("{name} waits for {}", and_some(others)),
-            Hindrance::Unheard => format!("{name} answers here, and the others do not hear it"),
-            Hindrance::Down => format!("{name} is down"),
+            Hindrance::Unheard(_) => format!("{name} answers here, and the others do not hear it"),
+            Hindrance::Down(_) => format!("{name} is down"),
             Hindrance::Drained => format!("{name} is drained"),
             Hindrance::Resigned => format!("{name} resigned"),
             Hindrance::Unhealthy => format!("{name} is unhealthy"),
@@ -113,16 +120,19 @@ impl Hindrance {
             Hindrance::Disk(DiskTrouble::Full) => format!("free space on {name}"),
             Hindrance::Disk(_) => format!("mend the disk of {name}"),
             Hindrance::DiskInWords(_) => format!("free space on {name}, or mend its disk"),
-            Hindrance::CutOff | Hindrance::Unheard => of(ProblemKind::CutOff),
+            Hindrance::CutOff => of(ProblemKind::CutOff),
+            Hindrance::Unheard(by) => format!("look at the network between {name} and {by}"),
             Hindrance::Refused(None) => format!("do what the problem `rejected` of {name} says"),
-            Hindrance::Refused(Some(cause)) => cause.remedy(flags),
+            Hindrance::Refused(Some(refusal)) => refusal.remedy(flags),
             Hindrance::Stalled => of(ProblemKind::Stalled),
             Hindrance::Waits(others) if others.is_empty() => {
                 "start all voters, and mend the links between them".to_owned()
             }
             Hindrance::Waits(others) => format!("start {}", and_some(others)),
-            Hindrance::Down => format!("start {name}"),
-            Hindrance::Drained | Hindrance::Resigned => Hint::Undrain.at(name, flags),
+            Hindrance::Down(missed) => missed.first_step(&[name.to_owned()]),
+            Hindrance::Drained | Hindrance::Resigned => {
+                format!("{} lets {name} lead again", Hint::Undrain.at(name, flags))
+            }
             Hindrance::Unhealthy => of(ProblemKind::Health),
             Hindrance::JobFailed => of(ProblemKind::Job),
             Hindrance::NoRank => of(ProblemKind::Rank),
@@ -149,8 +159,8 @@ pub fn of(member: &MemberStatus, best: &Status, asked: &[Asked]) -> Vec<Hindranc
             _ if best.problems.iter().any(refuses) => found.push(refused(best, &member.name)),
             Some(own) if is_apart(own) => found.push(refused(own, &best.node.name)),
             _ if !found.is_empty() => {}
-            Some(_) => found.push(Hindrance::Unheard),
-            None => found.push(Hindrance::Down),
+            Some(_) => found.push(Hindrance::Unheard(best.node.name.clone())),
+            None => found.push(Hindrance::Down(member.missed())),
         }
     }
     found.extend(own.and_then(ineligible));
@@ -211,6 +221,7 @@ impl Status {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused::RefusalCause;
     use super::super::status::DrainStatus;
     use super::*;
 
@@ -241,7 +252,7 @@ mod tests {
                 "do what the problem `rejected` of c says",
             ),
             (
-                Hindrance::Refused(Some(RefusalCause::Disagreement)),
+                Hindrance::Refused(Some(MutualRefusal::by(RefusalCause::Disagreement))),
                 "refused",
                 "c is refused",
                 "give both the same file",
@@ -265,10 +276,10 @@ mod tests {
                 "start all voters, and mend the links between them",
             ),
             (
-                Hindrance::Unheard,
+                Hindrance::Unheard("a".into()),
                 "unheard",
                 "c answers here, and the others do not hear it",
-                "mend the network of c",
+                "look at the network between c and a",
             ),
         ]);
     }
@@ -276,9 +287,25 @@ mod tests {
     #[test]
     fn what_keeps_a_voter_from_leading_is_a_sentence_with_a_remedy() {
         each_is(&[
-            (Hindrance::Down, "down", "c is down", "start c"),
-            (Hindrance::Drained, "drained", "c is drained", "`electd undrain --node c`"),
-            (Hindrance::Resigned, "resigned", "c resigned", "`electd undrain --node c`"),
+            (Hindrance::Down(Missed::Ended), "down", "c is down", "start c"),
+            (
+                Hindrance::Down(Missed::Silent("10.0.0.3".into())),
+                "down",
+                "c is down",
+                "look whether the host of c (10.0.0.3) is up and can be reached",
+            ),
+            (
+                Hindrance::Drained,
+                "drained",
+                "c is drained",
+                "`electd undrain --node c` lets c lead again",
+            ),
+            (
+                Hindrance::Resigned,
+                "resigned",
+                "c resigned",
+                "`electd undrain --node c` lets c lead again",
+            ),
             (
                 Hindrance::Unhealthy,
                 "unhealthy",
@@ -289,7 +316,8 @@ mod tests {
                 Hindrance::JobFailed,
                 "job_failed",
                 "the job of c failed",
-                "mend what c runs (its output is in the log); at the time in the message it may lead again by itself",
+                "mend what c runs (its output is in the log), or its host where the message says so; at the time in the \
+                 message it may lead again by itself",
             ),
             (
                 Hindrance::NoRank,

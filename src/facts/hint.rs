@@ -149,6 +149,12 @@ impl Hint {
         format!("`{}`", self.line(member, flags))
     }
 
+    /// The command with these arguments, for the cluster.
+    #[must_use]
+    pub fn with(self, arguments: &str, flags: &ClusterFlags) -> String {
+        format!("`{} {arguments}`", self.line(None, flags))
+    }
+
     /// The same, as it is typed.
     #[must_use]
     pub fn line(self, member: Option<&str>, flags: &ClusterFlags) -> String {

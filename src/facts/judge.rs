@@ -4,6 +4,7 @@ mod boxes;
 mod margin;
 mod sentence;
 
+use std::fmt;
 use std::time::Duration;
 
 use electd_record::trace::length;
@@ -11,12 +12,13 @@ use serde::Serialize;
 use strum::IntoStaticStr;
 
 use super::asked::{Asked, Silence, answers, newest_leader};
-use super::clocks::{Apart, NodeClock, apart};
+use super::clocks::{self, NodeClock, apart};
 use super::hindrance::Hindrance;
 use super::hint::ClusterFlags;
 use super::led::Led;
 use super::orders;
 use super::status::Status;
+use super::versions;
 
 pub use boxes::ClusterTrouble;
 use margin::SeenMembers;
@@ -107,8 +109,9 @@ pub struct Judgement {
     pub leader: Option<(String, u64)>,
     /// That leadership, as the nodes that know it tell it together.
     pub leadership: Option<Led>,
-    /// The nodes whose clocks differ from those of the others. That changes no verdict: elections measure lengths of time.
-    pub apart: Vec<Apart>,
+    /// How the nodes differ, where that changes no verdict: in their versions, and in their clocks, as elections measure
+    /// lengths of time.
+    pub differences: Vec<NodeDifference>,
     /// The nodes that lead, each with its epoch, the newest first. Two or more lead at the same time.
     pub leaders: Vec<(String, u64)>,
     /// The nodes that answer and hear nobody.
@@ -126,6 +129,44 @@ pub struct Judgement {
     pub tolerated: u64,
     /// Those of whoever reads it: the commands that it names repeat them.
     pub flags: ClusterFlags,
+}
+
+/// In what nodes differ. The names are part of electd's interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr)]
+#[strum(serialize_all = "snake_case")]
+pub enum Aspect {
+    /// In their versions of electd.
+    Versions,
+    /// In what their clocks show.
+    Clocks,
+}
+
+/// How nodes differ.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeDifference {
+    /// In what.
+    pub of: Aspect,
+    /// How, in words.
+    pub text: String,
+    /// What to do about it.
+    pub remedy: &'static str,
+}
+
+impl fmt::Display for NodeDifference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let of: &str = self.of.into();
+        write!(f, "{of} differ: {}: {}", self.text, self.remedy)
+    }
+}
+
+/// How the nodes that answer differ.
+fn differences(asked: &[Asked]) -> Vec<NodeDifference> {
+    let by =
+        |of, text: Option<String>, remedy| text.map(|text| NodeDifference { of, text, remedy });
+    let apart = apart(answers(asked).filter_map(NodeClock::of));
+    let versions = by(Aspect::Versions, versions::words(answers(asked)), versions::REMEDY);
+    let clocks = by(Aspect::Clocks, clocks::words(&apart), clocks::REMEDY);
+    versions.into_iter().chain(clocks).collect()
 }
 
 /// Judges a cluster by these answers, for a reader who reaches it by these flags. A node without an admin address cannot be asked, which is no problem.
@@ -167,7 +208,7 @@ pub fn judge(asked: &[Asked], flags: &ClusterFlags) -> Judgement {
         leadership: leader
             .as_ref()
             .and_then(|(name, epoch)| Led::known(answers(asked), name, *epoch)),
-        apart: apart(answers(asked).filter_map(NodeClock::of)),
+        differences: differences(asked),
         leader,
         leaders,
         cut_off,

@@ -9,12 +9,17 @@ use strum::VariantArray;
 use super::changed::ChangeStatus;
 use super::hint::ClusterFlags;
 use super::majority;
-use super::problem::{ProblemKind, Subject};
-use super::refused::RefusalCause;
+use super::problem::{Missed, ProblemKind, Subject};
+use super::refused::MutualRefusal;
 use super::status::{LeaderStatus, MemberStatus, Problem, Status};
 
 /// How the source of a rank begins that a node does not have.
 const NO_RANK: &str = "none: ";
+
+/// The host of an address.
+fn host(address: &str) -> &str {
+    address.rsplit_once(':').map_or(address, |(host, _)| host)
+}
 
 /// The variant of this name.
 fn named<T: Copy + Into<&'static str> + VariantArray>(word: &str) -> Option<T> {
@@ -76,20 +81,33 @@ impl Status {
         self.problems.iter().find(|found| found.is(kind))
     }
 
-    /// Why the node and this member refuse each other, if they do and the node says so.
+    /// That the node and this member refuse each other, if the node says so and why.
     #[must_use]
-    pub fn refusal(&self, about: &str) -> Option<RefusalCause> {
-        self.rejections.iter().find(|it| it.peer == about)?.cause
+    pub fn refusal(&self, about: &str) -> Option<MutualRefusal> {
+        let found = self.rejections.iter().find(|it| it.peer == about)?;
+        let refused = if found.by_peer { &*self.node.name } else { about };
+        Some(MutualRefusal { refused: self.placed(refused), ..MutualRefusal::by(found.cause?) })
+    }
+
+    /// The name of this member and its address, if the node lists it.
+    #[must_use]
+    pub fn placed(&self, name: &str) -> Option<(String, String)> {
+        self.member(name).map(|member| (member.name.clone(), member.address.clone()))
     }
 
     /// What to do about this problem of the node.
     #[must_use]
     pub fn remedy(&self, problem: &Problem, flags: &ClusterFlags) -> Option<String> {
         let about = Some(&*problem.about).filter(|about| self.member(about).is_some());
-        let is_heard = about.and_then(|it| self.member(it)).is_some_and(MemberStatus::is_alive);
         let (node, refusal) = (Some(&*self.node.name), self.refusal(&problem.about));
-        let of = Subject { node, about, is_heard, refusal };
+        let of = Subject { node, about, missed: self.missed(&problem.about), refusal };
         ProblemKind::of(&problem.kind).map(|kind| kind.remedy(of, flags))
+    }
+
+    /// How the node misses this member.
+    #[must_use]
+    pub fn missed(&self, name: &str) -> Missed {
+        self.member(name).map(MemberStatus::missed).unwrap_or_default()
     }
 
     /// Whether the node hears nobody, although its network, and not the others, is probably at fault.
@@ -131,6 +149,17 @@ impl MemberStatus {
     #[must_use]
     pub fn is_alive(&self) -> bool {
         self.liveness() == Some(Liveness::Alive)
+    }
+
+    /// How the node that answers misses it.
+    #[must_use]
+    pub fn missed(&self) -> Missed {
+        match self.liveness() {
+            Some(Liveness::Alive) => Missed::Heard,
+            Some(Liveness::Dead) => Missed::Ended,
+            _ if self.refuses_dials => Missed::Ended,
+            _ => Missed::Silent(host(&self.address).to_owned()),
+        }
     }
 
     /// Whether it votes.
@@ -176,7 +205,9 @@ impl Problem {
 
 #[cfg(test)]
 mod tests {
+    use super::super::refused::RefusalCause;
     use super::super::samples::{member, status};
+    use super::super::status::RejectionStatus;
     use super::*;
 
     #[test]
@@ -196,6 +227,28 @@ mod tests {
         assert!(!other.votes() && !other.may_lead());
         other.status = "dead".to_owned();
         assert_eq!((other.liveness(), other.is_alive()), (Some(Liveness::Dead), false));
+        assert_eq!((member("b").missed(), other.missed()), (Missed::Heard, Missed::Ended));
+        other.status = "suspected".to_owned();
+        assert_eq!(other.missed(), Missed::Silent("127.0.0.1".to_owned()));
+        other.refuses_dials = true;
+        assert_eq!(other.missed(), Missed::Ended, "its host is up, and nothing listens there");
+    }
+
+    /// A command for the wrong one of the two would remove a healthy member.
+    #[test]
+    fn of_two_that_refuse_each_other_the_refused_one_is_named() {
+        let refused = |by_peer| {
+            let address = "h:2".to_owned();
+            let members = vec![member("a"), MemberStatus { address, ..member("b") }];
+            let (peer, reason) = ("b".to_owned(), String::new());
+            let cause = Some(RefusalCause::StateLost);
+            let rejections = vec![RejectionStatus { peer, reason, cause, by_peer }];
+            let own = Status { members, rejections, ..status("a", None) };
+            (own.refusal("b").unwrap().refused.unwrap(), own.refusal("c"))
+        };
+        let of = |name: &str, address: &str| ((name.to_owned(), address.to_owned()), None);
+        assert_eq!(refused(false), of("b", "h:2"));
+        assert_eq!(refused(true), of("a", "127.0.0.1:7101"));
     }
 
     #[test]

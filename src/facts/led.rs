@@ -3,12 +3,16 @@
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
+use std::time::Duration;
 
+use electd_record::trace::length;
 use serde::Serialize;
 
-use super::entry::{History, HistoryEntry};
+use super::asked::newest_leader;
+use super::entry::{GivenUp, History, HistoryEntry, OwnEnd};
 use super::status::Status;
 use super::tells::{START, Tells};
+use super::words::moment;
 
 /// A leadership, as all nodes together know it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -62,6 +66,13 @@ impl<'a> SeenLeadership<'a> {
         let is_old = self.entry.before_epoch.is_none() && self.entry.before.is_some();
         let before = last.filter(|_| is_old).map(|last| (last.epoch, last.leader.as_str()));
         SeenLeadership { before: before.or(self.before), ..self }
+    }
+
+    /// Whether this node was the leader before, and knows when that ended: if it did not give up itself, it may have stood
+    /// still, and learned of the end long after the others.
+    fn saw_end_in_time(&self) -> bool {
+        let led_before = self.before.is_some_and(|(_, leader)| leader == self.node);
+        !led_before || Tells::by(&self.entry.cause) == Tells::Order
     }
 }
 
@@ -117,6 +128,45 @@ pub fn merge(histories: &[History], one_at_a_time: bool) -> Vec<Led> {
     merged
 }
 
+/// Since when the leader that these nodes name leads, and why its predecessor stopped, as `electd history` says it.
+#[must_use]
+pub fn since<'s, A: Iterator<Item = &'s Status>>(
+    answers: impl Fn() -> A,
+    now_ms: u64,
+) -> Option<String> {
+    let newest = newest_leader(answers())?;
+    let led = Led::known(answers(), &newest.name, newest.epoch)?;
+    // By the clock of the node that says since when.
+    let clock = |status: &Status| {
+        let told = status.last_leadership.as_ref()?;
+        status.clock_ms.filter(|_| (told.epoch, told.since_ms) == (led.epoch, led.since_ms))
+    };
+    let clock = answers().find_map(clock).unwrap_or(now_ms);
+    let lasts = length(Duration::from_millis(clock.saturating_sub(led.since_ms)));
+    let by = alone(answers(), &led).map(|node| format!(", as {node} alone saw it"));
+    let begin = format!("since {} ({lasts}){}", moment(led.since_ms), by.unwrap_or_default());
+    Some(match (&led.before, led.leaderless_ms) {
+        (Some(before), Some(gap)) => format!(
+            "{begin}; before it {before} led: {}; nobody led for {}",
+            led.reason,
+            length(Duration::from_millis(gap))
+        ),
+        (Some(before), None) => format!(
+            "{begin}; before it {before} led: {}; for how long nobody led is not known",
+            led.reason
+        ),
+        (None, _) => format!("{begin}; who led before is not known"),
+    })
+}
+
+/// The node that alone says since when this lasts, if it is not the leader: it may have learned of it late.
+fn alone<'s>(answers: impl Iterator<Item = &'s Status>, led: &Led) -> Option<&'s str> {
+    let is_it = |entry: &HistoryEntry| (entry.epoch, &entry.leader) == (led.epoch, &led.leader);
+    let mut saw = answers.filter(|one| one.last_leadership.as_ref().is_some_and(is_it));
+    let (first, other) = (saw.next()?, saw.next());
+    Some(&*first.node.name).filter(|name| other.is_none() && *name != led.leader)
+}
+
 impl Led {
     /// The leadership that all of these tell; `before` is one that other nodes may know to precede it.
     ///
@@ -144,8 +194,14 @@ impl Led {
             (None, None) => (START.to_owned(), "no leader was known before".to_owned()),
         };
         // A moment that is too short for the clock of one node is none only if no other node noticed it.
-        let gaps = || know().filter_map(|seen| seen.entry.gap_ms());
-        let gap = gaps().filter(|gap| *gap > 0).min().or_else(|| gaps().min());
+        let gaps = |in_time: bool| {
+            let know = know().filter(move |seen| seen.saw_end_in_time() == in_time);
+            know.filter_map(|seen| seen.entry.gap_ms())
+        };
+        let gap = [true, false].into_iter().find_map(|in_time| {
+            let gaps = || gaps(in_time);
+            gaps().filter(|gap| *gap > 0).min().or_else(|| gaps().min())
+        });
         let lasts = entries().any(|entry| entry.lasts);
         let (since_ms, until_ms) = span(seen, lasts).unwrap_or_default();
         Led {
@@ -169,12 +225,22 @@ impl Led {
         leader: &str,
         epoch: u64,
     ) -> Option<Led> {
+        let answers: Vec<&Status> = answers.collect();
         let known = answers
+            .iter()
             .filter_map(|status| Some((&status.node.name, status.last_leadership.as_ref()?)));
         let of_it = known.filter(|(_, entry)| (entry.epoch, &*entry.leader) == (epoch, leader));
         let seen: Vec<SeenLeadership<'_>> =
             of_it.map(|(node, entry)| SeenLeadership::by(node, entry)).collect();
-        (!seen.is_empty()).then(|| Led::of(&seen, None))
+        let mut led = (!seen.is_empty()).then(|| Led::of(&seen, None))?;
+        let before = seen.iter().filter_map(|it| it.before).max();
+        let gave_up =
+            answers.iter().filter_map(|one| Some((&*one.node.name, one.given_up.as_ref()?)));
+        let gave_that_up = |(name, up): &(&str, &GivenUp)| before == Some((up.epoch, *name));
+        if let Some((name, up)) = gave_up.into_iter().find(gave_that_up) {
+            led.end_before(name, &up.end);
+        }
+        Some(led)
     }
 
     /// With a majority: takes begin and end from the node that saw this leadership (`own`) and how it ended (`next`), and
@@ -182,7 +248,9 @@ impl Led {
     fn end_as_seen(&mut self, own: &[SeenLeadership<'_>], next: &[SeenLeadership<'_>]) -> bool {
         let this = Some((self.epoch, self.leader.as_str()));
         let saw = |seen: &&SeenLeadership<'_>| {
-            seen.before == this && Tells::by(&seen.entry.cause) > Tells::Little
+            seen.before == this
+                && Tells::by(&seen.entry.cause) > Tells::Little
+                && seen.saw_end_in_time()
         };
         let longest = next.iter().filter(saw).min_by_key(|seen| seen.entry.leaderless_ms);
         let saw_begin = |seen: &&SeenLeadership<'_>| seen.before.is_some() || self.before.is_none();
@@ -206,10 +274,16 @@ impl Led {
     fn ended_as_told(&mut self, before: &Led, seen: &[SeenLeadership<'_>]) {
         let own = seen.iter().find(|it| it.node == it.entry.leader);
         let Some(end) = own.and_then(|it| it.entry.ended.as_ref()) else { return };
-        let is_before = self.before.as_ref() == Some(&before.leader);
-        if is_before && Tells::by(&self.cause) < Tells::Order {
+        if self.before.as_ref() == Some(&before.leader) {
+            self.end_before(&before.leader, end);
+        }
+    }
+
+    /// The leader before gave up like this, which no other node can know better.
+    fn end_before(&mut self, leader: &str, end: &OwnEnd) {
+        if Tells::by(&self.cause) < Tells::Order {
             self.cause.clone_from(&end.cause);
-            self.reason = format!("{}: {}", before.leader, end.reason);
+            self.reason = format!("{leader}: {}", end.reason);
         }
     }
 

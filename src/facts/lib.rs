@@ -2,7 +2,8 @@
 //!
 //! [`status`] is the answer of a node. [`judge`] takes the answers of all that were asked, and is the only place that
 //! says whether a cluster is well; `electd status`, `health`, `leader` and `why`, the page and the alerts show what it says.
-//! [`problem`] has the kinds of problems, with the remedy of each. Nothing here asks, waits or prints.
+//! [`problem`] has the kinds of problems, with the remedy of each, and [`why`] the reasons why each member leads or does
+//! not. Nothing here asks, waits or prints.
 
 pub mod asked;
 pub mod changed;
@@ -23,4 +24,6 @@ pub mod samples;
 pub mod status;
 pub mod tells;
 pub mod unable;
+pub mod versions;
+pub mod why;
 pub mod words;

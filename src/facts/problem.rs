@@ -3,7 +3,8 @@
 use strum::{IntoStaticStr, VariantArray};
 
 use super::hint::{ClusterFlags, Hint, starts};
-use super::refused::{OTHER, RefusalCause};
+use super::refused::{MutualRefusal, OTHER};
+use super::words::and_some;
 
 /// The kind of a problem. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq, VariantArray)]
@@ -81,19 +82,21 @@ impl ProblemKind {
                     .to_owned()
             }
             ProblemKind::Job => format!(
-                "mend what {node} runs (its output is in the log); at the time in the message it may lead again by itself"
+                "mend what {node} runs (its output is in the log), or its host where the message says so; at the time in \
+                 the message it may lead again by itself"
             ),
             ProblemKind::Renewal => format!("look at the host of {node}, its disk and the network"),
-            ProblemKind::PeerDown => of.missed(flags),
+            ProblemKind::PeerDown => of.missed.remedy(of.about, flags),
             ProblemKind::CutOff => format!("mend the network of {node}"),
             ProblemKind::Rejected => {
-                of.refusal.map_or_else(|| OTHER.to_owned(), |cause| cause.remedy(flags))
+                of.refusal.map_or_else(|| OTHER.to_owned(), |refusal| refusal.remedy(flags))
             }
             ProblemKind::Stalled => format!(
                 "look at the host of {node}: it was frozen, or has too little processor time"
             ),
             ProblemKind::LeaderChanges => format!(
-                "see {} for the reasons; lengthen the timings, or repair the host or link that fails",
+                "look first at the host, the link and the job of the node that lost it most often ({} has the reasons); if \
+                 several lose it, lengthen the timings",
                 Hint::History.by(flags)
             ),
             ProblemKind::Realtime => {
@@ -106,23 +109,23 @@ impl ProblemKind {
             ),
             ProblemKind::Certificate => "renew it: docs/security.md says how".to_owned(),
             ProblemKind::Coroner => {
-                "wait: another one begins once the job has ended, and is tried once a minute".to_owned()
+                "do what the message says; where it names nothing to do, another one begins by itself".to_owned()
             }
         }
     }
 }
 
 /// The node and the member that a problem is of, as far as its remedy depends on them.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Subject<'a> {
     /// The node that reports it; none if several do.
     pub node: Option<&'a str>,
     /// The other member that it is about.
     pub about: Option<&'a str>,
-    /// Whether that member is heard, and only passed over.
-    pub is_heard: bool,
-    /// Why that member and the node refuse each other.
-    pub refusal: Option<RefusalCause>,
+    /// How that member is missed.
+    pub missed: Missed,
+    /// That member and the node refuse each other.
+    pub refusal: Option<MutualRefusal>,
 }
 
 impl<'a> Subject<'a> {
@@ -131,18 +134,60 @@ impl<'a> Subject<'a> {
     pub fn of(node: &'a str) -> Subject<'a> {
         Subject { node: Some(node), ..Subject::default() }
     }
+}
 
-    /// What to do about a member that is missed, or passed over.
-    fn missed(self, flags: &ClusterFlags) -> String {
-        let name = self.about.unwrap_or("the member");
-        if self.is_heard {
-            return format!("find out why {name} restarts, or cannot be dialed");
-        }
-        let start = self.about.map_or_else(|| Hint::Run.by(flags), |about| starts(about, flags));
-        format!(
-            "start {name} on its host ({start}); if it runs there, look whether it is frozen, or its network is cut"
-        )
+/// How a node misses a member, as far as the node knows.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Missed {
+    /// The node hears it, and elections pass it over.
+    Heard,
+    /// Its process has ended: its host certified that, or refuses connections.
+    Ended,
+    /// It is silent: nothing says whether it, its host or the network between is at fault. With the name or the address of
+    /// its host, or nothing.
+    Silent(String),
+}
+
+impl Default for Missed {
+    fn default() -> Missed {
+        Missed::Silent(String::new())
     }
+}
+
+impl Missed {
+    /// What to do about this member, what is known of it first.
+    fn remedy(&self, member: Option<&str>, flags: &ClusterFlags) -> String {
+        let name = member.unwrap_or("the member");
+        let start = member.map_or_else(|| Hint::Run.by(flags), |member| starts(member, flags));
+        match self {
+            Missed::Heard => format!("find out why {name} restarts, or cannot be dialed"),
+            Missed::Ended => format!("start {name} on its host ({start})"),
+            Missed::Silent(host) => format!(
+                "look whether the host of {} is up and can be reached; then whether {name} runs there ({start}), or is \
+                 frozen",
+                at(name, host)
+            ),
+        }
+    }
+
+    /// The same in a few words, for several at once that are missed alike.
+    #[must_use]
+    pub fn first_step(&self, names: &[String]) -> String {
+        match (self, names) {
+            (Missed::Silent(host), [name]) => {
+                format!("look whether the host of {} is up and can be reached", at(name, host))
+            }
+            (Missed::Silent(_), several) => {
+                format!("look whether the hosts of {} are up and can be reached", and_some(several))
+            }
+            _ => format!("start {}", and_some(names)),
+        }
+    }
+}
+
+/// A member with its host, if that is known.
+fn at(name: &str, host: &str) -> String {
+    if host.is_empty() { name.to_owned() } else { format!("{name} ({host})") }
 }
 
 #[cfg(test)]

@@ -1,5 +1,6 @@
 //! Answers of nodes that do not run, for tests.
 
+use super::asked::{Asked, Silence};
 use super::entry::{History, HistoryEntry};
 use super::problem::ProblemKind;
 use super::status::{LeaderStatus, MemberStatus, NodeRef, Problem, RankStatus, Status};
@@ -35,6 +36,36 @@ pub fn status(name: &str, leader: Option<(&str, u64)>) -> Status {
         version: "0.2.0".to_owned(),
         ..Status::default()
     }
+}
+
+/// A member that was asked, and its answer.
+#[derive(Clone, Debug)]
+pub struct AnswerSample {
+    /// Its name.
+    pub name: String,
+    /// Its status, or why there is none.
+    pub answer: Result<Status, Silence>,
+}
+
+impl AnswerSample {
+    /// As whoever asked knows it.
+    #[must_use]
+    pub fn asked(&self) -> Asked<'_> {
+        Asked { name: &self.name, answer: self.answer.as_ref().map_err(Clone::clone) }
+    }
+}
+
+/// The answer of such a node.
+#[must_use]
+pub fn following(name: &str, leader: Option<(&str, u64)>) -> AnswerSample {
+    AnswerSample { name: name.to_owned(), answer: Ok(status(name, leader)) }
+}
+
+/// A node that does not answer.
+#[must_use]
+pub fn silent(name: &str) -> AnswerSample {
+    let words = "no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
+    AnswerSample { name: name.to_owned(), answer: Err(Silence::None(words.to_owned())) }
 }
 
 /// This member, alive and eligible, as a node shows it.

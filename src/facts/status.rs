@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use super::changed::ChangeStatus;
-use super::entry::HistoryEntry;
+use super::entry::{GivenUp, HistoryEntry};
 pub use super::leaderless::LeaderlessStatus;
 pub use super::refused::RefusalCause;
 
@@ -112,6 +112,9 @@ pub struct Status {
     pub failures_tolerated_at_most: u64,
     /// The leadership that this node knew last: since when, and why the one before ended; null before the first.
     pub last_leadership: Option<HistoryEntry>,
+    /// The last leadership that this node gave up by itself or by an order, and why; left out if it knows none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub given_up: Option<GivenUp>,
     /// What is wrong with the disk of this node, while the problem `storage` lasts; left out if nothing is, and of a node of an
     /// earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -330,6 +333,9 @@ pub struct MemberStatus {
     pub version: Option<String>,
     /// Why the last dial of this node to the member led to no connection, in words; null if they are connected.
     pub failed_dial: Option<String>,
+    /// Whether its host refused that dial, so that the host is up and no process listens there; left out if not.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub refuses_dials: bool,
     /// The value that the member is compared by.
     pub rank: RankStatus,
 }
@@ -385,6 +391,9 @@ pub struct RejectionStatus {
     /// The same for programs; left out by a node of an earlier version.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cause: Option<RefusalCause>,
+    /// Whether the peer refuses this node; left out where this node refuses the peer, and by a node of an earlier version.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub by_peer: bool,
 }
 
 #[cfg(test)]

@@ -38,7 +38,7 @@ pub fn own(status: &Status) -> Option<String> {
         Some(format!("it is unhealthy{}", reason(health.failure.as_deref().unwrap_or_default())))
     } else if let Some(failure) = &status.failure {
         Some(format!(
-            "it stands back until {}, as what it ran failed{}",
+            "it stands back until {}, as its job failed{}",
             failure.until,
             reason(&failure.reason)
         ))
@@ -118,7 +118,12 @@ mod tests {
         assert_eq!(why(&dead), unheard);
         let reason = "its state was lost".to_owned();
         let refused = Status {
-            rejections: vec![RejectionStatus { peer: "b".into(), reason, cause: None }],
+            rejections: vec![RejectionStatus {
+                peer: "b".into(),
+                reason,
+                cause: None,
+                by_peer: false,
+            }],
             ..dead
         };
         assert_eq!(why(&refused), "b cannot lead: it and a refuse each other: its state was lost");
@@ -158,7 +163,7 @@ mod tests {
             reason: "code 1".into(),
         };
         let failed = Status { failure: Some(failed), ..unranked };
-        let words = "it stands back until later, as what it ran failed: code 1";
+        let words = "it stands back until later, as its job failed: code 1";
         assert_eq!(own(&failed).as_deref(), Some(words));
         let health = HealthStatus { failure: Some("code 2".into()), ..HealthStatus::default() };
         let ill = Status { health: Some(health), ..failed };
@@ -188,6 +193,6 @@ mod tests {
         assert_eq!(told(drained), "it is drained since then");
         assert_eq!(told(Status { health: ill, ..seen(|_| ()) }), "it is unhealthy");
         let failed = Status { failure: Some(failure), ..seen(|_| ()) };
-        assert_eq!(told(failed), "it stands back until later, as what it ran failed");
+        assert_eq!(told(failed), "it stands back until later, as its job failed");
     }
 }

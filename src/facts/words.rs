@@ -1,6 +1,9 @@
 //! Lists and counts in words.
 
+use std::fmt::Display;
+
 pub use electd_record::trace::and;
+use jiff::Timestamp;
 
 /// How many names of a list are shown, if there are more than one more.
 const SHOWN: usize = 2;
@@ -31,6 +34,22 @@ pub fn failures(count: u64) -> String {
     }
 }
 
+/// So many of these, such as "1 voter" and "2 voters".
+#[must_use]
+pub fn counted(count: impl TryInto<u64> + Display + Copy, noun: &str) -> String {
+    let ending = if count.try_into().is_ok_and(|count| count == 1) { "" } else { "s" };
+    format!("{count} {noun}{ending}")
+}
+
+/// A moment, given in milliseconds since the Unix epoch, in UTC.
+#[must_use]
+pub fn moment(at_ms: u64) -> String {
+    i64::try_from(at_ms)
+        .ok()
+        .and_then(|at| Timestamp::from_millisecond(at).ok())
+        .map_or_else(|| at_ms.to_string(), |at| format!("{at:.3}"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -45,6 +64,14 @@ mod tests {
         assert_eq!(some_of(&names(4)), "n1, n2 and 2 others");
         assert_eq!([3, 4].map(|it| and_some(&names(it))), ["n1, n2 and n3", "n1, n2 and 2 others"]);
         assert_eq!(some_of(&names(7)), "n1, n2 and 5 others");
+    }
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(
+            [0_u64, 1, 2].map(|count| counted(count, "voter")),
+            ["0 voters", "1 voter", "2 voters"]
+        );
     }
 
     #[test]

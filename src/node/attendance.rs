@@ -207,19 +207,25 @@ impl AttendanceState {
         (self.started, self.asked) = (Instant::now(), None);
     }
 
-    /// What is wrong, in words, and what to do.
-    fn problem(&self) -> Option<String> {
-        let why = match &self.coroner {
-            Ok(coroner) if !coroner.is_gone() => return None,
-            Ok(_) => "it has ended",
-            Err(why) => why,
-        };
+    /// When another one begins, and what to do.
+    fn remedy(&self) -> String {
         let remedy = if self.jobs > 0 {
             "another one begins once the job of this node has ended"
         } else if self.is_in_doubt {
             "nobody knows what the last job of this node left, so end that, and restart this node"
         } else {
             "it is tried again, once a minute at least; remove the cause, or restart this node"
+        };
+        remedy.to_owned()
+    }
+
+    /// What is wrong, in words, and what to do.
+    fn problem(&self) -> Option<String> {
+        let (why, remedy) = match &self.coroner {
+            Ok(coroner) if coroner.is_stopped() => ("it is stopped", coroner.remedy()),
+            Ok(coroner) if !coroner.is_gone() => return None,
+            Ok(_) => ("it has ended", self.remedy()),
+            Err(why) => (&**why, self.remedy()),
         };
         Some(format!(
             "no coroner would certify a crash of this node ({why}), so that the others would have to wait for the \

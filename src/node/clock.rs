@@ -3,7 +3,7 @@
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use jiff::Timestamp;
+pub use electd_facts::words::moment;
 use rustix::time::{ClockId, clock_gettime};
 
 use crate::core::types::Time;
@@ -44,16 +44,10 @@ pub fn moment_of(at_ns: i128) -> String {
     moment(wall_clock_ms().saturating_sub(ago_ms))
 }
 
-/// A moment, given in milliseconds since the Unix epoch, in UTC.
-pub fn moment(at_ms: u64) -> String {
-    i64::try_from(at_ms)
-        .ok()
-        .and_then(|at| Timestamp::from_millisecond(at).ok())
-        .map_or_else(|| at_ms.to_string(), |at| format!("{at:.3}"))
-}
-
 #[cfg(test)]
 mod tests {
+    use jiff::Timestamp;
+
     use super::*;
 
     #[test]

@@ -11,6 +11,7 @@ use std::time::Duration;
 
 use crossbeam::channel::{Receiver, Sender};
 use crossbeam::select;
+use electd_facts::refused::MutualRefusal;
 use log::{info, warn};
 
 use super::clock;
@@ -19,6 +20,7 @@ use super::leadership::Change;
 use super::members;
 use super::notes;
 use super::publish::Published;
+use super::rejections::RefusedBy;
 use super::story;
 use super::words;
 use crate::core::durable::Durable;
@@ -326,10 +328,10 @@ impl ElectionLoop {
         let members = self.core.members().clone();
         match note {
             Note::Rejected { peer, reason } => {
-                self.refused(now, (peer, "rejects this node"), &reason);
+                self.refused(now, (peer, RefusedBy::Peer), &reason);
             }
             Note::Refused { peer, reason } => {
-                self.refused(now, (peer, "is refused"), &reason);
+                self.refused(now, (peer, RefusedBy::Node), &reason);
             }
             Note::Connected { peer } => {
                 let shook = self.published.measures.handshakes.forget(peer);
@@ -343,11 +345,14 @@ impl ElectionLoop {
     }
 
     /// Logs a refusal once, until it changes.
-    fn refused(&mut self, now: Time, (peer, what): (NodeId, &'static str), reason: &Rejection) {
-        let (members, who) = (self.core.members(), (Who::Member(peer), what));
+    fn refused(&mut self, now: Time, (peer, by): (NodeId, RefusedBy), reason: &Rejection) {
+        let (members, who) = (self.core.members(), (Who::Member(peer), by));
         let (cause, why) = (words::refusal_cause(reason), words::rejection(reason, members));
         if self.published.carry_on(|it| it.rejections.record(now, members, who, (cause, &why))) {
-            let (peer, remedy) = (members.name(peer), cause.remedy(self.published.flags()));
+            let refused = if by == RefusedBy::Peer { self.core.id() } else { peer };
+            let refused = members.get(refused).map(|it| (it.name.clone(), it.address.to_string()));
+            let remedy = MutualRefusal { cause, refused }.remedy(self.published.flags());
+            let (peer, what) = (members.name(peer), by.words());
             warn!(event = "rejected", peer = peer; "{peer} {what}: {why}: {remedy}");
         }
     }

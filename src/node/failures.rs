@@ -25,8 +25,8 @@ const MOST_DOUBLINGS: u32 = 6;
 const FORGIVEN: Duration = Duration::from_secs(3600);
 
 /// The greatest length of a reason in characters, and of the file in bytes.
-const LONGEST: usize = 200;
-const LARGEST: u64 = 4096;
+const LONGEST: usize = 500;
+const LARGEST: u64 = 8192; // each character of the reason may be shown by eleven
 
 /// That the job of this node failed soon after its start.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -81,7 +81,7 @@ impl Failures {
         let failure = next(known.last.as_ref(), wall_clock_ms(), reason);
         warn!(
             event = "problem", kind = "job";
-            "the job failed soon after its start ({}): this node leads only if no other can, until {}",
+            "the job failed here ({}): this node leads only if no other can, until {}",
             failure.reason, moment(failure.until_ms)
         );
         *known = KnownFailures { last: Some(failure.clone()), stands_back: true };
@@ -182,22 +182,22 @@ mod tests {
         assert_eq!((again.present(), opened().present()), (None, None));
         fs::write(folder.path().join(FILE), "{").unwrap();
         assert_eq!(opened().present(), None, "a damaged file costs nothing but itself");
-        let (long_ago, reason) = (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(200)));
+        let (long_ago, reason) = (next(None, 0, "code 1"), format!("\u{1b}{}", "x".repeat(500)));
         again.store(&JobFailure { count: 2, ..long_ago });
         let past = opened();
         assert_eq!(past.present(), None, "its time was over before the start");
         assert_eq!(past.add(&reason).count, 1);
         let shown = past.present().map(|failure| failure.reason);
-        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(199))));
+        assert_eq!(shown, Some(format!("\\u{{1b}}{}...", "x".repeat(499))));
     }
 
     /// Whatever else lies there is not read to its end.
     #[test]
-    fn a_file_of_4_kib_is_read_and_of_a_longer_one_no_more() {
+    fn a_file_of_8_kib_is_read_and_of_a_longer_one_no_more() {
         let folder = tempfile::tempdir().unwrap();
         let failure = next(None, wall_clock_ms(), "code 1");
         let text = serde_json::to_string(&failure).unwrap();
-        for (length, known) in [(4096, Some(failure)), (4097, None)] {
+        for (length, known) in [(8192, Some(failure)), (8193, None)] {
             fs::write(folder.path().join(FILE), format!("{text:>length$}")).unwrap();
             let failures = Failures::default();
             failures.open(folder.path());
@@ -230,7 +230,7 @@ mod tests {
         let failed = one(logged(|| _ = failures.add("code 1")));
         let failure = failures.present().unwrap();
         let words = format!(
-            "WARN problem: the job failed soon after its start (code 1): this node leads only if no other can, until \
+            "WARN problem: the job failed here (code 1): this node leads only if no other can, until \
              {}",
             moment(failure.until_ms)
         );

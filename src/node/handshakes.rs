@@ -9,7 +9,7 @@ use std::time::Duration;
 use log::warn;
 use parking_lot::Mutex;
 
-use super::rejections::{Rejections, name};
+use super::rejections::{RefusedBy, Rejections, name};
 use super::status::{RefusalCause, RejectionStatus};
 use crate::core::membership::MemberList;
 use crate::core::types::{NodeId, Time};
@@ -38,22 +38,18 @@ impl Handshakes {
 
     /// Records a refusal, and logs it once until it changes.
     pub fn record(&self, now: Time, who: Who, fault: &TlsFault) {
-        let what = if fault.by_peer { "rejects this node" } else { "is refused" };
+        let by = if fault.by_peer { RefusedBy::Peer } else { RefusedBy::Node };
         let mut kept = self.kept.lock();
         let list = kept.list.clone();
-        let is_news = kept.rejections.record(
-            now,
-            &list,
-            (who, what),
-            (RefusalCause::Certificate, &fault.why),
-        );
+        let is_news =
+            kept.rejections.record(now, &list, (who, by), (RefusalCause::Certificate, &fault.why));
         drop(kept);
         if matches!(who, Who::Member(_)) {
             self.of_members.store(true, Ordering::Relaxed);
         }
         if is_news {
             let (peer, cause) = (name(who, &list), fault.cause.name());
-            warn!(event = "rejected", peer = peer, cause = cause; "{peer} {what}: {fault}");
+            warn!(event = "rejected", peer = peer, cause = cause; "{peer} {}: {fault}", by.words());
         }
     }
 

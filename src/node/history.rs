@@ -13,7 +13,11 @@
 
 mod file;
 
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::sync::Arc;
+
+use electd_facts::words::some_of;
 
 pub use electd_facts::entry::{History, HistoryEntry, OwnEnd};
 pub use electd_facts::tells::{START, Tells};
@@ -39,6 +43,31 @@ pub(super) struct Leaderships {
     lost: Option<Lost>,
     /// Oldest first.
     entries: Vec<HistoryEntry>,
+}
+
+/// Changes of the leader that nobody ordered.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct UnplannedChanges {
+    /// How many there were.
+    pub times: usize,
+    /// Why the leader changed the last time.
+    pub why: String,
+    /// How often each node lost the leadership, by its name.
+    pub lost: BTreeMap<String, usize>,
+}
+
+impl UnplannedChanges {
+    /// Who lost the leadership, most often first, in words.
+    pub fn losers(&self) -> String {
+        let mut all: Vec<(&String, usize)> =
+            self.lost.iter().map(|(name, times)| (name, *times)).collect();
+        all.sort_by_key(|(_, times)| Reverse(*times));
+        let each = all.iter().map(|(name, times)| match times {
+            1 => format!("{name} once"),
+            times => format!("{name} {times} times"),
+        });
+        some_of(&each.collect::<Vec<_>>())
+    }
 }
 
 /// How the last leadership ended.
@@ -146,17 +175,18 @@ impl Leaderships {
         entry.is_some_and(|entry| entry.job_late_ms.replace(at_ms) != Some(at_ms))
     }
 
-    /// How often the leader changed since this moment, in milliseconds since the Unix epoch, without an order of an
-    /// operator, and why it did the last time.
-    pub fn unplanned(&self, since_ms: u64) -> (usize, String) {
+    /// The changes of the leader since this moment, in milliseconds since the Unix epoch, without an order of an operator.
+    pub fn unplanned(&self, since_ms: u64) -> UnplannedChanges {
         let of_late = self.entries.iter().filter(|entry| entry.since_ms >= since_ms);
         let counts = |entry: &&HistoryEntry| Tells::by(&entry.cause) == Tells::Fate;
-        let (mut times, mut why) = (0, String::new());
+        let mut found = UnplannedChanges::default();
         for entry in of_late.filter(counts) {
-            times += 1;
-            why.clone_from(&entry.reason);
+            found.times += 1;
+            found.why.clone_from(&entry.reason);
+            let Some(before) = &entry.before else { continue };
+            *found.lost.entry(before.clone()).or_default() += 1;
         }
-        (times, why)
+        found
     }
 
     /// The leaderships that are kept, oldest first.

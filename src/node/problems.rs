@@ -9,6 +9,7 @@ use crate::core::message::Liveness;
 use crate::store::DiskFault;
 
 use super::clock::moment;
+use super::history::UnplannedChanges;
 use super::publish::LateRenewal;
 use super::status::{FailureStatus, HealthStatus, MemberStatus, Problem, RejectionStatus, Status};
 
@@ -31,8 +32,8 @@ pub(super) struct Sight {
     pub edited: Option<String>,
     /// The last job that was ended, as no renewal came in time, if that was of late.
     pub late: Option<LateRenewal>,
-    /// How often the leader changed of late without an order, and why it did the last time; none if that is not often.
-    pub changes: Option<(usize, String)>,
+    /// The changes of the leader of late that nobody ordered; none if they are few.
+    pub changes: Option<UnplannedChanges>,
     /// Whether the host of a member that this node does not hear refused its last dial, so that the network is whole.
     pub refused: bool,
     /// Whether this node has run long enough to have met every member that runs.
@@ -116,11 +117,8 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
         let text = "the election thread missed its turn, so this node counts itself as failed";
         add(ProblemKind::Stalled, "", text.to_owned());
     }
-    if let Some((times, why)) = &sight.changes {
-        let text = format!(
-            "the leader changed {times} times within 10 min, and no operator ordered that; the last time: {why}"
-        );
-        add(ProblemKind::LeaderChanges, "", text);
+    if let Some(changes) = &sight.changes {
+        add(ProblemKind::LeaderChanges, "", changed_often(changes));
     }
     if let Some(why) = status.realtime.as_ref().and_then(|realtime| realtime.refused.clone()) {
         add(ProblemKind::Realtime, "", why);
@@ -175,6 +173,14 @@ fn find(status: &Status, sight: &Sight) -> Vec<PresentProblem> {
     found
 }
 
+/// That the leader changes again and again, and who lost the leadership.
+fn changed_often(changes: &UnplannedChanges) -> String {
+    let (UnplannedChanges { times, why, .. }, losers) = (changes, changes.losers());
+    format!(
+        "the leader changed {times} times within 10 min, and no operator ordered that (lost by {losers}); the last time: {why}"
+    )
+}
+
 /// That this node is unhealthy. Right after its start the first check may need its time.
 fn unhealthy(health: &HealthStatus, is_settled: bool) -> Option<String> {
     match &health.failure {
@@ -190,7 +196,7 @@ fn failed(failure: &FailureStatus) -> String {
     let FailureStatus { until, count, reason, .. } = failure;
     let times = if *count == 1 { String::new() } else { format!(", {count} times in a row") };
     format!(
-        "the job failed soon after its start{times} ({reason}): until {until} this node leads only if no other can"
+        "the job failed here{times} ({reason}): until {until} this node leads only if no other can"
     )
 }
 

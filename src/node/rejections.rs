@@ -23,8 +23,27 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// How often the reasons of one member are logged, if they change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// One way: this node rejects a peer, or it this node.
-type Key = (Who, &'static str);
+/// Who refuses the other, of this node and a peer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum RefusedBy {
+    /// This node refuses the peer.
+    Node,
+    /// The peer refuses this node.
+    Peer,
+}
+
+impl RefusedBy {
+    /// In words that follow the name of the peer.
+    pub fn words(self) -> &'static str {
+        match self {
+            RefusedBy::Node => "is refused",
+            RefusedBy::Peer => "rejects this node",
+        }
+    }
+}
+
+/// A peer, one way.
+type Key = (Who, RefusedBy);
 
 #[derive(Clone, Debug)]
 struct RejectionReason {
@@ -46,17 +65,17 @@ pub struct Rejections {
 }
 
 impl Rejections {
-    /// Records what (this node rejects it, or it this node) and why. Tells whether that is to be logged.
+    /// Records who refuses the other, and why. Tells whether that is to be logged.
     pub fn record(
         &mut self,
         now: Time,
         list: &MemberList,
-        (peer, what): Key,
+        (peer, by): Key,
         (cause, why): (RefusalCause, &str),
     ) -> bool {
-        let known = self.kept.get(&(peer, what));
+        let known = self.kept.get(&(peer, by));
         if known.is_some_and(|known| known.why == why && known.said) {
-            self.renew(now, (peer, what));
+            self.renew(now, (peer, by));
             return false;
         }
         let last = known.and_then(|known| known.logged);
@@ -69,7 +88,7 @@ impl Rejections {
         let reason =
             RejectionReason { cause, why: why.to_owned(), recorded: now, logged, said: logs };
         let kept = Arc::make_mut(&mut self.kept);
-        kept.insert((peer, what), reason);
+        kept.insert((peer, by), reason);
         let strangers = kept.iter().filter(|((peer, _), _)| !is_member(*peer, list));
         if strangers.clone().count() > MOST_STRANGERS
             && let Some(oldest) =
@@ -136,11 +155,12 @@ pub fn name(peer: Who, list: &MemberList) -> String {
     }
 }
 
-fn status((peer, what): &Key, reason: &RejectionReason, list: &MemberList) -> RejectionStatus {
+fn status((peer, by): &Key, reason: &RejectionReason, list: &MemberList) -> RejectionStatus {
     RejectionStatus {
         peer: name(*peer, list),
-        reason: format!("{what}: {}", reason.why),
+        reason: format!("{}: {}", by.words(), reason.why),
         cause: Some(reason.cause),
+        by_peer: *by == RefusedBy::Peer,
     }
 }
 
@@ -151,7 +171,7 @@ mod tests {
     use crate::core::types::Role;
     use uuid::Uuid;
 
-    const REFUSED: &str = "is refused";
+    const REFUSED: RefusedBy = RefusedBy::Node;
     const WHY: RefusalCause = RefusalCause::Cluster;
 
     const MINUTE: Duration = Duration::from_secs(60);
@@ -183,19 +203,23 @@ mod tests {
         let mut rejections = Rejections::default();
         for news in [true, false] {
             let mut record =
-                |what| rejections.record(now, &list, (peer, what), (WHY, "another cluster"));
+                |by| rejections.record(now, &list, (peer, by), (WHY, "another cluster"));
             assert_eq!(record(REFUSED), news);
-            assert_eq!(record("rejects this node"), news);
+            assert_eq!(record(RefusedBy::Peer), news);
         }
         let later = now + PAUSE;
         assert!(rejections.record(later, &list, (peer, REFUSED), (WHY, "another algorithm")));
         let status = rejections.status(&list);
-        let told = |reason: &str| RejectionStatus {
+        let told = |(reason, by_peer): (&str, bool)| RejectionStatus {
             peer: "node-1".to_owned(),
             reason: reason.to_owned(),
             cause: Some(WHY),
+            by_peer,
         };
-        let expected = ["is refused: another algorithm", "rejects this node: another cluster"];
+        let expected = [
+            ("is refused: another algorithm", false),
+            ("rejects this node: another cluster", true),
+        ];
         assert_eq!(status, expected.map(told));
         assert!(rejections.forget(id(1)));
         assert!(!rejections.forget(id(1)));

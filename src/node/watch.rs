@@ -175,8 +175,8 @@ impl Watcher {
         sight.edited = self.edited.look(&self.published);
         sight.certificate = self.certificates.look();
         sight.coroner = self.attendance.look();
-        let (times, why) = self.history.unplanned(wall_clock_ms().saturating_sub(OF_LATE));
-        sight.changes = (times >= OFTEN).then_some((times, why));
+        let changes = self.history.unplanned(wall_clock_ms().saturating_sub(OF_LATE));
+        sight.changes = Some(changes).filter(|changes| changes.times >= OFTEN);
         sight
     }
 

@@ -89,12 +89,12 @@ fn the_units_run_reload_and_end_by_commands_of_the_program() {
         job.contains("ExecStart=@BIN@/electd exec ") && job.contains("-- /etc/electd/exec/%i\n"),
         "{job}"
     );
-    // systemd leaves the end of the command to electd, and waits for longer than that may take.
+    // systemd leaves the end of the command to electd or its guard, and waits for longer than that may take.
     for words in [
         "--restart always",
         "--stop-after 30s",
         "TimeoutStopSec=40\n",
-        "KillMode=mixed\n",
+        "KillMode=control-group\n",
         "Delegate=yes\n",
     ] {
         assert!(job.contains(words), "{words} is missing from\n{job}");

@@ -75,18 +75,5 @@ class Log:
         return after - max(at for at in before if at < after), len(late)
 
 
-def guards(host):
-    """The guards of electd on a host."""
-    found = []
-    for pid in host.processes():
-        try:
-            with open(f"/proc/{pid}/cmdline") as line:
-                if line.read().split("\0")[1:2] == ["guard"]:
-                    found.append(pid)
-        except OSError:
-            pass
-    return found
-
-
 if __name__ == "__main__":
     Resource(sys.argv[1]).serve_forever()

@@ -123,16 +123,20 @@ class Host:
             return False
 
     def processes(self):
-        """The ids of all processes of the host but its first."""
+        """The ids of all processes of the host but its first: those of its containers, too, which have another namespace."""
         space = os.stat(f"/proc/{self.init}/ns/pid").st_ino
-        found = []
-        for pid in filter(str.isdigit, os.listdir("/proc")):
+        parents, found = {}, set()
+        for pid in map(int, filter(str.isdigit, os.listdir("/proc"))):
             try:
-                if os.stat(f"/proc/{pid}/ns/pid").st_ino == space and int(pid) != self.init:
-                    found.append(int(pid))
+                with open(f"/proc/{pid}/stat") as stat:
+                    parents[pid] = int(stat.read().rsplit(") ", 1)[1].split()[1])
+                if os.stat(f"/proc/{pid}/ns/pid").st_ino == space:
+                    found.add(pid)
             except OSError:
                 pass
-        return found
+        while more := {pid for pid, parent in parents.items() if parent in found} - found:
+            found |= more
+        return sorted(found - {self.init})
 
     def named(self, words):
         """The processes whose command line begins so."""
@@ -182,6 +186,10 @@ class Host:
             raise RuntimeError(f"{self.name}: {' '.join(words)}: code {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stdout.strip()
 
+    def write(self, path, content, mode=644):
+        """Makes a file of this host, and its folder."""
+        subprocess.run(self.inside("sh", "-c", f"install -d $(dirname {path}) && cat >{path} && chmod {mode} {path}"), input=content, check=True)
+
     def log(self):
         with open(f"{self.folder}/log", errors="replace") as log:
             return log.read()
@@ -202,14 +210,14 @@ class Network:
             sh("ip", "netns", "add", self.switch)
             sh("ip", "-n", self.switch, "link", "add", "switch", "type", "bridge")
             sh("ip", "-n", self.switch, "link", "set", "switch", "up")
+            with open(electd, "rb") as file:
+                program = file.read()
             names = "127.0.0.1 localhost\n" + "".join(f"{host.address} {host.name}\n" for host in self.hosts.values())
             for host in self.hosts.values():
                 host.connect()
                 host.on()
-                subprocess.run(host.inside("sh", "-c", "cat >/etc/hosts"), input=names, text=True, check=True)
-                with open(electd, "rb") as program:
-                    subprocess.run(host.inside("sh", "-c", "cat >/usr/local/bin/electd; chmod 755 /usr/local/bin/electd"),
-                                   stdin=program, check=True)
+                host.write("/etc/hosts", names.encode())
+                host.write("/usr/local/bin/electd", program, 755)
         except BaseException:
             self.close()
             raise

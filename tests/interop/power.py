@@ -5,7 +5,6 @@ the old host was off, and with 75 if something that it needs is missing.
 """
 
 import os
-import subprocess
 import threading
 import time
 
@@ -54,10 +53,6 @@ def written(network):
         return []
 
 
-def place(host, path, text):
-    subprocess.run(host.inside("sh", "-c", f"cat >{path} && chmod 755 {path}"), input=text, text=True, check=True)
-
-
 def main():
     electd, page, faults = begin("power", ["curl"])
     with Network(electd, *NAMES) as network:
@@ -67,8 +62,8 @@ def main():
             network[name].run("install", "-d", "/etc/electd")
         recipe = Recipe(network, page, NAMES, ["electd run"])
         for name in NAMES:
-            place(network[name], "/etc/electd/power/fence", AGENT.format(folder=network.folder))
-            place(network[name], "/usr/local/bin/job", JOB.format(folder=network.folder))
+            network[name].write("/etc/electd/power/fence", AGENT.format(folder=network.folder).encode(), 755)
+            network[name].write("/usr/local/bin/job", JOB.format(folder=network.folder).encode(), 755)
         switch = Switch(recipe)
         for turn in range(faults):
             lines = wait("a job", lambda: written(network))

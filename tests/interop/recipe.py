@@ -15,6 +15,9 @@ from hosts import HERE, Network, commands, missing, wait
 # operator moves the leadership; all hosts lose their processes at once.
 KINDS = ["power", "freeze", "cut", "kill", "switchover", "blackout"]
 
+# How the command line of a guard begins.
+GUARD = "electd guard "
+
 
 def begin(name, needed):
     """The program, the page, and how many faults: `NAME.py ELECTD [FAULTS]`. Ends with 75 if something is missing."""
@@ -43,7 +46,7 @@ class Recipe:
         # The page says so in words: how files come to other hosts is not its business.
         file = network[members[0]].run("cat", "/etc/electd/cluster.json")
         for name in members[1:]:
-            subprocess.run(network[name].inside("sh", "-c", "install -d /etc/electd && cat >/etc/electd/cluster.json"), input=file, text=True, check=True)
+            network[name].write("/etc/electd/cluster.json", file.encode())
         for name in network.hosts:
             self.serve(name)
 
@@ -59,11 +62,10 @@ class Recipe:
             self.network[name].start("sh", "-c", f"while :; do {block}\nsleep 1; done")
 
     def leader(self):
-        """The host that leads, as one of them says."""
-        for host in (self.network[name] for name in self.members):
-            if host.init and (name := host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False)):
-                return self.network[name]
-        return None
+        """The host that leads, when the node of each member says so."""
+        hosts = [self.network[name] for name in self.members]
+        said = {host.run("sh", "-c", f"electd leader --node {host.name} | cut -d' ' -f1", check=False) if host.init else "" for host in hosts}
+        return self.network[said.pop()] if len(said) == 1 and "" not in said else None
 
     def is_well(self, name):
         """Whether the cluster is well, as electd says on this host."""
@@ -170,7 +172,7 @@ def disturb(recipe, writer, faults, whole, kinds=KINDS, moved=None):
         wait("writes", lambda: len(writer.acknowledged) > before + 20)
         start, epoch = time.monotonic(), writer.acknowledged[-1][3]
         mend = recipe.harm(kind, host, to)
-        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moved(host, epoch))
+        wait(f"writes elsewhere, after {kind} of {host.name}", lambda: moved(host, epoch), 180)
         mend()
         times = [start] + [at for _, at, _, _ in writer.acknowledged if at > start]
         outage = max(after - before for before, after in zip(times, times[1:]))

@@ -192,7 +192,7 @@ fi
 
 # The recipes of examples/, on hosts of namespaces, with a few faults each. Each says what it needs and lacks.
 if has python3 "the recipes of examples/"; then
-    for recipe in address:5 redis:5 postgresql:5 power:2; do
+    for recipe in address:5 redis:5 postgresql:5 unit:4 container:3 power:2; do
         python3 -B "tests/interop/${recipe%:*}.py" "$electd" "${recipe#*:}" >"$dir/recipe" 2>&1
         case $? in
             0) ok "examples/${recipe%:*}: $(tail -n 1 "$dir/recipe")" ;;

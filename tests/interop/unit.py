@@ -8,13 +8,12 @@ compares epochs takes a late write, and with 75 if something that it needs is mi
 import os
 import signal
 import statistics
-import subprocess
 import sys
 
 import booted
-from epochs import WRITER, Log, guards
+from epochs import WRITER, Log
 from hosts import HERE, Network, sh, wait
-from recipe import Recipe, begin
+from recipe import GUARD, Recipe, begin
 
 NAMES = ["a", "b", "c"]
 # Of the host of the unit: exec, its guard and the node are killed at once; exec alone is; all processes but systemd stand still; an
@@ -32,11 +31,11 @@ def install(host):
     cluster = sh("sed", "-f", f"{HERE}/packaging/electd-cluster.sed", input=unit)
     write = f"[Service]\nExecStart=/bin/bash -c '{WRITER.replace('HOST', '10.0.0.4').replace('$', '$$')}'\n"
     log = f"[Service]\nStandardOutput=append:{host.folder}/log\nStandardError=append:{host.folder}/log\n"
-    host.run("install", "-d", f"{LIBRARY}/electd@.service.d", f"{LIBRARY}/electd-unit.service.d", "/etc/electd")
+    host.run("install", "-d", "/etc/electd")
     host.run("systemd-sysusers", f"{HERE}/packaging/electd.sysusers")
     for name, text in [("electd@.service", unit), ("electd-cluster@.service", cluster), ("web.service", write),
                        ("electd@.service.d/log.conf", log), ("electd-unit.service.d/log.conf", log)]:
-        subprocess.run(host.inside("sh", "-c", f"cat >{LIBRARY}/{name}"), input=text, text=True, check=True)
+        host.write(f"{LIBRARY}/{name}", text.encode())
     host.run("systemctl", "daemon-reload")
 
 
@@ -76,22 +75,18 @@ class Units:
             host.signal(signal.SIGKILL, execs)
             return lambda: None, lambda: elsewhere() or before != (now := self.started(host)) and "=active" in now
         if kind == "all":
-            host.signal(signal.SIGKILL, execs + guards(host) + host.named(self.recipe.node))
+            host.signal(signal.SIGKILL, execs + host.named(GUARD) + host.named(self.recipe.node))
             return lambda: None, elsewhere
-        if kind == "power":
-            host.off()
-            return host.on, elsewhere
         return self.recipe.harm(kind, host, to), elsewhere
 
     def well(self):
         """Waits until all hosts know one leader, whose unit writes, and no other unit is left. Returns the leader's host."""
         def found():
-            hosts = [self.network[name] for name in NAMES]
-            leads = [host.run("sh", "-c", "electd leader | cut -d' ' -f1", check=False) if host.init else "" for host in hosts]
-            if "" in leads or len(set(leads)) > 1 or not self.log.writes(leads[0]):
+            leader = self.recipe.leader()
+            if not leader or not self.log.writes(leader.name):
                 return None
-            active = [host.name for host in hosts if host.run("systemctl", "is-active", "web", check=False) == "active"]
-            return self.network[leads[0]] if active == leads[:1] else None
+            active = [name for name in NAMES if self.network[name].run("systemctl", "is-active", "web", check=False) == "active"]
+            return leader if active == [leader.name] else None
 
         return wait("one unit is left, that of the leader, and writes", found, 120)
 

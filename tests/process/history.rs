@@ -103,6 +103,24 @@ fn freezes(quorum: &str) {
     let line = since(&cluster);
     let reason = failover[1]["reason"].as_str().unwrap();
     assert!(line.contains(&format!("; before it node-3 led: {reason}; nobody led for ")), "{line}");
+    // It wakes, and what it believes of that time is not what the others saw.
+    cluster.node(3).thaw();
+    cluster.agree_on(3);
+    let begins = failover[1]["since_ms"].as_u64().unwrap();
+    eventually("the history says of that time what the others saw", || {
+        let history = history(&cluster)?;
+        let is_last = leaders(&history).last() == Some(&("node-3", true));
+        ensure(is_last, || format!("{history:?}"))?;
+        let place = history.iter().position(|led| led["epoch"] == failover[1]["epoch"]);
+        let place = place.ok_or_else(|| format!("{history:?}"))?;
+        let (before, next) = (&history[place - 1], &history[place]);
+        let ends = before["until_ms"].as_u64().is_some_and(|ends| ends <= begins - 2000);
+        let gap = next["leaderless_ms"].as_u64();
+        ensure(ends && gap.is_some_and(|gap| gap >= 2000), || format!("{history:?}"))
+    });
+    let alone = electd(&cluster, &["history", "--node", "node-3"]);
+    let told = String::from_utf8_lossy(&alone.stderr);
+    assert!(told.contains("as node-3 alone saw it: "), "{told}");
 }
 
 #[story]

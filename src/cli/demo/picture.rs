@@ -1,6 +1,7 @@
 //! A demo as it is drawn on a terminal: the table of `electd status`, a line each, then the keys, then what happened.
 
 use electd_facts::hint::ClusterFlags;
+use electd_facts::versions;
 
 use super::nodes::Condition;
 use crate::admin::client::ClientError;
@@ -53,7 +54,8 @@ impl Picture<'_> {
 
     fn table(&self) -> String {
         // All run this program, unless other nodes answer at the addresses of a file.
-        let has_versions = overview::versions(self.asked).is_some();
+        let answers = self.asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let has_versions = versions::words(answers).is_some();
         let rows = self.asked.iter().zip(self.conditions).enumerate();
         let rows = rows.map(|(place, (asked, condition))| {
             let mut row = overview::row(asked, self.asked, &[]);

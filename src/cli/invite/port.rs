@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use crate::cli::error::CliError;
 use crate::cli::exit::Exit;
-use crate::cli::join::ABOVE;
+use crate::cli::ports;
 use crate::core::address::HostPort;
 
 /// Where joiners come in.
@@ -20,12 +20,10 @@ impl JoinPort {
     /// If there is none, or this host cannot have it.
     pub fn open(own: &str, address: &str) -> Result<JoinPort, CliError> {
         let above = HostPort::parse(address)
-            .ok()
-            .and_then(|address| Some(address.with_port(address.port().checked_add(ABOVE)?)));
-        let address = above.ok_or_else(|| {
-            let what = format!("{own} at {address} leaves no port {ABOVE} above it for joiners");
-            CliError::new(Exit::Config, what)
-        })?;
+            .map_err(|bad| bad.what.to_owned())
+            .and_then(|address| ports::joiners_of(&address));
+        let address =
+            above.map_err(|what| CliError::new(Exit::Config, format!("{own}: {what}")))?;
         let listener = TcpListener::bind(address.to_string()).map_err(|error| {
             let what = format!("this host cannot listen on {address} for joiners: {error}");
             CliError::new(Exit::Listen, what)

@@ -361,6 +361,8 @@ fn the_leadership_is_held_for_a_guard_that_the_coroner_cannot_know_only_if_nobod
     assert_eq!(ordered().0, "Dismiss");
     while coroner.dismiss().is_ok() {} // it stands still, and may certify the death later
     assert_eq!(exec.asks(&FromExec::Hold { most_ms: 1000, takes: false }), FromNode::Held(false));
-    let why = "the coroner of this node stands still: end it with KILL".to_owned();
+    let own = std::process::id();
+    let remedy = format!("have the process {own} go on (kill -CONT {own}), or restart this node");
+    let why = format!("the coroner of this node stands still: {remedy}");
     assert_eq!(exec.takes().unwrap_err(), FromNode::Unable(why));
 }

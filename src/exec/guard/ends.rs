@@ -7,6 +7,7 @@ use rustix::io::Errno;
 use thiserror::Error;
 
 use super::super::address::held::NotHeld;
+use crate::cgroup::is_refused;
 
 /// How long a killed process may take to be gone before the guard reports that and keeps trying.
 pub(super) const GONE: Duration = Duration::from_secs(5);
@@ -16,13 +17,18 @@ pub(super) const GONE: Duration = Duration::from_secs(5);
 pub(super) enum Failed {
     #[error("{0}")]
     Address(#[from] NotHeld),
-    #[error("the guard of the job failed: {0}")]
+    #[error("{whose}{0}", whose = whose(.0))]
     Guard(#[from] io::Error),
     #[error("the leadership ended before the job began")]
     Late {
         /// An address was added, and not removed.
         is_left: bool,
     },
+}
+
+/// Whose failure it is, where its own words do not say so.
+fn whose(error: &io::Error) -> &'static str {
+    if is_refused(error) { "" } else { "the guard of the job failed: " }
 }
 
 impl Failed {

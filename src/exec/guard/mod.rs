@@ -43,7 +43,7 @@ use ends::{Ended, Failed, GONE};
 use task::GuardTask;
 use work::Guard;
 
-use crate::cgroup::{Cgroup, VARIABLE};
+use crate::cgroup::{Cgroup, VARIABLE, refused};
 use crate::coroner::guards::Registered;
 use crate::local::pair;
 
@@ -78,15 +78,17 @@ pub fn if_asked() -> Option<ExitCode> {
 }
 
 fn guard(arguments: Vec<OsString>) -> ExitCode {
-    let mut registered = None;
-    let path = std::env::var(VARIABLE).ok();
-    let cgroup = path.map(|path| Cgroup::at(&path)).transpose();
-    let (ended, is_clean) = match &cgroup {
-        Ok(cgroup) => work(arguments, cgroup.as_ref(), &mut registered),
-        Err(error) => (Err(io::Error::other(error.to_string()).into()), true),
+    let (mut cgroup, mut registered) = (None, None);
+    let prepared = GuardTask::read(arguments).and_then(|task| {
+        cgroup = made_for(&task)?;
+        Ok(task)
+    });
+    let (ended, is_clean) = match prepared {
+        Ok(task) => work(task, &mut cgroup, &mut registered),
+        Err(error) => (Err(error.into()), true),
     };
     // At most what waits to become the command is there still, which has begun nothing.
-    let is_removed = cgroup.iter().flatten().all(|cgroup| cgroup.end(GONE).unwrap_or(false));
+    let is_removed = cgroup.iter().all(|cgroup| cgroup.end(GONE).unwrap_or(false));
     if ended.is_err() {
         let _ = tree::kill_all(GONE, |_| false, |_, _| ());
     }
@@ -118,6 +120,13 @@ fn guard(arguments: Vec<OsString>) -> ExitCode {
     }
 }
 
+/// The cgroup that electd has made for the command. None without one, or where the command goes on without.
+fn made_for(task: &GuardTask) -> io::Result<Option<Cgroup>> {
+    let Ok(path) = std::env::var(VARIABLE) else { return Ok(None) };
+    let made = Cgroup::at(&path).map_err(refused);
+    made.map(Some).or_else(|refused| task.go_without(refused).map(|()| None))
+}
+
 /// Ends this process.
 fn end_by(signal: Signal) -> ExitCode {
     let _ = emulate_default_handler(signal.as_raw());
@@ -126,14 +135,10 @@ fn end_by(signal: Signal) -> ExitCode {
 
 /// All that it was started for. Tells how that ended, and whether nothing is left of it besides processes.
 fn work(
-    arguments: Vec<OsString>,
-    cgroup: Option<&Cgroup>,
+    task: GuardTask,
+    cgroup: &mut Option<Cgroup>,
     registered: &mut Option<Registered>,
 ) -> (Result<Ended, Failed>, bool) {
-    let task = match GuardTask::read(arguments) {
-        Ok(task) => task,
-        Err(error) => return (Err(error.into()), true),
-    };
     let has_address = !task.addresses.is_empty();
     match Guard::start(task, cgroup, registered) {
         Ok(Some(guard)) => guard.run(),

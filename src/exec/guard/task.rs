@@ -1,4 +1,5 @@
-//! What a guard is to do, as the arguments that it is started with: `NODE RISK LIMIT CLEANUP [ADDRESS ...] -- [CMD ...]`.
+//! What a guard is to do, as the arguments that it is started with: `NODE RISK LIMIT CLEANUP CGROUP [ADDRESS ...] --
+//! [CMD ...]`.
 
 use std::ffi::OsString;
 use std::io;
@@ -6,7 +7,8 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use super::super::address::spec::Address;
-use super::super::plan::Plan;
+use super::super::plan::{CgroupUse, Plan};
+use super::super::stderr::say;
 
 /// Between the addresses and the command.
 const SEPARATOR: &str = "--";
@@ -14,6 +16,10 @@ const SEPARATOR: &str = "--";
 /// How the two kinds of leadership are called.
 const LEASED: &str = "leased";
 const UNLEASED: &str = "unleased";
+
+/// What the command does where the host refuses the cgroup that electd has made for it.
+const NEEDED: &str = "needed";
+const WANTED: &str = "wanted";
 
 /// What a guard is to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,6 +32,8 @@ pub struct GuardTask {
     pub limit: Duration,
     /// The program that runs whenever the command has ended; empty for none.
     pub cleanup: PathBuf,
+    /// The command does not run without a cgroup of its own.
+    pub needs_cgroup: bool,
     /// The addresses to hold.
     pub addresses: Vec<Address>,
     /// The command, and its arguments; none with addresses alone.
@@ -40,6 +48,7 @@ impl GuardTask {
             is_leased: plan.is_leased,
             limit: plan.stop_after,
             cleanup: plan.cleanup.clone().unwrap_or_default(),
+            needs_cgroup: plan.cgroup == CgroupUse::Always,
             addresses: plan.addresses.clone(),
             command: plan.command.clone(),
         }
@@ -49,8 +58,10 @@ impl GuardTask {
     pub fn arguments(&self) -> Vec<OsString> {
         let kind = if self.is_leased { LEASED } else { UNLEASED };
         let limit = self.limit.as_millis().to_string();
+        let cgroup = if self.needs_cgroup { NEEDED } else { WANTED };
         let mut arguments: Vec<OsString> =
             vec![self.node.clone().into(), kind.into(), limit.into(), self.cleanup.clone().into()];
+        arguments.push(cgroup.into());
         arguments.extend(self.addresses.iter().map(|address| address.to_string().into()));
         arguments.push(SEPARATOR.into());
         arguments.extend(self.command.iter().cloned());
@@ -74,6 +85,7 @@ impl GuardTask {
         let millis = limit.to_str().and_then(|word| word.parse().ok());
         let millis = millis.ok_or_else(|| io::Error::other(format!("{limit:?} is no limit")))?;
         let cleanup = next("whether there is a cleanup")?.into();
+        let needs_cgroup = next("whether a cgroup is needed")? == NEEDED;
         let mut rest: Vec<OsString> = arguments.collect();
         let end = rest.iter().position(|argument| argument == SEPARATOR).unwrap_or(rest.len());
         let command = rest.split_off((end + 1).min(rest.len()));
@@ -83,7 +95,19 @@ impl GuardTask {
         });
         let addresses = addresses.collect::<io::Result<Vec<Address>>>()?;
         let limit = Duration::from_millis(millis);
-        Ok(GuardTask { node, is_leased, limit, cleanup, addresses, command })
+        Ok(GuardTask { node, is_leased, limit, cleanup, needs_cgroup, addresses, command })
+    }
+
+    /// Goes on without a cgroup, and says why, unless the command needs one.
+    ///
+    /// # Errors
+    /// The same that the host has refused.
+    pub fn go_without(&self, refused: io::Error) -> io::Result<()> {
+        if self.needs_cgroup {
+            return Err(refused);
+        }
+        say(&refused.to_string());
+        Ok(())
     }
 }
 
@@ -98,18 +122,20 @@ mod tests {
             is_leased: true,
             limit: Duration::from_millis(1500),
             cleanup: "./clean up".into(),
+            needs_cgroup: true,
             addresses: vec!["10.0.0.9/24%eth0".parse().unwrap()],
             command: ["sh", "--", "-c"].map(OsString::from).to_vec(),
         };
         let little = GuardTask {
             is_leased: false,
             cleanup: PathBuf::new(),
+            needs_cgroup: false,
             addresses: Vec::new(),
             command: Vec::new(),
             ..full.clone()
         };
-        let words = "node-1|leased|1500|./clean up|10.0.0.9/24%eth0|--|sh|--|-c";
-        for (task, words) in [(full, words), (little, "node-1|unleased|1500||--")] {
+        let words = "node-1|leased|1500|./clean up|needed|10.0.0.9/24%eth0|--|sh|--|-c";
+        for (task, words) in [(full, words), (little, "node-1|unleased|1500||wanted|--")] {
             let arguments = task.arguments();
             assert_eq!(GuardTask::read(arguments.clone()).unwrap(), task);
             assert_eq!(arguments.join("|".as_ref()), words);
@@ -118,7 +144,7 @@ mod tests {
 
     #[test]
     fn an_argument_that_is_missing_or_cannot_be_read_is_named() {
-        let words = ["node-1", LEASED, "1500", ""];
+        let words = ["node-1", LEASED, "1500", "", WANTED];
         let refused = |words: &[&str]| {
             let words = words.iter().map(OsString::from).collect();
             GuardTask::read(words).expect_err("it is refused").to_string()
@@ -128,6 +154,7 @@ mod tests {
             "whether there is a lease",
             "the time to stop",
             "whether there is a cleanup",
+            "whether a cgroup is needed",
         ]
         .into_iter()
         .enumerate()

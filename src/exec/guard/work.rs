@@ -25,7 +25,7 @@ use super::ends::{Ended, Failed, GONE};
 use super::running::{RunningJob, code};
 use super::task::GuardTask;
 use crate::calls::Named;
-use crate::cgroup::Cgroup;
+use crate::cgroup::{Cgroup, is_refused};
 use crate::core::types::Time;
 use crate::coroner::guards::{PassedCgroup, Registered};
 use crate::local::{self, pair};
@@ -71,10 +71,11 @@ pub(super) struct Guard<'a> {
 
 impl<'a> Guard<'a> {
     /// Prepares as much as possible, and waits for the order to begin; then adds the addresses and
-    /// begins the command in this cgroup. None if electd ended, or no longer needs this guard.
+    /// begins the command in this cgroup, of which nothing is left where the command goes on without it. None if electd
+    /// ended, or no longer needs this guard.
     pub fn start(
         task: GuardTask,
-        cgroup: Option<&'a Cgroup>,
+        cgroup: &'a mut Option<Cgroup>,
         registered: &mut Option<Registered>,
     ) -> Result<Option<Guard<'a>>, Failed> {
         signals::survive(&[SIGHUP, SIGINT, SIGQUIT, SIGTERM])?;
@@ -83,9 +84,8 @@ impl<'a> Guard<'a> {
         signal_hook::low_level::pipe::register(SIGCHLD, tell).named("sigaction")?;
         let electd = io::stdin().as_fd().try_clone_to_owned().named("dup")?;
         tree::adopt_orphans(true)?;
-        let is_empty = task.command.is_empty();
-        let waiting = (!is_empty).then(|| WaitingProcess::start(&task.command, cgroup));
-        let waiting = waiting.transpose()?;
+        let waiting = waiting(&task, cgroup)?;
+        let cgroup = cgroup.as_ref();
         let Some((begin, [term, kill], equipment)) = BeginOrder::receive(&electd)? else {
             return Ok(None);
         };
@@ -366,6 +366,23 @@ impl<'a> Guard<'a> {
             Err(error) => Err(error).named("poll"),
         }
     }
+}
+
+/// What becomes the command, in this cgroup, or without one if the host refuses that and the command does not need it.
+fn waiting(task: &GuardTask, cgroup: &mut Option<Cgroup>) -> io::Result<Option<WaitingProcess>> {
+    if task.command.is_empty() {
+        return Ok(None);
+    }
+    let started = WaitingProcess::start(&task.command, cgroup.as_ref());
+    let started = started.or_else(|error| {
+        if !is_refused(&error) {
+            return Err(error);
+        }
+        task.go_without(error)?;
+        *cgroup = None;
+        WaitingProcess::start(&task.command, None)
+    });
+    started.map(Some)
 }
 
 mod cleaning;

@@ -5,9 +5,9 @@ use std::fmt;
 use super::super::asked::{Asked, Silence, answers};
 use super::super::hindrance::Hindrance;
 use super::super::hint::ClusterFlags;
-use super::super::problem::{ProblemKind, Subject};
-use super::super::refused::RefusalCause;
-use super::super::status::{MemberStatus, Problem, Status};
+use super::super::problem::{Missed, ProblemKind, Subject};
+use super::super::refused::{MutualRefusal, RefusalCause};
+use super::super::status::{Problem, Status};
 use super::super::words::some_of;
 use super::{How, Verdict};
 
@@ -24,10 +24,10 @@ pub struct ClusterTrouble {
     pub text: String,
     /// Since when, as the first that tells it says.
     pub since: String,
-    /// Whether the member that it is about is heard all the same.
-    pub is_heard: bool,
-    /// Why that member and the node refuse each other.
-    pub refusal: Option<RefusalCause>,
+    /// How that member is missed.
+    pub missed: Missed,
+    /// That member and the node refuse each other.
+    pub refusal: Option<MutualRefusal>,
 }
 
 impl fmt::Display for ClusterTrouble {
@@ -52,7 +52,8 @@ impl ClusterTrouble {
     pub fn remedy(&self, flags: &ClusterFlags) -> Option<String> {
         let node = if let [one] = self.nodes.as_slice() { Some(one.as_str()) } else { None };
         let about = Some(&*self.about).filter(|about| !about.is_empty());
-        let of = Subject { node, about, is_heard: self.is_heard, refusal: self.refusal };
+        let (missed, refusal) = (self.missed.clone(), self.refusal.clone());
+        let of = Subject { node, about, missed, refusal };
         ProblemKind::of(&self.kind).map(|kind| kind.remedy(of, flags))
     }
 }
@@ -70,7 +71,7 @@ fn silent(asked: &[Asked]) -> impl Iterator<Item = ClusterTrouble> {
         about,
         text,
         since: String::new(),
-        is_heard: false,
+        missed: Missed::default(),
         refusal: None,
     };
     asked.iter().filter_map(move |asked| match asked.answer.as_ref().err()? {
@@ -131,7 +132,7 @@ fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
                     about: found.about.clone(),
                     text: found.text.clone(),
                     since: found.since.clone(),
-                    is_heard: status.member(&found.about).is_some_and(MemberStatus::is_alive),
+                    missed: status.missed(&found.about),
                     refusal: status.refusal(&found.about),
                 }),
             }
@@ -144,14 +145,15 @@ fn reported(asked: &[Asked]) -> Vec<ClusterTrouble> {
 fn no_member(status: &Status) -> ClusterTrouble {
     let name = &status.node.name;
     let cause = status.rejections.iter().find_map(|it| it.cause);
+    let cause = cause.unwrap_or(RefusalCause::UnknownId);
     ClusterTrouble {
         nodes: vec![name.clone()],
         kind: ProblemKind::Rejected.name().to_owned(),
         about: String::new(),
         text: format!("{name} is no member: the cluster does not list it, and refuses it"),
         since: status.problem(ProblemKind::Rejected).map(|it| it.since.clone()).unwrap_or_default(),
-        is_heard: false,
-        refusal: cause.or(Some(RefusalCause::UnknownId)),
+        missed: Missed::default(),
+        refusal: Some(MutualRefusal { cause, refused: status.placed(name) }),
     }
 }
 
@@ -232,7 +234,11 @@ impl super::Judgement {
             };
             match once.iter_mut().find(same) {
                 Some(known) => {
-                    trouble.nodes.iter().for_each(|name| add_once(&mut known.nodes, name))
+                    trouble.nodes.iter().for_each(|name| add_once(&mut known.nodes, name));
+                    if trouble.missed == Missed::Ended && known.missed != Missed::Ended {
+                        // A node that knows that the process ended knows more than one that hears nothing.
+                        (known.text, known.missed) = (trouble.text.clone(), Missed::Ended);
+                    }
                 }
                 None => once.push(trouble.clone()),
             }

@@ -6,7 +6,8 @@ use super::super::hindrance::{self, Hindrance};
 use super::super::hint::ClusterFlags;
 use super::super::leaderless::LeaderlessStatus;
 use super::super::majority;
-use super::super::refused::RefusalCause;
+use super::super::problem::Missed;
+use super::super::refused::{MutualRefusal, RefusalCause};
 use super::super::status::{MemberStatus, Status};
 use super::super::words::{and, and_some, some_of};
 
@@ -163,17 +164,19 @@ fn refused_by_all(
 ) -> Option<Stuck> {
     let others = silent.iter().filter(|(name, _)| *name != seen_by.node.name);
     let causes = others.map(|(_, why)| match why {
-        Hindrance::Refused(cause) => Some(*cause),
+        Hindrance::Refused(refusal) => Some(refusal.as_ref()),
         _ => None,
     });
     let causes = causes.collect::<Option<Vec<_>>>()?;
     let others = seen_by.members.iter().filter(|it| it.votes() && it.id != seen_by.node.id);
     let is_alone = causes.len() > 1 && causes.len() == others.count();
-    let cause = causes.into_iter().flatten().next().unwrap_or(RefusalCause::Other);
+    let cause =
+        causes.into_iter().flatten().next().map_or(RefusalCause::Other, |found| found.cause);
+    let refused = seen_by.placed(&seen_by.node.name);
     is_alone.then(|| Stuck {
         how: How::Voters,
         reason: format!("{} and all others refuse each other", seen_by.node.name),
-        remedy: cause.remedy(flags),
+        remedy: MutualRefusal { cause, refused }.remedy(flags),
     })
 }
 
@@ -181,9 +184,10 @@ fn refused_by_all(
 fn effort(why: &Hindrance) -> u8 {
     match why {
         Hindrance::Disk(_) => 0,
-        Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard => 1,
+        Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard(_) => 1,
         Hindrance::Refused(_) => 2,
-        Hindrance::Waits(_) => 4,
+        Hindrance::Down(Missed::Silent(_)) => 4,
+        Hindrance::Waits(_) => 5,
         _ => 3,
     }
 }
@@ -191,7 +195,7 @@ fn effort(why: &Hindrance) -> u8 {
 /// What is wrong with each, those that are down in one sentence.
 fn reason(all: &[(&str, &Hindrance)]) -> String {
     let named =
-        |down: bool| all.iter().filter(move |(_, why)| matches!(why, Hindrance::Down) == down);
+        |down: bool| all.iter().filter(move |(_, why)| matches!(why, Hindrance::Down(_)) == down);
     let mut parts: Vec<String> = named(false).map(|(name, why)| why.words(name)).collect();
     let down: Vec<String> = named(true).map(|(name, _)| (*name).to_owned()).collect();
     parts.extend(match down.as_slice() {
@@ -202,19 +206,35 @@ fn reason(all: &[(&str, &Hindrance)]) -> String {
     and(&parts)
 }
 
-/// What brings back so many of these: those that run and lack something, and then any of those that are down.
+/// What brings back so many of these: those that run and lack something, then any of those whose process ended, and then
+/// of those that are silent.
 fn remedies_of(silent: &[(&str, &Hindrance)], missing: usize, flags: &ClusterFlags) -> String {
-    let is_down = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Down);
+    let is_down = |it: &&(&str, &Hindrance)| matches!(it.1, Hindrance::Down(_));
     let (down, others): (Vec<_>, Vec<_>) = silent.iter().partition(is_down);
     let mended = remedies(others.iter().take(missing).copied(), flags);
+    let has_ended = |it: &&(&str, &Hindrance)| *it.1 == Hindrance::Down(Missed::Ended);
+    let (ended, unknown): (Vec<_>, Vec<_>) = down.into_iter().partition(has_ended);
     let left = missing.saturating_sub(others.len());
+    let started = brought_back(&ended, left.min(ended.len()));
+    let found = brought_back(&unknown, left.saturating_sub(ended.len()));
+    and(&[mended, started, found].into_iter().filter(|it| !it.is_empty()).collect::<Vec<_>>())
+}
+
+/// What brings back so many of these, which are all missed alike.
+fn brought_back(down: &[&(&str, &Hindrance)], count: usize) -> String {
     let names: Vec<String> = down.iter().map(|(name, _)| (*name).to_owned()).collect();
-    let started = match left {
-        0 => String::new(),
-        all if all == names.len() => format!("start {}", and_some(&names)),
-        some => format!("start or reconnect {some} of {}", some_of(&names)),
-    };
-    and(&[mended, started].into_iter().filter(|words| !words.is_empty()).collect::<Vec<_>>())
+    match down.first() {
+        Some((_, Hindrance::Down(missed))) if count == names.len() => missed.first_step(&names),
+        Some((_, Hindrance::Down(Missed::Silent(_)))) if count > 0 => {
+            let whose = if count == 1 { "its host is" } else { "their hosts are" };
+            format!(
+                "bring back {count} of {}: look whether {whose} up and can be reached",
+                some_of(&names)
+            )
+        }
+        Some(_) if count > 0 => format!("start {count} of {}", some_of(&names)),
+        _ => String::new(),
+    }
 }
 
 fn remedies<'a>(

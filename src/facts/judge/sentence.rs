@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 
-use super::super::clocks;
 use super::super::hindrance::Hindrance;
 use super::super::status::Status;
 use super::super::words::{and, failures, some_of};
-use super::{ClusterTrouble, Colour, Judgement, Verdict};
+use super::{ClusterTrouble, Colour, Judgement, NodeDifference, Verdict};
 
 impl Judgement {
     /// The leader and the tolerated failures with what lessens them, or why there is no leader and what to do, in the one
@@ -136,6 +135,9 @@ impl Judgement {
             "problems": self.problems.iter().map(problem).collect::<Vec<_>>(),
             "orders": self.orders,
         });
+        if !self.differences.is_empty() {
+            object["differences"] = self.differences.iter().map(ToString::to_string).collect();
+        }
         if self.verdict == Verdict::TwoLeaders {
             object["leaders"] = self.leaders.iter().map(leads).collect();
         }
@@ -163,11 +165,12 @@ impl Judgement {
         object["code"] = self.verdict.code().into();
         object["leadership"] = json!(self.leadership);
         object["banner"] = self.summary().into();
-        let clocks = clocks::words(&self.apart).map(|text| {
-            let (none, remedy) = ([""; 0], clocks::REMEDY);
-            json!({ "nodes": none, "kind": "clocks", "text": text, "since": "", "remedy": remedy })
-        });
-        object["boxes"] = self.boxes().iter().map(remedied).chain(clocks).collect();
+        let differs = |NodeDifference { of, text, remedy }: &NodeDifference| {
+            let (none, kind): ([&str; 0], &str) = ([], of.into());
+            json!({ "nodes": none, "kind": kind, "text": text, "since": "", "remedy": remedy })
+        };
+        let differ = self.differences.iter().map(differs);
+        object["boxes"] = self.boxes().iter().map(remedied).chain(differ).collect();
         object["badges"] = Value::Object(badges.collect());
         object
     }

@@ -5,36 +5,15 @@ mod situations;
 use serde_json::json;
 
 use super::super::entry::HistoryEntry;
-use super::super::problem::ProblemKind;
-use super::super::samples::{entry, problem, status};
-use super::super::status::{LeaderlessStatus, Problem};
+use super::super::problem::{Missed, ProblemKind};
+use super::super::samples::{
+    AnswerSample as Asked, entry, following, member, problem, silent, status,
+};
+use super::super::status::{LeaderlessStatus, MemberStatus, Problem};
 use super::*;
 
-/// A member that was asked, and its answer.
-struct Asked {
-    pub name: String,
-    pub answer: Result<Status, Silence>,
-}
-
-/// The answer of such a node.
-fn following(name: &str, leader: Option<(&str, u64)>) -> Asked {
-    Asked { name: name.to_owned(), answer: Ok(status(name, leader)) }
-}
-
-/// A node that does not answer.
-fn silent(name: &str) -> Asked {
-    let words = "no answer from 127.0.0.1:1: connection refused, so nobody answers HTTP there";
-    Asked { name: name.to_owned(), answer: Err(Silence::None(words.to_owned())) }
-}
-
 fn judge(told: &[Asked]) -> Judgement {
-    let asked: Vec<super::Asked> = told
-        .iter()
-        .map(|told| super::Asked {
-            name: &told.name,
-            answer: told.answer.as_ref().map_err(Clone::clone),
-        })
-        .collect();
+    let asked: Vec<super::Asked> = told.iter().map(Asked::asked).collect();
     super::judge(&asked, &ClusterFlags::default())
 }
 
@@ -88,8 +67,31 @@ fn clocks_that_differ_are_a_box_with_a_remedy_and_change_no_verdict() {
         "nodes": [], "kind": "clocks", "text": text, "since": "", "remedy": super::super::clocks::REMEDY,
     });
     assert_eq!(judged.page()["boxes"], json!([found]));
+    let line = format!("clocks differ: {text}: {}", super::super::clocks::REMEDY);
+    assert_eq!(judged.json()["differences"], json!([line]));
     let agree = judge(&[told("a", 1_000_002), told("b", 1_000_003)]);
     assert_eq!(agree.page()["boxes"], json!([]));
+    assert_eq!(agree.json().get("differences"), None, "nothing more to read where all is well");
+}
+
+/// An upgrade is no fault, and one that was left half done is to be seen.
+#[test]
+fn versions_that_differ_are_a_box_with_a_remedy_and_change_no_verdict() {
+    let of = |name: &str, version: &str| {
+        let mut asked = following(name, Some(("c", 7)));
+        asked.answer.as_mut().unwrap().version = version.to_owned();
+        asked
+    };
+    let judged = judge(&[of("a", "0.2.0"), of("b", "0.3.0"), of("c", "0.3.0"), of("d", "")]);
+    assert_eq!(judged.verdict, Verdict::Well);
+    let (text, remedy) = ("0.2.0 (a), 0.3.0 (b, c), older (d)", super::super::versions::REMEDY);
+    let found = json!({
+        "nodes": [], "kind": "versions", "text": text, "since": "", "remedy": remedy,
+    });
+    assert_eq!(judged.page()["boxes"], json!([found]));
+    let line = format!("versions differ: {text}: {remedy}");
+    assert_eq!(judged.differences.iter().map(ToString::to_string).collect::<Vec<_>>(), [line]);
+    assert_eq!(judge(&[of("a", "0.3.0"), of("b", "0.3.0")]).differences, []);
 }
 
 /// As `electd status` shows it: not as the node that serves the page saw it alone.
@@ -177,10 +179,18 @@ fn a_status_says_once_that_a_member_is_down_and_how_many_are_left() {
     }
     let judgement = judge(&asked);
     assert_eq!(judgement.headline(), "DEGRADED: c leads in epoch 7; 1 more failure tolerated");
-    let start = "start b on its host (`systemctl start electd@b`, or `electd run --node b`); if it runs there, \
-                 look whether it is frozen, or its network is cut";
-    let down = ("a, c: peer_down: b is down: silent".to_owned(), Some(start.to_owned()));
+    let start = "(`systemctl start electd@b`, or `electd run --node b`)";
+    let look = format!(
+        "look whether the host of b is up and can be reached; then whether b runs there {start}, or is frozen"
+    );
+    let down = ("a, c: peer_down: b is down: silent".to_owned(), Some(look));
     assert_eq!(judgement.besides(), [down]);
+    // One of them knows more than that it hears nothing.
+    let ended = MemberStatus { status: "dead".to_owned(), ..member("b") };
+    asked[1].answer.as_mut().unwrap().members = vec![ended];
+    let remedy = format!("start b on its host {start}");
+    let down = ("a, c: peer_down: b is down: redial refused".to_owned(), Some(remedy));
+    assert_eq!(judge(&asked).besides()[..], [down]);
     let judgement = judge(&[following("a", Some(("c", 7))), silent("b"), silent("d")]);
     assert_eq!(besides(&judgement), ["b, d do not answer"]);
 }
@@ -295,7 +305,7 @@ fn each_problem_is_told_whole_with_the_nodes_that_tell_it() {
         about: about.to_owned(),
         text: text.to_owned(),
         since: String::new(),
-        is_heard: false,
+        missed: Missed::default(),
         refusal: None,
     };
     let expected = [

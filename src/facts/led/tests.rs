@@ -1,7 +1,7 @@
 //! What several nodes tell of the same leaderships.
 
 use super::super::entry::OwnEnd;
-use super::super::samples::{entry, history};
+use super::super::samples::{entry, history, status};
 use super::*;
 
 fn spans(merged: &[Led]) -> Vec<(&str, u64, Option<u64>)> {
@@ -18,6 +18,66 @@ fn a_leader_that_was_frozen_does_not_lead_beside_the_next() {
         let merged = merge(&[follower.clone(), frozen.clone()], one_at_a_time);
         assert_eq!(spans(&merged), [("c", 1000, Some(end)), ("b", 2300, None)]);
     }
+}
+
+/// It did not notice until it woke, and met the next leader at once: what it saw is the least of all.
+#[test]
+fn a_leader_that_woke_does_not_say_until_when_it_led() {
+    let first = |until| entry("c", 1, 1000, Some(until), "start");
+    let next = |since, gap, cause| HistoryEntry {
+        leaderless_ms: gap,
+        ..entry("b", 2, since, None, cause)
+    };
+    let follower = history("a", vec![first(2000), next(2300, 300, "leader_suspected")]);
+    for cause in ["lease_ended", "stalled", "overruled"] {
+        let woken = history("c", vec![first(9000), next(9005, 5, cause)]);
+        for nodes in [[follower.clone(), woken.clone()], [woken.clone(), follower.clone()]] {
+            let merged = merge(&nodes, true);
+            assert_eq!(spans(&merged), [("c", 1000, Some(2000)), ("b", 2300, None)], "{cause}");
+            assert_eq!(merged[1].leaderless_ms, Some(300), "{cause}");
+        }
+        assert_eq!(merge(&[woken], true)[1].leaderless_ms, Some(5), "nobody knows better");
+    }
+    // Whoever gave up knows when.
+    let resigned = history("c", vec![first(2290), next(2300, 10, "resigned")]);
+    assert_eq!(merge(&[follower, resigned], true)[1].leaderless_ms, Some(10));
+}
+
+/// As the history tells it.
+#[test]
+fn a_status_knows_why_the_leader_before_gave_up_as_its_node_says_so() {
+    let of = |name: &str, cause: &str| {
+        let mut own = status(name, Some(("b", 2)));
+        own.last_leadership = Some(entry("b", 2, 2042, None, cause));
+        own
+    };
+    let mut restarted = of("c", "start");
+    let (cause, reason) = ("job_failed".to_owned(), "its job failed".to_owned());
+    let ended = Some(OwnEnd { cause, reason });
+    let led = |epoch| HistoryEntry {
+        ended: ended.clone(),
+        ..entry("c", epoch, 1000, Some(2000), "start")
+    };
+    let told = |one: &Status| {
+        let led = Led::known([&of("a", "leader_released"), one].into_iter(), "b", 2).unwrap();
+        (led.cause, led.reason)
+    };
+    let handed_over = ("leader_released".to_owned(), "leader_released by 2042".to_owned());
+    assert_eq!(told(&restarted), handed_over);
+    restarted.given_up = GivenUp::last_of(&[led(1), entry("b", 2, 2042, None, "start")]);
+    assert_eq!(told(&restarted), ("job_failed".to_owned(), "c: its job failed".to_owned()));
+    restarted.given_up = GivenUp::last_of(&[led(0)]);
+    assert_eq!(told(&restarted), handed_over, "that was an earlier one");
+    restarted.given_up = GivenUp::last_of(&[led(1)]);
+    restarted.node.name = "d".to_owned();
+    assert_eq!(told(&restarted), handed_over, "that was another one");
+    let json = serde_json::json!(GivenUp::last_of(&[led(7)]));
+    assert_eq!(
+        json,
+        serde_json::json!({"epoch": 7, "cause": "job_failed", "reason": "its job failed"})
+    );
+    let others = ["a", "b"].map(|leader| entry(leader, 2, 2042, None, "start"));
+    assert_eq!(GivenUp::last_of(&[vec![led(1)], others.to_vec()].concat()), None, "long ago");
 }
 
 /// It alone knows why, and may have ended before it met the next leader.

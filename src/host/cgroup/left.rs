@@ -13,13 +13,9 @@ use super::{Cgroup, PREFIX};
 /// those of which something is left then.
 #[must_use]
 pub fn end(timeout: Duration) -> Vec<PathBuf> {
-    CgroupPlace::find().map_or_else(|_| Vec::new(), |place| end_beside(&place, timeout))
-}
-
-/// The same where the own cgroup is known.
-pub(super) fn end_beside(place: &CgroupPlace, timeout: Duration) -> Vec<PathBuf> {
     let begin = Instant::now();
-    let entries = fs::read_dir(place.own_folder()).into_iter().flatten().flatten();
+    let own = CgroupPlace::find().map(|place| place.own_folder());
+    let entries = own.and_then(fs::read_dir).into_iter().flatten().flatten();
     let jobs = entries
         .filter(|entry| entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX)));
     let is_left = |folder: &PathBuf| {

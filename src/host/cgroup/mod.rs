@@ -12,6 +12,8 @@
 pub mod left;
 mod place;
 
+use std::error::Error;
+use std::fmt::{self, Display};
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
@@ -52,6 +54,16 @@ const MAY_NOT: &str = "run electd as root, or give its unit Delegate=yes";
 /// What to do where nobody may.
 const READ_ONLY: &str = "have cgroups mounted for writing: ProtectControlGroups=no in the unit";
 
+/// What to do where there are as many as may be.
+const TOO_MANY: &str = "raise cgroup.max.descendants and cgroup.max.depth of the cgroups above it";
+
+/// What to do where it is gone before its job is.
+const REMOVED: &str = "find the program that removes cgroups of electd, and have it spare them";
+
+/// What to do where it takes no process.
+const CHANGED: &str =
+    "find the program that writes to cgroup.subtree_control or cgroup.type of cgroups of electd";
+
 /// A cgroup of a job, for as long as this is kept.
 #[derive(Debug)]
 pub struct Cgroup {
@@ -73,7 +85,8 @@ impl Cgroup {
     /// Locks it. Whoever took it for left by a crash may have removed it meanwhile.
     fn locked(self) -> io::Result<Cgroup> {
         flock(&self.folder, FlockOperation::NonBlockingLockShared).named("flock")?;
-        if self.is_gone() { Err(io::ErrorKind::NotFound.into()) } else { Ok(self) }
+        let there = if self.is_gone() { Err(Errno::NOENT) } else { Ok(()) };
+        there.named_for("open", shown(&self.folder, "cgroup.procs")).map(|()| self)
     }
 
     /// One whose folder this is; not locked yet.
@@ -87,7 +100,8 @@ impl Cgroup {
     /// If it is gone, or not for this process.
     pub fn of(folder: OwnedFd) -> io::Result<Cgroup> {
         let open = |name, how| {
-            openat(&folder, name, how | OFlags::CLOEXEC, Mode::empty()).named_for("open", name)
+            openat(&folder, name, how | OFlags::CLOEXEC, Mode::empty())
+                .or_else(|error| Err(error).named_for("open", shown(&folder, name)))
         };
         let events = open("cgroup.events", OFlags::RDONLY)?;
         let kill = open("cgroup.kill", OFlags::WRONLY).map_err(|error| match error.kind() {
@@ -118,9 +132,10 @@ impl Cgroup {
     pub fn enter(&self, process: Pid) -> io::Result<()> {
         let file =
             openat(&self.folder, "cgroup.procs", OFlags::WRONLY | OFlags::CLOEXEC, Mode::empty());
-        let mut file = File::from(file.named_for("open", "cgroup.procs")?);
+        let shown = || shown(&self.folder, "cgroup.procs");
+        let mut file = File::from(file.or_else(|error| Err(error).named_for("open", shown()))?);
         let number = process.as_raw_nonzero().to_string();
-        file.write_all(number.as_bytes()).named_for("write", "cgroup.procs")
+        file.write_all(number.as_bytes()).or_else(|error| Err(error).named_for("write", shown()))
     }
 
     /// Kills all that is in it and below it, by one call that needs no look at anything.
@@ -179,7 +194,7 @@ impl Cgroup {
 
     /// Where its folder is. Its name is always the last part.
     fn path(&self) -> io::Result<PathBuf> {
-        fs::read_link(format!("/proc/self/fd/{}", self.folder.as_raw_fd()))
+        path_of(&self.folder)
     }
 
     /// Whether it was removed: its files are gone, and no process can ever enter it.
@@ -201,6 +216,15 @@ impl Cgroup {
         }
         found
     }
+}
+
+fn path_of(folder: &OwnedFd) -> io::Result<PathBuf> {
+    fs::read_link(format!("/proc/self/fd/{}", folder.as_raw_fd()))
+}
+
+/// The path of a file of this folder, for whoever reads why something failed.
+fn shown(folder: &OwnedFd, file: &str) -> String {
+    path_of(folder).unwrap_or_default().join(file).display().to_string()
 }
 
 /// Removes a cgroup below this folder. Returns false if something is in it, or below it.
@@ -240,13 +264,12 @@ pub struct MadeCgroup {
 }
 
 impl MadeCgroup {
-    /// Makes one below the own cgroup of this process. Nothing is in it. What a crash left beside it is ended.
+    /// Makes one below the own cgroup of this process. Nothing is in it.
     ///
     /// # Errors
-    /// Where this process can make none, with the file that it failed for and what to do.
+    /// Where this process can make none: it is refused.
     pub fn make() -> io::Result<MadeCgroup> {
-        let place = CgroupPlace::find()?;
-        left::end_beside(&place, Duration::ZERO);
+        let place = CgroupPlace::find().map_err(refused)?;
         // Another that looks for what a crash left may take a new one for that.
         let is_lost = |error: &io::Error| {
             [io::ErrorKind::NotFound, io::ErrorKind::WouldBlock].contains(&error.kind())
@@ -254,10 +277,10 @@ impl MadeCgroup {
         for _ in 1..TRIES {
             match MadeCgroup::make_one(&place) {
                 Err(error) if is_lost(&error) => {}
-                made => return made.map_err(with_remedy),
+                made => return made.map_err(refused),
             }
         }
-        MadeCgroup::make_one(&place).map_err(with_remedy)
+        MadeCgroup::make_one(&place).map_err(refused)
     }
 
     fn make_one(place: &CgroupPlace) -> io::Result<MadeCgroup> {
@@ -280,15 +303,40 @@ impl Drop for MadeCgroup {
     }
 }
 
-/// This error, with what to do about it.
+/// That the host gives a command no cgroup, and why.
+#[derive(Debug)]
+struct RefusedCgroup {
+    error: io::Error,
+    remedy: Option<&'static str>,
+}
+
+impl Display for RefusedCgroup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "this host gives the command no cgroup of its own: {}", self.error)?;
+        self.remedy.map_or(Ok(()), |remedy| write!(f, "; {remedy}"))
+    }
+}
+
+impl Error for RefusedCgroup {}
+
+/// That the host gives a command no cgroup, as this failed, with what to do about it.
 #[must_use]
-pub fn with_remedy(error: io::Error) -> io::Error {
+pub fn refused(error: io::Error) -> io::Error {
     let remedy = match calls::errno(&error).map(Errno::from_raw_os_error) {
-        Some(Errno::ACCESS | Errno::PERM) => MAY_NOT,
-        Some(Errno::ROFS) => READ_ONLY,
-        _ => return error,
+        Some(Errno::ACCESS | Errno::PERM) => Some(MAY_NOT),
+        Some(Errno::ROFS) => Some(READ_ONLY),
+        Some(Errno::AGAIN) => Some(TOO_MANY),
+        Some(Errno::NOENT | Errno::NODEV) => Some(REMOVED),
+        Some(Errno::BUSY | Errno::OPNOTSUPP) => Some(CHANGED),
+        _ => None,
     };
-    io::Error::new(error.kind(), format!("{error}; {remedy}"))
+    io::Error::new(error.kind(), RefusedCgroup { error, remedy })
+}
+
+/// Whether an error is that the host gives a command no cgroup.
+#[must_use]
+pub fn is_refused(error: &io::Error) -> bool {
+    error.get_ref().is_some_and(|error| error.is::<RefusedCgroup>())
 }
 
 #[cfg(test)]

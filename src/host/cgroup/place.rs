@@ -9,6 +9,10 @@ use crate::calls::Named;
 /// What to do where the file system of cgroups is missing.
 const MOUNT: &str = "mount it: mount -t cgroup2 none /sys/fs/cgroup";
 
+/// The same where version 1 has that place: a mount over it would hide that.
+const MOUNT_BESIDE: &str =
+    "mount it beside version 1: mkdir -p /run/cgroup2 && mount -t cgroup2 none /run/cgroup2";
+
 /// The own cgroup of this process, and the mount by which it is found.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct CgroupPlace {
@@ -37,7 +41,9 @@ impl CgroupPlace {
         let mut mounted = mounts.lines().filter_map(mount);
         let place = mounted.find(|(root, _)| is_below(&own, root));
         let (root, mount) = place.ok_or_else(|| {
-            let what = format!("/proc/self/mountinfo has no cgroup2 in which {own} is; {MOUNT}");
+            let has_first = mounts.lines().any(|line| kind_of(line) == Some("cgroup"));
+            let remedy = if has_first { MOUNT_BESIDE } else { MOUNT };
+            let what = format!("/proc/self/mountinfo has no cgroup2 in which {own} is; {remedy}");
             io::Error::other(what)
         })?;
         Ok(CgroupPlace { own, mount, root })
@@ -70,11 +76,15 @@ fn is_below(path: &str, root: &str) -> bool {
 
 /// The root and the folder of a mount of cgroups of version 2; none of another.
 fn mount(line: &str) -> Option<(String, PathBuf)> {
-    let (own, of_system) = line.split_once(" - ")?;
-    let mut words = own.split(' ').skip(3);
+    let mut words = line.split(' ').skip(3);
     let (root, folder) = (words.next()?, words.next()?);
-    let is_ours = of_system.split(' ').next() == Some("cgroup2");
+    let is_ours = kind_of(line) == Some("cgroup2");
     is_ours.then(|| (unescaped(root), PathBuf::from(unescaped(folder))))
+}
+
+/// The kind of file system of a mount.
+fn kind_of(line: &str) -> Option<&str> {
+    line.split_once(" - ")?.1.split(' ').next()
 }
 
 /// A path of mountinfo, which writes blanks and backslashes as \040 and \134.
@@ -121,6 +131,13 @@ mod tests {
             let told = folder(groups, mounts).unwrap_err();
             assert!(told.starts_with("/proc/self/mountinfo has no cgroup2 in which /"), "{told}");
             assert!(told.ends_with(MOUNT), "{told}");
+        }
+        for first in [
+            "32 31 0:29 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu",
+            "32 31 0:29 / /sys/fs/cgroup rw - cgroup none rw,name=systemd",
+        ] {
+            let told = folder("4:cpu:/x\n0::/y", first).unwrap_err();
+            assert!(told.ends_with(MOUNT_BESIDE), "{told}");
         }
     }
 }

@@ -95,12 +95,23 @@ fn one_that_is_no_longer_needed_ends_with_who_made_it() {
 fn why_there_is_none_is_told_with_the_file_and_the_remedy() {
     let told = |errno: Errno| {
         let failed = Err::<(), _>(errno).named_for("mkdir", "/sys/fs/cgroup/a");
-        with_remedy(failed.unwrap_err()).to_string()
+        let refused = refused(failed.unwrap_err());
+        assert!(is_refused(&refused) && !is_refused(&errno.into()));
+        refused.to_string()
     };
-    for (errno, remedy) in
-        [(Errno::ACCESS, MAY_NOT), (Errno::PERM, MAY_NOT), (Errno::ROFS, READ_ONLY)]
-    {
-        let words = format!("mkdir /sys/fs/cgroup/a: {}; {remedy}", io::Error::from(errno));
+    for (errno, remedy) in [
+        (Errno::ACCESS, MAY_NOT),
+        (Errno::PERM, MAY_NOT),
+        (Errno::ROFS, READ_ONLY),
+        (Errno::AGAIN, TOO_MANY),
+        (Errno::NOENT, REMOVED),
+        (Errno::NODEV, REMOVED),
+        (Errno::BUSY, CHANGED),
+    ] {
+        let error = io::Error::from(errno);
+        let words = format!(
+            "this host gives the command no cgroup of its own: mkdir /sys/fs/cgroup/a: {error}; {remedy}"
+        );
         assert_eq!(told(errno), words);
     }
     assert!(!told(Errno::NOSPC).contains(';'), "{}", told(Errno::NOSPC));

@@ -10,6 +10,9 @@ use std::process::Stdio;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustix::process::{Pid, getpid};
+
+use super::still;
 use super::words::{CORONER, Charge, CoronerOrder};
 use crate::calls::{Named, PROCESS};
 use crate::core::death::DeathCertificate;
@@ -31,6 +34,8 @@ pub struct Coroner(Arc<AttendingState>);
 #[derive(Debug)]
 struct AttendingState {
     line: CoronerLine,
+    /// Its process.
+    process: Pid,
 }
 
 /// The node's end of the pair. It must not close before this process has ended, or the other side has: the coroner takes
@@ -92,13 +97,15 @@ impl Coroner {
             local::has_ended(&*line, END);
             return Err(error);
         }
-        Ok(Coroner(Arc::new(AttendingState { line })))
+        let process = Pid::from_child(&child);
+        Ok(Coroner(Arc::new(AttendingState { line, process })))
     }
 
-    /// The coroner at the other end of this line, which attends this process already.
+    /// The coroner at the other end of this line, which attends this process already, and is this process itself.
     #[must_use]
     pub fn at(line: OwnedFd) -> Coroner {
-        Coroner(Arc::new(AttendingState { line: CoronerLine(Some(line)) }))
+        let (line, process) = (CoronerLine(Some(line)), getpid());
+        Coroner(Arc::new(AttendingState { line, process }))
     }
 
     /// The node listens on these sockets from now on, and no longer on those before.
@@ -129,6 +136,12 @@ impl Coroner {
         local::has_ended(&*self.0.line, Duration::ZERO)
     }
 
+    /// Whether it was stopped, by a signal or a debugger.
+    #[must_use]
+    pub fn is_stopped(&self) -> bool {
+        !self.is_gone() && still::is_stopped(self.0.process)
+    }
+
     /// Asks it whether all guards have left nothing; `number` is that of the question.
     pub fn ask(&self, number: u64) {
         let _ = self.order(&CoronerOrder::Attest(number), &[]); // one that cannot be asked gives no answer
@@ -153,10 +166,18 @@ impl Coroner {
             Ok(()) => Ok(Some(line.into())),
             Err(error) if is_of_end(&error) => Ok(None),
             Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                Err(io::Error::other("the coroner of this node stands still: end it with KILL"))
+                let why = format!("the coroner of this node stands still: {}", self.remedy());
+                Err(io::Error::other(why))
             }
             Err(error) => Err(error),
         }
+    }
+
+    /// What to do where it stands still.
+    #[must_use]
+    pub fn remedy(&self) -> String {
+        let number = self.0.process.as_raw_nonzero();
+        format!("have the process {number} go on (kill -CONT {number}), or restart this node")
     }
 
     fn order(&self, order: &CoronerOrder, given: &[BorrowedFd<'_>]) -> io::Result<()> {
@@ -243,7 +264,10 @@ mod tests {
         File::from(line).read_to_string(&mut said).unwrap();
         assert_eq!(said, "b");
         let error = (0..10_000).find_map(|_| coroner.register().err()).expect("its queue is full");
-        assert_eq!(error.to_string(), "the coroner of this node stands still: end it with KILL");
+        let own = std::process::id();
+        let remedy =
+            format!("have the process {own} go on (kill -CONT {own}), or restart this node");
+        assert_eq!(error.to_string(), format!("the coroner of this node stands still: {remedy}"));
         drop(far);
         coroner.await_end(); // a process that another test just forks has a copy, until it becomes its program
         assert!(coroner.register().unwrap().is_none(), "it certifies nothing any more");

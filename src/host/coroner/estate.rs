@@ -81,7 +81,12 @@ impl Estate {
         };
         stream.set_read_timeout(Some(ANSWER))?;
         let mut bytes = [0; LONGEST];
-        let answer = passing::receive(&stream, &mut bytes);
+        let is_stopped = still::process(&stream)?.is_some_and(still::is_stopped);
+        let answer = if is_stopped {
+            Err(io::Error::other("it was stopped"))
+        } else {
+            passing::receive(&stream, &mut bytes)
+        };
         // It would hold the port. One that has not answered has had its time.
         let timeout = if answer.is_ok() { ANSWER } else { Duration::ZERO };
         if still::end(&stream, timeout, GONE)? {

@@ -1,5 +1,6 @@
-//! The end of a coroner that stands still: it certifies nothing, and would keep others waiting.
+//! A coroner that stands still: it certifies nothing, and would keep others waiting, so that the next node ends it.
 
+use std::fs;
 use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
@@ -20,7 +21,7 @@ use crate::local::tells;
 /// If it may not be killed, as it belongs to another user, or is not gone for all that.
 pub fn end(stream: &UnixStream, timeout: Duration, gone: Duration) -> io::Result<bool> {
     // While the connection is open, this is the number of the process that accepts there, and of no other.
-    let Some(pid) = Pid::from_raw(getsockopt(stream, PeerCredentials)?.pid()) else {
+    let Some(pid) = process(stream)? else {
         return end_elsewhere(stream, timeout);
     };
     let Ok(coroner) = pidfd_open(pid, PidfdFlags::empty()) else { return Ok(false) };
@@ -41,6 +42,18 @@ fn end_elsewhere(stream: &UnixStream, timeout: Duration) -> io::Result<bool> {
     ))
 }
 
+/// Whether this process was stopped, by a signal or a debugger.
+pub fn is_stopped(process: Pid) -> bool {
+    let stat = fs::read_to_string(format!("/proc/{}/stat", process.as_raw_nonzero()));
+    let stat = stat.unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
+}
+
+/// The process that accepts at the other side, while that is open. None in another PID namespace.
+pub fn process(stream: &UnixStream) -> io::Result<Option<Pid>> {
+    Ok(Pid::from_raw(getsockopt(stream, PeerCredentials)?.pid()))
+}
+
 fn has_ended(process: &impl AsFd, timeout: Duration) -> bool {
     tells(process, PollFlags::IN, Some(timeout))
 }
@@ -54,6 +67,7 @@ mod tests {
     use std::process::{Command, Stdio};
 
     use super::*;
+    use crate::testing::within::within;
 
     /// Far longer than anything takes here.
     const LONG: Duration = Duration::from_secs(20);
@@ -66,6 +80,23 @@ mod tests {
         drop(child.stdin.take());
         assert!(has_ended(&process, LONG));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_process_is_stopped_until_it_goes_on_or_ends() {
+        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let process = Pid::from_child(&child);
+        let becomes = |stopped| {
+            within(LONG, "the process follows", || is_stopped(process) == stopped);
+        };
+        becomes(false);
+        for (signal, stopped) in [(Signal::STOP, true), (Signal::CONT, false)] {
+            rustix::process::kill_process(process, signal).unwrap();
+            becomes(stopped);
+        }
+        drop(child.stdin.take());
+        child.wait().unwrap();
+        assert!(!is_stopped(process));
     }
 
     /// The process on the other side of a pair is this one: it would be killed.

@@ -209,9 +209,22 @@ fn changes_of_the_leader_that_nobody_ordered_are_counted() {
         known.change(&change(at + 5, Some("b"), epoch, "highest"));
     }
     let unplanned = |since| known.unplanned(since);
-    assert_eq!(unplanned(0).0, 2);
-    assert_eq!(unplanned(2006), (1, known.entries()[3].reason.clone()));
-    assert_eq!(unplanned(4006), (0, String::new()));
+    assert_eq!(unplanned(0).times, 2);
+    let last = unplanned(2006);
+    assert_eq!((last.times, &last.why), (1, &known.entries()[3].reason));
+    assert_eq!(unplanned(4006), UnplannedChanges::default());
+}
+
+/// Whoever flaps is to be looked at first.
+#[test]
+fn the_nodes_that_lost_the_leadership_are_named_the_one_that_did_so_most_often_first() {
+    let mut known = Leaderships::new(0, Vec::new());
+    let leaders = ["a", "c", "b", "c", "a", "c", "d", "e", "f"];
+    for (epoch, leader) in (1..).zip(leaders) {
+        known.change(&change(epoch * 1000, Some(leader), epoch, "leader_dead"));
+    }
+    assert_eq!(known.unplanned(0).losers(), "c 3 times, a 2 times and 3 others");
+    assert_eq!(known.unplanned(6500).losers(), "c once, d once, e once");
 }
 
 /// An election on one machine takes less than a millisecond.

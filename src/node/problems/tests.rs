@@ -154,13 +154,18 @@ fn each_kind_has_its_words() {
             peer: "c".into(),
             reason: "is refused: why".into(),
             cause: None,
+            by_peer: false,
         }],
         timings: vec![("b".to_owned(), "failure 1s".to_owned())],
         certificate: vec![("its end", "the certificate ends".to_owned())],
         coroner: Some("it has ended".to_owned()),
         edited: Some("the file was edited".to_owned()),
         late: Some(LateRenewal { epoch: 7, at: Time(0), at_ms: 1000 }),
-        changes: Some((5, "leader b is silent".to_owned())),
+        changes: Some(UnplannedChanges {
+            times: 5,
+            why: "leader b is silent".to_owned(),
+            lost: [("b", 4), ("c", 1)].map(|(name, times)| (name.to_owned(), times)).into(),
+        }),
         refused: false,
         settled: true,
         file_lags: false,
@@ -220,7 +225,7 @@ fn how_often_the_job_failed_is_told_from_the_second_time_on() {
     };
     let words = |times: &str| {
         format!(
-            "the job failed soon after its start{times} (code 1): until noon this node leads only if no other can"
+            "the job failed here{times} (code 1): until noon this node leads only if no other can"
         )
     };
     assert_eq!([1, 2].map(told), [words(""), words(", 2 times in a row")]);
@@ -250,15 +255,15 @@ const NAMES: [&str; 16] = [
 const EACH_KIND: [&str; 16] = [
     "storage||no space",
     "stalled||the election thread missed its turn, so this node counts itself as failed",
-    "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that; the last time: leader b is \
-     silent",
+    "leader_changes||the leader changed 5 times within 10 min, and no operator ordered that (lost by b 4 times, c once); the \
+     last time: leader b is silent",
     "realtime||a limit",
     "address||it means loopback",
     "peer_down|b|b is passed over in elections: heard, but cannot be dialed; the last dial: no route",
     "rejected|c|c is refused: why",
     "rank||no rank, so this node is not eligible: the program is missing",
     "health||unhealthy, so this node is not eligible: `check` exited with code 1: no disk",
-    "job||the job failed soon after its start, 3 times in a row (code 1): until then this node leads only if no \
+    "job||the job failed here, 3 times in a row (code 1): until then this node leads only if no \
      other can",
     "renewal|epoch 7|the job of epoch 7 was ended at 1970-01-01T00:00:01.000Z, as no renewal of the leadership came in \
      time: this host, its disk or the network was slow",
@@ -348,7 +353,10 @@ fn a_node_that_hears_none_of_several_is_cut_off_unless_something_shows_that_it_i
     assert!(!told(&silent, &Sight { refused: true, ..settled() }));
     let rejected = |peer: &str| {
         let (peer, reason) = (peer.to_owned(), "rejects this node".to_owned());
-        Sight { rejected: vec![RejectionStatus { peer, reason, cause: None }], ..settled() }
+        Sight {
+            rejected: vec![RejectionStatus { peer, reason, cause: None, by_peer: true }],
+            ..settled()
+        }
     };
     assert!(!told(&silent, &rejected("b")) && told(&silent, &rejected("10.0.0.9:1")));
     assert!(!told(&["alive", "suspected", "dead"], &settled()));

@@ -14,6 +14,7 @@ use crate::core::settings::{Preempt, Quorum, RankKind, Settings, Timing};
 use crate::core::types::{Drain, Epoch, NodeId, Role, Task, Time};
 use crate::core::{Core, Input, Output, Phase, Reason, Transition};
 use crate::net::Who;
+use crate::node::rejections::RefusedBy;
 use crate::node::status::{RefusalCause, RejectionStatus};
 use crate::rank::Sample;
 use crate::realtime::Realtime;
@@ -340,18 +341,18 @@ fn whoever_is_refused_now_is_seen_and_whoever_was_is_shown() {
         snapshot.rejections.record(
             clock::now(),
             &list,
-            (two, "is refused"),
+            (two, RefusedBy::Node),
             (RefusalCause::Cluster, "another cluster"),
         )
     });
     published.measures.handshakes.record(clock::now(), stranger, &fault);
     let (first, last) = (
-        ("node-2".to_owned(), "is refused: another cluster".to_owned(), RefusalCause::Cluster),
-        (id(3).to_string(), "rejects this node: no hello".to_owned(), RefusalCause::Certificate),
+        ("node-2".to_owned(), "is refused: another cluster", RefusalCause::Cluster, false),
+        (id(3).to_string(), "rejects this node: no hello", RefusalCause::Certificate, true),
     );
-    let both = [first, last].map(|(peer, reason, cause)| {
-        let cause = Some(cause);
-        RejectionStatus { peer, reason, cause }
+    let both = [first, last].map(|(peer, reason, cause, by_peer)| {
+        let (reason, cause) = (reason.to_owned(), Some(cause));
+        RejectionStatus { peer, reason, cause, by_peer }
     });
     assert_eq!(published.status().rejections, both);
     assert_eq!(published.sight().rejected, both);

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
+use electd_facts::entry::GivenUp;
 use serde_json::Value;
 
 use super::Published;
@@ -117,6 +118,7 @@ impl Published {
             problems: watched.problems.clone(),
             disk: watched.disk,
             last_leadership: watched.history.last().cloned(),
+            given_up: GivenUp::last_of(&watched.history),
             clock_ms: Some(clock::wall_clock_ms()),
             last_event: Some(measures.events.last().to_string()),
             ..Status::default() // what the lines below set
@@ -186,6 +188,7 @@ impl Published {
         let status = |member: &Member| MemberStatus {
             rtt_ms: rtt(member.id),
             failed_dial: self.measures.counters.failed_dial(member.id),
+            refuses_dials: self.measures.counters.is_refused(member.id),
             ..member_status(member, snapshot, self.settings.rank)
         };
         snapshot.list.iter().map(status).collect()
@@ -257,6 +260,7 @@ fn member_status(member: &Member, snapshot: &Snapshot, rank: RankKind) -> Member
         status: status.name().to_owned(),
         rtt_ms: None,
         failed_dial: None,
+        refuses_dials: false,
         version: known.and_then(|known| known.version.as_deref()).map(str::to_owned),
         passed_over: known.and_then(|known| known.passed_over).map(str::to_owned),
         rank: RankStatus { by: rank.name().to_owned(), value },

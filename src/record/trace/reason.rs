@@ -68,7 +68,7 @@ pub fn sentence(reason: &Reason, members: &MemberList) -> String {
         Reason::LeaseEnded => "no majority acknowledged it in time".into(),
         Reason::Reclaimed => "the voters know a greater epoch".into(),
         Reason::Stopped => "stopping".into(),
-        Reason::JobFailed => "its job failed".into(),
+        Reason::JobFailed => "its job failed or could not begin".into(),
         Reason::Removed => "removed from the cluster".into(),
     }
 }
@@ -154,7 +154,7 @@ mod tests {
             (Reason::Overtaken, "a greater epoch overtook this election"),
             (Reason::DiskLags, "its own disk does not write, so it withdraws"),
             (Reason::Resigned, "resigned"),
-            (Reason::JobFailed, "its job failed"),
+            (Reason::JobFailed, "its job failed or could not begin"),
             (Reason::Drained, "drained by an operator"),
             (Reason::Unhealthy, "its health check fails"),
             (Reason::MajorityAgrees, "a majority of the voters would vote for it"),

@@ -2,6 +2,8 @@
 //! that.
 
 use std::fs;
+use std::os::unix::process::ExitStatusExt;
+use std::process::Command;
 use std::thread;
 
 use rustix::process::{Pid, Signal, kill_process};
@@ -40,15 +42,20 @@ fn ignoring(nodes: usize, timings: fn(&mut Value)) -> (Cluster, Job, usize) {
 /// The guard of the command that runs below this process.
 #[track_caller]
 fn guard(process: Pid) -> Pid {
-    eventually("a command runs", || {
-        let guard = guard_of(process).filter(|guard| command_of(*guard).is_some());
-        guard.ok_or_else(|| "not yet".to_owned())
-    })
+    eventually("a command runs", || guard_now(process))
+}
+
+fn guard_now(process: Pid) -> Result<Pid, String> {
+    let guard = guard_of(process).filter(|guard| command_of(*guard).is_some());
+    guard.ok_or_else(|| "not yet".to_owned())
 }
 
 /// Kills the node and its guard, whichever of them first.
 fn kill_with_guard(node: &Node, guard_first: bool) {
-    let guard = guard(node.pid());
+    kill_two(node, guard(node.pid()), guard_first);
+}
+
+fn kill_two(node: &Node, guard: Pid, guard_first: bool) {
     let kill = |process| _ = kill_process(process, Signal::KILL); // it may have ended by now
     if guard_first {
         kill(guard);
@@ -227,6 +234,72 @@ fn what_a_crash_of_all_left_is_ended_by_the_next_start() {
     assert!(!lives(child) && !folder.exists());
 }
 
+/// It has the cgroup of the job, and has yet to end that. The next start ends both before a job begins, whether that has
+/// a cgroup or not.
+#[story]
+fn what_a_stopped_coroner_has_yet_to_end_has_ended_before_the_next_job_begins() {
+    if TestCgroup::make().is_none() {
+        return;
+    }
+    for mode in ["always", "never"] {
+        let (cluster, job, _) = ignoring(1, quick);
+        let (node, child) = (cluster.node(1), job.child());
+        let coroner = coroner(node);
+        kill_process(coroner, Signal::STOP).unwrap();
+        kill_with_guard(node, true);
+        assert!(lives(child));
+        let command = job.command(Manner::Ignores);
+        let options = ["--cgroup", mode, "--"].into_iter();
+        let all: Vec<&str> = options.chain(command.iter().map(String::as_str)).collect();
+        node.start_with(&all);
+        job.until_begun(2, DEADLINE); // it never overlaps
+        assert!(!lives(child) && !lives(coroner));
+        node.until_logged(&[
+            "the coroner of the last process of this member left nothing: it was stopped",
+        ]);
+    }
+}
+
+/// Each process starts the next one, in a session of its own, and ends: no look finds them all.
+#[story]
+fn a_job_that_forks_without_end_has_ended_before_the_next_begins() {
+    if TestCgroup::make().is_none() {
+        return;
+    }
+    let cluster = Cluster::prepare(3, slow);
+    let job = Job::of(&cluster);
+    script(&job.folder.join("next"), "echo >>forks; setsid ./next &");
+    let [shell, flag, begins] = job.command(Manner::Ignores);
+    let forks = begins.replace("(setsid ", "./next & ./next & (setsid ");
+    assert_ne!(begins, forks);
+    start_all(&cluster, &[], &[shell, flag, forks]);
+    let leader = number(&cluster, &job.until_begun(1, DEADLINE));
+    cluster.agree_on(leader);
+    let count = || fs::read(job.folder.join("forks")).unwrap_or_default().len();
+    eventually("it forks", || ensure(count() > 40, || count().to_string()));
+    kill_with_guard(cluster.node(leader), true);
+    job.until_begun(2, SOON); // it never overlaps: each process has the lock
+}
+
+/// As a container engine does: no process of the job has started it, and it has nothing of the job's.
+#[story]
+fn what_another_program_started_in_the_cgroup_has_ended_before_the_next_job_begins() {
+    if TestCgroup::make().is_none() {
+        return;
+    }
+    let (cluster, job, leader) = ignoring(3, slow);
+    cluster.agree_on(leader);
+    let own = path_of(&job.child().as_raw_nonzero().to_string()).unwrap();
+    let container = folder_of(&own).unwrap().join("engine/container");
+    fs::create_dir_all(&container).unwrap();
+    let mut started = Command::new("sleep").arg("1000").spawn().unwrap();
+    fs::write(container.join("cgroup.procs"), started.id().to_string()).unwrap();
+    kill_with_guard(cluster.node(leader), false);
+    job.until_begun(2, SOON);
+    let ended = started.try_wait().unwrap();
+    assert_eq!(ended.and_then(|ended| ended.signal()), Some(9), "it runs beside the next job");
+}
+
 /// Kills leaders and their guards so many times. Tells how long after the last line of each job, and the end of its
 /// electd, that was certified, in milliseconds.
 fn kills(times: usize) -> Vec<f64> {
@@ -246,10 +319,14 @@ fn kills(times: usize) -> Vec<f64> {
     let mut after = Vec::new();
     while after.len() < times {
         cluster.agree();
-        let run = lines.runs_next(None);
-        let node = &cluster.nodes()[number(&cluster, &run.node) - 1];
+        // On a busy machine the leadership may move by itself at any instant.
+        let (run, node, guard) = eventually("a command runs", || {
+            let run = lines.is_next(None)?;
+            let node = &cluster.nodes()[number(&cluster, &run.node) - 1];
+            Ok((run, node, guard_now(node.pid())?))
+        });
         lines.draw(MANNERS[after.len() % MANNERS.len()]);
-        kill_with_guard(node, after.len().is_multiple_of(2));
+        kill_two(node, guard, after.len().is_multiple_of(2));
         let killed = electd::node::now().0;
         let told = said(node).unwrap();
         let now = electd::node::now().0;

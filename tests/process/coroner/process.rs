@@ -154,7 +154,8 @@ fn nobody_but_the_node_holds_what_its_coroner_watches() {
     let (job, node) = (Job::of(&cluster), cluster.node(1));
     let mut config = cluster.config().clone();
     config["hooks"] = json!({"on_change": ["sleep", "100"]});
-    config["health"] = json!({"command": ["sleep", "0.05"], "every": "100ms", "timeout": "90ms"});
+    // Each lives for longer than a busy machine takes from a look at who is there to a look at what it is.
+    config["health"] = json!({"command": ["sleep", "0.5"], "every": "1s", "timeout": "900ms"});
     let rank = ["sh", "-c", "sleep 0.4; echo 1"];
     config["rank"] = json!({"by": "command", "command": rank, "every": "1s", "timeout": "900ms"});
     fs::write(cluster.file(), config.to_string()).unwrap();
@@ -163,8 +164,7 @@ fn nobody_but_the_node_holds_what_its_coroner_watches() {
     node.start_with(&more);
     job.until_begun(1, DEADLINE);
     let (own, of_node) = (sockets(node.pid()), words(node.pid()));
-    let mut unseen =
-        vec!["electd guard ", "sleep 1000 ", "sleep 100 ", "sleep 0.05 ", "sleep 0.4 "];
+    let mut unseen = vec!["electd guard ", "sleep 1000 ", "sleep 100 ", "sleep 0.5 ", "sleep 0.4 "];
     eventually("each kind of program was looked at", || {
         for process in all_below(node.pid()) {
             let words = words(process);

@@ -118,6 +118,11 @@ fn a_coroner_that_stands_still_keeps_no_job_from_its_begin() {
     kill_process(coroner, Signal::STOP).unwrap();
     job.until_begun(1, DEADLINE);
     let child = job.child();
+    let number = coroner.as_raw_nonzero();
+    let remedy =
+        format!("have the process {number} go on (kill -CONT {number}), or restart this node");
+    until_missed(&cluster, 1, "(it is stopped");
+    node.until_logged(&["WARN", "coroner: ", &remedy]);
     node.kill_9();
     kill_process(coroner, Signal::CONT).unwrap();
     until_gone(child);

@@ -132,7 +132,7 @@ fn a_command_of_exec_begins_wherever_its_process_lives() {
 }
 
 /// The problem of a node whose job could not begin.
-fn problem(cluster: &Cluster, number: usize) -> Result<String, String> {
+pub fn problem(cluster: &Cluster, number: usize) -> Result<String, String> {
     let problems = cluster.status(number)?.problems;
     let job = problems.iter().find(|problem| problem.kind == "job");
     job.map(|problem| problem.text.clone()).ok_or_else(|| format!("{problems:?}"))

@@ -1,6 +1,6 @@
 //! A job in a cgroup of its own: its guard ends all that is in it, and where there is none.
 
-use std::fs;
+use std::fs::{self, File};
 use std::os::fd::OwnedFd;
 use std::os::unix::fs::chown;
 use std::os::unix::net::UnixStream;
@@ -12,12 +12,14 @@ use electd::local::{has_ended, passing};
 use rustix::process::{Pid, Signal, kill_process};
 use story::story;
 
-use super::attached::{exec, lives};
+use super::attached::{Attached, exec, lives};
+use super::begins::problem;
 use super::registered::begun;
 use super::setup::{Setup, said, text, until};
 use super::{Elsewhere, children, only_child};
 use crate::support::cgroup::{self, TestCgroup};
 use crate::support::script::{ELECTD, script};
+use crate::support::unit::Unit;
 use crate::support::{Cluster, Finished, ensure, eventually};
 
 /// Nothing that it inherited shows it to its guard, and it is below no process of the guard.
@@ -172,7 +174,7 @@ fn a_host_that_gives_no_cgroup_is_refused_with_always_and_used_with_auto() {
             in_mounts(&read_only),
             "Read-only file system (os error 30); have cgroups mounted for writing",
         ),
-        (in_mounts(&format!("umount -l {shown}")), "/proc/self/mountinfo has no cgroup2"),
+        (in_mounts(&format!("umount -l {shown}")), "/proc/self/mountinfo has no cgroup2 in which "),
         (
             format!("{enter} && exec {nobody} \"$0\" \"$@\""),
             "Permission denied (os error 13); run electd as root, or give its unit Delegate=yes",
@@ -217,5 +219,127 @@ fn a_command_is_in_the_cgroup_that_its_environment_names() {
             let folder = cgroup::folder_of(named).unwrap();
             assert!(!folder.exists(), "it was removed");
         }
+    }
+}
+
+/// The remedy is typed as it stands there, whichever versions this host has.
+#[story]
+fn what_a_host_without_cgroups_is_told_to_do_helps() {
+    let (Some(_makes), Ok(mount)) = (TestCgroup::make(), cgroup::mount()) else { return };
+    let cluster = Cluster::prepare(1, |_| ());
+    let without = |then: &str| {
+        let shown = mount.display();
+        let all =
+            format!("umount -l {shown} && mount -t tmpfs none /run {then} && exec \"$0\" \"$@\"");
+        format!("exec unshare --mount sh -c '{all}' \"$0\" \"$@\"")
+    };
+    let (code, told) = tried(&cluster, "always", &without(""));
+    assert_eq!(code, 71, "{told}");
+    let (_, remedy) = told.trim().split_once("; mount it").unwrap();
+    let (_, remedy) = remedy.split_once(": ").unwrap();
+    let (code, told) = tried(&cluster, "always", &without(&format!("&& {remedy}")));
+    assert_eq!(code, 69, "{remedy}: {told}");
+}
+
+/// It was removed, or takes no process: its electd has made it, so the guard is the first that finds that.
+#[story]
+fn a_guard_that_is_refused_its_cgroup_says_so_or_goes_on_without_it() {
+    let Some(parent) = TestCgroup::make() else { return };
+    let below = |name: &str| parent.folder.join(name);
+    fs::create_dir(below("threads")).unwrap();
+    fs::write(below("threads/cgroup.type"), "threaded").unwrap(); // and so those beside it take nothing
+    for (name, words) in [
+        (
+            "removed",
+            ": open ",
+            "removed: No such file or directory (os error 2); find the program that removes ",
+        ),
+        (
+            "invalid",
+            ": write ",
+            "invalid/cgroup.procs: Operation not supported (os error 95); find the program that ",
+        ),
+    ]
+    .map(|(name, call, words)| (name, [call, words]))
+    {
+        let path = format!("{}/{name}", parent.path);
+        let told = |needs_cgroup| {
+            if name == "invalid" {
+                let _ = fs::create_dir(below(name)); // the guard that needs it has removed it
+            }
+            let folder = tempfile::tempdir().unwrap();
+            let command = "[ -z \"$ELECTD_CGROUP\" ] && exit 3";
+            let setup = Setup { cgroup: Some(&path), needs_cgroup, ..Setup::of(command) };
+            let mut guard = setup.start(folder.path());
+            let ended = guard.end();
+            let reason = needs_cgroup.then(|| guard.reason());
+            (ended, said(folder.path()), reason)
+        };
+        let (ended, first, reason) = told(true);
+        assert_eq!(ended.signal(), Some(Signal::ALARM.as_raw()), "{first}");
+        let (ended, said, _) = told(false);
+        assert_eq!(ended.code(), Some(3), "{said}");
+        assert_eq!((format!("electd: {}\n", reason.unwrap()), &first), (said, &first));
+        assert!(
+            first.starts_with("electd: this host gives the command no cgroup of its own"),
+            "{first}"
+        );
+        assert!(words.iter().all(|words| first.contains(words)), "{first}");
+    }
+}
+
+/// As where another program takes all cgroups that a unit may have. The command ran before, and ended.
+#[story]
+fn a_job_that_gets_no_cgroup_any_more_begins_without_or_says_so_until_it_gets_one() {
+    for (mode, by_exec) in [("always", false), ("always", true), ("auto", false), ("auto", true)] {
+        let cluster = Cluster::prepare(1, |_| ());
+        let node = cluster.node(1);
+        let [begun, log] = ["begun", "exec.log"].map(|name| cluster.file().with_file_name(name));
+        let script = format!("echo $$ \"$ELECTD_CGROUP\" >>{}; exec sleep 1000", begun.display());
+        let options = ["--cgroup", mode, "--restart", "always", "--", "sh", "-c", &script];
+        let made = if by_exec {
+            Unit::of_program()
+        } else {
+            Unit::of(node).map(|unit| (unit, String::new()))
+        };
+        let Some((unit, by)) = made else { return };
+        let mut beside = None;
+        if by_exec {
+            node.start();
+            let exec = exec(&cluster, 1, &options);
+            let mut command = Command::new("sh");
+            command.args(["-c", &by, ELECTD]).args(exec.get_args()).stdin(Stdio::null());
+            beside = Some(Attached(command.stderr(File::create(&log).unwrap()).spawn().unwrap()));
+        } else {
+            node.start_as(&options, &[]);
+        }
+        let told = || node.log() + &fs::read_to_string(&log).unwrap_or_default();
+        let runs = |count: usize| {
+            eventually(&format!("it begins for the {count}. time"), || {
+                let all = fs::read_to_string(&begun).unwrap_or_default();
+                let line = all.lines().nth(count - 1).filter(|_| all.ends_with('\n'));
+                let (pid, path) = line.and_then(|line| line.split_once(' ')).ok_or_else(told)?;
+                Ok((Pid::from_raw(pid.parse().unwrap()).unwrap(), path.to_owned()))
+            })
+        };
+        let (first, path) = runs(1);
+        assert!(path.contains("/electd-job-"), "{path}");
+        unit.refuse(true);
+        kill_process(first, Signal::KILL).unwrap();
+        let words = "this host gives the command no cgroup of its own: mkdir ";
+        if mode == "auto" {
+            assert_eq!(runs(2).1, "");
+            eventually("it is told", || ensure(told().contains(words), told));
+        } else {
+            let cannot = format!("the job cannot be run: {words}");
+            eventually("it is told", || ensure(told().contains(&cannot), told));
+            let shown = eventually("it is shown", || problem(&cluster, 1));
+            let why = format!("the job failed here (it cannot be run: {words}");
+            let remedy = "raise cgroup.max.descendants and cgroup.max.depth";
+            assert!(shown.starts_with(&why) && shown.contains(remedy), "{shown}");
+            unit.refuse(false);
+            assert!(runs(2).1.contains("/electd-job-"));
+        }
+        drop(beside);
     }
 }

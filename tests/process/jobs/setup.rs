@@ -49,15 +49,29 @@ pub struct Setup<'a> {
     pub strace: &'a [&'a str],
     /// What it prints to, where that is no file.
     pub stderr: Option<&'a OwnedFd>,
-    /// The path of the cgroup of its command.
+    /// The path of the cgroup of its command, and whether that does not run without one.
     pub cgroup: Option<&'a str>,
+    pub needs_cgroup: bool,
 }
 
 impl Setup<'_> {
     pub fn of(script: &str) -> Setup<'_> {
         let (alarms, cleanup, limit, line) = ([LONG, LONG], "", "10000", None);
-        let (is_leased, addresses, strace, stderr, cgroup) = (true, &[], &[], None, None);
-        Setup { script, alarms, cleanup, limit, is_leased, line, addresses, strace, stderr, cgroup }
+        let (addresses, strace, stderr, cgroup): (&[_], &[_], _, _) = (&[], &[], None, None);
+        let (is_leased, needs_cgroup) = (true, true);
+        Setup {
+            script,
+            alarms,
+            cleanup,
+            limit,
+            is_leased,
+            line,
+            addresses,
+            strace,
+            stderr,
+            cgroup,
+            needs_cgroup,
+        }
     }
 
     pub fn start(&self, folder: &Path) -> Guard {
@@ -98,7 +112,8 @@ impl Setup<'_> {
             command.arg("-o").arg(folder.join("calls")).args(self.strace).arg(electd_program);
         }
         let kind = if self.is_leased { "leased" } else { "unleased" };
-        command.args(["guard", "node-1", kind, self.limit, self.cleanup]);
+        let cgroup = if self.needs_cgroup { "needed" } else { "wanted" };
+        command.args(["guard", "node-1", kind, self.limit, self.cleanup, cgroup]);
         command.args(self.addresses);
         command.arg("--").current_dir(folder);
         if !self.script.is_empty() {

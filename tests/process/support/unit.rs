@@ -22,7 +22,16 @@ impl Unit {
         Unit::make(node).map_err(told).ok()
     }
 
-    fn make(node: &Node) -> Result<Unit, String> {
+    /// The same of any program: what it is run by, for a shell that has the program and its arguments as `"$0" "$@"`.
+    pub fn of_program() -> Option<(Unit, String)> {
+        let told = |error| println!("skipped: a control group needs root and version 2: {error}");
+        let unit = Unit::new().map_err(told).ok()?;
+        let enter = unit.folder.join("cgroup.procs");
+        let by = format!("echo $$ >{} && exec \"$0\" \"$@\"", enter.display());
+        Some((unit, by))
+    }
+
+    fn new() -> Result<Unit, String> {
         static LAST: AtomicU32 = AtomicU32::new(0);
         let name =
             format!("electd-test-{}-{}", process::id(), LAST.fetch_add(1, Ordering::Relaxed));
@@ -32,8 +41,20 @@ impl Unit {
         ensure(unit.folder.join("cgroup.kill").exists(), || "Linux 5.14 or later".to_owned())?;
         let enter = unit.folder.join("cgroup.procs");
         fs::write(&enter, "").map_err(|error| format!("{}: {error}", enter.display()))?;
+        Ok(unit)
+    }
+
+    fn make(node: &Node) -> Result<Unit, String> {
+        let unit = Unit::new()?;
+        let enter = unit.folder.join("cgroup.procs");
         node.runs_by(&format!("echo $$ >{} && exec {ELECTD} \"$@\"", enter.display()));
         Ok(unit)
+    }
+
+    /// Has the kernel refuse each further cgroup below it, or refuse none.
+    pub fn refuse(&self, refuses: bool) {
+        let most = if refuses { "0" } else { "max" };
+        fs::write(self.folder.join("cgroup.max.descendants"), most).unwrap();
     }
 
     /// Freezes all its processes, or thaws them: it is done when this returns.

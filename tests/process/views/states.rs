@@ -60,7 +60,7 @@ fn without_a_majority(cluster: &Cluster) {
     let outage = All {
         codes: [2, 1, 1],
         health: &[
-            "ELECTD NO LEADER: nobody leads: node-1 and node-2 are down: start or reconnect 1 of node-1, node-2; ",
+            "ELECTD NO LEADER: nobody leads: node-1 and node-2 are down: start 1 of node-1, node-2; ",
             "1 of 3 nodes answer",
             "failures_tolerated=0 answering=1;;;0;3",
         ],

@@ -172,8 +172,24 @@ fn when_nobody_leads_the_sentence_names_what_has_to_be_done() {
                  and b is down: free space on c, or mend its disk; nobody has led for 7 s";
     holds(&full, 2, Colour::Bad, words);
     let lost = [node("a", None, "", &[down("b"), down("c")]), silent("b"), silent("c")];
-    let words = "NO LEADER: nobody leads: b and c are down: start or reconnect 1 of b, c; nobody has led for 7 s";
+    let words = "NO LEADER: nobody leads: b and c are down: bring back 1 of b, c: look whether its host is up and can be \
+                 reached; nobody has led for 7 s";
     holds(&lost, 2, Colour::Bad, words);
+    let ended = |names: &[&str]| {
+        let names: Vec<String> = names.iter().map(|it| (*it).to_owned()).collect();
+        let ends = |own: &mut Status| {
+            let gone = own.members.iter_mut().filter(|it| names.contains(&it.name));
+            gone.for_each(|it| it.status = "dead".to_owned());
+        };
+        judge(&[of(node("a", None, "", &[down("b"), down("c")]), ends), silent("b"), silent("c")])
+    };
+    for (names, words) in [
+        (&["b", "c"][..], "b and c are down: start 1 of b, c"),
+        (&["c"], "c and b are down: start c"),
+    ] {
+        let words = format!("NO LEADER: nobody leads: {words}; nobody has led for 7 s");
+        assert_eq!(ended(names).headline(), words, "what is known comes first");
+    }
     let apart = problem(
         ProblemKind::Rejected,
         "c",
@@ -226,7 +242,7 @@ fn where_no_member_may_lead_each_says_why() {
         of(node("c", None, "abc", &[]), told),
     ];
     let words = "NO LEADER: nobody leads: no member may lead: a is drained, b is unhealthy and c resigned: `electd undrain \
-                 --node a`; nobody has led for 7 s";
+                 --node a` lets a lead again; nobody has led for 7 s";
     holds(&all, 2, Colour::Bad, words);
 }
 
@@ -289,10 +305,13 @@ fn who_is_no_member_is_told_once_with_what_to_do() {
         peer: peer.to_owned(),
         reason: String::new(),
         cause: Some(RefusalCause::UnknownId),
+        by_peer: true,
     };
     let outside = || {
         of(node("d", None, "", &[apart("a"), apart("b"), down("a"), apart("c")]), |own| {
             own.rejections = ["a", "b", "c"].map(unknown).to_vec();
+            let address = "127.0.0.1:7104".to_owned();
+            own.members.push(MemberStatus { address, ..member("d") });
         })
     };
     let [a, b, c] = ["a", "b", "c"].map(|name| node(name, C, "abc", &[]));
@@ -300,8 +319,9 @@ fn who_is_no_member_is_told_once_with_what_to_do() {
     let words = "DEGRADED: c leads in epoch 7; 1 more failure tolerated";
     assert_eq!(judgement.headline(), words);
     let what = "d: rejected: d is no member: the cluster does not list it, and refuses it";
-    let remedy = "give both the same file, or have the cluster take it: `electd member add`";
-    assert_eq!(judgement.besides(), [(what.to_owned(), Some(remedy.to_owned()))]);
+    let add = "give both the same file, or have the cluster take it: `electd member add --name d --address";
+    let remedy = format!("{add} 127.0.0.1:7104`");
+    assert_eq!(judgement.besides(), [(what.to_owned(), Some(remedy.clone()))]);
     let words = format!(
         "NO LEADER: nobody leads: d and all others refuse each other: {remedy}; nobody has led for 7 s"
     );
@@ -311,7 +331,8 @@ fn who_is_no_member_is_told_once_with_what_to_do() {
         own.rejections = ["a", "b"].map(unknown).to_vec();
         own.leaderless.as_mut().unwrap().cause = "uninformed".to_owned();
     });
-    holds(&[waits], 2, Colour::Bad, &words.replace("d and", "c and"));
+    let words = words.replace("d and", "c and").replace("name d", "name c").replace("7104", "7101");
+    holds(&[waits], 2, Colour::Bad, &words);
 }
 
 /// It answers, and need not be started.

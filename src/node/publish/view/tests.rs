@@ -13,6 +13,7 @@ use crate::node::leaderless::Leaderless;
 use crate::node::leadership::Change;
 use crate::node::publish::snapshot::KnownMember;
 use crate::node::publish::tests::{change, follow, id, lose_leader, published, resign};
+use crate::node::rejections::RefusedBy;
 use crate::node::status::{HealthStatus, Problem, RefusalCause};
 
 const HOUR: Duration = Duration::from_secs(3600);
@@ -68,7 +69,7 @@ fn known() -> Published {
         snapshot.rejections.record(
             clock::now(),
             &list,
-            (who, "is refused"),
+            (who, RefusedBy::Node),
             (RefusalCause::Disagreement, "other timings"),
         );
     });

@@ -9,7 +9,7 @@ pub const LEADER_KILLED: Row = Row {
         &[
             "DEGRADED: node-2 leads in epoch <2>; node-3 is down: no further failure tolerated",
             "problem: node-1, node-2: peer_down: node-3 is down: process ended",
-            "=> start node-3 on its host (`electd run … --node node-3`); if it runs there, look whether it is frozen, or its network is cut",
+            "=> start node-3 on its host (`electd run … --node node-3`)",
             "since WHEN (TIME); before it node-3 led: leader node-3 is dead: certified by its host; nobody led for TIME",
         ],
     ),
@@ -17,8 +17,8 @@ pub const LEADER_KILLED: Row = Row {
         1,
         &[
             "ELECTD DEGRADED: node-2 leads in epoch <2>; node-3 is down: no further failure tolerated; \
-             2 of 3 nodes answer; node-1, node-2: peer_down: node-3 is down: process ended => start node-3 on its host (`electd run … --node node-3`); \
-             if it runs there, look whether it is frozen, or its network is cut | …",
+             2 of 3 nodes answer; node-1, node-2: peer_down: node-3 is down: process ended => start node-3 on its host (`electd run … --node \
+             node-3`) | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -28,7 +28,7 @@ pub const LEADER_KILLED: Row = Row {
             "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: leader node-3 is dead: certified by its \
              host; nobody led for TIME. Of the members that may lead, none ranks higher",
             "node-3 does not lead: node-2 does not hear it; …; it does not answer here: …",
-            "=> start node-3 on its host (`electd run … --node node-3`); if it runs there, look whether it is frozen, or its network is cut",
+            "=> start node-3 on its host (`electd run … --node node-3`)",
         ],
     ),
     page: (
@@ -71,6 +71,7 @@ pub const HOST_LOST: Row = Row {
         &[
             "DEGRADED: node-2 leads in epoch <2>; node-3 is down: no further failure tolerated",
             "problem: node-1, node-2: peer_down: node-3 is down: silent; …",
+            "=> look whether the host of node-3 (10.…) is up and can be reached; then whether node-3 runs there (…), or is frozen",
             "node-3 - - - - - - no answer from …: no connection within TIME",
             "since WHEN (TIME); before it node-3 led: leader node-3 is silent; nobody led for TIME",
         ],
@@ -79,7 +80,8 @@ pub const HOST_LOST: Row = Row {
         1,
         &[
             "ELECTD DEGRADED: node-2 leads in epoch <2>; node-3 is down: no further failure tolerated; \
-             2 of 3 nodes answer; node-1, node-2: peer_down: node-3 is down: … => start node-3 on its host (…); if it runs there, look whether it is frozen, or its network is cut | …",
+             2 of 3 nodes answer; node-1, node-2: peer_down: node-3 is down: … => look whether the host of node-3 (10.…) is up \
+             and can be reached; then whether node-3 runs there (…), or is frozen | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
@@ -88,6 +90,7 @@ pub const HOST_LOST: Row = Row {
         &[
             "node-2 leads: in epoch <2>, …; before it node-3 led: leader node-3 is silent; nobody led for TIME. …",
             "node-3 does not lead: node-2 does not hear it; …",
+            "=> look whether the host of node-3 (10.…) is up and can be reached; then whether node-3 runs there (…), or is frozen",
         ],
     ),
     page: (
@@ -232,14 +235,15 @@ pub const STATE_LOST: Row = Row {
         &[
             "DEGRADED: node-3 leads in epoch <3>; node-1 is refused: no further failure tolerated",
             "problem: node-2, node-3: rejected: node-1 is refused: node-1 came back …: its state was lost, …",
-            "=> stop any other process that runs as the refused one; then replace it: `electd member remove …`, …",
+            "=> stop any other process of node-1; replace it: `electd member remove … node-1`, a fresh \
+             id in its file, `electd member add … --name node-1 --address …`",
         ],
     ),
     health: (
         1,
         &[
             "ELECTD DEGRADED: node-3 leads in epoch <3>; node-1 is refused: no further failure tolerated; \
-             3 of 3 nodes answer; …node-1 is refused: … => stop any other process … `electd member add …` | …",
+             3 of 3 nodes answer; …node-1 is refused: … => stop any other process … `electd member add … --name node-1 --address …` | …",
         ],
     ),
     leader: (0, &["node-3 … epoch <3>"]),
@@ -247,7 +251,8 @@ pub const STATE_LOST: Row = Row {
         0,
         &[
             "node-1 does not lead: it and another member refuse each other: … its state was lost, …",
-            "=> stop any other process that runs as the refused one; then replace it: `electd member remove …`, …",
+            "=> stop any other process of node-1; replace it: `electd member remove … node-1`, a fresh \
+             id in its file, `electd member add … --name node-1 --address …`",
             "node-3 leads: in epoch <3>, …",
         ],
     ),

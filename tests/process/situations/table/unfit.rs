@@ -57,38 +57,50 @@ pub const JOB_FAILING: Row = Row {
         1,
         &[
             "DEGRADED: node-2 leads in epoch <2>; 1 more failure tolerated",
-            "problem: node-3: job: the job failed soon after its start (code 3 after …): until WHEN this node leads only if \
+            "problem: node-3: job: the job failed here (code 3 after …): until WHEN this node leads only if \
              no other can",
-            "=> mend what node-3 runs (its output is in the log); at the time in the message it may lead again by itself",
+            "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
+             message it may lead again by itself",
+            "since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME",
         ],
     ),
     health: (
         1,
         &[
             "ELECTD DEGRADED: node-2 leads in epoch <2>; 1 more failure tolerated; 3 of 3 nodes answer; node-3: job: the job \
-           failed soon after its start (code 3 after …): … => mend what node-3 runs (its output is in the log); … | …",
+           failed here (code 3 after …): … => mend what node-3 runs (its output is in the log), or its host where the message \
+           says so; … | …",
         ],
     ),
     leader: (0, &["node-2 … epoch <2>"]),
     why: (
         0,
         &[
-            "node-3 does not lead: it stands back until WHEN, as what it ran failed: code 3 after …",
-            "=> mend what node-3 runs (its output is in the log); at the time in the message it may lead again by itself",
+            "node-2 leads: in epoch <2>, since WHEN (TIME); before it node-3 led: node-3: its job failed; nobody led for TIME. \
+             Of the members that may lead, none ranks higher",
+            "node-3 does not lead: it stands back until WHEN, as its job failed: code 3 after …",
+            "=> mend what node-3 runs (its output is in the log), or its host where the message says so; at the time in the \
+             message it may lead again by itself",
         ],
     ),
     page: (
         "fair",
         "node-2 leads in epoch <2>; 1 more failure tolerated",
         &[
-            "job: the job failed soon after its start (code 3 after …): until WHEN this node leads only if no other can",
+            "job: the job failed here (code 3 after …): until WHEN this node leads only if no other can",
         ],
     ),
     badges: &["node-3: job failed, fair"],
-    history: (0, &["node-3 …", "node-2 <2> WHEN now TIME TIME node-3: its job failed"]),
+    history: (
+        0,
+        &["node-3 …", "node-2 <2> WHEN now TIME TIME node-3: its job failed or could not begin"],
+    ),
     log: &[
         (3, "WHEN INFO node-3: the job ended by itself, with code 3 (epoch …, by itself)"),
-        (3, "WHEN INFO node-3: leading -> waiting, leader none, epoch …: its job failed"),
+        (
+            3,
+            "WHEN INFO node-3: leading -> waiting, leader none, epoch …: its job failed or could not begin",
+        ),
         (2, "WHEN INFO node-2: runs sleep in epoch <2>, guard …"),
     ],
     metrics: (
@@ -104,8 +116,10 @@ pub const FLAPPING: Row = Row {
         1,
         &[
             "DEGRADED: node-… leads in epoch <1>; 1 more failure tolerated",
-            "problem: …: leader_changes: the leader changed … times within 10 min, and no operator ordered that; the last \
-             time: …",
+            "problem: …: leader_changes: the leader changed … times within 10 min, and no operator ordered that (lost by \
+             node-3 …); the last time: …",
+            "=> look first at the host, the link and the job of the node that lost it most often (`electd history …` has the \
+             reasons); if several lose it, lengthen the timings",
         ],
     ),
     health: (
@@ -119,14 +133,15 @@ pub const FLAPPING: Row = Row {
         0,
         &[
             "node-… leads: in epoch <1>, since WHEN (TIME); … But the leader changed … times within 10 min, and …",
-            "=> see `electd history …` for the reasons; …",
+            "=> look first at the host, the link and the job of the node that lost it most often (`electd history …` has …",
         ],
     ),
     page: (
         "fair",
         "node-… leads in epoch <1>; 1 more failure tolerated",
         &[
-            "leader_changes: the leader changed … times within 10 min, and no operator ordered that; the last time: …",
+            "leader_changes: the leader changed … times within 10 min, and no operator ordered that (lost by node-3 …); the last \
+             time: …",
         ],
     ),
     badges: &[],

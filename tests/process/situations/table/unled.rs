@@ -54,7 +54,7 @@ pub const NO_MAJORITY: Row = Row {
     status: (
         1,
         &[
-            "NO LEADER: nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; nobody has led for \
+            "NO LEADER: nobody leads: node-2 and node-3 are down: start 1 of node-2, node-3; nobody has led for \
              TIME",
             "problem: node-1: peer_down: node-2 is down: process ended",
             "problem: node-1: peer_down: node-3 is down: process ended",
@@ -63,26 +63,23 @@ pub const NO_MAJORITY: Row = Row {
     health: (
         2,
         &[
-            "ELECTD NO LEADER: nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; nobody has \
+            "ELECTD NO LEADER: nobody leads: node-2 and node-3 are down: start 1 of node-2, node-3; nobody has \
            led for TIME; 1 of 3 nodes answer; …",
         ],
     ),
-    leader: (
-        1,
-        &["nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; …"],
-    ),
+    leader: (1, &["nobody leads: node-2 and node-3 are down: start 1 of node-2, node-3; …"]),
     why: (
         1,
         &[
             "nobody leads: node-2 and node-3 are down",
-            "=> start or reconnect 1 of node-2, node-3; if that can never be, see \"When the majority is lost for good\" in \
+            "=> start 1 of node-2, node-3; if that can never be, see \"When the majority is lost for good\" in \
              docs/operations.md",
             "node-1 does not lead: it hears 1 of 3 voters, and 2 are needed: …",
         ],
     ),
     page: (
         "bad",
-        "nobody leads: node-2 and node-3 are down: start or reconnect 1 of node-2, node-3; nobody has led for TIME",
+        "nobody leads: node-2 and node-3 are down: start 1 of node-2, node-3; nobody has led for TIME",
         &["peer_down: node-2 is down: process ended", "peer_down: node-3 is down: process ended"],
     ),
     badges: &["node-2: down, bad", "node-3: down, bad"],

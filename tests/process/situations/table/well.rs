@@ -151,18 +151,31 @@ pub const CLOCKS_APART: Row = Row {
     health: (
         0,
         &[
-            "ELECTD OK: node-3 leads in epoch <3>; 1 more failure tolerated; 3 of 3 nodes answer | …",
+            "ELECTD OK: node-3 leads in epoch <3>; 1 more failure tolerated; 3 of 3 nodes answer; clocks differ: the clock of \
+             node-2 is at least TIME behind that of node-…: set them by NTP or PTP; … | …",
         ],
     ),
     leader: (0, &["node-3 … epoch <3>"]),
-    why: (0, &["node-3 leads: in epoch <3>, since WHEN (TIME); …"]),
+    why: (
+        0,
+        &[
+            "node-3 leads: in epoch <3>, since WHEN (TIME); …",
+            "clocks differ: the clock of node-2 is at least TIME behind that of node-…: set them by NTP or PTP; …",
+        ],
+    ),
     page: (
         "good",
         "node-3 leads in epoch <3>; 1 more failure tolerated",
         &["clocks: the clock of node-2 is at least TIME behind that of node-…"],
     ),
     badges: &[],
-    history: (0, &["node-3 <3> WHEN now TIME …"]),
+    history: (
+        0,
+        &[
+            "node-3 <3> WHEN now TIME …",
+            "clocks differ: the clock of node-2 is at least TIME behind that of node-…: set them by NTP or PTP; …",
+        ],
+    ),
     log: &[(2, "WHEN INFO node-2: … -> following, leader node-3, epoch <3>: node-3 leads")],
     metrics: (&[(3, "electd_is_leader{…} 1")], &[]),
 };
@@ -173,13 +186,14 @@ pub const TWO_VERSIONS: Row = Row {
         0,
         &[
             "OK: node-3 leads in epoch <3>; 1 more failure tolerated",
-            "versions differ: … (node-2, node-3), … (node-1)",
+            "versions differ: … (node-2, node-3), … (node-1): no harm while an upgrade is under way: finish it on every node",
         ],
     ),
     health: (
         0,
         &[
-            "ELECTD OK: node-3 leads in epoch <3>; 1 more failure tolerated; 3 of 3 nodes answer | …",
+            "ELECTD OK: node-3 leads in epoch <3>; 1 more failure tolerated; 3 of 3 nodes answer; versions differ: … (node-2, node-3), … \
+             (node-1): no harm while an upgrade is under way: finish it on every node | …",
         ],
     ),
     leader: (0, &["node-3 … epoch <3>"]),
@@ -188,9 +202,14 @@ pub const TWO_VERSIONS: Row = Row {
         &[
             "node-3 leads: in epoch <3>, since WHEN (TIME); …",
             "node-1 does not lead: node-3 ranks higher, by id",
+            "versions differ: … (node-2, node-3), … (node-1): no harm while an upgrade is under way: finish it on every node",
         ],
     ),
-    page: ("good", "node-3 leads in epoch <3>; 1 more failure tolerated", &[]),
+    page: (
+        "good",
+        "node-3 leads in epoch <3>; 1 more failure tolerated",
+        &["versions: … (node-2, node-3), … (node-1)"],
+    ),
     badges: &[],
     history: (0, &["node-3 <3> WHEN now TIME …"]),
     log: &[(1, "WHEN INFO node-1: … -> following, leader node-3, epoch <3>: node-3 leads")],

@@ -4,17 +4,15 @@ use std::collections::BTreeSet;
 
 use strum::IntoStaticStr;
 
-use electd_facts::asked;
-use electd_facts::hint::ClusterFlags;
-use electd_facts::judge::Judgement;
-
-use crate::cli::ask::{AskedNode, judged, newest_leader};
-use crate::node::status::{LeaderStatus, MemberStatus, Status};
+use super::super::asked::{self, Asked, Silence, answers, newest_leader};
+use super::super::hint::ClusterFlags;
+use super::super::judge::{Judgement, judge};
+use super::super::status::{LeaderStatus, MemberStatus, Status};
 
 /// Why a member leads or does not. The names are part of electd's interface.
 #[derive(Clone, Copy, Debug, Eq, IntoStaticStr, PartialEq)]
 #[strum(serialize_all = "snake_case")]
-pub enum WhyCause {
+pub(super) enum WhyCause {
     /// It leads.
     Leads,
     /// It leads beside another leader, of a greater epoch.
@@ -31,8 +29,11 @@ pub enum WhyCause {
     Stalled,
     /// It is a witness or an observer.
     Role,
+    /// An operator drained it.
     Drained,
+    /// An operator had it hand over.
     Resigned,
+    /// Its health check fails.
     Unhealthy,
     /// What it ran while it led failed.
     Job,
@@ -74,42 +75,43 @@ pub enum WhyCause {
 
 impl WhyCause {
     /// Its name in JSON.
-    pub fn name(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         self.into()
     }
 
     /// Whether it does not lead as the ranks and the file have it, with nothing wrong.
-    pub fn is_as_ranked(self) -> bool {
+    pub(super) fn is_as_ranked(self) -> bool {
         matches!(self, WhyCause::Takeover | WhyCause::Preempt | WhyCause::Rank)
     }
 }
 
 /// A reason, and what to do about it.
 #[derive(Clone, Debug)]
-pub struct WhyAnswer {
-    pub cause: WhyCause,
+pub(super) struct WhyAnswer {
+    /// The reason, for programs.
+    pub(super) cause: WhyCause,
     /// In words that follow "node-1 does not lead: ".
-    pub reason: String,
+    pub(super) reason: String,
     /// What to do; none if nothing is wrong, or if it ends by itself.
-    pub remedy: Option<String>,
+    pub(super) remedy: Option<String>,
 }
 
 impl WhyAnswer {
-    pub fn new(cause: WhyCause, reason: impl Into<String>) -> WhyAnswer {
+    pub(super) fn new(cause: WhyCause, reason: impl Into<String>) -> WhyAnswer {
         WhyAnswer { cause, reason: reason.into(), remedy: None }
     }
 
-    pub fn remedy(self, remedy: impl Into<String>) -> WhyAnswer {
+    pub(super) fn remedy(self, remedy: impl Into<String>) -> WhyAnswer {
         WhyAnswer { remedy: Some(remedy.into()), ..self }
     }
 
     /// Whether the member leads.
-    pub fn leads(&self) -> bool {
+    pub(super) fn leads(&self) -> bool {
         matches!(self.cause, WhyCause::Leads | WhyCause::LeadsToo)
     }
 
     /// The begin of the sentence about this member.
-    pub fn begin(&self, name: &str) -> String {
+    pub(super) fn begin(&self, name: &str) -> String {
         match self.cause {
             WhyCause::Unknown => format!("whether {name} leads is not known"),
             _ if self.leads() => format!("{name} leads"),
@@ -120,7 +122,10 @@ impl WhyAnswer {
 
 /// What is known of a cluster.
 pub struct WhyView<'a> {
-    pub asked: &'a [AskedNode],
+    /// The members, with what they answered.
+    pub(super) asked: Vec<Asked<'a>>,
+    /// When they were asked, in milliseconds since the Unix epoch.
+    pub(super) now_ms: u64,
     /// The verdict on it.
     pub judgement: Judgement,
     /// The names of all members.
@@ -128,51 +133,51 @@ pub struct WhyView<'a> {
     /// The leader, of the greatest epoch that any node names.
     pub leader: Option<&'a LeaderStatus>,
     /// The status that says most of the others: that of the leader, or of a node that follows it, or of any.
-    pub best: Option<&'a Status>,
+    pub(super) best: Option<&'a Status>,
 }
 
 impl<'a> WhyView<'a> {
-    /// For a reader who reaches the cluster by these flags.
-    pub fn of(asked: &'a [AskedNode], flags: &ClusterFlags) -> WhyView<'a> {
-        let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
-        let best = asked::best(answers());
-        let members = answers().flat_map(|status| &status.members);
-        let names =
-            members.map(|member| member.name.as_str()).chain(asked.iter().map(AskedNode::name));
-        let judgement = judged(asked, flags);
-        WhyView { asked, judgement, names: names.collect(), leader: newest_leader(asked), best }
+    /// What these answers say, of this moment, for a reader who reaches the cluster by these flags.
+    #[must_use]
+    pub fn of(asked: Vec<Asked<'a>>, flags: &ClusterFlags, now_ms: u64) -> WhyView<'a> {
+        let best = asked::best(answers(&asked));
+        let members = || answers(&asked).flat_map(|status| &status.members);
+        let asked_names = asked.iter().map(|asked| asked.name);
+        let names = members().map(|member| member.name.as_str()).chain(asked_names).collect();
+        let judgement = judge(&asked, &flags.clone().knowing(members()));
+        let leader = newest_leader(answers(&asked));
+        WhyView { asked, now_ms, judgement, names, leader, best }
     }
 
     /// The flags that a command repeats which a sentence names.
-    pub fn flags(&self) -> &ClusterFlags {
+    pub(super) fn flags(&self) -> &ClusterFlags {
         &self.judgement.flags
     }
 
     /// The answer of a member, or why there is none.
-    pub fn answer(&self, name: &str) -> Option<&'a AskedNode> {
-        self.asked.iter().find(|asked| asked.name() == name)
+    pub(super) fn answer(&self, name: &str) -> Option<&Result<&'a Status, Silence>> {
+        self.asked.iter().find(|asked| asked.name == name).map(|asked| &asked.answer)
     }
 
     /// The status of a member, if it answers.
-    pub fn status(&self, name: &str) -> Option<&'a Status> {
-        self.answer(name)?.answer.as_ref().ok()
+    pub(super) fn status(&self, name: &str) -> Option<&'a Status> {
+        self.answer(name)?.as_ref().ok().copied()
     }
 
     /// A member as the best view has it.
-    pub fn member(&self, name: &str) -> Option<&'a MemberStatus> {
+    pub(super) fn member(&self, name: &str) -> Option<&'a MemberStatus> {
         self.best?.members.iter().find(|member| member.name == name)
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use super::*;
-    use crate::cli::ask::tests::{following, silent};
-    use crate::cli::why::tests::{pair, seen_in};
+    use super::super::super::samples::{AnswerSample, following, silent};
+    use super::super::tests::{pair, seen_in};
 
     #[test]
     fn the_view_is_that_of_the_leader_or_of_who_follows_the_newest() {
-        let best = |asked: &[AskedNode]| seen_in(asked).best.map(|best| best.node.name.clone());
+        let best = |asked: &[AnswerSample]| seen_in(asked).best.map(|best| best.node.name.clone());
         let leads = || pair(9, 5, |_| ());
         let newer = || following("c", Some(("d", 8)));
         assert_eq!(best(&leads()).as_deref(), Some("b"));

@@ -2,26 +2,24 @@
 
 mod shown;
 
-use electd_facts::hint::ClusterFlags;
-
-use super::nobody;
-use super::of_member::why;
-use super::view::{WhyAnswer, WhyCause, WhyView};
-use crate::admin::client::ClientError;
-use crate::cli::ask::AskedNode;
-use crate::cli::ask::tests::{following, member, silent};
-use crate::node::status::{
+use super::super::asked::Silence;
+use super::super::hint::ClusterFlags;
+use super::super::samples::{AnswerSample, following, member, silent};
+use super::super::status::{
     DrainStatus, FailureStatus, HealthStatus, MemberStatus, PauseStatus, Problem, RankStatus,
     Status, TakeoverStatus,
 };
+use super::nobody;
+use super::of_member::why;
+use super::view::{WhyAnswer, WhyCause, WhyView};
 
 /// What is known by these answers, for a reader who names no file.
-pub fn seen_in(asked: &[AskedNode]) -> WhyView<'_> {
-    WhyView::of(asked, &ClusterFlags::default())
+pub fn seen_in(asked: &[AnswerSample]) -> WhyView<'_> {
+    WhyView::of(asked.iter().map(AnswerSample::asked).collect(), &ClusterFlags::default(), 0)
 }
 
 /// The leader b and its follower a, whose ranks are these, as both see them.
-pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [AskedNode; 2] {
+pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [AnswerSample; 2] {
     let ranked = |name: &str, value: i64| MemberStatus {
         rank: RankStatus { by: "priority".into(), value: value.into() },
         ..member(name)
@@ -39,7 +37,7 @@ pub fn pair(a: i64, b: i64, change: impl Fn(&mut Status)) -> [AskedNode; 2] {
 }
 
 #[track_caller]
-fn holds(asked: &[AskedNode], name: &str, cause: WhyCause, words: &str) {
+fn holds(asked: &[AnswerSample], name: &str, cause: WhyCause, words: &str) {
     let WhyAnswer { cause: found, reason, remedy } = why(name, &seen_in(asked));
     let remedy = remedy.map_or_else(String::new, |remedy| format!(" => {remedy}"));
     assert_eq!((found, format!("{reason}{remedy}")), (cause, words.to_owned()));
@@ -135,9 +133,8 @@ fn of_two_reasons_the_one_that_is_above_the_other_is_told() {
     }
     let [_, mut leader] = pair(9, 5, |status| status.members[0].status = "dead".into());
     leader.answer.as_mut().unwrap().members[0].eligible = false;
-    let unasked = AskedNode { answer: Err(ClientError::NotServed), ..silent("a") };
-    let words = "b does not hear it => start a on its host (`systemctl start electd@a`, or `electd run --node a`); if it \
-                 runs there, look whether it is frozen, or its network is cut";
+    let unasked = AnswerSample { answer: Err(Silence::NotServed), ..silent("a") };
+    let words = "b does not hear it => start a on its host (`systemctl start electd@a`, or `electd run --node a`)";
     holds(&[leader, unasked], "a", WhyCause::Down, words);
     let [follower, _] = pair(3, 5, |status| status.members[0].status = "dead".into());
     let words = "b ranks higher: priority 5, against priority 3 => `electd switchover --to a` has it lead all the same";
@@ -165,8 +162,8 @@ fn what_keeps_a_member_from_leading_at_all_comes_first() {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
-                 at the time in the message it may lead again by itself";
+    let words = "it stands back until soon, as its job failed: exit 1 => mend what a runs (its output is in the log), or \
+                 its host where the message says so; at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
     let words = "it resigned, as it was ordered to, and leads only if no other can => `electd undrain --node a` lets it lead \
                  again";
@@ -209,8 +206,8 @@ fn ids_decide_where_ranks_are_equal_and_another_node_is_none_of_the_cluster() {
     let greater_id = pair(5, 5, |status| status.members[0].id = "id of c".into());
     holds(&greater_id, "b", WhyCause::Leads, "in epoch 7. a would rank higher");
     let [_, leader] = pair(3, 5, |_| ());
-    let other = Err(ClientError::Other("node at a is x of cluster hc".to_owned()));
-    let asked = [leader, AskedNode { answer: other, ..silent("a") }];
+    let other = Err(Silence::Other("node at a is x of cluster hc".to_owned()));
+    let asked = [leader, AnswerSample { answer: other, ..silent("a") }];
     let words = "node at a is x of cluster hc => give both hosts the same file, or correct the `admin` addresses \
                  in it";
     holds(&asked, "a", WhyCause::OtherNode, words);
@@ -254,8 +251,8 @@ fn the_first_reason_that_a_node_gives_itself_is_told() {
         let (since, until, reason) = ("then".into(), "soon".into(), "exit 1".into());
         a.failure = Some(FailureStatus { since, until, count: 1, reason });
     });
-    let words = "it stands back until soon, as what it ran failed: exit 1 => mend what a runs (its output is in the log); \
-                 at the time in the message it may lead again by itself";
+    let words = "it stands back until soon, as its job failed: exit 1 => mend what a runs (its output is in the log), or \
+                 its host where the message says so; at the time in the message it may lead again by itself";
     holds(&failed, "a", WhyCause::Job, words);
     let drained = of_a(|a| {
         let (since, until, reason) = ("then".into(), None, "new disk".into());
@@ -307,7 +304,12 @@ fn a_member_that_is_not_heard_is_told_with_who_does_not_hear_it() {
     let [_, leader] = both("dead", true, none);
     let words = "b does not hear it; the last dial: refused; it does not answer here: no answer from 127.0.0.1:1: \
                  connection refused, so nobody answers HTTP there => start a on its host (`systemctl start electd@a`, or \
-                 `electd run --node a`); if it runs there, look whether it is frozen, or its network is cut";
+                 `electd run --node a`)";
+    holds(&[leader, silent("a")], "a", WhyCause::Down, words);
+    let [_, leader] = both("suspected", true, none);
+    let words = "b does not hear it; the last dial: refused; it does not answer here: no answer from 127.0.0.1:1: \
+                 connection refused, so nobody answers HTTP there => look whether the host of a (127.0.0.1) is up and can be \
+                 reached; then whether a runs there (`systemctl start electd@a`, or `electd run --node a`), or is frozen";
     holds(&[leader, silent("a")], "a", WhyCause::Down, words);
 
     let by_leader = |name: &str| {
@@ -361,7 +363,7 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
     let why = why("a", &view);
     let (reason, remedy) = (why.reason.clone(), why.remedy.clone());
     let leads = WhyAnswer::new(WhyCause::Leads, "so it is");
-    let told = super::object(&view, None, &[("a", why), ("b", leads)]);
+    let told = super::object_of(&view, None, &[("a", why), ("b", leads)]);
     let expected = serde_json::json!({
         "leader": "b", "epoch": 7, "nobody_leads": null,
         "members": [
@@ -375,7 +377,7 @@ fn a_program_gets_every_reason_with_its_cause_and_its_remedy() {
         WhyAnswer::new(WhyCause::LeadsToo, "too"),
     );
     let nobody_leads = [following("a", None)];
-    let told = super::object(&seen_in(&nobody_leads), Some(&nobody), &[("a", beside)]);
+    let told = super::object_of(&seen_in(&nobody_leads), Some(&nobody), &[("a", beside)]);
     let expected = serde_json::json!({
         "leader": null, "epoch": null,
         "nobody_leads": {"cause": "no_candidate", "reason": "so", "remedy": "do"},

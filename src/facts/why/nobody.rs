@@ -1,15 +1,14 @@
 //! Why nobody leads.
 
-use super::view::{WhyAnswer, WhyCause, WhyView};
-use electd_facts::hindrance::Hindrance;
-use electd_facts::hint::Hint;
-use electd_facts::judge::{How, Verdict};
-use electd_facts::leaderless::LeaderlessStatus;
-use electd_facts::words::and;
+use electd_election::core;
 
-use crate::cli::print::counted;
-use crate::core;
-use crate::node::status::Status;
+use super::super::hindrance::Hindrance;
+use super::super::hint::Hint;
+use super::super::judge::{How, Stuck, Verdict};
+use super::super::leaderless::LeaderlessStatus;
+use super::super::status::Status;
+use super::super::words::{and, counted};
+use super::view::{WhyAnswer, WhyCause, WhyView};
 
 /// Why nobody leads, as all nodes together tell it.
 pub fn why(view: &WhyView) -> WhyAnswer {
@@ -20,13 +19,7 @@ pub fn why(view: &WhyView) -> WhyAnswer {
             How::Informed => WhyCause::Uninformed,
             How::Candidates => WhyCause::NoCandidate,
         };
-        let lost = match stuck.how {
-            How::Voters => {
-                "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md"
-            }
-            How::Informed | How::Candidates => "",
-        };
-        return WhyAnswer::new(cause, stuck.reason.clone()).remedy(stuck.remedy.clone() + lost);
+        return WhyAnswer::new(cause, stuck.reason.clone()).remedy(remedy_of(stuck));
     }
     if judged.verdict == Verdict::CutOff {
         return WhyAnswer::new(WhyCause::CutOff, judged.summary())
@@ -39,6 +32,17 @@ pub fn why(view: &WhyView) -> WhyAnswer {
     let cause = view.best.map_or(WhyCause::NoLeader, |best| of_node(best, view).cause);
     let remedy = view.best.and_then(|best| of_node(best, view).remedy);
     WhyAnswer { cause, reason, remedy }
+}
+
+/// What has to be done, or what is left where that can never be.
+fn remedy_of(stuck: &Stuck) -> String {
+    let lost = match stuck.how {
+        How::Voters => {
+            "; if that can never be, see \"When the majority is lost for good\" in docs/operations.md"
+        }
+        How::Informed | How::Candidates => "",
+    };
+    format!("{}{lost}", stuck.remedy)
 }
 
 /// That this node hears nobody, if it does not.
@@ -69,12 +73,13 @@ pub fn of_node(own: &Status, view: &WhyView) -> WhyAnswer {
     if own.by_majority() && alive < needed {
         let (all, are) = (counted(all, "voter"), if needed == 1 { "is" } else { "are" });
         let reason = format!("it hears {alive} of {all}, and {needed} {are} needed: {reason}");
-        return WhyAnswer::new(WhyCause::NoMajority, reason).remedy(format!(
-            "start or reconnect {} of {}; if that can never be, see \"When the majority is lost for good\" in \
-             docs/operations.md",
-            needed - alive,
-            missing.join(", ")
-        ));
+        let remedy = match &view.judgement.stuck {
+            Some(stuck) => remedy_of(stuck),
+            None => {
+                format!("look at the network between {} and {}", own.node.name, missing.join(", "))
+            }
+        };
+        return WhyAnswer::new(WhyCause::NoMajority, reason).remedy(remedy);
     }
     if matches!(ended, Some(core::Cause::Uninformed | core::Cause::VotersUninformed)) {
         return WhyAnswer::new(WhyCause::Uninformed, reason).remedy(
@@ -105,11 +110,11 @@ pub fn of_node(own: &Status, view: &WhyView) -> WhyAnswer {
 
 #[cfg(test)]
 mod tests {
+    use super::super::super::samples::{following, member, silent};
+    use super::super::super::status::MemberStatus;
+    use super::super::tests::{pair, seen_in};
+    use super::super::{of_member, text_of};
     use super::*;
-    use crate::cli::ask::tests::{following, member, silent};
-    use crate::cli::why::tests::{pair, seen_in};
-    use crate::cli::why::{of_member, text};
-    use crate::node::status::MemberStatus;
 
     /// Why nobody leads, by the answer of a alone, which has b in this status.
     fn told(cause: &str, quorum: &str, status: &str) -> (WhyCause, String) {
@@ -124,7 +129,7 @@ mod tests {
         let asked = [asked, silent("b")];
         let view = seen_in(&asked);
         let nobody = super::why(&view);
-        let text = text(&view, Some(&nobody), &[("a", of_member::why("a", &view))], true);
+        let text = text_of(&view, Some(&nobody), &[("a", of_member::why("a", &view))], true);
         (nobody.cause, text)
     }
 
@@ -140,8 +145,7 @@ mod tests {
         );
         let measured =
             "`electd check --node a` on its host measures the disk; give it a faster one";
-        let [missed, start] =
-            ["start or reconnect 1 of b", "start b"].map(|it| format!("{it}{lost}"));
+        let start = format!("start b{lost}");
         let heard = "it hears 1 of 2 voters, and 2 are needed: the reason";
         let waits = "a waits until it has met all voters";
         for (found, cause, nobody, do_this, words, remedy) in [
@@ -151,7 +155,7 @@ mod tests {
                 "b is down",
                 &*start,
                 heard,
-                &*missed,
+                &*start,
             ),
             (
                 why("uninformed", "majority", "alive"),
@@ -252,10 +256,9 @@ mod tests {
                 Some(remedy.to_owned()),
             )
         };
-        let two =
-            missed("it hears 1 of 4 voters, and 3 are needed", "start or reconnect 2 of b, c, d");
+        let two = missed("it hears 1 of 4 voters, and 3 are needed", "start b and d");
         assert_eq!(with(&[("a", "alive"), ("b", "dead"), ("c", "suspected"), ("d", "dead")]), two);
-        let one = missed("it hears 0 of 1 voter, and 1 is needed", "start or reconnect 1 of a");
+        let one = missed("it hears 0 of 1 voter, and 1 is needed", "start a");
         assert_eq!(with(&[("a", "dead")]), one);
         assert_eq!(with(&[("a", "alive"), ("b", "alive"), ("c", "dead")]).0, WhyCause::Electing);
     }

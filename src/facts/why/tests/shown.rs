@@ -1,10 +1,10 @@
 //! What the text says besides the reasons.
 
+use super::super::super::status::{Problem, RefusalCause, RejectionStatus};
+use super::super::of_member::why;
+use super::super::text_of;
+use super::super::view::{WhyAnswer, WhyCause};
 use super::{holds, pair, problem, seen_in};
-use crate::cli::why::of_member::why;
-use crate::cli::why::text;
-use crate::cli::why::view::{WhyAnswer, WhyCause};
-use crate::node::status::{Problem, RefusalCause, RejectionStatus};
 
 /// What only changes who leads is no remedy, unless somebody asks about that member.
 #[test]
@@ -12,11 +12,11 @@ fn where_nothing_is_wrong_no_remedy_is_offered_unasked() {
     let asked = pair(3, 5, |_| ());
     let view = seen_in(&asked);
     let members = ["a", "b"].map(|name| (name, why(name, &view)));
-    let remedied = |chosen| text(&view, None, &members, chosen).contains("=>");
+    let remedied = |chosen| text_of(&view, None, &members, chosen).contains("=>");
     assert_eq!((remedied(false), remedied(true)), (false, true));
     let drained = pair(3, 5, |status| status.resigned = status.node.name == "a");
     let view = seen_in(&drained);
-    assert!(text(&view, None, &[("a", why("a", &view))], false).contains("=>"), "a is hindered");
+    assert!(text_of(&view, None, &[("a", why("a", &view))], false).contains("=>"), "a is hindered");
 }
 
 /// Whoever asks why a member leads may ask since it changes so often.
@@ -42,7 +42,7 @@ fn a_node_that_is_refused_is_not_said_to_be_cut_off() {
             own.problems = vec![problem("cut_off", "", "no"), problem("rejected", "b", "so")];
             let (peer, reason) = ("b".to_owned(), "so".to_owned());
             let cause = Some(RefusalCause::Disagreement);
-            own.rejections = vec![RejectionStatus { peer, reason, cause }];
+            own.rejections = vec![RejectionStatus { peer, reason, cause, by_peer: false }];
         }
     });
     let words = "it and another member refuse each other: so => give both the same file";

@@ -1,17 +1,16 @@
 //! Why one member leads or does not: the first reason that holds, from what keeps it from any election down to its rank.
 
-use electd_facts::hint::Hint;
-use electd_facts::problem::Subject;
-use electd_facts::refused::RefusalCause;
-use electd_facts::unable;
+use electd_election::core::Phase;
 
+use super::super::asked::{Silence, answers};
+use super::super::hint::Hint;
+use super::super::led;
+use super::super::problem::{ProblemKind, Subject};
+use super::super::refused::{MutualRefusal, RefusalCause};
+use super::super::status::{MemberStatus, Problem, Status};
+use super::super::unable;
 use super::nobody;
 use super::view::{WhyAnswer, WhyCause, WhyView};
-use crate::admin::client::ClientError;
-use crate::cli::overview::since;
-use crate::core::Phase;
-use crate::node::problems::ProblemKind;
-use crate::node::status::{MemberStatus, Problem, Status};
 
 /// Why this member leads or does not.
 pub fn why(name: &str, view: &WhyView) -> WhyAnswer {
@@ -42,7 +41,8 @@ fn leading(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
             Some(WhyAnswer::new(WhyCause::LeadsToo, reason).remedy(prevented))
         }
         Some(leader) => {
-            let since = since(view.asked).map_or_else(String::new, |since| format!(", {since}"));
+            let since = led::since(|| answers(&view.asked), view.now_ms);
+            let since = since.map_or_else(String::new, |since| format!(", {since}"));
             let begin = format!("in epoch {}{since}", leader.epoch);
             let chosen = view.best.and_then(|best| best.switchover.as_deref()) == Some(name);
             let higher = higher(name, view);
@@ -92,7 +92,7 @@ fn higher<'a>(name: &str, view: &WhyView<'a>) -> Vec<&'a str> {
 
 /// Another node, or none that belongs here, answers at its address.
 fn other_node(name: &str, view: &WhyView) -> Option<WhyAnswer> {
-    let Err(ClientError::Other(sentence)) = &view.answer(name)?.answer else { return None };
+    let Err(Silence::Other(sentence)) = view.answer(name)? else { return None };
     let why = WhyAnswer::new(WhyCause::OtherNode, sentence.clone());
     Some(why.remedy("give both hosts the same file, or correct the `admin` addresses in it"))
 }
@@ -149,10 +149,9 @@ fn rejected(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswe
     let problem = all.next().filter(|_| is_apart)?;
     let reason = format!("it and another member refuse each other: {}", problem.text);
     let by = |status: &Status| status.refusal(&problem.about);
-    let cause = own.and_then(by).or_else(|| view.best.and_then(by));
-    let cause = cause.unwrap_or(RefusalCause::Other);
-    let remedy = cause.remedy(view.flags());
-    Some(WhyAnswer::new(WhyCause::Rejected, reason).remedy(remedy))
+    let found = own.and_then(by).or_else(|| view.best.and_then(by));
+    let found = found.unwrap_or(MutualRefusal::by(RefusalCause::Other));
+    Some(WhyAnswer::new(WhyCause::Rejected, reason).remedy(found.remedy(view.flags())))
 }
 
 /// That others do not hear it.
@@ -175,12 +174,14 @@ fn unheard(name: &str, own: Option<&Status>, view: &WhyView) -> Option<WhyAnswer
         let remedy = format!("look at the network between {name} and {by}, at {}", member.address);
         return Some(WhyAnswer::new(WhyCause::Unheard, reason).remedy(remedy));
     }
-    let here = match view.answer(name).and_then(|asked| asked.answer.as_ref().err()) {
-        None | Some(ClientError::NotServed) => String::new(),
-        Some(error) => format!("; it does not answer here: {error}"),
+    let here = match view.answer(name).and_then(|answer| answer.as_ref().err()) {
+        None | Some(Silence::NotServed) => String::new(),
+        Some(Silence::Other(why) | Silence::None(why)) => {
+            format!("; it does not answer here: {why}")
+        }
     };
     let reason = format!("{by} does not hear it{dial}{here}");
-    let of = Subject { about: Some(name), ..Subject::default() };
+    let of = Subject { about: Some(name), missed: member.missed(), ..Subject::default() };
     let remedy = ProblemKind::PeerDown.remedy(of, view.flags());
     Some(WhyAnswer::new(WhyCause::Down, reason).remedy(remedy))
 }
