@@ -79,14 +79,15 @@ Elect(Q) ==
   LET e == Len(leaders) + 1
       l == Newest({list[v] : v \in Q}) \* a voter votes for nobody with an older list than its own
   IN
-  /\ e <= MaxEpoch /\ \A v \in Q : epoch[v] < e /\ (HasTable(v) \/ Wrong = "empty")
+  /\ e <= MaxEpoch /\ \A v \in Q : epoch[v] < e /\ (HasTable(v) \/ Q = l.voters \/ Wrong = "empty")
   /\ Q \subseteq l.voters /\ IsMajority(Q, l.voters)
-  /\ 2 * Cardinality(Q) <= Cardinality(l.voters) + 2 \* more would only bind more voters
+  \* More voters would only be bound, unless one of them has no table.
+  /\ 2 * Cardinality(Q) <= Cardinality(l.voters) + 2 \/ \E v \in Q : ~HasTable(v)
   /\ \E t \in {table[v] : v \in Q} :
        /\ t = Newest({table[v] : v \in Q}) \/ Wrong = "adopt"
        /\ leaders' = Append(leaders, [base |-> t, last |-> t, list |-> [l EXCEPT !.at = Version(e, Number(@))],
                                       settled |-> FALSE, waits |-> {}])
-  /\ epoch' = [v \in Voters |-> IF v \in Q THEN e ELSE epoch[v]]
+  /\ epoch' = [v \in Voters |-> IF v \in Q /\ HasTable(v) THEN e ELSE epoch[v]]
   /\ UNCHANGED <<table, list, promises, offers, reports, done, members>>
 
 NextAt(e) == Version(e, Number(leaders[e].last.at) + 1)
@@ -204,10 +205,10 @@ RestartVoter(v) ==
   /\ "restart" \in May /\ ~forgot[v] /\ forgot' = [forgot EXCEPT ![v] = TRUE]
   /\ UNCHANGED <<disks, promise, leaders, offers, reports, done, members>>
 
-\* A voter that lost its disk counts in no read and supports nobody until it has stored a table again, and the first
-\* must be of a leader that was elected since.
+\* A voter that lost its disk supports nobody, and counts in a read of all voters alone, until it has stored a table
+\* again, and the first must be of a leader that was elected since. A majority has not lost its tables at once.
 Lose(v) ==
-  /\ "lose" \in May /\ HasTable(v)
+  /\ "lose" \in May /\ HasTable(v) /\ IsMajority({w \in Voters \ {v} : HasTable(w)}, Voters)
   /\ table' = [table EXCEPT ![v] = EmptyTable] /\ epoch' = [epoch EXCEPT ![v] = Len(leaders)]
   /\ forgot' = [forgot EXCEPT ![v] = TRUE]
   /\ promise' = IF Wrong = "empty" THEN [promise EXCEPT ![v] = Answers(EmptyTable, list[v])] ELSE promise

@@ -8,6 +8,7 @@ mod halting;
 mod hostile;
 mod member;
 mod mutants;
+mod names;
 mod orders;
 mod ring;
 mod simulator;

@@ -25,7 +25,8 @@ use electd_election::core::planted::{self, Fault};
 use electd_election::core::settings::{AlgorithmKind, Quorum};
 use electd_model::sim::{FaultSet, Schedule, slow};
 
-use crate::exhaustive::{book, locks, search, start};
+use crate::exhaustive::{book, locks, search::search, start};
+use crate::names;
 use crate::words;
 
 /// The choice of faults, from the environment.
@@ -84,8 +85,12 @@ fn try_all(arguments: &Arguments) -> Result<usize, String> {
     Ok(missed)
 }
 
-/// Faults that the simulator finds, and the search of the locks as well.
-const ALSO: [(Fault, &str); 1] = [(Fault::CertificateEarly, "locks lives")];
+/// Faults that are also found elsewhere: by the search of the locks, or in clusters whose members want names.
+const ALSO: [(Fault, &str); 3] = [
+    (Fault::CertificateEarly, "locks lives"),
+    (Fault::NoTrap, "names"),
+    (Fault::ReleasedActs, "names"),
+];
 
 /// Whether these runs find the fault.
 fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, String> {
@@ -98,6 +103,7 @@ fn try_runs(fault: Fault, words: &str, arguments: &Arguments) -> Result<bool, St
     match words {
         "words" => return Ok(is_heard(fault, arguments.seeds)),
         "slow" => return Ok(is_slow(fault)),
+        "names" => return Ok(is_seen_by_names(fault, arguments.seeds)),
         _ => {}
     }
     let runs = runs(fault, words)?;
@@ -123,8 +129,7 @@ fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
     let mut book = book::Book::default();
     planted::plant(Some(fault));
     let begin = story.begin(&mut book);
-    let bounds = search::Bounds { depth: usize::MAX, states: STATES };
-    let report = search::search(&mut book, &begin, bounds);
+    let report = search(&mut book, &begin, STATES);
     planted::plant(None);
     let (states, took) = (report.states, report.took.as_secs_f64());
     match &report.breach {
@@ -136,22 +141,21 @@ fn is_met(fault: Fault, word: &str) -> Result<bool, String> {
     Ok(report.breach.is_some())
 }
 
-/// Whether the search of the locks with this name finds the fault, and after how many steps.
+/// Whether the search of the locks with this name finds the fault, after as many steps as its row says.
 fn is_scheduled(fault: Fault, name: &str) -> Result<bool, String> {
-    let story = locks::story::STORIES.iter().find(|story| story.name == name);
-    let story = story.ok_or_else(|| format!("there is no search of the name {name}"))?;
+    let story = locks::story::STORIES.into_iter().find(|story| story.name == name);
+    let mut story = story.ok_or_else(|| format!("there is no search of the name {name}"))?;
     planted::plant(Some(fault));
-    let found = locks::search::search(story, STATES);
+    let begin = locks::world::World::begin(&story);
+    let report = search(&mut story, &begin, STATES);
     planted::plant(None);
-    let (states, took) = (found.states, found.took.as_secs_f64());
-    match &found.breach {
-        Some((rule, steps)) => {
-            println!("{:<28} {} steps, state {states}: {rule} ({took:.1} s)", "", steps.len());
-            println!("{:<30} {}", "", steps.join("\n                               "));
-        }
-        None => println!("{:<28} NOT FOUND in {states} states ({took:.1} s)", ""),
+    println!("{report}");
+    let found = report.breach.map(|breach| breach.trace.len() as u64);
+    let recorded = Some(fault.plan().seed).filter(|_| fault.plan().runs == name);
+    if recorded.is_some() && found != recorded {
+        println!("{:<28} NOT FOUND after {recorded:?} steps: {found:?}", "");
     }
-    Ok(found.breach.is_some())
+    Ok(found.is_some() && (recorded.is_none() || found == recorded))
 }
 
 /// Whether the lies of a seed below the bound show the fault.
@@ -165,6 +169,21 @@ fn is_heard(fault: Fault, bound: u64) -> bool {
     match &found {
         Some((seed, broken)) => println!("{:<28} seed {seed}: {broken} ({took:.1} s)", ""),
         None => println!("{:<28} NOT FOUND below {bound} ({took:.1} s)", ""),
+    }
+    found.is_some()
+}
+
+/// Whether members that want names show the fault in a seed below the bound.
+fn is_seen_by_names(fault: Fault, bound: u64) -> bool {
+    let begin = Instant::now();
+    planted::plant(Some(fault));
+    let broken = |seed| names::run(AlgorithmKind::Bully, seed).err().map(|broken| (seed, broken));
+    let found = (0..bound).find_map(broken);
+    planted::plant(None);
+    let took = begin.elapsed().as_secs_f64();
+    match &found {
+        Some((seed, broken)) => println!("{:<28} names, seed {seed}: {broken} ({took:.1} s)", ""),
+        None => println!("{:<28} NOT FOUND by names below {bound} ({took:.1} s)", ""),
     }
     found.is_some()
 }
@@ -217,7 +236,7 @@ fn is_found(fault: Fault, runs: Schedule, bound: u64) -> bool {
     let replay =
         || finding(fault, Schedule { seed: recorded, ..runs }).map(|what| (recorded, what));
     let far = if recorded < bound { None } else { replay() };
-    let found = far.or_else(|| search(fault, runs, bound)).or_else(replay);
+    let found = far.or_else(|| first_failing(fault, runs, bound)).or_else(replay);
     let took = begin.elapsed().as_secs_f64();
     match &found {
         Some((seed, what)) => {
@@ -241,7 +260,7 @@ fn finding(fault: Fault, schedule: Schedule) -> Option<String> {
 
 /// The first of the seeds below the bound that fails, and how. A thread that is free takes the next; those before a
 /// seed that fails are lived through to their end.
-fn search(fault: Fault, runs: Schedule, bound: u64) -> Option<(u64, String)> {
+fn first_failing(fault: Fault, runs: Schedule, bound: u64) -> Option<(u64, String)> {
     let (next, end) = (AtomicU64::new(0), AtomicU64::new(bound));
     let failures = Mutex::new(BTreeMap::new());
     let work = || {

@@ -84,6 +84,7 @@ const SIM_FLOORS: &[&[&str]] = &[
     // What a turn comes to.
     &["speech.rs"],
     &["process.rs"],
+    &["named.rs"],
     &["members.rs", "waiting.rs"],
     &["network.rs"],
     // All nodes, the traffic between them, and what is written down of it.

@@ -250,6 +250,8 @@ faults! {
         "A restarted voter counts the promises of before as over.";
     EmptyCounts "G6" "locks-empty-counts": "locks loss" 8,
         "A voter without a table counts in the reading of a new coordinator.";
+    LostUpTo "G6" "locks-lost-up-to": "locks lost" 2,
+        "A voter that lost its disk stores a table of an epoch in which it may have stored before.";
     AnyHolder "G7" "locks-any-life": "locks again" 9,
         "A certificate frees the promises to any life of its member.";
     ListUnnamed "G9" "locks-list-unnamed": "locks left" 5,

@@ -5,6 +5,8 @@ use std::rc::Rc;
 
 use crate::core::Input;
 use crate::core::death::DeathCertificate;
+use crate::core::locks::member::LockInput;
+use crate::core::locks::word::LockWord;
 use crate::core::message::{Envelope, Hello, Rejection};
 use crate::core::types::Time;
 
@@ -44,6 +46,15 @@ pub(super) enum SimulatedEvent {
         number: u64,
         /// What happens.
         what: JobEvent,
+    },
+    /// An input for the locks of a process.
+    Names {
+        /// The node.
+        node: usize,
+        /// The incarnation of its process that this is meant for.
+        incarnation: u64,
+        /// What it is.
+        input: Box<LockInput>,
     },
     /// Something moves on in the network.
     Transit(Transit),
@@ -99,6 +110,7 @@ pub(super) enum Payload {
         /// Whether the election is not over before it has arrived.
         elects: bool,
     },
+    Locks(Rc<LockWord>),
     End,
 }
 

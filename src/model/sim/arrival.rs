@@ -4,6 +4,7 @@ use std::rc::Rc;
 
 use super::agenda::{Payload, SimulatedEvent, Transit};
 use super::links::{LinkState, id};
+use super::named;
 use super::network;
 use super::speech;
 use super::waiting;
@@ -62,6 +63,10 @@ pub(super) fn taken(world: &mut World, at: usize, payload: Payload) {
                 speech::hears_unknown(world, to, &envelope.message);
                 let from = world.id(from);
                 world.give(to, Input::Message { connection: id(at), from, envelope });
+            }
+            Payload::Locks(word) => {
+                let from = world.id(from);
+                named::hear(world, to, from, &word);
             }
             Payload::End if shut => {}
             Payload::End => {

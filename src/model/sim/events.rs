@@ -2,6 +2,7 @@
 
 use super::agenda::SimulatedEvent;
 use super::guards;
+use super::named;
 use super::transit;
 use super::waiting;
 use super::world::World;
@@ -31,7 +32,14 @@ impl World {
             {
                 self.written(node);
             }
-            SimulatedEvent::Input { .. } | SimulatedEvent::Written { .. } => {}
+            SimulatedEvent::Names { node, incarnation, input }
+                if self.nodes[node].alive(incarnation).is_some() =>
+            {
+                named::happen(self, node, *input);
+            }
+            SimulatedEvent::Input { .. }
+            | SimulatedEvent::Written { .. }
+            | SimulatedEvent::Names { .. } => {}
             SimulatedEvent::Job { node, incarnation, number, what } => {
                 guards::job_moves(self, (node, incarnation, number), what)
             }

@@ -42,9 +42,10 @@ pub(super) fn inflict(world: &mut World, node: usize, fault: InjectedFault) {
         | InjectedFault::CoronerEnds => {}
         InjectedFault::Pause(name) => pause::pause(world, node, name),
         // With a majority promises run by the clocks of the voters, which are assumed to keep time
-        // within a tenth. Those that such a step cannot shorten are of the one who leads.
+        // within a tenth. Those that such a step cannot shorten are of the one who leads, unless it supports holders of names.
         InjectedFault::Step(_)
-            if world.setup.quorum == Quorum::Majority && !world.nodes[node].leads() => {}
+            if world.setup.quorum == Quorum::Majority
+                && (!world.nodes[node].leads() || world.names.is_some()) => {}
         InjectedFault::Step(by) => pause::step_clock(world, node, by),
         InjectedFault::StallDisk(length) => {
             world.faults.count(Counter::DiskStalls);

@@ -41,6 +41,8 @@ mod links;
 mod lists;
 mod members;
 mod model;
+mod named;
+mod names;
 mod network;
 mod node;
 mod operators;

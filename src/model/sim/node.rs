@@ -314,6 +314,11 @@ impl Disk {
         self.durable.vote?.voted.map(|vote| (vote.epoch, vote.candidate))
     }
 
+    /// The round that its voter was told when it learned of its cluster, if a crash does not forget that.
+    pub fn told(&self) -> Option<Epoch> {
+        self.durable.vote.filter(|vote| vote.informed).map(|vote| vote.floor)
+    }
+
     /// How long a promise may be that a crash does not forget.
     pub fn promised(&self) -> Duration {
         self.durable.vote.map_or(Duration::ZERO, |vote| vote.promised)

@@ -7,6 +7,7 @@ use super::agenda::SimulatedEvent;
 use super::coroners::ProcessEnd;
 use super::counters::Counter;
 use super::jobs::{Due, leadership};
+use super::named;
 use super::network;
 use super::node::{Death, Node};
 use super::setup::Delays;
@@ -28,6 +29,7 @@ impl World {
         self.nodes[node].host = death == Death::Killed;
         self.nodes[node].fuse = None;
         self.nodes[node].pause = None;
+        named::died(self, node);
         let undone = self.nodes[node].disk.crash(&mut self.random);
         self.faults.add(Counter::Unwritten, undone);
         self.compare_disk(node);
@@ -57,6 +59,9 @@ impl World {
             ProcessEnd::Uncertified => jobs.orphan(node, now),
         });
         let job_ends = self.nodes[node].clock.truly(job_ends);
+        if matches!(end, ProcessEnd::Clean(_)) {
+            named::guard_ends(self, node, job_ends);
+        }
         if let Some(coroners) = &mut self.coroners {
             let certified = coroners.certify(node, end, (self.now, job_ends));
             self.faults.add(Counter::Certified, u64::from(certified));

@@ -8,6 +8,8 @@ use super::drive::Drive;
 use super::faults::inflict;
 use super::jobs::Jobs;
 use super::members;
+use super::named;
+use super::names::WantedNames;
 use super::orders;
 use super::pause;
 use super::plan::FaultPlan;
@@ -32,8 +34,29 @@ impl Schedule {
         self.sum_up(world, what)
     }
 
+    /// Lives through the schedule in a cluster whose members want names. Returns how often a name was taken.
+    ///
+    /// # Errors
+    /// At the first breach of an invariant, or if at the end nobody acts under a name that is wanted.
+    pub fn run_with_names(self) -> Result<u64, String> {
+        let (mut world, what) = self.live_in(|world| {
+            world.names = Some(WantedNames::new(self.seed, world.nodes.len()));
+        });
+        what?;
+        if let Some(names) = &mut world.names {
+            names.calm = true;
+        }
+        settle::pass(&mut world, TIMING.failure * 6)?;
+        named::judge_held(&world)
+    }
+
     /// The world at the end of the schedule, and how long it took to settle.
     pub(super) fn live(self) -> (World, Result<Duration, String>) {
+        self.live_in(|_| {})
+    }
+
+    /// The same, in a world that this has changed before.
+    fn live_in(self, change: impl FnOnce(&mut World)) -> (World, Result<Duration, String>) {
         if self.faults == FaultSet::Stay {
             return stay::run(self);
         }
@@ -53,6 +76,7 @@ impl Schedule {
         }
         world.changes = changing;
         world.coroners = SimulatedCoroners::of_run(self.seed, nodes);
+        change(&mut world);
         let plan = WorldSequences { random, beyond, changes }.plan(self, &mut world);
         let what = live_through(&mut world, plan);
         (world, what)

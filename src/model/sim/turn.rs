@@ -2,6 +2,7 @@
 
 use super::counters::Counter;
 use super::members;
+use super::named;
 use super::network;
 use super::node::{Death, Node};
 use super::setup::FaultSet;
@@ -72,6 +73,7 @@ impl World {
         self.check(node);
         self.look_after_job(node);
         self.look_after_coroner(node);
+        named::after_turn(self, node);
         self.record_waits(node);
         self.arm(node);
         self.leave(node);

@@ -40,6 +40,7 @@ pub(super) fn wait_for_process(world: &mut World, event: SimulatedEvent) -> Opti
         SimulatedEvent::Job { what: JobEvent::Ends, .. } => return Some(event), // the guard does that
         SimulatedEvent::Input { node, .. }
         | SimulatedEvent::Written { node, .. }
+        | SimulatedEvent::Names { node, .. }
         | SimulatedEvent::Job { node, .. } => *node,
         SimulatedEvent::Transit(transit) => match whose(world, transit) {
             Some(node) => node,

@@ -17,6 +17,7 @@ use super::drops::Drops;
 use super::jobs::Jobs;
 use super::link_faults::LinkFaults;
 use super::links::SimulatedNetwork;
+use super::names::WantedNames;
 use super::node::Node;
 use super::questions::Questions;
 use super::setup::{Delays, Setup, TIMING};
@@ -60,6 +61,8 @@ pub(super) struct World {
     pub uptime: Option<Uptime>,
     /// The jobs, which run only on hosts that lead, if there are any.
     pub jobs: Option<Jobs>,
+    /// The names that members want, if they want any.
+    pub names: Option<WantedNames>,
     /// The coroners of the hosts, if they have any.
     pub coroners: Option<SimulatedCoroners>,
     /// The longest of the timings that members were reloaded with, if any were.
@@ -134,6 +137,7 @@ impl World {
             terrain: Terrain::default(),
             uptime: None,
             jobs: None,
+            names: None,
             coroners: None,
             longest: None,
             faults: Faults::default(),

@@ -8,19 +8,28 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
+use std::hash::Hash;
 use std::time::{Duration, Instant};
 
-use super::book::{Book, fingerprint};
-use super::step::Step;
-use super::world::World;
+use super::book::fingerprint;
 
-/// How far a search goes.
-#[derive(Clone, Copy, Debug)]
-pub struct Bounds {
-    /// The most steps from the start.
-    pub depth: usize,
-    /// About the most states: the last depth begun is finished.
-    pub states: usize,
+/// A world, every state of which can be visited.
+pub trait Searched: Clone + Hash {
+    /// What all its states share.
+    type Shared;
+    type Step: Copy;
+
+    /// All that may be tried next.
+    fn steps(&self, shared: &Self::Shared) -> Vec<Self::Step>;
+
+    /// The world after a step; none if the step cannot be taken. Fails with the rule that it breaks.
+    fn after(&self, shared: &mut Self::Shared, step: Self::Step) -> Result<Option<Self>, String>;
+
+    /// The name of this kind of step.
+    fn kind(&self, shared: &Self::Shared, step: Self::Step) -> &'static str;
+
+    /// The step in words, for a trace.
+    fn sentence(&self, shared: &Self::Shared, step: Self::Step) -> String;
 }
 
 /// The statistics of a search.
@@ -30,8 +39,6 @@ pub struct Report {
     pub depth: usize,
     /// Whether no state within the limits was left out.
     pub complete: bool,
-    /// How many states of single processes there were.
-    pub processes: usize,
     pub kinds: BTreeMap<&'static str, u64>,
     pub breach: Option<Breach>,
     pub took: Duration,
@@ -47,56 +54,57 @@ pub struct Breach {
 /// For each state: the one that it was first reached from, and by which of its steps.
 type Seen = HashMap<u64, (u64, u16)>;
 
-/// Visits every state reachable from this one.
-pub fn search(book: &mut Book, start: &World, bounds: Bounds) -> Report {
+/// Visits every state reachable from this one, or about as many as this: the last depth begun is finished.
+pub fn search<W: Searched>(shared: &mut W::Shared, start: &W, most: usize) -> Report {
     let begin = Instant::now();
     let mut report = Report {
         states: 1,
         steps: 0,
         depth: 0,
         complete: false,
-        processes: 0,
         kinds: BTreeMap::new(),
         breach: None,
         took: Duration::ZERO,
     };
     let mut seen: Seen = HashMap::from([(fingerprint(start), (0, 0))]);
     let mut open = vec![start.clone()];
-    while report.depth < bounds.depth && seen.len() < bounds.states && report.breach.is_none() {
+    while seen.len() < most && report.breach.is_none() {
         if open.is_empty() {
             report.complete = true;
             break;
         }
         report.depth += 1;
-        open = next_depth(book, open, &mut seen, &mut report, start);
+        open = next_depth(shared, open, &mut seen, &mut report, start);
     }
     report.states = seen.len();
-    report.processes = book.len();
     report.took = begin.elapsed();
     report
 }
 
 /// All states that are one step further and were not met before.
-fn next_depth(
-    book: &mut Book,
-    open: Vec<World>,
+fn next_depth<W: Searched>(
+    shared: &mut W::Shared,
+    open: Vec<W>,
     seen: &mut Seen,
     report: &mut Report,
-    start: &World,
-) -> Vec<World> {
+    start: &W,
+) -> Vec<W> {
     let mut next = Vec::new();
     for world in open {
         let from = fingerprint(&world);
-        for (at, step) in Step::all(&world, book).into_iter().enumerate() {
-            *report.kinds.entry(step.kind(&world, book)).or_default() += 1;
+        for (at, step) in world.steps(shared).into_iter().enumerate() {
+            let after = match world.after(shared, step) {
+                Ok(Some(after)) => after,
+                Ok(None) => continue,
+                Err(rule) => {
+                    let mut trace = trace(shared, start, seen, from);
+                    trace.push(world.sentence(shared, step));
+                    report.breach = Some(Breach { rule, trace });
+                    return next;
+                }
+            };
+            *report.kinds.entry(world.kind(shared, step)).or_default() += 1;
             report.steps += 1;
-            let mut after = world.clone();
-            if let Err(rule) = after.step(book, step) {
-                let mut trace = trace(book, start, seen, from);
-                trace.push(step.sentence(&world, book));
-                report.breach = Some(Breach { rule, trace });
-                return next;
-            }
             let at = u16::try_from(at).unwrap_or(u16::MAX);
             seen.entry(fingerprint(&after)).or_insert_with(|| {
                 next.push(after);
@@ -108,7 +116,7 @@ fn next_depth(
 }
 
 /// The steps from the start to a state.
-fn trace(book: &mut Book, start: &World, seen: &Seen, mut to: u64) -> Vec<String> {
+fn trace<W: Searched>(shared: &mut W::Shared, start: &W, seen: &Seen, mut to: u64) -> Vec<String> {
     let first = fingerprint(start);
     let mut path = Vec::new();
     while to != first {
@@ -119,9 +127,10 @@ fn trace(book: &mut Book, start: &World, seen: &Seen, mut to: u64) -> Vec<String
     let mut world = start.clone();
     let mut trace = Vec::new();
     for at in path.into_iter().rev() {
-        let step = Step::all(&world, book)[at];
-        trace.push(step.sentence(&world, book));
-        world.step(book, step).expect("it was taken before");
+        let step = world.steps(shared)[at];
+        trace.push(world.sentence(shared, step));
+        let after = world.after(shared, step);
+        world = after.expect("nothing was broken").expect("it was taken before");
     }
     trace
 }
@@ -129,15 +138,9 @@ fn trace(book: &mut Book, start: &World, seen: &Seen, mut to: u64) -> Vec<String
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let whole = if self.complete { "all within the limits" } else { "bounded" };
-        writeln!(
-            f,
-            "  {} states ({} of single processes), {} steps, depth {}, {whole}, {:.1} s",
-            self.states,
-            self.processes,
-            self.steps,
-            self.depth,
-            self.took.as_secs_f64()
-        )?;
+        let (states, steps, depth) = (self.states, self.steps, self.depth);
+        let took = self.took.as_secs_f64();
+        writeln!(f, "  {states} states, {steps} steps, depth {depth}, {whole}, {took:.1} s")?;
         for (kind, count) in &self.kinds {
             writeln!(f, "    {kind:<36}{count:>12}")?;
         }

@@ -7,6 +7,7 @@ use electd_election::core::{Input, Redial};
 
 use super::book::Book;
 use super::process::{Event, place};
+use super::search::Searched;
 use super::world::World;
 
 /// Time may pass in pieces as short as this, even if no member wants to be called that soon: this puts
@@ -77,6 +78,28 @@ pub enum Step {
     Pause { member: usize, long: bool },
     /// The paused process resumes.
     GoOn,
+}
+
+impl Searched for World {
+    type Shared = Book;
+    type Step = Step;
+
+    fn steps(&self, book: &Book) -> Vec<Step> {
+        Step::all(self, book)
+    }
+
+    fn after(&self, book: &mut Book, step: Step) -> Result<Option<World>, String> {
+        let mut after = self.clone();
+        after.step(book, step).map(|()| Some(after))
+    }
+
+    fn kind(&self, book: &Book, step: Step) -> &'static str {
+        step.kind(self, book)
+    }
+
+    fn sentence(&self, book: &Book, step: Step) -> String {
+        step.sentence(self, book)
+    }
 }
 
 impl Step {

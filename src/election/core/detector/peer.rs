@@ -142,6 +142,11 @@ impl Peer {
         self.process.incarnation == incarnation && self.process.vouched <= incarnation
     }
 
+    /// The last life of the peer that this member met, if that is certified to be over.
+    pub fn certified(&self) -> Option<Incarnation> {
+        self.lives.certificate().map(|certificate| certificate.incarnation)
+    }
+
     /// Whether this member has the proof that the process which said this hello is dead.
     pub(in crate::core) fn is_buried(&self, hello: &Hello) -> bool {
         self.lives.is_over(hello.incarnation, hello.death)

@@ -69,8 +69,8 @@ impl TableCoordinator {
     }
 
     /// A voter answered the reading. Once a majority has, the coordinator adopts the newest of their tables: what was done
-    /// before is in it. A voter without a table counts for nothing, as it may have lost what was done; the first table of
-    /// all needs every voter. (G2, G6)
+    /// before is in it. A voter without a table counts for nothing, as it may have lost what was done, unless all voters
+    /// were read: then one of them has what was done. (G2, G6)
     pub fn read(&mut self, voter: NodeId, read: TableRead) {
         if !self.list.is_voter(voter) {
             return;
@@ -88,8 +88,7 @@ impl TableCoordinator {
         } else {
             self.reads.values().flatten().max_by_key(|table| table.version())
         };
-        let is_first = newest.is_none() && self.reads.len() == self.list.voters().count();
-        if enough || is_first {
+        if enough || self.reads.len() == self.list.voters().count() {
             let base = newest.cloned().unwrap_or_default();
             self.last = base.version();
             self.base = Some(base);
@@ -110,11 +109,11 @@ impl TableCoordinator {
         };
         let (changes, mut refused) = self.without_supported(changes);
         self.last = self.last.next(self.epoch);
-        let changed = base.changed(self.last, &self.list, changes.clone());
-        let ChangedTable { table, refused: not_made } = changed;
+        let changed = base.changed(self.last, &self.list, changes);
+        let ChangedTable { table, made, refused: not_made } = changed;
         refused.extend(not_made);
         let (stored, waiting) = (BTreeSet::new(), BTreeSet::new());
-        self.open = Some(ProposedTable { table: Arc::new(table), changes, stored, waiting });
+        self.open = Some(ProposedTable { table: Arc::new(table), changes: made, stored, waiting });
         refused
     }
 
@@ -163,6 +162,7 @@ impl TableCoordinator {
         if !same || !self.list.is_voter(voter) {
             return None;
         }
+        open.waiting.remove(&voter);
         open.stored.insert(voter);
         if open.stored.len() < self.list.majority() {
             return None;
@@ -184,7 +184,11 @@ impl TableCoordinator {
     ) -> RefusedChanges {
         self.report(voter, report);
         let voters = self.list.voters().count();
-        let Some(open) = self.open.as_mut().filter(|open| open.table.version() == version) else {
+        let waits = |open: &&mut ProposedTable| {
+            open.table.version() == version && !open.stored.contains(&voter)
+        };
+        let Some(open) = self.open.as_mut().filter(waits).filter(|_| self.list.is_voter(voter))
+        else {
             return Vec::new();
         };
         open.waiting.insert(voter);

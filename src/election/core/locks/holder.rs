@@ -132,6 +132,11 @@ impl LockHolder {
         own.filter(|(name, token)| self.released.get(*name) != Some(token))
     }
 
+    /// What it gave back, as far as its table does not say so, each with its token.
+    pub fn released(&self) -> &BTreeMap<LockName, u64> {
+        &self.released
+    }
+
     /// Gives a name back: its work has ended. It never acts under that token again, and the token is what the coordinator
     /// is to be sent. (G10)
     pub fn release(&mut self, name: &LockName) -> Option<u64> {

@@ -12,14 +12,20 @@
 //! nothing before A knows of it (G5). So A has learned that it lost the name, or its support has ended, before the next
 //! member may act.
 //!
+//! `member.rs` is one member of a cluster with all of these; `coordination.rs` has what it does while it coordinates, and
+//! `word.rs` what members say to each other. The simulator runs it beside the election (src/model/sim/named.rs).
+//!
 //! All of this is free of clocks, sockets, threads and files: the caller gives times, carries messages, and writes a voter's
 //! [`KeptTable`](voter::KeptTable) before it sends the answer that relies on it.
 
+pub mod coordination;
 pub mod coordinator;
 pub mod holder;
+pub mod member;
 pub mod placing;
 pub mod table;
 pub mod voter;
+pub mod word;
 
 #[cfg(test)]
 mod tests;

@@ -124,10 +124,11 @@ pub enum ChangeRefusal {
     NotReady,
 }
 
-/// A table that changes made out of another, and those that were not made.
+/// A table that changes made out of another, these changes, and those that were not made.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ChangedTable {
     pub table: LockTable,
+    pub made: Vec<TableChange>,
     pub refused: Vec<(TableChange, ChangeRefusal)>,
 }
 
@@ -200,14 +201,15 @@ impl LockTable {
         changes: Vec<TableChange>,
     ) -> ChangedTable {
         let mut table = LockTable { version, list: list.version(), ..self.clone() };
-        let mut refused = Vec::new();
+        let (mut made, mut refused) = (Vec::new(), Vec::new());
         for change in changes {
-            if let Err(refusal) = table.change(list, &change) {
-                refused.push((change, refusal));
+            match table.change(list, &change) {
+                Ok(()) => made.push(change),
+                Err(refusal) => refused.push((change, refusal)),
             }
         }
         table.keep_notes(list);
-        ChangedTable { table, refused }
+        ChangedTable { table, made, refused }
     }
 
     fn change(&mut self, list: &MemberList, change: &TableChange) -> Result<(), ChangeRefusal> {

@@ -172,13 +172,32 @@ fn a_voter_without_a_table_supports_nobody_and_counts_in_no_reading() {
     assert!(!coordinator.is_ready());
     coordinator.read(id(3), read(&table));
     assert!(coordinator.is_ready());
+}
 
-    let mut begins = TableCoordinator::new(Epoch(1), three());
+/// Rule G6: the first table, and what its coordinator leaves behind that dies early.
+#[test]
+fn voters_without_a_table_count_once_all_voters_were_read() {
+    let table = first(vec![take("a", 11)]);
     let none = TableRead { table: None, promises: PromiseReport::default() };
-    [1, 2].into_iter().for_each(|voter| begins.read(id(voter), none.clone()));
-    assert!(!begins.is_ready(), "the third may have a table");
-    begins.read(id(3), none);
-    assert!(begins.is_ready());
+    for (third, names) in [(none.clone(), 0), (read(&table), 1)] {
+        let mut begins = TableCoordinator::new(Epoch(2), three());
+        [1, 2].into_iter().for_each(|voter| begins.read(id(voter), none.clone()));
+        assert!(!begins.is_ready(), "the third may have a table that was done");
+        begins.read(id(3), third);
+        assert!(begins.is_ready());
+        assert_eq!(begins.base().map(|base| base.iter().len()), Some(names));
+    }
+}
+
+/// Rule G6.
+#[test]
+fn a_voter_that_lost_its_disk_stores_nothing_of_an_epoch_that_it_may_have_stored_in() {
+    let (table, own) = (first(vec![take("a", 11)]), three().version());
+    let mut lost = TableVoter::new(Time(0), KeptTable::lost(Epoch(1)), LONGEST);
+    assert_eq!(lost.store(&table, own), StoreAnswer::Outdated);
+    lost.end_promises(Time(0) + LONGEST);
+    let later = table.changed(version(2, 2), &three(), Vec::new()).table;
+    assert_eq!(lost.store(&Arc::new(later), own), StoreAnswer::Stored);
 }
 
 /// Rule G2.
@@ -314,6 +333,36 @@ fn a_coordinator_takes_nothing_from_a_member_that_voters_support_and_goes_on_wit
     assert_eq!(table.get(&name("c")).map(|hold| hold.token), Some(4));
     assert_eq!(table.get(&name("a")).map(|hold| hold.by), Some(life(11)));
     assert!(!table.takes_from(life(11), Version::default()));
+}
+
+/// Rule G11: whoever asked for it has its answer.
+#[test]
+fn a_change_that_was_refused_is_never_made_later() {
+    let mut coordinator = coordinator(&first(vec![take("a", 11)]));
+    let (strip, stranger) = (TableChange::Strip(life(11)), take("b", 4));
+    let refused = coordinator.propose(vec![strip.clone(), stranger.clone(), take("c", 12)]);
+    assert_eq!(refused, [(stranger, ChangeRefusal::NoMember)]);
+    assert_eq!(coordinator.withdraw(), [(strip, ChangeRefusal::Supported)]);
+    assert_eq!(coordinator.change_list(list(2, &[1, 2, 4])), []);
+    let table = done(&mut coordinator, Time(0));
+    let held: Vec<&str> = table.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(held, ["a", "c"]);
+}
+
+/// Rule G11.
+#[test]
+fn only_a_voter_that_has_not_stored_a_table_keeps_it_waiting() {
+    let mut coordinator = coordinator(&first(vec![take("a", 11)]));
+    let none = PromiseReport::default;
+    assert_eq!(coordinator.propose(vec![TableChange::Strip(life(11))]), []);
+    let taken = coordinator.open().expect("it proposed").version();
+    for voter in [98, 99, 1] {
+        assert_eq!(coordinator.wait(id(voter), taken, none()), [], "two voters may store it");
+    }
+    assert_eq!(coordinator.stored(Time(0), id(1), taken), None);
+    assert_eq!(coordinator.wait(id(3), taken, none()), [], "the first has stored it meanwhile");
+    assert_eq!(coordinator.wait(id(1), taken, none()), [], "that is an older answer");
+    assert!(coordinator.stored(Time(0), id(2), taken).is_some());
 }
 
 /// Rule G7.

@@ -14,9 +14,17 @@ use crate::core::types::{Epoch, Time, Version};
 pub struct KeptTable {
     /// The stored table; none of a newcomer, or of a voter that lost its disk.
     pub table: Option<Arc<LockTable>>,
-    /// The greatest epoch whose coordinator read this voter's table, or whose table it stored. That of a voter that lost
-    /// its disk is the epoch that the others told it (Q5).
+    /// The greatest epoch whose coordinator read this voter's table, or whose table it stored.
     pub promised: Epoch,
+}
+
+impl KeptTable {
+    /// What a voter with an empty disk begins with, which others told the greatest epoch so far (Q5). It may have stored
+    /// tables of that epoch, and stores none again: an older one of them would pass for the newest that it ever had. (G6)
+    pub fn lost(told: Epoch) -> KeptTable {
+        let promised = if Fault::LostUpTo.is_planted() { told } else { told.next() };
+        KeptTable { table: None, promised }
+    }
 }
 
 /// A promise to a life of a member: until it ends, this voter stores no table that takes anything from that life which the
@@ -179,6 +187,16 @@ impl TableVoter {
     pub fn end_promises(&mut self, now: Time) {
         self.recovers_until.take_if(|until| *until <= now);
         self.promises.retain(|_, promise| promise.until > now);
+    }
+
+    /// The newest table that a promise kept it from storing.
+    pub fn awaited(&self) -> Option<Arc<LockTable>> {
+        self.awaited.clone()
+    }
+
+    /// Its disk holds nothing, and it was told the greatest epoch so far.
+    pub fn begin_empty(&mut self, told: Epoch) {
+        self.kept = KeptTable::lost(told);
     }
 
     /// When the next promise ends.

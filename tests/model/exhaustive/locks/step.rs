@@ -8,12 +8,14 @@ use electd_election::core::locks::table::TableChange;
 use electd_election::core::locks::voter::{KeptTable, PromiseReport, StoreAnswer, TableVoter};
 use electd_election::core::planted::Fault;
 use electd_election::core::types::Epoch;
+use strum::{IntoStaticStr, VariantNames};
 
+use super::super::process::{TIMING, id, place};
 use super::story::{Deed, Story};
-use super::world::{HolderProcess, LENGTH, NOW, Part, VoterProcess, World, name, voter_id};
+use super::world::{HolderProcess, NOW, Part, VoterProcess, World, name};
 
 /// A step. Voters, holders, coordinators and tables are given by their places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, IntoStaticStr, VariantNames)]
 pub enum Step {
     /// The next coordinator reads the tables of the voters in this set, by this list.
     Read {
@@ -102,8 +104,7 @@ impl Step {
         }
         for (holder, process) in world.holders.iter().enumerate() {
             for voter in all_voters.clone() {
-                let id = voter_id(voter);
-                if process.counts(id) {
+                if process.counts(id(voter)) {
                     steps.push(Step::Uncount { holder, voter });
                 } else {
                     steps.push(Step::Over { holder, voter });
@@ -199,7 +200,7 @@ impl Step {
             }
             Step::Promise { holder, voter } => promise(world, holder, voter),
             Step::Uncount { holder, voter } => {
-                world.holders[holder].change(|one| one.holder.uncount(voter_id(voter)));
+                world.holders[holder].change(|one| one.holder.uncount(id(voter)));
             }
             Step::Over { holder, voter } => {
                 let life = world.holders[holder].holder.life();
@@ -220,18 +221,17 @@ impl Step {
             Step::RestartVoter(voter) => {
                 world.faults += 1;
                 world.voters[voter].change(|one| {
-                    one.voter = TableVoter::new(NOW, one.voter.kept().clone(), LENGTH);
+                    one.voter = TableVoter::new(NOW, one.voter.kept().clone(), TIMING.lease);
                 });
             }
             Step::LoseDisk(voter) => {
                 world.faults += 1;
-                let promised = Epoch(world.coordinators.len() as u64); // the others told it that (Q5)
-                world.voters[voter].change(|one| {
-                    one.voter = TableVoter::new(NOW, KeptTable { table: None, promised }, LENGTH);
-                });
+                let kept = KeptTable::lost(Epoch(world.coordinators.len() as u64));
+                world.voters[voter]
+                    .change(|one| one.voter = TableVoter::new(NOW, kept, TIMING.lease));
             }
             Step::Recover(voter) => {
-                if world.holders.iter().any(|one| one.counts(voter_id(voter))) {
+                if world.holders.iter().any(|one| one.counts(id(voter))) {
                     return false;
                 }
                 world.voters[voter].change(|one| one.voter.recovered());
@@ -303,7 +303,7 @@ fn read(world: &mut World, voters: u32, list: usize) -> bool {
     let list = world.lists[list].clone();
     let among = |at: &usize| voters & (1 << at) != 0;
     let read: Vec<usize> = (0..world.voters.len()).filter(among).collect();
-    let votes = |at: &usize| list.is_voter(voter_id(*at));
+    let votes = |at: &usize| list.is_voter(id(*at));
     let sizes = [list.majority(), list.voters().count()];
     if !read.iter().all(votes) || !sizes.contains(&read.len()) {
         return false;
@@ -315,7 +315,7 @@ fn read(world: &mut World, voters: u32, list: usize) -> bool {
         let ask = |one: &mut VoterProcess| one.voter.read(epoch, list.version(), own);
         let Some(mut read) = world.voters[at].change(ask) else { return false };
         read.promises = PromiseReport::default();
-        coordinator.read(voter_id(at), read);
+        coordinator.read(id(at), read);
     }
     world.coordinators.push(Part::new(coordinator));
     true
@@ -349,10 +349,10 @@ fn changes(world: &World, of: usize, deed: Deed) -> Option<Vec<TableChange>> {
 fn promise(world: &mut World, holder: usize, voter: usize) {
     let list = &world.lists[world.voters[voter].list].clone();
     let (life, known) = (world.holders[holder].holder.life(), world.holders[holder].holder.known());
-    let ask = |one: &mut VoterProcess| one.voter.promise(list, life, known, NOW + LENGTH);
+    let ask = |one: &mut VoterProcess| one.voter.promise(list, life, known, NOW + TIMING.lease);
     if world.voters[voter].change(ask) {
         world.holders[holder]
-            .change(|one| one.holder.count(voter_id(voter), list.version(), NOW, LENGTH));
+            .change(|one| one.holder.count(id(voter), list.version(), NOW, TIMING.lease));
     }
 }
 
@@ -364,8 +364,7 @@ fn change_list(world: &mut World, of: usize) -> bool {
     let older = world.holders.iter().any(|one| {
         let mut counted = one.holder.counted();
         counted.any(|(list, voter)| {
-            let own = world.voters.iter().find(|one| one.id == voter).expect("it is there");
-            list < present && world.lists[own.list].version() >= present
+            list < present && world.lists[world.voters[place(voter)].list].version() >= present
         })
     });
     if next >= world.lists.len() || older || !coordinator.may_change_list(NOW, Duration::ZERO) {

@@ -23,10 +23,13 @@ pub enum Deed {
 }
 
 /// A world, and what may happen in it besides tables, promises and their end.
+#[derive(Clone, Copy)]
 pub struct Story {
     pub name: &'static str,
     /// What happened before the search begins.
     pub before: &'static [Step],
+    /// Nobody has a table yet.
+    pub begins: bool,
     /// How many coordinators, and how many tables they send, in all.
     pub epochs: usize,
     pub tables: usize,
@@ -48,6 +51,7 @@ pub struct Story {
 const PLAIN: Story = Story {
     name: "",
     before: &[],
+    begins: false,
     epochs: 1,
     tables: 2,
     voters: 3,
@@ -63,6 +67,7 @@ const PLAIN: Story = Story {
 const A: usize = 0;
 const B: usize = 1;
 const FIRST: Step = Step::Read { voters: 0b011, list: 0 };
+const ALL: Step = Step::Read { voters: 0b111, list: 0 };
 
 const fn propose(deed: Deed) -> Step {
     Step::Propose { of: 0, deed }
@@ -162,10 +167,47 @@ const REPLACED: &[Step] = &[
     store(2, 1),
 ];
 
+/// One voter has stored the first table of all. Its coordinator dies, and the next one reads all voters.
+const BEGUN: &[Step] =
+    &[ALL, propose(Deed::Stamp), store(0, 0), ALL, Step::Propose { of: 1, deed: Deed::Stamp }];
+
+/// A second voter is added to the only one, and the coordinator dies before that has stored a table.
+const GROWN: &[Step] = &[
+    Step::Read { voters: 0b001, list: 0 },
+    propose(Deed::Stamp),
+    store(0, 0),
+    stored(0, 0),
+    Step::ChangeList(0),
+    Step::VoterTakesList(0),
+    Step::Read { voters: 0b011, list: 1 },
+    Step::Propose { of: 1, deed: Deed::Stamp },
+];
+
+/// B has taken the name from A by a second table. A voter of both loses its disk, and the first table comes late.
+const LOST: &[Step] = &[
+    FIRST,
+    propose(Deed::Stamp),
+    store(0, 1),
+    store(0, 2),
+    stored(0, 1),
+    stored(0, 2),
+    propose(Deed::Take(B)),
+    store(1, 0),
+    store(1, 1),
+    stored(1, 0),
+    stored(1, 1),
+    Step::Learn { holder: B, table: 1 },
+    promise(B, 1),
+    promise(B, 2),
+    Step::LoseDisk(0),
+    store(0, 0),
+];
+
 /// The lists of these two.
 const TWO: &[(&[usize], &[usize])] = &[(&[0], &[A, B]), (&[0, 1], &[A, B]), (&[1], &[A, B])];
 
-pub const STORIES: [Story; 17] = [
+pub const STORIES: [Story; 20] = [
+    Story { name: "locks begun", before: BEGUN, begins: true, epochs: 2, tables: 3, ..PLAIN },
     Story { name: "locks takes", ..PLAIN },
     Story { name: "locks back", before: TAKEN, ..PLAIN },
     Story { name: "locks withdraws", withdraws: true, tables: 3, ..PLAIN },
@@ -184,6 +226,7 @@ pub const STORIES: [Story; 17] = [
     Story { name: "locks release", releases: true, ..PLAIN },
     Story { name: "locks restart", restarts: 1, tables: 1, ..PLAIN },
     Story { name: "locks loss", before: TAKEN, losses: 1, epochs: 2, ..PLAIN },
+    Story { name: "locks lost", before: LOST, losses: 1, epochs: 2, tables: 3, ..PLAIN },
     Story { name: "locks lives", before: ACTING, lives: 1, tables: 1, ..PLAIN },
     Story { name: "locks again", before: AGAIN, lives: 1, ..PLAIN },
     Story {
@@ -194,6 +237,15 @@ pub const STORIES: [Story; 17] = [
         ..PLAIN
     },
     Story { name: "locks added", before: ADDED, tables: 4, voters: 2, members: TWO, ..PLAIN },
+    Story {
+        name: "locks grown",
+        before: GROWN,
+        epochs: 2,
+        tables: 4,
+        voters: 2,
+        members: TWO,
+        ..PLAIN
+    },
     Story { name: "locks left", before: REPLACED, tables: 4, voters: 2, members: TWO, ..PLAIN },
     Story {
         name: "locks voters",

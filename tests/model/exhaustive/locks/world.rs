@@ -8,7 +8,6 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use electd_election::core::locks::coordinator::TableCoordinator;
 use electd_election::core::locks::holder::LockHolder;
@@ -19,19 +18,16 @@ use electd_election::core::types::{Epoch, Incarnation, NodeId, Role, Time, Versi
 use uuid::Uuid;
 
 use super::super::book::fingerprint;
+use super::super::process::{TIMING, id};
+use super::super::search::Searched;
+use super::step::Step;
 use super::story::Story;
 
 /// It never passes.
 pub const NOW: Time = Time(0);
-pub const LENGTH: Duration = Duration::from_nanos(11);
 
 /// The two members that hold names; the voters are numbered from 0 on.
 pub const HOLDERS: usize = 2;
-
-/// The voter at this place.
-pub fn voter_id(place: usize) -> NodeId {
-    NodeId(Uuid::from_u128(0x4000_8000_0000_0000_0001 + place as u128))
-}
 
 /// The member that may hold the name, A or B.
 pub fn holder_id(place: usize) -> NodeId {
@@ -52,7 +48,7 @@ pub fn list(place: usize, voters: &[usize], holders: &[usize]) -> Arc<MemberList
         admin: None,
         role,
     };
-    let voters = voters.iter().map(|at| member(voter_id(*at), Role::Witness));
+    let voters = voters.iter().map(|at| member(id(*at), Role::Witness));
     let members: Vec<Member> =
         voters.chain(holders.iter().map(|at| member(holder_id(*at), Role::Observer))).collect();
     let there: BTreeSet<NodeId> = members.iter().map(|member| member.id).collect();
@@ -97,7 +93,6 @@ impl<T> Deref for Part<T> {
 
 #[derive(Clone, Hash)]
 pub struct VoterProcess {
-    pub id: NodeId,
     pub voter: TableVoter,
     /// Its list, by the place in the story.
     pub list: usize,
@@ -133,6 +128,28 @@ pub struct SentTable {
     pub done: bool,
 }
 
+impl Searched for World {
+    type Shared = Story;
+    type Step = Step;
+
+    fn steps(&self, story: &Story) -> Vec<Step> {
+        Step::all(story, self)
+    }
+
+    fn after(&self, _: &mut Story, step: Step) -> Result<Option<World>, String> {
+        let after = step.take(self).filter(|after| fingerprint(after) != fingerprint(self));
+        after.map(|mut after| after.check().map(|()| after)).transpose()
+    }
+
+    fn kind(&self, _: &Story, step: Step) -> &'static str {
+        step.into()
+    }
+
+    fn sentence(&self, _: &Story, step: Step) -> String {
+        step.sentence(self)
+    }
+}
+
 #[derive(Clone, Hash)]
 pub struct World {
     /// One after the other; the later ones are not made yet.
@@ -154,7 +171,8 @@ pub struct World {
 }
 
 impl World {
-    /// All voters have one table, by which A holds the name and which A and B know to be done; nobody promised anything.
+    /// All voters have one table, by which A holds the name and which A and B know to be done, or nobody has any; nobody
+    /// promised anything.
     pub fn begin(story: &Story) -> World {
         let lists = story.lists();
         let first = lists[0].clone();
@@ -163,17 +181,20 @@ impl World {
         let take = TableChange::Take { name: name(), by: life(0) };
         let table = Arc::new(LockTable::default().changed(version, &first, vec![take]).table);
         let voters = (0..story.voters).map(|place| {
-            let list = lists.iter().position(|list| list.get(voter_id(place)).is_some());
+            let list = lists.iter().position(|list| list.is_voter(id(place)));
             let list = list.expect("each voter is in a list");
-            let kept = KeptTable { table: (list == 0).then(|| table.clone()), promised: Epoch(0) };
-            let mut voter = TableVoter::new(NOW, kept, LENGTH);
+            let has = list == 0 && !story.begins;
+            let kept = KeptTable { table: has.then(|| table.clone()), promised: Epoch(0) };
+            let mut voter = TableVoter::new(NOW, kept, TIMING.lease);
             voter.recovered();
-            Part::new(VoterProcess { id: voter_id(place), voter, list })
+            Part::new(VoterProcess { voter, list })
         });
         let voters = voters.collect();
         let holders = (0..HOLDERS).map(|place| {
             let mut holder = LockHolder::new(life(place), first.clone());
-            holder.learn(&table);
+            if !story.begins {
+                holder.learn(&table);
+            }
             Part::new(HolderProcess { holder, runs: true, works: true })
         });
         let mut world = World {
@@ -209,7 +230,7 @@ impl World {
     pub fn learn_stored(&mut self, table: usize, voter: usize) {
         let version = self.sent[table].table.version();
         let of = usize::try_from(version.epoch.0).expect("few") - 1;
-        let stored = |one: &mut TableCoordinator| one.stored(NOW, voter_id(voter), version);
+        let stored = |one: &mut TableCoordinator| one.stored(NOW, id(voter), version);
         let done = self.coordinators[of].change(stored).map(|done| done.version());
         for sent in self.sent.iter_mut().filter(|sent| Some(sent.table.version()) == done) {
             sent.change(|sent| sent.done = true);

@@ -1,0 +1,172 @@
+//! What a member does as the coordinator, as long as it leads in one epoch: it knows the others, and has names placed.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use super::coordinator::TableCoordinator;
+use super::placing::{LockCandidate, LockWish, place};
+use super::table::{Life, LockName, LockTable, MOST_NAMES, TableChange};
+use super::word::LockWants;
+use crate::core::membership::MemberList;
+use crate::core::settings::Timing;
+use crate::core::types::{Epoch, Incarnation, NodeId, Time, Version};
+
+/// What the election knows by now.
+#[derive(Clone, Debug)]
+pub struct ElectionView {
+    pub now: Time,
+    pub list: Arc<MemberList>,
+    /// The leader that this member names, itself included, and its epoch.
+    pub leader: Option<(NodeId, Epoch)>,
+    /// The greatest round that this voter was told when it learned of its cluster; none before. (Q5)
+    pub told: Option<Epoch>,
+    pub timing: Timing,
+    /// Lives that are certified to be over. (Z1)
+    pub over: Vec<Life>,
+}
+
+impl ElectionView {
+    /// The epoch in which this member leads.
+    pub fn leads(&self, own: NodeId) -> Option<Epoch> {
+        self.leader.filter(|(leader, _)| *leader == own).map(|(_, epoch)| epoch)
+    }
+}
+
+/// What the coordinator knows of another member.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct HeardMember {
+    life: Life,
+    heard: Time,
+    wants: Arc<LockWants>,
+    released: BTreeMap<LockName, u64>,
+}
+
+/// What a member does as long as it leads in one epoch.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Coordination {
+    pub table: TableCoordinator,
+    since: Time,
+    members: BTreeMap<NodeId, HeardMember>,
+    /// The last life of each member that is certified to be over.
+    over: BTreeMap<NodeId, Incarnation>,
+    /// The proposal that was sent to the voters last, and when for the first time.
+    pub sent: Option<(Version, Time)>,
+    /// Whether anything has happened by which a name may be placed.
+    pub is_due: bool,
+    pub asked_for_election: bool,
+}
+
+impl Coordination {
+    pub fn new(epoch: Epoch, view: &ElectionView) -> Coordination {
+        Coordination {
+            table: TableCoordinator::new(epoch, view.list.clone()),
+            since: view.now,
+            members: BTreeMap::new(),
+            over: BTreeMap::new(),
+            sent: None,
+            is_due: false,
+            asked_for_election: false,
+        }
+    }
+
+    pub fn hear(
+        &mut self,
+        now: Time,
+        life: Life,
+        wants: Arc<LockWants>,
+        released: BTreeMap<LockName, u64>,
+    ) {
+        let before = self.members.get(&life.member);
+        if before.is_some_and(|before| before.life.incarnation > life.incarnation) {
+            return;
+        }
+        self.is_due |= before.is_none_or(|before| {
+            before.life != life || before.wants != wants || before.released != released
+        });
+        self.members.insert(life.member, HeardMember { life, heard: now, wants, released });
+    }
+
+    /// This life is certified to be over. (G7)
+    pub fn bury(&mut self, life: Life) {
+        let before = self.over.insert(life.member, life.incarnation);
+        self.is_due |= before != Some(life.incarnation);
+    }
+
+    fn is_over(&self, life: Life) -> bool {
+        self.over.get(&life.member) == Some(&life.incarnation)
+    }
+
+    /// Whether this life is over, or was silent for so long that its names go to others.
+    fn is_gone(&self, view: &ElectionView, life: Life) -> bool {
+        let silent = |since: Time| view.now.since(since) >= view.timing.failure;
+        match self.members.get(&life.member) {
+            _ if view.list.get(life.member).is_none() || self.is_over(life) => true,
+            Some(known) if known.life == life => silent(known.heard),
+            Some(known) => known.life.incarnation > life.incarnation,
+            None => silent(self.since),
+        }
+    }
+
+    /// Proposes what there is to propose by now: first of all, the adopted table as one of this epoch. (G2)
+    pub fn propose(&mut self, view: &ElectionView) {
+        if !self.table.is_ready() {
+            return;
+        }
+        if self.table.done().is_none() {
+            self.table.propose(Vec::new());
+        } else if std::mem::take(&mut self.is_due) {
+            let changes = self.changes(view);
+            if !changes.is_empty() {
+                self.table.propose(changes);
+            }
+        }
+    }
+
+    /// What is to change: names that were given back are free, and so are those of lives that are certified to be over;
+    /// those of other lives that are gone are taken from them; and each name that nobody holds is placed.
+    fn changes(&self, view: &ElectionView) -> Vec<TableChange> {
+        let Some(table) = self.table.done() else { return Vec::new() };
+        let gone: BTreeSet<Life> = (table.iter().map(|(_, hold)| hold.by))
+            .filter(|life| self.is_gone(view, *life))
+            .filter(|life| self.is_over(*life) || self.table.may_strip(*life))
+            .collect();
+        let released = self.members.values().flat_map(|known| known.released.iter());
+        let released = released
+            .filter(|(name, token)| table.get(name).is_some_and(|hold| hold.token == **token));
+        let mut changes: Vec<TableChange> = released
+            .map(|(name, token)| TableChange::Release { name: name.clone(), token: *token })
+            .collect();
+        let placed = self.placed(view, table, &gone);
+        changes.extend(gone.into_iter().map(|life| match self.is_over(life) {
+            true => TableChange::Bury(life),
+            false => TableChange::Strip(life),
+        }));
+        changes.extend(placed);
+        changes
+    }
+
+    fn placed(
+        &self,
+        view: &ElectionView,
+        table: &LockTable,
+        gone: &BTreeSet<Life>,
+    ) -> Vec<TableChange> {
+        let mut wishes: BTreeMap<&LockName, LockWish> = BTreeMap::new();
+        let lives = |known: &&HeardMember| !self.is_gone(view, known.life);
+        for known in self.members.values().filter(lives) {
+            for (name, want) in known.wants.iter() {
+                let wish = wishes.entry(name).or_insert_with(|| LockWish {
+                    name: name.clone(),
+                    weight: want.weight,
+                    candidates: Vec::new(),
+                });
+                wish.weight = wish.weight.max(want.weight);
+                wish.candidates.push(LockCandidate { life: known.life, prefer: want.prefer });
+            }
+        }
+        let wishes: Vec<LockWish> = wishes.into_values().collect();
+        let mut takes = place(table, gone, &wishes);
+        takes.truncate(MOST_NAMES.saturating_sub(table.iter().len()));
+        takes
+    }
+}

@@ -1,0 +1,140 @@
+//! Three members with names, and every word arrives at once.
+
+use std::collections::BTreeMap;
+
+use super::*;
+use crate::core::locks::table::LockTable;
+use crate::core::locks::tests::{id, name, three};
+use crate::core::locks::word::LockWant;
+use crate::core::settings::Timing;
+use crate::core::types::Incarnation;
+
+const MS: Duration = Duration::from_millis(1);
+
+/// The voters 1 to 3, of which some are down, and the leader that the others name.
+struct Cluster {
+    now: Time,
+    leader: (NodeId, Epoch),
+    members: BTreeMap<NodeId, LockMember>,
+    elect: Vec<NodeId>,
+    over: Vec<Life>,
+}
+
+impl Cluster {
+    fn new(kept: [KeptTable; 3]) -> Cluster {
+        let leader = (id(1), Epoch(1));
+        let (members, elect, over) = (BTreeMap::new(), Vec::new(), Vec::new());
+        let mut cluster = Cluster { now: Time(0), leader, members, elect, over };
+        for (number, kept) in (1..).zip(kept) {
+            let life = Life { member: id(number), incarnation: Incarnation(1) };
+            let view = cluster.view();
+            let mut member = LockMember::new(&view, life, kept, view.timing.lease);
+            let want = |text: &str| (name(text), LockWant { weight: 1, prefer: 0 });
+            member.want(&view, ["x", "y", "z"].map(want).into());
+            cluster.members.insert(life.member, member);
+        }
+        cluster
+    }
+
+    fn view(&self) -> ElectionView {
+        let timing =
+            Timing { heartbeat: MS * 100, failure: MS * 500, message: MS * 50, lease: MS * 400 };
+        let (leader, told) = (Some(self.leader), Some(Epoch(0)));
+        let over = self.over.clone();
+        ElectionView { now: self.now, list: three(), leader, told, timing, over }
+    }
+
+    /// Each is called at once, and again every 10 ms until then.
+    fn run(&mut self, time: Duration) {
+        let end = self.now + time;
+        while self.now < end {
+            let mut inputs: VecDeque<(NodeId, LockInput)> =
+                self.members.keys().map(|id| (*id, LockInput::Tick)).collect();
+            let view = self.view();
+            while let Some((to, input)) = inputs.pop_front() {
+                let Some(member) = self.members.get_mut(&to) else { continue };
+                let mut out = Vec::new();
+                member.take(&view, input, &mut out);
+                for output in out {
+                    match output {
+                        LockOutput::Say { to: whom, word } => {
+                            inputs.push_back((whom, LockInput::Word { from: to, word }));
+                        }
+                        LockOutput::Keep { number, .. } => {
+                            inputs.push_back((to, LockInput::Kept { number }));
+                        }
+                        LockOutput::Elect => self.elect.push(to),
+                    }
+                }
+            }
+            self.now = self.now + MS * 10;
+        }
+    }
+
+    /// How many names each member may act under.
+    fn acting(&self) -> Vec<usize> {
+        let names = ["x", "y", "z"].map(name);
+        let acts = |member: &LockMember| {
+            names.iter().filter(|name| member.holder().token(name, self.now).is_some()).count()
+        };
+        self.members.values().map(acts).collect()
+    }
+}
+
+#[test]
+fn names_are_spread_and_those_of_a_dead_member_move_once_nobody_is_bound_to_it() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    assert_eq!(cluster.acting(), [1, 1, 1]);
+    cluster.members.remove(&id(3));
+    cluster.run(MS * 390);
+    assert_eq!(cluster.acting(), [1, 1], "it may still act");
+    cluster.run(MS * 300);
+    assert_eq!(cluster.acting().into_iter().sum::<usize>(), 3);
+    cluster.members.remove(&id(1));
+    cluster.leader = (id(2), Epoch(2));
+    cluster.run(MS * 2000);
+    assert_eq!(cluster.acting(), [0], "one of three voters");
+}
+
+/// Rule G7.
+#[test]
+fn the_names_of_a_certified_life_move_at_once() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    let dead = cluster.members.remove(&id(3)).expect("it lived");
+    cluster.over.push(dead.life());
+    cluster.run(MS * 20);
+    assert_eq!(cluster.acting().into_iter().sum::<usize>(), 3);
+}
+
+#[test]
+fn what_a_member_gives_back_goes_to_another_that_wants_it_at_once() {
+    let mut cluster = Cluster::new([(); 3].map(|()| KeptTable::default()));
+    cluster.run(MS * 200);
+    let view = cluster.view();
+    let member = cluster.members.get_mut(&id(2)).expect("it lives");
+    for text in ["x", "y", "z"] {
+        member.release(&view, &name(text));
+    }
+    member.want(&view, LockWants::new());
+    cluster.run(MS * 110);
+    let acting = cluster.acting();
+    assert_eq!((acting[1], acting[0] + acting[2]), (0, 3));
+}
+
+/// Rule G6: the coordinator lacks a table of a majority, and a voter that it needs shows itself to a later one alone.
+#[test]
+fn a_coordinator_that_needs_a_voter_with_an_empty_disk_has_itself_elected_anew() {
+    let table = LockTable::default()
+        .changed(crate::core::types::Version { epoch: Epoch(1), counter: 1 }, &three(), Vec::new())
+        .table;
+    let kept = KeptTable { table: Some(Arc::new(table)), promised: Epoch(1) };
+    let lost = || KeptTable::lost(Epoch(1));
+    let mut cluster = Cluster::new([kept, lost(), lost()]);
+    cluster.run(MS * 500);
+    assert_eq!((cluster.acting(), &cluster.elect[..]), (vec![0, 0, 0], &[id(1)][..]));
+    cluster.leader = (id(1), Epoch(2));
+    cluster.run(MS * 600);
+    assert_eq!(cluster.acting(), [1, 1, 1]);
+}

@@ -1,0 +1,26 @@
+//! Clusters whose members want names, with deaths, cuts, pauses and drifting clocks.
+
+use electd_election::core::settings::{AlgorithmKind, Quorum};
+use electd_model::sim::{FaultSet, Schedule};
+
+use crate::simulator::BEYOND;
+
+/// Rules G1 to G11: no two members act under one name, tokens grow, and in the end each name that is wanted is held.
+#[test]
+fn names_are_held_by_one_member_each_whatever_happens() {
+    let mut taken = 0;
+    for algorithm in AlgorithmKind::ALL {
+        for seed in 0..BEYOND {
+            taken += run(algorithm, seed).unwrap_or_else(|what| {
+                panic!("{}, seed {seed}: {what}", algorithm.name());
+            });
+        }
+    }
+    assert!(taken > BEYOND * 10, "names were taken only {taken} times");
+}
+
+/// The faults are those of orders: the voters stay the same.
+pub fn run(algorithm: AlgorithmKind, seed: u64) -> Result<u64, String> {
+    let (quorum, faults) = (Quorum::Majority, FaultSet::Orders);
+    Schedule { quorum, faults, ..Schedule::new(algorithm, seed) }.run_with_names()
+}
