@@ -31,6 +31,8 @@ pub enum Hindrance {
     Waits(Vec<String>),
     /// It answers here, and this node, which speaks for the others, does not hear it.
     Unheard(String),
+    /// It does not answer, and this node, which speaks for all, hears nobody.
+    NotKnown(String),
     /// Nobody hears it, and it does not answer: it is missed like this.
     Down(Missed),
     /// An operator drained it.
@@ -68,7 +70,9 @@ impl Hindrance {
     /// Whether the member cannot vote for it, and so cannot lead either.
     #[must_use]
     pub fn silences(&self) -> bool {
-        use Hindrance::{CutOff, Disk, DiskInWords, Down, Refused, Stalled, Unheard, Waits};
+        use Hindrance::{
+            CutOff, Disk, DiskInWords, Down, NotKnown, Refused, Stalled, Unheard, Waits,
+        };
         matches!(
             self,
             Disk(_)
@@ -78,6 +82,7 @@ impl Hindrance {
                 | Stalled
                 | Waits(_)
                 | Unheard(_)
+                | NotKnown(_)
                 | Down(_)
         )
     }
@@ -101,6 +106,9 @@ impl Hindrance {
             }
             Hindrance::Waits(others) => format!("{name} waits for {}", and_some(others)),
             Hindrance::Unheard(_) => format!("{name} answers here, and the others do not hear it"),
+            Hindrance::NotKnown(by) => {
+                format!("whether {name} runs is not known, as {by} hears nobody")
+            }
             Hindrance::Down(_) => format!("{name} is down"),
             Hindrance::Drained => format!("{name} is drained"),
             Hindrance::Resigned => format!("{name} resigned"),
@@ -122,6 +130,7 @@ impl Hindrance {
             Hindrance::DiskInWords(_) => format!("free space on {name}, or mend its disk"),
             Hindrance::CutOff => of(ProblemKind::CutOff),
             Hindrance::Unheard(by) => format!("look at the network between {name} and {by}"),
+            Hindrance::NotKnown(by) => format!("mend the network of {by}"),
             Hindrance::Refused(None) => format!("do what the problem `rejected` of {name} says"),
             Hindrance::Refused(Some(refusal)) => refusal.remedy(flags),
             Hindrance::Stalled => of(ProblemKind::Stalled),
@@ -160,6 +169,9 @@ pub fn of(member: &MemberStatus, best: &Status, asked: &[Asked]) -> Vec<Hindranc
             Some(own) if is_apart(own) => found.push(refused(own, &best.node.name)),
             _ if !found.is_empty() => {}
             Some(_) => found.push(Hindrance::Unheard(best.node.name.clone())),
+            None if best.is_cut_off() => {
+                found.push(Hindrance::NotKnown(best.node.name.clone()));
+            }
             None => found.push(Hindrance::Down(member.missed())),
         }
     }
@@ -280,6 +292,12 @@ mod tests {
                 "unheard",
                 "c answers here, and the others do not hear it",
                 "look at the network between c and a",
+            ),
+            (
+                Hindrance::NotKnown("a".into()),
+                "not_known",
+                "whether c runs is not known, as a hears nobody",
+                "mend the network of a",
             ),
         ]);
     }

@@ -184,7 +184,9 @@ fn refused_by_all(
 fn effort(why: &Hindrance) -> u8 {
     match why {
         Hindrance::Disk(_) => 0,
-        Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard(_) => 1,
+        Hindrance::Stalled | Hindrance::CutOff | Hindrance::Unheard(_) | Hindrance::NotKnown(_) => {
+            1
+        }
         Hindrance::Refused(_) => 2,
         Hindrance::Down(Missed::Silent(_)) => 4,
         Hindrance::Waits(_) => 5,

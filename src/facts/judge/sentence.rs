@@ -153,7 +153,8 @@ impl Judgement {
             })
         };
         let badge = |it: &Hindrance| {
-            let colour: &str = if it.silences() { Colour::Bad } else { Colour::Fair }.into();
+            let is_bad = it.silences() && !matches!(it, Hindrance::NotKnown(_));
+            let colour: &str = if is_bad { Colour::Bad } else { Colour::Fair }.into();
             json!({ "kind": it.name(), "text": it.badge(), "colour": colour })
         };
         let badges = self.hindrances.iter().map(|(name, found)| {

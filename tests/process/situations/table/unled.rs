@@ -145,7 +145,7 @@ pub const CUT_OFF_SEEN_BY_ITSELF: Row = Row {
         "node-3 hears nobody: node-3 is probably cut off (mend its network); the others may have a leader; node-3 knows no leader since TIME",
         &["cut_off: this node hears nobody: it is probably cut off; the others may have a leader"],
     ),
-    badges: &["node-1: down, bad", "node-2: down, bad", "node-3: cut off, bad"],
+    badges: &["node-1: not known, fair", "node-2: not known, fair", "node-3: cut off, bad"],
     history: (0, &["node-3 <former> WHEN WHEN TIME …", "CUT OFF: node-3 hears nobody: …"]),
     log: &[
         (
