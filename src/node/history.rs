@@ -57,7 +57,7 @@ pub(super) struct UnplannedChanges {
 }
 
 impl UnplannedChanges {
-    /// Who lost the leadership, most often first, in words.
+    /// The nodes that lost the leadership, most often first, in words.
     pub fn losers(&self) -> String {
         let mut all: Vec<(&String, usize)> =
             self.lost.iter().map(|(name, times)| (name, *times)).collect();

@@ -23,7 +23,7 @@ const WINDOW: Duration = Duration::from_secs(60);
 /// How often the reasons of one member are logged, if they change.
 const PAUSE: Duration = Duration::from_secs(1);
 
-/// Who refuses the other, of this node and a peer.
+/// The one of this node and a peer that refuses the other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum RefusedBy {
     /// This node refuses the peer.

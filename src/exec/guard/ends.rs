@@ -26,7 +26,7 @@ pub(super) enum Failed {
     },
 }
 
-/// Whose failure it is, where its own words do not say so.
+/// Names the guard as what failed, where the error does not say itself what did.
 fn whose(error: &io::Error) -> &'static str {
     if is_refused(error) { "" } else { "the guard of the job failed: " }
 }

@@ -108,7 +108,7 @@ impl WantedNames {
         member.want(view, wants);
     }
 
-    /// Who acts now, after a turn of this process.
+    /// Notes the names under which this process acts after its turn, and judges them.
     pub fn judge(
         &mut self,
         node: usize,
