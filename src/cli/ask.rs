@@ -148,7 +148,7 @@ impl Targets {
         let place = |asked: &AskedNode| self.nodes.iter().position(|node| *node == asked.target);
         asked.sort_by_key(place);
         let mut added = Vec::new();
-        for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+        for status in answers(&asked) {
             let more = self.added(status).filter(|member| !added.contains(member));
             added.extend(more.collect::<Vec<_>>());
         }
@@ -278,7 +278,12 @@ impl AskedNode {
 
 /// Of all leaders named, the one that counts.
 pub fn newest_leader(asked: &[AskedNode]) -> Option<&LeaderStatus> {
-    asked::newest_leader(asked.iter().filter_map(|asked| asked.answer.as_ref().ok()))
+    asked::newest_leader(answers(asked))
+}
+
+/// The status of each node that answers.
+pub fn answers(asked: &[AskedNode]) -> impl Iterator<Item = &Status> {
+    asked.iter().filter_map(|asked| asked.answer.as_ref().ok())
 }
 
 /// The answers as facts.

@@ -9,7 +9,7 @@ use electd_facts::clocks::{self, NodeClock};
 use serde_json::{Value, json};
 
 use super::args::{ConfigArgs, OutputArgs, OutputFormat};
-use super::ask::Targets;
+use super::ask::{Targets, answers};
 use super::asker::AskingUser;
 use super::error::CliError;
 use super::exit::Exit;
@@ -135,7 +135,7 @@ struct HostFindings<'c> {
 fn clocks_apart(config: &Config) -> Option<String> {
     let targets = Targets::of(config.clone(), Some(PATIENCE)).ok()?;
     let asked = targets.ask(&targets.client(None));
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let answers = answers(&asked);
     clocks::advice(&clocks::apart(answers.filter_map(NodeClock::of)))
 }
 

@@ -9,7 +9,7 @@ use crate::core::settings::Quorum;
 use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{OutputArgs, OutputFormat};
-use super::ask::{AskedNode, NodeArgs, any_answer, judged, newest_leader};
+use super::ask::{AskedNode, NodeArgs, answers, any_answer, judged, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -90,8 +90,7 @@ fn agree(asked: &[AskedNode], quorum: Option<Quorum>) -> bool {
         return false;
     }
     let Some(leader) = newest_leader(asked) else { return false };
-    let answered: Vec<&Status> =
-        asked.iter().filter_map(|asked| asked.answer.as_ref().ok()).collect();
+    let answered: Vec<&Status> = answers(asked).collect();
     let names = |status: &&&Status| {
         status.named_leader().is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };
@@ -111,7 +110,7 @@ fn leaders<'a>(asked: &'a [AskedNode], judgement: &Judgement) -> Vec<&'a LeaderS
         return newest_leader(asked).into_iter().collect();
     }
     let own = |name: &String| {
-        let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let mut statuses = answers(asked);
         statuses.find(|one| one.node.name == *name && one.leads()).and_then(Status::named_leader)
     };
     judgement.leaders.iter().filter_map(|(name, _)| own(name)).collect()

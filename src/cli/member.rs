@@ -12,7 +12,7 @@ use crate::limits::{NAME_RULE, is_id, is_name};
 use crate::node::status::{MemberStatus, Status};
 
 use super::args::{OutputFormat, member_names};
-use super::ask::{AskedNode, NodeArgs};
+use super::ask::{AskedNode, NodeArgs, answers};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{OrderArgs, TokenArgs, give};
@@ -239,7 +239,7 @@ impl List {
 
 /// The members, as the node with the latest view knows them: the leader first, as others store a change later.
 pub fn members(asked: &[AskedNode]) -> &[MemberStatus] {
-    let statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let statuses = answers(asked);
     let latest =
         statuses.max_by_key(|status| (status.leader.is_some(), status.epoch, status.leads()));
     latest.map(|status: &Status| &status.members[..]).unwrap_or_default()
@@ -247,7 +247,7 @@ pub fn members(asked: &[AskedNode]) -> &[MemberStatus] {
 
 /// Whether a leader knows no member of this name. A member that knows no leader may have an old list.
 fn is_absent(name: &str, asked: &[AskedNode]) -> bool {
-    let mut statuses = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let mut statuses = answers(asked);
     let is_led = statuses.any(|status| status.leader.is_some());
     is_led && members(asked).iter().all(|member| member.name != name)
 }

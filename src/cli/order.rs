@@ -11,7 +11,7 @@ use serde_json::json;
 use crate::admin::client::{Achieved, Client, ClientError, Order, Recipient};
 
 use super::args::{OutputArgs, OutputFormat};
-use super::ask::{AskedNode, NodeArgs, Targets};
+use super::ask::{AskedNode, NodeArgs, Targets, answers};
 use super::error::CliError;
 use super::exit::Exit;
 use super::{print, token};
@@ -171,7 +171,7 @@ fn unknown(error: &ClientError, flags: &ClusterFlags) -> CliError {
 
 /// The error of a command that is to have a member lead; with the reason that the member itself gives, if it is not eligible.
 pub fn explained(mut error: CliError, asked: &[AskedNode], to: Option<&str>) -> CliError {
-    let answers = asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let answers = answers(asked);
     let why = answers.filter(|one| Some(&*one.node.name) == to).find_map(unable::own);
     if let (Exit::No, Some(why), Some(to)) = (error.exit, why, to) {
         let _ = write!(error.message, "; {to} itself says: {why}");

@@ -10,7 +10,7 @@ use electd_facts::versions::version;
 
 use crate::node::status::{self, PartitionStatus};
 
-use super::ask::{AskedNode, judged};
+use super::ask::{AskedNode, answers, judged};
 use super::print;
 use super::transition::now;
 use crate::trace::length;
@@ -45,7 +45,7 @@ pub fn overview(asked: &[AskedNode], verbose: bool, flags: &ClusterFlags) -> Str
     if let Some(status) = known {
         let _ = writeln!(text, "{}: {}", status.cluster, status.guarantee);
     }
-    for status in asked.iter().filter_map(|asked| asked.answer.as_ref().ok()) {
+    for status in answers(asked) {
         if let Some(met) = &status.partition {
             let _ = writeln!(text, "{}: {}", status.node.name, partition(met));
         }
@@ -109,7 +109,7 @@ pub fn partition(met: &PartitionStatus) -> String {
 
 /// How long this node takes to acknowledge a heartbeat, as the leader measured it.
 fn round_trip(id: &str, all: &[AskedNode]) -> String {
-    let leader = all.iter().filter_map(|asked| asked.answer.as_ref().ok()).find(|one| one.leads());
+    let leader = answers(all).find(|one| one.leads());
     let member = leader.and_then(|leader| leader.members.iter().find(|member| member.id == id));
     let time = member.and_then(|member| member.rtt_ms);
     fraction(time).unwrap_or_else(|| "-".to_owned())
@@ -122,7 +122,7 @@ pub fn fraction(ms: Option<f64>) -> Option<String> {
 
 /// Since when the leader leads and why its predecessor stopped, as `electd history` says it.
 fn since(asked: &[AskedNode]) -> Option<String> {
-    led::since(|| asked.iter().filter_map(|asked| asked.answer.as_ref().ok()), now())
+    led::since(|| answers(asked), now())
 }
 
 #[cfg(test)]

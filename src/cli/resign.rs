@@ -12,7 +12,7 @@ use crate::admin::client::{Client, Order};
 use crate::node::status::{LeaderStatus, Status};
 
 use super::args::{OutputArgs, OutputFormat, member_names};
-use super::ask::{AskedNode, NodeArgs, Targets, newest_leader};
+use super::ask::{AskedNode, NodeArgs, Targets, answers, newest_leader};
 use super::error::CliError;
 use super::exit::Exit;
 use super::order::{TokenArgs, explained, give};
@@ -118,7 +118,7 @@ pub fn await_leader(
 /// only the old leader names may yet fail to lead.
 fn steady_leader(asked: &[AskedNode]) -> Option<&LeaderStatus> {
     let leader = newest_leader(asked)?;
-    let answers = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+    let answers = || answers(asked);
     let names = |one: &&Status| {
         one.named_leader().is_some_and(|own| (&own.id, own.epoch) == (&leader.id, leader.epoch))
     };

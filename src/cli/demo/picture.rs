@@ -5,7 +5,7 @@ use electd_facts::versions;
 
 use super::nodes::Condition;
 use crate::admin::client::ClientError;
-use crate::cli::ask::{AskedNode, judged};
+use crate::cli::ask::{AskedNode, answers, judged};
 use crate::cli::overview;
 use crate::cli::{print, screen};
 use crate::node::status::Status;
@@ -54,7 +54,7 @@ impl Picture<'_> {
 
     fn table(&self) -> String {
         // All run this program, unless other nodes answer at the addresses of a file.
-        let answers = self.asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let answers = answers(self.asked);
         let has_versions = versions::words(answers).is_some();
         let rows = self.asked.iter().zip(self.conditions).enumerate();
         let rows = rows.map(|(place, (asked, condition))| {

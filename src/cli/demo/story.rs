@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use electd_facts::hint::ClusterFlags;
 use electd_facts::led::Led;
 
-use crate::cli::ask::{AskedNode, judged, newest_leader};
+use crate::cli::ask::{AskedNode, answers, judged, newest_leader};
 use crate::node::status::Status;
 use crate::trace::length;
 
@@ -28,7 +28,7 @@ pub struct Story {
 impl Story {
     /// What there is to say now that these are the answers of the nodes.
     pub fn observe(&mut self, asked: &[AskedNode], now: Instant) -> Option<String> {
-        let statuses = || asked.iter().filter_map(|asked| asked.answer.as_ref().ok());
+        let statuses = || answers(asked);
         let newest = statuses().filter(|status| status.leads()).max_by_key(|status| status.epoch);
         if let Some(leader) = newest {
             self.leaderless = None;
