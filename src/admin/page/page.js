@@ -20,7 +20,6 @@ let judged = null; // the verdict on the cluster, as the node that serves this p
 let own = null; // the name of the node that serves this page
 let members = []; // as that node lists them
 let history = [];
-let historyOf = ""; // for which leadership
 let heard = Date.now();
 const asking = { own: false, others: false, election: false, verdict: false };
 const missed = {}; // what has to be asked once more, as something happened meanwhile
@@ -237,11 +236,9 @@ async function ask_own() {
   [own, members, heard] = [told.node.name, told.members, Date.now()];
   answers.set(own, { status: told });
   for (const name of [...answers.keys()]) if (!members.some((member) => member.name === name)) answers.delete(name);
-  const led = `${told.leader?.name} ${told.epoch}`;
-  if (led !== historyOf) {
-    history = (await get("history")).leaderships;
-    historyOf = led;
-  }
+  // A node notes a leadership in its history some time after it follows the leader.
+  const [noted, known] = [told.last_leadership, history.at(-1) ?? null].map((one) => JSON.stringify(one));
+  if (noted !== known) history = (await get("history")).leaderships;
 }
 
 async function ask_others() {

@@ -147,6 +147,27 @@ async function drawsAgain(cluster) {
   ok("draws an election again when more is known of a message, or a member answers that was silent");
 }
 
+// A node follows a leader before it notes the leadership in its history.
+async function asksAgainForTheHistory(cluster) {
+  const { page, close } = await open("about:blank");
+  let spoilt = 1; // still to come
+  await page.route("**/history", async (route) => {
+    const response = await route.fetch();
+    const told = await response.json();
+    if (spoilt > 0) told.leaderships.pop();
+    spoilt -= 1;
+    return route.fulfill({ response, json: told });
+  });
+  await page.goto(cluster.url("node-1"));
+  await eventually("the last leadership is listed", async () => {
+    const last = await page.locator("#history li").allTextContents();
+    return spoilt < 0 && last.some((one) => one.startsWith("node-4 in epoch"));
+  });
+  await page.unrouteAll({ behavior: "ignoreErrors" });
+  await close();
+  ok("asks again for the history until it has the leadership that its node noted last");
+}
+
 async function stepsByKeys({ page }) {
   const { frame } = await drawing(page);
   await frame.locator("#list").focus();
@@ -254,6 +275,7 @@ async function failover(keys, use) {
 await failover({ algorithm: "bully", quorum: "none" }, async (cluster, seen) => {
   await showsAnEarlierElection(seen);
   await drawsAgain(cluster);
+  await asksAgainForTheHistory(cluster);
   await stepsByKeys(seen);
   await zooms(seen);
   await worksBelowAPath(cluster);
