@@ -68,8 +68,8 @@ class Host:
             os.makedirs(f"{place}/up", exist_ok=True)
             os.makedirs(f"{place}/work", exist_ok=True)
             mounts.append(f"mount -t overlay overlay -o lowerdir={own},upperdir={place}/up,workdir={place}/work {own}")
-        mounts += ["mount -t tmpfs -o mode=755 none /run", f"hostname {self.name}", "install -d -m 1777 /run/lock && install -d -o postgres /run/postgresql 2>/dev/null || true",
-                   "touch /run/on"]
+        mounts += ["mount -t tmpfs -o mode=755 none /run", f"hostname {self.name}", "install -d -m 1777 /run/lock",
+                   "{ install -d -o postgres /run/postgresql 2>/dev/null || true; }", "touch /run/on"]
         last = "exec env --ignore-signal=CHLD sleep infinity"
         if self.boots:
             last = booted.boot(self.name, self.folder, HERE, self.space)
@@ -77,11 +77,17 @@ class Host:
         before = set(self.inits())
         self.outer = subprocess.Popen(
             ["ip", "netns", "exec", self.space, "unshare", "--mount", "--uts", "--ipc", "--pid", "--fork", "--kill-child",
-             "sh", "-c", command], start_new_session=True, stderr=subprocess.DEVNULL)
-        self.init = wait(f"{self.name} begins", lambda: next(iter(set(self.inits()) - before), None))
+             "sh", "-c", command], start_new_session=True, stderr=open(f"{self.folder}/log", "ab"))
+        self.init = wait(f"{self.name} begins", lambda: self.lives() and next(iter(set(self.inits()) - before), None))
         # Nothing is written before a command of the host has seen the host's own mounts.
         ready = booted.READY if self.boots else ["test", "-e", "/run/on"]
-        wait(f"{self.name} is on", lambda: subprocess.run(self.inside(*ready), capture_output=True).returncode == 0)
+        wait(f"{self.name} is on", lambda: self.lives() and subprocess.run(self.inside(*ready), capture_output=True).returncode == 0)
+
+    def lives(self):
+        """Fails with what the host said if it has ended."""
+        if self.outer.poll() is not None:
+            raise RuntimeError(f"{self.name} cannot be switched on:\n{self.log()}")
+        return True
 
     def inits(self):
         """The processes whose parent is the one that made the namespaces."""
