@@ -194,6 +194,7 @@ fn told(mut dial: &TcpStream) -> Vec<u8> {
 }
 
 /// Nobody hears from it while the node lives, however long that has been dialing.
+/// Claim: certificate.
 #[test]
 fn a_death_is_certified_once_each_guard_has_said_that_nothing_of_its_job_is_left() {
     let (mut coroner, address) = Coroner::start(LONG, NONE);

@@ -5,6 +5,7 @@ use electd_model::sim::{Delays, Scenario, SimError};
 
 /// Longer elections, too: after `failure` a voter whose disk stands still denies its vote. With halting a lower member may
 /// win, as a higher one follows the dead leader until it misses it.
+/// Claim: bound.
 #[test]
 fn an_election_after_crashes_ends_while_a_majority_lives() {
     for (nodes, dead) in [(3, 1), (4, 1), (5, 1), (5, 2), (6, 2), (9, 4)] {

@@ -48,6 +48,7 @@ fn number(name: &str) -> Option<u64> {
     std::env::var(name).ok().and_then(|text| text.parse().ok())
 }
 
+/// Claim: bound.
 #[test]
 fn each_leader_is_replaced_within_the_printed_bound() {
     let (first, end) = match number("SEED") {

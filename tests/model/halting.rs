@@ -34,6 +34,7 @@ fn runs(scenario: &Scenario) -> impl Iterator<Item = ScenarioOutcome> {
 
 /// "The organizer makes h + D + 3L calls and gets 3L replies: h + D + 6L", for every organizer and
 /// every set of dead lower members.
+/// Claim: counts.
 #[test]
 fn an_organizer_takes_one_message_for_each_dead_and_six_for_each_live_lower_member() {
     for nodes in SIZES {

@@ -46,6 +46,7 @@ struct Arguments {
     runs: Option<String>,
 }
 
+/// Claim: epoch.
 #[test]
 #[ignore = "a tool: make mutants"]
 fn each_planted_fault_is_found() {

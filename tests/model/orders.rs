@@ -7,6 +7,7 @@ use crate::simulator::{BEYOND, live};
 
 /// Drains that the leader judges never leave nobody that may lead (A6), and coroners that are replaced certify no death
 /// before the job has ended (Z7).
+/// Claim: in-order.
 #[test]
 fn orders_leave_a_member_that_may_lead() {
     let mut all = Faults::default();

@@ -66,6 +66,7 @@ impl Order {
 }
 
 /// "One initiator: 2N + d: ELECTION N + d, ELECTED N."
+/// Claim: counts.
 #[test]
 fn one_initiator_costs_two_laps_and_its_distance_to_the_best() {
     for n in SIZES {

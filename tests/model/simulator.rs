@@ -116,6 +116,7 @@ fn counts_are_exact_when_the_death_is_not_known() {
     }
 }
 
+/// Claim: counts.
 #[test]
 fn counts_are_exact_when_the_death_is_known() {
     for n in SIZES {
@@ -250,6 +251,7 @@ fn random_schedules_keep_the_invariants_and_converge() {
 }
 
 /// Whatever happens to network, processes and clocks; and each of these faults does happen.
+/// Claim: one-leader.
 #[test]
 fn all_faults_fire_and_nothing_breaks() {
     for quorum in Quorum::ALL {
@@ -278,6 +280,7 @@ fn all_faults_fire_and_nothing_breaks() {
 }
 
 /// A job runs only while its member leads: with a majority never two at one instant.
+/// Claim: one-job.
 #[test]
 fn no_two_jobs_run_at_one_instant() {
     for quorum in Quorum::ALL {
@@ -293,6 +296,7 @@ fn no_two_jobs_run_at_one_instant() {
 }
 
 /// Storms of faults, each of which does happen.
+/// Claim: one-leader.
 #[test]
 fn storms_break_nothing() {
     for quorum in Quorum::ALL {
@@ -310,6 +314,7 @@ fn storms_break_nothing() {
 
 /// Lasting faults break no invariant, each of them does happen, and there is always a leader where one
 /// is promised.
+/// Claim: survivor.
 #[test]
 fn worlds_that_stay_broken_have_one_leader() {
     let mut all = Faults::default();

@@ -126,6 +126,7 @@ fn a_command_is_started_again_after_a_second_at_first_and_later_each_time() {
 }
 
 /// "electd is killed: the guard kills CMD immediately", and so it is if `exec` is, or the guard.
+/// Claim: job-ends.
 #[story]
 fn nothing_of_a_command_is_left_soon_after_a_kill() {
     let cluster = Cluster::start(1);
@@ -148,6 +149,7 @@ fn nothing_of_a_command_is_left_soon_after_a_kill() {
 }
 
 /// The printed bound of a failover, and the promise that a frozen leader is replaced after `failure`.
+/// Claim: bound.
 #[story]
 fn a_failover_takes_no_longer_than_a_node_says() {
     let cluster = Cluster::start_with(3, |config: &mut Value| {

@@ -49,6 +49,7 @@ fn elections_of_a_start(algorithm: AlgorithmKind) -> usize {
     leaderships.len()
 }
 
+/// Claim: survivor.
 fn killed_one_by_one_the_next_highest_leads_down_to_the_last_survivor(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 5);
     let mut epoch = cluster.agree_on(5);
@@ -128,6 +129,7 @@ fn without_preemption_the_highest_follows_when_it_is_back(algorithm: AlgorithmKi
     assert!(cluster.agree_on(3) > joined, "an election still takes the highest");
 }
 
+/// Claim: epoch.
 fn the_epoch_outlives_the_death_of_all_nodes(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
     for _ in 0..3 {

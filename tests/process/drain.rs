@@ -21,6 +21,7 @@ fn at_node(cluster: &Cluster, args: &[&str], node: &str) -> Output {
     electd(cluster, &[args, &["--node", node]].concat())
 }
 
+/// Claim: in-order.
 fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_undrained(
     algorithm: AlgorithmKind,
 ) {
@@ -55,6 +56,7 @@ fn a_drained_leader_hands_over_and_does_not_lead_after_a_restart_until_it_is_und
 }
 
 /// In each turn the operators of all three hosts ask at once, as in `electd drain && reboot`. (A6)
+/// Claim: in-order.
 fn of_all_that_are_drained_at_once_one_is_left_in_whichever_order_they_ask(
     algorithm: AlgorithmKind,
 ) {

@@ -108,6 +108,7 @@ fn in_trouble(algorithm: AlgorithmKind, time: Duration) {
     assert!(turns > 30, "{turns}"); // a busy machine leaves time for few
 }
 
+/// Claim: replay.
 fn every_node_of_a_cluster_in_trouble_does_the_same_again(algorithm: AlgorithmKind) {
     in_trouble(algorithm, Duration::ZERO);
 }
@@ -128,6 +129,7 @@ fn left(state: &Path) -> Vec<PathBuf> {
     files
 }
 
+/// Claim: replay.
 #[story]
 fn usr1_leaves_a_recording_and_ends_nobody() {
     let cluster = Cluster::start(1);

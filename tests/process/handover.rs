@@ -32,6 +32,7 @@ fn changed_because(cluster: &Cluster, number: usize, reason: &str) -> bool {
     changes.iter().any(|change| change.reason == reason)
 }
 
+/// Claim: in-order.
 fn a_leader_that_is_told_to_stop_hands_over_and_ends(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
     let epoch = cluster.agree_on(3);
@@ -67,6 +68,7 @@ fn a_follower_that_is_told_to_stop_ends_and_disturbs_nobody(algorithm: Algorithm
     assert_eq!(cluster.agree_on(3), epoch);
 }
 
+/// Claim: in-order.
 fn the_leader_resigns_wherever_it_is_asked_until_nobody_is_left_to_lead(algorithm: AlgorithmKind) {
     let cluster = Cluster::of(algorithm, 3);
     let first = cluster.agree_on(3);

@@ -31,6 +31,7 @@ fn file(cluster: &Cluster, node: &Node) -> std::path::PathBuf {
     cluster.file().parent().unwrap().join("data").join(&node.name).join("history.json")
 }
 
+/// Claim: history.
 #[story]
 fn the_history_of_all_nodes_is_one_and_outlives_them() {
     let cluster = Cluster::start_with(3, watchful);
@@ -57,6 +58,7 @@ fn the_history_of_all_nodes_is_one_and_outlives_them() {
     });
 }
 
+/// Claim: history.
 #[story]
 fn a_leader_that_was_frozen_did_not_lead_beside_the_next() {
     let cluster = Cluster::start_with(3, |config| {

@@ -118,6 +118,7 @@ fn hooks_that_do_not_behave_hold_nobody_up() {
     }
 }
 
+/// Claim: bounds.
 #[story]
 fn a_gigabyte_of_output_costs_neither_memory_nor_the_lead() {
     let cluster = Cluster::prepare(2, |config| {

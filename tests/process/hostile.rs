@@ -23,6 +23,7 @@ const MOST_THREADS: u64 = 2 * (64 + 16) + 20;
 
 const MOST_MEMORY_KB: u64 = 64 * 1024;
 
+/// Claim: bounds.
 #[story]
 fn a_hostile_crowd_on_every_port_changes_nothing_and_a_failover_works_beside_it() {
     let cluster = Cluster::start(3);

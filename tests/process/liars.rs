@@ -160,6 +160,7 @@ fn whoever_sends_ballots_back_keeps_no_majority_from_electing() {
 
 /// Node-4 asks for votes while node-2 and node-3, which heard the dead leader later, are still bound. Their votes are
 /// enough once they are free, and the liar's is not needed.
+/// Claim: liar.
 #[story]
 fn a_voter_that_says_no_for_all_time_keeps_no_majority_from_electing() {
     elect_beside_one_that_says_no(1);
@@ -240,6 +241,7 @@ fn opinion_on(candidate: &Liar, got: &Messages, epoch: u64, list: [u64; 2]) -> V
 /// restarts. Then node-4 (C), which called an election in that epoch before, was paused, and has
 /// node-5's list by now, asks for a vote in the very same epoch. Its own vote and that of node-1 would
 /// be a majority of the three that are left. (Q6)
+/// Claim: epoch.
 #[story]
 fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
     let cluster = Cluster::start_with(5, |config| {
@@ -282,6 +284,7 @@ fn a_restarted_voter_votes_in_no_epoch_in_which_its_list_was_stamped() {
 
 /// Node-1 starts for the first time, or with a disk that was lost. The others tell it that the cluster
 /// has reached an epoch in which it may have voted. Node-1 remembers that after a restart.
+/// Claim: lost-voter.
 #[story]
 fn what_an_empty_voter_was_told_is_known_after_a_restart() {
     const REACHED: u64 = 50;

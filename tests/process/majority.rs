@@ -57,6 +57,7 @@ fn two_hosts_and_a_witness_survive_any_one_failure(algorithm: AlgorithmKind) {
     assert!(!eligible, "the witness never leads");
 }
 
+/// Claim: majority-only.
 fn without_a_majority_nobody_leads_until_it_is_back(algorithm: AlgorithmKind) {
     let cluster = Cluster::of_with(algorithm, 3, watchful_majority);
     let before = cluster.agree_on(3);
@@ -80,6 +81,7 @@ fn without_a_majority_nobody_leads_until_it_is_back(algorithm: AlgorithmKind) {
     assert!(cluster.agree_on(3) > before);
 }
 
+/// Claim: one-leader.
 fn a_frozen_leader_is_replaced_and_does_not_lead_when_it_thaws(algorithm: AlgorithmKind) {
     let cluster = Cluster::of_with(algorithm, 3, |config| {
         watchful_majority(config);
@@ -115,6 +117,7 @@ fn the_highest_takes_over_when_it_is_back(algorithm: AlgorithmKind) {
     the_highest_comes_back(&cluster);
 }
 
+/// Claim: majority-only.
 #[story]
 fn an_observer_follows_and_has_no_vote() {
     let cluster = Cluster::start_with(3, |config| {
@@ -132,6 +135,7 @@ fn an_observer_follows_and_has_no_vote() {
     cluster.agree_on(3);
 }
 
+/// Claim: lost-voter.
 #[story]
 fn the_first_start_needs_all_voters_or_a_bootstrap() {
     let cluster = Cluster::prepare(3, watchful_majority);
@@ -156,6 +160,7 @@ fn the_first_start_needs_all_voters_or_a_bootstrap() {
     hasty.agree_on(3);
 }
 
+/// Claim: lost-voter.
 #[story]
 fn a_voter_that_lost_its_state_is_refused() {
     let cluster = Cluster::start_with(3, watchful_majority);
@@ -177,6 +182,7 @@ fn a_bootstrap_is_for_a_majority_only() {
     assert!(cluster.node(1).log().contains("this cluster has \"none\""));
 }
 
+/// Claim: majority-only.
 #[story]
 fn files_that_name_different_voters_do_not_mix() {
     let cluster = Cluster::prepare(3, watchful_majority);
@@ -201,6 +207,7 @@ fn files_that_name_different_voters_do_not_mix() {
 
 /// Five voters on a file of five. Two of them are restarted with a file of three: they keep the list by
 /// which they voted, and say so. Otherwise node-2 would lead node-1, and node-5 the other three. (M10)
+/// Claim: majority-only.
 #[story]
 fn an_edited_file_makes_no_second_majority() {
     let cluster = Cluster::start_with(5, watchful_majority);

@@ -108,6 +108,7 @@ fn until_all_live(cluster: &Cluster) {
     });
 }
 
+/// Claim: voters.
 fn a_cluster_grows_from_three_to_five_and_shrinks_to_two_while_a_leader_lives(
     algorithm: AlgorithmKind,
 ) {
@@ -302,6 +303,7 @@ fn until_led(cluster: &Cluster) -> usize {
 
 /// The leader is killed as it is asked for a change: that is made or not, everywhere; and made if
 /// it was said to be.
+/// Claim: voters.
 fn a_change_that_was_done_outlives_the_leader_that_made_it(algorithm: AlgorithmKind) {
     let (cluster, _) = some_of(4, 4, algorithm, |config| {
         config["quorum"] = "majority".into();
@@ -380,6 +382,7 @@ fn a_second_change_while_one_is_under_way_is_refused() {
     assert!(answers[0].1.contains("one at a time"), "{answers:?}");
 }
 
+/// Claim: voters.
 #[story]
 fn a_removal_that_would_lose_the_quorum_is_refused_unless_forced() {
     let (cluster, _) = three_of(3, AlgorithmKind::Bully, "majority");

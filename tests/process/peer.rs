@@ -133,6 +133,7 @@ fn junk_after_the_hello_ends_the_connection_and_is_counted() {
 }
 
 /// Rule C5.
+/// Claim: upgrade.
 #[story]
 fn what_a_later_version_says_is_dropped_and_counted_and_the_connection_goes_on() {
     let scene = Scene::new();
@@ -189,6 +190,7 @@ fn timings_told(highest: Option<u32>) -> u64 {
     scene.cluster.status(2).unwrap().messages["timing"].sent
 }
 
+/// Claim: upgrade.
 #[story]
 fn a_member_of_an_earlier_version_is_not_told_what_it_does_not_know() {
     assert_eq!((timings_told(None), timings_told(Some(6))), (0, 1));

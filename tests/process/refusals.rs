@@ -193,12 +193,14 @@ fn state_is_refused(content: &str, reason: &str) {
     assert_eq!(fs::read_to_string(&file).unwrap(), content, "it was left as it was");
 }
 
+/// Claim: bad-file.
 #[story]
 fn damaged_state_is_refused_and_kept() {
     state_is_refused("", "is damaged: it is empty");
     state_is_refused("{\"format\": 1, \"epoch\"", "is damaged");
 }
 
+/// Claim: bad-file.
 #[story]
 fn state_of_a_newer_format_is_refused_and_kept() {
     state_is_refused("{\"format\": 99, \"news\": true}", "has format 99");
@@ -243,6 +245,7 @@ fn a_check_warns_of_a_hook_that_is_not_there() {
     }
 }
 
+/// Claim: bad-file.
 #[story]
 fn a_config_that_is_wrong_starts_nothing() {
     let cluster = Cluster::prepare(1, |_| {});

@@ -73,6 +73,7 @@ fn hup_reloads_and_ends_nobody() {
     assert_eq!(cluster.node(1).exit_code(), 0);
 }
 
+/// Claim: bad-file.
 #[story]
 fn a_bad_file_changes_nothing_and_each_problem_is_named() {
     let cluster = Cluster::start_with(1, by_priority);
@@ -351,6 +352,7 @@ const BROKEN: [(Breaks, &[&str]); 18] = [
     ),
 ];
 
+/// Claim: bad-file.
 #[story]
 fn twenty_broken_files_change_nothing_and_each_problem_is_named() {
     let cluster = Cluster::prepare(1, |config| {

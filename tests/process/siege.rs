@@ -73,6 +73,7 @@ fn besiege(clients: usize) {
     assert_eq!(cluster.agree_on(3), epoch, "nobody lost the leadership");
 }
 
+/// Claim: bounds.
 #[story]
 fn five_hundred_clients_share_64_places_and_nobody_else_notices() {
     besiege(500);

@@ -155,6 +155,7 @@ fn majority(config: &mut Value) {
 }
 
 /// Rule Q5.
+/// Claim: lost-voter.
 #[story]
 fn a_bootstrap_over_a_store_that_knows_its_cluster_is_refused() {
     let cluster = Cluster::prepare(1, majority);

@@ -167,6 +167,7 @@ fn counts_are_right(algorithm: AlgorithmKind, shown: &Value) {
     }
 }
 
+/// Claim: history.
 fn the_election_after_a_kill_is_told_with_every_message(algorithm: AlgorithmKind) {
     for quorum in Quorum::ALL {
         let cluster = Cluster::start_with(5, |config| {
@@ -240,6 +241,7 @@ fn elections_begin_when_they_did(times: usize) {
     }
 }
 
+/// Claim: history.
 #[story]
 fn an_election_begins_with_the_death_of_the_leader_however_many_there_were() {
     elections_begin_when_they_did(3);
@@ -252,6 +254,7 @@ fn an_election_begins_with_the_death_of_the_leader_after_forty_of_them() {
 }
 
 /// An organizer makes three calls to each of the others, with a reply.
+/// Claim: counts.
 #[story]
 fn an_election_of_one_caller_takes_as_many_messages_as_the_formula_says() {
     let cluster = Cluster::of(AlgorithmKind::Halting, 5);

@@ -72,6 +72,7 @@ fn install(cluster: &Cluster, number: usize, build: Option<&PathBuf>, meanwhile:
     all_name(cluster, "node-3");
 }
 
+/// Claim: upgrade.
 fn an_upgrade_host_by_host_and_the_way_back_cost_no_leadership_but_the_handovers_of_the_leader(
     algorithm: AlgorithmKind,
 ) {

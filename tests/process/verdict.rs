@@ -33,6 +33,7 @@ fn shown(cluster: &Cluster, number: usize) -> Result<Value, String> {
     serde_json::from_str(&answer.body).map_err(|error| format!("{error}: {}", answer.body))
 }
 
+/// Claim: verdict.
 #[story]
 fn two_leaders_are_named_with_their_epochs() {
     let Some(cluster) = three("none") else { return };
@@ -53,6 +54,7 @@ fn two_leaders_are_named_with_their_epochs() {
 }
 
 /// Seen from its own side, and with the others: one cause, one box.
+/// Claim: verdict.
 #[story]
 fn a_node_that_is_cut_off_says_so_first_and_is_one_problem_for_the_others() {
     let Some(cluster) = three("majority") else { return };
@@ -87,6 +89,7 @@ fn a_node_that_is_cut_off_says_so_first_and_is_one_problem_for_the_others() {
     });
 }
 
+/// Claim: verdict.
 #[story]
 fn a_full_disk_counts_in_the_margin_and_is_what_has_to_be_mended() {
     let Some((cluster, disk)) = with_disk(1) else { return };

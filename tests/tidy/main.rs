@@ -2,6 +2,7 @@
 //! on conditions, names of the rules of the protocol, and figures of docs/. Each check says what to do when it fails.
 
 mod circles;
+mod claims;
 mod figures;
 mod floors;
 mod ratchets;

@@ -43,6 +43,7 @@ const FAULTS: [&str; 14] = [
 /// About how many states each search visits here.
 const STATES: usize = crate::fewer(4_000, 13_000) as usize;
 
+/// Claims: one-leader, epoch.
 #[test]
 fn no_rule_is_broken_up_to_the_bound() {
     let mut taken: BTreeMap<&str, u64> = BTreeMap::new();
@@ -78,6 +79,7 @@ fn far() -> Far {
 }
 
 /// Prints a shortest trace that breaks a rule, if there is one.
+/// Claim: voters.
 #[test]
 #[ignore = "a tool: make exhaustive STATES=1000000 STORY=race"]
 fn no_rule_is_broken_further_on() {

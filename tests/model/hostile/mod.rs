@@ -261,6 +261,7 @@ const ANY: Case =
 const SEEDS: u64 = super::fewer(6, 500);
 
 /// Rule Q9.
+/// Claim: liar.
 #[test]
 fn a_voter_that_lies_makes_no_other_break_its_word() {
     all_hear_out(ANY, SEEDS);
@@ -281,6 +282,7 @@ fn a_voter_that_votes_for_all_elects_a_leader_on_each_side_of_a_partition() {
 }
 
 /// Rule Q10.
+/// Claim: liar.
 #[test]
 fn an_observer_that_lies_makes_no_second_leader() {
     all_hear_out(Case { votes: false, changes: true, cuts: true, ..ANY }, SEEDS);

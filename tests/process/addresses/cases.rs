@@ -108,6 +108,7 @@ fn neighbours_hear_where_the_addresses_live_as_long_as_they_do() {
     }
 }
 
+/// Claim: address.
 #[story]
 fn the_kernel_removes_the_addresses_where_nobody_is_left() {
     let Some(scene) = Scene::start() else { return };
@@ -168,6 +169,7 @@ fn exec_refuses_an_address_that_the_node_of_this_host_holds_while_it_leads() {
     assert!(why.contains("10.0.0.99/24%cable"), "{why}");
 }
 
+/// Claim: address.
 #[story]
 fn an_interface_that_goes_takes_the_leadership_along() {
     let Some(scene) = Scene::prepare() else { return };

@@ -130,6 +130,7 @@ impl Scene {
     }
 }
 
+/// Claim: address.
 #[story]
 fn the_addresses_move_with_the_leadership_and_are_never_on_two_hosts() {
     let Some(scene) = Scene::start() else { return };

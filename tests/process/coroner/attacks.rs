@@ -97,6 +97,7 @@ fn changes(cluster: &Cluster, numbers: [usize; 2]) -> [usize; 2] {
 }
 
 /// Rule Z1. The leader and its coroner were killed, and somebody answers in its place.
+/// Claim: no-forgery.
 #[story]
 fn an_invented_answer_in_the_place_of_the_dead_leader_frees_no_voter() {
     let cluster = Cluster::start_with(3, slow);
@@ -111,6 +112,7 @@ fn an_invented_answer_in_the_place_of_the_dead_leader_frees_no_voter() {
 }
 
 /// Rule Z1. A follower is down; in its place, and in its name, the death of the leader is told.
+/// Claim: no-forgery.
 #[story]
 fn an_invented_death_of_a_leader_that_lives_ends_nothing() {
     let cluster = Cluster::start_with(3, slow);
@@ -148,6 +150,7 @@ fn led_again() -> (Cluster, usize, u64, Value) {
 }
 
 /// Rule Z2.
+/// Claim: no-forgery.
 #[story]
 fn a_certificate_that_is_kept_until_the_member_leads_again_ends_nothing() {
     let (cluster, leader, epoch, kept) = led_again();
@@ -163,6 +166,7 @@ fn a_certificate_that_is_kept_until_the_member_leads_again_ends_nothing() {
 }
 
 /// Rule Z2. The second life ends with its coroner: nobody may certify it, and the proof of the first is no proof.
+/// Claim: no-forgery.
 #[story]
 fn a_certificate_of_the_life_before_in_the_place_of_the_dead_leader_frees_no_voter() {
     let (cluster, leader, epoch, kept) = led_again();

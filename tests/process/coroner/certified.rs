@@ -17,6 +17,7 @@ fn a_crash_is_certified(signal: Signal) {
     cluster.agree();
 }
 
+/// Claim: crash.
 #[story]
 fn a_killed_leader_is_replaced_before_its_lease_ends() {
     a_crash_is_certified(Signal::KILL);

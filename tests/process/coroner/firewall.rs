@@ -55,6 +55,7 @@ fn nobody_says_that_it_died(cluster: &Cluster, leader: usize) {
     }
 }
 
+/// Claim: no-forgery.
 #[story]
 fn a_firewall_that_resets_frees_no_voter() {
     let Some(cluster) = scene(slow) else { return };

@@ -17,6 +17,7 @@ fn start_all(cluster: &Cluster, job: &Job, manner: Manner) {
     cluster.nodes().iter().for_each(|node| node.start_with(&more));
 }
 
+/// Claim: crash.
 #[story]
 fn the_job_of_a_killed_leader_moves_before_its_lease_ends() {
     let cluster = Cluster::prepare(3, slow);
@@ -29,6 +30,7 @@ fn the_job_of_a_killed_leader_moves_before_its_lease_ends() {
     assert_ne!(next, cluster.node(leader).name);
 }
 
+/// Claim: certificate.
 #[story]
 fn a_job_that_ignores_term_has_ended_before_the_next_begins() {
     let cluster = Cluster::prepare(3, quick);
@@ -83,6 +85,7 @@ fn an_attached_job_that_ignores_term_has_ended_before_the_next_begins() {
 }
 
 /// A guard that was killed leaves no word, so nobody knows what is left of its job if that has no cgroup.
+/// Claim: certificate.
 #[story]
 fn after_a_killed_guard_nothing_is_certified() {
     let cluster = Cluster::prepare(1, quick);

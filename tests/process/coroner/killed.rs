@@ -142,6 +142,7 @@ fn a_node_that_is_started_at_once_is_left_the_certificate() {
 }
 
 /// A process that KILL does not end is still there, whatever else has ended.
+/// Claim: certificate.
 #[story]
 fn nothing_is_certified_while_a_process_of_the_job_hangs() {
     if TestCgroup::make().is_none() {
@@ -236,6 +237,7 @@ fn what_a_crash_of_all_left_is_ended_by_the_next_start() {
 
 /// It has the cgroup of the job, and has yet to end that. The next start ends both before a job begins, whether that has
 /// a cgroup or not.
+/// Claim: one-job.
 #[story]
 fn what_a_stopped_coroner_has_yet_to_end_has_ended_before_the_next_job_begins() {
     if TestCgroup::make().is_none() {
@@ -261,6 +263,7 @@ fn what_a_stopped_coroner_has_yet_to_end_has_ended_before_the_next_job_begins() 
 }
 
 /// Each process starts the next one, in a session of its own, and ends: no look finds them all.
+/// Claim: certificate.
 #[story]
 fn a_job_that_forks_without_end_has_ended_before_the_next_begins() {
     if TestCgroup::make().is_none() {

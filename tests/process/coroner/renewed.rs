@@ -31,6 +31,7 @@ fn is_certified(cluster: &Cluster) {
     assert!(is_certificate(&said(node).unwrap()), "its death is not certified");
 }
 
+/// Claim: crash.
 #[story]
 fn a_killed_coroner_is_replaced_and_the_next_one_certifies() {
     let cluster = Cluster::start_with(1, quick);

@@ -130,6 +130,7 @@ fn a_coroner_that_stands_still_keeps_no_job_from_its_begin() {
 }
 
 /// A process that is frozen lives: its coroner accepts nobody.
+/// Claim: certificate.
 #[story]
 fn a_frozen_node_is_not_certified() {
     let cluster = Cluster::start_with(3, quick);

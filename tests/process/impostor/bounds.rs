@@ -78,6 +78,7 @@ fn a_list_of_very_many_ids_leaves_nothing_behind() {
     assert!(state < 4096, "the state file has {state} bytes");
 }
 
+/// Claim: bounds.
 #[story]
 fn numbers_that_leave_none_above_them_change_nothing() {
     let cluster = scene(|_| {});

@@ -196,6 +196,7 @@ fn storm(cluster: &Cluster, impostor: &Impostor, epoch: u64, messages: &[Value])
     println!("{} replies", replies.len());
 }
 
+/// Claim: bounds.
 #[story]
 #[ignore = "long"]
 fn no_frame_that_is_changed_harms_a_cluster() {

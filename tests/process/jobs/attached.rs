@@ -90,6 +90,7 @@ fn run(cluster: &Cluster, number: usize, options: &[&str]) -> (i32, String) {
     outcome(&exec(cluster, number, options).finished())
 }
 
+/// Claim: exit-codes.
 #[story]
 fn every_end_has_its_code() {
     let cluster = Cluster::start(2);
@@ -241,6 +242,7 @@ impl Beside {
     }
 }
 
+/// Claim: one-job.
 #[story]
 #[ignore = "long"]
 fn attached_commands_move_with_the_leadership_and_never_run_on_two_hosts() {

@@ -77,6 +77,7 @@ fn starts(node: &Node) -> usize {
     node.log().matches(" in epoch ").count() - node.log().matches("leads in epoch ").count()
 }
 
+/// Claim: job-runs.
 #[story]
 fn the_job_of_run_begins_whatever_was_removed_from_the_state_and_though_the_coroner_stands_still() {
     let cluster = Cluster::prepare(1, with_majority);
@@ -139,6 +140,7 @@ pub fn problem(cluster: &Cluster, number: usize) -> Result<String, String> {
 }
 
 /// A folder has the name of the file: nobody can lock that.
+/// Claim: job-runs.
 #[story]
 fn a_node_whose_job_cannot_begin_hands_over_and_says_why() {
     let cluster = Cluster::prepare(3, with_majority);
@@ -161,6 +163,7 @@ fn a_node_whose_job_cannot_begin_hands_over_and_says_why() {
     assert!(cluster.node(3).runs());
 }
 
+/// Claim: job-runs.
 #[story]
 fn an_exec_whose_command_cannot_begin_says_why_and_the_node_hands_over() {
     let cluster = Cluster::start_with(3, with_majority);
@@ -222,6 +225,7 @@ fn are_killed_elsewhere(times: usize) {
     }
 }
 
+/// Claim: one-job.
 #[story]
 fn a_killed_exec_that_sees_another_folder_leaves_no_command_beside_the_next() {
     are_killed_elsewhere(2);

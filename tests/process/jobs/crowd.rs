@@ -96,6 +96,7 @@ fn from_environment(name: &str, default: usize) -> usize {
     std::env::var(name).map_or(default, |text| text.parse().unwrap())
 }
 
+/// Claim: job-ends.
 #[story]
 #[ignore = "long"]
 fn a_frozen_leaders_job_ends_in_time_on_a_crowded_host() {

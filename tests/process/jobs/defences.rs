@@ -39,6 +39,7 @@ fn the_kernel_kills_the_command_of_a_killed_guard() {
 }
 
 /// The kernel does nothing about what left the command.
+/// Claim: job-ends.
 #[story]
 fn electd_kills_what_the_command_of_a_killed_guard_left() {
     let (cluster, lines, guard) = leader(ASTRAY);

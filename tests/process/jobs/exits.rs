@@ -41,6 +41,7 @@ fn until_lines(cluster: &Cluster, name: &str, count: usize) {
     });
 }
 
+/// Claim: exit-codes.
 #[story]
 fn each_signal_ends_exec_with_its_number_or_with_the_commands_code() {
     let cluster = Cluster::start(2);
@@ -69,6 +70,7 @@ fn each_signal_ends_exec_with_its_number_or_with_the_commands_code() {
     assert_eq!(lines(&cluster, "began"), SIGNALS.len(), "none ran where the node does not lead");
 }
 
+/// Claim: exit-codes.
 #[story]
 fn each_signal_but_hup_ends_a_node_with_0() {
     let signals = SIGNALS.into_iter().filter(|number| *number != Signal::HUP);

@@ -63,6 +63,7 @@ fn a_host_on_which_the_job_fails_does_not_take_it_again_after_a_restart() {
     cluster.agree_on(2);
 }
 
+/// Claim: job-runs.
 #[story]
 fn a_job_that_fails_again_after_a_restart_here_moves_to_another_host() {
     let cluster = third_fails(&["--restart", "on-failure"]);
@@ -71,6 +72,7 @@ fn a_job_that_fails_again_after_a_restart_here_moves_to_another_host() {
     assert!(starts(&cluster, 3) >= 2, "{}", cluster.node(3).log());
 }
 
+/// Claim: job-runs.
 #[story]
 fn the_last_that_may_lead_leads_though_its_job_fails() {
     let cluster = Cluster::prepare(1, with_majority);

@@ -247,6 +247,7 @@ fn what_the_command_orphans_is_reaped_while_it_runs() {
 }
 
 /// Neither alarm has gone off: electd is gone, and the lease is not over yet.
+/// Claim: job-ends.
 #[story]
 fn a_command_gets_term_before_kill_when_electd_is_killed() {
     let folder = tempfile::tempdir().unwrap();

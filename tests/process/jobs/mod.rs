@@ -316,6 +316,7 @@ fn failovers(times: usize) {
     jobs.end();
 }
 
+/// Claim: one-job.
 #[story]
 fn a_job_moves_with_the_leadership_and_never_runs_on_two_hosts() {
     failovers(FAULTS.len());

@@ -10,6 +10,7 @@ use crate::support::recorder::Recorder;
 use crate::support::{Cluster, Network, ensure, eventually, watchful};
 
 /// Rule D1.
+/// Claim: epoch.
 #[story::story]
 fn a_forgotten_connection_makes_no_second_leader_in_an_epoch_with_the_bully() {
     no_second_leader(AlgorithmKind::Bully);

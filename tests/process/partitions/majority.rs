@@ -24,6 +24,7 @@ fn cuts() -> u32 {
     env::var("ELECTD_TEST_CUTS").map_or(1, |cuts| cuts.parse().expect("it is a number"))
 }
 
+/// Claim: one-leader.
 fn a_leader_that_is_cut_off_stops_before_another_begins(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     let recorder = Recorder::of(cluster.nodes());
@@ -63,6 +64,7 @@ fn leads_nothing(cluster: &Cluster, number: usize) {
     assert_eq!(cluster.node(number).get("/leader").unwrap().code, 503);
 }
 
+/// Claim: majority-only.
 fn only_the_greater_half_has_a_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     cluster.agree_on(5);
@@ -77,6 +79,7 @@ fn only_the_greater_half_has_a_leader(algorithm: AlgorithmKind) {
 }
 
 /// Rule C1.
+/// Claim: one-leader.
 fn loss_one_way_never_makes_two_leaders(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     cluster.agree_on(5);
@@ -89,6 +92,7 @@ fn loss_one_way_never_makes_two_leaders(algorithm: AlgorithmKind) {
     recorder.never_two();
 }
 
+/// Claim: one-leader.
 fn a_flapping_link_never_makes_two_leaders(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "majority") else { return };
     cluster.agree_on(5);

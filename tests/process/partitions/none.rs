@@ -76,6 +76,7 @@ fn until_reported(cluster: &Cluster, recorder: &Recorder) {
 }
 
 /// Rule E4.
+/// Claim: survivor.
 fn each_half_has_a_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "none") else { return };
     cluster.agree_on(5);
@@ -96,6 +97,7 @@ fn loss_one_way_leaves_one_leader(algorithm: AlgorithmKind) {
     }
 }
 
+/// Claim: survivor.
 fn a_flapping_link_leaves_one_leader(algorithm: AlgorithmKind) {
     let Some(cluster) = scene(algorithm, "none") else { return };
     cluster.agree_on(5);

@@ -36,6 +36,7 @@ pub fn trusting(forge: &Forge) -> Cluster {
     cluster
 }
 
+/// Claim: strangers.
 #[story]
 fn whoever_shows_no_certificate_of_this_cluster_is_refused() {
     let (forge, stranger) = (Forge::new("forge"), Stranger::new());
@@ -98,6 +99,7 @@ fn whoever_shows_no_certificate_of_this_cluster_is_refused() {
     assert_eq!(cluster.agree_on(3), epoch, "the cluster goes on undisturbed");
 }
 
+/// Claim: strangers.
 #[story]
 fn the_certificate_of_one_member_is_of_no_use_to_pass_as_another() {
     let cluster = Cluster::start_with(3, secured);
@@ -177,6 +179,7 @@ fn plain_and_secured_members_refuse_each_other_and_both_say_so() {
     assert_eq!(cluster.agree_on(3), epoch);
 }
 
+/// Claim: strangers.
 #[story]
 fn a_member_that_was_removed_is_refused_with_its_valid_certificate() {
     let cluster = Cluster::start_with(3, secured);
