@@ -9,6 +9,7 @@ use parking_lot::Mutex;
 use super::inbox::{InboxEvent, Queue};
 use super::surroundings::Surroundings;
 use crate::config::{Attribute, Config, MemberConfig};
+use crate::core::types::Role;
 use crate::rank::{AttributeSource, SampleResult, Sampler};
 
 /// Takes one sample of the rank of a member of this cluster now, on this host. It may take as long as its command's
@@ -29,7 +30,11 @@ pub(super) fn start(
     Sampler::start(source(member), member.rank.every, surroundings.variables(), deliver)
 }
 
+/// Who never leads needs no rank, and misses none.
 fn source(member: &MemberConfig) -> AttributeSource {
+    if member.role != Role::Member {
+        return AttributeSource::Id;
+    }
     match member.rank.attribute.clone() {
         Attribute::Id => AttributeSource::Id,
         Attribute::Priority(number) => AttributeSource::Priority(number),
@@ -118,6 +123,17 @@ mod tests {
             ("command", command_entry, command),
         ] {
             assert_eq!(source(&config(by, &entry).members[0]), expected, "{by}");
+        }
+        for role in [Role::Witness, Role::Observer] {
+            let command = json!({ "command": ["/bin/rank"] });
+            let mut config = config("command", &command);
+            config.members[0].role = role;
+            let expected = AttributeSource::Id;
+            assert_eq!(
+                source(&config.members[0]),
+                expected,
+                "a {role:?} never leads, and needs no rank"
+            );
         }
         let priority = config("priority", &json!({ "priority": 7 }));
         assert_eq!(sample(&priority, &priority.members[0]).map(|sample| sample.value), Ok(7));

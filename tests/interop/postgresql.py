@@ -20,6 +20,11 @@ def query(host, sql, timeout=5):
         return None
 
 
+class Postgresql(Recipe):
+    def has_data(self, host):
+        return query(host, "SELECT pg_is_in_recovery()") == "t"
+
+
 def whole(network):
     """The primary and one of its followers, when both others follow."""
     followers = "SELECT application_name FROM pg_stat_replication WHERE state = 'streaming' AND application_name IN ('a', 'b', 'c')"
@@ -67,7 +72,7 @@ def load(recipe, faults, epoch, kinds=KINDS):
 def main():
     electd, page, faults = begin("postgresql", ["/usr/lib/postgresql/15/bin/postgres", "haproxy"])
     with Network(electd, *NAMES, "d") as network:
-        recipe = Recipe(network, page, NAMES, ["/standby", "electd run", "haproxy -f"])
+        recipe = Postgresql(network, page, NAMES, ["/standby", "electd run", "haproxy -f"])
         first, _ = whole(network)
         wait("its epoch", lambda: query(first, "SELECT epoch FROM electd"))
         assert query(first, f"{TABLE}; GRANT ALL ON electd TO app", timeout=30) == ""

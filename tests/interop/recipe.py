@@ -12,8 +12,8 @@ import time
 from hosts import HERE, Network, commands, missing, wait
 
 # All processes of the host are killed; all of it stands still; the switch carries nothing of it; its electd is killed; an
-# operator moves the leadership; all hosts lose their processes at once.
-KINDS = ["power", "freeze", "cut", "kill", "switchover", "blackout"]
+# operator moves the leadership; all hosts lose their processes at once; they do after it was cut off, and it is back first.
+KINDS = ["power", "freeze", "cut", "kill", "switchover", "blackout", "outdated"]
 
 # How the command line of a guard begins.
 GUARD = "electd guard "
@@ -71,6 +71,22 @@ class Recipe:
         """Whether the cluster is well, as electd says on this host."""
         return self.network[name].run("sh", "-c", "electd health >&2 && echo well", check=False) == "well"
 
+    def has_data(self, host):
+        """Whether this host, which is just on, knows what it has."""
+        return True
+
+    def return_first(self, first):
+        """All lose their processes, and this one is back when the others begin."""
+        others = [self.network[name] for name in self.members if name != first.name]
+        for host in others:
+            host.off()
+        first.cable(True)
+        first.off()
+        for host in [first, *others]:
+            host.on()
+            self.serve(host.name)
+            wait(f"the data of {host.name}", lambda host=host: self.has_data(host))
+
     def harm(self, kind, host, to):
         """Harms a host, and returns what mends it."""
         if kind == "power":
@@ -82,6 +98,9 @@ class Recipe:
             for name in self.members:
                 self.network[name].on()
                 self.serve(name)
+        if kind == "outdated":
+            host.cable(False)
+            return lambda: self.return_first(host)
         if kind == "freeze":
             host.freeze()
             return host.thaw
