@@ -114,7 +114,9 @@ class Recipe:
             host.signal(signal.SIGSTOP, node)
             return lambda: host.signal(signal.SIGCONT, node)
         if kind == "switchover":
-            host.run("electd", "switchover", "--to", to, check=False)
+            # It is refused while that host stands back, as its job failed.
+            order = f"electd switchover --to {to} >&2 && echo done"
+            wait("the order is carried out", lambda: host.run("sh", "-c", order, check=False) == "done", 120)
         return lambda: None
 
 
