@@ -29,11 +29,11 @@ def sh(*words, **options):
 
 
 def wait(what, condition, seconds=60):
-    """Waits until something holds, and returns it."""
+    """Waits until something holds, and returns it. What that is may be a function, which is called if it does not."""
     end = time.monotonic() + seconds
     while not (found := condition()):
         if time.monotonic() > end:
-            raise TimeoutError(f"waited {seconds} s in vain: {what}")
+            raise TimeoutError(f"waited {seconds} s in vain: {what() if callable(what) else what}")
         time.sleep(0.05)
     return found
 

@@ -10,8 +10,9 @@ from hosts import Network, wait
 from postgresql import NAMES, TABLE, load, query, whole
 from recipe import Recipe, begin, figures
 
-# Of electd's, an electd that is killed is missing: PostgreSQL runs on below a Patroni that is.
-KINDS = ["power", "freeze", "cut", "switchover", "blackout"]
+# Of electd's these are missing: an electd that is killed, as PostgreSQL runs on below a Patroni that is; an order; and hosts that
+# return in a certain order.
+KINDS = ["power", "freeze", "cut", "blackout"]
 # What grows with each primary: the timeline, of which the log's file is named.
 TIMELINE = "('x' || substr(pg_walfile_name(pg_current_wal_insert_lsn()), 1, 8))::bit(32)::int"
 TRUST = ["local all all trust", "host all all 10.0.0.0/24 trust", "host replication all 10.0.0.0/24 trust"]
@@ -57,11 +58,6 @@ class Patroni(Recipe):
         self.services["d"] = ["haproxy -f /etc/haproxy/haproxy.cfg"]
         for name in network.hosts:
             self.serve(name)
-
-    def harm(self, kind, host, to):
-        if kind == "switchover":
-            host.run("patronictl", "-c", FILE, "switchover", "--leader", host.name, "--candidate", to, "--force", check=False)
-        return super().harm(kind if kind != "switchover" else None, host, to)
 
 
 def main():

@@ -115,8 +115,9 @@ class Recipe:
             return lambda: host.signal(signal.SIGCONT, node)
         if kind == "switchover":
             # It is refused while that host stands back, as its job failed.
-            order = f"electd switchover --to {to} >&2 && echo done"
-            wait("the order is carried out", lambda: host.run("sh", "-c", order, check=False) == "done", 120)
+            order = f"electd switchover --to {to} 2>&1 && echo done"
+            said = lambda: host.run("sh", "-c", order, check=False).splitlines()
+            wait(lambda: f"the order is carried out: {said()}", lambda: said()[-1:] == ["done"], 120)
         return lambda: None
 
 
