@@ -78,6 +78,14 @@ impl Session {
         match trust.0 {}
     }
 
+    pub fn visit(
+        trust: &ServerTrust,
+        _name: &str,
+        _io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<TlsFault>> {
+        match trust.0 {}
+    }
+
     pub fn serve(
         credentials: &Credentials,
         _io: &mut (impl Read + Write),
@@ -135,5 +143,19 @@ impl Trust {
 
     pub fn in_member(credentials: &Credentials, _name: &str) -> Option<Trust> {
         match credentials.0 {}
+    }
+}
+
+/// The servers that are no members and are trusted.
+#[derive(Clone, Debug)]
+pub struct ServerTrust(Infallible);
+
+impl ServerTrust {
+    /// Refuses: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn load(roots: Option<&Path>) -> Result<ServerTrust, BadFile> {
+        Err(BadFile::new("tls.ca", roots.unwrap_or(Path::new("")), ABSENT))
     }
 }

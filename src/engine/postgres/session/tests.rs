@@ -1,0 +1,1 @@
+//! Answers of servers that are none.
