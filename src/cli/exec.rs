@@ -24,8 +24,10 @@ use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::remote::{Remote, Unattached};
+use crate::exec::target::LockTarget;
 use crate::exec::words::PROTOCOL;
 use crate::exec::{orphans, runner, signals};
+use crate::limits::quote;
 
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -57,11 +59,25 @@ pub struct ExecArgs {
 
     #[command(flatten)]
     job: JobArgs,
+
+    /// Run CMD while this host holds the lock of this name, rather than while its node leads: letters a-z, digits
+    /// and . _ -, at most 63. CMD finds it in ELECTD_LOCK.
+    #[arg(long, value_name = "NAME")]
+    lock: Option<String>,
 }
 
 impl ExecArgs {
     /// Runs the command.
     pub fn run(mut self) -> Result<(), CliError> {
+        match self.lock.as_deref().map(lock_target).transpose()? {
+            None => {}
+            Some(LockTarget::Name(_)) => {
+                return Err(CliError::new(Exit::Usage, "this electd has no locks yet"));
+            }
+            Some(LockTarget::Engine(_)) => {
+                return Err(CliError::new(Exit::Usage, "this electd knows no engine of locks"));
+            }
+        }
         if self.job.is_empty() {
             return Err(CliError::new(
                 Exit::Usage,
@@ -97,6 +113,14 @@ impl ExecArgs {
         }
         Ok(end)
     }
+}
+
+/// The lock that this text names. clap would print a bad name as it is.
+fn lock_target(text: &str) -> Result<LockTarget, CliError> {
+    text.parse().map_err(|why| {
+        let what = format!("--lock: \"{}\" is no name of a lock: {why}", quote(text));
+        CliError::new(Exit::Usage, what)
+    })
 }
 
 impl JobArgs {

@@ -37,5 +37,6 @@ pub mod remote;
 pub mod runner;
 pub mod signals;
 mod stderr;
+pub mod target;
 pub mod tree;
 pub mod words;
