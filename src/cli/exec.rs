@@ -12,7 +12,8 @@ use log::warn;
 use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
 use signal_hook::iterator::Signals;
 
-use super::args::ConfigArgs;
+use super::args::{ConfigArgs, duration};
+use super::engine::NamedEngine;
 use super::error::{CliError, SIGNALS};
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
@@ -62,8 +63,15 @@ pub struct ExecArgs {
 
     /// Run CMD while this host holds the lock of this name, rather than while its node leads: letters a-z, digits
     /// and . _ -, at most 63. CMD finds it in ELECTD_LOCK.
-    #[arg(long, value_name = "NAME")]
+    ///
+    /// Or the URL of a lock that a PostgreSQL or an etcd decides on; neither a node nor a configuration is needed then:
+    /// postgres://USER@HOST/DATABASE?lock=NAME, etcd://HOST:2379,HOST:2379/NAME
+    #[arg(long, value_name = "NAME|URL")]
     lock: Option<String>,
+
+    /// How long the engine of --lock URL keeps the lock for a host that it hears no more of: 2s to 1h. [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "lock")]
+    ttl: Option<Duration>,
 }
 
 impl ExecArgs {
@@ -74,15 +82,10 @@ impl ExecArgs {
             Some(LockTarget::Name(_)) => {
                 return Err(CliError::new(Exit::Usage, "this electd has no locks yet"));
             }
-            Some(LockTarget::Engine(_)) => {
-                return Err(CliError::new(Exit::Usage, "this electd knows no engine of locks"));
-            }
+            Some(LockTarget::Engine(url)) => return self.run_by_engine(&url),
         }
         if self.job.is_empty() {
-            return Err(CliError::new(
-                Exit::Usage,
-                "say what to run: electd exec -- CMD, or give --address",
-            ));
+            return Err(nothing_to_run());
         }
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
@@ -92,6 +95,14 @@ impl ExecArgs {
         let beside = |wait| self.run_beside(&config, name, wait, &stopping);
         let end = self.job.attached(name, &stopping, beside)?;
         outcome(end, name, self.job.asks_once(), signal.load(Ordering::SeqCst))
+    }
+
+    /// Runs the command by a lock that an engine decides on.
+    fn run_by_engine(&mut self, url: &str) -> Result<(), CliError> {
+        if self.job.is_empty() {
+            return Err(nothing_to_run());
+        }
+        NamedEngine::new(url, self.ttl)?.run(&mut self.job)
     }
 
     /// Runs the command beside the node that runs now.
@@ -113,6 +124,10 @@ impl ExecArgs {
         }
         Ok(end)
     }
+}
+
+fn nothing_to_run() -> CliError {
+    CliError::new(Exit::Usage, "say what to run: electd exec -- CMD, or give --address")
 }
 
 /// The lock that this text names. clap would print a bad name as it is.
@@ -231,7 +246,7 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
 }
 
 /// A channel that the first signal that ends this process closes, and the number of that signal.
-fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
+pub(super) fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
     let internal = CliError::internal(SIGNALS);
     let ends = [vec![SIGTERM], signals::heeded(&[SIGINT, SIGQUIT, SIGHUP])].concat();
     let mut heard = Signals::new([ends, vec![orphans::SIGNAL]].concat()).map_err(internal)?;

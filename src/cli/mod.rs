@@ -18,6 +18,7 @@ mod clocks;
 mod completion;
 mod crowded;
 mod demo;
+mod engine;
 pub mod error;
 mod exec;
 pub mod exit;

@@ -10,7 +10,7 @@ use std::time::Duration;
 use electd_host::{net, tls};
 use thiserror::Error;
 
-#[cfg_attr(not(feature = "etcd"), path = "absent.rs")]
+#[path = "absent.rs"]
 #[allow(clippy::duplicate_mod)] // a build may be without both
 mod etcd;
 mod line;

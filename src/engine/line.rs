@@ -58,7 +58,9 @@ impl Line {
     ) -> Result<(), EngineError> {
         let session = Session::visit(trust, host, &mut Deadline::until(&self.socket, until, ()));
         self.session = Some(session.map_err(|fault| match fault {
-            None => EngineError::Unreachable("it ended the TLS handshake, or was too slow".to_owned()),
+            None => {
+                EngineError::Unreachable("it ended the TLS handshake, or was too slow".to_owned())
+            }
             Some(fault) if fault.cause == TlsCause::UnknownCa => EngineError::Refused(
                 "its certificate is signed by no authority of sslrootcert".to_owned(),
             ),

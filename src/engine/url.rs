@@ -257,11 +257,17 @@ mod tests {
                 .unwrap();
         let places: Vec<String> = url.places.iter().map(ToString::to_string).collect();
         assert_eq!(places, ["h1:5432", "[::1]:6432"]);
-        assert_eq!((url.user.as_deref(), &*url.database, url.name()), (Some("me@x"), "d/b", "backup"));
+        assert_eq!(
+            (url.user.as_deref(), &*url.database, url.name()),
+            (Some("me@x"), "d/b", "backup")
+        );
         assert_eq!((url.protection, url.roots), (Protection::Verified, Some("/a b".into())));
         let url: EngineUrl = "etcd://a,b:1/vip-7".parse().unwrap();
         let places: Vec<String> = url.places.iter().map(ToString::to_string).collect();
-        assert_eq!((places, url.name(), url.engine()), (vec!["a:2379".to_owned(), "b:1".to_owned()], "vip-7", "etcd"));
+        assert_eq!(
+            (places, url.name(), url.engine()),
+            (vec!["a:2379".to_owned(), "b:1".to_owned()], "vip-7", "etcd")
+        );
     }
 
     #[test]
@@ -284,7 +290,10 @@ mod tests {
             ("postgres://h/d?lock=a&lock=b", "lock is given twice"),
             ("postgres://h/d?lock=a&sslmode=prefer", "sslmode is disable, require or verify-full"),
             ("postgres://me:secret@h/d?lock=a", "every user of this host sees a password"),
-            ("postgres://h/d?lock=a&password=x", "PGPASSWORD, a line in ~/.pgpass, or ?passfile=FILE"),
+            (
+                "postgres://h/d?lock=a&password=x",
+                "PGPASSWORD, a line in ~/.pgpass, or ?passfile=FILE",
+            ),
             ("etcd://me:secret@h/a", "ETCDCTL_PASSWORD, or ?passfile=FILE"),
             (&long, "at most 4096 bytes"),
         ] {

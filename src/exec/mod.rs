@@ -18,6 +18,7 @@ pub mod attach;
 mod cleanup;
 mod clock;
 pub mod deadlines;
+pub mod engine;
 pub mod equipment;
 pub mod guard;
 mod guarded;

@@ -123,7 +123,9 @@ impl Postgres {
         let place = &self.url.places[self.at % self.url.places.len()];
         match failure {
             Failure::Refused(why) => EngineError::Refused(format!("PostgreSQL at {place}: {why}")),
-            Failure::Silent(why) => EngineError::Unreachable(format!("PostgreSQL at {place}: {why}")),
+            Failure::Silent(why) => {
+                EngineError::Unreachable(format!("PostgreSQL at {place}: {why}"))
+            }
             Failure::Error { code, words } => {
                 let told = format!("PostgreSQL at {place}: {words} ({code})");
                 match code.as_str() {
@@ -243,7 +245,8 @@ impl Engine for Postgres {
         if !is(4) {
             return right("write to the table electd_lock");
         }
-        let columns = "SELECT name, holder, token + 1, until - clock_timestamp() FROM electd_lock LIMIT 1";
+        let columns =
+            "SELECT name, holder, token + 1, until - clock_timestamp() FROM electd_lock LIMIT 1";
         self.ask(columns).map_err(|failure| self.error(failure))?;
         told.push("the table electd_lock is there".to_owned());
         Ok(told)

@@ -51,7 +51,8 @@ impl Failure {
         match self {
             // Read-only, a server that starts or ends, too many sessions, a broken connection of a pooler.
             Failure::Error { code, .. } => {
-                ["25006", "53300"].contains(&code.as_str()) || ["57P", "08"].iter().any(|class| code.starts_with(class))
+                ["25006", "53300"].contains(&code.as_str())
+                    || ["57P", "08"].iter().any(|class| code.starts_with(class))
             }
             Failure::Refused(_) => false,
             Failure::Silent(_) => true,
@@ -120,7 +121,9 @@ impl Session {
             line.by(until).read_exact(&mut answer)?; // what follows belongs to TLS
             match &answer {
                 b"S" => line.secure(trust, &place.host, until)?,
-                b"N" => return Err(Failure::Refused("it offers no TLS: sslmode=disable".to_owned())),
+                b"N" => {
+                    return Err(Failure::Refused("it offers no TLS: sslmode=disable".to_owned()));
+                }
                 _ => return Err(odd("an unknown answer to the request for TLS")),
             }
         }
@@ -129,17 +132,26 @@ impl Session {
         Ok(session)
     }
 
-    fn log_in(&mut self, ((database, user), password): Login<'_>, until: Instant) -> Result<(), Failure> {
+    fn log_in(
+        &mut self,
+        ((database, user), password): Login<'_>,
+        until: Instant,
+    ) -> Result<(), Failure> {
         let about = [
             ("user", user),
             ("database", database),
             ("application_name", "electd"),
             ("client_encoding", "UTF8"),
         ];
-        let about = about.into_iter().filter(|(key, value)| *key != "database" || !value.is_empty());
+        let about =
+            about.into_iter().filter(|(key, value)| *key != "database" || !value.is_empty());
         self.say(until, |bytes| frontend::startup_message(about, bytes))?;
         let password = || {
-            let none = || Failure::Refused(format!("it wants a password of {user}, and none is given: see docs/engines.md"));
+            let none = || {
+                Failure::Refused(format!(
+                    "it wants a password of {user}, and none is given: see docs/engines.md"
+                ))
+            };
             password.ok_or_else(none)
         };
         let (mut scram, mut budget) = (None::<ScramSha256>, LONGEST);
@@ -151,7 +163,9 @@ impl Session {
                 | Message::NoticeResponse(_) => {}
                 Message::AuthenticationCleartextPassword => {
                     let password = password()?;
-                    self.say(until, |bytes| frontend::password_message(password.as_bytes(), bytes))?;
+                    self.say(until, |bytes| {
+                        frontend::password_message(password.as_bytes(), bytes)
+                    })?;
                 }
                 Message::AuthenticationMd5Password(body) => {
                     let hash = md5_hash(user.as_bytes(), password()?.as_bytes(), body.salt());
@@ -161,7 +175,8 @@ impl Session {
                     if !body.mechanisms().any(|name| Ok(name == SCRAM_SHA_256))? {
                         return Err(Failure::Refused("it takes no SCRAM-SHA-256".to_owned()));
                     }
-                    let begun = ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
+                    let begun =
+                        ScramSha256::new(password()?.as_bytes(), ChannelBinding::unsupported());
                     self.say(until, |bytes| {
                         frontend::sasl_initial_response(SCRAM_SHA_256, begun.message(), bytes)
                     })?;
@@ -178,7 +193,11 @@ impl Session {
                 }
                 Message::ErrorResponse(body) => return Err(Failure::said(&mut body.fields())),
                 Message::ReadyForQuery(_) => return Ok(()),
-                _ => return Err(Failure::Refused("it wants a kind of login that electd does not have".to_owned())),
+                _ => {
+                    return Err(Failure::Refused(
+                        "it wants a kind of login that electd does not have".to_owned(),
+                    ));
+                }
             }
         }
     }

@@ -40,7 +40,9 @@ impl ServerTrust {
             .map_err(|error| BadFile::new("tls.ca", file, format!("cannot be used: {error}")))?;
         let builder = match roots {
             Some(roots) => builder.with_root_certificates(authorities(roots)?.1),
-            None => builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(algorithms))),
+            None => {
+                builder.dangerous().with_custom_certificate_verifier(Arc::new(Anybody(algorithms)))
+            }
         };
         let mut client = builder.with_no_client_auth();
         client.resumption = Resumption::disabled();

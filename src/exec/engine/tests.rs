@@ -1,0 +1,1 @@
+//! An engine that does as it is told.
