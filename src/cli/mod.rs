@@ -287,6 +287,7 @@ mod tests {
         let docs = [
             include_str!("../../README.md"),
             include_str!("../../docs/algorithms.md"),
+            include_str!("../../docs/engines.md"),
             include_str!("../../docs/exec.md"),
             include_str!("../../docs/guarantees.md"),
             include_str!("../../docs/membership.md"),

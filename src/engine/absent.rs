@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::{Engine, EngineError, EngineUrl};
+use super::{Engine, EngineError, EngineUrl};
 
 /// Refuses.
 pub fn open(url: &EngineUrl, _: Duration, _: Duration) -> Result<Box<dyn Engine>, EngineError> {

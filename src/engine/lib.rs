@@ -10,9 +10,10 @@ use std::time::Duration;
 use electd_host::{net, tls};
 use thiserror::Error;
 
-#[path = "absent.rs"]
+#[cfg_attr(not(feature = "etcd"), path = "absent.rs")]
 #[allow(clippy::duplicate_mod)] // a build may be without both
 mod etcd;
+mod failure;
 mod line;
 #[cfg_attr(not(feature = "postgres"), path = "absent.rs")]
 mod postgres;

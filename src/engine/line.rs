@@ -2,13 +2,13 @@
 
 use std::io;
 use std::net::TcpStream;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use crate::EngineError;
+use super::EngineError;
+use super::url::{EnginePlace, EngineUrl, Protection};
 use crate::net::{Deadline, dial};
 use crate::tls::{Secured, ServerTrust, Session, TlsCause};
-use crate::url::{EnginePlace, EngineUrl, Protection};
 
 /// Where systems keep the authorities that they trust.
 const SYSTEM: [&str; 4] = [
@@ -28,8 +28,7 @@ pub(crate) fn trust(url: &EngineUrl) -> Result<Option<ServerTrust>, EngineError>
             EngineError::Usage("sslmode=verify-full needs sslrootcert=FILE on this host".to_owned())
         })?),
     };
-    let load = |roots: Option<&Path>| ServerTrust::load(roots);
-    load(roots.as_deref()).map(Some).map_err(|bad| {
+    ServerTrust::of_server(roots.as_deref()).map(Some).map_err(|bad| {
         EngineError::Usage(format!("sslrootcert {}: {}", bad.file.display(), bad.what))
     })
 }

@@ -6,8 +6,8 @@ use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::EngineError;
-use crate::url::EnginePlace;
+use super::EngineError;
+use super::url::EnginePlace;
 
 /// The largest file of passwords.
 const LARGEST: u64 = 1 << 20;

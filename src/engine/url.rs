@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use electd_election::core::locks::table::LockName;
 
-use crate::EngineError;
+use super::EngineError;
 
 /// No URL is longer.
 const LONGEST: usize = 4096;

@@ -13,12 +13,12 @@ mod session;
 use std::time::{Duration, Instant};
 
 use electd_election::limits;
-use session::{Failure, Row, Session};
+use session::{PgSession, Row, Said};
 
-use crate::line::trust;
-use crate::secret;
+use super::failure::Failure;
+use super::line::trust;
+use super::{Engine, EngineError, EngineUrl, LockHolder, Taken, secret};
 use crate::tls::ServerTrust;
-use crate::{Engine, EngineError, EngineUrl, LockHolder, Taken};
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS electd_lock (name text PRIMARY KEY, holder text NOT NULL, \
                      token bigint NOT NULL, until timestamptz NOT NULL)";
@@ -47,7 +47,7 @@ struct Postgres {
     patience: Duration,
     /// The place that is asked.
     at: usize,
-    session: Option<Session>,
+    session: Option<PgSession>,
 }
 
 /// The lock of this URL.
@@ -91,18 +91,18 @@ impl Postgres {
             None => self.connect(until)?,
         };
         let answer = session.ask(sql, until);
-        if !answer.as_ref().is_err_and(Failure::is_of_place) {
+        if !answer.as_ref().is_err_and(Said::is_of_place) {
             self.session = Some(session);
         }
         answer
     }
 
-    fn connect(&self, until: Instant) -> Result<Session, Failure> {
+    fn connect(&self, until: Instant) -> Result<PgSession, Failure> {
         let place = &self.url.places[self.at % self.url.places.len()];
         let names = (self.url.database.as_str(), self.user.as_str());
         let password = secret::of_postgres(self.url.passfile.as_deref(), place, names);
         let password = password.map_err(|error| Failure::Refused(error.to_string()))?;
-        Session::open(place, self.trust.as_ref(), (names, password.as_deref()), until)
+        PgSession::open(place, self.trust.as_ref(), (names, password.as_deref()), until)
     }
 
     /// What a statement about the table returns. Makes the table if there is none.

@@ -13,10 +13,10 @@ use postgres_protocol::authentication::sasl::{ChannelBinding, SCRAM_SHA_256, Scr
 use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Header, Message};
 use postgres_protocol::message::frontend;
 
-use crate::EngineError;
-use crate::line::Line;
+use super::super::failure::{Failure, odd};
+use super::super::line::Line;
+use super::super::url::EnginePlace;
 use crate::tls::ServerTrust;
-use crate::url::EnginePlace;
 
 /// The longest answer to a question, in bytes. A row has less than a kilobyte.
 const LONGEST: usize = 64 * 1024;
@@ -30,24 +30,14 @@ pub type Row = Vec<String>;
 /// The database and the user, and the password if there is one.
 pub type Login<'a> = ((&'a str, &'a str), Option<&'a str>);
 
-/// Why a statement has no result.
-#[derive(Debug)]
-pub enum Failure {
-    /// The server says so.
-    Error {
-        /// Its SQLSTATE.
-        code: String,
-        words: String,
-    },
-    /// There is no session, until somebody changes something.
-    Refused(String),
-    /// There is no session now.
-    Silent(String),
+/// What PostgreSQL's own words of an error are.
+pub trait Said {
+    /// Whether another place, or another session, may be better.
+    fn is_of_place(&self) -> bool;
 }
 
-impl Failure {
-    /// Whether another place, or another session, may be better.
-    pub fn is_of_place(&self) -> bool {
+impl Said for Failure {
+    fn is_of_place(&self) -> bool {
         match self {
             // Read-only, a server that starts or ends, too many sessions, a broken connection of a pooler.
             Failure::Error { code, .. } => {
@@ -58,60 +48,34 @@ impl Failure {
             Failure::Silent(_) => true,
         }
     }
-
-    fn said(fields: &mut ErrorFields<'_>) -> Failure {
-        let (mut code, mut words) = (String::new(), String::new());
-        while let Ok(Some(field)) = fields.next() {
-            let text = String::from_utf8_lossy(field.value_bytes());
-            match field.type_() {
-                b'C' => code = limits::shown(&text, 5),
-                b'M' => words = limits::shown(&text, SHOWN),
-                _ => {}
-            }
-        }
-        Failure::Error { code, words }
-    }
 }
 
-impl From<io::Error> for Failure {
-    fn from(error: io::Error) -> Failure {
-        Failure::Silent(match error.kind() {
-            ErrorKind::TimedOut | ErrorKind::WouldBlock => "it does not answer in time".to_owned(),
-            ErrorKind::UnexpectedEof => "it ended the connection".to_owned(),
-            ErrorKind::InvalidData | ErrorKind::InvalidInput => {
-                format!("it does not answer as PostgreSQL: {error}")
-            }
-            _ => error.to_string(),
-        })
-    }
-}
-
-impl From<EngineError> for Failure {
-    fn from(error: EngineError) -> Failure {
-        match error {
-            EngineError::Unreachable(why) => Failure::Silent(why),
-            EngineError::Usage(why) | EngineError::Refused(why) => Failure::Refused(why),
+fn said(fields: &mut ErrorFields<'_>) -> Failure {
+    let (mut code, mut words) = (String::new(), String::new());
+    while let Ok(Some(field)) = fields.next() {
+        let text = String::from_utf8_lossy(field.value_bytes());
+        match field.type_() {
+            b'C' => code = limits::shown(&text, 5),
+            b'M' => words = limits::shown(&text, SHOWN),
+            _ => {}
         }
     }
-}
-
-fn odd(why: &str) -> Failure {
-    io::Error::new(ErrorKind::InvalidData, why).into()
+    Failure::Error { code, words }
 }
 
 /// A session.
-pub struct Session {
+pub struct PgSession {
     line: Line,
     bytes: BytesMut,
 }
 
-impl Session {
+impl PgSession {
     pub fn open(
         place: &EnginePlace,
         trust: Option<&ServerTrust>,
         login: Login<'_>,
         until: Instant,
-    ) -> Result<Session, Failure> {
+    ) -> Result<PgSession, Failure> {
         let mut line = Line::open(place, until)?;
         if let Some(trust) = trust {
             let mut question = BytesMut::new();
@@ -127,7 +91,7 @@ impl Session {
                 _ => return Err(odd("an unknown answer to the request for TLS")),
             }
         }
-        let mut session = Session { line, bytes: BytesMut::new() };
+        let mut session = PgSession { line, bytes: BytesMut::new() };
         session.log_in(login, until)?;
         Ok(session)
     }
@@ -191,7 +155,7 @@ impl Session {
                     let scram = scram.as_mut().ok_or_else(|| odd("SCRAM that was not begun"))?;
                     scram.finish(body.data())?;
                 }
-                Message::ErrorResponse(body) => return Err(Failure::said(&mut body.fields())),
+                Message::ErrorResponse(body) => return Err(said(&mut body.fields())),
                 Message::ReadyForQuery(_) => return Ok(()),
                 _ => {
                     return Err(Failure::Refused(
@@ -210,7 +174,7 @@ impl Session {
             match self.hear(until, &mut budget)? {
                 Message::DataRow(body) if first.is_none() => first = Some(row(&body)?),
                 Message::ErrorResponse(body) => {
-                    let said = Failure::said(&mut body.fields());
+                    let said = said(&mut body.fields());
                     if said.is_of_place() {
                         return Err(said); // a server that ends says no more
                     }

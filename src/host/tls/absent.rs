@@ -144,18 +144,15 @@ impl Trust {
     pub fn in_member(credentials: &Credentials, _name: &str) -> Option<Trust> {
         match credentials.0 {}
     }
-}
 
-/// The servers that are no members and are trusted.
-#[derive(Clone, Debug)]
-pub struct ServerTrust(Infallible);
-
-impl ServerTrust {
     /// Refuses: this build has no TLS.
     ///
     /// # Errors
     /// Always.
-    pub fn load(roots: Option<&Path>) -> Result<ServerTrust, BadFile> {
+    pub fn of_server(roots: Option<&Path>) -> Result<Trust, BadFile> {
         Err(BadFile::new("tls.ca", roots.unwrap_or(Path::new("")), ABSENT))
     }
 }
+
+/// The servers that are trusted, of which there are none.
+pub use Trust as ServerTrust;

@@ -31,7 +31,7 @@ impl ServerTrust {
     ///
     /// # Errors
     /// With what is wrong with the file.
-    pub fn load(roots: Option<&Path>) -> Result<ServerTrust, BadFile> {
+    pub fn of_server(roots: Option<&Path>) -> Result<ServerTrust, BadFile> {
         let provider = Arc::new(aws_lc_rs::default_provider());
         let algorithms = provider.signature_verification_algorithms;
         let file = roots.unwrap_or(Path::new(""));
