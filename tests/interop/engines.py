@@ -447,6 +447,16 @@ class Lane:
         return longest, len(intervals)
 
 
+def end_group(process):
+    """Ends a process and what is left of its group."""
+    for number in (signal.SIGTERM, signal.SIGKILL):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(10)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
+
+
 class Pair:
     """Two that want one lock, by their own ways to the engine: electd, or etcdctl."""
 
@@ -461,7 +471,7 @@ class Pair:
         port = self.proxies[number].port
         command = ["sh", "-c", f"touch {mark}; exec sleep 1000"]
         if tool == "etcdctl":
-            words = ["etcdctl", f"--endpoints=127.0.0.1:{port}", "lock", f"--ttl={self.ttl}", self.name, *command]
+            words = ["etcdctl", f"--endpoints=127.0.0.1:{port}", "lock", f"--ttl={self.ttl}", "--", self.name, *command]
         else:
             words = [self.electd, "exec", "--lock", self.server.url(port, self.name), "--ttl", f"{self.ttl}s", "--cgroup", "never", "--", *command]
         process = subprocess.Popen(words, stdout=self.log, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
@@ -485,12 +495,7 @@ class Pair:
         outlives = how == "cut" and first.poll() is None and tool == "etcdctl"
         self.proxies[0].heal(True)
         for process in (first, second):
-            try:
-                os.killpg(process.pid, signal.SIGTERM)
-                process.wait(20)
-            except (ProcessLookupError, subprocess.TimeoutExpired):
-                os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+            end_group(process)
         return took, outlives
 
 
@@ -569,11 +574,7 @@ def try_exclusion(electd, server, folder):
     wait("etcdctl follows electd", lambda: os.path.exists(other_mark))
     print("  ok: etcdctl lock and electd exclude each other, and follow each other")
     for process in (holder, other, waiting):
-        try:
-            os.killpg(process.pid, signal.SIGKILL)
-        except ProcessLookupError:
-            pass
-        process.wait()
+        end_group(process)
 
 
 def try_faults(electd, name, faults, lanes):
