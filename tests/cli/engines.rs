@@ -30,8 +30,14 @@ fn a_wrong_url_of_a_lock_runs_nothing_and_says_what_is_right() {
         ("mysql://h/d?lock=a", "no such engine: use postgres://... or etcd://..."),
         ("etcd://h/a/b", "the name of the lock: use 1 to 63 of the characters"),
         (&long, "the URL of a lock has at most 4096 bytes"),
-        ("postgres://u:secret@h/d?lock=a", "every user of this host sees a password on a command line"),
-        ("postgres://u@h/d?lock=a&sslmode=verify-full&sslrootcert=/no/such", "sslrootcert /no/such: cannot be read"),
+        (
+            "postgres://u:secret@h/d?lock=a",
+            "every user of this host sees a password on a command line",
+        ),
+        (
+            "postgres://u@h/d?lock=a&sslmode=verify-full&sslrootcert=/no/such",
+            "sslrootcert /no/such: cannot be read",
+        ),
     ] {
         let (code, told) = refused(&["exec", "--lock", url]);
         assert_eq!(code, Some(2), "{told}");
@@ -64,7 +70,8 @@ fn with(scheme: &str, server: fn(TcpStream)) -> (Option<i32>, String) {
 #[test]
 fn a_server_that_is_no_engine_runs_nothing() {
     let nonsense = |mut stream: TcpStream| _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
-    let never = |mut stream: TcpStream| while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {};
+    let never =
+        |mut stream: TcpStream| while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {};
     let endless = |mut stream: TcpStream| {
         let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 104857600\r\n\r\n");
         while stream.write_all(&[b'N'; 4096]).is_ok() {}

@@ -126,6 +126,19 @@ class Proxy:
         self.held, self.delay = "", 0.0
 
 
+def certificates(folder):
+    """An authority, another one, and a certificate of 127.0.0.1 and localhost by the first."""
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=folder)
+    for name in ("ca", "other"):
+        openssl("req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", f"{name}.key", "-out", f"{name}.pem",
+                "-subj", f"/CN={name}", "-days", "2", "-addext", "basicConstraints=critical,CA:TRUE")
+    openssl("req", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes", "-keyout", "server.key", "-out", "server.csr", "-subj", "/CN=s")
+    with open(f"{folder}/ext", "w") as file:
+        file.write("subjectAltName=IP:127.0.0.1\nextendedKeyUsage=serverAuth,clientAuth\nbasicConstraints=CA:FALSE\n")
+    openssl("x509", "-req", "-in", "server.csr", "-CA", "ca.pem", "-CAkey", "ca.key", "-CAcreateserial", "-out", "server.pem", "-days", "2", "-extfile", "ext")
+
+
 class Server:
     """An engine: a program that can be killed, frozen and started again."""
 
@@ -227,22 +240,25 @@ class Etcd(Server):
     needs = ["etcd", "etcdctl"]
     env = {}
 
-    def __init__(self, folder):
+    def __init__(self, folder, tls=None):
         super().__init__(folder)
-        self.peer = free_port()
+        self.peer, self.tls = free_port(), tls
         self.start()
 
     def start(self):
         wait("the port", lambda: not answers(self.port))
-        own, peer = (f"http://127.0.0.1:{port}" for port in (self.port, self.peer))
+        scheme = "https" if self.tls else "http"
+        own, peer = f"{scheme}://127.0.0.1:{self.port}", f"http://127.0.0.1:{self.peer}"
+        secure = [f"--cert-file={self.tls}/server.pem", f"--key-file={self.tls}/server.key"] if self.tls else []
         self.process = self.background(
-            "etcd", "--name", "e", "--data-dir", f"{self.folder}/data", "--listen-client-urls", own, "--advertise-client-urls", own,
+            "etcd", *secure, "--name", "e", "--data-dir", f"{self.folder}/data", "--listen-client-urls", own, "--advertise-client-urls", own,
             "--listen-peer-urls", peer, "--initial-advertise-peer-urls", peer, "--initial-cluster", f"e={peer}", "--unsafe-no-fsync")
         wait("etcd", lambda: self.ctl("get", "x").returncode == 0)
 
     def ctl(self, *words, **options):
         options = {"capture_output": True, "text": True, "timeout": 20, **options}
-        return subprocess.run(["etcdctl", f"--endpoints=127.0.0.1:{self.port}", "--command-timeout=2s", *words],
+        secure = [f"--cacert={self.tls}/ca.pem"] if self.tls else []
+        return subprocess.run(["etcdctl", f"--endpoints=127.0.0.1:{self.port}", *secure, "--command-timeout=2s", *words],
                               env={**os.environ, "ETCDCTL_API": "3"}, **options)
 
     def restart(self):
@@ -270,7 +286,7 @@ class Host:
         lane = self.lane
         log = open(f"{lane.folder}/electd-{self.number}.log", "ab")
         self.process = subprocess.Popen(
-            [lane.electd, "exec", "--lock", lane.server.url(self.proxy.port, lane.name), "--ttl", f"{int(TTL)}s", "--restart", "always",
+            [lane.electd, "exec", "--lock", lane.server.url(self.proxy.port, lane.name), "--ttl", f"{int(TTL)}s", "--restart", "always", "--stop-after", "1s",
              "--cgroup", "never", "--", sys.executable, "-S", "-E", f"{lane.folder}/job.py", lane.jobs],
             stdout=log, stderr=log, stdin=subprocess.DEVNULL, env={**os.environ, **lane.server.env})
 
@@ -554,6 +570,51 @@ def try_refusals(electd, server, name):
         expect("commits that wait for no disk", execute(electd, server, url), 0, "", True)
 
 
+def try_tls(electd, server, name, folder):
+    """TLS, and for etcd a user with a password."""
+    place = f"{folder}/tls"
+    os.makedirs(place)
+    certificates(place)
+    url = server.url(server.port, "secured")
+    if name == "postgres":
+        for file in ("server.key", "server.pem"):
+            shutil.copy(f"{place}/{file}", f"{server.data}/{file}")
+            shutil.chown(f"{server.data}/{file}", "postgres", "postgres")
+            os.chmod(f"{server.data}/{file}", 0o600)
+        server.sql("ALTER SYSTEM SET ssl_cert_file = 'server.pem'")
+        server.sql("ALTER SYSTEM SET ssl_key_file = 'server.key'")
+        server.sql("ALTER SYSTEM SET ssl = on")
+        server.sql("SELECT pg_reload_conf()")
+        url += "&"
+        wait("TLS", lambda: execute(electd, server, url + "sslmode=require")[0] == 0)
+    else:
+        server = Etcd(f"{place}", tls=place)
+        url = server.url(server.port, "secured") + "?"
+    try:
+        expect("TLS with anybody", execute(electd, server, url + "sslmode=require"), 0, "", True)
+        expect("TLS with the host", execute(electd, server, f"{url}sslmode=verify-full&sslrootcert={place}/ca.pem"), 0, "", True)
+        other = f"{url}sslmode=verify-full&sslrootcert={place}/other.pem"
+        expect("another authority", execute(electd, server, other), 78, "signed by no authority of sslrootcert")
+        named = f"{url}sslmode=verify-full&sslrootcert={place}/ca.pem".replace("127.0.0.1", "localhost")
+        expect("another name", execute(electd, server, named), 78, "its certificate is refused")
+        if name == "etcd":
+            for words in (["user", "add", "root:secret"], ["user", "grant-role", "root", "root"], ["role", "add", "root"],
+                          ["user", "grant-role", "root", "root"], ["auth", "enable"]):
+                server.ctl(*words)
+            url += "sslmode=require"
+            expect("no user", execute(electd, server, url), 78, "user name is empty")
+            url = url.replace("etcd://", "etcd://root@")
+            expect("no password", execute(electd, server, url), 78, "no password of root is given")
+            expect("a wrong password", execute(electd, server, url, env={"ETCDCTL_PASSWORD": "no"}), 78, "authentication failed")
+            expect("a password by the environment", execute(electd, server, url, env={"ETCDCTL_PASSWORD": "secret"}), 0, "", True)
+            with open(f"{place}/password", "w", opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+                file.write("secret\n")
+            expect("a password by a file", execute(electd, server, f"{url}&passfile={place}/password"), 0, "", True)
+    finally:
+        if name == "etcd":
+            server.stop()
+
+
 def try_exclusion(electd, server, folder):
     """etcdctl and electd exclude each other."""
     pair = Pair(electd, server, "shared", folder)
@@ -585,6 +646,8 @@ def try_faults(electd, name, faults, lanes):
         os.makedirs(f"{folder}/engine")
         server = ENGINES[name](f"{folder}/engine")
         try_refusals(electd, server, name)
+        if name != "pgbouncer":
+            try_tls(electd, server, name, folder)
         if name == "etcd":
             try_exclusion(electd, server, folder)
         if count := int(os.environ.get("HANDOVERS", "1")):
