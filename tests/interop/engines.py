@@ -505,7 +505,9 @@ class Pair:
         if how == "cut":
             self.proxies[0].cut("both")
         else:
-            first.send_signal(signal.SIGTERM if how == "ended" else signal.SIGKILL)
+            number = signal.SIGTERM if how == "ended" else signal.SIGKILL
+            # etcdctl does not end its command.
+            os.killpg(first.pid, number) if tool == "etcdctl" else first.send_signal(number)
         wait(f"the second {tool} holds it after {how}", lambda: os.path.exists(next_mark), 60)
         took = time.monotonic() - since
         outlives = how == "cut" and first.poll() is None and tool == "etcdctl"
@@ -625,7 +627,7 @@ def try_exclusion(electd, server, folder):
     waiting, mark = pair.begin(1, "electd")
     time.sleep(1)
     assert not os.path.exists(mark)
-    holder.terminate()
+    os.killpg(holder.pid, signal.SIGTERM)
     wait("electd follows etcdctl", lambda: os.path.exists(mark))
     os.killpg(holder.pid, signal.SIGKILL)
     other, other_mark = pair.begin(0, "etcdctl")

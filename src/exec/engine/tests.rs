@@ -73,7 +73,7 @@ fn start(told: &Arc<Told>, ttl: u64, waits: bool) -> Result<EngineLock, EngineEr
 }
 
 fn until(what: &str, is_so: impl Fn() -> bool) {
-    crate::testing::within(Duration::from_secs(60), what, is_so);
+    crate::testing::within::within(Duration::from_secs(60), what, is_so);
 }
 
 #[test]
