@@ -30,7 +30,7 @@
 //! |---|---|
 //! | `cli` (default) | the command line, `exec`, and `http` |
 //! | `http` | the HTTP interface of a node and its client, `admin` |
-//! | `postgres`, `etcd` (by `cli`) | the engines that `exec --lock URL` asks |
+//! | `postgres`, `etcd` (default) | the engines that `exec --lock URL` asks |
 //! | `tls` (default) | TLS between members, and the making of certificates |
 //!
 //! `default-features = false` is the library alone: no command line, no HTTP and no TLS. docs/api.md says which part

@@ -219,7 +219,7 @@ class Bouncer(Postgres):
             file.write('"app" "app"\n')
         with open(f"{folder}/pgbouncer.ini", "w") as file:
             file.write(f"[databases]\npostgres = host=127.0.0.1 port={self.behind}\n[pgbouncer]\nlisten_addr = 127.0.0.1\nlisten_port = {self.port}\n"
-                       f"unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users\npool_mode = transaction\ndefault_pool_size = 3\n")
+                       f"unix_socket_dir =\nauth_type = scram-sha-256\nauth_file = {folder}/users\npool_mode = transaction\ndefault_pool_size = 3\nserver_login_retry = 1\n")
         self.pooler = self.background(*self.user, "pgbouncer", f"{folder}/pgbouncer.ini")
         wait("pgbouncer", lambda: answers(self.port))
 
