@@ -137,7 +137,8 @@ impl EngineLock {
         let ((orders, ordered), (tell, known)) = (unbounded(), bounded(1));
         let own = state.clone();
         let work = move || {
-            Work { engine, state: own, pace, orders: ordered, known: Some(tell) }.run();
+            let (known, owed) = (Some(tell), None);
+            Work { engine, state: own, pace, orders: ordered, known, owed }.run();
         };
         let thread = thread::Builder::new().name("engine".to_owned()).spawn(work).named(THREAD);
         let thread = thread.map_err(|error| EngineError::Unreachable(error.to_string()))?;
@@ -242,6 +243,8 @@ struct Work {
     orders: Receiver<EngineOrder>,
     /// Where the first answer is waited for.
     known: Option<Sender<Result<(), EngineError>>>,
+    /// A wish that is over, and of which the engine may not know that.
+    owed: Option<String>,
 }
 
 impl Work {
@@ -251,9 +254,8 @@ impl Work {
             let wish = holder(&nonce[..8]);
             let taken = self.want(&wish);
             let next = taken.map_or(Next::Nothing, |(token, until)| self.keep(&wish, token, until));
-            // Also what was carried out without an answer.
-            let released = self.engine.release(&wish);
-            let _ = self.note(released);
+            self.owed = Some(wish);
+            self.give_back();
             match next {
                 Next::WantedAfter(pause) if !self.is_over_within(pause) => {}
                 _ => return,
@@ -261,12 +263,29 @@ impl Work {
         }
     }
 
+    /// Gives up what an earlier wish has, or may have, as a request may have been carried out without an answer. Tells
+    /// whether nothing is left of it: it would be in the way of the next one.
+    fn give_back(&mut self) -> bool {
+        let Some(wish) = &self.owed else { return true };
+        let released = self.engine.release(wish);
+        if self.note(released).is_some() {
+            self.owed = None;
+        }
+        self.owed.is_none()
+    }
+
     /// Until the lock is taken: its token, and until when. None if this process ends.
     fn want(&mut self, wish: &str) -> Option<(u64, Time)> {
         loop {
+            let mut pause = self.pace.between_looks();
+            if !self.give_back() {
+                if self.is_over_within(pause) {
+                    return None;
+                }
+                continue;
+            }
             let sent = now();
             let taken = self.engine.take(wish);
-            let mut pause = self.pace.between_looks();
             match self.note(taken) {
                 Some(Taken::Held(token)) => {
                     let until = sent + self.pace.renewal();

@@ -157,14 +157,16 @@ impl Engine for Etcd {
     }
 
     fn release(&mut self, holder: &str) -> Result<(), EngineError> {
-        let Some(wish) = self.wish.take().filter(|wish| wish.holder == holder) else {
+        let Some(wish) = self.wish.as_ref().filter(|wish| wish.holder == holder) else {
             return Ok(());
         };
         let revoked = self.gateway.ask("lease/revoke", &json!({"ID": wish.lease.to_string()}));
         match revoked {
-            Err(Failure::Error { code, .. }) if code == NOT_FOUND => Ok(()),
-            revoked => revoked.map(drop).map_err(|failure| self.gateway.error(failure)),
+            Err(Failure::Error { code, .. }) if code == NOT_FOUND => {}
+            revoked => _ = revoked.map_err(|failure| self.gateway.error(failure))?,
         }
+        self.wish = None;
+        Ok(())
     }
 
     fn watch(&mut self) -> Result<Option<LockHolder>, EngineError> {
