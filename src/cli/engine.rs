@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use electd_engine::{Engine, EngineError, EngineUrl, LockHolder};
+use electd_engine::{Engine, EngineError, EngineHolder, EngineUrl};
 use serde_json::json;
 
 use super::args::OutputFormat;
@@ -92,7 +92,7 @@ impl NamedEngine {
         outcome
     }
 
-    fn held_by(&self, holder: &LockHolder) -> String {
+    fn held_by(&self, holder: &EngineHolder) -> String {
         format!("{} holds the lock {}", holder.name, self.url.name())
     }
 
@@ -167,7 +167,7 @@ impl NamedEngine {
         if is_yes { Ok(()) } else { Err(CliError::silent(Exit::No)) }
     }
 
-    fn object(&self, holder: Option<&LockHolder>) -> serde_json::Value {
+    fn object(&self, holder: Option<&EngineHolder>) -> serde_json::Value {
         json!({
             "lock": self.url.name(),
             "engine": self.url.engine(),

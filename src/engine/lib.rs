@@ -38,7 +38,7 @@ pub enum EngineError {
 
 /// Who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockHolder {
+pub struct EngineHolder {
     /// What it calls itself.
     pub name: String,
     /// Its token.
@@ -49,11 +49,11 @@ pub struct LockHolder {
 
 /// What came of asking for a lock.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum LockAnswer {
     /// It is held, with this token: for the whole time, counted from before the call.
     Held(u64),
     /// Another has it.
-    Other(LockHolder),
+    Other(EngineHolder),
 }
 
 /// One lock of an engine, as one process sees it.
@@ -63,7 +63,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine refuses, or does not answer. The lock may be held all the same.
-    fn take(&mut self, holder: &str) -> Result<Taken, EngineError>;
+    fn take(&mut self, holder: &str) -> Result<LockAnswer, EngineError>;
 
     /// Holds the lock that was taken in this name for the whole time again, counted from before the call. Tells whether it
     /// was still held.
@@ -82,7 +82,7 @@ pub trait Engine: Send {
     ///
     /// # Errors
     /// If the engine refuses, or does not answer.
-    fn watch(&mut self) -> Result<Option<LockHolder>, EngineError>;
+    fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError>;
 
     /// What the engine is, and what it has of this, in sentences.
     ///

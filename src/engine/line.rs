@@ -34,18 +34,18 @@ pub(crate) fn trust(url: &EngineUrl) -> Result<Option<ServerTrust>, EngineError>
 }
 
 /// A connection.
-pub(crate) struct Line {
+pub(crate) struct EngineLine {
     socket: TcpStream,
     session: Option<Session>,
 }
 
-impl Line {
-    pub fn open(place: &EnginePlace, until: Instant) -> io::Result<Line> {
+impl EngineLine {
+    pub fn open(place: &EnginePlace, until: Instant) -> io::Result<EngineLine> {
         let left = until.saturating_duration_since(Instant::now()) / 2;
         let limit = left.max(Duration::from_millis(1));
         let socket = dial(&place.to_string(), limit, limit)?;
         socket.set_nodelay(true)?;
-        Ok(Line { socket, session: None })
+        Ok(EngineLine { socket, session: None })
     }
 
     /// Has TLS from now on.

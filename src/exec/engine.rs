@@ -5,84 +5,30 @@
 //! was sent, by the node's clock, and is 9/11 of the time that the engine was asked for, as of a lease between members: the
 //! clocks of both may go apart by so much. The guard of a job goes by that, whatever becomes of this process.
 
+mod pace;
+
 use std::fs::File;
 use std::io;
 use std::ops::Deref;
-use std::process;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use crossbeam::channel::{Receiver, RecvTimeoutError, Sender, bounded, unbounded};
-use electd_engine::{Engine, EngineError, LockHolder, Taken};
+use electd_engine::{Engine, EngineError, EngineHolder, LockAnswer};
 use log::{info, warn};
 use parking_lot::Mutex;
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::system::uname;
 use uuid::Uuid;
+
+pub use pace::{EnginePace, holder, host};
 
 use super::equipment::Equipment;
 use super::leader::Leader;
 use crate::calls::{Named, THREAD};
-use crate::core::bounds;
 use crate::core::types::Time;
 use crate::node::leadership::{Change, Feed, Leadership, Term};
 use crate::node::now;
-
-/// Between two looks at a lock that another has, at most and at least.
-const LOOK: (Duration, Duration) = (Duration::from_millis(100), Duration::from_secs(1));
-
-/// When is what done with a lock that is taken for so long.
-#[derive(Clone, Copy, Debug)]
-pub struct EnginePace {
-    ttl: Duration,
-}
-
-impl EnginePace {
-    /// Of a lock that is taken for so long.
-    #[must_use]
-    pub fn new(ttl: Duration) -> EnginePace {
-        EnginePace { ttl }
-    }
-
-    /// How long a renewal is good.
-    #[must_use]
-    pub fn renewal(self) -> Duration {
-        bounds::certain(self.ttl)
-    }
-
-    /// How long the engine may take for an answer: three of them, that do not come, leave time before TERM.
-    #[must_use]
-    pub fn patience(self) -> Duration {
-        self.ttl / 5
-    }
-
-    fn between_renewals(self) -> Duration {
-        self.ttl / 5
-    }
-
-    fn between_looks(self) -> Duration {
-        (self.ttl / 10).clamp(LOOK.0, LOOK.1)
-    }
-}
-
-/// What this process calls itself before an engine; `wish` tells its wishes apart.
-#[must_use]
-pub fn holder(wish: &str) -> String {
-    let host = uname();
-    format!("{} pid {} {wish}", plain(&host.nodename().to_string_lossy()), process::id())
-}
-
-/// The name of this host.
-#[must_use]
-pub fn host() -> String {
-    plain(&uname().nodename().to_string_lossy())
-}
-
-fn plain(name: &str) -> String {
-    let is_plain = |c: &char| c.is_ascii_alphanumeric() || "._-".contains(*c);
-    name.chars().filter(is_plain).take(63).collect()
-}
 
 /// An order to the thread.
 enum EngineOrder {
@@ -100,7 +46,7 @@ struct EngineState {
     /// How many jobs run.
     holds: Mutex<usize>,
     /// Who has the lock, as far as is known.
-    other: Mutex<Option<LockHolder>>,
+    other: Mutex<Option<EngineHolder>>,
     /// Why the engine was of no use the last time.
     trouble: Mutex<Option<EngineError>>,
 }
@@ -159,7 +105,7 @@ impl EngineLock {
 
     /// Who has the lock, as far as is known.
     #[must_use]
-    pub fn other(&self) -> Option<LockHolder> {
+    pub fn other(&self) -> Option<EngineHolder> {
         self.state.other.lock().clone()
     }
 }
@@ -228,7 +174,7 @@ impl Leader for EngineLock {
 }
 
 /// What comes next, when a lock is not held any more.
-enum Next {
+enum AfterLock {
     /// It is wanted again, after this time.
     WantedAfter(Duration),
     /// Nothing: this process ends.
@@ -253,11 +199,12 @@ impl Work {
             let nonce = Uuid::new_v4().simple().to_string();
             let wish = holder(&nonce[..8]);
             let taken = self.want(&wish);
-            let next = taken.map_or(Next::Nothing, |(token, until)| self.keep(&wish, token, until));
+            let next =
+                taken.map_or(AfterLock::Nothing, |(token, until)| self.keep(&wish, token, until));
             self.owed = Some(wish);
             self.give_back();
             match next {
-                Next::WantedAfter(pause) if !self.is_over_within(pause) => {}
+                AfterLock::WantedAfter(pause) if !self.is_over_within(pause) => {}
                 _ => return,
             }
         }
@@ -287,7 +234,7 @@ impl Work {
             let sent = now();
             let taken = self.engine.take(wish);
             match self.note(taken) {
-                Some(Taken::Held(token)) => {
+                Some(LockAnswer::Held(token)) => {
                     let until = sent + self.pace.renewal();
                     *self.state.other.lock() = None;
                     if now() < until {
@@ -297,7 +244,7 @@ impl Work {
                         return Some((token, until));
                     }
                 }
-                Some(Taken::Other(other)) => {
+                Some(LockAnswer::Other(other)) => {
                     pause = other.left.map_or(pause, |left| pause.min(left));
                     *self.state.other.lock() = Some(other);
                     self.tell_known(Ok(()));
@@ -311,7 +258,7 @@ impl Work {
     }
 
     /// Until the lock is not held any more.
-    fn keep(&mut self, wish: &str, token: u64, mut until: Time) -> Next {
+    fn keep(&mut self, wish: &str, token: u64, mut until: Time) -> AfterLock {
         let mut due = now() + self.pace.between_renewals();
         let mut ends = false;
         while now() < until {
@@ -319,14 +266,14 @@ impl Work {
             match self.orders.recv_timeout(pause) {
                 Ok(EngineOrder::Over) | Err(RecvTimeoutError::Disconnected) => {
                     self.state.end_unheld();
-                    return Next::Nothing;
+                    return AfterLock::Nothing;
                 }
                 Ok(order) => {
                     ends |= matches!(order, EngineOrder::GiveBack);
                     // A job that does not end costs the lock, and no more: it is not renewed.
                     if ends && self.state.end_unheld() {
                         self.state.feed.tell(&Change::NotLeading);
-                        return Next::WantedAfter(self.pace.ttl);
+                        return AfterLock::WantedAfter(self.pace.ttl);
                     }
                 }
                 Err(RecvTimeoutError::Timeout) if ends => {}
@@ -352,10 +299,10 @@ impl Work {
         while *self.state.holds.lock() > 0 {
             match self.orders.recv() {
                 Ok(EngineOrder::Ended | EngineOrder::GiveBack) => {}
-                Ok(EngineOrder::Over) | Err(_) => return Next::Nothing,
+                Ok(EngineOrder::Over) | Err(_) => return AfterLock::Nothing,
             }
         }
-        Next::WantedAfter(Duration::ZERO)
+        AfterLock::WantedAfter(Duration::ZERO)
     }
 
     fn show(&self, token: u64, until: Time) {

@@ -7,7 +7,7 @@ use electd_election::limits;
 use serde_json::{Value, json};
 
 use super::super::failure::{Failure, odd};
-use super::super::line::{Line, trust};
+use super::super::line::{EngineLine, trust};
 use super::super::url::{EnginePlace, EngineUrl};
 use super::super::{EngineError, secret};
 use crate::tls::ServerTrust;
@@ -92,7 +92,7 @@ impl Gateway {
 
     fn post(&self, path: &str, question: &Value, until: Instant) -> Result<Value, Failure> {
         let place = self.place();
-        let mut line = Line::open(place, until)?;
+        let mut line = EngineLine::open(place, until)?;
         if let Some(trust) = &self.trust {
             line.secure(trust, &place.host, until)?;
         }

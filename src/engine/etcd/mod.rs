@@ -14,7 +14,7 @@ use gateway::Gateway;
 use serde_json::{Value, json};
 
 use super::failure::Failure;
-use super::{Engine, EngineError, EngineUrl, LockHolder, Taken};
+use super::{Engine, EngineError, EngineHolder, EngineUrl, LockAnswer};
 
 /// What etcd says of a lease that it does not know.
 const NOT_FOUND: &str = "5";
@@ -76,7 +76,7 @@ impl Etcd {
     }
 
     /// Puts the key of the wish, unless it is there. Returns the first of all keys.
-    fn put(&mut self, lease: u64, holder: &str) -> Result<Option<LockHolder>, EngineError> {
+    fn put(&mut self, lease: u64, holder: &str) -> Result<Option<EngineHolder>, EngineError> {
         let key = self.key(lease);
         let answer = self.ask(
             "kv/txn",
@@ -115,7 +115,7 @@ impl Etcd {
 }
 
 impl Engine for Etcd {
-    fn take(&mut self, holder: &str) -> Result<Taken, EngineError> {
+    fn take(&mut self, holder: &str) -> Result<LockAnswer, EngineError> {
         self.begin(holder)?;
         let Some(Wish { lease, made, kept, .. }) = &self.wish else {
             return Err(EngineError::Unreachable("there is no lease".to_owned()));
@@ -131,8 +131,8 @@ impl Engine for Etcd {
             return Err(EngineError::Unreachable("etcd has ended the lease".to_owned()));
         }
         match first {
-            Some(first) if is_own => Ok(Taken::Held(first.token)),
-            Some(other) => Ok(Taken::Other(other)),
+            Some(first) if is_own => Ok(LockAnswer::Held(first.token)),
+            Some(other) => Ok(LockAnswer::Other(other)),
             // Somebody has deleted the key.
             None => {
                 self.wish = None;
@@ -169,7 +169,7 @@ impl Engine for Etcd {
         Ok(())
     }
 
-    fn watch(&mut self) -> Result<Option<LockHolder>, EngineError> {
+    fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         let first = self.first();
         key_holder(&self.ask("kv/range", &first)?["kvs"][0])
     }
@@ -182,7 +182,7 @@ impl Engine for Etcd {
 }
 
 /// Who has put this key, if there is one. etcd's own tools leave the value empty.
-fn key_holder(key: &Value) -> Result<Option<LockHolder>, EngineError> {
+fn key_holder(key: &Value) -> Result<Option<EngineHolder>, EngineError> {
     if key.is_null() {
         return Ok(None);
     }
@@ -192,7 +192,7 @@ fn key_holder(key: &Value) -> Result<Option<LockHolder>, EngineError> {
     };
     let name = Some(text(&key["value"])).filter(|name| !name.is_empty());
     let name = name.unwrap_or_else(|| text(&key["key"]));
-    Ok(Some(LockHolder { name, token: number(&key["create_revision"])?, left: None }))
+    Ok(Some(EngineHolder { name, token: number(&key["create_revision"])?, left: None }))
 }
 
 /// A number as the gateway writes it: as a string, and not at all where it is 0.

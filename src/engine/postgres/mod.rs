@@ -13,11 +13,11 @@ mod session;
 use std::time::{Duration, Instant};
 
 use electd_election::limits;
-use session::{PgSession, Row, Said};
+use session::{OfPlace, PgSession, Row};
 
 use super::failure::Failure;
 use super::line::trust;
-use super::{Engine, EngineError, EngineUrl, LockHolder, Taken, secret};
+use super::{Engine, EngineError, EngineHolder, EngineUrl, LockAnswer, secret};
 use crate::tls::ServerTrust;
 
 const TABLE: &str = "CREATE TABLE IF NOT EXISTS electd_lock (name text PRIMARY KEY, holder text NOT NULL, \
@@ -91,7 +91,7 @@ impl Postgres {
             None => self.connect(until)?,
         };
         let answer = session.ask(sql, until);
-        if !answer.as_ref().is_err_and(Said::is_of_place) {
+        if !answer.as_ref().is_err_and(OfPlace::is_of_place) {
             self.session = Some(session);
         }
         answer
@@ -150,7 +150,7 @@ impl Postgres {
         format!("clock_timestamp() + interval '{} milliseconds'", self.ttl.as_millis())
     }
 
-    fn look(&mut self) -> Result<Option<LockHolder>, EngineError> {
+    fn look(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         let sql = format!(
             "SELECT token, holder, extract(epoch FROM until - clock_timestamp()) FROM electd_lock WHERE name = '{}'",
             self.url.name()
@@ -164,16 +164,16 @@ impl Postgres {
         let name = limits::shown(row.get(1).map_or("", |name| name), 128);
         // Even years do not matter here.
         let left = Duration::try_from_secs_f64(left).unwrap_or_default();
-        let holder = LockHolder { name, token: number(&row, 0)?, left: Some(left) };
+        let holder = EngineHolder { name, token: number(&row, 0)?, left: Some(left) };
         Ok(Some(holder).filter(|_| !left.is_zero()))
     }
 }
 
 impl Engine for Postgres {
-    fn take(&mut self, holder: &str) -> Result<Taken, EngineError> {
+    fn take(&mut self, holder: &str) -> Result<LockAnswer, EngineError> {
         // A statement that takes it locks the row, even where it changes nothing.
         match self.look()? {
-            Some(other) if other.name != holder => return Ok(Taken::Other(other)),
+            Some(other) if other.name != holder => return Ok(LockAnswer::Other(other)),
             _ => {}
         }
         let (name, holder, end) = (self.url.name().to_owned(), literal(holder), self.end());
@@ -184,10 +184,10 @@ impl Engine for Postgres {
              WHERE l.until <= clock_timestamp() OR l.holder = EXCLUDED.holder RETURNING token, {DURABLE}"
         ))?;
         match row {
-            Some(row) => number(&row, 0).map(Taken::Held),
+            Some(row) => number(&row, 0).map(LockAnswer::Held),
             None => {
-                let other = || LockHolder { name: "another".to_owned(), token: 0, left: None };
-                Ok(Taken::Other(self.look()?.unwrap_or_else(other)))
+                let other = || EngineHolder { name: "another".to_owned(), token: 0, left: None };
+                Ok(LockAnswer::Other(self.look()?.unwrap_or_else(other)))
             }
         }
     }
@@ -211,7 +211,7 @@ impl Engine for Postgres {
         self.ask(&sql).map(drop).map_err(|failure| self.error(failure))
     }
 
-    fn watch(&mut self) -> Result<Option<LockHolder>, EngineError> {
+    fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         self.look()
     }
 

@@ -14,7 +14,7 @@ use postgres_protocol::message::backend::{DataRowBody, ErrorFields, Header, Mess
 use postgres_protocol::message::frontend;
 
 use super::super::failure::{Failure, odd};
-use super::super::line::Line;
+use super::super::line::EngineLine;
 use super::super::url::EnginePlace;
 use crate::tls::ServerTrust;
 
@@ -31,12 +31,12 @@ pub type Row = Vec<String>;
 pub type Login<'a> = ((&'a str, &'a str), Option<&'a str>);
 
 /// What PostgreSQL's own words of an error are.
-pub trait Said {
+pub trait OfPlace {
     /// Whether another place, or another session, may be better.
     fn is_of_place(&self) -> bool;
 }
 
-impl Said for Failure {
+impl OfPlace for Failure {
     fn is_of_place(&self) -> bool {
         match self {
             // Read-only, a server that starts or ends, too many sessions, a broken connection of a pooler.
@@ -65,7 +65,7 @@ fn said(fields: &mut ErrorFields<'_>) -> Failure {
 
 /// A session.
 pub struct PgSession {
-    line: Line,
+    line: EngineLine,
     bytes: BytesMut,
 }
 
@@ -76,7 +76,7 @@ impl PgSession {
         login: Login<'_>,
         until: Instant,
     ) -> Result<PgSession, Failure> {
-        let mut line = Line::open(place, until)?;
+        let mut line = EngineLine::open(place, until)?;
         if let Some(trust) = trust {
             let mut question = BytesMut::new();
             frontend::ssl_request(&mut question);

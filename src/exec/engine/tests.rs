@@ -6,7 +6,7 @@ use super::*;
 
 /// What the engine does, and what it was asked.
 #[derive(Default)]
-struct Told {
+struct StubState {
     /// Another has the lock.
     is_taken: AtomicBool,
     /// It does not answer.
@@ -22,7 +22,7 @@ struct Told {
     asked: AtomicU64,
 }
 
-struct Stub(Arc<Told>);
+struct Stub(Arc<StubState>);
 
 impl Stub {
     fn answer<T>(&self, answer: T) -> Result<T, EngineError> {
@@ -36,15 +36,15 @@ fn count(counter: &AtomicU64) -> u64 {
 }
 
 impl Engine for Stub {
-    fn take(&mut self, _: &str) -> Result<Taken, EngineError> {
+    fn take(&mut self, _: &str) -> Result<LockAnswer, EngineError> {
         self.0.asked.store(now().0, Ordering::SeqCst);
         count(&self.0.takes);
         if self.0.is_taken.load(Ordering::SeqCst) {
-            let other = LockHolder { name: "other".to_owned(), token: 7, left: None };
-            return self.answer(Taken::Other(other));
+            let other = EngineHolder { name: "other".to_owned(), token: 7, left: None };
+            return self.answer(LockAnswer::Other(other));
         }
         self.0.is_lost.store(false, Ordering::SeqCst);
-        self.answer(Taken::Held(count(&self.0.token)))
+        self.answer(LockAnswer::Held(count(&self.0.token)))
     }
 
     fn renew(&mut self, _: &str) -> Result<bool, EngineError> {
@@ -58,7 +58,7 @@ impl Engine for Stub {
         self.answer(())
     }
 
-    fn watch(&mut self) -> Result<Option<LockHolder>, EngineError> {
+    fn watch(&mut self) -> Result<Option<EngineHolder>, EngineError> {
         self.answer(None)
     }
 
@@ -67,7 +67,7 @@ impl Engine for Stub {
     }
 }
 
-fn start(told: &Arc<Told>, ttl: u64, waits: bool) -> Result<EngineLock, EngineError> {
+fn start(told: &Arc<StubState>, ttl: u64, waits: bool) -> Result<EngineLock, EngineError> {
     let pace = EnginePace::new(Duration::from_millis(ttl));
     EngineLock::start(Box::new(Stub(told.clone())), pace, waits)
 }
@@ -93,7 +93,7 @@ fn a_lock_that_is_free_is_held_at_once_counted_from_before_the_request() {
 
 #[test]
 fn a_lock_that_another_has_is_waited_for() {
-    let told: Arc<Told> = Arc::default();
+    let told: Arc<StubState> = Arc::default();
     told.is_taken.store(true, Ordering::SeqCst);
     let lock = start(&told, 1000, false).unwrap();
     assert!(lock.leadership().is_none() && lock.other().unwrap().name == "other");
@@ -107,7 +107,7 @@ fn a_lock_that_another_has_is_waited_for() {
 /// Nor is it asked for again, as the job may have yet to end.
 #[test]
 fn without_an_answer_a_lock_ends_by_itself_and_is_wanted_again_after_the_job() {
-    let told: Arc<Told> = Arc::default();
+    let told: Arc<StubState> = Arc::default();
     let lock = start(&told, 500, false).unwrap();
     let hold = lock.hold(Duration::ZERO).expect("it leads");
     let leadership = lock.leadership().unwrap();
@@ -124,7 +124,7 @@ fn without_an_answer_a_lock_ends_by_itself_and_is_wanted_again_after_the_job() {
 
 #[test]
 fn a_lock_that_the_engine_took_away_ends_at_once() {
-    let told: Arc<Told> = Arc::default();
+    let told: Arc<StubState> = Arc::default();
     let lock = start(&told, 10_000, false).unwrap();
     let (leadership, renewals) = (lock.leadership().unwrap(), told.renewals.load(Ordering::SeqCst));
     told.is_lost.store(true, Ordering::SeqCst);
@@ -134,7 +134,7 @@ fn a_lock_that_the_engine_took_away_ends_at_once() {
 
 #[test]
 fn a_lock_is_handed_over_after_the_job_or_else_not_renewed() {
-    let told: Arc<Told> = Arc::default();
+    let told: Arc<StubState> = Arc::default();
     let lock = start(&told, 1500, false).unwrap();
     let leadership = lock.leadership().unwrap();
     let hold = lock.hold(Duration::ZERO).unwrap();
@@ -152,7 +152,7 @@ fn a_lock_is_handed_over_after_the_job_or_else_not_renewed() {
 
 #[test]
 fn an_engine_that_does_not_answer_is_waited_for_where_that_is_wanted() {
-    let told: Arc<Told> = Arc::default();
+    let told: Arc<StubState> = Arc::default();
     told.is_silent.store(true, Ordering::SeqCst);
     let silent = EngineError::Unreachable("silent".to_owned());
     assert_eq!(start(&told, 1000, false).err(), Some(silent.clone()));
@@ -167,5 +167,5 @@ fn an_engine_that_does_not_answer_is_waited_for_where_that_is_wanted() {
 fn the_name_of_a_holder_begins_with_its_host() {
     let own = holder("x");
     assert!(own.starts_with(&format!("{} pid ", host())) && own.ends_with(" x"), "{own}");
-    assert_eq!(plain("a'b\\c\n;d.e-f_g"), "abcd.e-f_g");
+    assert_eq!(pace::plain("a'b\\c\n;d.e-f_g"), "abcd.e-f_g");
 }
