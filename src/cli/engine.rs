@@ -56,7 +56,7 @@ impl NamedEngine {
         })?;
         let ttl = ttl.unwrap_or(TTL);
         if ttl < TTLS.0 || ttl > TTLS.1 {
-            let what = format!("--ttl: give {} to {}", length(TTLS.0), length(TTLS.1));
+            let what = "--ttl: give 2s to 1h";
             return Err(CliError::new(Exit::Usage, what));
         }
         Ok(NamedEngine { url, pace: EnginePace::new(ttl), ttl })
@@ -222,7 +222,7 @@ mod tests {
         }
         for ttl in [1, 3601] {
             let told = named(Some(seconds(ttl))).unwrap_err();
-            assert_eq!(told, CliError::new(Exit::Usage, "--ttl: give 2 s to 1 h"));
+            assert_eq!(told, CliError::new(Exit::Usage, "--ttl: give 2s to 1h"));
         }
     }
 

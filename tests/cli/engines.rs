@@ -48,7 +48,7 @@ fn a_wrong_url_of_a_lock_runs_nothing_and_says_what_is_right() {
         }
     }
     let (code, told) = refused(&["exec", "--lock", "etcd://h/a", "--ttl", "1s"]);
-    assert_eq!((code, told.as_str()), (Some(2), "--ttl: give 2 s to 1 h\n"));
+    assert_eq!((code, told.as_str()), (Some(2), "--ttl: give 2s to 1h\n"));
 }
 
 /// Of a server that does this with each connection: the exit code and the message.

@@ -532,7 +532,7 @@ def try_handovers(electd, server, name, folder, count):
 def execute(electd, server, url, *words, env=None, command=None):
     """What an exec ends with, and says; and whether it ran its command."""
     mark = tempfile.mktemp()
-    done = subprocess.run([electd, "exec", "--lock", url, "--ttl", "5s", *words, "--", *(command or ["touch", mark])], capture_output=True,
+    done = subprocess.run([electd, "exec", "--lock", url, "--ttl", "10s", *words, "--", *(command or ["touch", mark])], capture_output=True,
                           text=True, stdin=subprocess.DEVNULL, env={**os.environ, **(server.env if env is None else env)}, timeout=60)
     ran = os.path.exists(mark)
     if ran:
