@@ -9,11 +9,11 @@ use serde_json::json;
 
 use super::args::OutputFormat;
 use super::error::CliError;
-use super::exec::stop_at_signals;
 use super::exit::Exit;
 use super::job::JobArgs;
 use super::log::messages;
 use super::print::{self, millis};
+use super::stop::stop_at_signals;
 use crate::exec::deadlines::Deadlines;
 use crate::exec::engine::{EngineLock, EnginePace, host};
 use crate::exec::leader::Leader;

@@ -1,23 +1,20 @@
 //! `electd exec`: runs a command while the node of this host leads.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::thread;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError};
 use log::warn;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
 
 use super::args::{ConfigArgs, duration};
 use super::engine::NamedEngine;
-use super::error::{CliError, SIGNALS};
+use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
+use super::stop::stop_at_signals;
 use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
@@ -25,9 +22,9 @@ use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::remote::{Remote, Unattached};
+use crate::exec::runner;
 use crate::exec::target::LockTarget;
 use crate::exec::words::PROTOCOL;
-use crate::exec::{orphans, runner, signals};
 use crate::limits::quote;
 
 /// How long the node may take to answer.
@@ -245,35 +242,11 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     CliError::new(exit, what)
 }
 
-/// A channel that the first signal that ends this process closes, and the number of that signal.
-pub(super) fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
-    let internal = CliError::internal(SIGNALS);
-    let ends = [vec![SIGTERM], signals::heeded(&[SIGINT, SIGQUIT, SIGHUP])].concat();
-    let mut heard = Signals::new([ends, vec![orphans::SIGNAL]].concat()).map_err(internal)?;
-    orphans::adopt();
-    let (sender, stopping) = bounded(0);
-    let number = Arc::new(AtomicI32::new(0));
-    let stored = number.clone();
-    let work = move || {
-        let mut sender = Some(sender);
-        for signal in heard.forever() {
-            if signal == orphans::SIGNAL {
-                orphans::reap();
-            } else if let Some(sender) = sender.take() {
-                stored.store(signal, Ordering::SeqCst); // before the channel closes
-                drop(sender);
-            }
-        }
-    };
-    thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(work)
-        .map_err(CliError::internal("start the thread of signals"))?;
-    Ok((stopping, number))
-}
-
 #[cfg(test)]
 mod tests {
+    use crossbeam::channel::bounded;
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+
     use super::*;
     use crate::node::logged::logged;
 

@@ -57,6 +57,7 @@ mod screen;
 mod simulate;
 mod simulated;
 mod status;
+mod stop;
 mod supervisor;
 mod switchover;
 mod target;

@@ -2,7 +2,7 @@
 //! none. tests/interop/engines.py has the real ones.
 
 use std::io::{Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{Shutdown, TcpListener, TcpStream};
 use std::process::{Command, Output, Stdio};
 use std::thread;
 
@@ -69,7 +69,12 @@ fn with(scheme: &str, server: fn(TcpStream)) -> (Option<i32>, String) {
 
 #[test]
 fn a_server_that_is_no_engine_runs_nothing() {
-    let nonsense = |mut stream: TcpStream| _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
+    // What is not read when a connection is closed resets it.
+    let nonsense = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
+        let _ = stream.shutdown(Shutdown::Write);
+        while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+    };
     let never =
         |mut stream: TcpStream| while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {};
     let endless = |mut stream: TcpStream| {

@@ -1,14 +1,12 @@
 //! Input for the fuzzer of connections between members, and the checks of what a member accepts.
 
-#[path = "samples.rs"]
-pub(super) mod samples;
-
 use std::fmt::Debug;
 
 use serde_json::Value;
 
 use super::codec::DecodeError;
 use super::frame::MAX_FRAME;
+use super::samples::{certificate, envelope, every_message, every_outcome, every_rejection, hello};
 use super::{
     Frame, Opening, Reply, decode_message, decode_opening, decode_reply, encode_dead, encode_hello,
     encode_message, encode_rejection, encode_welcome, read_frame,
@@ -18,7 +16,6 @@ use crate::core::message::Message;
 use crate::core::settings::Timing;
 use crate::core::types::Task;
 use crate::limits::{GREATEST, disguises, is_cluster_name, is_line, is_name, is_reason};
-use samples::{certificate, envelope, every_message, every_outcome, every_rejection, hello};
 
 /// Streams of frames: one for each good frame, and one of all of them.
 pub fn streams() -> Vec<Vec<u8>> {

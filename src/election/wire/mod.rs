@@ -15,12 +15,12 @@ pub use codec::{
 };
 pub use codec::{Opening, Reply, encode_message, encode_rejection, encode_welcome};
 pub use frame::{Frame, FrameError, read_frame};
-#[cfg(test)]
-use fuzz::samples;
 
 #[cfg(test)]
 mod fields;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
+#[cfg(any(test, feature = "fuzzing"))]
+mod samples;
 #[cfg(test)]
 mod suite;
