@@ -73,7 +73,7 @@ dist: cargo ## make target/dist, to upload: static programs, packages and an ima
 try-dist: ## try what make dist made, as root: in an empty root, by apt and rpm, in containers; says which tools are missing
 	python3 packaging/try target/dist
 
-interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg, a browser, PostgreSQL and Redis, if they are installed
+interop: build ## try electd with HAProxy, Prometheus, systemd's tools, curl, dpkg, a browser, PostgreSQL, etcd and Redis, if they are installed
 	sh tests/interop/run.sh $(PROGRAM) $(VERSION)
 
 test: cargo ## run the tests, except those that take longer

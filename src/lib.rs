@@ -30,6 +30,7 @@
 //! |---|---|
 //! | `cli` (default) | the command line, `exec`, and `http` |
 //! | `http` | the HTTP interface of a node and its client, `admin` |
+//! | `postgres`, `etcd` (default) | the engines that `exec --lock URL` asks |
 //! | `tls` (default) | TLS between members, and the making of certificates |
 //!
 //! `default-features = false` is the library alone: no command line, no HTTP and no TLS. docs/api.md says which part
@@ -72,6 +73,7 @@
 //! | job-guard, if there is a guard | the end of the guard, the alarm that it has not acted | the guard has ended |
 //! | exec-N, at most 64 | an attached `electd exec`, changes of the leadership, the next heartbeat | the connection and the guard have ended |
 //! | exec-N-in | input from that `electd exec` | its socket is shut down |
+//! | engine, with `exec --lock URL` | an answer of the engine, the time of the next renewal | the command has ended |
 //! | hooks, where there is one | a signal of the log of events, a program | the node has stopped |
 //! | site, site-client, with `electd lab` | as admin | the command ends |
 //! | flight, while a recording is written | the disk | it is written |

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::config::with_unit;
+use crate::config::timing::with_unit;
 
 /// What an operator may ask for: wall clocks count milliseconds, and 10 years are as good as no end.
 const SHORTEST: Duration = Duration::from_millis(1);

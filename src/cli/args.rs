@@ -11,7 +11,8 @@ use electd_facts::hint::{ClusterFlags, USUAL_FILE};
 
 use super::error::CliError;
 use super::exit::Exit;
-use crate::config::{self, Config, ConfigErrors, with_unit};
+use crate::config::timing::with_unit;
+use crate::config::{self, Config, ConfigErrors};
 
 /// The variables of the environment that are read as text.
 const READ: [&str; 4] = ["ELECTD_NODE", "ELECTD_ADMIN", "ELECTD_LOG_FORMAT", "RUST_LOG"];

@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 use super::args::{ConfigArgs, OutputArgs, OutputFormat};
 use super::ask::{Targets, answers};
 use super::asker::AskingUser;
+use super::engine::NamedEngine;
 use super::error::CliError;
 use super::exit::Exit;
 use super::hosts::{Unresolved, hidden, unresolved};
@@ -60,6 +61,11 @@ Examples:
 pub struct CheckArgs {
     #[command(flatten)]
     config: ConfigArgs,
+
+    /// Check the lock of this URL instead, as for `exec`: whether its engine answers, and has what it needs.
+    #[arg(long, value_name = "URL")]
+    lock: Option<String>,
+
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -67,6 +73,9 @@ pub struct CheckArgs {
 impl CheckArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let Some(lock) = &self.lock {
+            return NamedEngine::new(lock, None)?.check(self.output.output);
+        }
         let config = self.config.load()?;
         // The file is valid even if no member is on this host; but a node that was named must be in it.
         let named = self.config.node();

@@ -1,22 +1,20 @@
 //! `electd exec`: runs a command while the node of this host leads.
 
 use std::path::Path;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, Ordering};
-use std::thread;
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use crossbeam::channel::{Receiver, RecvTimeoutError, bounded};
+use crossbeam::channel::{Receiver, RecvTimeoutError};
 use log::warn;
-use signal_hook::consts::{SIGHUP, SIGINT, SIGQUIT, SIGTERM};
-use signal_hook::iterator::Signals;
 
-use super::args::ConfigArgs;
-use super::error::{CliError, SIGNALS};
+use super::args::{ConfigArgs, duration};
+use super::engine::NamedEngine;
+use super::error::CliError;
 use super::exit::Exit;
 use super::job::{JobArgs, Then};
 use super::log::messages;
+use super::stop::stop_at_signals;
 use super::waits;
 use crate::admin::client::{Recipient, Refused};
 use crate::admin::control;
@@ -24,8 +22,10 @@ use crate::config::{Config, node_name};
 use crate::exec::leader::Leader;
 use crate::exec::plan::{ExecEnd, Plan};
 use crate::exec::remote::{Remote, Unattached};
+use crate::exec::runner;
+use crate::exec::target::LockTarget;
 use crate::exec::words::PROTOCOL;
-use crate::exec::{orphans, runner, signals};
+use crate::limits::quote;
 
 /// How long the node may take to answer.
 const ANSWER: Duration = Duration::from_secs(5);
@@ -57,16 +57,32 @@ pub struct ExecArgs {
 
     #[command(flatten)]
     job: JobArgs,
+
+    /// Run CMD while this host holds the lock of this name, rather than while its node leads: letters a-z, digits
+    /// and . _ -, at most 63. CMD finds it in ELECTD_LOCK.
+    ///
+    /// Or the URL of a lock that a PostgreSQL or an etcd decides on; neither a node nor a configuration is needed then:
+    /// postgres://USER@HOST/DATABASE?lock=NAME, etcd://HOST:2379,HOST:2379/NAME
+    #[arg(long, value_name = "NAME|URL")]
+    lock: Option<String>,
+
+    /// How long the engine of --lock URL keeps the lock for a host that it hears no more of: 2s to 1h. [default: 10s]
+    #[arg(long, value_name = "TIME", value_parser = duration, requires = "lock")]
+    ttl: Option<Duration>,
 }
 
 impl ExecArgs {
     /// Runs the command.
     pub fn run(mut self) -> Result<(), CliError> {
+        match self.lock.as_deref().map(lock_target).transpose()? {
+            None => {}
+            Some(LockTarget::Name(_)) => {
+                return Err(CliError::new(Exit::Usage, "this electd has no locks yet"));
+            }
+            Some(LockTarget::Engine(url)) => return self.run_by_engine(&url),
+        }
         if self.job.is_empty() {
-            return Err(CliError::new(
-                Exit::Usage,
-                "say what to run: electd exec -- CMD, or give --address",
-            ));
+            return Err(nothing_to_run());
         }
         let config = self.config.load()?;
         let name = node_name(&config, self.config.node().as_deref())?;
@@ -76,6 +92,14 @@ impl ExecArgs {
         let beside = |wait| self.run_beside(&config, name, wait, &stopping);
         let end = self.job.attached(name, &stopping, beside)?;
         outcome(end, name, self.job.asks_once(), signal.load(Ordering::SeqCst))
+    }
+
+    /// Runs the command by a lock that an engine decides on.
+    fn run_by_engine(&mut self, url: &str) -> Result<(), CliError> {
+        if self.job.is_empty() {
+            return Err(nothing_to_run());
+        }
+        NamedEngine::new(url, self.ttl)?.run(&mut self.job)
     }
 
     /// Runs the command beside the node that runs now.
@@ -97,6 +121,18 @@ impl ExecArgs {
         }
         Ok(end)
     }
+}
+
+fn nothing_to_run() -> CliError {
+    CliError::new(Exit::Usage, "say what to run: electd exec -- CMD, or give --address")
+}
+
+/// The lock that this text names. clap would print a bad name as it is.
+fn lock_target(text: &str) -> Result<LockTarget, CliError> {
+    text.parse().map_err(|why| {
+        let what = format!("--lock: \"{}\" is no name of a lock: {why}", quote(text));
+        CliError::new(Exit::Usage, what)
+    })
 }
 
 impl JobArgs {
@@ -206,35 +242,11 @@ fn unattached(name: &str, path: &Path, error: &Unattached) -> CliError {
     CliError::new(exit, what)
 }
 
-/// A channel that the first signal that ends this process closes, and the number of that signal.
-fn stop_at_signals() -> Result<(Receiver<()>, Arc<AtomicI32>), CliError> {
-    let internal = CliError::internal(SIGNALS);
-    let ends = [vec![SIGTERM], signals::heeded(&[SIGINT, SIGQUIT, SIGHUP])].concat();
-    let mut heard = Signals::new([ends, vec![orphans::SIGNAL]].concat()).map_err(internal)?;
-    orphans::adopt();
-    let (sender, stopping) = bounded(0);
-    let number = Arc::new(AtomicI32::new(0));
-    let stored = number.clone();
-    let work = move || {
-        let mut sender = Some(sender);
-        for signal in heard.forever() {
-            if signal == orphans::SIGNAL {
-                orphans::reap();
-            } else if let Some(sender) = sender.take() {
-                stored.store(signal, Ordering::SeqCst); // before the channel closes
-                drop(sender);
-            }
-        }
-    };
-    thread::Builder::new()
-        .name("signals".to_owned())
-        .spawn(work)
-        .map_err(CliError::internal("start the thread of signals"))?;
-    Ok((stopping, number))
-}
-
 #[cfg(test)]
 mod tests {
+    use crossbeam::channel::bounded;
+    use signal_hook::consts::{SIGHUP, SIGTERM};
+
     use super::*;
     use crate::node::logged::logged;
 

@@ -219,6 +219,18 @@ impl JobArgs {
     /// The plan of the job. If it `returns`, it starts again after it was ended with a leadership, even if it is not
     /// started again when it ends by itself.
     pub fn plan(&self, config: &Config, name: &str, returns: bool) -> Plan {
+        let is_leased = config.quorum == Quorum::Majority;
+        self.plan_for((&config.cluster, name), is_leased, Deadlines::of(config), returns)
+    }
+
+    /// The same beside anything that leads for as long as is told: in a cluster of this name, as a member of this name.
+    pub fn plan_for(
+        &self,
+        (cluster, name): (&str, &str),
+        is_leased: bool,
+        deadlines: Deadlines,
+        returns: bool,
+    ) -> Plan {
         // `run` hands over by default, and `exec` does not.
         let default = if returns { Then::Resign } else { Then::Exit };
         let restart = match self.restart {
@@ -233,12 +245,13 @@ impl JobArgs {
             stop_after: self.stop_after,
             cleanup: self.cleanup.clone(),
             cgroup: self.cgroup,
-            is_leased: config.quorum == Quorum::Majority,
+            is_leased,
             restart,
             moves: self.then.unwrap_or(default) == Then::Resign,
             returns: returns || restart != Restart::Never,
-            deadlines: Deadlines::of(config),
-            cluster: config.cluster.clone(),
+            deadlines,
+            lock: None,
+            cluster: cluster.to_owned(),
             node: name.to_owned(),
         }
     }

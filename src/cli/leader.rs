@@ -10,6 +10,7 @@ use crate::node::status::{LeaderStatus, MemberStatus, Status};
 
 use super::args::{OutputArgs, OutputFormat};
 use super::ask::{AskedNode, NodeArgs, answers, any_answer, judged, newest_leader};
+use super::engine::NamedEngine;
 use super::error::CliError;
 use super::exit::Exit;
 use super::print;
@@ -40,6 +41,11 @@ pub struct LeaderArgs {
     #[arg(long)]
     check: bool,
 
+    /// Of this lock, by the URL of the engine that decides on it, as for `exec`: print who holds it. With --check: exit
+    /// with 0 if a process of this host does.
+    #[arg(long, value_name = "URL")]
+    lock: Option<String>,
+
     #[command(flatten)]
     output: OutputArgs,
 }
@@ -47,6 +53,9 @@ pub struct LeaderArgs {
 impl LeaderArgs {
     /// Runs the command.
     pub fn run(self) -> Result<(), CliError> {
+        if let Some(lock) = &self.lock {
+            return NamedEngine::new(lock, None)?.leader(self.check, self.output.output);
+        }
         if self.check {
             return self.check();
         }

@@ -18,6 +18,7 @@ mod clocks;
 mod completion;
 mod crowded;
 mod demo;
+mod engine;
 pub mod error;
 mod exec;
 pub mod exit;
@@ -56,6 +57,7 @@ mod screen;
 mod simulate;
 mod simulated;
 mod status;
+mod stop;
 mod supervisor;
 mod switchover;
 mod target;
@@ -286,6 +288,7 @@ mod tests {
         let docs = [
             include_str!("../../README.md"),
             include_str!("../../docs/algorithms.md"),
+            include_str!("../../docs/engines.md"),
             include_str!("../../docs/exec.md"),
             include_str!("../../docs/guarantees.md"),
             include_str!("../../docs/membership.md"),

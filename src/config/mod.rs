@@ -31,7 +31,7 @@ mod rank;
 mod report;
 #[cfg(test)]
 mod tests;
-mod timing;
+pub(crate) mod timing;
 mod tls;
 pub mod types;
 mod written;
@@ -41,8 +41,6 @@ pub use builder::Builder;
 pub(crate) use comments::blanked as without_comments;
 pub use node::{NodeNameError, node_name};
 pub use problem::{ConfigErrors, ConfigProblem, Position};
-#[cfg(feature = "http")]
-pub(crate) use timing::with_unit;
 pub use types::{Attribute, Config, HealthConfig, HooksConfig, MemberConfig, RankConfig};
 pub use written::WrittenMembers;
 

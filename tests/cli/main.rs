@@ -4,6 +4,7 @@
 mod admin;
 mod config;
 mod coroner;
+mod engines;
 mod events;
 #[path = "../process/support/heed.rs"]
 mod heed;

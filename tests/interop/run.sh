@@ -202,6 +202,16 @@ if has python3 "the recipes of examples/"; then
     done
 fi
 
+# Locks that engines decide on: it says which of them are missing.
+if has python3 "PostgreSQL and etcd"; then
+    python3 -B tests/interop/engines.py "$electd" 15 >"$dir/engines" 2>&1
+    case $? in
+        0) grep -v '^ ' "$dir/engines" ;;
+        75) cat "$dir/engines" ;;
+        *) bad "tests/interop/engines.py"; cat "$dir/engines" ;;
+    esac
+fi
+
 sh tests/interop/browser.sh "$electd" || failed=1
 
 if has dpkg-deb "the package" && has dpkg "its installation"; then

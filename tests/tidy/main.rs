@@ -13,7 +13,7 @@ use std::fs;
 use std::path::PathBuf;
 
 /// The folders of src/ that are crates of several rooms, below the daemon's. Their manifests say which crates each may use.
-/// src/facts and src/testing are crates of one room.
+/// src/facts, src/engine and src/testing are crates of one room.
 const CRATES: &[&str] = &["election", "record", "model", "host"];
 
 /// The rooms of src/ and those that each may use directly; what these use, it may use too.
@@ -38,7 +38,8 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("cgroup", &["calls", "testing"]),
     ("coroner", &["net", "rank", "cgroup"]),
     ("node", &["core", "coroner", "store", "rank", "config", "trace", "flight", "recorder"]),
-    ("exec", &["node"]),
+    ("engine", &["net", "core"]),
+    ("exec", &["node", "engine"]),
     ("admin", &["node", "trace"]),
     ("lab", &["admin", "sim"]),
     ("cli", &["admin", "sim", "exec", "lab"]),

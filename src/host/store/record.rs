@@ -22,11 +22,12 @@ use crate::limits::{GREATEST, shown};
 
 use entries::{DRAINS, DrainEntry, MemberEntry, PAUSES, PauseEntry, VersionEntry};
 
+#[cfg(test)]
+pub(super) use fuzz::samples;
+
 mod entries;
 #[cfg(any(test, feature = "fuzzing"))]
 pub mod fuzz;
-#[cfg(any(test, feature = "fuzzing"))]
-pub(super) mod samples;
 
 /// The newest format of the state file that this electd reads.
 ///

@@ -78,6 +78,14 @@ impl Session {
         match trust.0 {}
     }
 
+    pub fn visit(
+        trust: &ServerTrust,
+        _name: &str,
+        _io: &mut (impl Read + Write),
+    ) -> Result<Session, Option<TlsFault>> {
+        match trust.0 {}
+    }
+
     pub fn serve(
         credentials: &Credentials,
         _io: &mut (impl Read + Write),
@@ -136,4 +144,15 @@ impl Trust {
     pub fn in_member(credentials: &Credentials, _name: &str) -> Option<Trust> {
         match credentials.0 {}
     }
+
+    /// Refuses: this build has no TLS.
+    ///
+    /// # Errors
+    /// Always.
+    pub fn of_server(roots: Option<&Path>) -> Result<Trust, BadFile> {
+        Err(BadFile::new("tls.ca", roots.unwrap_or(Path::new("")), ABSENT))
+    }
 }
+
+/// The servers that are trusted, of which there are none.
+pub use Trust as ServerTrust;

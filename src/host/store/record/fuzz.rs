@@ -1,12 +1,15 @@
 //! What the fuzzer puts into a state file, and what must hold of every state that is accepted.
 
+#[path = "samples.rs"]
+pub(in crate::store) mod samples;
+
 use super::super::file::LARGEST;
-use super::samples::{id, older, record, taken, voter, with};
 use super::*;
 use crate::core::restart::restart;
 use crate::core::settings::{Quorum, Settings};
 use crate::core::types::{Drain, Time};
 use crate::core::{Core, Input};
+use samples::{id, older, record, taken, voter, with};
 
 /// Records of every format, without their checksums.
 pub fn seeds() -> Vec<Vec<u8>> {

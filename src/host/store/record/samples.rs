@@ -1,6 +1,6 @@
 //! Records of one member, for the tests and the fuzzer.
 
-use super::*;
+use super::super::*;
 use crate::core::membership::Member;
 use crate::core::types::Role;
 

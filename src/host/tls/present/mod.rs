@@ -4,6 +4,7 @@ mod credentials;
 mod identity;
 pub mod make;
 mod read;
+mod server;
 mod session;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -12,6 +13,7 @@ mod verifier;
 
 pub use credentials::Credentials;
 pub use identity::{can_name, uri};
+pub use server::ServerTrust;
 pub use session::Session;
 pub use trust::Trust;
 

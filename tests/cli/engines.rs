@@ -1,0 +1,106 @@
+//! `exec --lock URL`, `leader --lock URL` and `check --lock URL` without an engine: wrong command lines, and servers that are
+//! none. tests/interop/engines.py has the real ones.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::process::{Command, Output, Stdio};
+use std::thread;
+
+fn electd(arguments: &[&str]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_electd"));
+    for variable in ["PGPASSWORD", "PGPASSFILE", "PGUSER", "ETCDCTL_PASSWORD"] {
+        command.env_remove(variable);
+    }
+    command.args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+/// The exit code, and the message, of one whose command has not run.
+fn refused(arguments: &[&str]) -> (Option<i32>, String) {
+    let folder = tempfile::tempdir().unwrap();
+    let ran = folder.path().join("ran");
+    let output = electd(&[arguments, &["--", "touch", &ran.display().to_string()]].concat());
+    assert!(!ran.exists() && output.stdout.is_empty(), "{output:?}");
+    (output.status.code(), String::from_utf8(output.stderr).unwrap())
+}
+
+#[test]
+fn a_wrong_url_of_a_lock_runs_nothing_and_says_what_is_right() {
+    let long = format!("etcd://h/{}", "a".repeat(10_000));
+    for (url, words) in [
+        ("mysql://h/d?lock=a", "no such engine: use postgres://... or etcd://..."),
+        ("etcd://h/a/b", "the name of the lock: use 1 to 63 of the characters"),
+        (&long, "the URL of a lock has at most 4096 bytes"),
+        (
+            "postgres://u:secret@h/d?lock=a",
+            "every user of this host sees a password on a command line",
+        ),
+        (
+            "postgres://u@h/d?lock=a&sslmode=verify-full&sslrootcert=/no/such",
+            "sslrootcert /no/such: cannot be read",
+        ),
+    ] {
+        let (code, told) = refused(&["exec", "--lock", url]);
+        assert_eq!(code, Some(2), "{told}");
+        assert!(told.contains(words) && !told.contains("secret"), "{url}: {told}");
+        assert!(told.trim_end().lines().count() == 1 && told.len() < 400, "{told}");
+        for command in ["leader", "check"] {
+            assert_eq!(electd(&[command, "--lock", url]).status.code(), Some(2), "{command} {url}");
+        }
+    }
+    let (code, told) = refused(&["exec", "--lock", "etcd://h/a", "--ttl", "1s"]);
+    assert_eq!((code, told.as_str()), (Some(2), "--ttl: give 2s to 1h\n"));
+}
+
+/// Of a server that does this with each connection: the exit code and the message.
+fn with(scheme: &str, server: fn(TcpStream)) -> (Option<i32>, String) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = listener.local_addr().unwrap();
+    thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            thread::spawn(move || server(stream));
+        }
+    });
+    let url = match scheme {
+        "etcd" => format!("etcd://{place}/a"),
+        scheme => format!("{scheme}://u@{place}/d?lock=a"),
+    };
+    refused(&["exec", "--ttl", "2s", "--lock", &url])
+}
+
+#[test]
+fn a_server_that_is_no_engine_runs_nothing() {
+    // What is not read when a connection is closed resets it.
+    let nonsense = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"SSH-2.0-OpenSSH_9.2p1\r\n");
+        let _ = stream.shutdown(Shutdown::Write);
+        while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {}
+    };
+    let never =
+        |mut stream: TcpStream| while stream.read(&mut [0; 64]).is_ok_and(|count| count > 0) {};
+    let endless = |mut stream: TcpStream| {
+        let _ = stream.write_all(b"HTTP/1.0 200 OK\r\nContent-Length: 104857600\r\n\r\n");
+        while stream.write_all(&[b'N'; 4096]).is_ok() {}
+    };
+    let ends = |stream: TcpStream| drop(stream);
+    for scheme in ["postgres", "etcd"] {
+        for (server, words) in [
+            (nonsense as fn(TcpStream), "cannot be used"),
+            (never, "it does not answer in time"),
+            (endless, "cannot be used"),
+            (ends, ""),
+        ] {
+            let (code, told) = with(scheme, server);
+            assert_eq!(code, Some(69), "{told}");
+            assert!(told.contains(words) && told.len() < 400, "{scheme}: {told}");
+        }
+    }
+}
+
+#[test]
+fn an_engine_that_does_not_run_is_waited_for_as_long_as_is_said() {
+    let place = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let url = format!("etcd://{place}/a");
+    let (code, told) = refused(&["exec", "--lock", &url, "--wait", "200ms"]);
+    assert!(code == Some(69) && told.contains("waiting for it"), "{told}");
+    assert!(told.contains("Connection refused"), "{told}");
+}
